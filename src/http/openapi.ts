@@ -7,9 +7,9 @@ import { ERROR_MEANING, HTTP_STATUS } from "../api/errors.ts";
 import { DESCRIBED_ONLY } from "../api/schema-helpers.ts";
 
 /** Version of the API, independent of the version of the service. */
-const INTERFACE_VERSION = "0.1.0";
+export const INTERFACE_VERSION = "0.1.0";
 
-const ABOUT = `Outgate delivers the HTTP calls of agents: it stores a call, holds it for a person's approval where that is
+export const ABOUT_API = `Outgate delivers the HTTP calls of agents: it stores a call, holds it for a person's approval where that is
 required, signs and sends it, retries it when it fails, and shows how it ended.
 
 Every path under /v1 needs an API key, even one that does not exist: without a valid key the response is 401. A path that is
@@ -148,7 +148,7 @@ export function openApiJson(operations: readonly ApiOperation[], baseUrl: string
   const paths = Map.groupBy(operations, ({ path }) => path);
   const document = {
     openapi: "3.1.1",
-    info: { title: "Outgate", version: INTERFACE_VERSION, description: ABOUT },
+    info: { title: "Outgate", version: INTERFACE_VERSION, description: ABOUT_API },
     servers: [{ url: baseUrl, description: "This service." }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     security: [{ apiKey: [] }],

@@ -1,48 +1,31 @@
-/** The parts of an OpenAPI 3.1 document that the reference shows. */
-export interface OpenApiDocument {
-  readonly info: { readonly description: string; readonly version: string };
-  readonly servers: readonly { readonly url: string }[];
-  readonly paths: Named<Named<OpenApiOperation>>;
-  readonly components: {
-    readonly schemas: Named<ApiSchema>;
-    readonly parameters: Named<ApiParameter>;
-    readonly responses: Named<ApiResponse>;
-  };
+import type { TSchema } from "typebox";
+import { ErrorEnvelope } from "../../api/error-schema.ts";
+import { ERROR_MEANING, HTTP_STATUS } from "../../api/errors.ts";
+import { REQUEST_HEADERS } from "../../api/headers.ts";
+import { type ApiOperation, createSchemaPrinter } from "../../http/openapi.ts";
+import type { ResponseInfo } from "../../http/operation.ts";
+
+/** The API as the reference shows it. */
+export interface ApiReference {
+  readonly baseUrl: string;
+  readonly entries: readonly ApiEntry[];
+  /** Those with a name. */
+  readonly schemas: Named<ApiSchema>;
 }
 
 type Named<T> = Readonly<Record<string, T>>;
-
-type Ref = Readonly<Record<"$ref", string>>;
-
-interface OpenApiOperation {
-  readonly operationId: string;
-  readonly summary: string;
-  readonly description: string;
-  /** Left out: it needs an API key. */
-  readonly security?: readonly unknown[];
-  readonly parameters: readonly (ApiParameter | Ref)[];
-  readonly requestBody?: { readonly required: boolean; readonly content: Content };
-  readonly responses: Named<ApiResponse | Ref>;
-}
 
 export interface ApiParameter {
   readonly name: string;
   readonly in: string;
   readonly required: boolean;
-  readonly description?: string;
   readonly schema: ApiSchema;
 }
 
-interface ApiResponse {
-  readonly description: string;
-  readonly headers?: Named<unknown>;
-  readonly content?: Content;
-}
-
-type Content = Named<{ readonly schema: ApiSchema }>;
-
 export interface ApiSchema
-  extends Partial<Ref>, Readonly<Partial<Record<"minimum" | "maximum" | "minLength" | "maxLength", number>>> {
+  extends
+    Partial<Readonly<Record<"$ref", string>>>,
+    Readonly<Partial<Record<"minimum" | "maximum" | "minLength" | "maxLength", number>>> {
   readonly type?: string | readonly string[];
   readonly format?: string;
   readonly description?: string;
@@ -79,6 +62,8 @@ export interface ApiEntry {
   readonly path: string;
   readonly summary: string;
   readonly description: string;
+  /** One rule each. */
+  readonly notes: readonly string[];
   readonly needsKey: boolean;
   /** Without X-Request-Id, which every request can have. */
   readonly parameters: readonly ApiParameter[];
@@ -87,72 +72,68 @@ export interface ApiEntry {
   readonly errors: readonly ApiError[];
 }
 
-export function entriesOf(document: OpenApiDocument): readonly ApiEntry[] {
-  return Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => entryOf(document, path, method.toUpperCase(), operation)),
-  );
-}
-
-function entryOf(document: OpenApiDocument, path: string, method: string, operation: OpenApiOperation): ApiEntry {
-  const { operationId: id, summary, description, security, requestBody } = operation;
-  const parameters = operation.parameters
-    .flatMap((one) => ("$ref" in one ? (document.components.parameters[schemaName(one.$ref)] ?? []) : one))
-    .filter(({ name }) => name !== "X-Request-Id");
-  const sent = requestBody?.content["application/json"]?.schema;
-  // A body that can only be empty is nothing to tell.
-  const schema = sent?.properties !== undefined && Object.keys(sent.properties).length === 0 ? undefined : sent;
-  const responses = Object.entries(operation.responses);
-  return {
-    id,
-    method,
-    path,
-    summary,
-    description,
-    needsKey: security === undefined,
-    parameters,
-    body:
-      schema === undefined
-        ? null
-        : { schema: dereferenced(schema, document), isRequired: requestBody?.required === true },
-    successes: responses.flatMap(([status, response]) =>
-      "$ref" in response || errorsOf(document, status, response).length > 0
-        ? []
-        : successOf(document, status, response),
-    ),
-    errors: responses.flatMap(([status, response]) => errorsOf(document, status, response)),
+export function apiReference(operations: readonly ApiOperation[], baseUrl: string): ApiReference {
+  const printer = createSchemaPrinter();
+  // Safe: schemas are printed as OpenAPI 3.1 has them.
+  const print = (schema: TSchema) => printer.print(schema) as ApiSchema;
+  const schemas = () => printer.components() as Named<ApiSchema>;
+  const parameter = (name: string, place: string, required: boolean, schema: TSchema): ApiParameter => {
+    const printed = print(schema);
+    // Beside a reference, too.
+    const { description = "" } = dereferenced(printed, schemas());
+    return { name, in: place, required, schema: { ...printed, description } };
   };
-}
-
-function successOf(
-  document: OpenApiDocument,
-  status: string,
-  { description, headers = {}, content = {} }: ApiResponse,
-): ApiSuccess {
-  // All successes of an operation have one schema; of its objects the description names the one that comes with the status.
-  const isNamed = ({ $ref = "" }: ApiSchema) => description.includes(`\`${schemaName($ref)}\``);
-  return {
-    status,
-    description,
-    headers: Object.keys(headers).filter((name) => name !== "X-Request-Id"),
-    content: Object.entries(content).map(([mediaType, { schema }]) => ({
-      mediaType,
-      schema: dereferenced(schema, document).anyOf?.find(isNamed) ?? schema,
-    })),
+  const bodyOf = ({ body }: ApiOperation): ApiEntry["body"] => {
+    if (body === undefined) return null;
+    const schema = dereferenced(print(body.schema), schemas());
+    // A body that can only be empty is nothing to tell.
+    const isEmpty = schema.properties !== undefined && Object.keys(schema.properties).length === 0;
+    return isEmpty ? null : { schema, isRequired: body.isRequired };
   };
+  const successOf = ([status, info]: readonly [string, ResponseInfo]): ApiSuccess => {
+    const { description, schema: own, mediaType = "application/json", alsoAs, onRequestAs, headers = [] } = info;
+    // All successes of an operation have one schema; of its objects the description names the one that comes with the status.
+    const isNamed = ({ $ref = "" }: ApiSchema) => description.includes(`\`${schemaName($ref)}\``);
+    const forms = [own === null ? undefined : { mediaType, schema: own }, alsoAs, onRequestAs];
+    const content = forms.flatMap((form) => {
+      if (form === undefined) return [];
+      const schema = print(form.schema);
+      const named = dereferenced(schema, schemas()).anyOf?.find(isNamed);
+      return [{ mediaType: form.mediaType, schema: named ?? schema }];
+    });
+    return { status, description, headers, content };
+  };
+  const entries = operations.map((operation): ApiEntry => {
+    const { operationId, method, path, summary, description, notes = [], permission } = operation;
+    const { params, query, headers = [], answers, errors } = operation;
+    return {
+      id: operationId,
+      method,
+      path,
+      summary,
+      description,
+      notes,
+      needsKey: permission !== null,
+      parameters: [
+        ...Object.entries(params?.schema.properties ?? {}).map(([name, one]) => parameter(name, "path", true, one)),
+        ...Object.entries(query?.properties ?? {}).map(([name, one]) => {
+          return parameter(name, "query", query?.required?.includes(name) === true, one);
+        }),
+        ...headers.map((name) => parameter(name, "header", false, REQUEST_HEADERS[name])),
+      ],
+      body: bodyOf(operation),
+      successes: Object.entries(answers).map(successOf),
+      errors: [...new Set([...errors, "method_not_allowed" as const])]
+        .map((code) => ({ status: String(HTTP_STATUS[code]), code, meaning: ERROR_MEANING[code] }))
+        .toSorted((one, other) => Number(one.status) - Number(other.status)),
+    };
+  });
+  print(ErrorEnvelope);
+  return { baseUrl, entries, schemas: schemas() };
 }
 
-/** The errors of a response: one that is shared, with its name, or those that its description lists. */
-function errorsOf({ components }: OpenApiDocument, status: string, response: ApiResponse | Ref): readonly ApiError[] {
-  if ("$ref" in response) {
-    const code = schemaName(response.$ref);
-    return [{ status, code, meaning: components.responses[code]?.description ?? "" }];
-  }
-  const listed = response.description.matchAll(/^- `(\w+)`: (.*)$/gm);
-  return [...listed].map(([, code = "", meaning = ""]) => ({ status, code, meaning }));
-}
-
-export function dereferenced(schema: ApiSchema, document: Pick<OpenApiDocument, "components">): ApiSchema {
-  return schema.$ref === undefined ? schema : (document.components.schemas[schemaName(schema.$ref)] ?? schema);
+export function dereferenced(schema: ApiSchema, schemas: Named<ApiSchema>): ApiSchema {
+  return schema.$ref === undefined ? schema : (schemas[schemaName(schema.$ref)] ?? schema);
 }
 
 /** A description of the document: its paragraphs, and what it lists after them. */
@@ -175,19 +156,19 @@ export function schemaName(ref: string): string {
 }
 
 /** An example of a value, with the required members only. */
-export function exampleOf(schema: ApiSchema, document: OpenApiDocument): unknown {
-  const own = dereferenced(schema, document);
+export function exampleOf(schema: ApiSchema, schemas: Named<ApiSchema>): unknown {
+  const own = dereferenced(schema, schemas);
   const { properties, required = [], examples, const: only, enum: values, items, anyOf } = own;
   if (properties !== undefined) {
     const shown = Object.entries(properties).filter(([name]) => required.includes(name));
-    return Object.fromEntries(shown.map(([name, member]) => [name, exampleOf(member, document)]));
+    return Object.fromEntries(shown.map(([name, member]) => [name, exampleOf(member, schemas)]));
   }
   if (examples !== undefined) return examples[0];
   if (only !== undefined) return only;
   if (values !== undefined) return values[0];
-  if (items !== undefined) return [exampleOf(items, document)];
+  if (items !== undefined) return [exampleOf(items, schemas)];
   const [first] = anyOf ?? [];
-  return first === undefined ? null : exampleOf(first, document);
+  return first === undefined ? null : exampleOf(first, schemas);
 }
 
 /** The type of a value, like "list of Action". */

@@ -1,9 +1,9 @@
 import { keyHeader } from "../../accounts/first-action.ts";
-import { type ApiEntry, exampleOf, type OpenApiDocument } from "./api-document.ts";
+import { type ApiEntry, exampleOf, type ApiReference } from "./api-document.ts";
 
 /** The languages are as after the fence of a code block. */
-export function requestExamples(entry: ApiEntry, document: OpenApiDocument) {
-  const request = requestOf(entry, document);
+export function requestExamples(entry: ApiEntry, reference: ApiReference) {
+  const request = requestOf(entry, reference);
   return [
     { label: "curl", language: "sh", text: curlOf(request) },
     { label: "TypeScript", language: "ts", text: typescriptOf(request) },
@@ -14,10 +14,10 @@ export function requestExamples(entry: ApiEntry, document: OpenApiDocument) {
 type ExampleRequest = ReturnType<typeof requestOf>;
 
 /** A request that can be sent as it is, once its values are replaced. */
-function requestOf(entry: ApiEntry, document: OpenApiDocument) {
+function requestOf(entry: ApiEntry, reference: ApiReference) {
   const { method, path, parameters, needsKey, successes } = entry;
   const needed = parameters.flatMap(({ name, in: place, required, schema }) =>
-    required ? [{ name, place, value: String(exampleOf(schema, document)) }] : [],
+    required ? [{ name, place, value: String(exampleOf(schema, reference.schemas)) }] : [],
   );
   const query = needed
     .filter(({ place }) => place === "query")
@@ -27,10 +27,10 @@ function requestOf(entry: ApiEntry, document: OpenApiDocument) {
   const [first, ...others] = content;
   return {
     method,
-    url: `${document.servers[0]?.url}${filled}${query.length === 0 ? "" : `?${query.join("&")}`}`,
+    url: `${reference.baseUrl}${filled}${query.length === 0 ? "" : `?${query.join("&")}`}`,
     needsKey,
     /** Undefined: none is sent. */
-    data: bodyExample(entry, document),
+    data: bodyExample(entry, reference),
     /** Null: the operation has one media type. */
     accept: first === undefined || others.length === 0 ? null : first.mediaType,
     answers: answersOf(first?.mediaType),
@@ -54,14 +54,14 @@ const BODIES: Readonly<Record<string, unknown>> = {
 };
 
 /** The body of the example; undefined: none is sent. Of a body that requires nothing, the first member is shown. */
-export function bodyExample({ id, body }: ApiEntry, document: OpenApiDocument): unknown {
+export function bodyExample({ id, body }: ApiEntry, reference: ApiReference): unknown {
   if (body === null) return undefined;
   const written = BODIES[id];
   if (written !== undefined) return written;
   const { properties = {}, required = [] } = body.schema;
-  if (required.length > 0) return exampleOf(body.schema, document);
+  if (required.length > 0) return exampleOf(body.schema, reference.schemas);
   const [first] = Object.entries(properties);
-  return first === undefined ? {} : { [first[0]]: exampleOf(first[1], document) };
+  return first === undefined ? {} : { [first[0]]: exampleOf(first[1], reference.schemas) };
 }
 
 function curlOf({ method, url, needsKey, data, accept }: ExampleRequest): string {

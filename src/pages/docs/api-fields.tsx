@@ -7,7 +7,7 @@ import {
   boundsText,
   dereferenced,
   schemaName,
-  type OpenApiDocument,
+  type ApiReference,
   partsOf,
   typeText,
 } from "./api-document.ts";
@@ -17,7 +17,7 @@ export const API_OBJECTS_PATH = "/docs/api/objects";
 
 interface ApiFieldsProps {
   readonly schema: ApiSchema;
-  readonly document: Pick<OpenApiDocument, "components">;
+  readonly schemas: ApiReference["schemas"];
   /**
    * A request: what it must have is marked, and objects in it are told in place. A response: what it may lack is marked, and
    * objects in it are links.
@@ -28,7 +28,7 @@ interface ApiFieldsProps {
 }
 
 /** The members of a schema with type and bounds, each with its own below it; or the type of one without members. */
-export function ApiFields({ schema, document, of, depth = 0 }: ApiFieldsProps) {
+export function ApiFields({ schema, schemas, of, depth = 0 }: ApiFieldsProps) {
   const own = membersOf(schema);
   if (own === null) {
     return (
@@ -41,12 +41,12 @@ export function ApiFields({ schema, document, of, depth = 0 }: ApiFieldsProps) {
   return (
     <ul class="fields">
       {Object.entries(properties).map(([name, member]) => {
-        const inside = of === "request" ? inPlace(member, document) : member;
+        const inside = of === "request" ? inPlace(member, schemas) : member;
         const mark = required.includes(name) ? "required" : "optional";
         return (
           <Field name={name} schema={member} mark={(mark === "required") === (of === "request") ? mark : null}>
             {membersOf(inside) === null || depth >= API_NESTING_MAX ? null : (
-              <ApiFields schema={inside} document={document} of={of} depth={depth + 1} />
+              <ApiFields schema={inside} schemas={schemas} of={of} depth={depth + 1} />
             )}
           </Field>
         );
@@ -61,11 +61,11 @@ interface FieldProps {
   readonly mark: string | null;
   /** Where a parameter is. */
   readonly place?: string;
-  readonly description?: string | undefined;
   readonly children?: Child;
 }
 
-function Field({ name, schema, mark, place, description = schema.description, children }: FieldProps) {
+function Field({ name, schema, mark, place, children }: FieldProps) {
+  const { description } = schema;
   const bounds = boundsText(schema);
   const { paragraphs, notes } = partsOf(description ?? "");
   return (
@@ -108,14 +108,8 @@ export function ApiNotes({ notes }: { readonly notes: readonly string[] }) {
 export function ApiParameters({ parameters }: { readonly parameters: readonly ApiParameter[] }) {
   return (
     <ul class="fields">
-      {parameters.map(({ name, in: place, required, description, schema }) => (
-        <Field
-          name={name}
-          schema={schema}
-          mark={required ? "required" : null}
-          place={place}
-          description={description}
-        />
+      {parameters.map(({ name, in: place, required, schema }) => (
+        <Field name={name} schema={schema} mark={required ? "required" : null} place={place} />
       ))}
     </ul>
   );
@@ -127,9 +121,9 @@ function membersOf(schema: ApiSchema): ApiSchema | null {
 }
 
 /** The schema with its own reference, or that of its items, in place. */
-function inPlace(schema: ApiSchema, document: Pick<OpenApiDocument, "components">): ApiSchema {
-  const own = dereferenced(schema, document);
-  return own.items === undefined ? own : { ...own, items: dereferenced(own.items, document) };
+function inPlace(schema: ApiSchema, schemas: ApiReference["schemas"]): ApiSchema {
+  const own = dereferenced(schema, schemas);
+  return own.items === undefined ? own : { ...own, items: dereferenced(own.items, schemas) };
 }
 
 /** The type of a value, like "list of Action". The names of objects are links. */

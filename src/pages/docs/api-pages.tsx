@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
 import { ENTER_KEY, firstActionCall } from "../../accounts/first-action.ts";
+import { ABOUT_API, INTERFACE_VERSION } from "../../http/openapi.ts";
 import { Copied } from "../../ui/controls.tsx";
 import { Table } from "../../ui/parts.tsx";
 import {
@@ -8,8 +9,7 @@ import {
   type ApiGroup,
   dereferenced,
   exampleOf,
-  partsOf,
-  type OpenApiDocument,
+  type ApiReference,
   type ApiSuccess,
 } from "./api-document.ts";
 import { requestExamples } from "./api-examples.ts";
@@ -38,9 +38,8 @@ export function operationTitle(id: string): string {
 export const API_BEGINNING = ["Base URL", "Authentication", "First request", "Every request"] as const;
 
 /** All operations by what they are about, and what is the same for every one. */
-export function ApiIndex(props: { readonly document: OpenApiDocument; readonly groups: readonly ApiGroup[] }) {
-  const { document, groups } = props;
-  const baseUrl = document.servers[0]?.url ?? "";
+export function ApiIndex(props: { readonly baseUrl: string; readonly groups: readonly ApiGroup[] }) {
+  const { baseUrl, groups } = props;
   const [base, authentication, first, every] = API_BEGINNING;
   return (
     <>
@@ -60,13 +59,13 @@ export function ApiIndex(props: { readonly document: OpenApiDocument; readonly g
       </p>
       {raw(codeBlock(firstActionCall(baseUrl), "sh"))}
       <DocsSubheading id={anchorOf(every)}>{every}</DocsSubheading>
-      {document.info.description.split("\n\n").map((paragraph) => (
+      {ABOUT_API.split("\n\n").map((paragraph) => (
         <p>
           <ApiText text={paragraph} />
         </p>
       ))}
       <p>
-        Version {document.info.version}. For tools: <a href="/openapi.json">openapi.json</a>.{" "}
+        Version {INTERFACE_VERSION}. For tools: <a href="/openapi.json">openapi.json</a>.{" "}
         <a href={API_OBJECTS_PATH}>All objects</a> and <a href="/docs/errors">errors</a> have pages of their own.
       </p>
       {groups.map(({ title, entries }) => (
@@ -102,24 +101,27 @@ function Call({ entry: { method, path } }: { readonly entry: Pick<ApiEntry, "met
 
 interface ApiOperationProps {
   readonly entry: ApiEntry;
-  readonly document: OpenApiDocument;
+  readonly reference: ApiReference;
   /** Those that may call it: the document doesn't contain them. */
   readonly roles: readonly string[];
 }
 
 /** One operation: parameters, body, responses and errors at the left, a request and its response at the right. */
-export function OperationReference({ entry, document, roles }: ApiOperationProps) {
-  const { method, path, summary, description, needsKey, parameters, body, successes, errors } = entry;
+export function OperationReference({ entry, reference, roles }: ApiOperationProps) {
+  const { method, path, summary, description, notes, needsKey, parameters, body, successes, errors } = entry;
   return (
     <div class="operation">
       <div class="operation-text">
         <h1>{summary}</h1>
         <p class="operation-call">
-          <Copied text={`${document.servers[0]?.url ?? ""}${path}`} what="address">
+          <Copied text={`${reference.baseUrl}${path}`} what="address">
             <Call entry={{ method, path }} />
           </Copied>
         </p>
-        <Description text={description} />
+        <p>
+          <ApiText text={description} />
+        </p>
+        <ApiNotes notes={notes} />
         <p class="quiet">{needsKey ? `Roles of keys: ${roles.join(", ")}.` : "No API key required."}</p>
         {parameters.length === 0 ? null : (
           <>
@@ -130,14 +132,14 @@ export function OperationReference({ entry, document, roles }: ApiOperationProps
         {body === null ? null : (
           <>
             <DocsSubheading id="body">Body{body.isRequired ? "" : ", optional"}</DocsSubheading>
-            <ApiFields schema={body.schema} document={document} of="request" />
+            <ApiFields schema={body.schema} schemas={reference.schemas} of="request" />
           </>
         )}
         <DocsSubheading id="responses">Responses</DocsSubheading>
         {successes.map((success) => (
           <Success {...success} />
         ))}
-        <ResponseFields successes={successes} document={document} />
+        <ResponseFields successes={successes} reference={reference} />
         {errors.length === 0 ? null : (
           <>
             <DocsSubheading id="errors">Errors</DocsSubheading>
@@ -158,24 +160,10 @@ export function OperationReference({ entry, document, roles }: ApiOperationProps
         )}
       </div>
       <div class="operation-code">
-        <Requests entry={entry} document={document} />
-        <Responses successes={successes} document={document} />
+        <Requests entry={entry} reference={reference} />
+        <Responses successes={successes} reference={reference} />
       </div>
     </div>
-  );
-}
-
-function Description({ text }: { readonly text: string }) {
-  const { paragraphs, notes } = partsOf(text);
-  return (
-    <>
-      {paragraphs.map((paragraph) => (
-        <p>
-          <ApiText text={paragraph} />
-        </p>
-      ))}
-      <ApiNotes notes={notes} />
-    </>
   );
 }
 
@@ -199,16 +187,16 @@ function Success({ status, description, content, headers }: ApiSuccess) {
   );
 }
 
-type ResponsesProps = Pick<ApiOperationProps, "document"> & Pick<ApiEntry, "successes">;
+type ResponsesProps = Pick<ApiOperationProps, "reference"> & Pick<ApiEntry, "successes">;
 
 /** The members of the first JSON response; all of an operation's successes that have a body share it. */
-function ResponseFields({ successes, document }: ResponsesProps) {
+function ResponseFields({ successes, reference }: ResponsesProps) {
   const schema = jsonOf(successes);
   if (schema === null) return null;
   return (
     <details>
       <summary>Fields of the response</summary>
-      <ApiFields schema={dereferenced(schema, document)} document={document} of="response" />
+      <ApiFields schema={dereferenced(schema, reference.schemas)} schemas={reference.schemas} of="response" />
     </details>
   );
 }
@@ -219,11 +207,11 @@ function jsonOf(successes: readonly ApiSuccess[]) {
 }
 
 /** One request in three languages. Radio buttons choose, so that it works without script. */
-function Requests({ entry, document }: Pick<ApiOperationProps, "entry" | "document">) {
+function Requests({ entry, reference }: Pick<ApiOperationProps, "entry" | "reference">) {
   return (
     <fieldset class="languages">
       <legend>Request</legend>
-      {requestExamples(entry, document).map(({ label, language, text }, at) => (
+      {requestExamples(entry, reference).map(({ label, language, text }, at) => (
         <>
           <label class="tab small">
             <input type="radio" name="language" value={language} checked={at === 0} />
@@ -237,9 +225,9 @@ function Requests({ entry, document }: Pick<ApiOperationProps, "entry" | "docume
 }
 
 /** An example of each success. What two of them have in common is shown once. */
-function Responses({ successes, document }: ResponsesProps) {
+function Responses({ successes, reference }: ResponsesProps) {
   const examples = Map.groupBy(
-    successes.flatMap((success) => examplesOf(success, document)),
+    successes.flatMap((success) => examplesOf(success, reference)),
     ({ text }) => text,
   );
   return (
@@ -253,11 +241,11 @@ function Responses({ successes, document }: ResponsesProps) {
 }
 
 /** One for each media type, but for pages. Labels have the status, and the media type where there are several. */
-function examplesOf({ status, content }: ApiSuccess, document: OpenApiDocument) {
+function examplesOf({ status, content }: ApiSuccess, reference: ApiReference) {
   if (content.length === 0) return [{ label: status, language: "", text: `HTTP/1.1 ${status}` }];
   const forPrograms = content.filter(({ mediaType }) => mediaType !== "text/html");
   return forPrograms.map(({ mediaType, schema }) => {
-    const value = exampleOf(schema, document);
+    const value = exampleOf(schema, reference.schemas);
     const isJson = mediaType === "application/json";
     return {
       label: forPrograms.length === 1 ? status : `${status}, ${mediaType}`,
@@ -268,17 +256,17 @@ function examplesOf({ status, content }: ApiSuccess, document: OpenApiDocument) 
 }
 
 interface ApiObjectsProps {
-  readonly document: OpenApiDocument;
+  readonly reference: ApiReference;
   readonly names: readonly string[];
 }
 
-export function ApiObjects({ document, names }: ApiObjectsProps) {
+export function ApiObjects({ reference, names }: ApiObjectsProps) {
   return (
     <>
       <h1>Objects</h1>
       <p>What the operations of the API answer with, by name.</p>
       {names.map((name) => {
-        const schema = document.components.schemas[name] ?? {};
+        const schema = reference.schemas[name] ?? {};
         return (
           <>
             <DocsSubheading id={name}>{name}</DocsSubheading>
@@ -287,7 +275,7 @@ export function ApiObjects({ document, names }: ApiObjectsProps) {
                 <ApiText text={schema.description} />
               </p>
             )}
-            <ApiFields schema={dereferenced(schema, document)} document={document} of="response" />
+            <ApiFields schema={dereferenced(schema, reference.schemas)} schemas={reference.schemas} of="response" />
           </>
         );
       })}

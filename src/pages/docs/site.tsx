@@ -1,9 +1,9 @@
 /** @jsxImportSource hono/jsx */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { rolesThatMay } from "../../core/roles.ts";
-import { type ApiOperation as Listed, openApiJson } from "../../http/openapi.ts";
+import { type ApiOperation as Listed } from "../../http/openapi.ts";
 import { renderPart } from "../../ui/layout.tsx";
-import { type ApiEntry, type ApiGroup, entriesOf, groupsOf, type OpenApiDocument, partsOf } from "./api-document.ts";
+import { type ApiEntry, type ApiGroup, apiReference, type ApiReference, groupsOf } from "./api-document.ts";
 import { anchorOf, API_BEGINNING, ApiIndex, ApiObjects, OperationReference, operationTitle } from "./api-pages.tsx";
 import { ERROR_HEADINGS, ERROR_SECTIONS, ErrorsGuide } from "./errors.tsx";
 import { docsPath, type Guide, type GuideGroup, guideText } from "./guides.ts";
@@ -41,10 +41,9 @@ const ERRORS: DocsLink = { name: "errors", title: "Errors" };
 
 /** All pages of the documentation of this version. */
 export function createDocsSite(groups: readonly GuideGroup[], operations: readonly Listed[], baseUrl: string) {
-  // Safe: `openApiJson` prints it, and a test renders all of it.
-  const document = JSON.parse(openApiJson(operations, baseUrl)) as OpenApiDocument;
+  const reference = apiReference(operations, baseUrl);
   const guides = groups.flatMap((group) => group.guides);
-  const apiGroups = groupsOf(entriesOf(document));
+  const apiGroups = groupsOf(reference.entries);
   const made = new Map<string, DocsPage>();
   let search: Promise<SearchDocs> | null = null;
   const about: DocsNavGroup = { title: "API", links: [API, OBJECTS, ERRORS] };
@@ -56,7 +55,8 @@ export function createDocsSite(groups: readonly GuideGroup[], operations: readon
     operations: apiGroups.map(({ title, entries }): DocsNavGroup => ({ title, links: entries.map(linkOf) })),
     /** Null: there is no page of that name. Rendered once, when somebody first asks for it. */
     page(name: string): DocsPage | null {
-      const page = made.get(name) ?? guidePage(name, guides, baseUrl) ?? apiPage(name, document, apiGroups, operations);
+      const page =
+        made.get(name) ?? guidePage(name, guides, baseUrl) ?? apiPage(name, reference, apiGroups, operations);
       // Only pages that exist are remembered.
       if (page !== null) made.set(name, page);
       return page;
@@ -82,7 +82,7 @@ function guidePage(name: string, guides: readonly Guide[], baseUrl: string): Doc
 
 function apiPage(
   name: string,
-  document: OpenApiDocument,
+  reference: ApiReference,
   groups: readonly ApiGroup[],
   operations: readonly Listed[],
 ): DocsPage | null {
@@ -91,22 +91,22 @@ function apiPage(
   if (name === API.name) {
     const titles = [...API_BEGINNING, ...groups.map(({ title }) => title)];
     const headings = titles.map((title) => ({ id: anchorOf(title), text: title, depth: 2 }));
-    return { ...API, ...plain, html: renderPart(<ApiIndex document={document} groups={groups} />), headings };
+    return { ...API, ...plain, html: renderPart(<ApiIndex baseUrl={reference.baseUrl} groups={groups} />), headings };
   }
   const entries = groups.flatMap((group) => group.entries);
   if (name === OBJECTS.name) {
     // Without the bodies of requests, which are described with their operations.
     const sent = new Set(entries.flatMap(({ body }) => (body === null ? [] : [body.schema])));
-    const schemas = Object.entries(document.components.schemas);
+    const schemas = Object.entries(reference.schemas);
     const names = schemas.flatMap(([id, schema]) => (sent.has(schema) ? [] : [id]));
     const headings = names.map((id) => ({ id, text: id, depth: 2 }));
-    return { ...OBJECTS, ...plain, html: renderPart(<ApiObjects document={document} names={names} />), headings };
+    return { ...OBJECTS, ...plain, html: renderPart(<ApiObjects reference={reference} names={names} />), headings };
   }
   const entry = entries.find((one) => linkOf(one).name === name);
   if (entry === undefined) return null;
   const permission = operations.find(({ operationId }) => operationId === entry.id)?.permission ?? null;
   const roles = permission === null ? [] : rolesThatMay(permission);
-  const html = renderPart(<OperationReference entry={entry} document={document} roles={roles} />);
+  const html = renderPart(<OperationReference entry={entry} reference={reference} roles={roles} />);
   return { ...linkOf(entry), html, headings: [], isOperation: true };
 }
 
@@ -131,14 +131,13 @@ function sectionEntries({ name, title }: DocsLink, sections: readonly DocsSectio
 }
 
 function apiEntry(entry: ApiEntry): DocsEntry {
-  const { method, path, summary, description, parameters, body } = entry;
-  const { paragraphs, notes } = partsOf(description);
+  const { method, path, summary, description, notes, parameters, body } = entry;
   const fields = [...parameters.map(({ name }) => name), ...Object.keys(body?.schema.properties ?? {})];
   return {
     path: docsPath(linkOf(entry).name),
     page: API.title,
     heading: linkOf(entry).title,
     summary,
-    text: `${method} ${path} ${[...paragraphs, ...notes].join(" ")} ${fields.join(", ")}`,
+    text: `${method} ${path} ${[description, ...notes].join(" ")} ${fields.join(", ")}`,
   };
 }
