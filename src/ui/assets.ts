@@ -2,15 +2,22 @@ import htmx from "htmx.org/dist/htmx.min.js" with { type: "text" };
 import idiomorph from "idiomorph/dist/idiomorph-ext.min.js" with { type: "text" };
 import actionCss from "../pages/action.css" with { type: "text" };
 import actionsCss from "../pages/actions.css" with { type: "text" };
+import auditCss from "../pages/audit.css" with { type: "text" };
 import baseCss from "./base.css" with { type: "text" };
-import decisionCss from "../pages/decision-form.css" with { type: "text" };
+import decisionCss from "../pages/decision.css" with { type: "text" };
+import decisionFormCss from "../pages/decision-form.css" with { type: "text" };
 import docsCss from "../pages/docs/frame.css" with { type: "text" };
 import layoutCss from "./layout.css" with { type: "text" };
 import icon from "./assets/icon.svg" with { type: "text" };
 import iconWaiting from "./assets/icon-waiting.svg" with { type: "text" };
 import inboxCss from "../pages/inbox.css" with { type: "text" };
+import jsonViewCss from "./json-view.css" with { type: "text" };
+import keysCss from "../pages/keys.css" with { type: "text" };
 import overviewCss from "../pages/overview.css" with { type: "text" };
+import problemCss from "./problem.css" with { type: "text" };
+import ruleFormCss from "../pages/rule-form.css" with { type: "text" };
 import settingsCss from "../pages/settings-frame.css" with { type: "text" };
+import signInCss from "../pages/sign-in.css" with { type: "text" };
 import receiptCss from "../pages/receipt.css" with { type: "text" };
 import timelineCss from "../pages/timeline.css" with { type: "text" };
 import tokensCss from "./tokens.css" with { type: "text" };
@@ -20,15 +27,22 @@ import { type Asset, assetOf, styleOf } from "./sheet-style.ts";
 export const APP_STYLE = styleOf("app", [
   tokensCss,
   baseCss,
+  jsonViewCss,
   layoutCss,
   receiptCss,
-  timelineCss,
   decisionCss,
+  problemCss,
+  timelineCss,
+  decisionFormCss,
   inboxCss,
   actionsCss,
   actionCss,
   overviewCss,
   settingsCss,
+  auditCss,
+  keysCss,
+  signInCss,
+  ruleFormCss,
   docsCss,
 ]);
 

@@ -1,5 +1,8 @@
 import baseCss from "./base.css" with { type: "text" };
-import decisionCss from "../pages/decision-form.css" with { type: "text" };
+import decisionCss from "../pages/decision.css" with { type: "text" };
+import decisionFormCss from "../pages/decision-form.css" with { type: "text" };
+import jsonViewCss from "./json-view.css" with { type: "text" };
+import problemCss from "./problem.css" with { type: "text" };
 import receiptCss from "../pages/receipt.css" with { type: "text" };
 import timelineCss from "../pages/timeline.css" with { type: "text" };
 import tokensCss from "./tokens.css" with { type: "text" };
@@ -43,4 +46,13 @@ export function assetOf(name: string, extension: string, type: string, text: str
 }
 
 /** The style of standalone pages, which inline it: receipt, approval link, and errors on either. */
-export const SHEET_STYLE = styleOf("sheet", [tokensCss, baseCss, timelineCss, receiptCss, decisionCss]);
+export const SHEET_STYLE = styleOf("sheet", [
+  tokensCss,
+  baseCss,
+  jsonViewCss,
+  timelineCss,
+  receiptCss,
+  decisionCss,
+  problemCss,
+  decisionFormCss,
+]);
