@@ -69,7 +69,7 @@ function actionsPage(props: ActionsProps): string {
   const { user, actions, problems, now } = props;
   return render(
     <Layout title="Actions" nav="Actions" user={user} width="wide" follows="all" now={now}>
-      <div class="head">
+      <div class="head between">
         <h1>Actions</h1>
         <ListActions {...props} />
       </div>

@@ -69,7 +69,7 @@ export function overviewPage(props: OverviewPageProps): string {
   });
   return render(
     <Layout title="Overview" nav="Overview" user={user} width="wide" follows="all" now={now}>
-      <div class="head">
+      <div class="head between">
         <h1>Overview</h1>
         {steps?.isNew === true ? null : <FilterLinks label="Range" links={links} />}
       </div>

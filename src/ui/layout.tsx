@@ -78,7 +78,7 @@ function StopBanner({ user }: { readonly user: PageUser }) {
   const isOwn = stop.kind === "account";
   return (
     <div id="stop">
-      <div class="stop" role="status">
+      <div class="stop between" role="status">
         <p>
           <b>{isOwn ? "Everything is paused: nothing is sent." : "This account is stopped: nothing is sent."}</b> Since{" "}
           <Time at={stop.createdAt} />

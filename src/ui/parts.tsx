@@ -36,7 +36,7 @@ export interface PageHeadProps {
 
 export function PageHead({ title, back, intro, actions, children }: PageHeadProps) {
   return (
-    <div class="head">
+    <div class="head between">
       <div>
         {back === undefined ? null : <BackLink {...back} />}
         <h1>{title}</h1>
