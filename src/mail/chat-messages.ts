@@ -28,7 +28,7 @@ import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { visibleText, withoutLinks } from "../receipts/visible-text.ts";
 
 /** A question to a channel. */
-export interface Question {
+interface Question {
   readonly ask: AskKind;
   readonly at: Date;
   /** As the public sees it: whoever reads a channel need not be an approver. */

@@ -240,7 +240,7 @@ export interface DecidedMail<Shown = Action> extends AboutAction<Shown> {
 }
 
 /** Invites somebody to an account. It is about no action. */
-export interface InvitedMail {
+interface InvitedMail {
   readonly event: "invited";
   readonly to: string;
   readonly invitation: Invitation;
@@ -250,7 +250,7 @@ export interface InvitedMail {
 }
 
 /** Tells an owner that a credential ends. It is about no action. */
-export interface CredentialMail extends CredentialAlert {
+interface CredentialMail extends CredentialAlert {
   readonly event: "credential";
   readonly to: string;
   readonly credential: Pick<Credential, "id" | "name" | "hosts">;
@@ -260,7 +260,7 @@ export interface CredentialMail extends CredentialAlert {
 }
 
 /** Tells an owner of what an agent asks for. */
-export interface CredentialRequestMail {
+interface CredentialRequestMail {
   readonly event: "credential_requested";
   readonly to: string;
   readonly request: CredentialRequest;

@@ -221,7 +221,7 @@ export function accountPages(deps: PageDeps) {
     .post(SESSIONS_PATH, end);
 }
 
-export const PASSWORD_PATH = "/settings/password";
+const PASSWORD_PATH = "/settings/password";
 
 const PASSWORD_LINK_PATH = `${PASSWORD_PATH}/link`;
 

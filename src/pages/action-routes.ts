@@ -47,10 +47,8 @@ export function actionPageRoutes(deps: PageDeps) {
     .post(`${PATH}/reveal`, reveal(deps), hooks);
 }
 
-interface ActionView extends Pick<ActionProps, "problem" | "reason" | "grant"> {
-  /** Which attempt it shows. */
-  readonly search?: string;
-}
+/** Which attempt it shows, or what was wrong with a form. */
+type ActionView = Pick<ActionProps, "problem" | "reason" | "grant"> & { readonly search?: string };
 
 async function actionHtml(deps: PageDeps, person: Person, id: string, view: ActionView): Promise<string> {
   const { actionService, clock, baseUrl, receiptPath, pauseOf } = deps;
