@@ -152,7 +152,7 @@ function importProblem(path: string, target: string): string | null {
   const library = Object.keys(LIBRARIES).find((name) => `${target}/`.startsWith(name));
   if (library !== undefined) return LIBRARIES[library]?.test(path) === true ? null : "this library has another place";
   // Texts know no code: the stylesheet of all pages is made of those that stand beside them.
-  if (/\.(css|md|sql)$/.test(target)) return null;
+  if (/\.(md|sql)$/.test(target)) return null;
   if (!/^(src|mcp|db)\//.test(target)) {
     return /^(bun$|bun:|node:|package\.json$|docs\/|README\.md$)/.test(target) ? null : "a library without a place";
   }

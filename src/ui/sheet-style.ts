@@ -1,10 +1,10 @@
 import baseCss from "./base.css" with { type: "text" };
-import decisionCss from "../pages/decision.css" with { type: "text" };
-import decisionFormCss from "../pages/decision-form.css" with { type: "text" };
+import decisionCss from "./styles/decision.css" with { type: "text" };
+import decisionFormCss from "./styles/decision-form.css" with { type: "text" };
 import jsonViewCss from "./json-view.css" with { type: "text" };
 import problemCss from "./problem.css" with { type: "text" };
-import receiptCss from "../pages/receipt.css" with { type: "text" };
-import timelineCss from "../pages/timeline.css" with { type: "text" };
+import receiptCss from "./styles/receipt.css" with { type: "text" };
+import timelineCss from "./styles/timeline.css" with { type: "text" };
 import tokensCss from "./tokens.css" with { type: "text" };
 
 // Apart from the other assets: every page's headers name it, also while the service starts, and the scripts take a while.
