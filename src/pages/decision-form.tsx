@@ -67,7 +67,7 @@ export function DecisionForm(props: DecisionFormProps) {
     user === null ? undefined : { key, question: `${verb} ${subject}?` };
   const unread = unreadText(asked);
   const folded = asked.reduce((sum, { body }) => sum + (body?.folded ?? 0), 0);
-  /* What is not on the page, and what is closed: each goes away once it was loaded or opened (`base.css`). */
+  /* What is not on the page, and what is closed: each goes away once it was loaded or opened (`json-view.css`). */
   const rest = (
     <>
       {unread === null ? null : <span class="decide-rest decide-unread">{`, with ${unread} not shown`}</span>}
