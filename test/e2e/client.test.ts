@@ -83,7 +83,10 @@ async function pythonWithHttpx(): Promise<string | null> {
   const pip = Object.entries(process.env).flatMap(([name, value]) =>
     name.startsWith("PIP_") || name === "HOME" ? [[name, value ?? ""] as const] : [],
   );
-  await ran([python, "-m", "pip", "install", "--quiet", "httpx==0.28.1"], Object.fromEntries(pip));
+  await ran(
+    [python, "-m", "pip", "install", "--quiet", "--retries=1", "--timeout=10", "httpx==0.28.1"],
+    Object.fromEntries(pip),
+  );
   return (await has()) ? python : null;
 }
 

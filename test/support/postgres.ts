@@ -175,3 +175,6 @@ function withDatabase(server: string, database: string): string {
   url.pathname = `/${database}`;
   return url.href;
 }
+
+// A server takes seconds to start on a busy machine: files wait for it while they load, and no test does.
+if (hasPostgres) await serverUrl();
