@@ -63,7 +63,7 @@ describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
       await page.goto(`${url}/signup`);
       await page.getByLabel("Email").fill("audited@example.com");
       await page.getByLabel("Password").fill(PASSWORD);
-      await page.getByRole("button", { name: "Sign up" }).click();
+      await Promise.all([page.waitForEvent("load"), page.getByRole("button", { name: "Sign up" }).click()]);
       expect(await barriersOf(page)).toEqual([]);
       await page.context().close();
     }

@@ -5,6 +5,7 @@ import { useDecisions } from "./desk.ts";
 
 describe.skipIf(!HAS_BROWSER)("whoever decides on several requests in a browser", () => {
   const { desk, created, openAt, textOf } = useDecisions();
+  const seesIn = (page: Page, text: string) => page.locator("main").getByText(text).first().waitFor();
 
   /** The request whose row has the focus, the one that the list marks, and the one that a decision would be for. */
   const aims = (page: Page): Promise<readonly string[]> =>
@@ -37,16 +38,15 @@ describe.skipIf(!HAS_BROWSER)("whoever decides on several requests in a browser"
       await page.goto(desk.app.url + path);
       // A list inside of a list, and the end of the outer one.
       await page.getByText("2 more items").first().click();
-      expect(await textOf(page, "main")).toContain('"0-21"');
+      await seesIn(page, '"0-21"');
       await page.getByRole("link", { name: "Back to the decision" }).click();
-      expect(page.url()).toBe(desk.app.url + path);
+      await page.waitForURL(desk.app.url + path);
       await page.getByText("3 more items").click();
-      const seen = await textOf(page, "main");
-      for (const part of ['"20-0"', '"20-21"', '"22-21"']) expect(seen).toContain(part);
+      for (const part of ['"20-0"', '"20-21"', '"22-21"']) await seesIn(page, part);
       await page.getByRole("link", { name: "Back to the decision" }).click();
       const whole = `${path === link ? link : `/actions/${id}`}/body`;
       await page.goto(desk.app.url + whole);
-      expect(await textOf(page, "main")).toContain('"22-21"');
+      await seesIn(page, '"22-21"');
       for (const query of "?from=x ?at=0&from=23 ?at=9&from=0 ?at=0..1&from=0 ?at=0.0.0&from=0 ?from=99999".split(" "))
         expect((await page.request.get(desk.app.url + whole + query)).status()).toBe(404);
     }
@@ -87,7 +87,7 @@ describe.skipIf(!HAS_BROWSER)("whoever decides on several requests in a browser"
       await created({ title: "3", url: "http://127.0.0.1:9/3" }),
     ];
     const page = await openAt(`/approvals/${first}`);
-    await page.waitForLoadState("networkidle");
+    await desk.updated(page);
     const late = Promise.withResolvers<void>();
     for (const id of [second, third]) {
       await page.route(`**/approvals/${id}`, async (route) => {
@@ -103,8 +103,9 @@ describe.skipIf(!HAS_BROWSER)("whoever decides on several requests in a browser"
     late.resolve();
     await page.locator(`#of-${third}`).waitFor();
     await page.waitForURL(`${desk.app.url}/approvals/${third}`);
+    await page.locator(`#${third} [aria-current]`).waitFor({ state: "attached" });
     expect(await aims(page)).toEqual([third, third, third]);
-    expect(await page.locator("#request > .skeleton").isVisible()).toBe(false);
+    await page.locator("#request > .skeleton").waitFor({ state: "hidden" });
   });
 
   test("approves several only after their end was in view, by keys or by hand, and nothing scrolls sideways", async () => {

@@ -12,6 +12,7 @@ import {
   watchPageIn,
 } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
+import { until } from "../support/until.ts";
 
 type Person = Awaited<ReturnType<typeof signedIn>>;
 
@@ -19,6 +20,10 @@ export const NO_TARGET = "http://127.0.0.1:9/";
 
 /** What a page waits for by its clock, such as the second between two updates, takes it a tenth of that. */
 const QUICK = "{ const later = setTimeout; window.setTimeout = (run, ms, ...more) => later(run, ms / 10, ...more); }";
+/** Counts how often the page has updated itself. */
+const COUNTED = `addEventListener("htmx:afterSettle", ({ detail: { requestConfig } }) => {
+  if (requestConfig.elt.id === "main") window.updates = (window.updates ?? 0) + 1;
+});`;
 
 /**
  * A server with Ann logged in to it, and her browser, for the tests of one `describe`. What a test has created is cancelled
@@ -39,7 +44,7 @@ export function useDesk({ height }: { readonly height: number }) {
     app = await openRealServer({ port: await freePort() });
     ann = await signedIn(app);
     herOwn = await chromium.newContext({ viewport: { width: 1_100, height } });
-    await herOwn.addInitScript(QUICK);
+    await herOwn.addInitScript(QUICK + COUNTED);
     await ann.enter(herOwn);
   }, BROWSER_START_MS_MAX);
   afterAll(async () => {
@@ -80,7 +85,7 @@ export function useDesk({ height }: { readonly height: number }) {
     async enter(person: Person, options: BrowserContextOptions = {}): Promise<Page> {
       watched = await watchPage(chromium, { viewport: { width: 1_100, height }, ...options });
       const { page } = watched;
-      await page.context().addInitScript(QUICK);
+      await page.context().addInitScript(QUICK + COUNTED);
       await person.enter(page.context());
       return page;
     },
@@ -95,12 +100,13 @@ export function useDesk({ height }: { readonly height: number }) {
       const isHers = server === app && how === undefined;
       const page = isHers ? await this.enterHerOwn() : await this.enter(person);
       if (how !== undefined) await page.clock.install();
-      const listens = page.waitForRequest(`${server.url}/events`);
       await page.goto(server.url + path);
-      await listens;
+      await this.updated(page);
       await page.evaluate("window.mark = 1");
       return page;
     },
+    /** Resolves when the update that follows the opening of the stream is over: no other comes of itself. */
+    updated: (page: Page) => until(async () => (await page.evaluate("window.updates > 0")) === true),
     isSamePage: (page: Page) => page.evaluate("window.mark === 1"),
   };
 }

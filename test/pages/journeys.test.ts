@@ -7,6 +7,7 @@ import { HAS_BROWSER, watchPage } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { shared } from "../support/shared.ts";
 import { Target } from "../support/target.ts";
+import { until } from "../support/until.ts";
 import { useBrowser } from "./desk.ts";
 
 const app = await shared(openRealServer({ port: await freePort(), env: { APPROVERS: "ann@example.com" } }));
@@ -149,8 +150,10 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     // The job goes on by itself; without script its page has to be loaded again.
     await page.waitForURL("**/bulk/blk_*");
     await server.engine.saw(id, { status: "completed" });
-    await page.reload();
-    await page.getByText("1 action retried.").waitFor();
+    await until(async () => {
+      await page.reload();
+      return page.getByText("1 action retried.").isVisible();
+    });
     expect((await server.engine.actionService.get(server.engine.owner, id)).run).toBe(2);
 
     await page.goto(`${server.url}/actions`);

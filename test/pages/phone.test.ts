@@ -73,7 +73,7 @@ describe.skipIf(!HAS_BROWSER)("an approver with a phone", () => {
     const approve = page.locator("#request button[value=approve]");
     await approve.waitFor();
     // All of it is in view, above the decision: nothing is "below".
-    expect(await approve.innerText()).toBe("Approve");
+    await page.getByRole("button", { name: "Approve", exact: true }).waitFor();
     expect(await page.evaluate("scrollY")).toBe(0);
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(375);
     expect(await page.locator("nav#navigation").isVisible()).toBe(false);
@@ -131,7 +131,7 @@ describe.skipIf(!HAS_BROWSER)("an approver with a phone", () => {
     // The line above the buttons of a link, which loads no script, goes away at the end of the request.
     await using watched = await openOn(link, 667);
     const below = watched.page.locator(".more-below");
-    expect(await below.isVisible()).toBe(true);
+    await below.waitFor();
     await watched.page.evaluate("scrollTo(0, document.documentElement.scrollHeight)");
     await below.waitFor({ state: "hidden" });
     await using list = await openOn("/approvals");
