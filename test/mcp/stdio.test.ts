@@ -1,8 +1,8 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { join } from "node:path";
 import { buildBridge } from "../../scripts/build/bridge.ts";
 import { saidBy } from "../cli/outgate.ts";
 import { freePort } from "../support/free-port.ts";
+import { COMMAND_LINE } from "../support/programs.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 import { actionIn, CLIENTS, connect, type Launch } from "./clients.ts";
@@ -12,8 +12,7 @@ import { newFolders, shared } from "../support/shared.ts";
 // Processes, on a machine that may be busy.
 setDefaultTimeout(60_000);
 
-const ROOT = join(import.meta.dir, "../..");
-const OUTGATE = [join(ROOT, "src/cli/main.ts"), "mcp"];
+const OUTGATE = [COMMAND_LINE, "mcp"];
 const YES = () => ({ action: "accept", content: { decision: "approve" } });
 const { PATH = "", HOME = "" } = process.env;
 
