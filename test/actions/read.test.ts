@@ -56,7 +56,7 @@ describe("reading", () => {
       seen.push(...page.actions.map(({ id }) => id));
       before = page.before;
       await engine.create({});
-    } while (before !== null);
+    } while (before !== null && seen.length < 10);
     expect(seen).toEqual(ids.toReversed());
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Outcome } from "../../src/core/outcome.ts";
 import {
   ATTEMPT_TIMEOUT_MS_DEFAULT,
@@ -31,8 +32,29 @@ function target() {
   return { sender, calls: open };
 }
 
+/** Between a call of the store and what follows from it. */
+const CALM_TURNS = 5;
+
 /** Engines on one store, each a node with clocks of its own; the wall clocks are far apart. */
 async function cluster() {
+  /** Calls of the store that are under way. */
+  let calls = 0;
+  const counting = <T extends object>(part: T): T =>
+    new Proxy(part, {
+      get(of, name) {
+        const member: unknown = Reflect.get(of, name);
+        if (typeof member === "object" && member !== null) return counting(member);
+        if (typeof member !== "function") return member;
+        return (...args: unknown[]) => {
+          const result: unknown = Reflect.apply(member, of, args);
+          if (!(result instanceof Promise)) return result;
+          calls += 1;
+          const over = () => void (calls -= 1);
+          result.then(over, over);
+          return result;
+        };
+      },
+    });
   const folder = await temporaryFolder();
   const database = new FakeClock();
   const shared = new SharedStore(folder.path);
@@ -52,7 +74,10 @@ async function cluster() {
       node,
       clock: machine,
       starts: false,
-      wrapStore: (own) => (wrapStore === undefined ? of(own) : wrapStore(of(own))),
+      wrapStore: (own) => {
+        const counted = counting(of(own));
+        return wrapStore?.(counted) ?? counted;
+      },
     });
     engines.push({ engine, stop: () => node.stop() });
     await node.membership.start();
@@ -64,13 +89,13 @@ async function cluster() {
     start,
     memory,
     database,
-    /** Time passes for all but the nodes that stand still, in steps that what they begin can follow. */
+    /** Time passes for all but the nodes that stand still, in steps of which each waits for what the one before began. */
     async pass(ms: number, ...still: readonly string[]) {
       for (let leftMs = ms; leftMs > 0; leftMs -= 1_000) {
         const stepMs = Math.min(1_000, leftMs);
         database.stall(stepMs);
         for (const [id, machine] of machines) if (!still.includes(id)) machine.advance(stepMs);
-        await Bun.sleep(2);
+        for (let calm = 0; calm < CALM_TURNS; calm = calls === 0 ? calm + 1 : 0) await nextTurn();
       }
     },
     /** A node that stood still for so long goes on. */

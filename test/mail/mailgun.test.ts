@@ -7,6 +7,7 @@ import { LOCAL } from "../outbound/policies.ts";
 import { answered, NOON } from "../support/factory.ts";
 import { Mailbox, MAILGUN_KEY } from "../support/mailbox.ts";
 import { answers, type Behaviour, floods, openRawTarget } from "../support/raw-target.ts";
+import { until } from "../support/until.ts";
 import { aMessage } from "./message.ts";
 
 const DEADLINE_MS = 1_000;
@@ -172,7 +173,7 @@ describe("a provider that misbehaves", () => {
     const stop = new AbortController();
     const mailgun = await createMailgun(settingsOf(target.url("")), createSender(LOCAL), "Outgate/1");
     const given = mailgun(aMessage(), { timeoutMs: 60_000, stop: stop.signal });
-    while (target.requests.length === 0) await Bun.sleep(1);
+    await until(() => target.requests.length > 0);
     stop.abort();
     expect(deliveryFrom(await given, NOON, 60_000)).toEqual({
       kind: "interrupted",

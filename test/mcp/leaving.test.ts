@@ -54,6 +54,16 @@ test("a client that leaves ends its wait, with and without a session", async () 
   }
 });
 
+/** What a stream sends, with this at its end; nobody listens any more then. */
+async function textUntil(end: string, { body }: Response): Promise<string> {
+  let text = "";
+  for await (const part of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += part;
+    if (text.includes(end)) break;
+  }
+  return text;
+}
+
 test("an idle stream sends a keep-alive every few seconds", async () => {
   const beats: (() => void)[] = [];
   const realInterval = globalThis.setInterval;
@@ -71,13 +81,10 @@ test("an idle stream sends a keep-alive every few seconds", async () => {
     const news = { headers: { ...HEADERS, accept: "text/event-stream", "mcp-session-id": session } };
     for (const ask of [() => fetch(server.mcpUrl, news), () => wait(id, { session }), () => wait(id, {})]) {
       beats.length = 0;
-      const reader = (await ask()).body?.pipeThrough(new TextDecoderStream()).getReader();
+      const answer = await ask();
       await until(() => beats.length === 1);
       beats[0]?.();
-      let text = "";
-      while (!text.includes("keepalive")) text += (await reader?.read())?.value ?? "";
-      expect(text).toEndWith(": keepalive\n\n");
-      await reader?.cancel();
+      expect(await textUntil("keepalive", answer)).toEndWith(": keepalive\n\n");
     }
   } finally {
     spy.mockRestore();

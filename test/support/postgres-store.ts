@@ -8,6 +8,7 @@ import type { Store } from "../../src/core/store.ts";
 import { createDatabase, dropDatabase } from "./postgres.ts";
 import { NOON } from "./factory.ts";
 import { openKept } from "./kept.ts";
+import { until } from "./until.ts";
 import { openStoreOf, testSecrets } from "./store.ts";
 
 const TEMPLATE = {
@@ -69,9 +70,7 @@ function settledStore(store: Store, look: Sql): Store {
     const sql = "select coalesce(max(seq) < settled_position(), true)::int as settled from timeline";
     return (await look.read({ sql, args: [] }))[0]?.["settled"] === 1;
   };
-  const settle = async () => {
-    while (!(await isSettled())) await Bun.sleep(2);
-  };
+  const settle = () => until(isSettled);
   return {
     ...store,
     actions: {

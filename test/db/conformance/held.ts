@@ -13,17 +13,29 @@ import { ACCOUNT, aCreation, answered, later, OTHER_ACCOUNT } from "../../suppor
 import type { StoreTest } from "./store-test.ts";
 import { actionInStatus, attempted, createdAction, decided, stored } from "./steps.ts";
 
+/** More than any test fills: a cursor that leads nowhere is a failure and no hang. */
+const PAGES_MAX = 200;
+
+/** All pages from the first one. Whoever asks for them may decide on what each shows before the next is read. */
+async function* pagesOf(actions: ActionStore, limit: number, filter: HeldFilter = NO_FILTER): AsyncGenerator<HeldPage> {
+  let after: string | null = null;
+  for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+    const page: HeldPage = await actions.held(ACCOUNT, after, limit, filter);
+    yield page;
+    ({ after } = page);
+    if (after === null) return;
+  }
+  throw new Error(`What is held has more than ${PAGES_MAX} pages.`);
+}
+
 /** The ids of all pages of two; each page has them in their order. */
 async function idsOfPages(actions: ActionStore, filter: HeldFilter): Promise<readonly string[]> {
   const seen: string[] = [];
-  let after: string | null = null;
-  do {
-    const page: HeldPage = await actions.held(ACCOUNT, after, 2, filter);
+  for await (const page of pagesOf(actions, 2, filter)) {
     const ids = page.actions.map(({ id }) => id);
     expect(ids).toEqual(ids.toSorted());
     seen.push(...ids);
-    ({ after } = page);
-  } while (after !== null);
+  }
   return seen;
 }
 
@@ -65,12 +77,8 @@ export function testHeld(test: StoreTest): void {
       expect(first.actions.map(({ id }) => id)).toEqual(first.actions.map(({ id }) => id).toSorted());
       expect(first.actions.slice(0, 6).map(({ id }) => id)).toEqual(asked.slice(0, 6).map(({ id }) => id));
 
-      const seen = first.actions.map(({ id }) => id);
-      for (let { after } = first; after !== null;) {
-        const page = await db.actions.held(ACCOUNT, after, 10);
-        seen.push(...page.actions.map(({ id }) => id));
-        ({ after } = page);
-      }
+      const seen: string[] = [];
+      for await (const page of pagesOf(db.actions, 10)) seen.push(...page.actions.map(({ id }) => id));
       expect(seen.toSorted()).toEqual(asked.map(({ id }) => id).toSorted());
     });
 
@@ -82,11 +90,8 @@ export function testHeld(test: StoreTest): void {
       }
       const seen: string[] = [];
       const decidedIds = new Set<string>();
-      let after: string | null = null;
-      do {
-        const page: HeldPage = await db.actions.held(ACCOUNT, after, 10);
+      for await (const page of pagesOf(db.actions, 10)) {
         seen.push(...page.actions.map(({ id }) => id));
-        ({ after } = page);
         // A person decides on half of what they see, another one somewhere else.
         const others = all.filter((_, at) => at % 7 === 0).slice(0, seen.length / 10);
         for (const one of [...page.actions.filter((_, at) => at % 2 === 0), ...others]) {
@@ -94,7 +99,7 @@ export function testHeld(test: StoreTest): void {
           await decided(db.actions, cancel, one);
         }
         await createdAction(db.actions, { approve: true, keyId: "key_flood", createdAt: later(999 + seen.length) });
-      } while (after !== null);
+      }
       expect(new Set(seen).size).toBe(seen.length);
       expect(all.filter(({ id }) => !seen.includes(id) && !decidedIds.has(id))).toEqual([]);
     });
