@@ -63,7 +63,9 @@ describe.skipIf(!HAS_BROWSER)("whoever decides in a browser", () => {
     const id = await created({ url: "http://127.0.0.1:9/v1/copied?a=1", body: { a: 1.5 } });
     const page = await openAt(`/approvals/${id}`, { permissions: ["clipboard-read", "clipboard-write"] });
     const pane = page.locator("#request");
+    // The word stands there until the test lets time pass.
     await page.clock.install();
+    await page.clock.pauseAt(Number(await page.evaluate("Date.now()")) + 1_000);
     const copied = async (name: string) => {
       await pane.getByRole("button", { name, exact: true }).click();
       await pane.locator("[data-told=Copied]").waitFor();
