@@ -4,6 +4,7 @@ import { outgate } from "../cli/outgate.ts";
 import { useBrowser } from "../pages/desk.ts";
 import { HAS_BROWSER, openPage } from "../support/browser.ts";
 import { eventually } from "../support/eventually.ts";
+import { IS_LONG } from "../support/long.ts";
 import { Target } from "../support/target.ts";
 import { openRealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
@@ -132,12 +133,16 @@ describe.skipIf(!HAS_BROWSER)("the whole request, in a browser without script", 
     },
   });
 
-  test.each([
+  const LOOKS = [
     [1_280, 240],
+    [375, 1_200],
+  ] as const;
+  const OTHER_LOOKS = [
     [375, 240],
     [1_280, 1_200],
-    [375, 1_200],
-  ])(
+  ] as const;
+
+  test.each([...LOOKS, ...(IS_LONG ? OTHER_LOOKS : [])])(
     "stands above Approve at %i pixels, 16 members of %i characters long",
     async (width, chars) => {
       const { id, links } = await shownOf(padded(chars));
