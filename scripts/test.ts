@@ -9,6 +9,12 @@ import { buildTestPrograms } from "./build/test-programs.ts";
  */
 const TIMEOUT = ["--timeout", "20000"];
 
+/**
+ * CI tries a test that failed once more at once: a machine that others use too must not refuse a change. Its report names
+ * such tests and shows how they failed. Everywhere else the first failure counts.
+ */
+const AGAIN = process.env["CI"] === undefined ? [] : ["--retry=1"];
+
 /** More than there are cores: browsers, databases and other processes are waited for. */
 const WORKERS = 4;
 
@@ -65,7 +71,7 @@ try {
   await buildTestPrograms(folder);
   const asked = process.argv.slice(2);
   const seeds = asked[0] === "guards" ? { SEEDS: GUARD_SEEDS } : {};
-  const tests = Bun.spawn([process.execPath, "test", ...TIMEOUT, ...chosen(asked)], {
+  const tests = Bun.spawn([process.execPath, "test", ...TIMEOUT, ...AGAIN, ...chosen(asked)], {
     env: { ...seeds, ...process.env, TEST_PROGRAMS: folder },
     stdio: ["inherit", "inherit", "inherit"],
   });
