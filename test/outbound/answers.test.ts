@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { retryAfterMs } from "../../src/core/retry-settings.ts";
 import { answers, openRawTarget, says } from "../support/raw-target.ts";
-import { answer, attempt, base64, OK, sender, whole, withoutHeaders } from "./attempt.ts";
+import { answer, attempt, base64, IN_TIME, OK, sender, whole, withoutHeaders } from "./attempt.ts";
 import { requestTo } from "./policies.ts";
 
 describe("a target that is odd but right", () => {
@@ -28,7 +28,7 @@ describe("a target that is odd but right", () => {
       onConnect: (socket) => socket.once("data", () => answers(413, "{}")(socket, "")),
     });
     const body = JSON.stringify("x".repeat(1_000_000));
-    const outcome = await sender.send(requestTo(target.url(), { body }), { timeoutMs: 2_000 });
+    const outcome = await sender.send(requestTo(target.url(), { body }), IN_TIME);
     expect(withoutHeaders(outcome)).toEqual(whole(413, "{}"));
   });
 });
@@ -47,8 +47,8 @@ describe("a target that wants more than one attempt", () => {
         const number = String((next += 1));
         const headers = [["X-Number", number]] as const;
         const [first, second] = await Promise.all([
-          sender.send(requestTo(evil.url()), { timeoutMs: 5_000 }),
-          sender.send(requestTo(honest.url("/", "localhost"), { headers }), { timeoutMs: 5_000 }),
+          sender.send(requestTo(evil.url()), IN_TIME),
+          sender.send(requestTo(honest.url("/", "localhost"), { headers }), IN_TIME),
         ]);
         if (first.kind !== "answered" || first.body !== "{}") untrusted.push(first);
         if (second.kind !== "answered" || second.body !== number) untrusted.push(second);
@@ -97,7 +97,7 @@ describe("a target that wants more than one attempt", () => {
         "WWW-Authenticate: Digest realm=x",
       ]),
     );
-    for (const path of ["/", "/again"]) await sender.send(requestTo(target.url(path)), { timeoutMs: 1_000 });
+    for (const path of ["/", "/again"]) await sender.send(requestTo(target.url(path)), IN_TIME);
     expect(target.requests.length).toBe(2);
     expect(target.requests.join("\n")).not.toMatch(/cookie|authorization/i);
   });
@@ -164,7 +164,7 @@ describe("the body of an answer", () => {
         } else socket.write(Buffer.concat([Buffer.from("1\r\n"), bytes.subarray(at, (at += 1)), Buffer.from("\r\n")]));
       }, 1);
     });
-    const outcome = await sender.send(requestTo(target.url()), { timeoutMs: 2_000 });
+    const outcome = await sender.send(requestTo(target.url()), IN_TIME);
     expect(withoutHeaders(outcome)).toEqual(whole(200, '{"a":"€"}'));
   });
 });

@@ -3,7 +3,7 @@ import { brotliCompressSync } from "node:zlib";
 import { retryAfterMs } from "../../src/core/retry-settings.ts";
 import { describeOutcome as sentence, type Fault, isSuccess, type Outcome } from "../../src/core/outcome.ts";
 import { answers, type Behaviour, drips, floods, openRawTarget, resets, says } from "../support/raw-target.ts";
-import { answer, attempt, base64, OK, sender, whole } from "./attempt.ts";
+import { answer, attempt, base64, IN_TIME, OK, sender, whole } from "./attempt.ts";
 import { requestTo } from "./policies.ts";
 import { SEED } from "../support/long.ts";
 
@@ -28,11 +28,11 @@ describe("a target that is slow", () => {
   });
 
   test("with its body: what was read is kept, the status stands, only a GET is no success", async () => {
-    const success = await answer(drips(`${OK}Content-Length: 999\r\n\r\n`, "ab"), 400);
+    const success = await answer(drips(`${OK}Content-Length: 999\r\n\r\n`, "ab"), 1_500);
     expect(success).toMatchObject({ code: 200, truncated: true, brokenBy: "timed_out" });
     expect(success.body).toMatch(/^"(ab)+"$/);
     expect([isSuccess(success, "POST"), isSuccess(success, "GET")]).toEqual([true, false]);
-    const failure = await answer(drips("HTTP/1.1 500 X\r\n\r\n", "ab"), 400);
+    const failure = await answer(drips("HTTP/1.1 500 X\r\n\r\n", "ab"), 1_500);
     expect(failure).toMatchObject({ code: 500, truncated: true, brokenBy: "timed_out" });
     expect(sentence(failure, 200)).toBe("The target answered with status 500.");
   });
@@ -127,7 +127,7 @@ describe("a target that breaks off", () => {
           when === "data" ? socket.once("data", () => end(socket)) : end(socket);
         await using target = await openRawTarget(() => {}, { onConnect });
         for (const scheme of ["http:", "https:"]) {
-          const outcome = await sender.send(requestTo(target.url().replace("http:", scheme)), { timeoutMs: 1_000 });
+          const outcome = await sender.send(requestTo(target.url().replace("http:", scheme)), IN_TIME);
           expect(outcome).toEqual({ kind: "unknown", fault: "closed" });
         }
         // One of each two is the probe, which carries no byte.
@@ -140,7 +140,7 @@ describe("a target that breaks off", () => {
     await using target = await openRawTarget(() => {}, {
       onConnect: (socket) => socket.once("data", () => socket.end(`${OK}\r\n`)),
     });
-    const outcome = await sender.send(requestTo(target.url().replace("http:", "https:")), { timeoutMs: 1_000 });
+    const outcome = await sender.send(requestTo(target.url().replace("http:", "https:")), IN_TIME);
     expect(outcome).toEqual({ kind: "unknown", fault: "tls_handshake" });
   });
 });

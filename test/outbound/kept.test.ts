@@ -4,6 +4,7 @@ import { KEPT_CONNECTION_IDLE_MS } from "../../src/core/limits.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { FakeClock } from "../support/clock.ts";
 import { answerBytes, answers, answersOn, openRawTarget, type RawTarget, resets } from "../support/raw-target.ts";
+import { IN_TIME } from "./attempt.ts";
 import { TestAuthority } from "./certificates.ts";
 import { LOCAL, policyWith, requestTo } from "./policies.ts";
 
@@ -23,8 +24,8 @@ function opened() {
     post: (
       url: string,
       { keepFor = "acc_one", ...more }: Parameters<typeof requestTo>[1] & { keepFor?: string } = {},
-    ) => sender.send(requestTo(url, more), { timeoutMs: 2_000, keepFor }),
-    patch: (url: string) => sender.send(requestTo(url, { method: "PATCH" }), { timeoutMs: 2_000, keepFor: "acc_one" }),
+    ) => sender.send(requestTo(url, more), { ...IN_TIME, keepFor }),
+    patch: (url: string) => sender.send(requestTo(url, { method: "PATCH" }), { ...IN_TIME, keepFor: "acc_one" }),
   };
 }
 
@@ -84,8 +85,8 @@ describe.each([
     await using target = await openRawTarget(answersOn(200, "{}"), options);
     const url = target.url("/", "a.localhost");
     await post(url);
-    await sender.send(requestTo(url), { timeoutMs: 2_000 });
-    await sender.send(requestTo(url), { timeoutMs: 2_000, keepFor: null });
+    await sender.send(requestTo(url), IN_TIME);
+    await sender.send(requestTo(url), { ...IN_TIME, keepFor: null });
     expect(target.connections).toBe(3);
   });
 
@@ -135,7 +136,7 @@ describe.each([
     expect(await post(url)).toMatchObject({ kind: "answered", truncated: true, brokenBy: null });
     expect(await deserted(target)).toBe(1);
     answer = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n123";
-    const late = await sender.send(requestTo(url), { timeoutMs: 300, keepFor: "acc_one" });
+    const late = await sender.send(requestTo(url), { timeoutMs: 1_500, keepFor: "acc_one" });
     expect(late).toMatchObject({ kind: "answered", brokenBy: "timed_out" });
     expect(await deserted(target)).toBe(2);
     answer = "HTTP/1.1 600 X\r\nContent-Length: 2\r\n\r\n{}";
@@ -213,7 +214,7 @@ test("the address is judged at each call: one that is no longer allowed is not r
   await using target = await openRawTarget(answersOn(200, "{}"));
   const policy = { ...policyWith({ loopbackAllowed: true }) };
   const sender = createSender(policy);
-  const post = () => sender.send(requestTo(target.url()), { timeoutMs: 2_000, keepFor: "acc_one" });
+  const post = () => sender.send(requestTo(target.url()), { ...IN_TIME, keepFor: "acc_one" });
   expect((await post()).kind).toBe("answered");
   Object.assign(policy, { loopbackAllowed: false });
   expect(await post()).toEqual({ kind: "not_sent", fault: "address_private" });
@@ -264,7 +265,7 @@ test("KEEP_CONNECTIONS=off: each call has a connection of its own", async () => 
   const sender = createSender(LOCAL, { keepsConnections: false });
   await using target = await openRawTarget(answersOn(200, "{}"));
   for (let n = 0; n < 3; n += 1) {
-    await sender.send(requestTo(target.url()), { timeoutMs: 2_000, keepFor: "acc_one" });
+    await sender.send(requestTo(target.url()), { ...IN_TIME, keepFor: "acc_one" });
   }
   expect([target.requests.length, target.connections]).toEqual([3, 3]);
 });

@@ -1,12 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import type { HttpMethod } from "../../src/core/action.ts";
 import { answers, openRawTarget, type RawTarget, resets, says } from "../support/raw-target.ts";
-import { sender } from "./attempt.ts";
+import { IN_TIME, sender } from "./attempt.ts";
 import { requestTo } from "./policies.ts";
 
 const METHODS: readonly HttpMethod[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
-
-const HALF_A_SECOND = { timeoutMs: 500 };
 
 function linesOf(target: RawTarget, at = 0): readonly string[] {
   return (target.requests[at] ?? "").split("\r\n");
@@ -22,7 +20,7 @@ describe("the request", () => {
       ["Content-Type", "application/json"],
     ] as const;
     const url = target.url("/a/b?c=d%20e&f=%2F#g");
-    await sender.send({ url, method: "PATCH", headers, body: '{"ü":1.0}' }, HALF_A_SECOND);
+    await sender.send({ url, method: "PATCH", headers, body: '{"ü":1.0}' }, IN_TIME);
     const [first, ...rest] = linesOf(target);
     expect(first).toBe("PATCH /a/b?c=d%20e&f=%2F HTTP/1.1");
     expect(rest.toSorted()).toEqual(
@@ -45,7 +43,7 @@ describe("the request", () => {
   test("names the host of the URL, whatever address is dialled", async () => {
     await using target = await openRawTarget(answers(200));
     for (const host of ["LOCALHOST", "a.localhost.", "127.1"]) {
-      await sender.send(requestTo(target.url("/", host)), HALF_A_SECOND);
+      await sender.send(requestTo(target.url("/", host)), IN_TIME);
     }
     const hosts = target.requests.map((request) => /^Host: (.*)$/im.exec(request)?.[1]?.trim());
     expect(hosts).toEqual(["localhost", "a.localhost", "127.0.0.1"].map((host) => `${host}:${target.port}`));
@@ -54,7 +52,7 @@ describe("the request", () => {
   test("keeps an empty query and sends no fragment", async () => {
     await using target = await openRawTarget(answers(200));
     for (const path of ["/a?", "/a?#x", "?b", "/%2e%2e/c//d"]) {
-      await sender.send(requestTo(target.url("") + path, { method: "GET" }), HALF_A_SECOND);
+      await sender.send(requestTo(target.url("") + path, { method: "GET" }), IN_TIME);
     }
     expect(target.requests.map((request) => request.split(" ")[1])).toEqual(["/a?", "/a?", "/?b", "/c//d"]);
   });
@@ -62,7 +60,7 @@ describe("the request", () => {
   test("carries 64 headers of the caller and a dozen of ours, none dropped", async () => {
     await using target = await openRawTarget(answers(200));
     const headers = Array.from({ length: 80 }, (_, at) => [`X-Header-${at}`, "v".repeat(200)] as const);
-    await sender.send(requestTo(target.url(), { headers }), HALF_A_SECOND);
+    await sender.send(requestTo(target.url(), { headers }), IN_TIME);
     expect(linesOf(target).filter((line) => line.startsWith("X-Header-")).length).toBe(80);
   });
 
@@ -70,7 +68,7 @@ describe("the request", () => {
     for (const dying of [says(""), resets(), says("HTTP/1.1 2"), resets("HTTP/1.1 200 OK\r\n")]) {
       await using target = await openRawTarget(dying);
       for (const method of METHODS) {
-        const outcome = await sender.send(requestTo(target.url(), { method }), HALF_A_SECOND);
+        const outcome = await sender.send(requestTo(target.url(), { method }), IN_TIME);
         expect(outcome).toEqual({ kind: "unknown", fault: "closed" });
       }
       expect([target.connections, target.requests.length]).toEqual([5, 5]);
@@ -86,7 +84,7 @@ describe("the request", () => {
       else socket.destroy();
     });
     for (let round = 0; round < 10; round += 1) {
-      await sender.send(requestTo(target.url(), { method: "PUT" }), HALF_A_SECOND);
+      await sender.send(requestTo(target.url(), { method: "PUT" }), IN_TIME);
     }
     expect([target.connections, target.requests.length]).toEqual([10, 10]);
   });

@@ -2,10 +2,8 @@ import { describe, expect, test } from "bun:test";
 import type { Outcome } from "../../src/core/outcome.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { answers, openRawTarget } from "../support/raw-target.ts";
-import { sender } from "./attempt.ts";
+import { IN_TIME, sender } from "./attempt.ts";
 import { policyWith, requestTo } from "./policies.ts";
-
-const HALF_A_SECOND = { timeoutMs: 500 };
 
 const INTERRUPTED: Outcome = { kind: "unknown", fault: "interrupted" };
 
@@ -14,7 +12,7 @@ describe("what is not allowed", () => {
     await using target = await openRawTarget(answers(200));
     const closed = createSender(policyWith());
     for (const host of ["127.0.0.1", "localhost", "a.localhost", "[::1]", "intranet", "billing.internal"]) {
-      const outcome = await closed.send(requestTo(target.url("/", host)), HALF_A_SECOND);
+      const outcome = await closed.send(requestTo(target.url("/", host)), IN_TIME);
       expect(outcome).toEqual({ kind: "not_sent", fault: "address_private" });
     }
     expect(target.accepted).toBe(0);
@@ -31,7 +29,7 @@ describe("what is not allowed", () => {
       "http://127.0.0.1:25/",
       "",
     ];
-    const outcomes = await Promise.all(urls.map((url) => sender.send(requestTo(url), HALF_A_SECOND)));
+    const outcomes = await Promise.all(urls.map((url) => sender.send(requestTo(url), IN_TIME)));
     expect(outcomes).toEqual(urls.map(() => ({ kind: "not_sent", fault: "address_never" })));
   });
 
@@ -41,9 +39,9 @@ describe("what is not allowed", () => {
     const careful = createSender(
       policyWith({ loopbackAllowed: true, ownOrigins, allowedPrivateTargets: ["localhost"] }),
     );
-    const refused = await careful.send(requestTo(target.url("/v1/actions", "localhost")), HALF_A_SECOND);
+    const refused = await careful.send(requestTo(target.url("/v1/actions", "localhost")), IN_TIME);
     expect([refused, target.accepted]).toEqual([{ kind: "not_sent", fault: "address_never" }, 0]);
-    const allowed = await careful.send(requestTo(target.url("/health", "localhost")), HALF_A_SECOND);
+    const allowed = await careful.send(requestTo(target.url("/health", "localhost")), IN_TIME);
     expect(allowed.kind).toBe("answered");
   });
 });
@@ -51,7 +49,7 @@ describe("what is not allowed", () => {
 test("a call that may no longer begin when its target has accepted a connection sends nothing", async () => {
   let mayBegin = true;
   await using target = await openRawTarget(answers(200), { onConnection: () => (mayBegin = false) });
-  const limits = { ...HALF_A_SECOND, mayBegin: () => mayBegin };
+  const limits = { ...IN_TIME, mayBegin: () => mayBegin };
   expect(await sender.send(requestTo(target.url()), limits)).toEqual({ kind: "stopped" });
   expect([target.accepted, target.connections]).toEqual([1, 0]);
 });
@@ -99,7 +97,7 @@ describe("the end of an attempt", () => {
     };
     await using target = await openRawTarget(answers(200));
     await Promise.all(
-      Array.from({ length: 20 }, () => sender.send(requestTo(target.url()), { timeoutMs: 500, stop: signal })),
+      Array.from({ length: 20 }, () => sender.send(requestTo(target.url()), { ...IN_TIME, stop: signal })),
     );
     expect(listeners).toBe(0);
   });
@@ -109,7 +107,7 @@ describe("the end of an attempt", () => {
     const script = `
       import { createSender } from "./src/outbound/send.ts";
       import { LOCAL, requestTo } from "./test/outbound/policies.ts";
-      const outcome = await createSender(LOCAL).send(requestTo(${JSON.stringify(target.url())}), { timeoutMs: 2000 });
+      const outcome = await createSender(LOCAL).send(requestTo(${JSON.stringify(target.url())}), { timeoutMs: 10_000 });
       console.log(outcome.kind);
     `;
     const proxy = "http://127.0.0.1:1";

@@ -26,6 +26,7 @@ export class Service implements AsyncDisposable {
   readonly #ownsFolder: boolean;
   readonly process;
   #output = "";
+  readonly #reading: Promise<void>;
   readonly #arrivals = new Set<() => void>();
   #url: string | null = null;
 
@@ -40,7 +41,7 @@ export class Service implements AsyncDisposable {
       stdout: "pipe",
       stderr: "pipe",
     });
-    void this.#read(this.process.stdout).catch(() => {});
+    this.#reading = this.#read(this.process.stdout).catch(() => {});
   }
 
   /** Resolves with its address when it listens. Throws what it said when it ended instead. */
@@ -58,7 +59,8 @@ export class Service implements AsyncDisposable {
       if (line !== undefined) return line;
       const isOver = await Promise.race([
         new Promise<false>((resolve) => this.#arrivals.add(() => resolve(false))),
-        this.process.exited.then(() => true),
+        // What it has written last may be read after its end.
+        this.process.exited.then(() => this.#reading).then(() => true),
       ]);
       if (isOver && !this.#output.includes(`"${event}"`)) throw new Error(`It ended: ${await this.complaint()}`);
     }
