@@ -168,14 +168,14 @@ test.each([
     answers(302, "", ["Location: /elsewhere"]),
     "answered with a redirect (302); redirects are never followed.",
   ],
-  ["is silent", () => {}, "did not answer within 0.3 seconds."],
+  ["is silent", () => {}, "did not answer within 1.5 seconds."],
   ["answers garbage", says("SSH-2.0-OpenSSH\r\n\r\n"), "answer was not valid HTTP."],
   ["drops the connection", (socket) => socket.destroy(), "closed the connection before the whole answer came."],
 ] as readonly (readonly [string, Behaviour, string])[])(
   "a receiver that %s is met as a target is: one call, one of our sentences",
   async (_what, behaviour, sentence) => {
     await using hooks = await openRawTarget(behaviour);
-    await using engine = await openEngine({ env: { ATTEMPT_TIMEOUT_MS: "300" } });
+    await using engine = await openEngine({ env: { ATTEMPT_TIMEOUT_MS: "1500" } });
     const { id } = await engine.create({ approve: true, callback: hooks.url() });
     const [told] = await engine.told(id, "callback", 1);
     expect(told).toMatchObject({ delivered: false, attempts: 1, error: expect.stringContaining(sentence) });

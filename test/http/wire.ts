@@ -28,7 +28,7 @@ export interface ExchangeOptions {
 export async function exchange(
   port: number,
   parts: readonly (string | Uint8Array | (() => Promise<void>))[],
-  { until, boundMs = 15_000, leaves = false, from = "127.0.0.1", drip }: ExchangeOptions = {},
+  { until, boundMs = 45_000, leaves = false, from = "127.0.0.1", drip }: ExchangeOptions = {},
 ): Promise<Exchange> {
   const socket = connect({ port, host: "127.0.0.1", localAddress: from });
   const started = performance.now();

@@ -14,6 +14,9 @@ export const sender = createSender(LOCAL);
 /** For calls that end by themselves, however busy the machine is. */
 export const IN_TIME = { timeoutMs: 10_000 } as const;
 
+/** For calls that their deadline ends: by then a busy machine has connected, sent and read. */
+export const CUT_OFF = { timeoutMs: 1_500 } as const;
+
 /** One attempt against a target that behaves so, without headers; it must be the only one, and leave no connection when it ends. */
 export async function attempt(behaviour: Behaviour, timeoutMs: number = IN_TIME.timeoutMs): Promise<Outcome> {
   await using target = await openRawTarget(behaviour);

@@ -3,7 +3,7 @@ import { brotliCompressSync } from "node:zlib";
 import { retryAfterMs } from "../../src/core/retry-settings.ts";
 import { describeOutcome as sentence, type Fault, isSuccess, type Outcome } from "../../src/core/outcome.ts";
 import { answers, type Behaviour, drips, floods, openRawTarget, resets, says } from "../support/raw-target.ts";
-import { answer, attempt, base64, IN_TIME, OK, sender, whole } from "./attempt.ts";
+import { answer, attempt, base64, CUT_OFF, IN_TIME, OK, sender, whole } from "./attempt.ts";
 import { requestTo } from "./policies.ts";
 import { SEED } from "../support/long.ts";
 
@@ -16,23 +16,23 @@ describe("a target that is slow", () => {
     ["dripping headers for ever", drips(OK, "X-A: b\r\n")],
     ["sending 1xx for ever", drips("", "HTTP/1.1 103 Early Hints\r\n\r\n")],
   ])("%s: unknown, timed out", async (_name, behaviour) => {
-    expect(await attempt(behaviour, 400)).toEqual(unknown("timed_out"));
+    expect(await attempt(behaviour, CUT_OFF.timeoutMs)).toEqual(unknown("timed_out"));
   });
 
   test("never answering the TLS hello: unknown, timed out", async () => {
     await using target = await openRawTarget(() => {}, { onConnect: () => {} });
     const url = target.url().replace("http:", "https:");
-    expect(await sender.send(requestTo(url), { timeoutMs: 400 })).toEqual({ kind: "unknown", fault: "timed_out" });
+    expect(await sender.send(requestTo(url), CUT_OFF)).toEqual({ kind: "unknown", fault: "timed_out" });
     await target.abandoned();
     expect(target.connections).toBe(1);
   });
 
   test("with its body: what was read is kept, the status stands, only a GET is no success", async () => {
-    const success = await answer(drips(`${OK}Content-Length: 999\r\n\r\n`, "ab"), 1_500);
+    const success = await answer(drips(`${OK}Content-Length: 999\r\n\r\n`, "ab"), CUT_OFF.timeoutMs);
     expect(success).toMatchObject({ code: 200, truncated: true, brokenBy: "timed_out" });
     expect(success.body).toMatch(/^"(ab)+"$/);
     expect([isSuccess(success, "POST"), isSuccess(success, "GET")]).toEqual([true, false]);
-    const failure = await answer(drips("HTTP/1.1 500 X\r\n\r\n", "ab"), 1_500);
+    const failure = await answer(drips("HTTP/1.1 500 X\r\n\r\n", "ab"), CUT_OFF.timeoutMs);
     expect(failure).toMatchObject({ code: 500, truncated: true, brokenBy: "timed_out" });
     expect(sentence(failure, 200)).toBe("The target answered with status 500.");
   });

@@ -4,7 +4,7 @@ import { KEPT_CONNECTION_IDLE_MS } from "../../src/core/limits.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { FakeClock } from "../support/clock.ts";
 import { answerBytes, answers, answersOn, openRawTarget, type RawTarget, resets } from "../support/raw-target.ts";
-import { IN_TIME } from "./attempt.ts";
+import { CUT_OFF, IN_TIME } from "./attempt.ts";
 import { TestAuthority } from "./certificates.ts";
 import { LOCAL, policyWith, requestTo } from "./policies.ts";
 
@@ -136,14 +136,14 @@ describe.each([
     expect(await post(url)).toMatchObject({ kind: "answered", truncated: true, brokenBy: null });
     expect(await deserted(target)).toBe(1);
     answer = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n123";
-    const late = await sender.send(requestTo(url), { timeoutMs: 1_500, keepFor: "acc_one" });
+    const late = await sender.send(requestTo(url), { ...CUT_OFF, keepFor: "acc_one" });
     expect(late).toMatchObject({ kind: "answered", brokenBy: "timed_out" });
     expect(await deserted(target)).toBe(2);
     answer = "HTTP/1.1 600 X\r\nContent-Length: 2\r\n\r\n{}";
     expect(await post(url)).toEqual({ kind: "unknown", fault: "not_http" });
     expect(await deserted(target)).toBe(3);
     answer = "";
-    const silent = await sender.send(requestTo(url), { timeoutMs: 300, keepFor: "acc_one" });
+    const silent = await sender.send(requestTo(url), { ...CUT_OFF, keepFor: "acc_one" });
     expect(silent).toEqual({ kind: "unknown", fault: "timed_out" });
     expect([await deserted(target), target.requests.length]).toEqual([4, 4]);
   });
