@@ -212,6 +212,7 @@ function ReviewedGroup({ group, user, now, leaveOut }: ReviewedProps) {
 
 /** What is equal in requests that look alike, and is no field of them. */
 const COMMON_FACTS: ReadonlySet<string> = new Set([
+  "credential",
   "requester",
   "run",
   "callback",

@@ -233,3 +233,13 @@ test("the form of a key chooses credentials, and keeps them for the key that rep
   expect(html).toMatch(/name="credential_stripe-live" value="yes" checked/);
   expect(html).not.toMatch(/name="credential_internal" value="yes" checked/);
 });
+
+test("a review of requests that look alike names the credential that they are sent with", async () => {
+  await rig.add({ name: "shop-live" });
+  const ids: string[] = [];
+  for (const amount of [1, 2, 3]) {
+    ids.push(String((await rig.create({ credential: "shop-live", approve: true, body: { amount } })).json["id"]));
+  }
+  const page = textOf(await ann.pageOf(`/approvals/review?${ids.map((id) => `id=${id}`).join("&")}`));
+  expect(page).toMatch(/v1\/charges × 3 .*Credential shop-live \(Bearer, ••••4242\), for /);
+});
