@@ -63,7 +63,7 @@ export class Echo {
   }
 
   *#masking(text: string, isCut: boolean): Steps<string> {
-    const ranges: Range[] = [];
+    let found: readonly Range[] = [];
     let shownTo = text.length;
     for (const view of viewsOf(text)) {
       if (typeof view === "number") {
@@ -73,14 +73,12 @@ export class Echo {
       if (isCut) shownTo = Math.min(shownTo, startOf(view, this.#startIn(view.text)));
       const searched = lowerCase(view.text);
       for (const needle of this.#needles) {
-        const before = ranges.length;
-        for (let at = searched.indexOf(needle.text); at !== -1; at = searched.indexOf(needle.text, at + 1)) {
-          ranges.push(rangeIn(view, at, at + needle.text.length, needle));
-        }
-        yield ranges.length - before + searched.length / CHARS_PER_PART;
+        const ranges = yield* rangesOf(view, searched, needle);
+        // At once: a text that is full of it has it in every view again.
+        if (ranges.length > 0) found = merged([...found, ...ranges]);
+        yield searched.length / CHARS_PER_PART;
       }
     }
-    const found = merged(ranges);
     this.count += found.length;
     return masked(text, shownTo < text.length ? merged([...found, [shownTo, text.length]]) : found);
   }
@@ -322,6 +320,16 @@ function lastBefore(replaced: readonly Replaced[], place: number): Replaced | un
     else high = middle;
   }
   return replaced[low - 1];
+}
+
+/** Where the text as it is has what the view has of a needle; `searched` is the view in lower case. */
+function* rangesOf(view: View, searched: string, needle: Needle): Steps<readonly Range[]> {
+  const ranges: Range[] = [];
+  for (let at = searched.indexOf(needle.text); at !== -1; at = searched.indexOf(needle.text, at + 1)) {
+    ranges.push(rangeIn(view, at, at + needle.text.length, needle));
+    if (ranges.length % PARTS_PER_STEP === 0) yield PARTS_PER_STEP;
+  }
+  return ranges;
 }
 
 /** The part of the source that a part of a view comes from: up to where the next character of the view begins. */
