@@ -13,6 +13,8 @@ export class Echo {
   /** How many characters at the end of a text may begin a needle. */
   readonly #startChars: number;
   count = 0;
+  /** Of all its texts: an answer has many headers. */
+  #partsInTurn = 0;
 
   /** `secrets`: the secret, and header values that were made of it. */
   constructor(secrets: readonly string[]) {
@@ -34,22 +36,31 @@ export class Echo {
   }
 
   /**
-   * A body as text without secrets. Null: it is compressed or in an encoding that can't be searched, so it is withheld. It
-   * yields to other work, since a target may send what takes long.
+   * The beginning of a text without secrets. At least its first `charsMax` characters are read: a target may send a header of
+   * hundreds of kilobytes.
    */
+  maskStart(text: string, charsMax: number): Promise<string> {
+    const read = 2 * charsMax;
+    return this.#inTurns(this.#masking(text.slice(0, read), text.length > read));
+  }
+
+  /** A body as text without secrets. Null: it is compressed or in an encoding that can't be searched, so it is withheld. */
   async maskBody(bytes: Uint8Array, isCut: boolean, headers: Pick<Headers, "get" | "has">): Promise<string | null> {
     const text = isPlain(headers) ? plainText(bytes, isCut) : null;
-    if (text === null) return null;
-    const masking = this.#masking(text, isCut);
+    return text === null ? null : this.#inTurns(this.#masking(text, isCut));
+  }
+
+  /** Yields to other work, since a target may send what takes long. */
+  async #inTurns(masking: Steps<string>): Promise<string> {
     const own = Promise.withResolvers<void>();
     let before: Promise<void> | null = null;
     try {
-      for (let parts = 0; ;) {
+      for (;;) {
         const { done, value } = masking.next();
         if (done === true) return value;
-        parts += value;
-        if (parts < ECHO_PARTS_PER_TURN) continue;
-        parts = 0;
+        this.#partsInTurn += value;
+        if (this.#partsInTurn < ECHO_PARTS_PER_TURN) continue;
+        this.#partsInTurn = 0;
         if (before === null) {
           before = longMasking;
           longMasking = own.promise;

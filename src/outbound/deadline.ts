@@ -85,7 +85,8 @@ export interface Route {
 
 /** What an answer may not show. */
 export interface AnswerMask {
-  mask(text: string): string;
+  /** The beginning of a text: at least its first `charsMax` characters are read. */
+  maskStart(text: string, charsMax: number): Promise<string>;
   /** Null: it can't be told what is in it, so that it is withheld. */
   maskBody(bytes: Uint8Array, isCut: boolean, headers: Pick<Headers, "get" | "has">): Promise<string | null>;
 }

@@ -170,16 +170,20 @@ async function answerOf(response: Response, deadline: Deadline, mask: AnswerMask
   }
   const { bytes, truncated, isBroken } = await readBody(response.body);
   const broken = deadline.endedBy() === "timed_out" ? "timed_out" : "closed";
-  const shown = <Text extends string | null>(text: Text) => (mask === null || text === null ? text : mask.mask(text));
+  const shown = async (text: string, charsMax: number) => (mask === null ? text : mask.maskStart(text, charsMax));
+  const ofHeader = async (name: string, charsMax: number) => {
+    const value = headers.get(name);
+    return value === null ? null : (await shown(value, charsMax)).slice(0, charsMax);
+  };
   const outcome: Answered = {
     kind: "answered",
     code: status,
     body: mask === null ? responseJson(bytes, truncated) : await maskedJson(bytes, truncated, headers, mask),
-    headers: keptHeaders([...headers].map(([name, value]) => [shown(name), shown(value)])),
+    headers: await keptHeaders(headers, shown),
     truncated,
     brokenBy: isBroken ? broken : null,
-    retryAfter: shown(headers.get("retry-after"))?.slice(0, RETRY_AFTER_CHARS_MAX) ?? null,
-    location: shown(headers.get("location"))?.slice(0, LOCATION_CHARS_MAX) ?? null,
+    retryAfter: await ofHeader("retry-after", RETRY_AFTER_CHARS_MAX),
+    location: await ofHeader("location", LOCATION_CHARS_MAX),
   };
   return { outcome, state: truncated || saysItCloses(headers) ? "unfit" : "open" };
 }

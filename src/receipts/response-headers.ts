@@ -11,20 +11,26 @@ export type ResponseHeader = readonly [name: string, value: string];
 
 /**
  * The headers of a response as JSON text of pairs, bounded in number and bytes; null: none. Values of headers that are not
- * listed here are never stored: they may be cookies or credentials, and what isn't stored needs no sealing.
+ * listed here are never stored: they may be cookies or credentials, and what isn't stored needs no sealing. `shown`: a text
+ * as it may be stored, of which so many characters are kept.
  */
-export function keptHeaders(headers: Iterable<ResponseHeader>): string | null {
+export async function keptHeaders(
+  headers: Iterable<ResponseHeader>,
+  shown: (text: string, charsMax: number) => Promise<string>,
+): Promise<string | null> {
   const kept: ResponseHeader[] = [];
   let bytes = 0;
   const all = [...headers];
   // First, so that it is kept whatever else there is: nobody is to be called before it.
   const [first, others] = [all.filter(([name]) => name === RETRY_AFTER), all.filter(([name]) => name !== RETRY_AFTER)];
   for (const [name, value] of [...first, ...others]) {
+    if (kept.length >= RESPONSE_HEADERS_MAX) break;
     const isKept = KEPT.has(name) || KEPT_FAMILIES.some((start) => name.startsWith(start));
-    const shortened = value.length <= CHARS_MAX ? value : `${value.slice(0, CHARS_MAX)}…`;
-    const pair = [name, isKept ? shortened : MASK] as const;
-    bytes += Buffer.byteLength(name) + Buffer.byteLength(pair[1]);
-    if (kept.length >= RESPONSE_HEADERS_MAX || bytes > RESPONSE_HEADERS_BYTES_MAX) break;
+    const shownValue = await shown(value, CHARS_MAX);
+    const shortened = shownValue.length <= CHARS_MAX ? shownValue : `${shownValue.slice(0, CHARS_MAX)}…`;
+    const pair = [await shown(name, CHARS_MAX), isKept ? shortened : MASK] as const;
+    bytes += Buffer.byteLength(pair[0]) + Buffer.byteLength(pair[1]);
+    if (bytes > RESPONSE_HEADERS_BYTES_MAX) break;
     if (name.length <= CHARS_MAX) kept.push(pair);
   }
   return kept.length === 0 ? null : JSON.stringify(kept);

@@ -2,8 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { RESPONSE_BODY_BYTES_MAX } from "../../src/core/limits.ts";
 import { KEYS } from "../http/stub-server.ts";
 import type { Received } from "../support/target.ts";
+import { longestTurnMs } from "../support/core.ts";
 import { eventually } from "../support/eventually.ts";
-import { openRawTarget } from "../support/raw-target.ts";
+import { openRawTarget, says } from "../support/raw-target.ts";
 import { echoes, openCredentials, SECRET } from "./rig.ts";
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
@@ -78,6 +79,22 @@ describe("a target that sends back what it got shows nothing of the secret to th
     }, "the note of the host");
     expect(noted).toEqual([rig.host]);
     expect((await rig.call("GET", "/v1/audit?kind=credential_echoed")).json["data"]).toHaveLength(1);
+  });
+
+  test("in headers of hundreds of kilobytes, which are searched as far as they are kept", async () => {
+    const forms = String.raw`%252525 \\u005cx &#x26;amp; =3D41 65,66,67 41 42 43 QUJDREVGR0hJSktMTU5P `;
+    const value = forms + `${SECRET}!`.repeat(8_000);
+    const head = `Location: ${value}\r\nX-RateLimit-Limit: ${value}\r\n`;
+    await using target = await openRawTarget(says(`HTTP/1.1 200 OK\r\n${head}Content-Length: 2\r\n\r\nok`));
+    await using rig = await openCredentials();
+    await rig.add({ hosts: [new URL(target.url("/")).host] });
+    const longestMs = await longestTurnMs(async () => {
+      const { json } = await rig.ended(await rig.create({ url: target.url("/") }));
+      expect(json).toMatchObject({ status: "completed", response_body: "ok" });
+      expectNothing(await everything(rig, String(json["id"])));
+    });
+    // In one piece it takes seconds.
+    expect(longestMs).toBeLessThan(500);
   });
 
   test("once a host, however often", async () => {

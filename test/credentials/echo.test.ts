@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Echo, ECHO_MASK } from "../../src/credentials/echo.ts";
-import { ownMs } from "../support/core.ts";
+import { longestTurnMs } from "../support/core.ts";
 import { GROWTH_MAX, growthOf } from "../support/growth.ts";
 
 const SECRET = "sk_live_Zx81+/Qw~9?&vT";
@@ -163,20 +163,10 @@ describe("a body", () => {
   test("that is full of it, in a text that has every form, holds the event loop for a moment only", async () => {
     const forms = String.raw`%252525 \u005cx &#x26;amp; =3D41 65,66,67 41 42 43 QUJDREVGR0hJSktMTU5P`;
     const text = Buffer.from(`${forms}\nAA\nBB ${"s3cr3t-K!".repeat(29_000)}`);
-    let lastMs = ownMs();
-    let longestMs = 0;
-    let isOver = false;
-    const turn = () => {
-      const nowMs = ownMs();
-      longestMs = Math.max(longestMs, nowMs - lastMs);
-      lastMs = nowMs;
-      if (!isOver) setImmediate(turn);
-    };
-    setImmediate(turn);
-    const shown = await new Echo(["s3cr3t-K"]).maskBody(text, false, new Headers());
-    isOver = true;
-    turn();
-    expect(shown).toContain(`${ECHO_MASK}!${ECHO_MASK}!`);
+    const longestMs = await longestTurnMs(async () => {
+      const shown = await new Echo(["s3cr3t-K"]).maskBody(text, false, new Headers());
+      expect(shown).toContain(`${ECHO_MASK}!${ECHO_MASK}!`);
+    });
     // In one piece it takes seconds.
     expect(longestMs).toBeLessThan(300);
   });

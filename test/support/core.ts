@@ -34,6 +34,24 @@ export function timeOf(work: () => unknown): number {
   return ownMs() - startedMs;
 }
 
+/** The longest that the event loop is held while something runs in it, in milliseconds of this thread. */
+export async function longestTurnMs(work: () => Promise<unknown>): Promise<number> {
+  let lastMs = ownMs();
+  let longest = 0;
+  let isOver = false;
+  const turn = () => {
+    const nowMs = ownMs();
+    longest = Math.max(longest, nowMs - lastMs);
+    lastMs = nowMs;
+    if (!isOver) setImmediate(turn);
+  };
+  setImmediate(turn);
+  await work();
+  isOver = true;
+  turn();
+  return longest;
+}
+
 const TURNS_MAX = 20;
 /** What the piece of work below takes on a core of 2025 that has nothing else to do. */
 const PIECE_MS = 2.5;
