@@ -123,6 +123,10 @@ export const USUAL_BODY_BYTES_MAX = 65_536;
 export const RISK_DECODED_CHARS_MAX = 65_536;
 /** Parts of a request that name another method, shown in its risk. */
 export const RISK_OVERRIDES_SHOWN_MAX = 5;
+/** Parts of a body, or items of a list in it, that are read for the method that they may name; one with more names an unknown one. */
+export const OVERRIDES_READ_MAX = 1_000;
+/** Characters of a name, with what targets leave out, that may mean a method. */
+export const OVERRIDE_NAME_CHARS_MAX = 256;
 /** Characters of the reason of a rejection in its risk; the fact has all of it. */
 export const RISK_REASON_CHARS_MAX = 200;
 /** Held actions that one step of expiry scans, and how many are cancelled at a time: each is read whole. */

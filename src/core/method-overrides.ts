@@ -1,6 +1,7 @@
 import { elementsIn, membersIn } from "./json-walk.ts";
 import type { ActionRequest } from "./action.ts";
 import { bodyMemberOf, formPairs, isJsonMember, sentBody } from "./body.ts";
+import { OVERRIDE_NAME_CHARS_MAX, OVERRIDES_READ_MAX } from "./limits.ts";
 
 /** A part of a request that names a method: many targets use it in place of the request's own. */
 export interface MethodOverride {
@@ -107,11 +108,13 @@ function membersOf(request: SentRequest): readonly Pair[] {
 
 /** The method that a value names, or each that a list names, of which some targets take the first. What is no text counts as it is written. */
 function valuesIn([name, json]: Pair): readonly Pair[] {
-  const values = json.startsWith("[") ? [...elementsIn(json)] : [json];
+  // A body has room for a list of a hundred thousand.
+  const values = json.startsWith("[") ? [...elementsIn(json).take(OVERRIDES_READ_MAX + 1)] : [json];
   const texts = values
+    .slice(0, OVERRIDES_READ_MAX)
     .filter((value) => value !== "null")
     .map((value) => (value.startsWith('"') ? String(JSON.parse(value)) : value));
-  // Each once: a body has room for a list of a hundred thousand.
+  if (values.length > OVERRIDES_READ_MAX) texts.push(OTHER_METHOD);
   return [...new Set(texts.map(methodIn))].map((method) => [name, method]);
 }
 
@@ -122,7 +125,14 @@ function* partsOf(request: SentRequest): Generator<Pair> {
   const text = typeof sent === "string" ? sent : Buffer.from(sent).toString("latin1");
   const contents = text.matchAll(CONTENT);
   let content = contents.next();
+  let read = 0;
   for (const { index, 0: line } of text.matchAll(DISPOSITION)) {
+    if (!PART_MAY_NAME.test(line)) continue;
+    read += 1;
+    if (read > OVERRIDES_READ_MAX) {
+      yield ["_method", OTHER_METHOD];
+      return;
+    }
     // Both are read once, however many there are.
     while (content.done !== true && content.value.index < index) content = contents.next();
     const name = decodedName(PART_NAME.exec(line)?.[1] ?? "");
@@ -149,6 +159,9 @@ const CONTENT = /\n\r?\n([^\n]*)/g;
 /** Its line, and those that continue it. */
 const DISPOSITION = /content-disposition[ \t]*:(?:[^\r\n]|\r?\n[ \t])*/gi;
 
+/** A backslash may stand before any letter of a name in quotes. */
+const PART_MAY_NAME = /method|verb|[%\\]/i;
+
 const PART_NAME = /[;\s]name\*?[ \t]*=[ \t]*["']?([^"';\r\n]*(?:''[^"';\r\n]*)?)/i;
 
 function namedIn([name, value]: Pair, what: string, where: string): readonly MethodOverride[] {
@@ -168,6 +181,7 @@ const KNOWN: ReadonlySet<string> = new Set(
 
 /** Whether frameworks take the method from what has this name, in whatever spelling. */
 function isOverride(name: string): boolean {
+  if (nameToNul(name).length > OVERRIDE_NAME_CHARS_MAX) return false;
   return (MARKED.test(name.trimStart()) ? MARKED_NAMES : PLAIN_NAMES).has(plainName(name));
 }
 
@@ -186,13 +200,18 @@ const PLAIN_NAMES: ReadonlySet<string> = new Set(
 /** Names of much else too: they count where the value is a method. */
 const LOOSE_PARAMETERS: ReadonlySet<string> = new Set(["method", "httpmethod"]);
 
-/** Letters and digits alone. Some targets end a name at NUL. */
+/** Letters and digits alone. */
 function plainName(name: string): string {
-  const [read = ""] = name.split("\0", 1);
-  return read
+  return nameToNul(name)
     .replace(INDEX, "")
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "");
+}
+
+/** Some targets leave out spaces in front of a name, and end it at NUL. */
+function nameToNul(name: string): string {
+  const [read = ""] = name.trimStart().split("\0", 1);
+  return read;
 }
 
 /** Of a list in a query: `_method[0]`. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { methodOverrides, methodsOf, OTHER_METHOD } from "../../src/core/method-overrides.ts";
 import { aRequest } from "../support/factory.ts";
+import { quickestMs } from "../support/core.ts";
 import { GROWTH_MAX, growthOf } from "../support/growth.ts";
 
 type Members = Parameters<typeof aRequest>[0];
@@ -147,6 +148,25 @@ test("a megabyte is searched in linear time", () => {
     };
     expect(growthOf(search, 250_000)).toBeLessThanOrEqual(GROWTH_MAX);
   }
+});
+
+test.each<[string, Members]>([
+  ["parts that name one", multipart("content-disposition:;name=_method\n\nPUT\n".repeat(18_000))],
+  ["parts with codes in their names", multipart("content-disposition:;name=%5fa\n\nPUT\n".repeat(20_000))],
+  ["items of a list", json(`{"_method":[${Array.from({ length: 100_000 }, (_, at) => `"m${at}"`).join(",")}]}`)],
+])("a body full of %s counts as one of an unknown method, and is not read to its end", (_name, members) => {
+  const request = aRequest(members);
+  expect(methodOverrides(request).at(-1)?.method).toBe(OTHER_METHOD);
+  // Read to its end it took 40 ms and more, several times for each create.
+  expect(quickestMs(20, () => methodOverrides(request))).toBeLessThan(20);
+});
+
+test("a name with more in it than any target leaves out is none", () => {
+  expect(methodOverrides(aRequest(json(`{"_${"[".repeat(1_000)}method":"DELETE"}`)))).toEqual([]);
+  expect(
+    methodOverrides(aRequest(json(`{"${" ".repeat(1_000)}_method\\u0000${"x".repeat(1_000)}":"DELETE"}`))),
+  ).toEqual([{ method: "DELETE", place: "member method of the body" }]);
+  expect(methodOverrides(aRequest(multipart(part(String.raw`name="_m\ethod"`, "PUT"))))).toHaveLength(1);
 });
 
 test("a list names each method once, however long it is", () => {
