@@ -1,5 +1,6 @@
 import { type HeldFilter, hostOfKey } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
+import { createYield } from "../runtime/turns.ts";
 import type { Action } from "../core/action.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { type DecisionHistory, NO_HISTORY } from "./facts.ts";
@@ -36,8 +37,13 @@ export function createHeld({ clock, store }: AppContext, { hashOf, credentials }
   const { actions, accounts, rejections } = store;
   const historiesOf = async (accountId: string, some: readonly Action[]): Promise<Histories> => {
     const now = clock.now();
-    const requestOf = async (action: Action) => {
-      const digests = digestsOf(action, hashOf);
+    const yieldTurn = createYield(clock);
+    const known: (readonly [Action, ReturnType<typeof digestsOf>])[] = [];
+    for (const action of some) {
+      known.push([action, digestsOf(action, hashOf)]);
+      await yieldTurn();
+    }
+    const requestOf = async ([action, digests]: (typeof known)[number]) => {
       const { keyId } = action;
       const [earlier, similarRejections] = await Promise.all([
         rejections.earlier(action, digests.digest, now),
@@ -48,7 +54,7 @@ export function createHeld({ clock, store }: AppContext, { hashOf, credentials }
     const keyIds = [...new Set(some.map(({ keyId }) => keyId).filter((keyId) => keyId !== ""))];
     const [approved, requests, keys] = await Promise.all([
       actions.approvedHosts(accountId, some),
-      Promise.all(some.map(requestOf)),
+      Promise.all(known.map(requestOf)),
       Promise.all(keyIds.map((keyId) => accounts.findKey(accountId, keyId))),
     ]);
     const ends = new Map(keys.map((key, at) => [keyIds[at], key === null ? null : keyEndOf(key, now)]));

@@ -53,13 +53,20 @@ function plainBody(request: IdentifiedRequest): unknown {
 /** Members in the order of their names, numbers as JavaScript reads them. */
 function plainJson(text: string): string {
   try {
-    return JSON.stringify(JSON.parse(text), (_name, value: unknown) => {
-      if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-      return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
-    });
+    return JSON.stringify(inOrder(JSON.parse(text)));
   } catch {
     return text;
   }
+}
+
+/** A replacer of `JSON.stringify` takes four times as long. */
+function inOrder(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(inOrder);
+  const members = Object.entries(value);
+  if (members.length === 0) return value;
+  const ordered = members.toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(ordered.map(([name, member]) => [name, inOrder(member)]));
 }
 
 /** What a request, or a decision on a held action, adds to the count of rejections. */
