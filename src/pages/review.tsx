@@ -148,6 +148,7 @@ function ReviewedGroup({ group, user, now, leaveOut }: ReviewedProps) {
       <h3>
         <b class="method">{action.method}</b>{" "}
         <span class="address">
+          <UntrustedText text={action.url.slice(0, action.url.indexOf("//") + 2)} />
           <b>
             <UntrustedText text={action.host} />
           </b>

@@ -64,7 +64,8 @@ describe("the review of several requests", () => {
     expect(list).toContain("3 × POST /refunds");
     expect(list).toContain("amount 12 to 480");
     const page = textOf(await ann.pageOf(pathOf(ids)));
-    expect(page).toContain("POST 127.0.0.1:9 /refunds × 3");
+    // With its scheme, as where one is shown: nobody approves plain HTTP unseen.
+    expect(page).toContain("POST http:// 127.0.0.1:9 /refunds × 3");
     expect(page).toContain("amount 480 : highest, 5.3 times the median");
     expect(page).toMatch(/amount 3 values, below currency &quot;eur&quot;/);
     expect(page).toMatch(
