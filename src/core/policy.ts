@@ -265,11 +265,11 @@ function windowEnd(at: Date): Date {
 }
 
 /**
- * A key with the role agent sends an action no earlier than a person approved it for or the target asked for. Where a person
+ * A key with the role agent sends an action no earlier than a person approved it for, a budget counts it or the target asked for. Where a person
  * decides on a retry, they decide on its time too.
  */
 function earlyRefusal({ operation, request, retryAfter, endedAt, now }: RetryFacts): DomainError | null {
-  const { id, dueAt, approve, attempts } = request;
+  const { id, dueAt, approve, attempts, counted } = request;
   if (operation === "retry") {
     const waitMs = approve ? null : retryAfterMs(retryAfter, endedAt);
     const until = new Date(endedAt.getTime() + (waitMs ?? 0));
@@ -279,6 +279,14 @@ function earlyRefusal({ operation, request, retryAfter, endedAt, now }: RetryFac
   // Approved and not sent yet: it waits for its `run_at`.
   if (approve && attempts === 0) {
     return tooEarly(`A person approved action ${id} to be sent at ${dueAt.toISOString()}`, "send", dueAt);
+  }
+  // In the budget of now it has no place.
+  if (counted.some(([, , start]) => start > now.getTime())) {
+    return tooEarly(
+      `A budget of the account counts action ${id} at ${dueAt.toISOString()}, when it is due`,
+      "send",
+      dueAt,
+    );
   }
   return retryAfterMs(retryAfter, now) === null ? null : tooEarly(askedToWait(id, dueAt), "send", dueAt);
 }

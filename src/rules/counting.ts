@@ -80,7 +80,9 @@ function sumCounter(
     add(facts) {
       facts.action.names = names;
       const amount = String(unitsAt(path, facts));
-      const start = periodOf(facts.now, per, timezone);
+      // Where it is due: what leaves in one period is what was counted for it.
+      const dueMs = Math.max(facts.now.getTime(), facts.request.extras.runAt ?? 0);
+      const start = periodOf(new Date(dueMs), per, timezone);
       const until = start + LONGEST_MS[per] + BUDGET_KEPT_MS;
       return { start, from: start, to: start, amount, limit: String(limit), until };
     },

@@ -224,12 +224,12 @@ class Counts {
   add({ createdAt, givenBackAt, isVague }: Entry, walks: readonly Walk[]): ReturnType<typeof decideByWalks> {
     for (let next = this.#later.at(-1); next !== undefined && next.at <= createdAt; next = this.#later.at(-1)) {
       this.#later.pop();
-      for (const count of next.counts) this.#change(count, -BigInt(count.amount));
+      for (const count of next.counts) this.#change(count, -BigInt(count.amount), createdAt);
     }
     const decided = decideByWalks(walks, (count) => this.#isBeyond(count));
     const counts = decided.ruling?.effect === "refuse" ? [] : decided.counts;
     for (const count of counts) {
-      this.#change(count, BigInt(count.amount));
+      this.#change(count, BigInt(count.amount), createdAt);
       if (isVague) this.#vague.set(countName(count), count.start);
     }
     if (givenBackAt !== null && counts.length > 0) {
@@ -250,11 +250,12 @@ class Counts {
     return sum > BigInt(count.limit);
   }
 
-  #change(count: RuleCount, amount: bigint): void {
+  #change(count: RuleCount, amount: bigint, now: Date): void {
     const parts = this.#parts.get(countName(count)) ?? new Map<number, bigint>();
     this.#parts.set(countName(count), parts);
-    // What is counted later looks back no further.
-    for (const start of parts.keys()) if (start < count.from - OUT_OF_ORDER_MS) parts.delete(start);
+    // What is counted later looks back no further, but for what is due later than others.
+    const isDue = count.start <= now.getTime();
+    for (const start of isDue ? parts.keys() : []) if (start < count.from - OUT_OF_ORDER_MS) parts.delete(start);
     parts.set(count.start, (parts.get(count.start) ?? 0n) + amount);
   }
 }

@@ -57,6 +57,26 @@ describe("a budget", () => {
     expect(statuses.filter((status) => status === "awaiting_approval")).toHaveLength(167);
   });
 
+  test("counts what is delayed where it is due, and lets no agent send it in another day", async () => {
+    await rule(BUDGET);
+    const tomorrow = { run_at: new Date(app.engine.clock.now().getTime() + 86_400_000).toISOString() };
+    const delayed = await paid(9000, tomorrow);
+    expect(delayed.json.status).toBe("pending");
+    expect(await statusOf(paid(9000))).toBe("pending");
+    // Otherwise all that was delayed for weeks could leave in one day.
+    expect(await statusOf(paid(2000, tomorrow))).toBe("awaiting_approval");
+    const path = `/v1/actions/${idOf(delayed)}/send-now`;
+    const early = await app.call("POST", path, {}, KEYS.agent);
+    expect([early.status, early.json.error?.code]).toEqual([409, "not_retryable"]);
+    expect((await app.call("POST", path, {}, KEYS.owner)).status).toBe(200);
+    // Later today is in the budget of today.
+    const soon = await paid(1000, { delay_seconds: 1 });
+    expect((await app.call("POST", `/v1/actions/${idOf(soon)}/send-now`, {}, KEYS.agent)).status).toBe(200);
+    app.engine.clock.advance(86_400_000);
+    expect(await statusOf(paid(1000))).toBe("pending");
+    expect(await statusOf(paid(1))).toBe("awaiting_approval");
+  });
+
   test("counts no repeat, and what a person or the caller cancels before it is sent is free again", async () => {
     await rule(BUDGET);
     const first = await paid(9000, { dedupe: "d" });
@@ -174,6 +194,19 @@ describe("a dry run", () => {
     expect(await statusOf(paid(2, { url: "https://api.example.com/other" }))).toBe("pending");
     const other = { ...BUDGET, path: "/other", sum: { ...SUM, limit: 2 } };
     expect(await tried([other])).toMatchObject({ held: 0 });
+  });
+
+  test("counts what is delayed where it is due, and what is not beside it", async () => {
+    const tomorrow = { run_at: new Date(app.engine.clock.now().getTime() + 86_400_000).toISOString() };
+    for (const more of [{}, tomorrow, {}, tomorrow, tomorrow]) {
+      await paid(4000, more);
+      app.engine.clock.advance(1000);
+    }
+    expect(await tried([BUDGET])).toMatchObject({ allowed: 4, held: 1 });
+    app.engine.clock.advance(86_400_000);
+    await paid(2000);
+    await paid(2000);
+    expect(await tried([BUDGET])).toMatchObject({ allowed: 5, held: 2 });
   });
 
   test("says of which calls nobody knows, since those before them were retried", async () => {
