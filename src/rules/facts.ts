@@ -45,6 +45,8 @@ export class ActionFacts {
   readonly target = lazily(() => sentTarget(this.#request.url));
   /** Of a URL that can be read. */
   readonly lowerPath = lazily(() => this.#sent.path.toLowerCase());
+  /** That without what many frameworks leave out at its end: `.json`, a dot, blanks, a slash. */
+  readonly barePath = lazily(() => withoutEnding(this.lowerPath()));
   readonly bodyBytes = lazily(() => sentBytes(this.#request));
   readonly #query = lazily(() => queryOf(this.#sent.query));
   readonly #headers = lazily(() => headersOf(this.#request.headers ?? {}));
@@ -112,6 +114,16 @@ export class KeyFacts {
     this.role = keyId === null ? "" : role;
     this.ids = keyId === null ? NO_IDS : new Set([keyId]).union(replaced);
   }
+}
+
+/** Of its last segment: elsewhere a dot stands for itself, as in `/v1.0/users`. */
+function withoutEnding(path: string): string {
+  const start = path.lastIndexOf("/", path.length - 2) + 1;
+  const dot = path.indexOf(".", start + 1);
+  let end = dot === -1 ? path.length : dot;
+  while (end > start && (path.startsWith("%20", end - 3) || path[end - 1] === "/"))
+    end -= path[end - 1] === "/" ? 1 : 3;
+  return path.slice(0, end);
 }
 
 export type RuledKey = Omit<Requester, "accountId">;

@@ -152,9 +152,12 @@ function isAbout({ hosts, path, effect }: RuleDefinition): Condition {
       throw new Undecidable(AMBIGUOUS_PATH);
     }
     if (path === undefined || isUnder(target, path)) return true;
-    // Many targets ignore the case of a path: `/Pay` is `/pay` there.
-    if (effect === "allow" || !isUnder({ path: action.lowerPath(), isAmbiguous: false }, lowerPrefix)) return false;
-    throw new Undecidable("The path differs from that of the rule only by case, which some targets ignore.");
+    if (effect === "allow") return false;
+    // To many targets `/Pay` is `/pay`, and `/pay.json` to Rails and others.
+    if (isUnder({ path: action.lowerPath(), isAmbiguous: false }, lowerPrefix))
+      throw new Undecidable("The path differs from that of the rule only by case, which some targets ignore.");
+    if (!isUnder({ path: action.barePath(), isAmbiguous: false }, lowerPrefix)) return false;
+    throw new Undecidable("The path differs from that of the rule only by its ending, which some targets leave out.");
   };
 }
 

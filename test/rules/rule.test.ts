@@ -194,6 +194,20 @@ test("a path that differs only by case is not allowed by a rule, and held by one
   }
 });
 
+test("a path that differs only by its ending is not allowed by a rule, and held by one", () => {
+  const at = (path: string, definition: Definition) =>
+    decide([definition], { request: { url: `https://api.example.com${path}` } });
+  for (const ending of [".json", ".", ".a.b", "%20", "%20%20", ".json/", ".json%20/"]) {
+    expect(at(`/Pay${ending}`, { effect: "allow", path: "/pay" })).toBeNull();
+    for (const effect of ["hold", "refuse"] as const)
+      expect(at(`/Pay${ending}`, { effect, path: "/pay" })).toBe("hold r0");
+    expect(at(`/pay${ending}`, { effect: "hold", path: "/pay/7" })).toBeNull();
+  }
+  // A dot elsewhere stands for itself, and so does one that begins a name.
+  for (const path of ["/pay.v1/7", "/payments.json", "/.pay", "/a/.json", "/"])
+    expect(at(path, { effect: "hold", path: "/pay" })).toBeNull();
+});
+
 describe("a request that names another method counts as each", () => {
   const override = (name: string, value: string): Asked => ({ request: { headers: { [name]: value } } });
   const hidden = override("X-HTTP-Method-Override", "DELETE");
