@@ -119,7 +119,8 @@ const FRAMING = `
 /** Headers that make a target use another method, path or host than was approved. */
 const OVERRIDES = `
   x-http-method x-http-method-override x-method-override x-original-method x-override-method x-original-url
-  x-original-uri x-rewrite-url x-override-url x-request-uri x-original-path x-host x-original-host
+  x-original-uri x-rewrite-url x-override-url x-request-uri x-original-path x-http-path-override x-host x-original-host
+  script-name x-script-name path-info x-path-info
   x-http-host-override x-backend-host x-proxy-host http-method-override method-override x-method http-method
   x-tunneled-method x-tunnelled-method x-restli-method x-http-verb x-verb-override x-http-verb-override`;
 
