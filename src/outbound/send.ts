@@ -170,16 +170,16 @@ async function answerOf(response: Response, deadline: Deadline, mask: AnswerMask
   }
   const { bytes, truncated, isBroken } = await readBody(response.body);
   const broken = deadline.endedBy() === "timed_out" ? "timed_out" : "closed";
-  const shown = async (text: string, charsMax: number) => (mask === null ? text : mask.maskStart(text, charsMax));
   const ofHeader = async (name: string, charsMax: number) => {
     const value = headers.get(name);
-    return value === null ? null : (await shown(value, charsMax)).slice(0, charsMax);
+    if (value === null) return null;
+    return (mask === null ? value : await mask.maskStart(value, charsMax)).slice(0, charsMax);
   };
   const outcome: Answered = {
     kind: "answered",
     code: status,
     body: mask === null ? responseJson(bytes, truncated) : await maskedJson(bytes, truncated, headers, mask),
-    headers: await keptHeaders(headers, shown),
+    headers: await keptHeaders(headers, mask),
     truncated,
     brokenBy: isBroken ? broken : null,
     retryAfter: await ofHeader("retry-after", RETRY_AFTER_CHARS_MAX),

@@ -11,12 +11,12 @@ export type ResponseHeader = readonly [name: string, value: string];
 
 /**
  * The headers of a response as JSON text of pairs, bounded in number and bytes; null: none. Values of headers that are not
- * listed here are never stored: they may be cookies or credentials, and what isn't stored needs no sealing. `shown`: a text
- * as it may be stored, of which so many characters are kept.
+ * listed here are never stored: they may be cookies or credentials, and what isn't stored needs no sealing. `mask` finds
+ * what else may not be stored; null: nothing.
  */
 export async function keptHeaders(
   headers: Iterable<ResponseHeader>,
-  shown: (text: string, charsMax: number) => Promise<string>,
+  mask: { maskStart(text: string, charsMax: number): Promise<string> } | null,
 ): Promise<string | null> {
   const kept: ResponseHeader[] = [];
   let bytes = 0;
@@ -26,9 +26,11 @@ export async function keptHeaders(
   for (const [name, value] of [...first, ...others]) {
     if (kept.length >= RESPONSE_HEADERS_MAX) break;
     const isKept = KEPT.has(name) || KEPT_FAMILIES.some((start) => name.startsWith(start));
-    const shownValue = await shown(value, CHARS_MAX);
+    // Awaited only where there is something to find: most calls have no credential.
+    const [shownName, shownValue] =
+      mask === null ? [name, value] : [await mask.maskStart(name, CHARS_MAX), await mask.maskStart(value, CHARS_MAX)];
     const shortened = shownValue.length <= CHARS_MAX ? shownValue : `${shownValue.slice(0, CHARS_MAX)}…`;
-    const pair = [await shown(name, CHARS_MAX), isKept ? shortened : MASK] as const;
+    const pair = [shownName, isKept ? shortened : MASK] as const;
     bytes += Buffer.byteLength(pair[0]) + Buffer.byteLength(pair[1]);
     if (bytes > RESPONSE_HEADERS_BYTES_MAX) break;
     if (name.length <= CHARS_MAX) kept.push(pair);
