@@ -7,7 +7,7 @@ import { parseExtras } from "../../src/core/extras-schema.ts";
 import { settle } from "../../src/core/settle.ts";
 import { latestDecision } from "../../src/core/timeline.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
-import { anAction, aRequest, later } from "../support/factory.ts";
+import { anAction, answered, aRequest, later } from "../support/factory.ts";
 
 const HOUR = 3_600_000;
 
@@ -98,16 +98,7 @@ describe("give_up_on", () => {
   const active = anAction({ status: "active", attempts: 1, retries: 3, dueAt: null, leaseUntil: later(9) });
   const endOf = (code: number, giveUpOn?: readonly (number | "4xx")[]) =>
     settle(active, {
-      outcome: {
-        kind: "answered",
-        headers: null,
-        code,
-        body: null,
-        truncated: false,
-        brokenBy: null,
-        retryAfter: "5",
-        location: null,
-      },
+      outcome: { ...answered(code), retryAfter: "5" },
       now: later(0),
       durationMs: 1,
       timeoutMs: 1_000,

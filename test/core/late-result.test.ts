@@ -40,7 +40,7 @@ describe("a result that comes after its attempt was closed as unknown", () => {
   });
 
   test("undoes that where it failed too: its Retry-After is obeyed, and statuses that are given up on end it", () => {
-    const busy = { ...answered(503, "null"), retryAfter: "120" } as Outcome;
+    const busy = { ...answered(503, "null"), retryAfter: "120" };
     const { after, events } = settleLate(rescued(), end(busy));
     expect(after).toMatchObject({ status: "pending", attempts: 1, dueAt: later(9 + 120_000) });
     expect(events).toMatchObject([{ type: "attempt", late: "settled", next_retry_at: later(120_009).toISOString() }]);

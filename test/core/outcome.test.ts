@@ -1,13 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { type Answered, describeOutcome as sentenceOf, type Fault, type Outcome } from "../../src/core/outcome.ts";
+import { answered } from "../support/factory.ts";
 
 const ANSWERED: Answered = {
-  kind: "answered",
-  headers: null,
-  code: 500,
-  body: '"secret answer"',
-  truncated: false,
-  brokenBy: null,
+  ...answered(500, '"secret answer"'),
   retryAfter: "120",
   location: "http://10.1.2.3/secret",
 };

@@ -2,20 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { type Action, HTTP_METHODS, type Result } from "../../src/core/action.ts";
 import type { Answered, Fault, Outcome } from "../../src/core/outcome.ts";
 import { type AttemptEnd, settle } from "../../src/core/settle.ts";
-import { anAction, later, NOON } from "../support/factory.ts";
+import { anAction, answered, later, NOON } from "../support/factory.ts";
 
-const WHOLE: Answered = {
-  kind: "answered",
-  headers: null,
-  code: 200,
-  body: '{"n":1.0}',
-  truncated: false,
-  brokenBy: null,
-  retryAfter: null,
-  location: null,
-};
-
-const answer = (overrides: Partial<Answered>): Answered => ({ ...WHOLE, ...overrides });
+const answer = (overrides: Partial<Answered>): Answered => ({ ...answered(200, '{"n":1.0}'), ...overrides });
 
 const broken = (code: number, brokenBy: "closed" | "timed_out") => answer({ code, brokenBy, truncated: true });
 

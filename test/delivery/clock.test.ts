@@ -83,7 +83,7 @@ describe("a wall clock that is set back by an hour", () => {
   });
 
   test("shortens no Retry-After, and lengthens none", async () => {
-    const asked: Outcome = { ...answered(503), retryAfter: "7200" } as Outcome;
+    const asked = { ...answered(503), retryAfter: "7200" };
     const sender = answering(asked, answered(200));
     await using engine = await openEngine({ sender });
     const { id } = await engine.create({});

@@ -381,16 +381,7 @@ test("never more in flight than the settings allow, in all and to one host", asy
       );
       await new Promise<void>((resolve) => void ends.push(resolve));
       flying.set(url, (flying.get(url) ?? 1) - 1);
-      return {
-        kind: "answered",
-        headers: null,
-        code: 200,
-        body: null,
-        truncated: false,
-        brokenBy: null,
-        retryAfter: null,
-        location: null,
-      };
+      return answered(200);
     },
   };
   await using engine = await openEngine({ sender, env: { DISPATCH_CONCURRENCY: "8", DISPATCH_PER_HOST: "3" } });

@@ -7,18 +7,10 @@ import type { Sender } from "../../src/outbound/deadline.ts";
 import { holding } from "../actions/senders.ts";
 import { openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
+import { answered } from "../support/factory.ts";
 import { temporaryFolder } from "../support/store.ts";
 
-const OK: Outcome = {
-  kind: "answered",
-  headers: null,
-  code: 200,
-  body: null,
-  truncated: false,
-  brokenBy: null,
-  retryAfter: null,
-  location: null,
-};
+const OK: Outcome = answered(200);
 
 /** A store whose named write fails as long as `away` says so. */
 function breakable(write: "claim" | "apply") {

@@ -1,23 +1,14 @@
 import { expect, test } from "bun:test";
 import { ActionJson } from "../../src/api/action-schemas.ts";
-import type { Outcome } from "../../src/core/outcome.ts";
 import { settleLate } from "../../src/core/settle.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
+import { answered } from "../support/factory.ts";
 import { Listener } from "../support/listener.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
 
-const LATE: Outcome = {
-  kind: "answered",
-  code: 200,
-  body: '{"n":12345678901234567890,"session":"canary-late-4f9a1c77b2e8d0"}',
-  headers: null,
-  truncated: false,
-  brokenBy: null,
-  retryAfter: null,
-  location: null,
-};
+const LATE = answered(200, '{"n":12345678901234567890,"session":"canary-late-4f9a1c77b2e8d0"}');
 
 /** What a node does that has lost its claim: the action has failed, and then its target's answer becomes known. */
 async function failedAndAnswered(app: RealServer) {

@@ -39,16 +39,7 @@ export interface Callback {
 /** How often each comes. */
 const OUTCOMES = { ok: 50, late: 8, refused: 12, error: 10, busy: 5, hang: 8, closed: 7 } as const;
 
-const BUSY: Outcome = {
-  kind: "answered",
-  code: 429,
-  body: null,
-  headers: null,
-  truncated: false,
-  brokenBy: null,
-  retryAfter: "3",
-  location: null,
-};
+const BUSY = { ...answered(429), retryAfter: "3" };
 
 /** Only the first attempt of a callback may fail: the pauses after further ones are minutes and hours. */
 const FAILED_CALLBACKS_MAX = 1;

@@ -10,7 +10,7 @@ import { NO_EXTRAS } from "../../src/core/extras.ts";
 import type { Channel } from "../../src/core/channel.ts";
 import type { AuditEntry, AuditFilter } from "../../src/core/audit.ts";
 import { type Change } from "../../src/core/changes.ts";
-import type { Outcome } from "../../src/core/outcome.ts";
+import type { Answered, Outcome } from "../../src/core/outcome.ts";
 import type { MemberRole } from "../../src/core/roles.ts";
 import type { Joining, StoredInvitation } from "../../src/core/team-store.ts";
 import type { Pause } from "../../src/core/pause.ts";
@@ -115,7 +115,7 @@ export function writeOf(step: Change | DomainError, at: Date = NOON): ChangeWrit
 }
 
 /** The target answered with this status. */
-export function answered(code: number, body: string | null = null): Outcome {
+export function answered(code: number, body: string | null = null): Answered {
   return {
     kind: "answered",
     code,

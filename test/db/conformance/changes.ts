@@ -1,4 +1,5 @@
 import { describe, expect } from "bun:test";
+import type { Outcome } from "../../../src/core/outcome.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { actionJson } from "../../../src/receipts/serialize.ts";
 import { seeWhole } from "../../../src/receipts/seen-action.ts";
@@ -52,7 +53,7 @@ export function testChanges(test: StoreTest): void {
         await db.actions.apply(writeOf(step(await stored(db.actions, action), aDecision(later(atMs))), later(atMs)));
         await see(action);
       };
-      const attempt = async (outcome: ReturnType<typeof answered>, atMs: number) => {
+      const attempt = async (outcome: Outcome, atMs: number) => {
         const at = { now: later(atMs), leaseUntil: later(atMs + 45_000) };
         const active = await claimed(db.actions, await stored(db.actions, action), at);
         await see(action);
@@ -65,7 +66,7 @@ export function testChanges(test: StoreTest): void {
       await decide(retry, 6_000);
       await decide(approve, 7_000);
       await attempt({ kind: "not_sent", fault: "refused" }, 8_000);
-      await attempt({ kind: "answered", ...BROKEN }, 20_000);
+      await attempt(BROKEN, 20_000);
       await decide(retry, 30_000);
       await decide(approve, 31_000);
       await attempt(answered(200, '{"ok":true}'), 32_000);
@@ -168,15 +169,7 @@ export function testChanges(test: StoreTest): void {
 }
 
 /** A 2xx whose body broke off: of a GET it counts as none. */
-const BROKEN = {
-  code: 200,
-  body: '"half',
-  headers: null,
-  truncated: true,
-  brokenBy: "closed",
-  retryAfter: null,
-  location: null,
-} as const;
+const BROKEN: Outcome = { ...answered(200, '"half'), truncated: true, brokenBy: "closed" };
 
 /** As an answer shows it, without what nobody keeps. */
 function shown(action: Action): unknown {

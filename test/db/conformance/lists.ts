@@ -419,7 +419,7 @@ export function testLists(test: StoreTest): void {
     });
 
     test("by outcome and by kind of failure", async (db) => {
-      const brokenSuccess: Outcome = { ...answered(200), kind: "answered", brokenBy: "closed" } as Outcome;
+      const brokenSuccess: Outcome = { ...answered(200), brokenBy: "closed" };
       const outcomes: readonly Outcome[] = [
         answered(200),
         answered(500),
