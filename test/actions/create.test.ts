@@ -1,6 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { join } from "node:path";
-import { openFile } from "../../db/libsql/file.ts";
 import type { ActionStore, Store } from "../../src/core/store.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
@@ -54,18 +52,6 @@ describe("a create", () => {
       createdBy: "key:owner",
     });
     expect(await engine.actionService.get(engine.owner, action.id)).toEqual(action);
-  });
-
-  test("with approve is held, and nothing is sent however long it waits", async () => {
-    const sender = answering(answered(200));
-    await using engine = await openEngine({ sender });
-    const held = await engine.create({ approve: true });
-    expect(held).toMatchObject({ status: "awaiting_approval", approve: true, dueAt: null });
-    // Another that is due goes by in the meantime.
-    await engine.saw((await engine.create({})).id, { status: "completed" });
-    engine.clock.advance(86_400_000);
-    expect(sender.sent).toHaveLength(1);
-    expect(await engine.actionService.get(engine.owner, held.id)).toEqual(held);
   });
 
   test("is delivered to its target as it was written, and its answer is kept", async () => {
@@ -176,94 +162,5 @@ describe("an action that waits for a person", () => {
     const { id } = await engine.create({});
     await engine.saw(id, { status: "completed" });
     expect(engine.lines.filter(({ event }) => event === "action.held")).toEqual([]);
-  });
-});
-
-interface OutboxSeen {
-  readonly kind: string;
-  readonly event: string;
-  readonly run: number;
-  readonly type: string | null;
-  readonly status: string | null;
-  readonly attempts: number | null;
-}
-
-/** What the database holds for the outbox, in the order of the changes that owe it. */
-async function outboxOf(folder: string, actionId: string): Promise<readonly OutboxSeen[]> {
-  const sql = openFile(join(folder, "outgate.db"), "read");
-  const text = "SELECT kind, event, run, payload FROM outbox WHERE action_id = ? ORDER BY revision, kind";
-  const rows = await sql.read({ sql: text, args: [actionId] });
-  await sql.close();
-  return rows.map(({ kind, event, run, payload }) => {
-    const body = typeof payload === "string" ? JSON.parse(payload) : null;
-    return {
-      kind: String(kind),
-      event: String(event),
-      run: Number(run),
-      type: body?.type ?? null,
-      status: body?.data.status ?? null,
-      attempts: body?.data.attempts ?? null,
-    };
-  });
-}
-
-describe("what an action owes", () => {
-  const named = { callback: "https://app.example.com/done", notifyEmail: "boss@example.com" };
-  const callback = (status: string, run: number, attempts: number): OutboxSeen => ({
-    kind: "callback",
-    event: `action.${status}`,
-    run,
-    type: `action.${status}`,
-    status,
-    attempts,
-  });
-  const mail = (run: number, event = "approval"): OutboxSeen => ({
-    kind: "mail",
-    event,
-    run,
-    type: null,
-    status: null,
-    attempts: null,
-  });
-
-  test("is stored with each change, as the action was at that moment", async () => {
-    await using engine = await openEngine({ sender: answering(answered(500), answered(200)), starts: false });
-    const { actionService, owner, folder } = engine;
-    // Actions are sent, and what they owe is left where it is.
-    await engine.loop.start();
-    const { id } = await engine.create({ ...named, approve: true, retries: 1 });
-    expect(await outboxOf(folder, id)).toEqual([callback("awaiting_approval", 1, 0), mail(1)]);
-    await actionService.approve(owner, id, null);
-    await engine.saw(id, { status: "failed" });
-    await actionService.retry(owner, id, null);
-    await actionService.cancel(owner, id, null);
-    await actionService.retry(owner, id, null);
-    await actionService.approve(owner, id, null);
-    await engine.saw(id, { status: "completed" });
-    expect(await outboxOf(folder, id)).toEqual([
-      callback("awaiting_approval", 1, 0),
-      mail(1),
-      mail(1, "decided"),
-      callback("failed", 1, 1),
-      callback("awaiting_approval", 2, 0),
-      mail(2),
-      callback("cancelled", 2, 0),
-      mail(2, "decided"),
-      callback("awaiting_approval", 3, 0),
-      mail(3),
-      mail(3, "decided"),
-      callback("completed", 3, 1),
-    ]);
-  });
-
-  test("is nothing where a change did not win, and nothing where nobody was named", async () => {
-    await using engine = await openEngine({ starts: false });
-    const { actionService, owner, folder } = engine;
-    const { id } = await engine.create({ ...named, notifyEmail: null, approve: true });
-    await Promise.allSettled(Array.from({ length: 5 }, () => actionService.cancel(owner, id, null)));
-    expect(await outboxOf(folder, id)).toEqual([callback("awaiting_approval", 1, 0), callback("cancelled", 1, 0)]);
-    const unnamed = await engine.create({ approve: true });
-    await actionService.cancel(owner, unnamed.id, null);
-    expect(await outboxOf(folder, unnamed.id)).toEqual([]);
   });
 });

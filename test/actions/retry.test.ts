@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { type Caller } from "../../src/core/roles.ts";
-import { openEngine, requestFor } from "../support/engine.ts";
+import { openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { Target } from "../support/target.ts";
 import { refusalOf } from "./callers.ts";
@@ -52,39 +52,6 @@ describe("a retry", () => {
     expect(target.received.map(({ headers }) => headers.get("x-outgate-attempt"))).toEqual(["1", "2", "1"]);
   });
 
-  test("of a cancelled action sends what was not sent", async () => {
-    const sender = answering(answered(200));
-    await using engine = await openEngine({ sender, starts: false });
-    const { id } = await engine.create({});
-    await engine.actionService.cancel(engine.owner, id, null);
-    expect(await engine.actionService.retry(engine.owner, id, null)).toMatchObject({
-      status: "pending",
-      run: 2,
-      finishedAt: null,
-    });
-    await engine.loop.start();
-    await engine.saw(id, { status: "completed", run: 2, attempts: 1 });
-    expect(sender.sent).toHaveLength(1);
-  });
-
-  test("has all its attempts again, and no more", async () => {
-    const sender = answering(answered(500));
-    await using engine = await openEngine({ sender });
-    const { id } = await engine.create({ retries: 3 });
-    for (const run of [1, 2]) {
-      for (const attempts of [1, 2]) {
-        await engine.saw(id, { status: "pending", attempts, run });
-        engine.clock.advance(60_000);
-      }
-      await engine.saw(id, { status: "failed", attempts: 3, run });
-      expect(sender.sent).toHaveLength(3 * run);
-      if (run === 1) await engine.actionService.retry(engine.owner, id, null);
-    }
-    engine.clock.advance(86_400_000);
-    await turn();
-    expect(sender.sent).toHaveLength(6);
-  });
-
   test("of what needs a yes is held again, whatever happened before: one yes releases one run", async () => {
     const sender = answering(answered(500), answered(200));
     await using engine = await openEngine({ sender });
@@ -118,20 +85,6 @@ describe("a retry", () => {
     await engine.saw(id, { status: "completed", run: 3, attempts: 1 });
     expect(sender.sent).toHaveLength(2);
   });
-
-  test("twice at once begins one run", async () => {
-    const sender = answering(answered(500), answered(200));
-    await using engine = await openEngine({ sender });
-    const { id } = await engine.create({ retries: 1 });
-    await engine.saw(id, { status: "failed" });
-    const refusals = await Promise.all(
-      [1, 2, 3].map(() => refusalOf(engine.actionService.retry(engine.owner, id, null))),
-    );
-    expect(refusals.filter((refusal) => refusal?.code === "not_retryable")).toHaveLength(2);
-    expect(refusals.filter((refusal) => refusal === null)).toHaveLength(1);
-    await engine.saw(id, { status: "completed", run: 2 });
-    expect(sender.sent).toHaveLength(2);
-  });
 });
 
 describe("a retry while its dedupe key", () => {
@@ -150,64 +103,6 @@ describe("a retry while its dedupe key", () => {
     expect(await engine.events(first.id)).toEqual(before);
     engine.clock.jump(86_400_000);
     expect(await actionService.retry(owner, first.id, null)).toMatchObject({ status: "pending", run: 2 });
-  });
-
-  test("is its own again answers for it: a create with the key finds it", async () => {
-    const sender = answering(answered(500));
-    await using engine = await openEngine({ sender });
-    const { actionService, owner } = engine;
-    const first = await engine.create({ dedupe: "d", retries: 1 });
-    await engine.saw(first.id, { status: "failed" });
-    const second = await engine.create({ dedupe: "d", retries: 1 });
-    await engine.saw(second.id, { status: "failed" });
-    // Nothing is sent from here on.
-    await engine.loop.drain(1_000);
-    await actionService.retry(owner, first.id, null);
-    expect((await engine.create({ dedupe: "d" })).id).toBe(first.id);
-    expect(await refusalOf(actionService.retry(owner, second.id, null))).toMatchObject({ code: "not_retryable" });
-  });
-
-  test("was its own all along, cancelled, begins a new run", async () => {
-    await using engine = await openEngine({ starts: false });
-    const { id } = await engine.create({ dedupe: "d", idempotencyKey: "k" });
-    await engine.actionService.cancel(engine.owner, id, null);
-    expect(await engine.actionService.retry(engine.owner, id, null)).toMatchObject({ status: "pending", run: 2 });
-  });
-
-  test("is taken by a create at the same moment leaves one of the two alive, fifty times", async () => {
-    await using engine = await openEngine({ sender: answering(answered(500)) });
-    const { actionService, owner } = engine;
-    const keys = Array.from({ length: 50 }, (_, at) => `d${at}`);
-    const failed = await Promise.all(keys.map((dedupe) => engine.create({ dedupe, retries: 1 })));
-    await Promise.all(failed.map(({ id }) => engine.saw(id, { status: "failed" })));
-    // From here on nothing is sent, so that whoever lives stays alive.
-    await engine.loop.drain(1_000);
-    const ends = await Promise.all(
-      failed.map(async ({ id, dedupe }, at) => {
-        const later = async (turns: number) => {
-          for (let waited = 0; waited < turns; waited += 1) await turn();
-        };
-        // In one commit the retry holds the key: only with a start is the create first.
-        const isRetryLater = at % 2 === 0;
-        const [refusal, created] = await Promise.all([
-          later(isRetryLater ? at : 0).then(() => refusalOf(actionService.retry(owner, id, null))),
-          later(isRetryLater ? 0 : at % 10).then(() => actionService.create(owner, requestFor({ dedupe }))),
-        ]);
-        if (refusal === null) {
-          expect(created).toMatchObject({ action: { id }, differs: ["retries"] });
-          return "retried";
-        }
-        expect(created.differs).toBeUndefined();
-        expect(refusal).toMatchObject({ code: "not_retryable" });
-        expect(refusal.message).toContain(created.action.id);
-        expect((await actionService.get(owner, id)).status).toBe("failed");
-        return "created";
-      }),
-    );
-    const count = (end: string) => ends.filter((other) => other === end).length;
-    console.log(`retry against create: ${count("retried")} retried, ${count("created")} created`);
-    expect(count("retried")).toBeGreaterThan(0);
-    expect(count("created")).toBeGreaterThan(0);
   });
 });
 

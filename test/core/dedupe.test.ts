@@ -37,19 +37,6 @@ describe.each(KEYS)("creates with the same %s", (_name, key) => {
   });
 });
 
-test("a create whose answer was lost is sent again and finds its action, delivered once", async () => {
-  await using target = new Target(200);
-  await using engine = await openEngine();
-  const request = requestFor({ url: target.url, idempotencyKey: "k1", body: '{"a":1}' });
-  const lost = await engine.actionService.create(engine.owner, request);
-  await engine.saw(lost.action.id, { status: "completed" });
-  const again = await engine.actionService.create(engine.owner, request);
-  expect(again.action).toMatchObject({ id: lost.action.id, status: "completed" });
-  expect(again.differs).toEqual([]);
-  engine.clock.advance(60_000);
-  expect(target.received).toHaveLength(1);
-});
-
 test("a matching create writes nothing: no second row, no second entry in the timeline, no news", async () => {
   const { sender, began, end } = holding();
   await using engine = await openEngine({ sender });
@@ -65,13 +52,4 @@ test("a matching create writes nothing: no second row, no second entry in the ti
   expect((await engine.actionService.get(engine.owner, id)).retries).toBe(3);
   end(answered(200));
   await engine.saw(id, { status: "completed" });
-});
-
-test("without a key equal creates are different actions", async () => {
-  const sender = answering(answered(200));
-  await using engine = await openEngine({ sender });
-  const actions = await Promise.all(Array.from({ length: 10 }, () => engine.create({})));
-  await Promise.all(actions.map(({ id }) => engine.saw(id, { status: "completed" })));
-  expect(new Set(actions.map(({ id }) => id)).size).toBe(10);
-  expect(sender.sent).toHaveLength(10);
 });

@@ -5,21 +5,13 @@ import { settle } from "../../src/core/settle.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import type { Store } from "../../src/core/store.ts";
 import { openEngine } from "../support/engine.ts";
+import { answered } from "../support/factory.ts";
 import { until } from "../support/until.ts";
 import { newFolders } from "../support/shared.ts";
 
 const newFolder = newFolders();
 
-const OK: Outcome = {
-  kind: "answered",
-  headers: null,
-  code: 200,
-  body: null,
-  truncated: false,
-  brokenBy: null,
-  retryAfter: null,
-  location: null,
-};
+const OK: Outcome = answered(200);
 
 /** A target that takes every request and answers none. */
 function silent() {
@@ -79,23 +71,6 @@ test("what a crash interrupted is counted, but not as an attempt that took no ti
   const text = await engine.renderMetrics();
   expect(text).toContain('outgate_attempts_total{outcome="unknown",next="failed"} 1\n');
   expect(text).not.toContain('outgate_attempt_duration_seconds_count{outcome="unknown"}');
-});
-
-test("with on_unknown: stop a crash ends the action", async () => {
-  const { id, after } = await dieInFlight(5, "stop");
-  await using engine = after;
-  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "failed", attempts: 1 });
-});
-
-test("an action that was acknowledged and not yet claimed is found by the next start", async () => {
-  const folder = newFolder();
-  const before = await openEngine({ folder, starts: false });
-  const { id } = await before.create({});
-  await before.abandon();
-  const sender = answering();
-  await using engine = await openEngine({ folder, sender });
-  await engine.saw(id, { status: "completed" });
-  expect(sender.count).toBe(1);
 });
 
 test("the result of an owner whose lease was taken over ends the action all the same, and is in the log first", async () => {
