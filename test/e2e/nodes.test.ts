@@ -1,7 +1,8 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { LEASE_GRACE_MS, NODE_LIVES_MS, RECOVERY_INTERVAL_MS, SHARED_FRESH_MS } from "../../src/core/limits.ts";
+import { NODE_LIVES_MS, SHARED_FRESH_MS } from "../../src/core/limits.ts";
 import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
 import { Service } from "../support/service.ts";
+import { Target } from "../support/target.ts";
 
 const SECRET_KEY = "5f".repeat(32);
 
@@ -15,12 +16,10 @@ interface Json {
   readonly [name: string]: unknown;
 }
 
-const settings = (url: string) => ({ DATABASE_URL: url, SECRET_KEY, RATE_LIMIT_PER_SECOND: "0" });
-
 /** Two nodes that know of each other, on a database of their own. */
-async function twoNodes(env: Readonly<Record<string, string>> = {}) {
+async function twoNodes() {
   const url = await createDatabase();
-  const start = () => new Service({ env: { ...settings(url), ...env } });
+  const start = () => new Service({ env: { DATABASE_URL: url, SECRET_KEY, RATE_LIMIT_PER_SECOND: "0" } });
   const [a, b] = [start(), start()];
   await Promise.all([a, b].map((node) => node.ready()));
   const isJoined = (node: Service) =>
@@ -36,32 +35,17 @@ async function twoNodes(env: Readonly<Record<string, string>> = {}) {
   };
 }
 
-/** Waits until it holds, for so long at most; resolves with the time that took. */
-async function within(limitMs: number, holds: () => Promise<boolean> | boolean): Promise<number> {
+/** Waits until it holds, for so long at most. */
+async function within(limitMs: number, holds: () => Promise<boolean> | boolean): Promise<void> {
   const startedMs = performance.now();
   while (!(await holds())) {
     if (performance.now() - startedMs > limitMs) throw new Error(`Not within ${limitMs} ms: ${String(holds)}`);
     await Bun.sleep(50);
   }
-  return performance.now() - startedMs;
 }
 
-/** A target that counts what it gets of each action, and answers only where it is told to. */
-function target() {
-  const calls: string[] = [];
-  const gate = { isOpen: true };
-  const server = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    idleTimeout: 0,
-    async fetch(request) {
-      calls.push(request.headers.get("webhook-id") ?? "");
-      while (!gate.isOpen) await Bun.sleep(50);
-      return new Response("{}");
-    },
-  });
-  return { calls, gate, url: `http://127.0.0.1:${server.port}/`, [Symbol.dispose]: () => void server.stop(true) };
-}
+/** The actions that were called, each as often as it was. */
+const idsIn = ({ received }: Target) => received.map(({ headers }) => headers.get("webhook-id"));
 
 const jsonOf = async (answer: Response): Promise<Json> => (await answer.json()) as Json;
 
@@ -74,46 +58,22 @@ async function newKey(node: Service, name: string): Promise<{ readonly id: strin
 // They wait for nodes to join for most of the time, so they run beside each other.
 describe.skipIf(!hasPostgres)("nodes on one PostgreSQL", () => {
   test.concurrent("an action that is created on one is approved on the other, and sent though the first one dies", async () => {
-    using calls = target();
+    await using target = new Target(200);
     await using nodes = await twoNodes();
     const { a, b } = nodes;
     expect(
       new Set([a, b].map((node) => node.log().find(({ event }) => event === "service.started")?.["node"])).size,
     ).toBe(2);
-    const { id } = await a.create({ url: calls.url, approve: true });
+    const { id } = await a.create({ url: target.url, approve: true });
     await a.end("SIGKILL");
     const approved = await b.request(`/v1/actions/${String(id)}/approve`, { method: "POST", body: "{}" });
     expect(approved.status).toBe(200);
     expect(await b.final(id)).toMatchObject({ status: "completed", attempts: 1 });
-    expect(calls.calls).toEqual([String(id)]);
+    expect(idsIn(target)).toEqual([String(id)]);
   });
 
-  // It waits for a lease to end: in `npm run test:long`, and as a fault of `npm run faults`.
-  test.concurrent.skipIf(process.env["LONG_TESTS"] === undefined)(
-    "what a node held when it died is sent again by the other one, once its lease is over",
-    async () => {
-      using calls = target();
-      // Short, so that the lease is.
-      await using nodes = await twoNodes({ ATTEMPT_TIMEOUT_MS: "2000" });
-      const { a, b } = nodes;
-      calls.gate.isOpen = false;
-      const { id } = await a.create({ url: calls.url, retries: 2 });
-      await within(MARGIN_MS, () => calls.calls.length === 1);
-      const metrics = async () => (await b.request("/metrics")).text();
-      expect(await metrics()).toContain("outgate_nodes 2");
-      await a.end("SIGKILL");
-      calls.gate.isOpen = true;
-      const leaseMs = 2_000 + LEASE_GRACE_MS;
-      const tookMs = await within(leaseMs + RECOVERY_INTERVAL_MS + MARGIN_MS, () => calls.calls.length === 2);
-      expect(tookMs).toBeGreaterThan(leaseMs - MARGIN_MS);
-      expect(await b.final(id)).toMatchObject({ status: "completed", attempts: 2 });
-      expect(calls.calls).toEqual([String(id), String(id)]);
-      expect(await metrics()).toContain("outgate_nodes 1");
-    },
-  );
-
   test.concurrent("a key that is revoked on one, and a pause, are in force on the other within five seconds", async () => {
-    using calls = target();
+    await using target = new Target(200);
     await using nodes = await twoNodes();
     const { a, b } = nodes;
     const agent = await newKey(a, "agent");
@@ -132,11 +92,11 @@ describe.skipIf(!hasPostgres)("nodes on one PostgreSQL", () => {
 
     const paused = await jsonOf(await a.request("/v1/pauses", { method: "POST", body: "{}" }));
     // At once: each claim looks at the pauses in the database.
-    const { id } = await b.create({ url: calls.url });
+    const { id } = await b.create({ url: target.url });
     await Bun.sleep(1_000);
     expect((await jsonOf(await b.request(`/v1/actions/${String(id)}`)))["status"]).toBe("pending");
     await a.request(`/v1/pauses/${String(paused["id"])}`, { method: "DELETE" });
     await within(SHARED_FRESH_MS + MARGIN_MS, async () => (await b.final(id))["status"] === "completed");
-    expect(calls.calls).toEqual([String(id)]);
+    expect(idsIn(target)).toEqual([String(id)]);
   });
 });
