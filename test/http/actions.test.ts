@@ -6,10 +6,7 @@ import { shared } from "../support/shared.ts";
 
 const app = await shared(openRealServer());
 
-/** Bodies of creates: one that is sent at once and one that waits for a person. */
 const at = (url: string, members = "") => `{"url":"${url}"${members}}`;
-
-const held = (members = "") => at("http://127.0.0.1:9/", `,"approve":true${members}`);
 
 const create = async (body: string) => (await app.call("POST", "/v1/actions", body)).json;
 
@@ -50,37 +47,5 @@ describe("an action over REST", () => {
       [200, first.id, true],
     ]);
     expect(target.received).toHaveLength(1);
-  });
-});
-
-describe("a decision that comes at the wrong time", () => {
-  const codes = { approve: "not_approvable", cancel: "not_cancellable", retry: "not_retryable" } as const;
-  type Verb = keyof typeof codes;
-
-  const refuses = async (id: string, ...verbs: readonly Verb[]) => {
-    for (const verb of verbs) {
-      const { status, json } = await app.call("POST", `/v1/actions/${id}/${verb}`);
-      expect({ status, code: json.error.code }, verb).toEqual({ status: 409, code: codes[verb] });
-    }
-  };
-
-  test("is 409 with its own code, in every state", async () => {
-    const release = Promise.withResolvers<Response>();
-    await using target = new Target(() => release.promise);
-    const active = await create(at(target.url, `,"retries":1`));
-    await target.saw(1);
-    await refuses(active.id, "approve", "cancel", "retry");
-    release.resolve(new Response(null, { status: 500 }));
-    await app.engine.saw(active.id, { status: "failed" });
-    await refuses(active.id, "approve", "cancel");
-
-    const waiting = await create(held());
-    await refuses(waiting.id, "retry");
-    expect((await app.call("POST", `/v1/actions/${waiting.id}/cancel`)).status).toBe(200);
-    await refuses(waiting.id, "approve", "cancel");
-
-    await using fine = new Target(200);
-    const done = await create(at(fine.url, `,"sync":true`));
-    await refuses(done.id, "approve", "cancel", "retry");
   });
 });

@@ -80,21 +80,6 @@ describe("POST /v1/actions/{id}/send-now", () => {
   });
 });
 
-test("an action that has expired offers nothing but its end, and can be retried and approved by nobody", async () => {
-  const body = { expires_at: inMs(60_000) };
-  const held = (await create({ ...body, approve: true })).json.id;
-  const cancelled = (await create({ ...body, delay_seconds: 30 })).json.id;
-  await post(`/v1/actions/${cancelled}/cancel`);
-  const actionsOf = async (id: string) =>
-    (await app.call("GET", `/v1/actions/${id}`, undefined, KEYS.owner)).json as unknown as { actions: string[] };
-  expect((await actionsOf(cancelled)).actions).toEqual(["retry"]);
-  app.engine.clock.advance(60_000);
-  expect((await actionsOf(cancelled)).actions).toEqual([]);
-  expect((await actionsOf(held)).actions).toEqual(["cancel"]);
-  expect((await post(`/v1/actions/${cancelled}/retry`)).json.error.code).toBe("not_retryable");
-  expect((await post(`/v1/actions/${held}/approve`)).json.error.code).toBe("not_approvable");
-});
-
 describe("for people, without script,", () => {
   test("a page tells when an action is sent and expires, and sends it now", async () => {
     const ann = await signedIn(app);

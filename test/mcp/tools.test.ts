@@ -150,35 +150,6 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     expect(results.flatMap(({ isError }, at) => (isError === true ? [at] : []))).toEqual([6, 8]);
   });
 
-  test("finds actions by filters of REST, and is told of each that is wrong", async () => {
-    await using agent = await connect(kind, server.mcpUrl);
-    const title = `Refund for ${kind}`;
-    const said = { title, metadata: { client: kind, order: "7" }, retries: 1, sync: true };
-    const made = await agent.call("create", { url: `${target.url}v1/refunds`, ...said });
-    const { id, created_at: createdAt } = actionIn(made);
-    const other = actionIn(await agent.call("create", { url: target.url, title, approve: true }));
-    const found = async (filters: Record<string, unknown>) => {
-      const page = (await agent.call("list", { title, ...filters })).structuredContent as { data: { id: string }[] };
-      return page.data.map((one) => one.id);
-    };
-    expect(await found({})).toEqual([other.id, id]);
-    const at = Date.parse(String(createdAt));
-    for (const filters of [
-      { q: "v1/refunds" },
-      { metadata: [`client:${kind}`, "order"] },
-      { method: "POST", created_after: new Date(at - 1).toISOString(), metadata: ["order:7"] },
-    ]) {
-      expect(await found(filters), JSON.stringify(filters)).toEqual([id]);
-    }
-    expect(await found({ metadata: ["order:8"] })).toEqual([]);
-    const wrong = { response_code: ["600"], metadata: ["a b"], host: "a b", q: "", created_by: "x", id: ["x"] };
-    const { code, details } = errorIn(await agent.call("list", wrong));
-    expect([code, details?.map(({ field }) => field.split(/[.[]/)[0]).toSorted()]).toEqual([
-      "invalid_query",
-      Object.keys(wrong).toSorted(),
-    ]);
-  });
-
   test("gets a domain error as a tool error with code and next step", async () => {
     await using agent = await connect(kind, server.mcpUrl);
     const codes = async (name: string, args: Record<string, unknown>) => errorIn(await agent.call(name, args));

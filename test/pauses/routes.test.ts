@@ -90,17 +90,6 @@ describe("POST /v1/pauses", () => {
     expect(await seen()).toEqual(paths.map(() => [true, true]));
   });
 
-  test("stops the account, and a second one finds the first", async () => {
-    const first = await pause({ reason: null });
-    const second = await pause({ reason: "again" });
-    expect([first.status, second.status]).toEqual([201, 200]);
-    expect(second.json).toEqual(first.json);
-    expect(first.json).toMatchObject({ kind: "account", key_id: null, reason: null });
-    expect((await create()).json).toMatchObject({ paused: true, pause: { kind: "account" } });
-    const mine = await app.call("POST", "/v1/actions", { url: target.url });
-    expect(mine.json).toMatchObject({ status: "pending", paused: true });
-  });
-
   test.each([
     ["a key of nobody", { key_id: "key_nobody" }, 404, "not_found"],
     ["what is no id", { key_id: "agent" }, 400, "validation_error"],
@@ -164,12 +153,6 @@ describe("DELETE /v1/keys/{id}", () => {
     const approved = await app.call("POST", `/v1/actions/${id}/approve`);
     expect(approved.json).toMatchObject({ status: "pending", paused: true, pause: { reason: "The key was revoked." } });
     expect(target.received).toHaveLength(0);
-  });
-
-  test("?unfinished=cancel cancels what it left", async () => {
-    const { status, id } = await unfinished("?unfinished=cancel");
-    expect(status).toBe(200);
-    await app.engine.saw(id, { status: "cancelled" });
   });
 
   test("refuses any other word, and revokes nothing", async () => {

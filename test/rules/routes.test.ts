@@ -95,37 +95,6 @@ describe("a request", () => {
 });
 
 describe("an action that was accepted before", () => {
-  test("is held or ended where the rules became stricter before its first send, and never again afterwards", async () => {
-    const delayed = async (amount: number) => (await created({ body: { amount }, delay_seconds: 60 })).json.id;
-    const [fine, held, refused] = [await delayed(1), await delayed(2), await delayed(3)];
-    await rule({ name: "Two", when: "action.body.amount == 2" });
-    await rule({ name: "Three", effect: "refuse", when: "action.body.amount == 3" });
-    const { engine } = app;
-    await engine.start();
-    engine.clock.advance(61_000);
-    const once = (id: string, holds: (action: Record<string, unknown>) => boolean) =>
-      eventually(async () => {
-        const { json } = await app.call("GET", `/v1/actions/${id}`);
-        return holds(json) ? json : null;
-      }, `a change of ${id}`);
-    expect(await once(held, ({ status }) => status === "awaiting_approval")).toMatchObject({
-      approve: true,
-      attempts: 0,
-      policy: { name: "Two" },
-    });
-    expect(await once(refused, ({ status }) => status === "cancelled")).toMatchObject({
-      attempts: 0,
-      policy: { name: "Three" },
-    });
-    expect((await app.call("GET", `/v1/actions/${fine}`)).json["policy"]).toBeUndefined();
-    expect((await app.call("POST", `/v1/actions/${held}/approve`)).status).toBe(200);
-    // Approved is approved: it is sent, to a target that has no address here.
-    expect(await once(held, ({ attempts }) => attempts !== 0)).toMatchObject({
-      attempts: 1,
-      approved_by: "key:owner",
-    });
-  });
-
   test("of a key that replaced another is under the rules about that one at its first send too", async () => {
     const key = async (more: object) =>
       (await app.call("POST", "/v1/keys", { name: "ci", role: "agent", ...more })).json;
