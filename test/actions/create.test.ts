@@ -54,24 +54,6 @@ describe("a create", () => {
     expect(await engine.actionService.get(engine.owner, action.id)).toEqual(action);
   });
 
-  test("is delivered to its target as it was written, and its answer is kept", async () => {
-    const answer = '{"n":1.0,"big":12345678901234567890,"s":"\\u0000"}';
-    await using target = new Target(() => new Response(answer, { headers: { "content-type": "application/json" } }));
-    await using engine = await openEngine();
-    const body = '{"n":1.0,"big":98765432109876543210,"s":"\\u0000","__proto__":{"a":1}}';
-    const { id } = await engine.create({
-      url: `${target.url}orders?x=%20y`,
-      method: "PUT",
-      body,
-      headers: { "X-Plan": "b" },
-    });
-    const done = await engine.saw(id, { status: "completed" });
-    expect(target.received).toHaveLength(1);
-    expect(target.received[0]).toMatchObject({ method: "PUT", path: "/orders?x=%20y", body });
-    expect(target.received[0]?.headers.get("x-plan")).toBe("b");
-    expect(done.result).toMatchObject({ responseCode: 200, responseBody: answer });
-  });
-
   test("is active, counted and leased while its request is in flight", async () => {
     const { sender, began, end } = holding();
     await using engine = await openEngine({ sender });

@@ -91,15 +91,6 @@ describe("a wait", () => {
     await engine.saw(id, { status: "completed" });
   });
 
-  test("answers at its deadline with what is queued, too", async () => {
-    await using engine = await openEngine({ starts: false });
-    const { id } = await engine.create({});
-    const waiting = engine.actionService.wait(engine.owner, id, { waitMs: 120_000 });
-    engine.clock.advance(120_000);
-    expect(await waiting).toMatchObject({ status: "pending", attempts: 0 });
-    expect(engine.clock.timers).toBe(0);
-  });
-
   test("of what is final already answers at once", async () => {
     await using engine = await openEngine({ starts: false });
     const { id } = await engine.create({});

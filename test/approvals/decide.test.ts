@@ -1,34 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { setImmediate as turn } from "node:timers/promises";
 import type { Store } from "../../src/core/store.ts";
 import { openEngine } from "../support/engine.ts";
-import { answered } from "../support/factory.ts";
 import { as, refusalOf } from "../actions/callers.ts";
-import { answering } from "../actions/senders.ts";
-
-test("an approve releases a held action at once, says who and when, and it is sent", async () => {
-  const sender = answering(answered(200));
-  await using engine = await openEngine({ sender });
-  const { id } = await engine.create({ approve: true });
-  engine.clock.advance(1_000);
-  const approver = as("approver", engine.owner);
-  const approved = await engine.actionService.approve(approver, id, "looks right");
-  expect(approved).toMatchObject({
-    status: "pending",
-    attempts: 0,
-    dueAt: engine.clock.now(),
-    approvedAt: engine.clock.now(),
-    approvedBy: "key:approver",
-  });
-  const done = await engine.saw(id, { status: "completed" });
-  expect([done.approvedAt, done.approvedBy]).toEqual([approved.approvedAt, "key:approver"]);
-  expect(sender.sent).toHaveLength(1);
-  expect(await engine.events(id)).toContainEqual({
-    type: "approved",
-    actor: "key:approver",
-    reason: "looks right",
-  });
-});
 
 describe("a decision on what was seen", () => {
   test("is written down with the way that it came", async () => {
@@ -40,39 +13,6 @@ describe("a decision on what was seen", () => {
     const told = { actor: "key:agent", via: "elicitation" } as const;
     expect((await engine.events(one.id)).at(-1)).toEqual({ type: "approved", reason: "yes", ...told });
     expect((await engine.events(other.id)).at(-1)).toEqual({ type: "rejected", reason: null, ...told });
-  });
-});
-
-describe("a cancel", () => {
-  test("of a held action is a rejection, and nothing is ever sent", async () => {
-    const sender = answering(answered(200));
-    await using engine = await openEngine({ sender });
-    const { id } = await engine.create({ approve: true });
-    const cancelled = await engine.actionService.cancel(engine.owner, id, "no");
-    expect(cancelled).toMatchObject({
-      status: "cancelled",
-      finishedAt: engine.clock.now(),
-      startedAt: null,
-      approvedAt: null,
-    });
-    expect((await engine.events(id)).at(-1)).toEqual({ type: "rejected", actor: "key:owner", reason: "no" });
-    engine.clock.advance(86_400_000);
-    await turn();
-    expect(sender.sent).toEqual([]);
-  });
-
-  test("between two attempts ends the action: what was due is not sent", async () => {
-    const sender = answering(answered(503));
-    await using engine = await openEngine({ sender });
-    const { id } = await engine.create({});
-    await engine.saw(id, { status: "pending", attempts: 1 });
-    const cancelled = await engine.actionService.cancel(engine.owner, id, null);
-    expect(cancelled).toMatchObject({ status: "cancelled", attempts: 1, dueAt: null, result: { responseCode: 503 } });
-    expect((await engine.events(id)).at(-1)).toEqual({ type: "cancelled", actor: "key:owner", reason: null });
-    engine.clock.advance(60_000);
-    await turn();
-    expect(sender.sent).toHaveLength(1);
-    expect(await engine.actionService.get(engine.owner, id)).toEqual(cancelled);
   });
 });
 

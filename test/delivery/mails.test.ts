@@ -71,16 +71,6 @@ test("without a provider the action is created, nothing is mailed, and the timel
   expect(await engine.told(id, "mail", 1)).toHaveLength(1);
 });
 
-test("notify without approve mails nobody", async () => {
-  await using mailbox = new Mailbox();
-  await using target = new Target(200);
-  await using engine = await openEngine({ env: mailbox.env });
-  const { id } = await engine.create({ ...HELD, approve: false, url: target.url });
-  await engine.saw(id, { status: "completed" });
-  await settled(engine);
-  expect(mailbox.posted).toEqual([]);
-});
-
 describe("a provider that is down", () => {
   test("for an hour: creating and approving go on, and the mail is sent afterwards, under one Message-ID", async () => {
     await using mailbox = new Mailbox();

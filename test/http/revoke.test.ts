@@ -58,14 +58,6 @@ describe("DELETE /v1/keys/{id}", () => {
     expect((await app.call("GET", "/v1/keys")).json.data).toContainEqual(first ?? { id, type: "", status: "" });
   });
 
-  test("leaves what the key has created as it is", async () => {
-    const { id, key } = await newKey();
-    const body = `{"url":"http://127.0.0.1:9/","approve":true}`;
-    const action = (await app.call("POST", "/v1/actions", body, key)).json;
-    await revoke(id);
-    expect((await app.call("GET", `/v1/actions/${action.id}`)).json.status).toBe("awaiting_approval");
-  });
-
   test("with unfinished=cancel rejects nothing: the key that follows may ask at once, and nobody is warned", async () => {
     const { id, key } = await newKey();
     const ask = (url: string, by: string) => app.call("POST", "/v1/actions", { url, approve: true }, by);
