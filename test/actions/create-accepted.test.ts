@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { aRequest } from "../support/factory.ts";
 import { rigCreate } from "./create-rig.ts";
 
 const check = rigCreate();
@@ -13,24 +14,7 @@ describe("a create that is accepted", () => {
       sync: false,
       reason: null,
       credential: null,
-      request: {
-        url: "https://api.example.com:8443/orders",
-        hostname: "api.example.com",
-        host: "api.example.com:8443",
-        method: "POST",
-        body: null,
-        headers: null,
-        dedupe: null,
-        idempotencyKey: null,
-        retries: 3,
-        onUnknown: "retry",
-        approve: false,
-        callback: null,
-        notifyEmail: null,
-        title: null,
-        expiresAt: null,
-        extras: {},
-      },
+      request: { ...aRequest({ url: "https://api.example.com:8443/orders" }), body: null },
     });
   });
 

@@ -4,20 +4,16 @@ import { Timeline } from "../../src/api/list-schemas.ts";
 import { timelineJson } from "../../src/receipts/serialize.ts";
 import type { ActionStatus } from "../../src/core/action.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
-import { NOON } from "../support/factory.ts";
+import { anAttempt, NOON } from "../support/factory.ts";
 
 const timeline = compile(Timeline);
 
-const ATTEMPT: TimelineEvent = {
-  type: "attempt",
-  attempt: 2,
-  outcome: "answered",
+const ATTEMPT = anAttempt(2, {
   response_code: 302,
   error: "The target answered with a redirect (302); redirects are never followed.",
-  duration_ms: 41,
   next_retry_at: "2026-03-04T12:00:04.000Z",
   location: "/elsewhere",
-};
+});
 
 test.each<[TimelineEvent, ActionStatus]>([
   [{ type: "created", actor: "key:ann" }, "awaiting_approval"],

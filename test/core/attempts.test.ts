@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { ATTEMPT_BODY_BYTES_MAX, ATTEMPTS_KEPT } from "../../src/core/limits.ts";
-import type { Action, Result } from "../../src/core/action.ts";
+import type { Action } from "../../src/core/action.ts";
 import { type KeptResponse, mayHaveTooMany, pastAttempts, responseToKeep } from "../../src/core/attempts.ts";
 import { retry } from "../../src/core/changes.ts";
 import { startAttempt } from "../../src/core/settle.ts";
 import type { TimelineEntry } from "../../src/core/timeline.ts";
-import { aDecision, anAction, answered, later, settled } from "../support/factory.ts";
+import { aDecision, anAction, anAttempt, answered, aResult, later, settled } from "../support/factory.ts";
 
 const HEADERS = '[["content-type","application/json"]]';
 
@@ -14,7 +14,7 @@ const CLAIM = { now: later(0), leaseUntil: later(45_000) };
 /** The change that ends an attempt of a new action with this answer. */
 function ended(code: number, body: string | null, overrides: Partial<Action> = {}) {
   const active = startAttempt(anAction(overrides), CLAIM);
-  return settled(active, { ...answered(code, body), headers: HEADERS } as ReturnType<typeof answered>).change;
+  return settled(active, { ...answered(code, body), headers: HEADERS }).change;
 }
 
 const changeOf = (change: ReturnType<typeof retry>) => {
@@ -81,20 +81,16 @@ describe("the response that is kept beside the action's row", () => {
   });
 });
 
-const RESULT: Result = {
-  lastError: null,
-  errorSource: null,
-  responseCode: 200,
-  responseBody: '"last"',
-  responseTruncated: false,
-  durationMs: 5,
-  responseHeaders: HEADERS,
-};
+const RESULT = aResult({ responseBody: '"last"', responseHeaders: HEADERS });
 
 function made(run: number, attempt: number): TimelineEntry {
-  const nothing = { error: null, duration_ms: 5, next_retry_at: null, location: null };
-  const event = { type: "attempt", attempt, outcome: "answered", response_code: 200, ...nothing } as const;
-  return { seq: run * 100 + attempt, at: later(run * 100 + attempt), run, status: "completed", event };
+  return {
+    seq: run * 100 + attempt,
+    at: later(run * 100 + attempt),
+    run,
+    status: "completed",
+    event: anAttempt(attempt),
+  };
 }
 
 function response(run: number, attempt: number): KeptResponse {

@@ -2,23 +2,14 @@ import { describe, expect, test } from "bun:test";
 import { type Action, HTTP_METHODS, type Result } from "../../src/core/action.ts";
 import type { Answered, Fault, Outcome } from "../../src/core/outcome.ts";
 import { type AttemptEnd, settle } from "../../src/core/settle.ts";
-import { anAction, answered, later, NOON } from "../support/factory.ts";
+import { anAction, anAttempt, answered, aResult, later, NOON } from "../support/factory.ts";
 
 const answer = (overrides: Partial<Answered>): Answered => ({ ...answered(200, '{"n":1.0}'), ...overrides });
 
 const broken = (code: number, brokenBy: "closed" | "timed_out") => answer({ code, brokenBy, truncated: true });
 
 /** What is stored of the whole answer. */
-const resultOf = (overrides: Partial<Result>): Result => ({
-  lastError: null,
-  errorSource: null,
-  responseCode: 200,
-  responseBody: '{"n":1.0}',
-  responseTruncated: false,
-  responseHeaders: null,
-  durationMs: 41,
-  ...overrides,
-});
+const resultOf = (more: Partial<Result>) => aResult({ responseBody: '{"n":1.0}', durationMs: 41, ...more });
 
 const unknown = (fault: Fault): Outcome => ({ kind: "unknown", fault });
 
@@ -134,19 +125,7 @@ describe("what an attempt leaves behind", () => {
         finishedAt: NOON,
         result: resultOf({ responseCode: 201, responseTruncated: true }),
       },
-      events: [
-        {
-          type: "attempt",
-          attempt: 2,
-          outcome: "answered",
-          response_code: 201,
-          error: null,
-          duration_ms: 41,
-          next_retry_at: null,
-          location: null,
-        },
-        { type: "completed" },
-      ],
+      events: [anAttempt(2, { response_code: 201 }), { type: "completed" }],
     });
   });
 
@@ -164,18 +143,7 @@ describe("what an attempt leaves behind", () => {
         finishedAt: null,
         result: resultOf({ lastError: error, errorSource: "target", responseCode: 503 }),
       },
-      events: [
-        {
-          type: "attempt",
-          attempt: 2,
-          outcome: "answered",
-          response_code: 503,
-          error,
-          duration_ms: 41,
-          next_retry_at: "2026-03-04T12:00:04.000Z",
-          location: null,
-        },
-      ],
+      events: [anAttempt(2, { response_code: 503, error, next_retry_at: "2026-03-04T12:00:04.000Z" })],
     });
   });
 
@@ -193,19 +161,7 @@ describe("what an attempt leaves behind", () => {
         finishedAt: NOON,
         result: resultOf({ lastError: error, errorSource: "dispatch", responseCode: null, responseBody: null }),
       },
-      events: [
-        {
-          type: "attempt",
-          attempt: 3,
-          outcome: "unknown",
-          response_code: null,
-          error,
-          duration_ms: 41,
-          next_retry_at: null,
-          location: null,
-        },
-        { type: "failed" },
-      ],
+      events: [anAttempt(3, { outcome: "unknown", response_code: null, error }), { type: "failed" }],
     });
   });
 

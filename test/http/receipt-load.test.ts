@@ -4,36 +4,15 @@ import { slowness } from "../support/core.ts";
 import { peakOf } from "../support/memory.ts";
 import { ProbedService } from "../support/probed.ts";
 import { FakeClock } from "../support/clock.ts";
-import type { Action, Result } from "../../src/core/action.ts";
+import type { Action } from "../../src/core/action.ts";
 import type { TimelineEntry } from "../../src/core/timeline.ts";
-import { anAction, NOON } from "../support/factory.ts";
+import { anAction, anAttempt, aResult, NOON } from "../support/factory.ts";
 import { until } from "../support/until.ts";
 import { KNOWN_TOKEN, openStubServer } from "./stub-server.ts";
 
 const MEBIBYTE = 1_048_576;
 const BODY_BYTES_MAX = 65_536;
 const RETRIED_GAP_MS_MAX = 50;
-
-const ATTEMPT = {
-  type: "attempt",
-  attempt: 1,
-  outcome: "answered",
-  response_code: 500,
-  error: null,
-  duration_ms: 1,
-  next_retry_at: null,
-  location: null,
-} as const;
-
-const RESULT: Result = {
-  lastError: null,
-  errorSource: null,
-  responseCode: 500,
-  responseBody: null,
-  responseTruncated: false,
-  durationMs: 1,
-  responseHeaders: null,
-};
 
 setDefaultTimeout(120_000);
 
@@ -118,7 +97,7 @@ describe("receipts that nobody reads", () => {
 
 describe("a receipt of many attempts", () => {
   const runs = Array.from({ length: 120 }, (_, at): TimelineEntry => {
-    const event = { ...ATTEMPT, attempt: at + 1 };
+    const event = anAttempt(at + 1, { response_code: 500 });
     return { seq: at + 1, at: NOON, run: 1, status: "pending", event };
   });
   const shownIn = (html: string) => [...html.matchAll(/Attempt (\d+):/g)].map(([, number]) => Number(number));
@@ -153,7 +132,7 @@ describe("a receipt of many attempts", () => {
     ["a form", { body: `${`a=${"x".repeat(100)}&`.repeat(900)}a=x`, extras: { bodyKind: "form" } }],
     ["a list", { body: `[${"1,".repeat(60_000)}1]`, extras: { bodyKind: "json" } }],
   ])("shows at most 64 kB of a body and of an answer: %s", async (_name, sent) => {
-    const result = { ...RESULT, responseBody: JSON.stringify("y".repeat(100_000)) };
+    const result = aResult({ responseCode: 500, responseBody: JSON.stringify("y".repeat(100_000)) });
     await using app = openStubServer({
       readReceipt: () => Promise.resolve({ action: anAction({ ...sent, status: "failed", result }), timeline: [] }),
     });

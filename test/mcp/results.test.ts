@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { describeAction, describePage, errorOf, errorResult, resultOf } from "../../mcp/results.ts";
-import type { Action, Result } from "../../src/core/action.ts";
+import type { Action } from "../../src/core/action.ts";
 import { type Caller, type Role, ROLES } from "../../src/core/roles.ts";
 import { type ActionPolicy, policyOfHold } from "../../src/core/action-policy.ts";
 import { DomainError, TooEarly } from "../../src/core/domain-error.ts";
 import { hideEchoes } from "../../src/receipts/masking.ts";
 import { FakeClock } from "../support/clock.ts";
 import { GROWTH_MAX, growthOf } from "../support/growth.ts";
-import { anAction, aPause } from "../support/factory.ts";
+import { anAction, aPause, aResult } from "../support/factory.ts";
 
 const deps = {
   clock: new FakeClock(),
@@ -27,15 +27,12 @@ const callerOf = (role: Role): Caller => ({
 });
 
 const answeredWith = (responseBody: string | null, failed = false): Action => {
-  const result: Result = {
+  const result = aResult({
     lastError: failed ? "The target answered with status 500." : null,
     errorSource: failed ? "target" : null,
     responseCode: failed ? 500 : 200,
     responseBody,
-    responseTruncated: false,
-    responseHeaders: null,
-    durationMs: 1,
-  };
+  });
   return anAction({ status: failed ? "failed" : "completed", attempts: 1, result });
 };
 

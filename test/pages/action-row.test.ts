@@ -4,9 +4,8 @@ import { forRow, noteOf } from "../../src/pages/action-row.ts";
 import { ActionTable } from "../../src/pages/actions.tsx";
 import { renderPart } from "../../src/ui/layout.tsx";
 import { textOf } from "../support/forms.ts";
-import { anAction, later, NOON } from "../support/factory.ts";
+import { anAction, aResult, later, NOON } from "../support/factory.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
-import { aResult } from "./inbox-page.ts";
 
 const shown = (action: Partial<Action>) => maskAction(forRow(anAction(action)), "decider");
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { Action, ActionStatus } from "../../src/core/action.ts";
 import { type OutcomeKind, statusSentence } from "../../src/core/outcome.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
-import { anAction, later, NOON } from "../support/factory.ts";
+import { anAction, anAttempt, later, NOON } from "../support/factory.ts";
 import { textOf } from "../support/forms.ts";
 import { receiptOf } from "./inbox-page.ts";
 
@@ -33,16 +33,7 @@ test("a receipt tells of callbacks and mails, and when the next attempt is", () 
 });
 
 const attempt = (error: string, code: number | null, outcome: OutcomeKind = "answered") =>
-  shownOf({
-    type: "attempt",
-    attempt: 1,
-    outcome,
-    response_code: code,
-    error,
-    duration_ms: 2,
-    location: null,
-    next_retry_at: null,
-  });
+  shownOf(anAttempt(1, { outcome, response_code: code, error, duration_ms: 2 }));
 
 test("what a target answered is said once; what else there is to know of it stands below", () => {
   const plain = attempt(statusSentence(503), 503);

@@ -1,4 +1,4 @@
-import type { Action, Result } from "../../src/core/action.ts";
+import type { Action } from "../../src/core/action.ts";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { type InboxPane, type InboxProps, inboxPage } from "../../src/pages/inbox.tsx";
 import type { InboxQuery } from "../../src/pages/inbox-list.tsx";
@@ -11,18 +11,6 @@ import { maskAction } from "../../src/receipts/masked-action.ts";
 export const ANN = { email: "ann@example.com", formToken: "t", role: "owner", hasOthers: false } as const;
 
 const EVERYTHING: InboxQuery = { by: null, host: null, age: null, after: null };
-
-/** What an attempt came to: answered with 200, unless it is told otherwise. */
-export const aResult = (members: Partial<Result> = {}): Result => ({
-  lastError: null,
-  errorSource: null,
-  responseCode: 200,
-  responseBody: null,
-  responseHeaders: null,
-  responseTruncated: false,
-  durationMs: 180,
-  ...members,
-});
 
 /** The inbox with these requests, the first of which is beside the list. */
 export function inboxOf(stored: readonly Action[], more: Partial<InboxProps> = {}): string {

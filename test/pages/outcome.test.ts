@@ -4,10 +4,9 @@ import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { renderPart } from "../../src/ui/layout.tsx";
 import { DecidedRow, Outcome } from "../../src/pages/outcome.tsx";
 import { textOf } from "../support/forms.ts";
-import { anAction, later, NOON } from "../support/factory.ts";
+import { anAction, aResult, later, NOON } from "../support/factory.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
-import { aResult } from "./inbox-page.ts";
 
 const outcome = (action: Partial<Action>) => wordsIn(renderPart(Outcome({ action: seeWhole(anAction(action)) })));
 

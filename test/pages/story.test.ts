@@ -8,21 +8,15 @@ import { Controls } from "../../src/pages/action.tsx";
 import { adviceOn, Story } from "../../src/pages/action-story.tsx";
 import { chosenAttempt, lanesOf } from "../../src/pages/attempts.tsx";
 import { renderPart } from "../../src/ui/layout.tsx";
-import { anAction, later } from "../support/factory.ts";
+import { anAction, anAttempt, aResult, later } from "../support/factory.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
-import { aResult } from "./inbox-page.ts";
 
 function attempt(n: number, code: number | null, run = 1): TimelineEntry {
-  const made: TimelineEvent = {
-    type: "attempt",
-    attempt: n,
+  const made = anAttempt(n, {
     outcome: code === null ? "unknown" : "answered",
     response_code: code,
     error: code === 200 ? null : "It failed.",
-    duration_ms: 30,
-    next_retry_at: null,
-    location: null,
-  };
+  });
   return { seq: n, at: later(run * 10_000 + n * 1_000), run, status: "failed", event: made };
 }
 

@@ -1,18 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { TimelineEntry, TimelineEvent } from "../../src/core/timeline.ts";
 import { partIn, receiptHistory } from "../../src/receipts/history.ts";
-import { NOON } from "../support/factory.ts";
+import { anAttempt, NOON } from "../support/factory.ts";
 
-const ATTEMPT: TimelineEvent = {
-  type: "attempt",
-  attempt: 1,
-  outcome: "answered",
-  response_code: 500,
-  error: null,
-  duration_ms: 1,
-  next_retry_at: null,
-  location: null,
-};
+const ATTEMPT = anAttempt(1, { response_code: 500 });
 
 function timelineOf(events: readonly TimelineEvent[]): readonly TimelineEntry[] {
   return events.map((event, at) => ({ seq: at + 1, at: NOON, run: 1, status: "pending", event }));

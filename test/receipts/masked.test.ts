@@ -2,21 +2,18 @@ import { describe, expect, test } from "bun:test";
 import { actionJson, timelineJson } from "../../src/receipts/serialize.ts";
 import { maskAction, maskedEntry } from "../../src/receipts/masked-action.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
-import type { Result } from "../../src/core/action.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
-import { anAction, NOON } from "../support/factory.ts";
+import { anAction, anAttempt, aResult, NOON } from "../support/factory.ts";
 
 const RECEIPT = "/r/0123456789abcdef";
 
-const REFUSED: Result = {
+const REFUSED = aResult({
   lastError: "The target answered with status 503.",
   errorSource: "target",
   responseCode: 503,
   responseBody: '{"session_token":"canary-response","big":12345678901234567890,"one":1.0}',
-  responseTruncated: false,
-  responseHeaders: null,
   durationMs: 12,
-};
+});
 
 /** A secret in every field that a caller or a target writes. */
 const SECRETS = anAction({
@@ -83,16 +80,11 @@ describe("a masked action", () => {
 });
 
 describe("a masked row of a timeline", () => {
-  const ATTEMPT: TimelineEvent = {
-    type: "attempt",
-    attempt: 1,
-    outcome: "answered",
+  const ATTEMPT = anAttempt(1, {
     response_code: 302,
     error: "The target answered with a redirect (302); redirects are never followed.",
-    duration_ms: 41,
-    next_retry_at: null,
     location: "/login?session=canary&page=2",
-  };
+  });
 
   test.each<[TimelineEvent, object]>([
     [ATTEMPT, { location: "/login?session=••••(session,6-chars)&page=2" }],

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { callbackJson, actionJson, type ViewOptions } from "../../src/receipts/serialize.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
-import { type Action, ACTION_STATUSES, type ActionStatus, type Result } from "../../src/core/action.ts";
+import { type Action, ACTION_STATUSES, type ActionStatus } from "../../src/core/action.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
-import { anAction, answered, later, NOON } from "../support/factory.ts";
+import { anAction, answered, aResult, later, NOON } from "../support/factory.ts";
 import { answering } from "../actions/senders.ts";
 
 const RECEIPT = "/r/0123456789abcdef";
@@ -13,35 +13,22 @@ const OPTIONS: ViewOptions = { now: NOON, receiptUrl: RECEIPT };
 const view = (action: Action, options: Partial<ViewOptions> = {}) =>
   JSON.parse(actionJson(seeWhole(action), { ...OPTIONS, ...options }));
 
-const OK: Result = {
-  lastError: null,
-  errorSource: null,
-  responseCode: 200,
-  responseBody: '{"n":1.0}',
-  responseTruncated: false,
-  responseHeaders: null,
-  durationMs: 41,
-};
+const OK = aResult({ responseBody: '{"n":1.0}', durationMs: 41 });
 
-const REFUSED: Result = {
+const REFUSED = aResult({
   lastError: "The target answered with status 503.",
   errorSource: "target",
   responseCode: 503,
   responseBody: '"busy"',
-  responseTruncated: false,
-  responseHeaders: null,
   durationMs: 12,
-};
+});
 
-const SILENT: Result = {
+const SILENT = aResult({
   lastError: "The target did not answer within 30 seconds.",
   errorSource: "dispatch",
   responseCode: null,
-  responseBody: null,
-  responseTruncated: false,
-  responseHeaders: null,
   durationMs: 30_000,
-};
+});
 
 /** Everything that a caller can ask for. */
 const ASKED = {

@@ -5,7 +5,7 @@ import type { CredentialRequest } from "../../src/core/credential-request.ts";
 import type { RuleRow } from "../../src/core/account-rules.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { createEnqueue } from "../../src/receipts/serialize.ts";
-import { type Action, type ActionRequest, firstState } from "../../src/core/action.ts";
+import { type Action, type ActionRequest, firstState, type Result } from "../../src/core/action.ts";
 import { NO_EXTRAS } from "../../src/core/extras.ts";
 import type { Channel } from "../../src/core/channel.ts";
 import type { AuditEntry, AuditFilter } from "../../src/core/audit.ts";
@@ -127,6 +127,33 @@ export function answered(code: number, body: string | null = null): Answered {
     location: null,
   };
 }
+
+/** What an attempt came to: answered with 200, unless it is told otherwise. */
+export const aResult = (more: Partial<Result> = {}): Result => ({
+  lastError: null,
+  errorSource: null,
+  responseCode: 200,
+  responseBody: null,
+  responseTruncated: false,
+  responseHeaders: null,
+  durationMs: 180,
+  ...more,
+});
+
+type AttemptEvent = Extract<TimelineEvent, { type: "attempt" }>;
+
+/** An attempt in a timeline: answered with 200, unless it is told otherwise. */
+export const anAttempt = (attempt = 1, more: Partial<AttemptEvent> = {}): AttemptEvent => ({
+  type: "attempt",
+  attempt,
+  outcome: "answered",
+  response_code: 200,
+  error: null,
+  duration_ms: 41,
+  next_retry_at: null,
+  location: null,
+  ...more,
+});
 
 /** What the engine would write when an attempt of an active action ended, ten milliseconds long. */
 export function settled(action: Action, outcome: Outcome, overrides: Partial<AttemptEnd> = {}): ChangeWrite {

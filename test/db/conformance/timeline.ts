@@ -15,6 +15,7 @@ import {
   OTHER_ACCOUNT,
   writeOf,
   anAction,
+  anAttempt,
   creationOf,
 } from "../../support/factory.ts";
 import type { StoreTest } from "./store-test.ts";
@@ -38,16 +39,12 @@ export function testTimeline(test: StoreTest): void {
           at: later(10),
           run: 1,
           status: "pending",
-          event: {
-            type: "attempt",
-            attempt: 1,
-            outcome: "answered",
+          event: anAttempt(1, {
             response_code: 503,
             error: "The target answered with status 503.",
             duration_ms: 10,
             next_retry_at: later(2_010).toISOString(),
-            location: null,
-          },
+          }),
         },
         {
           at: later(20),
