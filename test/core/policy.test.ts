@@ -13,11 +13,10 @@ import {
   refusalOf,
 } from "../../src/core/policy.ts";
 import { HTTP_METHODS, type HttpMethod } from "../../src/core/action.ts";
-import { NO_EXTRAS } from "../../src/core/extras.ts";
 import type { DomainError } from "../../src/core/domain-error.ts";
 import type { RejectionCount } from "../../src/core/rejections.ts";
 import type { CreateRefusal } from "../../src/core/store.ts";
-import { anAction, later, NOON } from "../support/factory.ts";
+import { anAction, aRequest, later, NOON } from "../support/factory.ts";
 
 type Facts = Parameters<typeof decide>[0];
 type CreateFacts = Extract<Facts, { operation: "create" }>;
@@ -38,16 +37,7 @@ const aCreate = (overrides: Partial<CreateFacts> = {}, request: Partial<CreateFa
   request: { ...REQUEST, ...request },
 });
 
-const REQUEST = {
-  method: "POST",
-  url: "https://api.example.com/x",
-  headers: null,
-  body: null,
-  extras: NO_EXTRAS,
-  approve: false,
-  callback: null,
-  notifyEmail: null,
-} as const;
+const REQUEST = aRequest({ url: "https://api.example.com/x", body: null });
 
 const aRetry = (overrides: Partial<RetryFacts> = {}, request: Partial<RetryFacts["request"]> = {}): RetryFacts => ({
   operation: "retry",

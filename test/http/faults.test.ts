@@ -5,6 +5,7 @@ import { StoreUnavailable } from "../../src/core/store.ts";
 import { stubActionService, KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
 import { exchange, request } from "./wire.ts";
 import { until } from "../support/until.ts";
+import { ownerOf } from "../support/owner.ts";
 
 /** A server whose service fails at every get in this way. */
 function serverThatThrows(error: unknown) {
@@ -14,14 +15,7 @@ function serverThatThrows(error: unknown) {
   return openStubServer({ actionService: stubActionService({ get }) });
 }
 
-const CALLER: Caller = {
-  accountId: "acc_one",
-  keyId: "key_one",
-  keyName: "one",
-  role: "owner",
-  hold: "none",
-  actor: "key:one",
-};
+const CALLER: Caller = { ...ownerOf("acc_one"), keyId: "key_one", keyName: "one", actor: "key:one" };
 
 const GET = `/v1/actions/${KNOWN_ID}`;
 

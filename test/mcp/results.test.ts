@@ -8,6 +8,7 @@ import { hideEchoes } from "../../src/receipts/masking.ts";
 import { FakeClock } from "../support/clock.ts";
 import { GROWTH_MAX, growthOf } from "../support/growth.ts";
 import { anAction, aPause, aResult } from "../support/factory.ts";
+import { ownerOf } from "../support/owner.ts";
 
 const deps = {
   clock: new FakeClock(),
@@ -17,14 +18,9 @@ const deps = {
   config: { baseUrl: "https://outgate.example.com", agentApproval: "elicit", mcpSessionsPerAccount: 20 },
 } as const;
 
-const callerOf = (role: Role): Caller => ({
-  accountId: "acc_one",
-  keyId: "key_one",
-  keyName: "one",
-  role,
-  hold: "none",
-  actor: "mcp:one",
-});
+const callerOf = (role: Role): Caller => {
+  return { ...ownerOf("acc_one"), keyId: "key_one", keyName: "one", role, actor: "mcp:one" };
+};
 
 const answeredWith = (responseBody: string | null, failed = false): Action => {
   const result = aResult({

@@ -2,27 +2,12 @@ import { expect, test } from "bun:test";
 import type { ActionStatus } from "../../src/core/action.ts";
 import type { TimelineEvent, TimelineEntry } from "../../src/core/timeline.ts";
 import { runsOf } from "../../src/pages/attempts.tsx";
-import { later, NOON } from "../support/factory.ts";
+import { anAttempt, later, NOON } from "../support/factory.ts";
 
 type Row = readonly [atMs: number, status: ActionStatus, event: TimelineEvent, run?: number];
 
-const made = { outcome: "answered", duration_ms: 5, next_retry_at: null, location: null } as const;
-
-const failed = (attempt: number): TimelineEvent => ({
-  type: "attempt",
-  attempt,
-  response_code: 503,
-  error: "The target answered with status 503.",
-  ...made,
-});
-
-const succeeded = (attempt: number): TimelineEvent => ({
-  type: "attempt",
-  attempt,
-  response_code: 200,
-  error: null,
-  ...made,
-});
+const failed = (attempt: number) =>
+  anAttempt(attempt, { response_code: 503, error: "The target answered with status 503." });
 
 const told = (type: "callback"): TimelineEvent => ({
   type,
@@ -54,7 +39,7 @@ test("a run is what it was spent with, one stretch behind the other", () => {
     [65, "active", { type: "started" }],
     [70, "pending", failed(1)],
     [170, "active", { type: "started" }],
-    [180, "completed", succeeded(2)],
+    [180, "completed", anAttempt(2)],
     [180, "completed", { type: "completed" }],
     [500, "completed", told("callback")],
   ];
@@ -82,7 +67,7 @@ test("each run is its own, from its retry on", () => {
     [4, "failed", { type: "failed" }],
     [900, "pending", { type: "retried", actor: "user:ann" }, 2],
     [901, "active", { type: "started" }, 2],
-    [905, "completed", succeeded(1), 2],
+    [905, "completed", anAttempt(1), 2],
   ];
   expect(drawn(rows)).toEqual([
     [1, ["wait 0-1", "bad 1-4"]],
