@@ -75,19 +75,6 @@ describe("a create", () => {
     expect(done.result?.durationMs).toBe(250);
   });
 
-  test("takes durations from the monotonic clock and due times from the wall, however that is set", async () => {
-    const { sender, began, end } = holding();
-    await using engine = await openEngine({ sender });
-    const { id } = await engine.create({});
-    await began;
-    engine.clock.advance(250);
-    engine.clock.jump(-3_600_000);
-    end(answered(500));
-    const waiting = await engine.saw(id, { status: "pending", attempts: 1 });
-    expect(waiting.result?.durationMs).toBe(250);
-    expect(waiting.dueAt).toEqual(new Date(engine.clock.now().getTime() + 2_000));
-  });
-
   test("leaves in the log who, where, what code and how long, and nothing of what was sent or answered", async () => {
     await using target = new Target(() => new Response('{"canary":"answer"}', { status: 404 }));
     await using engine = await openEngine();
