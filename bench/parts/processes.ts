@@ -13,9 +13,6 @@ export interface Served extends AsyncDisposable {
 
 export const API_KEY = "og_bench_key_of_the_first_account";
 
-/** As `npm start` sets them; for peers on Bun too. */
-const ENGINE = { BUN_CONFIG_MAX_HTTP_REQUESTS: "1024", MIMALLOC_PURGE_HOLES: "0" };
-
 /** Starts a part of the bench and waits for its port. */
 export function serve(script: string, env: Readonly<Record<string, string>> = {}): Promise<Served> {
   return serveCommand(["bun", join(import.meta.dir, script)], env);
@@ -27,7 +24,7 @@ export async function serveCommand(
   env: Readonly<Record<string, string>> = {},
 ): Promise<Served> {
   const child = Bun.spawn([...command], {
-    env: { ...process.env, ...ENGINE, ...env },
+    env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: "1024", ...env },
     stdout: "pipe",
     stderr: "inherit",
   });
@@ -55,7 +52,7 @@ export async function outgate(options: OutgateOptions): Promise<Served & { reado
     cwd: folder,
     env: {
       ...process.env,
-      ...ENGINE,
+      BUN_CONFIG_MAX_HTTP_REQUESTS: "1024",
       PORT: String(options.port),
       DATABASE_URL: `file:${folder}/outgate.db`,
       BOOTSTRAP_API_KEY: API_KEY,

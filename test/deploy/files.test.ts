@@ -14,7 +14,7 @@ const ROOT = join(import.meta.dir, "../..");
 const textOf = (name: string) => Bun.file(join(ROOT, "deploy", name)).text();
 
 /** Environment variables that are no settings of ours: Bun's and Node's. */
-const FOREIGN = new Set(["NODE_ENV", "BUN_CONFIG_MAX_HTTP_REQUESTS", "MIMALLOC_PURGE_HOLES"]);
+const FOREIGN = new Set(["NODE_ENV", "BUN_CONFIG_MAX_HTTP_REQUESTS"]);
 
 /** What a start of these variables would be refused for, beside a variable that is no setting at all. */
 function problemsOf(env: Readonly<Record<string, string>>): readonly string[] {
