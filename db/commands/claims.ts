@@ -1,7 +1,7 @@
 import { and, eq, exists, gt, inArray, sql } from "drizzle-orm";
 import { CLOCK_TOLERANCE_MS } from "../../src/core/limits.ts";
 import type { NotificationKind } from "../../src/core/notification.ts";
-import type { Claim, LaneName, SetBack } from "../../src/core/store.ts";
+import type { ClaimedLane, LaneName, SetBack } from "../../src/core/store.ts";
 import { pauseLocks } from "../sql/locks.ts";
 import { command, listCommand } from "./command.ts";
 import { updateList, type Values } from "./lists.ts";
@@ -12,7 +12,7 @@ export type QueueName = "action" | NotificationKind;
 /** Times in milliseconds. The rest is as in `Claim` of `src/core/store.ts`. */
 export interface ClaimOfQueue {
   readonly queue: QueueName;
-  readonly lanes: Claim["lanes"];
+  readonly lanes: readonly ClaimedLane[];
   readonly bytesMax: number;
   /** Bytes of the largest row that may be claimed: each lane ends before its first larger one. */
   readonly rowBytesMax: number;

@@ -19,6 +19,7 @@ export async function claimAll(run: Run, claims: readonly ClaimOfQueue[]): Promi
         lanes.map(({ host }) => escapeText(host)),
         lanes.map(({ keyId }) => escapeText(keyId)),
         lanes.map(({ limit }) => String(limit)),
+        lanes.map(({ dueFromMs = Number.MIN_SAFE_INTEGER }) => String(dueFromMs)),
       ];
       const [claimed, left] = await Promise.all([
         rowsOf(run({ ...claim, values: [...arrays, now, bytesMax, rowBytesMax, leaseUntil, by] })),
@@ -62,12 +63,12 @@ const STOP = ["sign_up", "lane.account_id"] as const;
 const ACTIONS: Parts = {
   table: "actions",
   isPending: "status = 'pending'",
-  isLive: "(expires_at is null or expires_at > $5::bigint)",
+  isLive: "(expires_at is null or expires_at > $6::bigint)",
   fence: "revision",
   bytes: `coalesce(octet_length(body), 0)::bigint + coalesce(octet_length(sealed_headers), 0) + coalesce(octet_length(extras), 0)`,
   pauses: [["account", "''"], ["key", "lane.key_id"], ["host", "lane.host"], STOP],
-  set: `status = 'active', revision = revision + 1, attempts = attempts + 1, due_at = null, lease_until = $8::bigint,
-    claimed_by = $9::text, started_at = coalesce(started_at, $5::bigint)`,
+  set: `status = 'active', revision = revision + 1, attempts = attempts + 1, due_at = null, lease_until = $9::bigint,
+    claimed_by = $10::text, started_at = coalesce(started_at, $6::bigint)`,
   isTold: true,
 };
 
@@ -76,11 +77,11 @@ function ofKind(kind: NotificationKind): Parts {
     table: "outbox",
     isPending: `status = 'pending' and kind = '${kind}'`,
     // Always: each argument has to stand in each statement.
-    isLive: "$5::bigint is not null",
+    isLive: "$6::bigint is not null",
     fence: "attempts",
     bytes: "coalesce(octet_length(payload), 0)::bigint",
     pauses: [STOP],
-    set: "status = 'active', attempts = attempts + 1, due_at = null, lease_until = $8::bigint, claimed_by = $9::text",
+    set: "status = 'active', attempts = attempts + 1, due_at = null, lease_until = $9::bigint, claimed_by = $10::text",
     isTold: false,
   };
 }
@@ -95,11 +96,11 @@ const STATEMENTS: Readonly<Record<QueueName, { readonly claim: Text; readonly ne
 };
 
 function textsOf({ table, isPending, isLive, fence, bytes, pauses, set, isTold }: Parts) {
-  const lanes = `unnest(${["$1::text[]", "$2::text[]", "$3::text[]", "$4::bigint[]"].map(unseen).join(", ")})
-    with ordinality as lane(account_id, host, key_id, most, number)`;
+  const lanes = `unnest(${["$1::text[]", "$2::text[]", "$3::text[]", "$4::bigint[]", "$5::bigint[]"].map(unseen).join(", ")})
+    with ordinality as lane(account_id, host, key_id, most, due_from, number)`;
   // A number past those that are exact here can't be counted on: such a row was altered, and stays as it is.
   const isOfLane = `${isPending} and ${isLive} and ${fence} < ${Number.MAX_SAFE_INTEGER}
-    and account_id = lane.account_id and host = lane.host and key_id = lane.key_id`;
+    and account_id = lane.account_id and host = lane.host and key_id = lane.key_id and due_at >= lane.due_from`;
   // The offset keeps each look-up by itself. Joined, a plan made while few pauses were in force reads all of them for each lane.
   const inForce = pauses.map(
     ([kind, subject]) => `select 1 from pauses where account_id = lane.account_id and kind = '${kind}'
@@ -108,7 +109,7 @@ function textsOf({ table, isPending, isLive, fence, bytes, pauses, set, isTold }
   const isOpen = inForce.map((pause) => `not exists (${pause})`).join(" and ");
   const told = `, told as (
     insert into timeline (action_id, account_id, at, run, revision, type, status, detail)
-    select id, account_id, $5::bigint, run, revision, 'started', 'active', '{}' from claimed)`;
+    select id, account_id, $6::bigint, run, revision, 'started', 'active', '{}' from claimed)`;
   // Not what a transaction wrote that began to write after this one (`xmin`): in the timeline the claim would come before it.
   const claim = `with locked as (
     select lane.number as lane, due.id, due.bytes, due.place,
@@ -116,14 +117,14 @@ function textsOf({ table, isPending, isLive, fence, bytes, pauses, set, isTold }
     from ${lanes} cross join lateral (
       select found.id, found.bytes, row_number() over (order by found.due_at, found.id) as place from (
         select id, due_at, ${bytes} as bytes from ${table}
-        where ${isOfLane} and due_at <= $5::bigint and age(xmin) >= 0
+        where ${isOfLane} and due_at <= $6::bigint and age(xmin) >= 0
         order by due_at, id limit lane.most for update skip locked) found) due
     where ${isOpen}
   ), chosen as (
     select id, turn from (
       select id, sum(bytes) over turns as total, row_number() over turns as turn from locked
-      where largest <= $7::bigint window turns as (order by place, lane)) fitting
-    where total <= $6::bigint or turn = 1
+      where largest <= $8::bigint window turns as (order by place, lane)) fitting
+    where total <= $7::bigint or turn = 1
   ), claimed as (
     update ${table} set ${set} where id = any(array(select id from chosen)) returning *
   )${isTold ? told : ""}

@@ -253,11 +253,9 @@ function headOf({ accountId, host, keyId, dueAt }: Head): LaneHead {
 
 /** Each lane once: one that is named twice would give its rows twice. The store has well-formed text. */
 function lanesOf(asked: Claim["lanes"]): Claim["lanes"] {
-  const lanes = asked.map(({ accountId, keyId, host, limit }) => ({
-    accountId,
-    keyId,
+  const lanes = asked.map(({ host, ...lane }) => ({
+    ...lane,
     host: host.toWellFormed(),
-    limit,
   }));
   return [...new Map(lanes.map((lane) => [`${lane.accountId} ${lane.keyId} ${lane.host}`, lane])).values()];
 }

@@ -171,9 +171,18 @@ export interface LaneHead extends LaneName {
 }
 
 /** A request for due rows. */
+export interface ClaimedLane extends LaneName {
+  readonly limit: number;
+  /**
+   * Rows that were due before this time, in milliseconds, may be left; default: none is. PostgreSQL keeps the entries of rows that are
+   * no longer pending in its index until a vacuum, and would read them again for each claim.
+   */
+  readonly dueFromMs?: number;
+}
+
 export interface Claim {
   /** In the order of their turns, with the number of rows that each may have. */
-  readonly lanes: readonly (LaneName & { readonly limit: number })[];
+  readonly lanes: readonly ClaimedLane[];
   /** Bytes of all rows together; one row always fits. */
   readonly bytesMax: number;
   /** False: each lane ends before its first row of more than `SMALL_ROW_BYTES_MAX`. */

@@ -82,6 +82,10 @@ export interface Lane extends LaneName, Omit<Group, "lanes"> {
   isLargeNext: boolean;
   /** When the earliest row that is not yet due will be due, in milliseconds. */
   wakesAtMs: number;
+  /** No row is known that was due before, in milliseconds. */
+  dueFromMs: number;
+  /** Rows noted so far that had been due for longer than a commit takes. */
+  lateCount: number;
 }
 
 /** Slots that are taken in a lane for a claim. */
@@ -94,6 +98,8 @@ export interface LaneClaim {
   readonly refreshesBefore: number;
   /** More rows may be due than slots were taken for. */
   readonly mayHaveMore: boolean;
+  /** `lateCount` when the claim began. */
+  readonly lateBefore: number;
 }
 
 interface ClaimTimes {
@@ -103,6 +109,14 @@ interface ClaimTimes {
 }
 
 const NEVER = Number.POSITIVE_INFINITY;
+
+/** In milliseconds. The time of an altered row may be none. */
+function earlier(ms: number, at: Date): number {
+  return at.getTime() < ms ? at.getTime() : ms;
+}
+
+/** Rows may be due for so long before other nodes, whose clocks may differ, have stored them. The sweep finds later ones. */
+const COMMIT_MS = 2_000;
 
 /**
  * Decides which lanes may claim how many rows: accounts in turn; in each the key with the fewest in flight; of that key
@@ -155,6 +169,7 @@ export class Lanes {
   add(name: LaneName, dueAt: Date, isLarge: boolean, nowMs: number): void {
     const lane = this.#laneOf(name);
     if (lane === null) return;
+    this.#noteDue(lane, dueAt, nowMs);
     if (dueAt.getTime() > nowMs) return this.#wakeAt(lane, dueAt.getTime());
     if (lane.waiting === 0) lane.isLargeNext = isLarge;
     lane.waiting += 1;
@@ -171,6 +186,7 @@ export class Lanes {
   found(head: LaneHead, nowMs: number): void {
     const lane = this.#laneOf(head);
     if (lane === null) return;
+    this.#noteDue(lane, head.dueAt, nowMs);
     if (head.dueAt.getTime() > nowMs) return this.#wakeAt(lane, head.dueAt.getTime());
     // Where rows are known to wait, their claim tells whether there are more.
     if (lane.waiting === 0) this.#open(lane);
@@ -195,6 +211,11 @@ export class Lanes {
       host.wakesAtMs = NEVER;
       this.#update(host);
     }
+  }
+
+  #noteDue(lane: Lane, dueAt: Date, nowMs: number): void {
+    lane.dueFromMs = earlier(lane.dueFromMs, dueAt);
+    if (dueAt.getTime() < nowMs - COMMIT_MS) lane.lateCount += 1;
   }
 
   #open(lane: Lane): void {
@@ -235,6 +256,7 @@ export class Lanes {
         addedBefore: lane.addedCount,
         refreshesBefore: lane.refreshCount,
         mayHaveMore: lane.waiting === Number.POSITIVE_INFINITY,
+        lateBefore: lane.lateCount,
       };
       claims.set(lane, claim);
       claim.limit += 1;
@@ -251,6 +273,9 @@ export class Lanes {
   /** A claim got `got` rows of the lane, whose slots stay taken, and found `next` behind them. */
   answered(claim: LaneClaim, got: number, next: NextRow | undefined, { claimMs, nowMs }: ClaimTimes): void {
     const { lane, limit } = claim;
+    // A late row that was stored meanwhile may not be what the claim found to be next.
+    if (lane.lateCount === claim.lateBefore)
+      lane.dueFromMs = (next === undefined ? claimMs : earlier(claimMs, next.dueAt)) - COMMIT_MS;
     if (next !== undefined && next.dueAt.getTime() <= claimMs) {
       // Otherwise it is one of the rows that are counted, or that another claim takes.
       const isUncounted = lane.waiting === 0 && lane.addedCount === claim.addedBefore && lane.returning === 0;
@@ -270,6 +295,7 @@ export class Lanes {
 
   /** A claim got nothing. Its rows are claimed again at `againAtMs`; null: the sweep finds them. */
   failed({ lane, limit }: LaneClaim, againAtMs: number | null): void {
+    [lane.dueFromMs, lane.lateCount] = [Number.MIN_SAFE_INTEGER, lane.lateCount + 1];
     if (lane.waiting === Number.POSITIVE_INFINITY) lane.waiting = 0;
     if (againAtMs !== null) this.#wakeAt(lane, againAtMs);
     this.#notBegun(lane, limit);
@@ -490,6 +516,8 @@ export class Lanes {
       ...counts,
       isLargeNext: false,
       wakesAtMs: NEVER,
+      dueFromMs: Number.MIN_SAFE_INTEGER,
+      lateCount: 0,
     };
     this.#lanes.set(name, lane);
     for (const group of [account, key, sameHost]) group.lanes.add(lane);

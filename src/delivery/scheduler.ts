@@ -370,7 +370,9 @@ export class Scheduler<Row extends QueueRow> {
     this.#claims += 1;
     const { queue, timeoutOf } = this.#options;
     const at = this.#leases.begin(timeoutOf === undefined ? 0 : Math.max(...taken.map(({ lane }) => timeoutOf(lane))));
-    const lanes = taken.map(({ lane: { accountId, host, keyId }, limit }) => ({ accountId, host, keyId, limit }));
+    const lanes = taken.map(({ lane: { accountId, host, keyId, dueFromMs }, limit }) => {
+      return { accountId, host, keyId, limit, dueFromMs };
+    });
     try {
       const claimed = await queue.claimDue({ lanes, bytesMax: CLAIM_BYTES_MAX, takesLarge, at });
       this.#claimed(taken, claimed, at);

@@ -167,6 +167,22 @@ describe("of the rows of a lane that the store has, memory knows no number:", ()
     expect(takeAll(lanes)).toHaveLength(7);
   });
 
+  test("the next one looks no further back than to what this one left, and by what a commit takes", () => {
+    const { lanes, ask } = swept();
+    lanes.answered(ask, 3, undefined, AT);
+    expect(ask.lane.dueFromMs).toBe(NOW - 2_000);
+    lanes.answered(ask, 3, next(lane("a", "x"), NOW - 500), AT);
+    expect(ask.lane.dueFromMs).toBe(NOW - 2_500);
+    // A row that has been due for long, as after a pause, is looked for, also where this claim did not see it.
+    const late = swept();
+    late.lanes.found({ ...lane("a", "x"), dueAt: new Date(NOW - 60_000) }, NOW);
+    late.lanes.answered(late.ask, 10, undefined, AT);
+    expect(late.ask.lane.dueFromMs).toBeLessThanOrEqual(NOW - 60_000);
+    // Of a claim that failed, nobody knows what it left.
+    lanes.failed(ask, null);
+    expect(ask.lane.dueFromMs).toBeLessThan(0);
+  });
+
   test("more that are due are asked for as soon as a slot is free", () => {
     const { lanes, ask } = swept();
     for (let n = 0; n < 10; n += 1) lanes.begin(ask.lane);
