@@ -198,7 +198,7 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
       };
       const isDue = action.dueAt !== null && action.dueAt <= now;
       const isRefused = ruling?.effect === "refuse";
-      const reservation = isDue && !isRefused ? reserve(action) : null;
+      const reservation = isDue && !isRefused ? await reserve(action) : null;
       const events = firstEvents(action, reason);
       const budget = budgetOf(caller, now);
       const isBeyond = reached !== null && approve;

@@ -240,8 +240,6 @@ const NOT_STARTED = {
   expired: "Nothing was sent: the action expired before the attempt could begin.",
   /** The same. */
   paused: "Nothing was sent: sending was paused before the attempt could begin.",
-  /** It was claimed while other calls seemed about to end. */
-  busy: "Nothing was sent yet: as many calls to the host as may run at a time were under way.",
   /** The store reported neither success nor failure of the claim, and it was written. */
   in_doubt: "Nothing was sent: the service could not tell whether its claim was recorded.",
   /** See `withhold`. */

@@ -24,7 +24,7 @@ import { createAttempt, createSignedHeaders, dueAction, type SigningDeps } from 
 import { createMessage } from "./channels.ts";
 import { createCallback, createMail } from "./deliver.ts";
 import { createNotificationScheduler } from "./notifications.ts";
-import { type DeliveryNode, type Reservation, Scheduler } from "./scheduler.ts";
+import { type DeliveryNode, Scheduler } from "./scheduler.ts";
 import { Settlement, UnwrittenResults } from "./settlement.ts";
 
 interface DeliveryNeeds {
@@ -82,7 +82,7 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
       // What a dead process had in flight ends as `unknown`: the target may have received it.
       recover: (action) => settlement.recover(action),
       // The row was read back without its last result, which stays as it is.
-      unclaim: (action, why) => settlement.unclaim({ ...action, result: null }, why),
+      unclaim: (action) => settlement.unclaim({ ...action, result: null }, "in_doubt"),
       onRescued(count) {
         metrics.rescued(count);
         log.warn("actions.rescued", { count });
@@ -131,10 +131,11 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
 
   return {
     /**
-     * Takes a slot for an action that is about to be stored: the commit that creates it claims it too. Null when other rows of
-     * its lane come first, nothing is free, or nothing is being claimed now; large ones are claimed a few at a time, never at create.
+     * Takes a slot for an action that is about to be stored, or waits a moment for one: the commit that creates it claims it too.
+     * Null when other rows of its lane come first, nothing is free soon, or nothing is being claimed now; large ones are claimed a
+     * few at a time, never at create.
      */
-    reserve: (action: Action): Reservation<Action> | null =>
+    reserve: (action: Action) =>
       largeBytesOf(action) === undefined ? actionLoop.reserve(action, hosts.retrySettingsOf(action).timeoutMs) : null,
     /** Results of attempts that are known and could not be written yet. */
     kept,

@@ -33,17 +33,8 @@ interface HostGroup extends Group {
   reserve: number;
   /** Null: its calls have no rate. */
   bucket: TokenBucket | null;
-  /** Slots whose rows are being stored or claimed; part of `inFlight`. Of them those that were taken since the last commit. */
-  claiming: number;
-  fresh: number;
-  /** Whether slots may be taken that calls have not left yet: where the account sets no limit for the host. */
-  mayExceed: boolean;
-  /** Calls that have ended while rows were being stored or claimed: since the last commit returned, and during each of the last two. */
-  ended: number;
-  endedBefore: readonly [last: number, before: number];
-  /** How much of that the next commit may count on, from 0 to 1: half as much after one of whose rows some could not begin. */
-  trust: number;
-  hasGivenBack: boolean;
+  /** When its last calls ended, by the monotonic clock, the oldest first; `ENDS_KEPT` at most. */
+  readonly endedAtMs: number[];
   /** When it has a token again, by the monotonic clock, if a lane waits for that. */
   wakesAtMs: number;
 }
@@ -68,16 +59,12 @@ export interface Lane extends LaneName, Omit<Group, "lanes"> {
   readonly key: Group;
   /** The lanes of the account for this host share its slots. */
   readonly sameHost: HostGroup;
-  /** Slots whose rows are being stored or claimed; part of `inFlight`. */
-  claiming: number;
   /** Due rows that no claim has asked for; Infinity: the store may have any number. */
   waiting: number;
   /** Rows added to this lane so far. */
   addedCount: number;
   /** How often `waiting` became infinite because of time or the sweep. */
   refreshCount: number;
-  /** Rows whose claims are being given back: they are added once they are stored as pending. */
-  returning: number;
   /** The next due row is large, so that it needs memory besides a slot. */
   isLargeNext: boolean;
   /** When the earliest row that is not yet due will be due, in milliseconds. */
@@ -278,7 +265,7 @@ export class Lanes {
       lane.dueFromMs = (next === undefined ? claimMs : earlier(claimMs, next.dueAt)) - COMMIT_MS;
     if (next !== undefined && next.dueAt.getTime() <= claimMs) {
       // Otherwise it is one of the rows that are counted, or that another claim takes.
-      const isUncounted = lane.waiting === 0 && lane.addedCount === claim.addedBefore && lane.returning === 0;
+      const isUncounted = lane.waiting === 0 && lane.addedCount === claim.addedBefore;
       if (claim.mayHaveMore || got < limit || isUncounted) lane.waiting = Number.POSITIVE_INFINITY;
       lane.isLargeNext = next.isLarge;
     } else {
@@ -320,43 +307,25 @@ export class Lanes {
     this.#update(lane.sameHost);
   }
 
-  /** Notes that a commit has stored or claimed rows of the lane, before they begin. */
-  committed({ sameHost }: Lane): void {
-    // Called for each row; the first call counts the commit.
-    if (sameHost.fresh === 0) return;
-    const { ended, endedBefore, hasGivenBack, trust } = sameHost;
-    sameHost.trust = hasGivenBack ? trust / 2 : Math.min(1, trust + TRUST_STEP);
-    sameHost.endedBefore = [ended, endedBefore[0]];
-    [sameHost.ended, sameHost.fresh, sameHost.hasGivenBack] = [0, 0, false];
-  }
-
   /**
-   * Begins the call of a claimed row, for which a slot was taken. False: none is free, so the claim must be given back; then call
-   * `returned`.
+   * In how many milliseconds a slot will be free for a row that is not stored yet, behind the rows of its lane and `others`, if
+   * calls to its host go on to end as fast as the last ones. Infinity: that is not known.
    */
-  begin(lane: Lane): boolean {
-    const { sameHost } = lane;
-    const { slots, reserve } = sameHost;
-    const most = slots - (lane.inFlight === lane.claiming ? 0 : reserve);
-    if (sameHost.inFlight - sameHost.claiming >= most) {
-      sameHost.hasGivenBack = true;
-      lane.returning += 1;
-      this.unreserve(lane);
-      return false;
-    }
-    for (const group of [lane, sameHost]) group.claiming -= 1;
-    sameHost.fresh = Math.min(sameHost.fresh, sameHost.claiming);
-    return true;
-  }
-
-  /** The claim of a row that could not begin was given back. */
-  returned(lane: Lane): void {
-    lane.returning -= 1;
+  waitMs(name: LaneName, others: number): number {
+    const lane = this.#lanes.get(nameOf(name));
+    if (lane === undefined || lane.isLargeNext || this.#isPaused(lane)) return Number.POSITIVE_INFINITY;
+    const { endedAtMs, bucket } = lane.sameHost;
+    const [oldestMs] = endedAtMs;
+    // With a rate, it is the tokens that it would wait for.
+    if (bucket !== null || oldestMs === undefined || endedAtMs.length < ENDS_KEPT) return Number.POSITIVE_INFINITY;
+    return ((lane.waiting + others + 1) * (this.#monotonicMs() - oldestMs)) / ENDS_KEPT;
   }
 
   /** Gives back the slot of one row. */
   release(lane: Lane): void {
-    if (lane.sameHost.claiming > 0) lane.sameHost.ended += 1;
+    const { endedAtMs } = lane.sameHost;
+    endedAtMs.push(this.#monotonicMs());
+    if (endedAtMs.length > ENDS_KEPT) endedAtMs.shift();
     this.#count(lane, -1);
     this.#update(lane.sameHost);
   }
@@ -407,7 +376,6 @@ export class Lanes {
     host.reserve = Math.floor(host.slots * HOST_RESERVE_SHARE);
     host.bucket = maxPerSecond === null ? null : this.#bucketOf(host.name, this.#share.rateOf(maxPerSecond, slots));
     if (host.bucket === null) this.#buckets.delete(host.name);
-    host.mayExceed = maxPerSecond === null && maxConcurrent === null;
     return host;
   }
 
@@ -424,8 +392,6 @@ export class Lanes {
   #take(lane: Lane): void {
     const { sameHost } = lane;
     this.#count(lane, 1);
-    for (const group of [lane, sameHost]) group.claiming += 1;
-    sameHost.fresh += 1;
     sameHost.bucket?.take();
   }
 
@@ -433,8 +399,6 @@ export class Lanes {
   #notBegun(lane: Lane, calls: number): void {
     const { sameHost } = lane;
     this.#count(lane, -calls);
-    for (const group of [lane, sameHost]) group.claiming -= calls;
-    sameHost.fresh = Math.min(sameHost.fresh, sameHost.claiming);
     sameHost.bucket?.giveBack(calls);
   }
 
@@ -457,18 +421,13 @@ export class Lanes {
 
   /** Whether a row that is about to be stored may have a slot: rows of its lane that wait go first. */
   #mayReserve(lane: Lane): boolean {
-    if (lane.waiting > 0 && (lane.isLargeNext || !lane.sameHost.mayExceed)) return false;
-    return !this.#isPaused(lane) && this.#hasHostSlot(lane, lane.waiting) && this.#hasSlot(lane);
+    return lane.waiting === 0 && !this.#isPaused(lane) && this.#hasHostSlot(lane) && this.#hasSlot(lane);
   }
 
-  /**
-   * Whether the host has a slot for one more row, after `others`. A slot is taken before the commit that stores or claims its row:
-   * some calls will have left theirs by then. `begin` checks that they have, so there are never more calls than slots.
-   */
-  #hasHostSlot({ inFlight, sameHost }: Lane, others = 0): boolean {
-    const { slots, reserve, fresh, mayExceed, bucket } = sameHost;
-    const left = mayExceed ? leftOf(sameHost) : sameHost.inFlight - fresh;
-    if (left + fresh + others >= slots - (inFlight === 0 ? 0 : reserve)) return false;
+  /** Whether the host has a slot for one more call of the lane. */
+  #hasHostSlot({ inFlight, sameHost }: Lane): boolean {
+    const { slots, reserve, bucket } = sameHost;
+    if (sameHost.inFlight >= slots - (inFlight === 0 ? 0 : reserve)) return false;
     return bucket === null || bucket.has(this.#monotonicMs());
   }
 
@@ -498,12 +457,10 @@ export class Lanes {
     this.#hosts.set(hostName, sameHost);
     const counts = {
       inFlight: 0,
-      claiming: 0,
       largeBytes: 0,
       waiting: 0,
       addedCount: 0,
       refreshCount: 0,
-      returning: 0,
     };
     const lane: Lane = {
       accountId,
@@ -573,34 +530,11 @@ function newGroup(): Group {
 }
 
 function newHost(name: string): HostGroup {
-  const counts = { slots: 0, reserve: 0, claiming: 0, fresh: 0, ended: 0, trust: 1 };
-  return {
-    ...newGroup(),
-    name,
-    ...counts,
-    endedBefore: [0, 0],
-    hasGivenBack: false,
-    mayExceed: false,
-    bucket: null,
-    wakesAtMs: NEVER,
-  };
+  return { ...newGroup(), name, slots: 0, reserve: 0, endedAtMs: [], bucket: null, wakesAtMs: NEVER };
 }
 
-/**
- * How many of the calls whose slots were taken before the last commit will probably be under way when the next one returns: all but
- * as many as ended during each of the last two on average, and fewer of these after claims had to be given back (as TCP sends less
- * after a loss: RFC 5681, 3.1). Where calls take much longer than a commit it is all.
- */
-function leftOf({ inFlight, fresh, endedBefore: [last, before], trust }: HostGroup): number {
-  const [older, ended] = [inFlight - fresh, (last + before) / 2];
-  return ended < ENDED_MIN ? older : Math.max(0, older - Math.floor(trust * ended));
-}
-
-/** Fewer calls that end during a commit are no sign that others will. */
-const ENDED_MIN = 8;
-
-/** What each commit adds whose rows all began: sixteen of them make up for all that was lost. */
-const TRUST_STEP = 1 / 16;
+/** Calls to a host whose ends say how fast its slots become free. */
+const ENDS_KEPT = 16;
 
 function leave(groups: Map<string, Pick<Group, "lanes">>, name: string, lane: Lane): void {
   const lanes = groups.get(name)?.lanes;

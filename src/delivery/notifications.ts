@@ -111,7 +111,7 @@ export function createNotificationScheduler(app: LoopContext, needs: Notificatio
         report(change, INTERRUPTED, now, null);
         return true;
       },
-      unclaim: (notification, why) => settle(notification, { kind: "not_started", why }, null),
+      unclaim: (notification) => settle(notification, { kind: "not_started", why: "in_doubt" }, null),
       onRescued: (count) => log.warn(`${name}.rescued`, { count }),
     },
   });

@@ -8,8 +8,8 @@ import { type Queue, StoreUnavailable } from "../core/store.ts";
 export interface RowEnds<Row> {
   /** For a row that a dead process left active. False: another process has ended it already. */
   readonly recover: (row: Row) => Promise<boolean>;
-  /** Returns a claim that was committed although its response was lost, or that found no free slot. */
-  readonly unclaim: (row: Row, why: "in_doubt" | "busy") => Promise<void>;
+  /** Returns a claim that was committed although its response was lost. */
+  readonly unclaim: (row: Row) => Promise<void>;
   /** Called with the number of rows recovered, when there were any. */
   readonly onRescued: (count: number) => void;
 }

@@ -9,6 +9,8 @@ import {
   CLAIMS_AT_ONCE_MAX,
   CLOCK_TOLERANCE_MS,
   COLLECTED_HEAP_BYTES_MAX,
+  CREATE_WAIT_MS_MAX,
+  CREATES_WAITING_MAX,
   LARGE_GARBAGE_BYTES_MAX,
   LEASE_GRACE_MS,
   NODE_LOOK_LANES_MAX,
@@ -85,7 +87,7 @@ export interface SchedulerOptions<Row extends QueueRow> {
 /** A slot for a row that is about to be stored: the commit that creates it claims it too. */
 export interface Reservation<Row> {
   readonly claim: Claimed;
-  /** The row was stored and claimed: sends it, or gives the claim back where no slot is free. */
+  /** The row was stored and claimed: sends it. */
   commit(claimed: Row): void;
   /** Nothing was claimed: releases the slot. */
   release(): void;
@@ -93,7 +95,16 @@ export interface Reservation<Row> {
   fail(): void;
 }
 
-type TimerName = "alarm" | "look" | "sweep" | "rescue" | "probe";
+/** A create that waits for a slot. */
+interface WaitingCreate<Row> {
+  readonly row: LaneName & { readonly id: string };
+  readonly timeoutMs: number;
+  /** Until when it waits, by the monotonic clock. */
+  readonly untilMs: number;
+  readonly resolve: (reservation: Reservation<Row> | null) => void;
+}
+
+type TimerName = "alarm" | "creates" | "look" | "sweep" | "rescue" | "probe";
 
 /** Background tasks, for the log and the metrics. */
 type TaskName = TimerName | "attempt" | "claim" | "clock" | "start";
@@ -144,6 +155,9 @@ export class Scheduler<Row extends QueueRow> {
   #isRescheduleDue = false;
   /** Rows that are being created with a slot: they are not queued as well. */
   readonly #reserved = new Set<string>();
+  /** Creates that wait for a slot, by lane, the oldest first. */
+  readonly #creates = new Map<string, WaitingCreate<Row>[]>();
+  #createsWaiting = 0;
   /** Claims that are being written. */
   #claims = 0;
   #isClaimingLarge = false;
@@ -214,6 +228,7 @@ export class Scheduler<Row extends QueueRow> {
     this.#unsubscribe();
     this.#isRunning = false;
     for (const cancel of this.#timers.values()) cancel();
+    this.#endWaits(NEVER);
     await this.#runs.drain(limitMs);
   }
 
@@ -248,11 +263,62 @@ export class Scheduler<Row extends QueueRow> {
 
   /**
    * Takes a slot for a row that is not stored yet. Its attempt may take `timeoutMs` if that is longer than `attemptTimeoutMs`.
-   * Null when other rows of its lane come first.
+   * Null when other rows of its lane come first. Where none is free, and calls to the host end so fast that one soon will be, the
+   * create waits for it, `CREATE_WAIT_MS_MAX` at most: a commit that claims the row too costs much less than one for each.
    */
-  reserve(row: LaneName & { readonly id: string }, timeoutMs = 0): Reservation<Row> | null {
+  reserve(
+    row: LaneName & { readonly id: string },
+    timeoutMs = 0,
+  ): Reservation<Row> | null | Promise<Reservation<Row> | null> {
     // Not before the rescue is done: it would take the new row for one of a dead process.
-    const lane = this.#mayClaim() ? this.#lanes.reserve(row) : null;
+    if (!this.#mayClaim()) return null;
+    const name = nameOf(row);
+    const queue = this.#creates.get(name) ?? [];
+    // Those that wait in its lane come first.
+    const reservation = queue.length === 0 ? this.#reserveNow(row, timeoutMs) : null;
+    if (reservation !== null || this.#createsWaiting >= CREATES_WAITING_MAX) return reservation;
+    if (this.#lanes.waitMs(row, queue.length) > CREATE_WAIT_MS_MAX) return null;
+    const { promise, resolve } = Promise.withResolvers<Reservation<Row> | null>();
+    queue.push({ row, timeoutMs, untilMs: this.#app.clock.monotonicMs() + CREATE_WAIT_MS_MAX, resolve });
+    this.#creates.set(name, queue);
+    this.#createsWaiting += 1;
+    if (this.#createsWaiting === 1)
+      this.#run("creates", CREATE_WAIT_MS_MAX, () => this.#endWaits(this.#app.clock.monotonicMs()));
+    return promise;
+  }
+
+  /** Gives free slots to creates that wait for one: to one of each lane in turn. */
+  #admitCreates(): void {
+    for (let isAny = this.#createsWaiting > 0; isAny;) {
+      isAny = false;
+      for (const [name, queue] of this.#creates) {
+        const [first] = queue;
+        const reservation = first === undefined ? null : this.#reserveNow(first.row, first.timeoutMs);
+        if (reservation === null) continue;
+        this.#endWait(name, queue, reservation);
+        isAny = true;
+      }
+    }
+  }
+
+  /** Lets the creates go on without a slot that have waited until now. */
+  #endWaits(nowMs: number): void {
+    let nextMs = NEVER;
+    for (const [name, queue] of this.#creates) {
+      while (queue[0] !== undefined && queue[0].untilMs <= nowMs) this.#endWait(name, queue, null);
+      nextMs = Math.min(nextMs, queue[0]?.untilMs ?? NEVER);
+    }
+    if (nextMs !== NEVER) this.#run("creates", nextMs - nowMs, () => this.#endWaits(this.#app.clock.monotonicMs()));
+  }
+
+  #endWait(name: string, queue: WaitingCreate<Row>[], reservation: Reservation<Row> | null): void {
+    queue.shift()?.resolve(reservation);
+    if (queue.length === 0) this.#creates.delete(name);
+    this.#createsWaiting -= 1;
+  }
+
+  #reserveNow(row: LaneName & { readonly id: string }, timeoutMs: number): Reservation<Row> | null {
+    const lane = this.#lanes.reserve(row);
     if (lane === null) return null;
     const at = this.#leases.begin(timeoutMs);
     // `drain` must wait for the create and for the attempt that follows it.
@@ -266,7 +332,6 @@ export class Scheduler<Row extends QueueRow> {
     return {
       claim: at,
       commit: (claimed) => {
-        this.#lanes.committed(lane);
         this.#start(claimed, lane, 0);
         this.#leases.end(at);
         end();
@@ -295,15 +360,10 @@ export class Scheduler<Row extends QueueRow> {
   }
 
   /**
-   * Starts the attempt of a claimed row, or gives its claim back if no slot is free: nothing claimed waits in memory. The slot
-   * is free as soon as the target has answered; a large row stays in memory until its result is committed.
+   * Starts the attempt of a claimed row, which has its slot. The slot is free as soon as the target has answered; a large row
+   * stays in memory until its result is committed.
    */
   #start(row: Row, lane: Lane, largeBytes: number): void {
-    if (!this.#lanes.begin(lane)) {
-      const giveBack = this.#runTask("claim", () => this.#options.ends.unclaim(row, "busy"));
-      this.#runs.keep(giveBack.then(() => this.#lanes.returned(lane)));
-      return;
-    }
     if (largeBytes > 0) this.#lanes.holdLarge(lane, largeBytes);
     const onError = (error: unknown, id: string) => this.#onError("attempt", error, id);
     const onEnd = () => {
@@ -351,6 +411,7 @@ export class Scheduler<Row extends QueueRow> {
       const taken = this.#claims < CLAIMS_AT_ONCE_MAX ? this.#lanes.take(CLAIM_ROWS_MAX) : [];
       if (taken.length > 0) this.#runs.keep(this.#claim(taken, false));
       this.#claimLarge();
+      this.#admitCreates();
       this.#setAlarm();
     } catch (error) {
       this.#onError("claim", error);
@@ -399,7 +460,6 @@ export class Scheduler<Row extends QueueRow> {
     const times = { claimMs: now.getTime(), nowMs: this.#nowMs() };
     const rowsOf = Map.groupBy(rows, ({ row }) => nameOf(row));
     for (const claim of taken) {
-      this.#lanes.committed(claim.lane);
       const won = rowsOf.get(claim.lane.name) ?? [];
       for (const { row, largeBytes } of won) this.#start(row, claim.lane, largeBytes);
       this.#lanes.answered(claim, won.length, nextOf.get(claim.lane.name), times);
@@ -411,7 +471,7 @@ export class Scheduler<Row extends QueueRow> {
     const { queue, ends } = this.#options;
     return this.#leases.resolveLost(async (lost) => {
       const rows = (await queue.claimed(lost.accountIds, lost.at)).filter(({ id }) => !this.#runs.has(id));
-      for (const row of rows) this.#runs.keep(this.#runTask("claim", () => ends.unclaim(row, "in_doubt")));
+      for (const row of rows) this.#runs.keep(this.#runTask("claim", () => ends.unclaim(row)));
     });
   }
 

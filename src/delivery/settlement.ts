@@ -104,10 +104,8 @@ export class Settlement {
   /** For a claim whose attempt never began; the same. */
   async unclaim(action: Action, why: NotStartedReason): Promise<void> {
     if (!(await this.#endClaim(action, (stored, now) => releaseClaim(stored, why, now)))) return;
-    // Nothing that an operator could mend: it waits its turn now.
-    const level = why === "busy" ? "info" : "warn";
     const message = describeNotStarted(why);
-    this.#app.log[level]("action.not_started", { action_id: action.id, host: action.host, message });
+    this.#app.log.warn("action.not_started", { action_id: action.id, host: action.host, message });
   }
 
   /** For a claim that a rule, or the end of a grant, has stopped; the same. */

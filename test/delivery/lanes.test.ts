@@ -1,10 +1,11 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "bun:test";
 import type { Outcome } from "../../src/core/outcome.ts";
 import { type LaneClaim, type Lane, type LaneRules, Lanes, type SlotLimits } from "../../src/delivery/lanes.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import type { HostLimits } from "../../src/core/host-settings.ts";
 import { shareOfRate } from "../../src/runtime/shares.ts";
-import { LANES_MAX, LARGE_ROW_BYTES } from "../../src/core/limits.ts";
+import { CREATE_WAIT_MS_MAX, LANES_MAX, LARGE_ROW_BYTES } from "../../src/core/limits.ts";
 import type { ActionStore, LaneName, Store } from "../../src/core/store.ts";
 import { holding } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
@@ -27,7 +28,6 @@ const next = (name: LaneName, atMs: number, isLarge = false) => ({ ...name, dueA
 function takeAll(lanes: Lanes, take: (lanes: Lanes) => readonly LaneClaim[] = (all) => all.take(1)): readonly Lane[] {
   const taken: Lane[] = [];
   for (let [ask] = take(lanes); ask !== undefined; [ask] = take(lanes)) {
-    lanes.begin(ask.lane);
     taken.push(ask.lane);
   }
   return taken;
@@ -185,7 +185,6 @@ describe("of the rows of a lane that the store has, memory knows no number:", ()
 
   test("more that are due are asked for as soon as a slot is free", () => {
     const { lanes, ask } = swept();
-    for (let n = 0; n < 10; n += 1) lanes.begin(ask.lane);
     lanes.answered(ask, 10, next(lane("a", "x"), NOW), AT);
     expect(takeAll(lanes)).toEqual([]);
     lanes.release(ask.lane);
@@ -416,130 +415,120 @@ test("never more in flight than the settings allow, in all and to one host", asy
   expect(most).toBe(6);
 });
 
-describe("a slot is taken before the commit that stores its row, so that", () => {
-  /** Of 20 slots. Its host is not forgotten between two commits, since a row waits for its time. */
-  function openLanes(rules: LaneRules = {}) {
-    const lanes = new Lanes({ total: 100, perHost: 20, largeBytes: 0 }, rules);
-    add(lanes, lane("a", "x"), NOW + 60_000);
-    return lanes;
-  }
-
-  const reserve = (lanes: Lanes, most = 50) =>
-    Array.from({ length: most }, () => lanes.reserve(lane("a", "x"))).filter((one) => one !== null);
-
-  const endAll = (lanes: Lanes, running: readonly Lane[]) => {
-    for (const one of running) lanes.release(one);
-  };
-
-  /** A commit stores them. Returns those that begin. */
-  function commit(lanes: Lanes, reserved: readonly Lane[]) {
-    for (const one of reserved) lanes.committed(one);
-    return reserved.filter((one) => lanes.begin(one));
-  }
-
-  /** Ten calls end during each of two commits that store ten. Returns the ten that are under way then. */
-  function endTens(lanes: Lanes, before: readonly Lane[] = commit(lanes, reserve(lanes, 10))) {
-    let running = before;
-    for (let n = 0; n < 2; n += 1) {
-      const reserved = reserve(lanes, 10);
-      endAll(lanes, running);
-      running = commit(lanes, reserved);
-    }
-    return running;
-  }
-
-  test("it may be one that a call leaves until then: as many as ended during each of the last two commits", () => {
-    const lanes = openLanes();
-    const running = endTens(lanes);
-    const reserved = reserve(lanes);
-    expect(reserved).toHaveLength(20);
-    endAll(lanes, running);
-    expect(commit(lanes, reserved)).toHaveLength(20);
-  });
-
-  test("it is a free one where calls take longer than a commit, also while they end one by one", () => {
+describe("how long a create would wait for a slot", () => {
+  /** Slots that are all taken, of a host at which a call has ended every two milliseconds. */
+  function openLanes(ended: number, rules: LaneRules = {}) {
     const clock = { nowMs: 0 };
-    const lanes = openLanes({ monotonicMs: () => clock.nowMs });
-    for (let n = 0; n < 50; n += 1) add(lanes, lane("a", "x"));
-    const running = [...takeAll(lanes)];
-    expect(running).toHaveLength(20);
-    for (let n = 0; n < 10; n += 1) {
-      clock.nowMs += 40;
-      const done = running.shift();
-      if (done !== undefined) lanes.release(done);
-      const [ask, ...others] = lanes.take(10);
-      if (ask === undefined) throw new Error("Nothing was taken.");
-      clock.nowMs += 3;
-      lanes.committed(ask.lane);
-      expect([ask.limit, others, lanes.begin(ask.lane)]).toEqual([1, [], true]);
-      lanes.answered(ask, 1, next(lane("a", "x"), NOW), AT);
-      expect(lanes.take(10)).toEqual([]);
-      running.push(ask.lane);
+    const lanes = new Lanes({ total: 100, perHost: 20, largeBytes: 0 }, { monotonicMs: () => clock.nowMs, ...rules });
+    for (let n = 0; n < 20 + ended; n += 1) add(lanes, lane("a", "x"));
+    const [first] = takeAll(lanes);
+    for (let n = 0; n < ended; n += 1) {
+      if (first !== undefined) lanes.release(first);
+      takeAll(lanes);
+      clock.nowMs += 2;
     }
+    return { lanes, clock };
+  }
+
+  test("follows from how fast calls to its host end, and from what waits before it", () => {
+    const { lanes, clock } = openLanes(30);
+    expect(lanes.waitMs(lane("a", "x"), 0)).toBe(2);
+    expect(lanes.waitMs(lane("a", "x"), 9)).toBe(20);
+    for (let n = 0; n < 10; n += 1) add(lanes, lane("a", "x"));
+    expect(lanes.waitMs(lane("a", "x"), 9)).toBe(40);
+    // Calls that end no more tell less and less of those to come.
+    clock.nowMs += 1_600;
+    expect(lanes.waitMs(lane("a", "x"), 9)).toBe(2_040);
   });
 
-  test("of 64 two are left for another key when calls that were quick end no more", () => {
-    const lanes = lanesOf({ total: 256, perHost: 64 });
-    add(lanes, lane("a", "x"), NOW + 60_000);
-    const running = endTens(lanes);
-    expect(running.length + commit(lanes, reserve(lanes, 80)).length).toBe(62);
-    expect(commit(lanes, reserve(lanes, 80))).toHaveLength(0);
-    const other = lanes.reserve(lane("a", "x", "key_two"));
-    expect(other !== null && lanes.begin(other)).toBe(true);
+  test("is not known of a new host, after few calls, with a rate or during a pause", () => {
+    let isPaused = false;
+    const { lanes } = openLanes(30, { isPaused: () => isPaused });
+    expect(lanes.waitMs(lane("a", "y"), 0)).toBe(Number.POSITIVE_INFINITY);
+    expect(openLanes(15).lanes.waitMs(lane("a", "x"), 0)).toBe(Number.POSITIVE_INFINITY);
+    isPaused = true;
+    expect(lanes.waitMs(lane("a", "x"), 0)).toBe(Number.POSITIVE_INFINITY);
+    const rated = openLanes(0, { limitsOf: () => ({ maxConcurrent: null, maxPerSecond: 1_000 }) }).lanes;
+    const [ask] = rated.take(1);
+    for (let n = 0; n < 30; n += 1) if (ask !== undefined) rated.release(ask.lane);
+    expect(rated.waitMs(lane("a", "x"), 0)).toBe(Number.POSITIVE_INFINITY);
+  });
+});
+
+describe("a create that finds no free slot where calls end quickly", () => {
+  /** Two slots, whose calls have ended quickly until now and wait for the test from now on. */
+  async function openFull() {
+    let claims = 0;
+    const ends: (() => void)[] = [];
+    const [busy, other] = ["http://127.0.0.1:1001/", "http://127.0.0.1:1002/"];
+    let isQuick = true;
+    const sender: Sender = {
+      send: async ({ url }) => {
+        if (!isQuick && url === busy) await new Promise<void>((resolve) => void ends.push(resolve));
+        return answered(200);
+      },
+    };
+    const wrapStore = (store: Store): Store => {
+      const claimDue: ActionStore["claimDue"] = (claim) => {
+        claims += 1;
+        return store.actions.claimDue(claim);
+      };
+      return { ...store, actions: { ...store.actions, claimDue } };
+    };
+    const engine = await openEngine({ sender, wrapStore, env: { DISPATCH_PER_HOST: "2" } });
+    // While nothing waits for a host, it is forgotten.
+    await engine.create({ url: busy, extras: { runAt: engine.clock.now().getTime() + 60_000 } });
+    for (let n = 0; n < 20; n += 1) await engine.saw((await engine.create({ url: busy })).id, { status: "completed" });
+    isQuick = false;
+    for (let n = 0; n < 2; n += 1) await engine.create({ url: busy });
+    await until(() => ends.length === 2);
+    const inTime = async (work: Promise<unknown>) => {
+      let isOver = false;
+      const end = () => (isOver = true);
+      void work.then(end, end);
+      for (let n = 0; n < 20; n += 1) await nextTurn();
+      return isOver;
+    };
+    return { engine, busy, other, ends, inTime, claims: () => claims };
+  }
+
+  test("waits for one and takes it with its own commit, in the order of the creates; other hosts don't wait", async () => {
+    const { engine, busy, other, ends, inTime, claims } = await openFull();
+    await using _ = engine;
+    const before = claims();
+    const first = engine.create({ url: busy });
+    const second = engine.create({ url: busy });
+    await engine.create({ url: other });
+    expect(await inTime(first)).toBe(false);
+    ends.shift()?.();
+    const { id } = await first;
+    expect(await inTime(second)).toBe(false);
+    await until(() => ends.length === 2);
+    for (const end of ends.splice(0)) end();
+    await engine.saw(id, { status: "completed" });
+    await second;
+    expect(claims()).toBe(before);
   });
 
-  test("a smaller limit that is set meanwhile holds for it too", () => {
-    const limits = { maxConcurrent: null as number | null, maxPerSecond: null };
-    const lanes = openLanes({ limitsOf: () => limits });
-    endAll(lanes, endTens(lanes));
-    const reserved = reserve(lanes);
-    limits.maxConcurrent = 2;
-    lanes.limitsChanged("a");
-    expect(commit(lanes, reserved)).toHaveLength(2);
-  });
-
-  test("one whose claim is given back is no sign of others", () => {
-    const lanes = openLanes();
-    const before = endTens(lanes);
-    add(lanes, lane("a", "x"));
-    const [ask] = lanes.take(1);
-    if (ask === undefined) throw new Error("Nothing was taken.");
-    const reserved = reserve(lanes);
-    const running = [...before, ...commit(lanes, reserved)];
-    expect([reserved.length, running.length]).toEqual([19, 20]);
-    const [back] = reserved;
-    endAll(lanes, running);
-    // The claim sees the rows that are stored as pending again before memory hears of them.
-    lanes.answered(ask, 1, next(lane("a", "x"), NOW), AT);
-    expect(takeAll(lanes)).toEqual([]);
-    if (back !== undefined) for (let n = 0; n < 9; n += 1) lanes.returned(back);
-    add(lanes, lane("a", "x"));
-    expect(takeAll(lanes)).toHaveLength(1);
-  });
-
-  test("no more begin than there are slots, and after claims that were given back fewer are taken ahead", () => {
-    const lanes = openLanes();
-    const running = endTens(lanes);
-    const late = commit(lanes, reserve(lanes));
-    expect(late).toHaveLength(10);
-    expect(running[0]?.inFlight).toBe(20);
-    // Calls of which none ended while the last commit ran leave nothing.
-    expect(reserve(lanes)).toHaveLength(0);
-    endAll(lanes, running);
-    endTens(lanes, late);
-    expect(reserve(lanes)).toHaveLength(15);
-  });
-
-  test("rows of the lane that wait go first", () => {
-    const lanes = openLanes();
-    for (let n = 0; n < 18; n += 1) add(lanes, lane("a", "x"));
-    expect(reserve(lanes)).toHaveLength(2);
-  });
-
-  test("it is a free one where the account sets a limit for the host", () => {
-    const lanes = openLanes({ limitsOf: () => ({ maxConcurrent: 20, maxPerSecond: null }) });
-    endTens(lanes);
-    expect(reserve(lanes)).toHaveLength(10);
+  test("is stored as pending after a tenth of a second, or when the service stops", async () => {
+    const { engine, busy, ends, inTime } = await openFull();
+    await using _ = engine;
+    const waited = engine.create({ url: busy });
+    await inTime(waited);
+    engine.clock.advance(CREATE_WAIT_MS_MAX - 1);
+    expect(await inTime(waited)).toBe(false);
+    engine.clock.advance(1);
+    expect((await engine.actionService.get(engine.owner, (await waited).id)).status).toBe("pending");
+    for (const end of ends.splice(0)) end();
+    await engine.saw((await waited).id, { status: "active" });
+    await until(() => ends.length === 1);
+    await engine.create({ url: busy });
+    const stopped = engine.create({ url: busy });
+    expect(await inTime(stopped)).toBe(false);
+    const drained = engine.drain(0);
+    expect((await stopped).status).toBe("pending");
+    for (const end of ends.splice(0)) end();
+    await drained;
   });
 });
 
