@@ -12,7 +12,7 @@
  */
 import { parseArgs } from "node:util";
 import { SQL } from "bun";
-import { OwnServers } from "../test/support/postgres/own-server.ts";
+import { OwnServers } from "./parts/own-server.ts";
 import { createFor, latency, type Measured, settled } from "./parts/load.ts";
 import { API_KEY, freePort, outgate, type Served, serve } from "./parts/processes.ts";
 import { now, quantile } from "./parts/time.ts";

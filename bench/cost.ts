@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { SQL } from "bun";
-import { OwnServers } from "../test/support/postgres/own-server.ts";
+import { OwnServers } from "./parts/own-server.ts";
 import { treeCpuMs } from "./parts/cpu.ts";
 import { createFor, type Measured, settled } from "./parts/load.ts";
 import { API_KEY, freePort, outgate, serve } from "./parts/processes.ts";

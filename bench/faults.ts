@@ -5,23 +5,23 @@
  *   bun bench/faults.ts [--only kills,power] [--seconds 1800] [--actions 100000] [--seed 1]
  */
 import { parseArgs } from "node:util";
-import { answeredWhileFull, LEASE_MS } from "../test/support/faults/answered-full.ts";
-import { clockJumps } from "../test/support/faults/clock-jump.ts";
+import { answeredWhileFull, LEASE_MS } from "./faults/answered-full.ts";
+import { clockJumps } from "./faults/clock-jump.ts";
 import { diskErrors } from "../test/support/faults/disk-errors.ts";
 import { diskFull } from "../test/support/faults/disk-full.ts";
 import { fullAtNextStart } from "../test/support/faults/full-at-start.ts";
-import { herd } from "../test/support/faults/herd.ts";
-import { lateRequests } from "../test/support/faults/late-requests.ts";
-import { databaseFailsOver, databaseStopped } from "../test/support/faults/database-away.ts";
-import { databaseLocked } from "../test/support/faults/locked.ts";
-import { mixedFaults } from "../test/support/faults/mixed.ts";
-import { nodeClocks } from "../test/support/faults/node-clocks.ts";
-import { nodeCutOff } from "../test/support/faults/node-cut-off.ts";
-import { nodeDeath } from "../test/support/faults/node-death.ts";
-import { nodeFrozen } from "../test/support/faults/node-frozen.ts";
+import { herd } from "./faults/herd.ts";
+import { lateRequests } from "./faults/late-requests.ts";
+import { databaseFailsOver, databaseStopped } from "./faults/database-away.ts";
+import { databaseLocked } from "./faults/locked.ts";
+import { mixedFaults } from "./faults/mixed.ts";
+import { nodeClocks } from "./faults/node-clocks.ts";
+import { nodeCutOff } from "./faults/node-cut-off.ts";
+import { nodeDeath } from "./faults/node-death.ts";
+import { nodeFrozen } from "./faults/node-frozen.ts";
 import { nodeKills } from "../test/support/faults/node-kills.ts";
 import { outOfMemory } from "../test/support/faults/out-of-memory.ts";
-import { packetsLost } from "../test/support/faults/packets.ts";
+import { packetsLost } from "./faults/packets.ts";
 import { powerCuts } from "../test/support/faults/power-cut.ts";
 import { broken, type FaultReport } from "../test/support/faults/report.ts";
 import { startsCut } from "../test/support/faults/start-cut.ts";

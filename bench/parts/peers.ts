@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
-import { OwnServers } from "../../test/support/postgres/own-server.ts";
+import { OwnServers } from "./own-server.ts";
 import { hasPostgres } from "../../test/support/postgres.ts";
 import { freePort, type Served, serveCommand } from "./processes.ts";
 

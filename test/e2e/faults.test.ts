@@ -1,20 +1,16 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { lateArrivals } from "../http/late.ts";
 import { canMount } from "../db/processes.ts";
-import { answeredWhileFull } from "../support/faults/answered-full.ts";
 import { canCut, powerCuts } from "../support/faults/power-cut.ts";
 import { diskErrors } from "../support/faults/disk-errors.ts";
 import { diskFull } from "../support/faults/disk-full.ts";
-import { herd } from "../support/faults/herd.ts";
-import { mixedFaults } from "../support/faults/mixed.ts";
 import { memoryGroup, outOfMemory } from "../support/faults/out-of-memory.ts";
-import { packetsLost } from "../support/faults/packets.ts";
 import type { FaultReport } from "../support/faults/report.ts";
 import { killAt, type StopPoint } from "../support/faults/stop-points.ts";
 
 /**
- * Faults at a small width; `npm run faults` has them at their full one. Each is processes of its own that wait for most of
- * the time, so they run beside each other. Some run in `npm run test:long` only.
+ * Faults at a small width; `npm run faults` has them at their full one, and more of them. Each is processes of its own that
+ * wait for most of the time, so they run beside each other.
  */
 function held({ figures, problems }: FaultReport): void {
   console.log(JSON.stringify(figures));
@@ -28,7 +24,6 @@ const POINTS: readonly (readonly [StopPoint, number])[] = [
 ];
 /** Beside each other they take longer, and on a busy machine much longer. */
 setDefaultTimeout(90_000);
-const isShort = process.env["LONG_TESTS"] === undefined;
 const has = (command: string) => Bun.which(command) !== null;
 const groups = memoryGroup();
 groups?.end();
@@ -49,24 +44,8 @@ test.concurrent.skipIf(!canMount())("a full disk, while it runs and at the start
   for (const when of ["while it runs", "at the start"] as const) held(await diskFull(when));
 });
 
-test.concurrent.skipIf(isShort || !canMount())("answers that come while the disk is full", async () => {
-  held(await answeredWhileFull(0));
-});
-
-test.concurrent.skipIf(isShort)("a start with a herd of actions that are due", async () => {
-  held(await herd(500, false));
-});
-
 test.concurrent.skipIf(groups === null)("200 MB of memory", async () => {
   held(await outOfMemory(10));
-});
-
-test.concurrent.skipIf(isShort || !has("nft"))("packets that are lost", async () => {
-  held(await packetsLost(10));
-});
-
-test.concurrent.skipIf(isShort)("all of it", async () => {
-  held(await mixedFaults(500, Math.random));
 });
 
 test.concurrent("B124 what does not arrive in time is closed, whoever waits for an action is not, and others are served", async () => {

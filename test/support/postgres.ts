@@ -19,9 +19,6 @@ const { reason } = GIVEN === undefined ? findPrograms() : { reason: "" };
 /** Whether tests can have a PostgreSQL; where they can't, they are skipped. */
 export const hasPostgres = reason === "";
 
-/** Whether tests may start servers of their own, to stop and kill them. */
-export const isOwnServer = findPrograms().folder !== null;
-
 if (!hasPostgres) {
   console.log(
     `skipped: PostgreSQL is not installed: ${reason}. Install it (Debian: apt-get install postgresql) or set ` +

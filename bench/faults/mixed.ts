@@ -1,13 +1,13 @@
 import { SQLiteError } from "bun:sqlite";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { startChild } from "../../db/processes.ts";
-import { askAsOwner, newFolder, Service } from "../service.ts";
-import { Target } from "../target.ts";
-import { readRows } from "../cluster/rows.ts";
-import { storedIn } from "./database.ts";
-import { type Called, judgeRows } from "./history.ts";
-import { type FaultReport, withMore } from "./report.ts";
+import { startChild } from "../../test/db/processes.ts";
+import { askAsOwner, newFolder, Service } from "../../test/support/service.ts";
+import { Target } from "../../test/support/target.ts";
+import { readRows } from "../../test/support/cluster/rows.ts";
+import { storedIn } from "../../test/support/faults/database.ts";
+import { type Called, judgeRows } from "../../test/support/faults/history.ts";
+import { type FaultReport, withMore } from "../../test/support/faults/report.ts";
 
 const CLIENTS = 8;
 const CALLS_MIN = 10;

@@ -2,9 +2,9 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
-import { boundOf, Cluster, type Width } from "../cluster/cluster.ts";
+import { boundOf, Cluster, type Width } from "../../test/support/cluster/cluster.ts";
 import { FAKE_TIME } from "./clock-jump.ts";
-import { type FaultReport, withMore } from "./report.ts";
+import { type FaultReport, withMore } from "../../test/support/faults/report.ts";
 
 /** Of the first too: it jumps from there. */
 const OFFSETS = ["+0s", "-30s", "+30s"] as const;

@@ -1,6 +1,6 @@
-import { exchange, request } from "../../http/wire.ts";
-import { OWNER_KEY, Service } from "../service.ts";
-import { broken, type FaultReport } from "./report.ts";
+import { exchange, request } from "../../test/http/wire.ts";
+import { OWNER_KEY, Service } from "../../test/support/service.ts";
+import { broken, type FaultReport } from "../../test/support/faults/report.ts";
 
 const ARRIVAL_MS_MAX = 34_000;
 const KEY = `Authorization: Bearer ${OWNER_KEY}`;

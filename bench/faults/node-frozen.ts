@@ -1,6 +1,6 @@
-import { boundOf, Cluster, type Width } from "../cluster/cluster.ts";
-import { longestCreate, worksAfter } from "../cluster/probe.ts";
-import { type FaultReport, withMore } from "./report.ts";
+import { boundOf, Cluster, type Width } from "../../test/support/cluster/cluster.ts";
+import { longestCreate, worksAfter } from "./probe.ts";
+import { type FaultReport, withMore } from "../../test/support/faults/report.ts";
 
 /** A lease in this cluster (deadline and grace), and the look for expired ones. */
 export const LEASE_MS = 16_000;

@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { startChild } from "../../db/processes.ts";
-import { Service } from "../service.ts";
-import { Target } from "../target.ts";
-import { storedIn } from "./database.ts";
-import { broken, type FaultReport, quantile } from "./report.ts";
+import { startChild } from "../../test/db/processes.ts";
+import { Service } from "../../test/support/service.ts";
+import { Target } from "../../test/support/target.ts";
+import { storedIn } from "../../test/support/faults/database.ts";
+import { broken, type FaultReport, quantile } from "../../test/support/faults/report.ts";
 
 const CREATE_EVERY_MS = 10;
 

@@ -1,8 +1,8 @@
-import { existsSync, renameSync, writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { newFolder, Service } from "../service.ts";
-import { Target } from "../target.ts";
-import { broken, type FaultReport } from "./report.ts";
+import { newFolder, Service } from "../../test/support/service.ts";
+import { Target } from "../../test/support/target.ts";
+import { broken, type FaultReport } from "../../test/support/faults/report.ts";
 
 const LIBRARY = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
 const BASE_MS = 1_500;
@@ -10,10 +10,6 @@ const STEP_MS_MAX = 1_800;
 
 /** Lets the wall clock of a process be what a file says; the file's name is FAKETIME_TIMESTAMP_FILE. */
 export const FAKE_TIME = { LD_PRELOAD: LIBRARY, FAKETIME_NO_CACHE: "1", DONT_FAKE_MONOTONIC: "1" };
-
-export function canFakeTime(): boolean {
-  return existsSync(LIBRARY);
-}
 
 /** The wall clock of the running service is set by so much while an action waits for its next attempt (F9). */
 export async function clockJumps(by: "-1h" | "+1h"): Promise<FaultReport> {

@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { isInside } from "../namespace.ts";
-import { askAsOwner, Service } from "../service.ts";
-import { storedIn } from "./database.ts";
+import { isInside } from "../../test/support/namespace.ts";
+import { askAsOwner, Service } from "../../test/support/service.ts";
+import { storedIn } from "../../test/support/faults/database.ts";
 import { nft, packetsDropped, reportFromInside } from "./inside.ts";
-import { broken, type FaultReport } from "./report.ts";
+import { broken, type FaultReport } from "../../test/support/faults/report.ts";
 
 const [TARGET_PORT, SERVICE_PORT] = [9_001, 9_002];
 const LOST_PERCENT = 15;

@@ -1,5 +1,5 @@
-import { askAsOwner } from "../service.ts";
-import type { ClusterNode } from "./node.ts";
+import { askAsOwner } from "../../test/support/service.ts";
+import type { ClusterNode } from "../../test/support/cluster/node.ts";
 
 /** A call to a database that does not answer ends after its deadline; one that is refused at once. */
 const ANSWER_MS_MAX = 12_000;

@@ -1,6 +1,6 @@
-import { Cluster } from "../cluster/cluster.ts";
-import { readRows } from "../cluster/rows.ts";
-import { type FaultReport, quantile, withMore } from "./report.ts";
+import { Cluster } from "../../test/support/cluster/cluster.ts";
+import { readRows } from "../../test/support/cluster/rows.ts";
+import { type FaultReport, quantile, withMore } from "../../test/support/faults/report.ts";
 
 const GRACE_MS = 15_000;
 const RECOVERY_MS = 6_000;

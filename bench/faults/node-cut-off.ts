@@ -1,10 +1,10 @@
-import { boundOf, Cluster } from "../cluster/cluster.ts";
-import { longestCreate, refusalOf, worksAfter } from "../cluster/probe.ts";
-import { isInside } from "../namespace.ts";
-import { OwnServers } from "../postgres/own-server.ts";
+import { boundOf, Cluster } from "../../test/support/cluster/cluster.ts";
+import { longestCreate, refusalOf, worksAfter } from "./probe.ts";
+import { isInside } from "../../test/support/namespace.ts";
+import { OwnServers } from "../parts/own-server.ts";
 import { nft, packetsDropped, reportFromInside } from "./inside.ts";
 import { LEASE_MS, resends } from "./node-frozen.ts";
-import { type FaultReport, withMore } from "./report.ts";
+import { type FaultReport, withMore } from "../../test/support/faults/report.ts";
 
 const RUN_MS_MAX = 240_000;
 /** Another way to the same server: only one node goes by it. */

@@ -1,5 +1,5 @@
-import { runInside } from "../namespace.ts";
-import type { FaultReport } from "./report.ts";
+import { runInside } from "../../test/support/namespace.ts";
+import type { FaultReport } from "../../test/support/faults/report.ts";
 
 /** Runs a file with an argument in a network of our own; what it prints there is its report. */
 export async function reportFromInside(file: string, argument: string, timeoutMs: number): Promise<FaultReport> {

@@ -1,11 +1,11 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { freePort } from "../free-port.ts";
-import { newFolder, Service } from "../service.ts";
-import { Target } from "../target.ts";
-import { storedIn } from "./database.ts";
-import { fillUp } from "./disk-full.ts";
-import { broken, type FaultReport } from "./report.ts";
+import { freePort } from "../../test/support/free-port.ts";
+import { newFolder, Service } from "../../test/support/service.ts";
+import { Target } from "../../test/support/target.ts";
+import { storedIn } from "../../test/support/faults/database.ts";
+import { fillUp } from "../../test/support/faults/disk-full.ts";
+import { broken, type FaultReport } from "../../test/support/faults/report.ts";
 
 const DISK_BYTES = 8 * 1_048_576;
 const ACTIONS = 5;

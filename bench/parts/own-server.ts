@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
-import { makeServerFolder, PostgresServer } from "./server.ts";
+import { makeServerFolder, PostgresServer } from "../../test/support/postgres/server.ts";
 
 /** Stops the servers of a folder and deletes it when the process that made them has gone without doing so. */
 const WATCHDOG = `

@@ -1,8 +1,8 @@
-import { boundOf, Cluster, type Width } from "../cluster/cluster.ts";
-import { type Refusal, refusalOf, worksAfter } from "../cluster/probe.ts";
-import { TcpProxy } from "../cluster/tcp-proxy.ts";
-import { OwnServers } from "../postgres/own-server.ts";
-import { type FaultReport, withMore } from "./report.ts";
+import { boundOf, Cluster, type Width } from "../../test/support/cluster/cluster.ts";
+import { type Refusal, refusalOf, worksAfter } from "./probe.ts";
+import { TcpProxy } from "../../test/support/cluster/tcp-proxy.ts";
+import { OwnServers } from "../parts/own-server.ts";
+import { type FaultReport, withMore } from "../../test/support/faults/report.ts";
 
 const WORKS_AGAIN_MS_MAX = 5_000;
 const REFUSED_MS_MAX = 12_000;

@@ -1,12 +1,12 @@
 import { Database } from "bun:sqlite";
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { openStoreAt } from "../store.ts";
-import { aCreation } from "../factory.ts";
-import { memoryOf } from "../memory.ts";
-import { freePort } from "../free-port.ts";
-import { askAsOwner, newFolder, Service } from "../service.ts";
-import { broken, type FaultReport, quantile } from "./report.ts";
+import { openStoreAt } from "../../test/support/store.ts";
+import { aCreation } from "../../test/support/factory.ts";
+import { memoryOf } from "../../test/support/memory.ts";
+import { freePort } from "../../test/support/free-port.ts";
+import { askAsOwner, newFolder, Service } from "../../test/support/service.ts";
+import { broken, type FaultReport, quantile } from "../../test/support/faults/report.ts";
 
 const HOSTS = 20;
 const LOOKS = 200;
