@@ -3,8 +3,7 @@ import { Webhook } from "standardwebhooks";
 import { createSigningService } from "../../src/accounts/signing-secrets.ts";
 import { anotherOwner } from "../actions/callers.ts";
 import { FakeClock } from "../support/clock.ts";
-import { type Engine, openEngine, requestFor, wrapping } from "../support/engine.ts";
-import { temporaryFolder } from "../support/store.ts";
+import { openEngine, requestFor, wrapping } from "../support/engine.ts";
 import { type Received, Target } from "../support/target.ts";
 
 const ORIGIN = "https://api.example.com";
@@ -26,23 +25,6 @@ describe("the signing secret", () => {
       for (const origin of origins) secrets.push((await service.read(caller, origin)).secret);
     }
     expect(new Set(secrets).size).toBe(8);
-  });
-
-  test("is the same after a restart on the same files, rotated or not", async () => {
-    await using folder = await temporaryFolder();
-    const during = async <T>(work: (engine: Engine) => Promise<T>) => {
-      await using engine = await openEngine({ starts: false, folder: folder.path });
-      return await work(engine);
-    };
-    const read = (engine: Engine) => engine.signingService.read(engine.owner, ORIGIN);
-    const first = await during(read);
-    expect(await during(read)).toEqual(first);
-    const rotated = await during(async (engine) => {
-      await engine.signingService.rotate(engine.owner, ORIGIN);
-      return read(engine);
-    });
-    expect(rotated.previous?.secret).toBe(first.secret);
-    expect(await during(read)).toEqual(rotated);
   });
 });
 
@@ -85,21 +67,6 @@ describe("a rotation", () => {
     expect(after.map(({ previous }) => previous?.secret)).toEqual(mine.map(({ secret }) => secret));
     expect(new Set([...mine, ...after].map(({ secret }) => secret)).size).toBe(6);
     expect(await read(other)).toEqual(theirs);
-  });
-
-  test("within 24 hours of another ends the oldest secret: there is one previous one at most", async () => {
-    await using engine = await openEngine({ starts: false });
-    const { owner, clock } = engine;
-    const service = engine.signingService;
-    const secrets = [(await service.read(owner, ORIGIN)).secret];
-    for (const origin of [ORIGIN, null, ORIGIN, ORIGIN, null]) {
-      clock.advance(HOUR_MS);
-      const { previousExpiresAt } = await service.rotate(owner, origin);
-      const { secret, previous } = await service.read(owner, ORIGIN);
-      expect(previous).toEqual({ secret: secrets.at(-1) ?? "", expiresAt: previousExpiresAt });
-      secrets.push(secret);
-    }
-    expect(new Set(secrets).size).toBe(6);
   });
 
   test("counts for whoever reads or signs at the same time, whatever was read before it", async () => {

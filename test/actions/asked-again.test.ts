@@ -107,19 +107,6 @@ describe("a request that a person rejected", () => {
     expect(reason).toBeNull();
     expect(rejections.map(({ reason: why }) => why)).toEqual(["Not today.", "It is due."]);
   });
-
-  test("may be sent by an owner as often as they like, by retry and by create", async () => {
-    await using engine = await openEngine({ starts: false });
-    const { actionService, owner } = engine;
-    const id = await rejected(engine);
-    for (let n = 0; n < 5; n += 1) {
-      expect((await actionService.retry(owner, id, null)).status).toBe("awaiting_approval");
-      await actionService.cancel(owner, id, null);
-      expect((await actionService.create(owner, requestFor(HELD))).action.status).toBe("awaiting_approval");
-    }
-    // None of that is a question of the agent's.
-    expect((await ask(engine, "Please.")).status).toBe("awaiting_approval");
-  });
 });
 
 describe("what counts as a rejection", () => {
@@ -160,13 +147,6 @@ describe("what counts as a rejection", () => {
     await actionService.cancel(owner, action.id, null);
     const unheld = actionService.create(key, requestFor({ method: "GET" }));
     expect((await refusalOf(unheld))?.code).toBe("invalid_request");
-  });
-
-  test("ends with an approval of the same request by somebody who may approve", async () => {
-    await using engine = await openEngine({ starts: false });
-    await rejected(engine);
-    await engine.actionService.approve(as("approver", engine.owner), (await ask(engine, "Now?")).id, null);
-    for (let n = 0; n < 4; n += 1) expect((await ask(engine)).status).toBe("awaiting_approval");
   });
 
   test("does not end with an answer that an agent's own client brings", async () => {

@@ -23,29 +23,6 @@ function refuses(code: string, rows: readonly Row[]): void {
 }
 
 describe("a create that is refused", () => {
-  test("without a url it is missing_field", () => {
-    refuses("missing_field", [
-      ["B31", "{}", ["url"]],
-      ["B32", `{"url":null}`, ["url"]],
-      ["B31 with other faults", `{"retries":0,"callback":"ftp:x"}`, ["url", "retries", "callback"]],
-    ]);
-  });
-
-  test("with a url that no call may go to it is invalid_url, for callback alike", () => {
-    const urls = ["/x", "ftp://a/", "http://u:p@host/", `http://a.example/${chars(8_193)}`];
-    for (const url of urls) {
-      refuses("invalid_url", [
-        [url, `{"url":"${url}"}`, ["url"]],
-        [`callback ${url}`, create(`"callback":"${url}"`), ["callback"]],
-      ]);
-    }
-    refuses("invalid_url", [
-      ["B61", `{"url":7}`, ["url"]],
-      ["B61 callback", create(`"callback":["x"]`), ["callback"]],
-      ["both", `{"url":"x","callback":"y"}`, ["url", "callback"]],
-    ]);
-  });
-
   test("says which setting would allow a private target, and that none allows the others", () => {
     const words = (host: string) => {
       try {
@@ -59,14 +36,6 @@ describe("a create that is refused", () => {
       expect(words(host)).toContain("ALLOWED_PRIVATE_TARGETS");
     }
     expect(words("169.254.169.254")).toContain("no setting opens it");
-  });
-
-  test("with sync and approve it is invalid_sync, whatever else is wrong", () => {
-    refuses("invalid_sync", [
-      ["B70", create(`"sync":true,"approve":true`), ["sync"]],
-      ["B71", create(`"sync":true,"approve":true,"retries":0`), ["sync", "retries"]],
-    ]);
-    refuses("invalid_url", [["after the url", `{"url":"x","sync":true,"approve":true}`, ["url", "sync"]]]);
   });
 
   test("with anything else wrong it is validation_error, every issue named", () => {

@@ -29,31 +29,6 @@ describe("a create", () => {
     expect((await engine.actionService.get(engine.owner, action.id)).status).toBe("completed");
   });
 
-  test("is stored as it was asked for, by whom and when, and found again", async () => {
-    await using engine = await openEngine({ starts: false });
-    const request = requestFor({
-      url: "https://api.example.com:8443/orders?x=1",
-      method: "PATCH",
-      body: '{"n":12345678901234567890,"s":"\\u0000"}',
-      headers: { "X-Plan": "b", authorization: "Bearer abc" },
-      dedupe: "order-7",
-      idempotencyKey: "k1",
-      retries: 100,
-      onUnknown: "stop",
-      approve: true,
-      callback: "https://app.example.com/done",
-      notifyEmail: "boss@example.com",
-    });
-    const { action } = await engine.actionService.create(engine.owner, request);
-    expect(action).toMatchObject({
-      ...request,
-      accountId: engine.owner.accountId,
-      createdAt: engine.clock.now(),
-      createdBy: "key:owner",
-    });
-    expect(await engine.actionService.get(engine.owner, action.id)).toEqual(action);
-  });
-
   test("is active, counted and leased while its request is in flight", async () => {
     const { sender, began, end } = holding();
     await using engine = await openEngine({ sender });

@@ -1,65 +1,7 @@
-import { describe, expect, test } from "bun:test";
-import { NO_SEARCH } from "../../src/core/search.ts";
-import type { ListFilter } from "../../src/actions/service.ts";
-import { openEngine, requestFor } from "../support/engine.ts";
+import { expect, test } from "bun:test";
+import { openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
-import { anotherOwner, refusalOf } from "./callers.ts";
 import { answering } from "./senders.ts";
-
-const EVERYTHING: ListFilter = {
-  statuses: [],
-  method: null,
-  host: null,
-  dedupe: null,
-  createdBy: null,
-  createdAfter: null,
-  createdBefore: null,
-  search: NO_SEARCH,
-  before: null,
-  limit: 100,
-};
-
-describe("reading", () => {
-  test("shows an account its own actions, and of others nothing: not by id, not in a list, not in a timeline", async () => {
-    await using engine = await openEngine({ starts: false });
-    const { actionService, owner } = engine;
-    const other = await anotherOwner(engine);
-    const mine = await engine.create({ url: "https://a.example.com/" });
-    const theirs = (await actionService.create(other, requestFor({ url: "https://a.example.com/" }))).action;
-    expect(await actionService.get(owner, mine.id)).toEqual(mine);
-    expect(await actionService.get(other, theirs.id)).toEqual(theirs);
-    expect((await actionService.list(owner, EVERYTHING)).actions).toEqual([mine]);
-    expect((await actionService.list(other, { ...EVERYTHING, host: "a.example.com" })).actions).toEqual([theirs]);
-    for (const read of [actionService.get, actionService.timeline]) {
-      expect(await refusalOf(read(other, mine.id))).toEqual({
-        code: "not_found",
-        message: "There is no such action.",
-      });
-      expect(await refusalOf(read(owner, "act_0"))).toEqual({
-        code: "not_found",
-        message: "There is no such action.",
-      });
-    }
-  });
-
-  test("a list shows the newest first, page by page, whatever is created in between", async () => {
-    await using engine = await openEngine({ starts: false });
-    const ids: string[] = [];
-    for (let at = 0; at < 5; at += 1) {
-      engine.clock.advance(1);
-      ids.push((await engine.create({})).id);
-    }
-    const seen: string[] = [];
-    let before: string | null = null;
-    do {
-      const page = await engine.actionService.list(engine.owner, { ...EVERYTHING, limit: 2, before });
-      seen.push(...page.actions.map(({ id }) => id));
-      before = page.before;
-      await engine.create({});
-    } while (before !== null && seen.length < 10);
-    expect(seen).toEqual(ids.toReversed());
-  });
-});
 
 test("a timeline tells everything that happened, oldest first, with run, time and the status after it", async () => {
   const redirect = { ...answered(302), location: "/elsewhere" };

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { setImmediate as turn } from "node:timers/promises";
 import { type Caller } from "../../src/core/roles.ts";
 import { openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
@@ -50,40 +49,6 @@ describe("a retry", () => {
     const keys = target.received.map(({ headers }) => headers.get("idempotency-key"));
     expect(keys).toEqual([id, id, id]);
     expect(target.received.map(({ headers }) => headers.get("x-outgate-attempt"))).toEqual(["1", "2", "1"]);
-  });
-
-  test("of what needs a yes is held again, whatever happened before: one yes releases one run", async () => {
-    const sender = answering(answered(500), answered(200));
-    await using engine = await openEngine({ sender });
-    const { actionService, owner, clock } = engine;
-    const { id } = await engine.create({ approve: true, retries: 1 });
-    await actionService.approve(owner, id, null);
-    await engine.saw(id, { status: "failed" });
-
-    const held = await actionService.retry(owner, id, null);
-    expect(held).toMatchObject({
-      status: "awaiting_approval",
-      run: 2,
-      attempts: 0,
-      dueAt: null,
-      approvedAt: null,
-      approvedBy: null,
-      result: null,
-    });
-    clock.advance(86_400_000);
-    await turn();
-    expect(sender.sent).toHaveLength(1);
-
-    // After a person's no a retry sends nothing either.
-    await actionService.cancel(owner, id, "no");
-    expect(await actionService.retry(owner, id, null)).toMatchObject({ status: "awaiting_approval", run: 3 });
-    clock.advance(86_400_000);
-    await turn();
-    expect(sender.sent).toHaveLength(1);
-
-    await actionService.approve(owner, id, null);
-    await engine.saw(id, { status: "completed", run: 3, attempts: 1 });
-    expect(sender.sent).toHaveLength(2);
   });
 });
 

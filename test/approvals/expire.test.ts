@@ -3,7 +3,6 @@ import { createExpire } from "../../src/approvals/decide.ts";
 import { EXPIRE_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
 import type { LogFields } from "../../src/observability/log.ts";
 import { type Engine, openEngine, wrapping } from "../support/engine.ts";
-import { Target } from "../support/target.ts";
 import { refusalOf } from "../actions/callers.ts";
 
 const HOUR_MS = 3_600_000;
@@ -44,20 +43,6 @@ describe("an action that nobody decides about", () => {
     });
     expect(news).toEqual([`${id} cancelled`]);
     expect(logged).toEqual([{ count: 1 }]);
-  });
-
-  test("tells its callback of it as of every cancel", async () => {
-    await using hooks = new Target(200);
-    await using engine = await openEngine();
-    const { id } = await engine.create({ approve: true, callback: hooks.url });
-    await hooks.saw(1);
-    engine.clock.advance(2 * HOUR_MS);
-    await expireOf(engine).expire(engine.clock.now(), GO_ON);
-    await hooks.saw(2);
-    expect(JSON.parse(hooks.received[1]?.body ?? "")).toMatchObject({
-      type: "action.cancelled",
-      data: { id, status: "cancelled" },
-    });
   });
 
   test("can be retried, and then waits again as long as at first", async () => {

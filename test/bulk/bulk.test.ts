@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createBulk, type BulkRequest } from "../../src/bulk/service.ts";
 import type { BulkEnd } from "../../src/core/bulk-job.ts";
-import { BULK_STEP_ACTIONS, REPEATS_PER_REJECTION_MAX } from "../../src/core/limits.ts";
+import { BULK_STEP_ACTIONS } from "../../src/core/limits.ts";
 import type { Caller, Role } from "../../src/core/roles.ts";
 import type { JobLeases } from "../../src/runtime/job-leases.ts";
 import { systemIds } from "../../src/core/ids.ts";
@@ -140,15 +140,6 @@ describe("a bulk job", () => {
     expect(groups).toHaveLength(3);
   });
 
-  test("tells how many the target may have carried out already", async () => {
-    const sender = answering({ kind: "unknown", fault: "closed" }, answered(500));
-    await using engine = await openEngine({ sender });
-    const owner = await keyOf(engine, "owner");
-    await failed(engine, 1);
-    await failed(engine, 2);
-    expect(await bulkOf(engine).bulkService.dryRun(owner, RETRY)).toMatchObject({ matching: 3, unknownOutcomes: 1 });
-  });
-
   test("keeps the rules of the single operation, and names what was refused", async () => {
     await using engine = await openEngine({ sender: answering(answered(500)) });
     const owner = await keyOf(engine, "owner");
@@ -167,25 +158,6 @@ describe("a bulk job", () => {
       [older, "not_retryable"],
     ]);
     expect(results[1]?.message).toContain("now has its dedupe key");
-  });
-
-  test("keeps an agent's limit on what a person rejected", async () => {
-    await using engine = await openEngine({ starts: false });
-    const agent = await keyOf(engine, "agent");
-    const { bulkService, bulkRunner } = bulkOf(engine);
-    const { actionService } = engine;
-    const request = (await engine.create({ approve: true })) as Parameters<typeof actionService.create>[1];
-    const ids: string[] = [];
-    for (let at = 0; at < 4; at += 1)
-      ids.push((await actionService.create(agent, { ...request, approve: true })).action.id);
-    for (const id of ids) await actionService.cancel(engine.owner, id, null);
-    const cancelled: BulkRequest = { ...RETRY, filter: { status: ["cancelled"] } };
-    const silent = await bulkService.start(agent, cancelled);
-    await bulkRunner.run();
-    expect(await bulkService.find(agent, silent.id)).toMatchObject({ done: 0, failed: 4 });
-    const job = await bulkService.start(agent, { ...cancelled, reason: "All of them." });
-    await bulkRunner.run();
-    expect(await bulkService.find(agent, job.id)).toMatchObject({ done: REPEATS_PER_REJECTION_MAX });
   });
 
   test("of an agent's key covers its own actions; with the scope of the account all", async () => {

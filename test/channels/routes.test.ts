@@ -106,25 +106,6 @@ describe("/v1/channels", () => {
       expect([refused.status, refused.json]).toMatchObject([400, { error: { details: [{ field }] } }]);
     }
   });
-
-  test("takes so many channels, and no more", async () => {
-    for (let n = 0; n < CHANNELS_MAX; n += 1) await added({ ...SLACK, name: `n${n}` });
-    const refused = await app.call("POST", "/v1/channels", SLACK);
-    expect([refused.status, refused.json]).toMatchObject([400, { error: { code: "validation_error" } }]);
-  });
-
-  test.each([KEYS.approver, KEYS.agent, KEYS.reader])("is closed to %s", async (key) => {
-    const id = await added(SLACK);
-    for (const [method, path, body] of [
-      ["GET", "", undefined],
-      ["POST", "", SLACK],
-      ["PATCH", `/${id}`, {}],
-      ["DELETE", `/${id}`, undefined],
-      ["POST", `/${id}/test`, undefined],
-    ] as const) {
-      expect((await app.call(method, `/v1/channels${path}`, body, key)).status).toBe(403);
-    }
-  });
 });
 
 describe("a test message", () => {

@@ -85,19 +85,6 @@ describe("a channel of Slack", () => {
     expect(rest).toContain('"https://api.stripe.com/v1/refunds"');
   });
 
-  test("that answers 500 is asked again on the schedule, and the timeline tells of both", async () => {
-    await using slack = new Target(500, 200);
-    await using engine = await openEngine({ env: { BASE_URL } });
-    await added(engine, { url: slack.url });
-    const { id } = await engine.create(REFUND);
-    expect(await engine.told(id, "message", 1)).toMatchObject([
-      { delivered: false, error: "The target answered with status 500." },
-    ]);
-    engine.clock.advance(6_000);
-    expect((await engine.told(id, "message", 2)).at(-1)).toMatchObject({ delivered: true, attempts: 2 });
-    expect(slack.received).toHaveLength(2);
-  });
-
   test("is told nothing of a decision, and what waits is dropped", async () => {
     await using slack = new Target(500);
     await using engine = await openEngine({ env: { BASE_URL } });
@@ -257,15 +244,4 @@ test("without a provider the timeline says that nothing was mailed, once: a remi
   engine.clock.advance(300_000);
   expect((await ended(engine, id, 2)).toSorted()).toEqual(["dropped", "given_up"]);
   expect(await engine.told(id, "mail", 1)).toHaveLength(1);
-});
-
-test("messages are counted by kind", async () => {
-  await using slack = new Target(200);
-  await using engine = await openEngine({ env: { BASE_URL } });
-  await added(engine, { url: slack.url });
-  const { id } = await engine.create(REFUND);
-  await engine.told(id, "message", 1);
-  // What is written is counted a moment later.
-  const delivered = 'outgate_notifications_total{kind="message",next="delivered"} 1';
-  await eventually(async () => (await engine.renderMetrics()).includes(delivered) || null, "the count");
 });

@@ -136,25 +136,6 @@ describe("on two nodes", () => {
     held.resolve();
     await passing(clock, a.saw(blocked.id, { status: "completed" }));
   });
-
-  test("an approval on one node is sent by the other where the first has no slots", async () => {
-    const held = Promise.withResolvers<void>();
-    let open = 0;
-    const send = async () => {
-      open += 1;
-      if (open === 1) await held.promise;
-      return answered(200);
-    };
-    const { a, b, clock } = await openNodes({ slots: 1, sender: { send } });
-    const blocked = await a.create({});
-    await passing(clock, a.saw(blocked.id, { status: "active" }));
-    const { id } = await a.create({ approve: true });
-    const startedMs = clock.monotonicMs();
-    await a.actionService.approve(a.owner, id, null);
-    await passing(clock, b.saw(id, { status: "completed" }));
-    expect(clock.monotonicMs() - startedMs).toBeLessThan(2 * NODE_LOOK_MS_MIN);
-    held.resolve();
-  });
 });
 
 /** Settled lives of so many actions. */

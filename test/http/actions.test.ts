@@ -30,22 +30,4 @@ describe("an action over REST", () => {
     });
     expect(target.received).toHaveLength(1);
   });
-
-  test("is found by the Idempotency-Key that matched it by dedupe, also when it has failed since", async () => {
-    const answers = Promise.withResolvers<Response>();
-    await using target = new Target(() => answers.promise);
-    const first = await create(at(target.url, `,"dedupe":"meant","retries":1`));
-    const again = () =>
-      app.call("POST", "/v1/actions", at(target.url, `,"dedupe":"meant"`), { "Idempotency-Key": "order-7" });
-    const found = await again();
-    answers.resolve(new Response(null, { status: 500 }));
-    await app.engine.saw(first.id, { status: "failed" });
-    const retried = await again();
-    const shown = [found, retried].map(({ status, json }) => [status, json.id, json.deduplicated]);
-    expect(shown).toEqual([
-      [200, first.id, true],
-      [200, first.id, true],
-    ]);
-    expect(target.received).toHaveLength(1);
-  });
 });

@@ -20,7 +20,6 @@ const create = (key: string, body: object) => post("/v1/actions", { url: target.
 
 describe("callbacks of a key with limits", () => {
   const EVIL = "http://127.0.0.1:9/v1/payments?amount=9900";
-  const inAnHour = () => new Date(app.engine.clock.now().getTime() + 3_600_000).toISOString();
   const makeKey = async (more: object) =>
     (await app.call("POST", "/v1/keys", { name: "lent", role: "agent", ...more })).json;
   const list = (url: string, method = "POST") => {
@@ -31,34 +30,6 @@ describe("callbacks of a key with limits", () => {
   const callbacksOf = async (id: string) =>
     (await app.engine.events(id)).flatMap((event) => (event.type === "callback" ? [event] : []));
   const dropped = { delivered: false, next_retry_at: null, error: expect.stringContaining("its host is not listed") };
-
-  test("go only to hosts that an owner has listed, whatever the limit, over REST and MCP", async () => {
-    await using hooks = new Target();
-    for (const role of ["agent", "owner"]) {
-      for (const limit of [
-        { hosts: [new URL(target.url).host] },
-        { methods: ["GET", "POST"] },
-        { daily_actions: 50 },
-        { expires_at: inAnHour() },
-      ]) {
-        const { key } = await makeKey({ role, ...limit });
-        const refused = await create(key, { method: "GET", callback: EVIL, metadata: { amount: "9900" } });
-        expect([refused.status, refused.json.error.code], JSON.stringify(limit)).toEqual([400, "invalid_url"]);
-        expect(refused.json.error.details).toMatchObject([
-          { field: "callback", message: expect.stringContaining("with a hold or a limit") },
-        ]);
-        await using agent = await connect("modern", app.mcpUrl, { key });
-        expect(errorIn(await agent.call("create", { url: target.url, callback: EVIL }))).toMatchObject({
-          code: "invalid_url",
-        });
-      }
-    }
-    const { key } = await makeKey({ methods: ["POST"] });
-    await list(hooks.url);
-    const { id } = (await create(key, { callback: `${hooks.url}news` })).json;
-    expect(await app.engine.told(id, "callback", 1)).toMatchObject([{ delivered: true }]);
-    expect(hooks.received).toHaveLength(1);
-  });
 
   test("are asked again before each, also when the key is revoked or replaced since, and the timeline says so", async () => {
     await using hooks = new Target();
@@ -142,29 +113,6 @@ describe("callbacks of a key with limits", () => {
       expect(refused.json.error.message).toContain(why);
     }
     expect((await post(`/v1/actions/${plain}/send-now`, {}, limited)).status).toBe(200);
-  });
-});
-
-describe("a request that names another method", () => {
-  const makeKey = async (more: object) =>
-    (await app.call("POST", "/v1/keys", { name: "lent", role: "agent", ...more })).json.key;
-  const disguised = { method: "GET", url: "http://127.0.0.1:9/orders/7?_method=DELETE" };
-
-  test("is held by a hold on writes, can't be answered in sync, and no agent's client may approve it", async () => {
-    const key = await makeKey({ hold: "writes" });
-    const held = await create(key, disguised);
-    expect([held.status, held.json.status]).toEqual([201, "awaiting_approval"]);
-    for (const members of [disguised, { method: "GET", headers: { "X-Request-Verb": "DELETE" } }]) {
-      const sync = await create(key, { ...members, sync: true });
-      expect([sync.status, sync.json.error.code]).toEqual([400, "invalid_sync"]);
-    }
-    const answer = () => ({ action: "accept", content: { decision: "approve" } });
-    await using agent = await connect("modern", app.mcpUrl, { key, answer });
-    expect(errorIn(await agent.call("approve", { id: held.json.id }))).toMatchObject({ code: "forbidden" });
-    expect(await ann.pageOf(`/approvals/${held.json.id}`)).toContain(
-      "the parameter _method of the URL names the method",
-    );
-    expect((await create(key, { method: "GET", url: "http://127.0.0.1:9/?a=1" })).json.status).toBe("pending");
   });
 });
 
@@ -301,17 +249,5 @@ describe("an agent that wants its action to be sent earlier", () => {
     app.engine.clock.advance(3_600_000 - 60_000);
     expect((await post(`/v1/actions/${cancelled}/retry`, {}, KEYS.agent)).status).toBe(200);
     await app.engine.saw(cancelled, { status: "completed" });
-  });
-
-  test("counts an owner's send-now as an attempt of the run", async () => {
-    await using busy = new Target(() => new Response("", { status: 503, headers: { "retry-after": "3600" } }));
-    const { id } = (await create(KEYS.agent, { url: busy.url, retries: 3 })).json;
-    for (const attempts of [1, 2]) {
-      await app.engine.saw(id, { status: "pending", attempts });
-      expect((await sendNow(id, KEYS.owner)).status).toBe(200);
-    }
-    await app.engine.saw(id, { status: "failed", attempts: 3 });
-    expect((await sendNow(id, KEYS.owner)).status).toBe(409);
-    expect(busy.received).toHaveLength(3);
   });
 });

@@ -38,17 +38,6 @@ async function inSecondRun(): Promise<string> {
 }
 
 describe("over REST a request that was rejected", () => {
-  test("stays counted when the key that asked is replaced", async () => {
-    const old = (await post("/v1/keys", { name: "old", role: "agent" }, "owner")).json;
-    const request = fresh();
-    const by = (key: string | undefined) => ({ authorization: `Bearer ${key ?? ""}` });
-    const { json } = await server.call("POST", "/v1/actions", request, by(old.key));
-    await post(`/v1/actions/${json.id}/cancel`, {}, "approver");
-    const next = (await post("/v1/keys", { name: "next", role: "agent", replaces: old.id }, "owner")).json;
-    const asked = await server.call("POST", "/v1/actions", request, by(next.key));
-    expect([asked.status, asked.json.error.details?.[0]?.field]).toEqual([400, "reason"]);
-  });
-
   test("is asked for again twice, with a reason, and then refused with when and by whom it can be sent", async () => {
     const request = fresh();
     const id = await create(request);

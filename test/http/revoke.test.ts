@@ -49,15 +49,6 @@ describe("DELETE /v1/keys/{id}", () => {
     expect(shown).toMatchObject({ revoked_at: app.engine.clock.now().toISOString() });
   });
 
-  test("twice is the same as once, and the first time counts", async () => {
-    const { id } = await newKey();
-    await revoke(id);
-    const first = (await app.call("GET", "/v1/keys")).json.data.find((one) => one.id === id);
-    app.engine.clock.advance(5_000);
-    expect((await revoke(id)).status).toBe(200);
-    expect((await app.call("GET", "/v1/keys")).json.data).toContainEqual(first ?? { id, type: "", status: "" });
-  });
-
   test("with unfinished=cancel rejects nothing: the key that follows may ask at once, and nobody is warned", async () => {
     const { id, key } = await newKey();
     const ask = (url: string, by: string) => app.call("POST", "/v1/actions", { url, approve: true }, by);

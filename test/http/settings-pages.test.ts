@@ -23,39 +23,6 @@ const send = async (path: string, fields: Readonly<Record<string, string>>) => {
   return { status: response.status, url: response.url, html: await response.text(), headers: response.headers };
 };
 
-test("the settings stand in six groups, each page in one navigation", async () => {
-  const html = await ann.pageOf("/settings");
-  const nav = /<nav class="sections".*?<\/nav>/s.exec(html)?.[0] ?? "";
-  const groups = [...nav.matchAll(/<ul aria-label="(\w+)">(.*?)<\/ul>/gs)];
-  const named = groups.map(([, title, list = ""]) => [
-    title,
-    [...list.matchAll(/href="([^"]+)"/g)].map(([, to]) => to),
-  ]);
-  expect(named).toEqual([
-    ["Team", ["/settings/login", "/settings/people"]],
-    [
-      "Agents",
-      [
-        "/settings/rules",
-        "/settings/grants",
-        "/settings/credentials",
-        "/settings/oauth-clients",
-        "/settings/pauses",
-        "/settings/callback-hosts",
-      ],
-    ],
-    ["Delivery", ["/settings/hosts", "/settings/signing"]],
-    ["Alerts", ["/settings/channels", "/settings/notifications"]],
-    ["Audit", ["/audit"]],
-    ["Server", ["/settings/server"]],
-  ]);
-  for (const path of ["/keys", "/settings", "/more"]) {
-    const links = [...(await ann.pageOf(path)).matchAll(/<a href="\/keys"/g)];
-    // The page behind the tabs of a phone repeats the navigation that they leave out.
-    expect(links.length, path).toEqual(path === "/more" ? 2 : 1);
-  }
-});
-
 describe("signing secrets on the settings page", () => {
   test("are shown in the answer to a form, and in no URL", async () => {
     const { secret } = await apiSecret(ORIGIN);

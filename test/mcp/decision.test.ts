@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../src/core/roles.ts";
-import { expire } from "../../src/core/changes.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { eventually } from "../support/eventually.ts";
 import { actionIn, CLIENTS, connect, errorIn, type Result } from "./clients.ts";
@@ -107,19 +106,6 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
       expect(errorIn(await agent.call("approve", { id })).code).toBe("not_approvable");
       expect(agent.questions).toEqual([]);
     }
-  });
-
-  test("reads that nobody decided in time as unanswered", async () => {
-    await using late = await openServer({ starts: false });
-    const id = await hold(late);
-    const action = await late.engine.actionService.get(late.engine.owner, id);
-    const now = new Date(action.createdAt.getTime() + 7_200_000);
-    const change = expire(action, { run: 1, heldAt: action.createdAt, hoursMax: 2 }, now);
-    if (change === null) throw new Error("It did not expire.");
-    await late.engine.store.actions.apply({ change, at: now, outbox: [] });
-    await using agent = await connect(kind, late.mcpUrl);
-    const said = decided("unanswered", "system", "Nobody decided within 2 hours.");
-    expect(decisionIn(await agent.call("get", { id }))).toEqual(said);
   });
 });
 

@@ -122,18 +122,6 @@ describe("the response in a tool result", () => {
     expect(shown.length).toBeGreaterThan(10_000);
     expect(shown.equals(bytes.subarray(0, shown.length))).toBe(true);
   });
-
-  test("is masked before it is cut for roles that see it masked", async () => {
-    const body = JSON.stringify({
-      password: "canary-x9Kq2Lm8Vb3Zt7Rw",
-      more: "x".repeat(20_000),
-      token: "canary7Rw9Kq2Lm8Vb3Zt",
-    });
-    for (const role of ["approver", "reader"] as const) {
-      expect(await textOf(answeredWith(body), role)).not.toContain("canary");
-    }
-    expect(await textOf(answeredWith(body), "owner")).toContain("canary");
-  });
 });
 
 test("structured content keeps numbers as they were written, at any depth", async () => {
@@ -182,12 +170,6 @@ describe("the request in a tool result", () => {
     const text = await textOf(anAction({ body }), "agent");
     expect(text.includes(`"body":${body},`)).toBe(true);
     expect(text.includes("body_note")).toBe(false);
-  });
-
-  test("is masked before it is cut", async () => {
-    const body = JSON.stringify({ password: "canary", more: "x".repeat(20_000) });
-    expect(await textOf(anAction({ body }), "reader")).not.toContain("canary");
-    expect(await textOf(anAction({ body }), "agent")).toContain("canary");
   });
 });
 

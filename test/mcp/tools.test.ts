@@ -46,37 +46,6 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     await agent.call("cancel", { id: made.id });
   });
 
-  test("learns which rule holds or refuses a call, and what its owner says", async () => {
-    await using agent = await connect(kind, server.mcpUrl);
-    const { ruleService, owner } = server.engine;
-    await ruleService.replaceAll(owner, [
-      {
-        name: "Production",
-        effect: "refuse",
-        methods: ["DELETE"],
-        path: "/ruled",
-        message: "Nothing is deleted there.",
-      },
-      { name: "Payments", effect: "hold", path: "/ruled", message: "Finance checks them." },
-    ]);
-    const url = new URL("/ruled/1", target.url).href;
-    const held = actionIn(await agent.call("create", { url, sync: true }));
-    expect(held).toMatchObject({
-      status: "awaiting_approval",
-      policy: { effect: "hold", by: "rule", name: "Payments", reason: "Finance checks them." },
-      actions: ["cancel"],
-      next_step: expect.stringMatching(/^A rule of the account holds it, see policy: a person decides /),
-    });
-    const { policy, next_step: step } = actionIn(await agent.call("get", { id: held.id }));
-    expect({ policy, step }).toEqual({ policy: held["policy"], step: held["next_step"] });
-    expect(errorIn(await agent.call("create", { url, method: "DELETE" }))).toMatchObject({
-      code: "forbidden",
-      message: 'The rule "Production" refuses this call: Nothing is deleted there.',
-      next_step: "Do not try again with this key; tell the person.",
-    });
-    await ruleService.replaceAll(owner, []);
-  });
-
   test("uses every tool, and each returns the action as REST does", async () => {
     await using agent = await connect(kind, server.mcpUrl);
     await using owner = await connect(kind, server.mcpUrl, { key: KEYS.owner });
