@@ -45,6 +45,7 @@ const GUARDS = [
   "test/deploy/nodes.test.ts",
   "test/mcp/conformance.test.ts",
   "test/pages/account-looks.test.ts",
+  "test/pages/entry-looks.test.ts",
   "test/pages/firefox.test.ts",
   "test/pages/hostile-text.test.ts",
   "test/pages/looks.test.ts",

@@ -2,13 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
-import { TRANSFER_TABLES } from "../../db/transfer/source.ts";
 import { migrateToPostgres } from "../../src/admin/migrate.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { fillDatabase, refusalOf } from "../key-files.ts";
-import { TcpProxy } from "../support/cluster/tcp-proxy.ts";
 import { NOON } from "../support/factory.ts";
-import { createDatabase, hasPostgres } from "../support/postgres.ts";
 import { temporaryFolder } from "../support/store.ts";
 
 type OnProgress = Parameters<typeof migrateToPostgres>[2]["onProgress"];
@@ -53,43 +50,5 @@ describe("a migration", () => {
     const refused = await refusalOf(run(folder.path, to));
     expect(refused).toContain(message);
     expect(refused).not.toContain("canary");
-  });
-});
-
-describe.skipIf(!hasPostgres)("a migration to PostgreSQL", () => {
-  test("names a database or user that is not there, and never the password", async () => {
-    await using folder = await temporaryFolder();
-    await fillDatabase(folder.path, 1);
-    const url = new URL(await createDatabase());
-    url.pathname = "/nothing";
-    const { host } = url;
-    expect(await refusalOf(run(folder.path, url.href))).toBe(
-      `PostgreSQL at ${host}/nothing has no such database: create it first. What was copied is kept: run the same command again, and it continues.`,
-    );
-    url.password = "canary";
-    const refused = await refusalOf(run(folder.path, url.href));
-    expect(refused).toStartWith(`PostgreSQL at ${host}/nothing refuses the user or the password.`);
-    expect(refused).not.toContain("canary");
-  });
-
-  test("that loses its connection says so, and the next run goes on", async () => {
-    await using folder = await temporaryFolder();
-    const sight = await fillDatabase(folder.path, 1_200);
-    const url = new URL(await createDatabase());
-    await using proxy = await TcpProxy.start(Number(url.port));
-    url.port = String(proxy.port);
-    const cut: OnProgress = ({ table, phase }) => {
-      if (table === "actions" && phase === "copied") proxy.moveTo(null);
-    };
-    const lost = await refusalOf(run(folder.path, url.href, {}, cut));
-    expect(lost).toMatch(
-      /^PostgreSQL at \S+ (doesn't answer any more|can't be used \(E[A-Z]+\))\. What was copied is kept/,
-    );
-    proxy.moveTo(Number(new URL(await createDatabase()).port));
-    const { tables, kinds, keyFile } = await run(folder.path, url.href);
-    expect(kinds).toEqual(["resumed"]);
-    expect(tables.map(({ name }) => name)).toEqual(TRANSFER_TABLES.map(({ name }) => name));
-    expect(tables.find(({ name }) => name === "actions")?.rows).toBe(sight.headers.length);
-    expect(keyFile).toBe(`${folder.path}/outgate.db.key`);
   });
 });

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import {
-  CREDENTIAL_REQUEST_MS,
   CREDENTIAL_REQUEST_PATHS_MAX,
   CREDENTIAL_REQUESTS_PER_DAY_MAX,
   CREDENTIAL_REQUESTS_PER_KEY_MAX,
@@ -153,25 +152,6 @@ describe("a request for a credential", () => {
     const wrong = await grant(json["id"], { name: "fine", secret: "has space", hosts: ["*.com"] });
     expect([wrong.status, wrong.text.includes("has space")]).toEqual([400, false]);
     expect(await read(json["id"], key)).toMatchObject({ status: "pending" });
-  });
-
-  test("ends with its key and with its time", async () => {
-    const [revoked, live] = [await newAgent(), await newAgent()];
-    const { json: one } = await ask({ host: "f.example" }, revoked.key);
-    const { json: two } = await ask({ host: "f.example" }, live.key);
-    await rig.call("DELETE", `/v1/keys/${revoked.id}`);
-    expect(await grant(one["id"], { name: "late" })).toMatchObject({
-      status: 409,
-      json: { error: { code: "not_approvable", message: expect.stringContaining("its key has ended") } },
-    });
-    expect((await read(one["id"], KEYS.owner))["status"]).toBe("cancelled");
-    rig.app.engine.clock.advance(CREDENTIAL_REQUEST_MS);
-    expect((await decline(two["id"])).status).toBe(409);
-    expect((await read(two["id"], live.key))["status"]).toBe("expired");
-    expect(await idsOf("?status=pending")).toEqual([]);
-    expect(await idsOf("?status=cancelled")).toEqual([String(one["id"])]);
-    expect(await idsOf("?status=expired", live.key)).toEqual([String(two["id"])]);
-    expect((await rig.call("GET", "/v1/credentials/late")).status).toBe(404);
   });
 
   test("is refused beyond its bounds", async () => {

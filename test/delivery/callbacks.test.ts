@@ -72,21 +72,6 @@ describe("an action with a callback", () => {
     ]);
   });
 
-  test("is decided by whoever the callback asked", async () => {
-    const reviewed = Promise.withResolvers<string>();
-    await using reviewer = new Target(({ body }) => {
-      const { type, data } = JSON.parse(body);
-      if (type === "action.awaiting_approval") reviewed.resolve(data.id);
-      return new Response();
-    });
-    await using target = new Target(200);
-    await using engine = await openEngine();
-    const { id } = await engine.create({ url: target.url, callback: reviewer.url, approve: true });
-    await engine.actionService.approve(engine.owner, await reviewed.promise, "The reviewer agreed.");
-    await engine.saw(id, { status: "completed" });
-    expect(target.received).toHaveLength(1);
-  });
-
   test("hears at once: nothing waits for a sweep", async () => {
     const { sender, callbacks } = receiver(answered(204));
     await using engine = await openEngine({ sender });

@@ -6,7 +6,6 @@ import type { Sender } from "../../src/outbound/deadline.ts";
 import type { Store } from "../../src/core/store.ts";
 import { openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
-import { until } from "../support/until.ts";
 import { newFolders } from "../support/shared.ts";
 
 const newFolder = newFolders();
@@ -113,49 +112,6 @@ test("while serving, a lease that ran out is rescued, and those of this process 
   engine.clock.advance(50_000);
   await engine.saw(theirs.id, { status: "pending", attempts: 1 });
   expect((await engine.actionService.get(engine.owner, ours.id)).status).toBe("active");
-});
-
-test("an attempt that could not begin within its lease gives its claim back, and is sent once", async () => {
-  const sender = answering();
-  const late = Promise.withResolvers<void>();
-  const wrapStore = (store: Store): Store => {
-    const create: Store["actions"]["create"] = async (creation) => {
-      const created = await store.actions.create(creation);
-      await late.promise;
-      return created;
-    };
-    return { ...store, actions: { ...store.actions, create } };
-  };
-  await using engine = await openEngine({ sender, wrapStore });
-  const creating = engine.create({ retries: 1 });
-  // The commit is on disk; the process stands still for longer than its lease before it hears of that.
-  await until(async () => (await engine.store.actions.orphans(null, 1, null)).length > 0);
-  engine.clock.advance(46_000);
-  late.resolve();
-  const { id } = await creating;
-  const { result } = await engine.saw(id, { status: "completed", attempts: 1 });
-  expect([sender.count, result?.lastError]).toEqual([1, null]);
-  expect((await engine.events(id)).map(({ type }) => type)).toEqual([
-    "created",
-    "started",
-    "not_started",
-    "started",
-    "attempt",
-    "completed",
-  ]);
-});
-
-test("an action that finds a free slot is created and claimed in one commit, and told of as both", async () => {
-  const sender = answering();
-  await using engine = await openEngine({ sender });
-  const told: string[] = [];
-  engine.bus.subscribe(({ status, revision }) => void told.push(`${revision} ${status}`));
-  const { id, revision, status } = await engine.create({});
-  expect({ revision, status }).toEqual({ revision: 1, status: "pending" });
-  await engine.saw(id, { status: "completed" });
-  expect(told).toEqual(["1 pending", "2 active", "3 completed"]);
-  expect((await engine.events(id)).map(({ type }) => type)).toEqual(["created", "started", "attempt", "completed"]);
-  expect(sender.count).toBe(1);
 });
 
 /** Makes an action look as another process left it: claimed, leased, and nobody there. */

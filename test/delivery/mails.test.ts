@@ -191,19 +191,6 @@ describe("when it was decided", () => {
   });
 });
 
-test("a retry asks again, by another mail with other links", async () => {
-  await using mailbox = new Mailbox();
-  await using engine = await openEngine({ env: mailbox.env });
-  const { id } = await engine.create(HELD);
-  await mailbox.took(1);
-  await engine.actionService.cancel(boss(engine.owner), id, null);
-  await engine.actionService.retry(engine.owner, id, null);
-  const [first, second] = await mailbox.took(2);
-  expect(first !== undefined && second !== undefined && idOf(first) !== idOf(second)).toBe(true);
-  const links = [first, second].flatMap((mail) => (mail === undefined ? [] : linksIn(mail)));
-  expect(new Set(links).size).toBe(4);
-});
-
 test("the hundred-and-first mail of an hour to one recipient is not sent, and the timeline says so", async () => {
   await using mailbox = new Mailbox();
   await using engine = await openEngine({ env: { ...mailbox.env, RATE_LIMIT_PER_SECOND: "0" } });

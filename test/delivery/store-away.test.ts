@@ -80,20 +80,6 @@ test("a store that has too much to write pauses nothing: what was not claimed is
   expect(engine.lines.filter(({ event }) => event.startsWith("dispatch."))).toEqual([]);
 });
 
-test("a result that can't be recorded at once is recorded later, and not sent again", async () => {
-  const { state, wrapStore } = breakable("apply");
-  const sender = counting();
-  await using engine = await openEngine({ sender, wrapStore });
-  state.away = true;
-  const { id } = await engine.create({});
-  await state.refused.promise;
-  await turn();
-  state.away = false;
-  engine.clock.advance(250);
-  await engine.saw(id, { status: "completed", attempts: 1 });
-  expect(sender.count).toBe(1);
-});
-
 test("a store that is away at the start holds up no start: what was in flight is ended when it is back", async () => {
   await using folder = await temporaryFolder();
   const gate = Promise.withResolvers<Outcome>();

@@ -129,14 +129,6 @@ test("a port that is taken is a clear sentence, also when another Outgate has it
   expect(await second.complaint()).toContain(`Port ${port} of 127.0.0.1 can't be listened on`);
 });
 
-test("the start says where calls may go, and warns where HOST is public and BASE_URL is not set", async () => {
-  await using service = new Service({ env: { HOST: "0.0.0.0", ALLOWED_PRIVATE_TARGETS: "10.1.0.0/16" } });
-  await service.ready();
-  const notices = service.log().flatMap((line) => (line.event === "service.notice" ? [String(line["message"])] : []));
-  expect(notices.join("\n")).toContain("Calls may go to public addresses and to 10.1.0.0/16.");
-  expect(notices.join("\n")).toMatch(/BASE_URL/);
-});
-
 /** Runs the line as a shell would; where there is no curl, does what it says. */
 async function pasted(curl: string, key: string): Promise<unknown> {
   if (Bun.which("curl") !== null) {

@@ -45,27 +45,6 @@ async function use(url: string): Promise<void> {
   await fetch(`${url}/v1/actions`, { method: "POST", headers, body });
 }
 
-test("a first start on a terminal tells what runs where, the keys, what each is for, and what to do next", async () => {
-  const output = await onTerminal({ NO_COLOR: "1" }, ["claude mcp add"]);
-  expect(output).not.toMatch(/^\{/m);
-  expect(output).not.toContain("\u001b");
-  const [, url = ""] = /Console +(\S+)/.exec(output) ?? [];
-  for (const place of [`API         ${url}/v1`, `MCP         ${url}/mcp`, "Database    ./data/outgate.db"])
-    expect(output).toContain(place);
-  expect(output).toMatch(/owner key {3}og_\w{36}\n {14}for you/);
-  expect(output).toMatch(/agent key {3}og_\w{36}\n {14}for your agent/);
-  const steps = [...output.matchAll(/^(\d)\. (.*)$/gm)].map(([, number, text]) => `${number} ${text?.split(" ")[0]}`);
-  expect(steps).toEqual(["1 To", "2 To", "3 Send", "4 Let"]);
-  expect(
-    Math.max(
-      ...output
-        .slice(0, output.indexOf("Next"))
-        .split("\n")
-        .map((line) => line.length),
-    ),
-  ).toBeLessThan(101);
-});
-
 test("on a terminal the log is a line of text for each event, and reads are no news", async () => {
   const output = await onTerminal({ BOOTSTRAP_API_KEY: OWNER_KEY }, ["failed   "], use);
   expect(output).toMatch(/\d\d:\d\d:\d\d\S* +request {2}201 {2}POST {3}\/v1\/actions/);

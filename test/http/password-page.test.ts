@@ -97,15 +97,6 @@ describe("a person who changes their password", () => {
     }
     expect(await logIn(app, "c@example.com", PASSWORD)).toBe(200);
   });
-
-  test("voids the link that was handed out for a lost one", async () => {
-    const { cookie } = await app.signedUp("e@example.com");
-    const { store, secrets, clock } = app.engine;
-    const token = await createResetLink({ ...store, secrets, clock }, "e@example.com");
-    expect((await app.get(`/welcome/${token}`)).status).toBe(200);
-    await change(app, cookie);
-    expect((await app.get(`/welcome/${token}`)).status).toBe(404);
-  });
 });
 
 test("the password's page is for forms of our own page and session, and for nobody who is logged out", async () => {

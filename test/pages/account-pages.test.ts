@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { openRealServer } from "../http/real-server.ts";
-import { confirmPassword, signedIn } from "../http/signed-in.ts";
+import { signedIn } from "../http/signed-in.ts";
 import { HAS_BROWSER } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { anAuditEntry } from "../support/factory.ts";
@@ -12,56 +12,6 @@ const ann = await signedIn(app);
 
 describe.skipIf(!HAS_BROWSER)("keys, settings and the audit log, in a browser", () => {
   const openAs = useBrowser().of(ann);
-
-  test("a key is made, shown once and revoked on a phone, without script", async () => {
-    await using watched = await openAs({ javaScriptEnabled: false, viewport: { width: 375, height: 700 } });
-    const { page } = watched;
-    await page.goto(`${app.url}/keys`);
-    await page.getByRole("link", { name: "Create a key" }).click();
-    await page.getByLabel("Name").fill("phone");
-    await page.getByRole("radio", { name: /^Agent/ }).check();
-    await page.getByRole("radio", { name: /^Writes/ }).check();
-    await page.getByRole("button", { name: "Create key" }).click();
-    await confirmPassword(page);
-    const key = (await page.locator("#key").innerText()).trim();
-    expect(key).toMatch(/^og_[0-9A-Za-z]{36}$/);
-    // Its first action names the variable.
-    expect((await page.locator("pre").allInnerTexts()).filter((text) => text.includes(key))).toHaveLength(1);
-    const asks = () => fetch(`${app.url}/v1/account`, { headers: { authorization: `Bearer ${key}` } });
-    expect((await asks()).status).toBe(200);
-    await page.getByRole("link", { name: "I have saved it" }).click();
-    await page.getByText("More for phone").waitFor();
-    expect(await page.content()).not.toContain(key);
-    await page.locator("summary", { hasText: "More for phone" }).click();
-    await page.getByRole("link", { name: "Revoke phone" }).click();
-    await page.getByRole("button", { name: "Revoke key" }).click();
-    await confirmPassword(page);
-    expect(await page.getByRole("status").innerText()).toContain("phone is revoked");
-    expect((await asks()).status).toBe(401);
-  });
-
-  test("a secret is shown and rotated on a phone, without script", async () => {
-    await using watched = await openAs({ javaScriptEnabled: false, viewport: { width: 375, height: 700 } });
-    const { page } = watched;
-    await page.goto(`${app.url}/settings/signing`);
-    await page.locator("#origin").fill("https://api.example.com");
-    await page.getByRole("button", { name: "Show secret", exact: true }).click();
-    await confirmPassword(page);
-    const before = (await page.locator("code.code").innerText()).trim();
-    expect(before).toStartWith("whsec_");
-    await page.getByRole("button", { name: "Rotate secret" }).click();
-    await confirmPassword(page);
-    await page.getByRole("button", { name: "Rotate" }).click();
-    await confirmPassword(page);
-    await page.locator("code.code").nth(1).waitFor();
-    const [after = "", previous] = await page.locator("code.code").allInnerTexts();
-    expect(previous?.trim()).toBe(before);
-    expect(after.trim()).not.toBe(before);
-    expect(page.url()).not.toContain("api.example.com");
-    // Loaded again it does nothing again.
-    await page.reload();
-    expect(await page.locator("main").innerText()).toContain("It was rotated a moment ago. Nothing else was changed.");
-  });
 
   test("a role that is chosen is saved, one of an owner after a question, and keys use the button", async () => {
     const path = `/v1/invitations`;
