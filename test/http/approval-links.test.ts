@@ -160,15 +160,6 @@ describe("an approval link", () => {
     expect(await statusOf(id)).toBe("cancelled");
   });
 
-  test.each(["approve", "cancel"])("leads to the receipt after %s over REST", async (verb) => {
-    const { id, receipt, approve, reject } = await held();
-    await app.call("POST", `/v1/actions/${id}/${verb}`);
-    for (const path of [approve, reject]) {
-      leadsTo(await context(path), receipt);
-      leadsTo(await context(path, { method: "HEAD" }), receipt);
-    }
-  });
-
   test("says no only to what is held: one that was approved meanwhile goes its way", async () => {
     await using other = await openRealServer({ starts: false });
     const { id, approve } = await held(other);
@@ -224,13 +215,6 @@ describe("an approval link", () => {
   ])("is pressed with %s", async (_what, headers) => {
     const { receipt, approve } = await held();
     leadsTo(await press(approve, { decision: "reject" }, headers), receipt);
-  });
-
-  test("takes GET, HEAD and POST only", async () => {
-    const { approve } = await held();
-    const response = await context(approve, { method: "DELETE" });
-    expect(response.status).toBe(405);
-    expect(response.headers.get("allow")).toBe("GET, HEAD, POST");
   });
 });
 

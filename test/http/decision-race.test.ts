@@ -4,6 +4,7 @@ import { answering } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
 import { openRealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
+import { Random } from "../simulation/random.ts";
 import { IS_LONG, SEED } from "../support/long.ts";
 
 const RACES = IS_LONG ? 10 : 2;
@@ -14,26 +15,15 @@ function hundredOf<T>(ways: readonly T[]): readonly T[] {
 }
 
 /** In an order of its own each time: the ways in differ in how long they take. */
-function shuffled<T>(all: readonly T[], chance: () => number): readonly T[] {
+function shuffled<T>(all: readonly T[], random: Random): readonly T[] {
   return all
-    .map((one) => [chance(), one] as const)
+    .map((one) => [random.next(), one] as const)
     .toSorted(([a], [b]) => a - b)
     .map(([, one]) => one);
 }
 
-/** A small generator (mulberry32), so that a run can be had again by its seed. */
-function generatorOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 test("of a hundred approvals and a hundred rejections over link, REST and inbox one wins", async () => {
-  const chance = generatorOf(SEED);
+  const random = new Random(SEED);
   const sender = answering(answered(200));
   await using app = await openRealServer({ sender });
   const ann = await signedIn(app);
@@ -65,7 +55,7 @@ test("of a hundred approvals and a hundred rejections over link, REST and inbox 
     // Over REST a cancel may also end what was approved and is not sent yet (B117), so a no comes by link and inbox.
     const noes = [() => press("reject"), () => inInbox("reject")];
     const all = [...hundredOf(yesses), ...hundredOf(noes)];
-    await Promise.all(shuffled(all, chance).map((decide) => decide()));
+    await Promise.all(shuffled(all, random).map((decide) => decide()));
 
     const decided = (await app.engine.events(id)).filter(({ type }) => type === "approved" || type === "rejected");
     expect(decided).toHaveLength(1);

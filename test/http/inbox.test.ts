@@ -119,17 +119,6 @@ describe("the inbox", () => {
     if (decision === "reject") expect(again).toContain("Not sent");
   });
 
-  test("a no that comes after somebody's yes changes nothing, and says who was first", async () => {
-    const id = await held();
-    const fields = await ann.hiddenOf(`/approvals/${id}`);
-    await app.call("POST", `/v1/actions/${id}/approve`);
-    const response = await ann.send(`/approvals/${id}`, { ...fields, decision: "reject" });
-    expect(response.headers.get("location")).toBe(`/approvals?decided=${id}`);
-    expect((await actionOf(id)).status).not.toBe("cancelled");
-    const list = (await ann.pageOf(`/approvals?decided=${id}`)).replaceAll(/<[^>]+>/g, "");
-    expect(list).toContain("Approved by owner over the API");
-  });
-
   test("knows nothing of another account's requests", async () => {
     const id = await held({}, app, STRANGER);
     for (const path of [`/approvals/${id}`, "/approvals/act_nobody", "/approvals/nonsense"]) {

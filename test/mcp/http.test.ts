@@ -49,20 +49,6 @@ describe("the key", () => {
     const put = await server.ask("/mcp", { method: "PUT" });
     expect([put.status, put.headers.get("allow")]).toEqual([405, "DELETE, GET, HEAD, POST"]);
   });
-
-  test("has no OAuth discovery", async () => {
-    for (const path of [
-      "/.well-known/oauth-protected-resource",
-      "/.well-known/oauth-protected-resource/mcp",
-      "/.well-known/oauth-authorization-server",
-      "/.well-known/openid-configuration",
-      "/mcp/.well-known/openid-configuration",
-    ]) {
-      const answer = await fetch(`${server.url}${path}`);
-      expect(answer.status).toBe(404);
-      expect(await answer.json()).toMatchObject({ error: { code: "not_found" } });
-    }
-  });
 });
 
 /** Of a request that says of itself where it comes from, and has no key. */
