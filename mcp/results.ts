@@ -319,6 +319,7 @@ function mayRetry(caller: Caller, action: Action, now: Date): boolean {
     endedAt: action.finishedAt ?? now,
     counts: NO_COUNTS,
     ruling: null,
+    added: [],
     reason: null,
     now,
   });

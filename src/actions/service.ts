@@ -160,7 +160,7 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
     const beyond: RuleCount[] = [];
     // By rules, counts and a grant that may be others when it is committed.
     for (let tries = 1; ; tries += 1) {
-      const judgement = rules.judge(caller, requested, clock.now(), beyond);
+      const judgement = rules.judge(caller, requested, { now: clock.now() }, beyond);
       const { ruling, counts: added, reached, version: rulesVersion } = judgement;
       const granted = copyOf === undefined ? await grants.find(caller, requested, over) : null;
       const creator = recipients.boundByRules(caller.accountId, own);

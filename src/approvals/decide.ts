@@ -16,7 +16,7 @@ import {
 import { type HashOf, requestDigest } from "../core/dedupe.ts";
 import { DomainError, notFound } from "../core/domain-error.ts";
 import type { Grant } from "../core/grant.ts";
-import { type Judge, judgeAgain } from "../core/judge.ts";
+import { type Judge, judgeAgain, judgeByCounts } from "../core/judge.ts";
 import { budgetOf } from "../core/key-limits.ts";
 import {
   DECIDE_TRIES_MAX,
@@ -91,17 +91,6 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
     };
   };
 
-  /** What rules say of a further run, by what they have counted; the commit counts it. */
-  const judgeRun = async (action: Action, caller: Caller, now: Date) => {
-    const beyond: RuleCount[] = [];
-    for (;;) {
-      const judged = await judgeAgain(rules, action, caller, now, beyond);
-      const more = await actions.beyondCounts(judged.counts);
-      if (more.length === 0) return judged;
-      beyond.push(...more);
-    }
-  };
-
   const lastAttemptAt = async ({ accountId, id, run: ofRun }: Action): Promise<Date | undefined> => {
     const entries = await actions.timeline(accountId, id);
     return entries.findLast(({ run, event }) => run === ofRun && event.type === "attempt")?.at;
@@ -121,8 +110,11 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
     const refused = await credentials.refusalToRepeat(caller, action);
     if (refused !== null) return refused;
     const retryAfter = retryAfterOf(action);
+    // Only a person's approval lets a run wait for its `run_at` once more.
+    const when = isRetry && action.approve ? { now } : { now, due: now };
+    const judgeBy = (beyond?: readonly RuleCount[]) => judgeAgain(rules, action, caller, when, beyond);
     // What is sent now was counted when it was created.
-    const { ruling, counts } = await (isRetry ? judgeRun(action, caller, now) : judgeAgain(rules, action, caller, now));
+    const { ruling, counts } = await (isRetry ? judgeByCounts(judgeBy, (all) => actions.beyondCounts(all)) : judgeBy());
     const decision = decide({
       operation,
       request: action,
@@ -132,6 +124,7 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
       endedAt: isRetry && retryAfter !== null ? ((await lastAttemptAt(action)) ?? now) : now,
       counts: isRetry ? await countsFor(action, input, caller) : NO_COUNTS,
       ruling,
+      added: counts,
       reason,
       now,
     });
@@ -154,7 +147,7 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
       if (!mayApproveIt(caller.role, action)) return beyondElicitation(action);
       if (!mayDo(caller.role, "approve")) {
         // Its requester had it held, and the rules may have become stricter since.
-        const { ruling } = await judgeAgain(rules, action, caller, input.now);
+        const { ruling } = await judgeAgain(rules, action, caller, input);
         if (ruling !== null && ruling.effect !== "allow") return ruleRefusal(ruling) ?? beyondElicitation(action);
       }
       return approve(action, { ...input, digest: requestDigest(action, hashOf) });

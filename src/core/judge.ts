@@ -27,24 +27,52 @@ export interface Judgement {
   readonly version: string;
 }
 
+/** Whether rules hold a request or refuse it, and what it adds to their counts. */
+export type Judged = Pick<Judgement, "ruling" | "counts">;
+
 /**
  * What the rules say of a further run, or of an action that is sent earlier: of whoever made it and of whoever asks for that now, the
- * stricter. And what it adds to counts of rules; `beyond` as for `Judge.judge`.
+ * stricter. `when` and `beyond` as for `Judge.judge`.
  */
 export async function judgeAgain(
   judge: Judge,
   action: Action,
   caller: Caller,
-  now: Date,
+  when: JudgedAt,
   beyond?: readonly RuleCount[],
-): Promise<Pick<Judgement, "ruling" | "counts">> {
+): Promise<Judged> {
   // No commit checks the version.
   await judge.reloadOf(action.accountId);
-  const one = judge.judge(await judge.requesterOf(action), action, now, beyond);
-  const other = judge.judge(caller, action, now, beyond);
+  const one = judge.judge(await judge.requesterOf(action), action, when, beyond);
+  const other = judge.judge(caller, action, when, beyond);
   const counts = new Map([...one.counts, ...other.counts].map((count) => [countName(count), count]));
   return { ruling: stricterOf(one.ruling, other.ruling), counts: [...counts.values()] };
 }
+
+/** Decides by what is counted so far: by `judgeBy` with those counts beyond which the request goes. Only the commit that counts it makes that sure. */
+export async function judgeByCounts(
+  judgeBy: (beyond: readonly RuleCount[]) => Judged | Promise<Judged>,
+  beyondOf: (counts: readonly RuleCount[]) => Promise<readonly RuleCount[]>,
+): Promise<Judged> {
+  const beyond: RuleCount[] = [];
+  for (;;) {
+    const judged = await judgeBy(beyond);
+    // None of the former: what a request goes beyond is no part of its counts.
+    const more = await beyondOf(judged.counts);
+    if (more.length === 0) return judged;
+    beyond.push(...more);
+  }
+}
+
+/** When a request is judged, and when it can be sent by that. */
+export interface JudgedAt {
+  readonly now: Date;
+  /** Default: at its `run_at`, or now. */
+  readonly due?: Date;
+}
+
+/** Before an attempt: it is stopped, or counted by rules that have not counted it at its create, since they did not apply then. */
+export type Before = Stop | { readonly effect: "count"; readonly counts: readonly RuleCount[] };
 
 /** The rules of accounts, for what decides on requests. */
 export interface Judge {
@@ -52,16 +80,16 @@ export interface Judge {
    * Decides by the rules that this process knows: the commit of a create checks that they are still in force. `beyond`: counts for which
    * the request was one too many.
    */
-  judge(requester: Requester, request: ActionRequest, now: Date, beyond?: readonly RuleCount[]): Judgement;
+  judge(requester: Requester, request: ActionRequest, when: JudgedAt, beyond?: readonly RuleCount[]): Judgement;
   /** Who made an action, with the keys that their key replaced if a rule needs them. */
   requesterOf(action: Action): Promise<Requester>;
   /** Whether an account has rules about what is called, and not only about how often. */
   isRuled(accountId: string): boolean;
   /**
-   * What an attempt is stopped by; null: nothing. A rule that refuses the call ends it before any attempt, whoever approved it. One that
-   * holds it is asked before the first send of what nobody has decided on who may, or that passed by a grant that was ended since.
+   * What comes before an attempt; null: nothing. A rule that refuses the call ends it before any attempt, whoever approved it. One that
+   * holds or counts it is asked before the first send of what nobody has decided on who may, or that passed by a grant that was ended since.
    */
-  judgeAtSend(action: Action, now: Date): Promise<Stop | null>;
+  judgeAtSend(action: Action, now: Date): Promise<Before | null>;
   /** Reads the rules of an account if they have changed. Rejects when the store is away. */
   reloadOf(accountId: string): Promise<void>;
   /** Records that a rule refused a request; false: rules were written since, so that it has to be decided again. */

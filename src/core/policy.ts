@@ -16,6 +16,7 @@ import { methodsOf, type SentRequest } from "./method-overrides.ts";
 import { originOf, normalTarget } from "./target.ts";
 import { isCounted, mayRepeat, type RejectionCount, saysWhy } from "./rejections.ts";
 import { retryAfterMs } from "./retry-settings.ts";
+import type { RuleCount } from "./rule-count.ts";
 import type { CreateRefusal } from "./store.ts";
 
 /** What becomes of a request: it is sent, it waits for a person, or it is refused. */
@@ -53,6 +54,8 @@ interface RetryFacts {
   readonly reason: string | null;
   readonly now: Date;
   readonly ruling: Ruling | null;
+  /** What that adds to counts of rules. */
+  readonly added: readonly RuleCount[];
 }
 
 /** What the store has counted of the key that created the action. */
@@ -268,7 +271,7 @@ function windowEnd(at: Date): Date {
  * A key with the role agent sends an action no earlier than a person approved it for, a budget counts it or the target asked for. Where a person
  * decides on a retry, they decide on its time too.
  */
-function earlyRefusal({ operation, request, retryAfter, endedAt, now }: RetryFacts): DomainError | null {
+function earlyRefusal({ operation, request, retryAfter, endedAt, now, added }: RetryFacts): DomainError | null {
   const { id, dueAt, approve, attempts, counted } = request;
   if (operation === "retry") {
     const waitMs = approve ? null : retryAfterMs(retryAfter, endedAt);
@@ -280,10 +283,12 @@ function earlyRefusal({ operation, request, retryAfter, endedAt, now }: RetryFac
   if (approve && attempts === 0) {
     return tooEarly(`A person approved action ${id} to be sent at ${dueAt.toISOString()}`, "send", dueAt);
   }
-  // In the budget of now it has no place.
-  if (counted.some(([, , start]) => start > now.getTime())) {
+  // Among those of now it has no place.
+  const isCountedLater = ({ ruleId, subject, start }: RuleCount) =>
+    counted.some(([rule, of, at]) => rule === ruleId && of === subject && at > start);
+  if (added.some(isCountedLater)) {
     return tooEarly(
-      `A budget of the account counts action ${id} at ${dueAt.toISOString()}, when it is due`,
+      `A rule of the account counts action ${id} at ${dueAt.toISOString()}, when it is due`,
       "send",
       dueAt,
     );

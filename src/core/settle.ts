@@ -246,6 +246,8 @@ const NOT_STARTED = {
   ruled: "Nothing was sent: a rule of the account kept the attempt from beginning.",
   /** The same. */
   ungranted: "Nothing was sent: the grant that let this call pass was ended.",
+  /** It could not be counted for a rule as it was judged. */
+  uncounted: "Nothing was sent yet: a rule of the account counted other calls at the same time.",
 } as const;
 
 export function describeNotStarted(why: NotStartedReason): string {

@@ -55,17 +55,27 @@ export function createAttempt({ bus, clock, config }: AppContext, needs: Attempt
   const { sender, signedHeaders, settlement, credentials, rules, hashOf, hosts, isPaused } = needs;
 
   /** Null: the claim has ended otherwise. Rejects when the store is away. */
-  const prepare = async (action: Action, releaseSlot: () => void): Promise<Prepared | null> => {
+  const prepare = async (claimed: Action, releaseSlot: () => void): Promise<Prepared | null> => {
+    let action = claimed;
     const refuse = async (fault: Fault, cause?: unknown): Promise<null> => {
       releaseSlot();
       await settlement.settle(action, { outcome: { kind: "not_sent", fault }, durationMs: 0, cause });
       return null;
     };
     if (!matchesApproval(action, hashOf)) return refuse("altered");
-    const stricter = await rules.judgeAtSend(action, clock.now());
-    if (stricter !== null) {
+    const before = await rules.judgeAtSend(action, clock.now());
+    if (before?.effect === "count") {
+      const counted = await settlement.count(action, before.counts);
+      if (counted === null) {
+        releaseSlot();
+        // It is claimed again, and judged by what others have counted meanwhile.
+        await settlement.unclaim(action, "uncounted");
+        return null;
+      }
+      action = counted;
+    } else if (before !== null) {
       releaseSlot();
-      await settlement.withhold(action, stricter);
+      await settlement.withhold(action, before);
       return null;
     }
     const request = await requestOf(action, signedHeaders, clock.now()).catch((error: unknown) => {

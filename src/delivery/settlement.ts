@@ -1,6 +1,6 @@
 import { type Action, lateSuccessIn } from "../core/action.ts";
 import type { Stop } from "../core/action-policy.ts";
-import type { Change } from "../core/changes.ts";
+import { type Change, step } from "../core/changes.ts";
 import type { Clock } from "../core/clock.ts";
 import type { KnownHostSettings } from "../core/host-settings.ts";
 import {
@@ -12,6 +12,7 @@ import {
   UNWRITTEN_RESULTS_BYTES_MAX,
 } from "../core/limits.ts";
 import type { Outcome } from "../core/outcome.ts";
+import { countedOf, type RuleCount } from "../core/rule-count.ts";
 import {
   type AttemptEnd,
   describeNotStarted,
@@ -99,6 +100,17 @@ export class Settlement {
     }
     const { revision } = stored;
     return (await actions.extendLease(stored, leaseUntil)) ? { ...action, revision, leaseUntil } : null;
+  }
+
+  /**
+   * Adds a claimed action to counts of rules. Null: it goes beyond one of them by now, or another change came first. Rejects when the
+   * store is away.
+   */
+  async count(action: Action, counts: readonly RuleCount[]): Promise<Action | null> {
+    const change = step(action, {}, []);
+    const after = { ...change.after, counted: [...action.counted, ...counts.map(countedOf)] };
+    const write = this.#writeOf({ ...change, after }, this.#app.clock.now());
+    return (await this.#app.store.actions.apply({ ...write, counts })) ? after : null;
   }
 
   /** For a claim whose attempt never began; the same. */

@@ -14,10 +14,8 @@ export interface Counter {
   readonly same: string | undefined;
   /** Names the count in its digest. Without the limit: what was counted before that was changed counts on. */
   readonly name: readonly (string | number)[];
-  /** What a request adds, and where. */
+  /** What a request adds when it is due: what leaves within a time is what was counted for it. */
   readonly add: (facts: CallFacts) => Omit<RuleCount, "ruleId" | "subject" | "asksOnce">;
-  /** Whether calls before that time are part of what a count is for. */
-  readonly countsBefore: (count: RuleCount, time: Date) => boolean;
   /** What is said of the call that goes beyond, and the same with the numbers. */
   readonly goesBeyond: string;
   readonly compares: string;
@@ -40,7 +38,11 @@ export function countersOf({ more_than: calls, sum }: RuleDefinition, issues: Is
   return counters.filter((counter) => counter !== undefined);
 }
 
-/** Calls within so many minutes. The window is counted in parts, and all of the part counts in which it begins: never more calls pass within it. */
+/**
+ * Calls within so many minutes. The window is counted in parts, and all of each part counts in which it begins or ends: never more calls
+ * pass within it. Those count that are due within it before the call, and those within it after: calls may be delayed to any time, in any
+ * order.
+ */
 function callCounter({ count, minutes, same }: NonNullable<RuleDefinition["more_than"]>): Counter {
   const windowMs = minutes * MINUTE_MS;
   const partMs = windowMs / BUDGET_WINDOW_PARTS;
@@ -48,14 +50,12 @@ function callCounter({ count, minutes, same }: NonNullable<RuleDefinition["more_
   return {
     same,
     name: ["calls", minutes],
-    add({ now }) {
-      const start = partOf(now.getTime());
-      const until = start + windowMs + partMs + BUDGET_KEPT_MS;
-      // What another node has counted by a clock that is ahead counts too.
-      const to = Number.MAX_SAFE_INTEGER;
-      return { start, from: partOf(now.getTime() - windowMs), to, amount: "1", limit: String(count), until };
+    add({ due }) {
+      const dueMs = due.getTime();
+      const start = partOf(dueMs);
+      const [from, to] = [partOf(dueMs - windowMs), partOf(dueMs + windowMs)];
+      return { start, from, to, amount: "1", limit: String(count), until: to + partMs + BUDGET_KEPT_MS };
     },
-    countsBefore: ({ from }, time) => from < time.getTime(),
     goesBeyond: same === "request" ? "The same call was made too often." : "Such calls were made too often.",
     compares: `It allows ${count} calls within ${minutes} minutes${forSame(same)}.`,
   };
@@ -80,13 +80,10 @@ function sumCounter(
     add(facts) {
       facts.action.names = names;
       const amount = String(unitsAt(path, facts));
-      // Where it is due: what leaves in one period is what was counted for it.
-      const dueMs = Math.max(facts.now.getTime(), facts.request.extras.runAt ?? 0);
-      const start = periodOf(new Date(dueMs), per, timezone);
+      const start = periodOf(facts.due, per, timezone);
       const until = start + LONGEST_MS[per] + BUDGET_KEPT_MS;
       return { start, from: start, to: start, amount, limit: String(limit), until };
     },
-    countsBefore: ({ start }, time) => start <= periodOf(time, per, timezone),
     goesBeyond: `It goes beyond the budget for this ${per}.`,
     compares: `It allows a sum of ${sum.limit} of ${member} in one ${per}${forSame(same)}.`,
   };

@@ -92,15 +92,15 @@ export function createDryRun(
         const name = JSON.stringify([action.keyId, action.createdBy, action.creator.role]);
         const requester = requesters.get(name) ?? (await known.requesterOf(action, [...inForce, ...rules]));
         requesters.set(name, requester);
-        const request = [requester, action, action.createdAt] as const;
+        const request = [requester, action, { now: action.createdAt }] as const;
         entries.push(entryOf(action, known.walksFor(...request, inForce), known.walksFor(...request, rules)));
       }
       yield { looked_at: entries.length };
     }
 
     const from = entries.at(-1)?.createdAt ?? null;
-    // Before that time, other calls may have counted.
-    const countedFrom = range.since === null && entries.length < range.last ? null : from;
+    // Older calls may have counted, delayed ones at any later time.
+    const isCut = range.since !== null || entries.length >= range.last;
     const held = { held_approved: 0, held_rejected: 0, held_undecided: 0, undecidable: 0 };
     const others = { unknown: 0, uncertain: 0, differing: 0 };
     const figures = { looked_at: entries.length, allowed: 0, held: 0, refused: 0, ...held, ...others };
@@ -117,9 +117,7 @@ export function createDryRun(
       const { ruling, reached } = triedCounts.add(entry, entry.tried);
       const before = effectOf(inForceCounts.add(entry, entry.inForce).ruling, entry);
       const tried = effectOf(ruling, entry);
-      const isCut =
-        countedFrom !== null && counters.some(({ counter, count }) => counter.countsBefore(count, countedFrom));
-      if (isVague || (reached === null && isCut)) figures.uncertain += 1;
+      if (isVague || (reached === null && isCut && counters.length > 0)) figures.uncertain += 1;
       figures[WORDS[tried]] += 1;
       if (tried === "hold") {
         if (ruling?.isUndecidable === true) figures.undecidable += 1;
@@ -230,7 +228,10 @@ class Counts {
     const counts = decided.ruling?.effect === "refuse" ? [] : decided.counts;
     for (const count of counts) {
       this.#change(count, BigInt(count.amount), createdAt);
-      if (isVague) this.#vague.set(countName(count), count.start);
+      if (isVague) {
+        const name = countName(count);
+        this.#vague.set(name, Math.max(count.start, this.#vague.get(name) ?? count.start));
+      }
     }
     if (givenBackAt !== null && counts.length > 0) {
       const place = this.#later.findLastIndex(({ at }) => at >= givenBackAt) + 1;

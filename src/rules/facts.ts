@@ -1,4 +1,4 @@
-import type { ActionRequest } from "../core/action.ts";
+import { type ActionRequest, firstDueAt } from "../core/action.ts";
 import { bodyMemberOf, formPairs, isJsonMember, sentBody, sentBytes } from "../core/body.ts";
 import { exactNumber } from "../core/decimal.ts";
 import { foldName, otherNames } from "../core/field-names.ts";
@@ -136,11 +136,18 @@ export interface CallFacts {
   readonly action: ActionFacts;
   readonly key: KeyFacts;
   readonly now: Date;
+  /** When it can be sent: what is delayed counts then. */
+  readonly due: Date;
 }
 
 /** Nothing is parsed before a rule reads it. */
-export function factsOf(request: RuledRequest, key: RuledKey, now: Date): CallFacts {
-  return { request, action: new ActionFacts(request), key: new KeyFacts(key), now };
+export function factsOf(
+  request: RuledRequest,
+  key: RuledKey,
+  now: Date,
+  due: Date = firstDueAt(request, now),
+): CallFacts {
+  return { request, action: new ActionFacts(request), key: new KeyFacts(key), now, due };
 }
 
 /** What `make` gives or throws, made once. */

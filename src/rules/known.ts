@@ -1,9 +1,18 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { policyOfHold, policyOfRuling, type Stop } from "../core/action-policy.ts";
+import { policyOfHold, policyOfRuling } from "../core/action-policy.ts";
 import type { Action, ActionRequest } from "../core/action.ts";
 import type { Clock } from "../core/clock.ts";
 import { auditOf } from "../core/audit.ts";
-import { type Judge, type Judgement, type Requester, requesterOf } from "../core/judge.ts";
+import {
+  type Before,
+  type Judge,
+  type JudgedAt,
+  judgeByCounts,
+  type Judgement,
+  type Judged,
+  type Requester,
+  requesterOf,
+} from "../core/judge.ts";
 import { KEYS_LISTED_MAX } from "../core/limits.ts";
 import { isHeldBy } from "../core/policy.ts";
 import { describeActor, mayDo } from "../core/roles.ts";
@@ -113,10 +122,10 @@ export function createKnownRules(
   function walksFor(
     requester: Requester,
     request: ActionRequest,
-    now: Date,
+    { now, due }: JudgedAt,
     asked: readonly CompiledRule[] = rulesOf(requester.accountId),
   ): readonly Walk[] {
-    return askRules(asked, factsOf(request, requester, now), hashOf);
+    return askRules(asked, factsOf(request, requester, now, due), hashOf);
   }
 
   /** Of the rules in force, or of others. */
@@ -133,7 +142,7 @@ export function createKnownRules(
   function judge(
     requester: Requester,
     request: ActionRequest,
-    now: Date,
+    when: JudgedAt,
     beyond: readonly RuleCount[] = [],
   ): Judgement {
     const own = known.get(requester.accountId);
@@ -141,11 +150,11 @@ export function createKnownRules(
       return { ruling: null, counts: [], reached: null, version: versionOfAll === null ? UNREAD : NO_VERSION };
     }
     const names = new Set(beyond.map(countName));
-    const decided = decideByWalks(walksFor(requester, request, now), (count) => names.has(countName(count)));
+    const decided = decideByWalks(walksFor(requester, request, when), (count) => names.has(countName(count)));
     return { ...decided, version: own.version };
   }
 
-  async function judgeAtSend(action: Action, now: Date): Promise<Stop | null> {
+  async function judgeAtSend(action: Action, now: Date): Promise<Before | null> {
     const { accountId, createdAt } = action;
     const ageMs = now.getTime() - createdAt.getTime();
     const isLate = ageMs > SENT_AT_ONCE_MS;
@@ -156,13 +165,23 @@ export function createKnownRules(
     const knownMs = own === undefined ? 0 : createdAt.getTime() - own.knownSince.getTime();
     // Older ones are judged again all the same: rules may be about the time.
     const wasJudged = knownMs > CREATE_MS_MAX && ageMs < CREATE_MS_MAX;
+    let counts: readonly RuleCount[] = [];
     if (own !== undefined && (!wasJudged || ungranted)) {
-      const { ruling } = judge(await requesterFor(action), action, now);
-      if (ruling?.effect === "refuse" || (ruling?.effect === "hold" && (ungranted || !(await isBegun(action)))))
+      const requester = await requesterFor(action);
+      const judgeBy = (beyond?: readonly RuleCount[]) => judge(requester, action, { now, due: now }, beyond);
+      let judged: Judged = judgeBy();
+      const asks = judged.ruling?.effect === "hold" || uncounted(action, judged.counts).length > 0;
+      const isUndecided = asks && (ungranted || !(await isBegun(action)));
+      if (isUndecided) {
+        judged = await judgeByCounts(judgeBy, (all) => actions.beyondCounts(uncounted(action, all)));
+        counts = uncounted(action, judged.counts);
+      }
+      const { ruling } = judged;
+      if (ruling?.effect === "refuse" || (ruling?.effect === "hold" && isUndecided))
         return { effect: ruling.effect, policy: policyOfRuling(ruling) };
     }
-    if (!ungranted || !isHeldBy(action.creator.hold, action)) return null;
-    return { effect: "hold", policy: policyOfHold("key") };
+    if (ungranted && isHeldBy(action.creator.hold, action)) return { effect: "hold", policy: policyOfHold("key") };
+    return counts.length === 0 ? null : { effect: "count", counts };
   }
 
   /** Whether nothing of a call was sent, and the grant that let it pass was ended. */
@@ -200,6 +219,11 @@ export function createKnownRules(
     },
   } satisfies Judge;
   return { ...judging, reload, rulesOf, compiledRules, walksFor };
+}
+
+/** What a call has not added yet to counts: their rules are new, or are about a time that has come since. */
+function uncounted({ counted }: Action, counts: readonly RuleCount[]): readonly RuleCount[] {
+  return counts.filter((one) => !counted.some(([ruleId, subject]) => ruleId === one.ruleId && subject === one.subject));
 }
 
 /** A loop brake alone doesn't say where calls may go, so that callbacks need no bounds because of it. */

@@ -107,7 +107,7 @@ const conditions = Type.Partial(
       },
     ),
     more_than: condition(
-      "The rule applies only to the call that is one more than these. Each create and retry counts unless a rule holds it for being one more.",
+      "The rule applies only to the call that is one more than these. Each create and retry counts, when it is due, unless a rule holds it for being one more.",
       { count: 20, minutes: 5, same: "request" },
       {
         count: t.integer(1, BUDGET_COUNT_MAX, "So many calls pass.", 20),

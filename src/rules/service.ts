@@ -111,7 +111,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       for (const action of page) {
         await yieldTurn();
         tried += 1;
-        const [walk] = known.walksFor(requesterOf(action), action, action.createdAt, [rule]);
+        const [walk] = known.walksFor(requesterOf(action), action, { now: action.createdAt }, [rule]);
         if (walk?.ruling?.isUndecidable === true) reasons.push(walk.ruling.reason ?? "");
       }
     }

@@ -48,6 +48,7 @@ const aRetry = (overrides: Partial<RetryFacts> = {}, request: Partial<RetryFacts
   counts: NO_COUNTS,
   reason: null,
   ruling: null,
+  added: [],
   now: NOON,
   ...overrides,
   request: anAction({ ...REQUEST, ...request }),

@@ -112,6 +112,31 @@ test("a rule about the time of day is asked when a delayed call is sent, also wh
   await engine.saw(byNight.id, { status: "awaiting_approval", attempts: 0 });
 });
 
+test("delayed calls that were not counted at their create are counted when they are sent, and beyond the limit held", async () => {
+  const sender = answering(answered(200));
+  await using engine = await openEngine({ sender });
+  // It is midnight: by day, the second rule counts nothing.
+  const older = await delayed(engine, 60);
+  await rule(engine, { more_than: { count: 2, minutes: 5, same: "key" } });
+  const afternoon = { from: "12:00", to: "18:00", timezone: "UTC" };
+  await rule(engine, { between: afternoon, more_than: { count: 1, minutes: 60, same: "host" } });
+  const newer = [await delayed(engine, 60), await delayed(engine, 60)];
+  expect(newer.map(({ status }) => status)).toEqual(["pending", "pending"]);
+  const atNoon = [await delayed(engine, 13 * 60), await delayed(engine, 13 * 60)];
+  engine.clock.advance(60 * MINUTE_MS);
+  for (const { id } of newer) await engine.saw(id, { status: "completed" });
+  await engine.saw(older.id, { status: "awaiting_approval", attempts: 0 });
+  engine.clock.advance(12 * 60 * MINUTE_MS);
+  await eventually(() => (sender.sent.length === 3 ? true : null), "one call in the afternoon");
+  const statuses = async () =>
+    (await Promise.all(atNoon.map(({ id }) => engine.actionService.get(engine.owner, id)))).map(({ status }) => status);
+  await eventually(async () => ((await statuses()).includes("awaiting_approval") ? true : null), "a held call");
+  expect((await statuses()).toSorted()).toEqual(["awaiting_approval", "completed"]);
+  // A person decides on it, whatever was counted.
+  await engine.actionService.approve(engine.owner, older.id, null);
+  await engine.saw(older.id, { status: "completed" });
+});
+
 test("a run that an agent has begun again is held before its first send, and not one of whoever may approve it", async () => {
   await using engine = await openEngine({ sender: answering(answered(200)), starts: false });
   const { actionService } = engine;

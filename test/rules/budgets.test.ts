@@ -77,6 +77,28 @@ describe("a budget", () => {
     expect(await statusOf(paid(1))).toBe("awaiting_approval");
   });
 
+  test("is that of now for a call that is retried at once, whenever it was delayed to", async () => {
+    await rule(BUDGET);
+    expect(await statusOf(paid(10_000))).toBe("pending");
+    const nextDay = new Date(app.engine.clock.now().getTime() + 86_400_000).toISOString();
+    const delayed = idOf(await paid(9000, { run_at: nextDay }));
+    await app.call("POST", `/v1/actions/${delayed}/cancel`, {}, KEYS.agent);
+    expect((await app.call("POST", `/v1/actions/${delayed}/retry`, {}, KEYS.agent)).status).toBe(403);
+  });
+
+  test("is that of the zone's day for a call that is sent earlier", async () => {
+    // In Honolulu it is the afternoon before.
+    await rule({ ...BUDGET, sum: { ...SUM, timezone: "Pacific/Honolulu" } });
+    const { clock } = app.engine;
+    const evening = new Date(clock.now().getTime() + 11 * 3_600_000).toISOString();
+    clock.advance(60_000);
+    const delayed = idOf(await paid(9000, { run_at: evening }));
+    expect(await statusOf(paid(9000))).toBe("pending");
+    expect((await app.call("POST", `/v1/actions/${delayed}/send-now`, {}, KEYS.agent)).status).toBe(409);
+    const soon = idOf(await paid(1000, { delay_seconds: 60 }));
+    expect((await app.call("POST", `/v1/actions/${soon}/send-now`, {}, KEYS.agent)).status).toBe(200);
+  });
+
   test("counts no repeat, and what a person or the caller cancels before it is sent is free again", async () => {
     await rule(BUDGET);
     const first = await paid(9000, { dedupe: "d" });
@@ -157,6 +179,27 @@ describe("a rule against loops", () => {
     expect(await auditOf("beyond_rule")).toHaveLength(2);
   });
 
+  test("bounds what is delayed to one time, or to times before and after one", async () => {
+    await rule({
+      name: "Loop",
+      effect: "hold",
+      methods: ["POST"],
+      more_than: { count: 3, minutes: 5, same: "request" },
+    });
+    const dueIn = (minutes: number) => {
+      const run_at = new Date(app.engine.clock.now().getTime() + minutes * 60_000).toISOString();
+      return statusOf(paid(1, { run_at }));
+    };
+    // However slowly they are created.
+    for (const minutes of [60, 59, 58]) {
+      expect(await dueIn(minutes)).toBe("pending");
+      app.engine.clock.advance(60_000);
+    }
+    // All three are due at 60 minutes from the first create, 57 from now.
+    for (const minutes of [57, 53, 61]) expect(await dueIn(minutes)).toBe("awaiting_approval");
+    for (const minutes of [0, 51, 63]) expect(await dueIn(minutes)).toBe("pending");
+  });
+
   test("leaves callbacks of agents alone, as other rules do not", async () => {
     const loop = { name: "Loop", effect: "hold", more_than: { count: 3, minutes: 5, same: "request" } };
     await rule(loop);
@@ -186,6 +229,7 @@ describe("a dry run", () => {
     expect(await tried([{ ...BUDGET, effect: "refuse" }])).toMatchObject({ allowed: 3, refused: 2 });
     // What was before these may have counted.
     expect(await tried([BUDGET], { last: 2 })).toMatchObject({ allowed: 2, held: 0, uncertain: 2 });
+    expect(await tried([{ name: "Writes", effect: "hold" }], { last: 2 })).toMatchObject({ held: 2, uncertain: 0 });
     const cancelled = await paid(1, { url: "https://api.example.com/other" });
     await app.call("POST", `/v1/actions/${idOf(cancelled)}/cancel`, {});
     const loop = { name: "Loop", effect: "hold", more_than: { count: 2, minutes: 5, same: "request" } };
@@ -207,6 +251,27 @@ describe("a dry run", () => {
     await paid(2000);
     await paid(2000);
     expect(await tried([BUDGET])).toMatchObject({ allowed: 5, held: 2 });
+  });
+
+  test("is certain of no count to which older calls may have added, however late they were due", async () => {
+    const loop = { name: "Loop", effect: "hold", more_than: { count: 1, minutes: 5, same: "request" } };
+    const startMs = app.engine.clock.now().getTime();
+    const inAnHour = { run_at: new Date(startMs + 3_600_000).toISOString() };
+    await paid(1, inAnHour);
+    await paid(1, inAnHour);
+    app.engine.clock.advance(3_600_000);
+    await paid(2);
+    await paid(1);
+    expect(await tried([loop])).toMatchObject({ allowed: 2, held: 2, uncertain: 0 });
+    expect(await tried([loop], { last: 2 })).toMatchObject({ allowed: 2, held: 0, uncertain: 2 });
+    expect(await tried([loop], { since: new Date(startMs + 1).toISOString() })).toMatchObject({
+      allowed: 2,
+      held: 0,
+      uncertain: 2,
+    });
+    // What the newer ones alone go beyond is certain.
+    await paid(1);
+    expect(await tried([loop], { last: 3 })).toMatchObject({ allowed: 2, held: 1, uncertain: 2 });
   });
 
   test("says of which calls nobody knows, since those before them were retried", async () => {

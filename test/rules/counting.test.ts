@@ -185,4 +185,11 @@ describe("a count of calls", () => {
     expect(one?.from).toBe(Date.UTC(2026, 2, 4, 11, 55));
     expect(one).toMatchObject({ amount: "1", limit: "20", asksOnce: true });
   });
+
+  test("counts what is delayed when it is due, with what is due within a window before it or after", () => {
+    const runAt = Date.UTC(2026, 2, 5);
+    const [count] = asked(rules, { request: { extras: { runAt } } }).counts;
+    expect(count).toMatchObject({ start: runAt, from: runAt - 5 * 60_000, to: runAt + 5 * 60_000 });
+    expect(count?.until).toBeGreaterThan(runAt);
+  });
 });
