@@ -264,6 +264,8 @@ function meterOf(node: ASTNode, scope: Scope): Meter | null {
   if (node.op === "call") return call(node.args[0], null, node.args[1], node, scope);
   if (node.op === "rcall") return call(node.args[0], node.args[1], node.args[2], node, scope);
   if (node.op === "value") checkLiteral(node);
+  // It may be compared with the names of members: `action.body.exists(name, name == 'force')`.
+  if (node.op === "value" && scope.loop !== null) noteName(scope, node.args);
   if (node.op === "id") checkName(node.args, node.start, scope);
   // What follows a variable is a name of ours: `action.host`.
   if (node.op === "." && !(node.args[0].op === "id" && VARIABLES.has(node.args[0].args))) noteName(scope, node.args[1]);

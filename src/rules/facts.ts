@@ -44,10 +44,12 @@ export class ActionFacts {
   /** Null: the URL was altered in the database. */
   readonly target = lazily(() => sentTarget(this.#request.url));
   /** Of a URL that can be read. */
-  readonly lowerPath = lazily(() => this.#sent.path.toLowerCase());
+  readonly foldedPath = lazily(() => foldPath(this.#sent.path));
   /** That without what many frameworks leave out at its end: `.json`, a dot, blanks, a slash. */
-  readonly barePath = lazily(() => withoutEnding(this.lowerPath()));
+  readonly barePath = lazily(() => withoutEnding(this.foldedPath()));
   readonly bodyBytes = lazily(() => sentBytes(this.#request));
+  /** Throws where targets may read the body as another kind than it was given as. */
+  readonly checkBodyKind = lazily(() => checkBodyKind(this.#request));
   readonly #query = lazily(() => queryOf(this.#sent.query));
   readonly #headers = lazily(() => headersOf(this.#request.headers ?? {}));
   readonly #body = lazily(() => bodyOf(this.#request));
@@ -82,8 +84,8 @@ export class ActionFacts {
     return this.#query().valueFor(this.names);
   }
 
-  get headers(): FactMap {
-    return this.#headers();
+  get headers(): FactValue {
+    return this.#headers().valueFor(this.names);
   }
 
   get body(): FactValue {
@@ -116,14 +118,21 @@ export class KeyFacts {
   }
 }
 
+/** A path as targets compare it that ignore case. A code in it is a letter of some language, since no other is in a path that is not ambiguous. */
+export function foldPath(path: string): string {
+  try {
+    return foldName(decodeURIComponent(path));
+  } catch {
+    return path.toLowerCase();
+  }
+}
+
 /** Of its last segment: elsewhere a dot stands for itself, as in `/v1.0/users`. */
 function withoutEnding(path: string): string {
   const start = path.lastIndexOf("/", path.length - 2) + 1;
   const dot = path.indexOf(".", start + 1);
-  let end = dot === -1 ? path.length : dot;
-  while (end > start && (path.startsWith("%20", end - 3) || path[end - 1] === "/"))
-    end -= path[end - 1] === "/" ? 1 : 3;
-  return path.slice(0, end);
+  const bare = (dot === -1 ? path : path.slice(0, dot)).trimEnd();
+  return bare.endsWith("/") ? bare.slice(0, -1).trimEnd() : bare;
 }
 
 export type RuledKey = Omit<Requester, "accountId">;
@@ -166,7 +175,7 @@ export function lazily<Value>(make: () => Value): () => Value {
   return () => get();
 }
 
-/** A query or body, and the names in it by their folded form: of two that some targets read as the same, they take either. */
+/** A query, the headers or a body, and the names in it by their folded form: of two that some targets read as the same, they take either. */
 class Named {
   readonly #what: string;
   readonly #names = new Map<string, string>();
@@ -206,13 +215,13 @@ class Named {
     this.#names.set(folded, name).set(readAs, name);
   }
 
-  addPairs(pairs: readonly (readonly [name: string, value: string])[]): this {
+  addPairs(pairs: readonly (readonly [name: string, value: string])[], othersOf = otherNames): this {
     const value: FactMap = new Map();
     for (const [name, text] of pairs) {
       this.add(name, value.has(name));
       value.set(name, text);
     }
-    for (const name of value.keys()) for (const other of otherNames(name)) this.add(name, false, other);
+    for (const name of value.keys()) for (const other of othersOf(name)) this.add(name, false, other);
     this.value = value;
     return this;
   }
@@ -232,22 +241,15 @@ function queryOf(query: string): Named {
   return new Named("The query").addPairs(formPairs(query));
 }
 
-function headersOf(headers: Readonly<Record<string, string>>): FactMap {
-  const read = new Map<string, FactValue>();
-  for (const [name, value] of Object.entries(headers)) {
-    const lower = name.toLowerCase();
-    if (read.has(lower)) throw new Undecidable(`The request has the header "${shown(lower)}" twice.`);
-    read.set(lower, value);
-  }
-  return read;
+/** By their names in lower case. */
+function headersOf(headers: Readonly<Record<string, string>>): Named {
+  const pairs = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+  return new Named("The head of the request").addPairs(pairs, (name) => [plainHeaderName(name)]);
 }
 
-/** JSON as values, a form as texts, null for all else. What a target may read as another kind than it is can't be read. */
-function bodyOf(request: RuledRequest): Named {
-  const { body } = request;
-  const named = new Named("The body");
+function checkBodyKind(request: RuledRequest): void {
   const member = bodyMemberOf(request);
-  if (body === null || member === null) return named;
+  if (member === null) return;
   const isReadable = member === "form" || isJsonMember(member);
   const wanted = member === "form" ? FORM_TYPE : JSON_TYPE;
   // Each: targets differ in which of two they take, and in what they take for the name.
@@ -255,13 +257,19 @@ function bodyOf(request: RuledRequest): Named {
   if (types.some(([, type]) => (isReadable ? !wanted.test(type) : READABLE_TYPE.test(type)))) {
     throw new Undecidable(`The body is given as "${member}", and its Content-Type says something else.`);
   }
-  if (!isReadable) {
-    const sent = sentBody(request) ?? "";
-    // Many targets read JSON whatever the Content-Type says.
-    if (JSON_BEGINS.test(typeof sent === "string" ? sent : Buffer.from(sent).toString("latin1")))
-      throw new Undecidable(`The body is given as "${member}", and looks like JSON.`);
-    return named;
-  }
+  const sent = isReadable ? "" : (sentBody(request) ?? "");
+  // Many targets read JSON whatever the Content-Type says.
+  if (JSON_BEGINS.test(typeof sent === "string" ? sent : Buffer.from(sent).toString("latin1")))
+    throw new Undecidable(`The body is given as "${member}", and looks like JSON.`);
+}
+
+/** JSON as values, a form as texts, null for all else. */
+function bodyOf(request: RuledRequest): Named {
+  checkBodyKind(request);
+  const { body } = request;
+  const named = new Named("The body");
+  const member = bodyMemberOf(request);
+  if (body === null || member === null || !(member === "form" || isJsonMember(member))) return named;
   if (body.length > RULE_BODY_CHARS_MAX) {
     throw new Undecidable(`The body is longer than ${RULE_BODY_CHARS_MAX} characters.`);
   }
@@ -286,7 +294,10 @@ function bodyOf(request: RuledRequest): Named {
 /** In UTF-16 or UTF-32 too, hence the marks and NULs in front. */
 const JSON_BEGINS = /^[\s\0\ufeff\xef\xbb\xbf\xfe\xff]*[{[]/;
 
-/** Without a second type behind a comma, or a word of another kind in a parameter. */
-const JSON_TYPE = /^\s*[\w.-]+\/([\w.-]+\+)?json\s*(;\s*charset="?[\w-]+"?\s*)?$/i;
-const FORM_TYPE = /^\s*application\/x-www-form-urlencoded\s*(;\s*charset="?[\w-]+"?\s*)?$/i;
+/**
+ * Without a second type behind a comma, or a word of another kind in a parameter. As UTF-7 or EBCDIC, which some targets read by the
+ * charset, the same bytes say something else.
+ */
+const JSON_TYPE = /^\s*[\w.-]+\/([\w.-]+\+)?json\s*(;\s*charset="?(utf-?8|us-ascii)"?\s*)?$/i;
+const FORM_TYPE = /^\s*application\/x-www-form-urlencoded\s*(;\s*charset="?(utf-?8|us-ascii)"?\s*)?$/i;
 const READABLE_TYPE = /json|form/i;

@@ -12,7 +12,7 @@ import { readHost } from "../core/target.ts";
 import { isZone, NO_ZONE, windowCheck } from "../core/zones.ts";
 import { type Counter, countersOf, countOf } from "./counting.ts";
 import { compileExpression, ExpressionError } from "./expression.ts";
-import { AMBIGUOUS_PATH, type CallFacts, Undecidable } from "./facts.ts";
+import { AMBIGUOUS_PATH, type CallFacts, foldPath, Undecidable } from "./facts.ts";
 import { definitionOf, RuleDefinition, UNREADABLE_RULE } from "./schemas.ts";
 
 /** What an account says about its calls. */
@@ -87,7 +87,7 @@ function conditionsOf(definition: RuleDefinition, issues: Issue[]): readonly Con
     keys && (({ key }) => !keys.isDisjointFrom(key.ids)),
     methods && (({ action }) => methods.some((method) => method === action.method)),
     credentials && (({ action }) => credentials.includes(action.credential)),
-    kind && (({ request }) => kind === RULED_KINDS[bodyMemberOf(request) ?? "none"]),
+    kind && ((facts) => isOfKind(facts, kind)),
     bytes && (({ action }) => action.bodyBytes() > bytes.over),
     between && isWithin(between, issues),
     (hosts ?? path) !== undefined || effect === "allow" ? isAbout(definition) : undefined,
@@ -97,6 +97,13 @@ function conditionsOf(definition: RuleDefinition, issues: Issue[]): readonly Con
 }
 
 const RULED_KINDS = { none: "none", body: "json", json: "json", form: "form", text: "text", base64: "base64" } as const;
+
+/** What was given as a text may be JSON or a form to its target. */
+function isOfKind({ request, action }: CallFacts, kind: RuleDefinition["body_kind"]): boolean {
+  if (kind === RULED_KINDS[bodyMemberOf(request) ?? "none"]) return true;
+  if (kind === "json" || kind === "form") action.checkBodyKind();
+  return false;
+}
 
 function isTrue(when: string, issues: Issue[]): Condition | undefined {
   try {
@@ -141,7 +148,7 @@ function isWithin(window: NonNullable<RuleDefinition["between"]>, issues: Issue[
 
 /** Nobody can tell where a target takes an ambiguous path: no such path is allowed, and a rule about paths holds it. */
 function isAbout({ hosts, path, effect }: RuleDefinition): Condition {
-  const lowerPrefix = path?.toLowerCase() ?? "";
+  const foldedPrefix = foldPath(path ?? "");
   return ({ action }) => {
     const target = action.target();
     // The row was altered in the database: such a URL is not sent.
@@ -154,9 +161,9 @@ function isAbout({ hosts, path, effect }: RuleDefinition): Condition {
     if (path === undefined || isUnder(target, path)) return true;
     if (effect === "allow") return false;
     // To many targets `/Pay` is `/pay`, and `/pay.json` to Rails and others.
-    if (isUnder({ path: action.lowerPath(), isAmbiguous: false }, lowerPrefix))
+    if (isUnder({ path: action.foldedPath(), isAmbiguous: false }, foldedPrefix))
       throw new Undecidable("The path differs from that of the rule only by case, which some targets ignore.");
-    if (!isUnder({ path: action.barePath(), isAmbiguous: false }, lowerPrefix)) return false;
+    if (!isUnder({ path: action.barePath(), isAmbiguous: false }, foldedPrefix)) return false;
     throw new Undecidable("The path differs from that of the rule only by its ending, which some targets leave out.");
   };
 }

@@ -205,6 +205,29 @@ describe("what can't be read", () => {
     expect(ask("action.headers.a == '1'", { headers: { a: "1", A: "2" } })).toHaveProperty("undecidable");
   });
 
+  test("a header with a name that servers take for the expression's", () => {
+    for (const name of ["X_Force", "x.force", "X-FORCE"]) {
+      const of = ask("'x-force' in action.headers", { headers: { [name]: "1" } });
+      expect({ name, of }).toEqual({ name, of: name === "X-FORCE" ? true : { undecidable: expect.any(String) } });
+    }
+    expect(ask("has(action.headers.a)", { headers: { "X-Force": "1", X_Force: "2" } })).toHaveProperty("undecidable");
+  });
+
+  test("a name that a macro compares in another spelling", () => {
+    expect(askBody("action.body.exists(name, name == 'force')", '{"Force":1}')).toHaveProperty("undecidable");
+    expect(askBody("action.body.exists(name, name == 'force')", '{"other":1}')).toBe(false);
+  });
+
+  test("a body with a charset by which the same bytes say something else", () => {
+    const asked = (charset: string) =>
+      ask("action.body.amount > 5", {
+        body: '{"amount":1}',
+        headers: { "Content-Type": `application/json; charset=${charset}` },
+      });
+    for (const charset of ["utf-7", "ibm037", "utf-16"]) expect(asked(charset)).toHaveProperty("undecidable");
+    for (const charset of ["utf-8", '"UTF8"', "us-ascii"]) expect(asked(charset)).toBe(false);
+  });
+
   test("a form or query with a name that targets take for the expression's", () => {
     const asked = (body: string) => ask("action.body.amount == '5'", { body, extras: { bodyKind: "form" } });
     const twins = ["+amount", "amount%00x", "%5Bamount", "amount%5D", "%5Bamount%5D", "++Amount"];

@@ -192,12 +192,30 @@ test("a path that differs only by case is not allowed by a rule, and held by one
     expect(at(path, { effect: "refuse", path: prefix })).toBe("hold r0");
     expect(at(path, { effect: "refuse", path: `${prefix}/8` })).toBeNull();
   }
+  for (const path of ["/%C3%84pfel", "/%c3%a4pfel", "/%EF%BD%81%CC%88pfel"])
+    expect(at(path, { effect: "hold", path: "/Äpfel" }), path).toBe("hold r0");
+  for (const path of ["/%ff", "/apfel"]) expect(at(path, { effect: "hold", path: "/äpfel" }), path).toBeNull();
+});
+
+test("a body that its target may read as JSON or a form is held by a rule about these", () => {
+  const given = (bodyKind: "text" | "base64", body: string, type: string, kind: NonNullable<Definition["body_kind"]>) =>
+    decide([{ effect: "refuse", body_kind: kind }], {
+      request: { body, headers: { "Content-Type": type }, extras: { bodyKind } },
+    });
+  for (const kind of ["json", "form"] as const) {
+    expect(given("text", '{"a":1}', "text/plain", kind)).toBe("hold r0");
+    expect(given("text", "a=1", "application/x-www-form-urlencoded", kind)).toBe("hold r0");
+    expect(given("base64", "YT0x", "application/json", kind)).toBe("hold r0");
+    expect(given("text", "a=1", "text/plain", kind)).toBeNull();
+  }
+  expect(given("text", '{"a":1}', "application/json", "text")).toBe("refuse r0");
+  expect(given("text", '{"a":1}', "application/json", "base64")).toBeNull();
 });
 
 test("a path that differs only by its ending is not allowed by a rule, and held by one", () => {
   const at = (path: string, definition: Definition) =>
     decide([definition], { request: { url: `https://api.example.com${path}` } });
-  for (const ending of [".json", ".", ".a.b", "%20", "%20%20", ".json/", ".json%20/"]) {
+  for (const ending of [".json", ".", ".a.b", "%20", "%20%20", "%C2%A0", ".json/", ".json%20/"]) {
     expect(at(`/Pay${ending}`, { effect: "allow", path: "/pay" })).toBeNull();
     for (const effect of ["hold", "refuse"] as const)
       expect(at(`/Pay${ending}`, { effect, path: "/pay" })).toBe("hold r0");
