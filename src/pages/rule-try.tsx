@@ -1,10 +1,8 @@
 /** @jsxImportSource hono/jsx */
-import type { Differing, RulesDryRun } from "../rules/dry-run.ts";
-import type { RuleEffect } from "../rules/schemas.ts";
+import type { DryRunDifference, DryRunJson, RuleEffect } from "../rules/schemas.ts";
 import { actionPath } from "../ui/layout.tsx";
 import { Ago, Card, Dot, Name, sentence, type Tone, UntrustedText } from "../ui/parts.tsx";
 import { counted, number } from "../ui/text.ts";
-import { RequestTitle } from "./outcome.tsx";
 import { List } from "./settings-frame.tsx";
 
 const FATES: Readonly<Record<RuleEffect, string>> = { allow: "Sent", hold: "Held", refuse: "Refused" };
@@ -15,7 +13,7 @@ export const EFFECT_TONES: Readonly<Record<RuleEffect, Tone>> = { allow: "good",
 const ROWS_MAX = 8;
 
 /** What the rules would have done with one of them added or changed, beside its form. */
-export function TriedRule({ result, now }: { readonly result: RulesDryRun; readonly now: Date }) {
+export function TriedRule({ result, now }: { readonly result: DryRunJson; readonly now: Date }) {
   const { looked_at: lookedAt, from, allowed, held, refused, undecidable, unknown, uncertain, differing } = result;
   if (from === null) {
     return (
@@ -24,7 +22,7 @@ export function TriedRule({ result, now }: { readonly result: RulesDryRun; reado
       </Card>
     );
   }
-  const rows = result.shown.slice(0, ROWS_MAX);
+  const rows = result.differences.slice(0, ROWS_MAX);
   const notes = [
     undecidable > 0 && `Held because a rule can't be decided: ${number(undecidable)}. They lack what it names.`,
     uncertain > 0 &&
@@ -35,7 +33,7 @@ export function TriedRule({ result, now }: { readonly result: RulesDryRun; reado
     <Card id="tried" title={`On the newest ${counted(lookedAt, "request")}`}>
       <p>
         {sentence`With this rule, ${number(allowed)} would have been sent, ${number(held)} held and ${number(refused)} refused. The oldest is from ${(
-          <Ago at={from} now={now} />
+          <Ago at={new Date(from)} now={now} />
         )}.`}
         {held === 0 ? null : ` ${decidedText(result)}`}
       </p>
@@ -49,7 +47,7 @@ export function TriedRule({ result, now }: { readonly result: RulesDryRun; reado
           columns={[
             ["Request", (row) => requestCell(row, now), "main"],
             ["With this rule", fateCell],
-            ["Rule", ({ ruling }) => (ruling === null ? "none" : <Name text={ruling.rule.name} />), "wide"],
+            ["Rule", ({ rule }) => (rule === null ? "none" : <Name text={rule} />), "wide"],
           ]}
         />
       )}
@@ -61,30 +59,30 @@ export function TriedRule({ result, now }: { readonly result: RulesDryRun; reado
 }
 
 /** "Of those held, people had approved 9 and rejected 2, and 1 had no decision." Most of these were sent without one. */
-function decidedText({ held_approved: approved, held_rejected: rejected, held_undecided: undecided }: RulesDryRun) {
+function decidedText({ held_approved: approved, held_rejected: rejected, held_undecided: undecided }: DryRunJson) {
   const open = undecided === 0 ? "" : `, and ${number(undecided)} had no decision`;
   return `Of those held, people had approved ${number(approved)} and rejected ${number(rejected)}${open}.`;
 }
 
 /** "Held, not sent": the rules in force would send it. */
-function fateCell({ inForce, tried }: Differing) {
+function fateCell({ in_force: inForce, tried }: DryRunDifference) {
   return <Dot tone={EFFECT_TONES[tried]}>{`${FATES[tried]}, not ${FATES[inForce].toLowerCase()}`}</Dot>;
 }
 
-function requestCell({ action, ruling }: Differing, now: Date) {
+function requestCell({ id, title, method, url, created_at: at, reason }: DryRunDifference, now: Date) {
   return (
     <div>
-      <a href={actionPath(action.id)}>
-        <RequestTitle action={action} />
+      <a href={actionPath(id)}>
+        <UntrustedText text={title ?? `${method} ${url}`} />
       </a>
       <span class="says">
-        <UntrustedText text={action.host} /> · <Ago at={action.createdAt} now={now} />
+        <Ago at={new Date(at)} now={now} />
       </span>
-      {ruling?.isUndecidable === true && ruling.reason !== null ? (
+      {reason === null ? null : (
         <span class="says">
-          <UntrustedText text={ruling.reason} />
+          <UntrustedText text={reason} />
         </span>
-      ) : null}
+      )}
     </div>
   );
 }

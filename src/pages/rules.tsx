@@ -9,10 +9,16 @@ import { authorize, describeActor, mayDo } from "../core/roles.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
-import type { RulesDryRun } from "../rules/dry-run.ts";
 import { RuleParams } from "../rules/routes.ts";
 import type { RuleHits } from "../rules/service.ts";
-import { definitionOf, type RuleDefinition, type RuleEffect, type RuleJson, serializeRules } from "../rules/schemas.ts";
+import {
+  definitionOf,
+  type DryRunJson,
+  type RuleDefinition,
+  type RuleEffect,
+  type RuleJson,
+  serializeRules,
+} from "../rules/schemas.ts";
 import { PostForm, Submit } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { render } from "../ui/layout.tsx";
@@ -304,7 +310,7 @@ interface FormPageProps {
   /** Null: it is new. */
   readonly row: RuleRow | null;
   readonly todo?: string | undefined;
-  readonly result?: RulesDryRun;
+  readonly result?: DryRunJson;
 }
 
 async function ruleFormPage(deps: PageDeps, user: Person, props: FormPageProps): Promise<string> {

@@ -14,12 +14,11 @@ import { countName, type RuleCount } from "../core/rule-count.ts";
 import { NO_SEARCH } from "../core/search.ts";
 import type { ActionStore, Store } from "../core/store.ts";
 import { seeAll } from "../receipts/see.ts";
-import type { SeenAction } from "../receipts/seen-action.ts";
 import { OpenPerAccount } from "../runtime/open-per-account.ts";
 import { createYield, eachPage } from "../runtime/turns.ts";
 import type { KnownRules } from "./known.ts";
 import { type CompiledRule, decideByWalks, type Walk } from "./rule.ts";
-import { DifferingJson, type DryRunJson, type RuleEffect } from "./schemas.ts";
+import { DifferingJson, type DryRunDifference, type DryRunJson, type RuleEffect } from "./schemas.ts";
 import { toJson } from "../api/serializer.ts";
 
 /** Which actions to look at: the newest so many, and of them those since a time. */
@@ -28,28 +27,13 @@ export interface DryRunRange {
   readonly since: Date | null;
 }
 
-/** A request whose fate would be another one. */
-export interface Differing {
-  readonly action: SeenAction;
-  /** What the rules in force say of it, and what the others do. */
-  readonly inForce: RuleEffect;
-  readonly tried: RuleEffect;
-  readonly ruling: Ruling | null;
-}
-
-/** What rules would have done with requests of the past, in the words of the API. */
-export interface RulesDryRun extends Omit<DryRunJson, "from" | "differences"> {
-  /** When the oldest of them was created; null: there is none. */
-  readonly from: Date | null;
-  /** The newest of those that differ. */
-  readonly shown: readonly Differing[];
-}
-
 /** How far it has come, and at last what came of it. */
-export type DryRunStep = Pick<DryRunJson, "looked_at"> | RulesDryRun;
+export type DryRunStep = Pick<DryRunJson, "looked_at"> | DryRunJson;
 
 /** What matters of an action, as there may be very many, and what rules say of it. */
-interface Entry extends Pick<Action, "id" | "status" | "approve" | "approvedAt" | "createdAt" | "policy"> {
+interface Entry extends Pick<Action, "id" | "status" | "approve" | "approvedAt" | "createdAt"> {
+  /** Its key or its caller had it held, and would whatever rules say. */
+  readonly isHeld: boolean;
   /** When its counts were given back; null: never, or nobody knows when. */
   readonly givenBackAt: Date | null;
   /** It was retried, or nobody knows whether it was sent: so what it has counted isn't known either. */
@@ -105,28 +89,29 @@ export function createDryRun(
     const others = { unknown: 0, uncertain: 0, differing: 0 };
     const figures = { looked_at: entries.length, allowed: 0, held: 0, refused: 0, ...held, ...others };
     const [inForceCounts, triedCounts] = [new Counts(), new Counts()];
-    const differing: (Omit<Differing, "action"> & Pick<Entry, "id">)[] = [];
+    const differing: (Pick<DryRunDifference, "id" | "tried" | "rule" | "reason"> & { inForce: RuleEffect })[] = [];
     // Held then, and cancelled: by a person who said no, or by somebody else. They count as undecided.
     const rejectable: string[] = [];
     // Counts begin with the oldest.
     for (let entry = entries.pop(); entry !== undefined; entry = entries.pop()) {
       await yieldTurn();
       const { id, approvedAt, approve, status } = entry;
-      const counters = entry.tried.flatMap((walk) => walk.counters);
-      const isVague = counters.some(({ count }) => triedCounts.isVague(count));
+      const counts = entry.tried.flatMap((walk) => walk.counters.map(({ count }) => count));
+      const isVague = counts.some((count) => triedCounts.isVague(count));
       const { ruling, reached } = triedCounts.add(entry, entry.tried);
-      const before = effectOf(inForceCounts.add(entry, entry.inForce).ruling, entry);
-      const tried = effectOf(ruling, entry);
-      if (isVague || (reached === null && isCut && counters.length > 0)) figures.uncertain += 1;
-      figures[WORDS[tried]] += 1;
-      if (tried === "hold") {
+      const inForceEffect = effectOf(inForceCounts.add(entry, entry.inForce).ruling, entry);
+      const effect = effectOf(ruling, entry);
+      if (isVague || (isCut && reached === null && counts.length > 0)) figures.uncertain += 1;
+      figures[WORDS[effect]] += 1;
+      if (effect === "hold") {
         if (ruling?.isUndecidable === true) figures.undecidable += 1;
         figures[approvedAt === null ? "held_undecided" : "held_approved"] += 1;
         if (approvedAt === null && approve && status === "cancelled") rejectable.push(id);
       }
-      if (before === tried) continue;
+      if (effect === inForceEffect) continue;
       figures.differing += 1;
-      differing.push({ id, inForce: before, tried, ruling });
+      const [rule, reason] = [ruling?.rule.name ?? null, ruling?.reason ?? null];
+      differing.push({ id, inForce: inForceEffect, tried: effect, rule, reason });
       if (differing.length > DRY_RUN_SHOWN_MAX) differing.shift();
     }
     for (const id of rejectable.slice(0, DRY_RUN_TIMELINES_MAX)) {
@@ -145,10 +130,14 @@ export function createDryRun(
       const action = await actions.find(accountId, id);
       if (action !== null) stored.push(action);
     }
-    const shown = (await seeAll(stored, caller)).flatMap((action) =>
-      differing.filter(({ id }) => id === action.id).map(({ id: _id, ...one }) => ({ ...one, action })),
-    );
-    yield { ...figures, from, shown: shown.toReversed() };
+    const seen = new Map((await seeAll(stored, caller)).map((action) => [action.id, action]));
+    const differences = differing.flatMap((one) => {
+      const action = seen.get(one.id);
+      if (action === undefined) return [];
+      const { method, url, title, status, createdAt, createdBy } = action;
+      return [toJson(DifferingJson, { ...one, method, url, title, status, createdAt, createdBy })];
+    });
+    yield { ...figures, from: from?.toISOString() ?? null, differences: differences.toReversed() };
   }
 
   return (caller: Caller, rules: readonly CompiledRule[], range: DryRunRange): AsyncGenerator<DryRunStep> =>
@@ -205,33 +194,37 @@ function entryOf(action: Action, inForce: readonly Walk[], tried: readonly Walk[
   const { id, status, approve, approvedAt, createdAt, policy, attempts, finishedAt, run, result } = action;
   const hasEnded = status === "failed" || status === "cancelled";
   const isVague = run > 1 || (hasEnded && result?.errorSource === "dispatch");
+  const isHeld = policy?.effect === "hold" && (policy.by === "key" || policy.by === "caller");
   const givenBackAt = status === "cancelled" && attempts === 0 ? finishedAt : null;
-  return { id, status, approve, approvedAt, createdAt, policy, givenBackAt, isVague, inForce, tried };
+  return { id, status, approve, approvedAt, createdAt, isHeld, givenBackAt, isVague, inForce, tried };
+}
+
+/** A part of the time of a count. */
+interface Part {
+  amount: bigint;
+  /** Nobody knows how much of it still counts. */
+  isVague: boolean;
 }
 
 /** What rules would have counted, from the oldest action to the newest. */
 class Counts {
   /** Of each count its parts by their start. */
-  readonly #parts = new Map<string, Map<number, bigint>>();
+  readonly #parts = new Map<string, Map<number, Part>>();
   /** What is given back later, the first last. */
   readonly #later: { readonly at: Date; readonly counts: readonly RuleCount[] }[] = [];
-  /** Of each count the newest part of which nobody knows how much of it still counts. */
-  readonly #vague = new Map<string, number>();
 
   /** Decides on a request behind all that were added, and adds what it counts. */
   add({ createdAt, givenBackAt, isVague }: Entry, walks: readonly Walk[]): ReturnType<typeof decideByWalks> {
     for (let next = this.#later.at(-1); next !== undefined && next.at <= createdAt; next = this.#later.at(-1)) {
       this.#later.pop();
-      for (const count of next.counts) this.#change(count, -BigInt(count.amount), createdAt);
+      for (const count of next.counts) this.#partOf(count, createdAt).amount -= BigInt(count.amount);
     }
     const decided = decideByWalks(walks, (count) => this.#isBeyond(count));
     const counts = decided.ruling?.effect === "refuse" ? [] : decided.counts;
     for (const count of counts) {
-      this.#change(count, BigInt(count.amount), createdAt);
-      if (isVague) {
-        const name = countName(count);
-        this.#vague.set(name, Math.max(count.start, this.#vague.get(name) ?? count.start));
-      }
+      const part = this.#partOf(count, createdAt);
+      part.amount += BigInt(count.amount);
+      part.isVague ||= isVague;
     }
     if (givenBackAt !== null && counts.length > 0) {
       const place = this.#later.findLastIndex(({ at }) => at >= givenBackAt) + 1;
@@ -241,42 +234,35 @@ class Counts {
   }
 
   isVague(count: RuleCount): boolean {
-    return (this.#vague.get(countName(count)) ?? -1) >= count.from;
+    return this.#within(count).some((part) => part.isVague);
   }
 
   #isBeyond(count: RuleCount): boolean {
-    const parts = this.#parts.get(countName(count)) ?? [];
-    let sum = BigInt(count.amount);
-    for (const [start, amount] of parts) if (count.from <= start && start <= count.to) sum += amount;
+    const sum = this.#within(count).reduce((so, { amount }) => so + amount, BigInt(count.amount));
     return sum > BigInt(count.limit);
   }
 
-  #change(count: RuleCount, amount: bigint, now: Date): void {
-    const parts = this.#parts.get(countName(count)) ?? new Map<number, bigint>();
+  *#within({ from, to, ...count }: RuleCount): Generator<Part> {
+    for (const [start, part] of this.#parts.get(countName(count)) ?? []) if (from <= start && start <= to) yield part;
+  }
+
+  #partOf({ start, from, ...count }: RuleCount, now: Date): Part {
+    const parts = this.#parts.get(countName(count)) ?? new Map<number, Part>();
     this.#parts.set(countName(count), parts);
     // What is counted later looks back no further, but for what is due later than others.
-    const isDue = count.start <= now.getTime();
-    for (const start of isDue ? parts.keys() : []) if (start < count.from - OUT_OF_ORDER_MS) parts.delete(start);
-    parts.set(count.start, (parts.get(count.start) ?? 0n) + amount);
+    const isDue = start <= now.getTime();
+    for (const old of isDue ? parts.keys() : []) if (old < from - OUT_OF_ORDER_MS) parts.delete(old);
+    const part = parts.get(start) ?? { amount: 0n, isVague: false };
+    parts.set(start, part);
+    return part;
   }
 }
 
 /** Clocks of nodes differ by less. */
 const OUT_OF_ORDER_MS = 60_000;
 
-/** What becomes of a request by a ruling: what its key or its caller had held would be held all the same. */
-function effectOf(ruling: Ruling | null, { policy }: Entry): RuleEffect {
+/** What becomes of a request by a ruling. */
+function effectOf(ruling: Ruling | null, { isHeld }: Entry): RuleEffect {
   if (ruling?.effect === "refuse") return "refuse";
-  const isHeld = policy?.effect === "hold" && (policy.by === "key" || policy.by === "caller");
   return isHeld ? "hold" : (ruling?.effect ?? "allow");
-}
-
-/** As JSON. */
-export function serializeDryRun({ shown, from, ...figures }: RulesDryRun): DryRunJson {
-  const differences = shown.map(({ action, inForce, tried, ruling }) => {
-    const { id, method, url, title, status, createdAt, createdBy } = action;
-    const decided = { inForce, tried, rule: ruling?.rule.name ?? null, reason: ruling?.reason ?? null };
-    return toJson(DifferingJson, { id, method, url, title, status, createdAt, createdBy, ...decided });
-  });
-  return { ...figures, from: from?.toISOString() ?? null, differences };
 }

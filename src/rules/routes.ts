@@ -19,7 +19,7 @@ import {
   serializeRule,
   serializeRules,
 } from "./schemas.ts";
-import { type DryRunStep, serializeDryRun } from "./dry-run.ts";
+import type { DryRunStep } from "./dry-run.ts";
 import type { RuleService } from "./service.ts";
 
 export const RuleParams = pathParams(Type.Object({ id: ruleIdSchema }), "There is no such rule.");
@@ -108,7 +108,7 @@ export function ruleRoutes(deps: WaitingDeps & { readonly ruleService: RuleServi
         }
         return whileWaiting(context, deps, async (stop) => {
           for await (const step of steps) {
-            if ("shown" in step) return jsonOf(serializeDryRun(step));
+            if ("differences" in step) return jsonOf(step);
             if (stop.aborted) break;
           }
           throw new DomainError("unavailable", "The service is stopping. Try the rules again.");
@@ -164,6 +164,6 @@ export function ruleRoutes(deps: WaitingDeps & { readonly ruleService: RuleServi
 async function* linesOf(steps: AsyncGenerator<DryRunStep>, draining: AbortSignal): AsyncGenerator<string> {
   for await (const step of steps) {
     if (draining.aborted) throw new DomainError("unavailable", "The service is stopping.");
-    yield `${JSON.stringify("shown" in step ? serializeDryRun(step) : step)}\n`;
+    yield `${JSON.stringify(step)}\n`;
   }
 }

@@ -267,6 +267,8 @@ export const DifferingJson = t.answerObject("DryRunDifference", "A request whose
   reason: t.nullable(t.plainText("Why, where the rule says so or can't be decided.", "Ask the finance team first.")),
 });
 
+export type DryRunDifference = Static<typeof DifferingJson>;
+
 export const DryRunJson = t.answerObject("DryRun", "What rules would have done with what was requested.", {
   looked_at: t.quantity("Actions that the rules were tried on.", 4031),
   from: t.nullable(t.dateTime("When the oldest of them was created.")),

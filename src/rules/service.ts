@@ -17,12 +17,13 @@ import { rulesChange } from "../core/policy.ts";
 import { authorize, type Caller, describeActor } from "../core/roles.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { createYield } from "../runtime/turns.ts";
-import { createDryRun, type DryRunRange, type DryRunStep, newest, refusalsSince, type RulesDryRun } from "./dry-run.ts";
+import { createDryRun, type DryRunRange, type DryRunStep, newest, refusalsSince } from "./dry-run.ts";
 import type { KnownRules } from "./known.ts";
 import { type CompiledRule, deadRules, ruleFrom } from "./rule.ts";
 import {
   type ChangeRuleBody,
   definitionOf,
+  type DryRunJson,
   LOOP_BRAKE,
   type PlacedRule,
   type RuleDefinition,
@@ -161,7 +162,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       caller: Caller,
       definition: RuleDefinition,
       { id, before }: Readonly<Record<"id" | "before", string | null>>,
-    ): Promise<RulesDryRun> {
+    ): Promise<DryRunJson> {
       authorize(caller, "manage");
       checked(definition);
       const stored = await rules.list(caller.accountId);
@@ -170,7 +171,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       const tried = at === -1 ? [...others, definition] : others.toSpliced(at, id === null ? 0 : 1, definition);
       const compiled = await rulesFrom(tried);
       for await (const step of tryOn(caller, compiled, { last: DRY_RUN_ACTIONS_DEFAULT, since: null })) {
-        if ("shown" in step) return step;
+        if ("differences" in step) return step;
       }
       throw new Error("A dry run ended without a result.");
     },
