@@ -1,11 +1,11 @@
 import { bodyMemberOf } from "../core/body.ts";
 import { PLAIN_NUMBER, unitsIn } from "../core/decimal.ts";
 import type { Issue } from "../core/domain-error.ts";
-import { foldName } from "../core/field-names.ts";
 import { BUDGET_KEPT_MS, BUDGET_WINDOW_PARTS, DAY_MS, HOUR_MS, MINUTE_MS } from "../core/limits.ts";
 import type { RuleCount } from "../core/rule-count.ts";
 import { isZone, NO_ZONE, type Period, periodOf } from "../core/zones.ts";
-import { type CallFacts, type FactValue, INEXACT, type KeyFacts, shown, Undecidable } from "./facts.ts";
+import { compileValue, ExpressionError } from "./expression.ts";
+import { type CallFacts, INEXACT, type KeyFacts, type RuledRequest, Undecidable } from "./facts.ts";
 import type { RuleDefinition } from "./schemas.ts";
 
 /** What a rule counts, and how far: it applies to the call that goes beyond. */
@@ -66,20 +66,18 @@ function sumCounter(
   { member, per, timezone, same, ...sum }: NonNullable<RuleDefinition["sum"]>,
   issues: Issue[],
 ): Counter | undefined {
-  const path = pathIn(member);
+  const numberAt = readerOf(member);
   const limit = unitsIn(String(sum.limit));
   const wrong = (field: string, message: string) => issues.push({ field: `sum.${field}`, message });
-  if (path === null) wrong("member", "Must be a path in the body, like body.amount or body.items[0].price.");
+  if (numberAt === null) wrong("member", "Must be a path in the body, like body.amount or body.items[0].price.");
   if (limit === null) wrong("limit", "Has more than 9 decimals.");
   if (!isZone(timezone)) wrong("timezone", NO_ZONE);
-  if (path === null || limit === null) return undefined;
-  const names = path.flatMap((name) => (typeof name === "string" ? [[foldName(name), name] as const] : []));
+  if (numberAt === null || limit === null) return undefined;
   return {
     same,
     name: ["sum", member, per, timezone],
     add(facts) {
-      facts.action.names = names;
-      const amount = String(unitsAt(path, facts));
+      const amount = String(unitsOf(numberAt(facts), facts.request));
       const start = periodOf(facts.due, per, timezone);
       const until = start + LONGEST_MS[per] + BUDGET_KEPT_MS;
       return { start, from: start, to: start, amount, limit: String(limit), until };
@@ -121,11 +119,8 @@ export function folded(text: string): string {
 
 const VARYING = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{6,}/gi;
 
-type Path = readonly (string | number)[];
-
-/** The number in a body that a budget adds up, in units. */
-function unitsAt(path: Path, { action, request }: CallFacts): bigint {
-  const value = valueAt(path, action.body);
+/** The number that a budget adds up, in units. */
+function unitsOf(value: unknown, request: RuledRequest): bigint {
   if (value === INEXACT) return INEXACT.constructor;
   const isText = typeof value === "string" && bodyMemberOf(request) === "form" && PLAIN_NUMBER.test(value);
   if (!isText && typeof value !== "number" && typeof value !== "bigint")
@@ -136,23 +131,19 @@ function unitsAt(path: Path, { action, request }: CallFacts): bigint {
   return units;
 }
 
-function valueAt(path: Path, body: FactValue): FactValue {
-  let value: FactValue | undefined = body;
-  for (const name of path) {
-    if (value instanceof Map && typeof name === "string") value = value.get(name);
-    else value = Array.isArray(value) && typeof name === "number" ? value[name] : undefined;
-    if (value === undefined || value === null) throw new Undecidable(`The request has no "${shown(String(name))}".`);
-  }
-  return value;
-}
-
-/** The steps of a path such as `body.items[0].price`; null: it is none. */
-export function pathIn(member: string): Path | null {
-  if (!MEMBER.test(member)) return null;
-  return Array.from(member.matchAll(STEP), ([, name, quoted, place]) =>
-    quoted === undefined ? (name ?? Number(place)) : quoted,
-  );
-}
-
+/** A path such as `body.items[0].price`. */
 const MEMBER = /^body(\.[^.[\]"\s]+|\["[^"\\]+"\]|\[\d{1,4}\])+$/;
-const STEP = /\.([^.[\]"]+)|\["([^"\\]+)"\]|\[(\d{1,4})\]/g;
+
+/** A name behind a dot: in an expression, only one of letters may stand so. */
+const NAME = /\.([^.[\]"]+)/g;
+
+/** What reads the number at a path; null: it is none, or too long. */
+function readerOf(member: string): ReturnType<typeof compileValue> | null {
+  if (!MEMBER.test(member)) return null;
+  try {
+    return compileValue(`action.body${member.slice(4).replaceAll(NAME, (_, name) => `[${JSON.stringify(name)}]`)}`);
+  } catch (error) {
+    if (error instanceof ExpressionError) return null;
+    throw error;
+  }
+}

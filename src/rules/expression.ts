@@ -27,43 +27,54 @@ export class ExpressionError extends Error {
  * `RULE_STEPS_MAX` steps, with the others at most `RULES_STEPS_MAX`. Throws `ExpressionError` with the first thing that is wrong.
  */
 export function compileExpression(text: string): (facts: CallFacts) => boolean {
-  const { names, run, comparisons } = checkedExpression(text);
+  const { valueFor, ast, type, names } = compile(text);
+  if (type !== "bool" && type !== "dyn") {
+    throw new ExpressionError(
+      `Must be true or false, and is of type ${type}. Compare it, as in action.body.amount > 100.`,
+      0,
+    );
+  }
+  const comparisons = comparisonsIn(ast);
   return (facts) => {
-    const { action } = facts;
-    action.names = names;
-    if (isOneFalse(comparisons, action)) return false;
-    const steps = Math.min(RULE_STEPS_MAX, action.stepsLeft);
-    stepsLeft = steps;
-    try {
-      const result: unknown = run(facts);
-      if (typeof result === "boolean") return result;
-    } catch (error) {
-      throw error instanceof Undecidable ? error : new Undecidable(sentenceOf(error));
-    } finally {
-      action.stepsLeft -= steps - Math.max(stepsLeft, 0);
-    }
+    facts.action.names = names;
+    if (isOneFalse(comparisons, facts.action)) return false;
+    const value = valueFor(facts);
+    if (typeof value === "boolean") return value;
     throw new Undecidable("Its result is neither true nor false.");
   };
 }
 
-function checkedExpression(text: string) {
+/** The value of an expression, such as a path in a body, in the same bounds. */
+export function compileValue(text: string): (facts: CallFacts) => unknown {
+  return compile(text).valueFor;
+}
+
+function compile(text: string) {
   try {
     if (Buffer.byteLength(text) > RULE_EXPRESSION_BYTES_MAX) {
       throw new ExpressionError(`Is longer than ${RULE_EXPRESSION_BYTES_MAX} bytes. Split it into two rules.`, 0);
     }
     const run = environment.parse(text);
-    const { valid, type, error } = run.check();
-    const names = new Map<string, string>();
+    const { valid, type, error: fault } = run.check();
+    const noted = new Map<string, string>();
     // What it refuses has the clearer reason: `matches` has the right types.
-    prepare(run.ast, { names, patterns: new Map(), loop: null });
-    if (!valid) throw error ?? new ExpressionError("Can't be checked.", 0);
-    if (type !== "bool" && type !== "dyn") {
-      throw new ExpressionError(
-        `Must be true or false, and is of type ${type}. Compare it, as in action.body.amount > 100.`,
-        0,
-      );
-    }
-    return { names: [...names], run, comparisons: comparisonsIn(run.ast) };
+    prepare(run.ast, { names: noted, patterns: new Map(), loop: null });
+    if (!valid) throw fault ?? new ExpressionError("Can't be checked.", 0);
+    const names = [...noted];
+    const valueFor = (facts: CallFacts): unknown => {
+      const { action } = facts;
+      action.names = names;
+      const steps = Math.min(RULE_STEPS_MAX, action.stepsLeft);
+      stepsLeft = steps;
+      try {
+        return run(facts);
+      } catch (error) {
+        throw error instanceof Undecidable ? error : new Undecidable(sentenceOf(error));
+      } finally {
+        action.stepsLeft -= steps - Math.max(stepsLeft, 0);
+      }
+    };
+    return { valueFor, ast: run.ast, type, names };
   } catch (error) {
     if (error instanceof ExpressionError) throw error;
     const isOfCel = error instanceof ParseError || error instanceof CheckError;

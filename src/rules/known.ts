@@ -59,8 +59,8 @@ export function createKnownRules(
   const known = new Map<string, AccountRules>();
   /** Of all accounts, before they were read; null: nothing was read. */
   let versionOfAll: string | null = null;
-  /** By account the read that is under way, and the one that follows it. */
-  const readings = new Map<string, { readonly done: Promise<void>; next: Promise<void> | null }>();
+  /** By account the last read that has begun, and the one that follows it. */
+  const readings = new Map<string, { last: Promise<void>; next: Promise<void> | null }>();
 
   /** Reads the rules of the accounts that have written some: before anything is claimed, and periodically. Rejects when the store is away. */
   async function reload(): Promise<void> {
@@ -79,23 +79,19 @@ export function createKnownRules(
 
   /** One read after the other, so that none overwrites newer rules. All that wait at once share one that began after they asked. */
   function reloadOf(accountId: string): Promise<void> {
-    const reading = readings.get(accountId);
-    if (reading === undefined) return read(accountId);
-    reading.next ??= reading.done.catch(() => {}).then(() => read(accountId));
+    const reading = readings.get(accountId) ?? { last: Promise.resolve(), next: null };
+    readings.set(accountId, reading);
+    reading.next ??= reading.last
+      .catch(() => {})
+      .then(() => {
+        reading.next = null;
+        reading.last = read(accountId);
+        return reading.last;
+      });
     return reading.next;
   }
 
-  function read(accountId: string): Promise<void> {
-    const reading = { next: null, done: readNow(accountId) };
-    readings.set(accountId, reading);
-    const end = () => {
-      if (reading.next === null) readings.delete(accountId);
-    };
-    reading.done.then(end, end);
-    return reading.done;
-  }
-
-  async function readNow(accountId: string): Promise<void> {
+  async function read(accountId: string): Promise<void> {
     const version = await rules.versionOf(accountId);
     if (version === known.get(accountId)?.version) return;
     const rows = await rules.list(accountId);
