@@ -98,10 +98,10 @@ export function namesRule(reason: string): boolean {
   return reason.startsWith(RULE_NAMED);
 }
 
-const ORDER = ["allow", "hold", "refuse"] as const;
+const STRICTNESS = { allow: 0, none: 1, hold: 2, refuse: 3 } as const;
 
-/** The stricter of two rulings. */
-export function stricterOf(one: Ruling | null, other: Ruling | null): Ruling | null {
-  if (one === null || other === null) return one ?? other;
-  return ORDER.indexOf(other.effect) > ORDER.indexOf(one.effect) ? other : one;
+/** The one with the strictest ruling. Where a request is allowed as one thing and no rule applies to it as another, no rule applies. */
+export function strictest<Judged extends { readonly ruling: Ruling | null }>(judged: readonly Judged[]): Judged | null {
+  const strictness = ({ ruling }: Judged) => STRICTNESS[ruling?.effect ?? "none"];
+  return judged.toSorted((one, other) => strictness(other) - strictness(one))[0] ?? null;
 }

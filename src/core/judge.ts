@@ -1,5 +1,5 @@
 import type { Action, ActionRequest } from "./action.ts";
-import { type Ruling, type Stop, stricterOf } from "./action-policy.ts";
+import { type Ruling, type Stop, strictest } from "./action-policy.ts";
 import type { Caller } from "./roles.ts";
 import { countName, type RuleCount } from "./rule-count.ts";
 
@@ -46,7 +46,7 @@ export async function judgeAgain(
   const one = judge.judge(await judge.requesterOf(action), action, when, beyond);
   const other = judge.judge(caller, action, when, beyond);
   const counts = new Map([...one.counts, ...other.counts].map((count) => [countName(count), count]));
-  return { ruling: stricterOf(one.ruling, other.ruling), counts: [...counts.values()] };
+  return { ruling: strictest([one, other])?.ruling ?? null, counts: [...counts.values()] };
 }
 
 /** Decides by what is counted so far: by `judgeBy` with those counts beyond which the request goes. Only the commit that counts it makes that sure. */

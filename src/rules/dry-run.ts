@@ -96,7 +96,7 @@ export function createDryRun(
     for (let entry = entries.pop(); entry !== undefined; entry = entries.pop()) {
       await yieldTurn();
       const { id, approvedAt, approve, status } = entry;
-      const counts = entry.tried.flatMap((walk) => walk.counters.map(({ count }) => count));
+      const counts = entry.tried.flatMap((walk) => walk.counted.map(({ count }) => count));
       const isVague = counts.some((count) => triedCounts.isVague(count));
       const { ruling, reached } = triedCounts.add(entry, entry.tried);
       const inForceEffect = effectOf(inForceCounts.add(entry, entry.inForce).ruling, entry);

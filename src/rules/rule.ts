@@ -1,6 +1,6 @@
 import { bodyCheck } from "../api/schema-helpers.ts";
 import type { RuleRow } from "../core/account-rules.ts";
-import type { Ruling } from "../core/action-policy.ts";
+import { type Ruling, strictest } from "../core/action-policy.ts";
 import { bodyMemberOf } from "../core/body.ts";
 import { DomainError, invalidFields, type Issue } from "../core/domain-error.ts";
 import type { Judgement } from "../core/judge.ts";
@@ -173,16 +173,10 @@ function isHost(named: string, name: string): boolean {
   return named.startsWith("*") ? name.endsWith(named.slice(1)) : name === named;
 }
 
-/** A count of a rule that a request adds to. */
-export interface RuleCounter {
-  readonly rule: CompiledRule;
-  readonly counter: Counter;
-  readonly count: RuleCount;
-}
-
 /** What rules say of a request that counts as one method: the first that applies, and the counts that it has to fit in before. */
 export interface Walk {
-  readonly counters: readonly RuleCounter[];
+  /** `ruling`: where the request goes beyond one. */
+  readonly counted: readonly { readonly count: RuleCount; readonly ruling: Ruling }[];
   /** Null: none applies. */
   readonly ruling: Ruling | null;
 }
@@ -201,28 +195,32 @@ export function askRules(
 }
 
 function walk(rules: readonly CompiledRule[], facts: CallFacts, hashOf: (text: string) => string): Walk {
-  const counters: RuleCounter[] = [];
+  const counted: Walk["counted"][number][] = [];
   for (const rule of rules) {
     try {
       if (!rule.applies(facts)) continue;
-      if (rule.counters.length === 0) return { counters, ruling: rulingOf(rule) };
+      if (rule.counters.length === 0) return { counted, ruling: rulingOf(rule) };
       for (const counter of rule.counters) {
-        counters.push({ rule, counter, count: countOf(counter, rule.id, facts, hashOf) });
+        const { goesBeyond, compares } = counter;
+        counted.push({
+          count: countOf(counter, rule.id, facts, hashOf),
+          ruling: rulingOf(rule, goesBeyond, compares),
+        });
       }
     } catch (error) {
       if (!(error instanceof Undecidable)) throw error;
       const ruling = rulingOf(rule, `It can't be decided, so a person decides. ${error.message}`);
-      return { counters, ruling: { ...ruling, effect: "hold", isUndecidable: true } };
+      return { counted, ruling: { ...ruling, effect: "hold", isUndecidable: true } };
     }
   }
-  return { counters, ruling: null };
+  return { counted, ruling: null };
 }
 
-/** Agents read the reason: the owner's message, and what the rule compares only with `explain`. `why` comes first. */
-function rulingOf({ id, version, definition }: CompiledRule, why?: string, counter?: Counter): Ruling {
+/** Agents read the reason: the owner's message behind `why`, and what the rule compares only with `explain`. */
+function rulingOf({ id, version, definition }: CompiledRule, why?: string, compares?: string): Ruling {
   const { name, effect, message, explain, when } = definition;
-  const compared = explain === true ? [when === undefined ? undefined : `It compares ${when}`, counter?.compares] : [];
-  const said = [why, counter?.goesBeyond, message, ...compared].filter((text) => text !== undefined);
+  const compared = explain === true ? [when === undefined ? undefined : `It compares ${when}`, compares] : [];
+  const said = [why, message, ...compared].filter((text) => text !== undefined);
   // Owners write messages without a full stop, too.
   const sentences = said.map((text, at) => (at + 1 === said.length || /[.!?…]$/.test(text) ? text : `${text}.`));
   const reason = said.length === 0 ? null : sentences.join(" ");
@@ -237,22 +235,15 @@ export function decideByWalks(
   walks: readonly Walk[],
   isBeyond: (count: RuleCount) => boolean,
 ): Pick<Judgement, "ruling" | "counts" | "reached"> {
-  const fates = walks.map(({ counters, ruling }) => {
-    const at = counters.findIndex(({ count }) => isBeyond(count));
-    const beyond = counters[at];
-    if (beyond === undefined) return { counters, ruling, reached: null };
-    const { rule, counter, count } = beyond;
-    return { counters: counters.slice(0, at), ruling: rulingOf(rule, undefined, counter), reached: count };
+  const fates = walks.map(({ counted, ruling }) => {
+    const at = counted.findIndex(({ count }) => isBeyond(count));
+    const beyond = counted[at];
+    if (beyond === undefined) return { counted, ruling, reached: null };
+    return { counted: counted.slice(0, at), ruling: beyond.ruling, reached: beyond.count };
   });
-  const [strictest] = fates.toSorted((one, other) => strictness(other.ruling) - strictness(one.ruling));
-  const counts = new Map(fates.flatMap(({ counters }) => counters.map(({ count }) => [countName(count), count])));
-  const { ruling = null, reached = null } = strictest ?? {};
+  const counts = new Map(fates.flatMap(({ counted }) => counted.map(({ count }) => [countName(count), count])));
+  const { ruling, reached } = strictest(fates) ?? { ruling: null, reached: null };
   return { ruling, reached, counts: [...counts.values()] };
-}
-
-/** Where a request is allowed as one method and no rule applies to the other, no rule applies to it. */
-function strictness(ruling: Ruling | null): number {
-  return ruling === null ? 1 : { allow: 0, hold: 2, refuse: 3 }[ruling.effect];
 }
 
 // Rules that never apply

@@ -128,7 +128,7 @@ describe("a budget", () => {
     expect(subject("metadata.team", of("a"))).not.toBe(subject("metadata.team", of("b")) ?? "");
     expect(subject("metadata.team", of("a"))).toBe(subject("metadata.team", { key: "key_b", ...of("a") }) ?? "");
     const replaced = askRules([rule({ sum: { ...SUM, same: "key" } })], rotated, String);
-    expect(replaced[0]?.counters[0]?.count.subject).toBe(subject("key", {}) ?? "");
+    expect(replaced[0]?.counted[0]?.count.subject).toBe(subject("key", {}) ?? "");
     expect(subject("metadata.constructor", {})).toBe(subject("metadata.constructor", of("a")) ?? "");
     const raised = asked([rule({ sum: { ...SUM, limit: 20_000 } })]).counts[0];
     expect(raised?.subject).toBe(subject(undefined, {}) ?? "");
