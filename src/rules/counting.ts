@@ -12,11 +12,11 @@ import type { RuleDefinition } from "./schemas.ts";
 export interface Counter {
   /** What calls have in common that are counted together; undefined: nothing. */
   readonly same: string | undefined;
-  /** Names the count in its digest. Without the limit: what was counted before that was changed counts on. */
+  /** What the digest of the count is made of. Not of the limit: after a change of that, what was counted counts on. */
   readonly name: readonly (string | number)[];
   /** What a request adds when it is due: what leaves within a time is what was counted for it. */
   readonly add: (facts: CallFacts) => Omit<RuleCount, "ruleId" | "subject" | "asksOnce">;
-  /** What is said of the call that goes beyond, and the same with the numbers. */
+  /** Why the call that goes beyond is held, and the same with the numbers. */
   readonly goesBeyond: string;
   readonly compares: string;
 }
@@ -32,7 +32,7 @@ export function countOf(
   return { ruleId, subject, asksOnce: same === "request", ...add(facts) };
 }
 
-/** What a rule counts, as far as nothing is wrong with it. */
+/** What a rule counts. Notes what is wrong with it. */
 export function countersOf({ more_than: calls, sum }: RuleDefinition, issues: Issue[]): readonly Counter[] {
   const counters = [calls && callCounter(calls), sum && sumCounter(sum, issues)];
   return counters.filter((counter) => counter !== undefined);

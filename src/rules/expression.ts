@@ -12,7 +12,7 @@ import {
 import { isZone, wallTime } from "../core/zones.ts";
 import { ActionFacts, type CallFacts, KeyFacts, shown, Undecidable } from "./facts.ts";
 
-/** What is wrong with an expression and what to do, and behind how many characters. */
+/** What is wrong with an expression, what to do about it, and where: behind how many characters. */
 export class ExpressionError extends Error {
   readonly offset: number;
 
@@ -24,7 +24,7 @@ export class ExpressionError extends Error {
 
 /**
  * A condition in CEL (cel.dev). What it returns throws `Undecidable` where nobody can tell whether it holds, and takes at most
- * `RULE_STEPS_MAX` steps, with the others at most `RULES_STEPS_MAX`. Throws `ExpressionError` with the first thing that is wrong.
+ * `RULE_STEPS_MAX` steps, and all expressions of a request at most `RULES_STEPS_MAX`. Throws `ExpressionError` with the first thing that is wrong.
  */
 export function compileExpression(text: string): (facts: CallFacts) => boolean {
   const { valueFor, ast, type, names } = compile(text);
@@ -94,8 +94,9 @@ const HOLDS = {
 } satisfies Record<string, (one: Literal, other: Literal) => boolean>;
 
 /**
- * Of the comparison that the expression is, or of those that it joins by `&&`, such as `action.body.amount > 100`: whether it is false, and
- * so the whole. That is so of most requests, and costs a fifth of running it. Where nobody can say, or types differ, cel-js decides.
+ * The comparisons with a literal that an expression joins by `&&`, such as `action.body.amount > 100`: each tells whether it is false, and
+ * so the whole is. For most requests one is, and asking costs a fifth of running the expression. If it can't be told, or types differ,
+ * cel-js decides.
  */
 function comparisonsIn(node: ASTNode): readonly ((action: ActionFacts) => boolean)[] {
   if (node.op === "&&") return node.args.flatMap(comparisonsIn);
@@ -166,7 +167,7 @@ for (const [signature, run] of Object.entries({
   environment.registerFunction(signature, run, { async: false });
 }
 
-/** CEL has no operators of an integer and a double, and a member's type is known only when it is read. */
+/** CEL computes with no integer and double together, and a member's type is known only when it is read. */
 for (const [sign, compute] of Object.entries({
   "+": (a: number, b: number) => a + b,
   "-": (a: number, b: number) => a - b,
@@ -206,7 +207,7 @@ const VARIABLES = new Set(["action", "key", "now"]);
 const COMPUTES = new Set(["+", "-", "*", "/", "%"]);
 const COMPARES = new Set(["==", "!=", "in"]);
 
-/** What to write in place of what CEL has elsewhere. */
+/** What to write instead of functions that CEL has elsewhere. */
 const INSTEAD: readonly (readonly [names: RegExp, instead: string])[] = [
   [/^matches$/, "Write like(text, 'pattern'), which takes the same patterns and is never slow."],
   [/^(int|uint|double)$/, "Write number(text) for a number in a text."],
@@ -229,9 +230,9 @@ const LITERALS: ReadonlyMap<string, readonly [form: RegExp, example: string]> = 
 ]);
 
 interface Scope {
-  /** Of members, by their folded form. */
+  /** Names of members, by their folded form. */
   readonly names: Map<string, string>;
-  /** Those of `like`, by their text: how many instructions they compile to. */
+  /** Patterns of `like`, and how many instructions each compiles to. */
   readonly patterns: Map<string, number>;
   /** The variable of the macro around it. */
   readonly loop: string | null;
@@ -249,7 +250,7 @@ interface CheckedNode {
 
 type Handle = (...parts: readonly unknown[]) => unknown;
 
-/** The handle that counts what another one costs. */
+/** Makes a handle count what it costs. */
 type Meter = (handle: Handle) => Handle;
 
 /** Throws for what is not allowed, notes the names of members, and makes each part of an expression count what it costs. */
@@ -270,7 +271,7 @@ function isActionMember(name: string): name is keyof typeof ACTION_MEMBERS {
   return Object.hasOwn(ACTION_MEMBERS, name);
 }
 
-/** Null: it is cheap whatever it is given. */
+/** Null: the node is cheap for every request. */
 function meterOf(node: ASTNode, scope: Scope): Meter | null {
   if (node.op === "call") return call(node.args[0], null, node.args[1], node, scope);
   if (node.op === "rcall") return call(node.args[0], node.args[1], node.args[2], node, scope);
@@ -373,7 +374,7 @@ function nodesIn(node: ASTNode): number {
 
 // What an expression may cost
 
-/** Of the expression that runs: it runs to its end before another begins. */
+/** What the expression that runs may still cost: it ends before another begins. */
 let stepsLeft = 0;
 
 function spend(steps: number): void {
@@ -413,7 +414,7 @@ function isLiteralMap(value: object): boolean {
   return Object.getPrototypeOf(value) === Object.prototype && !Object.hasOwn(value, "constructor");
 }
 
-/** Of a function that reads its texts: a search may compare the one with each place of the other. */
+/** For a function that reads texts: a search may compare one with each place of the other. */
 const costly: Meter =
   (handle) =>
   (args, ...rest) => {
@@ -422,7 +423,7 @@ const costly: Meter =
     return handle(args, ...rest);
   };
 
-/** `weight`: of what a macro does for each member. */
+/** `weight`: what a macro does for each member. */
 function iterating(weight: number): Meter {
   return (handle) =>
     (items, ...rest) => {
@@ -435,7 +436,7 @@ function iterating(weight: number): Meter {
     };
 }
 
-/** Notes the size of a pattern too. */
+/** For a search by a pattern, whose size it notes. */
 function search(node: ASTNode | undefined, patterns: Map<string, number>): Meter {
   const offset = node?.start ?? 0;
   const pattern = textIn(node, "The pattern of like() is a text in quotes.", offset);
@@ -511,7 +512,7 @@ function celMessage(error: unknown): string {
   return isOfTypes ? `${sentence} Compare values of one type, such as a number with a number.` : sentence;
 }
 
-/** Of an error while it runs. */
+/** What to say of an error while an expression runs. */
 function sentenceOf(error: unknown): string {
   const { code, summary } = error as { readonly code?: string; readonly summary?: string };
   const [, name] = /^No such key: (.*)$/s.exec(summary ?? "") ?? [];

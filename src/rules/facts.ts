@@ -118,7 +118,7 @@ export class KeyFacts {
   }
 }
 
-/** A path as targets compare it that ignore case. A code in it is a letter of some language, since no other is in a path that is not ambiguous. */
+/** A path as targets that ignore case compare it. What it decodes is no slash: a path with a code of one is ambiguous. */
 export function foldPath(path: string): string {
   try {
     return foldName(decodeURIComponent(path));
@@ -175,9 +175,10 @@ export function lazily<Value>(make: () => Value): () => Value {
   return () => get();
 }
 
-/** A query, the headers or a body, and the names in it by their folded form: of two that some targets read as the same, they take either. */
+/** A query, the headers or a body, and the names in it: of two that some targets read as the same, nobody knows which they take. */
 class Named {
   readonly #what: string;
+  /** By their folded form, and as they are written. */
   readonly #names = new Map<string, string>();
   /** What `valueFor` was last asked for. */
   #comparedWith: MemberNames = [];
@@ -201,7 +202,7 @@ class Named {
     return this.value;
   }
 
-  /** Notes a name, which some targets read as another. Throws where it is one already. */
+  /** Notes a name, or what some targets read it as. Throws if another is noted as that. */
   add(name: string, isTwice: boolean, readAs = name): void {
     if (isTwice) throw new Undecidable(`${this.#what} has the name "${shown(name)}" twice.`);
     // As it is written too, since a list has the same names many times.

@@ -15,7 +15,7 @@ import { compileExpression, ExpressionError } from "./expression.ts";
 import { AMBIGUOUS_PATH, type CallFacts, foldPath, Undecidable } from "./facts.ts";
 import { definitionOf, RuleDefinition, UNREADABLE_RULE } from "./schemas.ts";
 
-/** What an account says about its calls. */
+/** A rule that can be asked. */
 export interface CompiledRule {
   readonly id: string;
   /** Changes with each change of the rule. */
@@ -79,7 +79,7 @@ function normalPath(text: string, issues: Issue[]): string {
   return text;
 }
 
-/** What is cheap comes first: most rules are not about most requests. */
+/** The cheap ones first: most rules are not about most requests. */
 function conditionsOf(definition: RuleDefinition, issues: Issue[]): readonly Condition[] {
   const { methods, credentials, body_kind: kind, body_bytes: bytes, between, when, hosts, path, effect } = definition;
   const keys = definition.keys && new Set(definition.keys);
@@ -117,10 +117,10 @@ function isTrue(when: string, issues: Issue[]): Condition | undefined {
   }
 }
 
-/** One condition that fails decides, whatever others say. */
+/** One condition that does not hold decides, also if another can't be decided. */
 function all(conditions: readonly Condition[]): Condition {
   const [first, ...others] = conditions;
-  // Of most rules the only one.
+  // Most rules have only one.
   if (first !== undefined && others.length === 0) return first;
   return (facts) => {
     let undecidable: Undecidable | null = null;
@@ -277,7 +277,7 @@ function deadBehind(before: CompiledRule, rule: CompiledRule): string {
     : `Never applies: ${name} before it decides on all calls that it is about.`;
 }
 
-/** Whether the first rule holds for each request for which the other one does, as far as its members but hosts say. */
+/** Whether the first rule applies to each request to which the other one does, as far as its members but hosts say. */
 function coversFields(one: RuleDefinition, other: RuleDefinition): boolean {
   return (
     (one.when === undefined || one.when === other.when) &&
