@@ -40,8 +40,8 @@ interface AccountRules {
   readonly version: string;
   /** When this process first knew them. */
   readonly knownSince: Date;
-  /** Each compiled at its first use: a node has the rules of accounts for which it calls nobody. */
-  readonly each: readonly (() => CompiledRule)[];
+  /** Each by what is stored of it, compiled at its first use: a node has the rules of accounts for which it calls nobody. */
+  readonly each: ReadonlyMap<string, () => CompiledRule>;
   readonly all: () => readonly CompiledRule[];
 }
 
@@ -95,8 +95,16 @@ export function createKnownRules(
     const version = await rules.versionOf(accountId);
     if (version === known.get(accountId)?.version) return;
     const rows = await rules.list(accountId);
-    const each = rows.map((row) => lazily(() => storedRule(row)));
-    known.set(accountId, { version, knownSince: clock.now(), each, all: lazily(() => each.map((rule) => rule())) });
+    // Of hundreds, few are changed at a time.
+    const before = known.get(accountId)?.each;
+    const each = new Map(
+      rows.map((row) => {
+        const name = JSON.stringify([row.id, row.version, row.definition]);
+        return [name, before?.get(name) ?? lazily(() => storedRule(row))];
+      }),
+    );
+    const all = lazily(() => Array.from(each.values(), (rule) => rule()));
+    known.set(accountId, { version, knownSince: clock.now(), each, all });
   }
 
   /** The rules of an account as this process knows them. */
@@ -107,7 +115,7 @@ export function createKnownRules(
   /** Those in force now. Compiling hundreds at once would hold the event loop. */
   async function compiledRules(accountId: string, yieldTurn: YieldTurn): Promise<readonly CompiledRule[]> {
     await reloadOf(accountId);
-    for (const rule of known.get(accountId)?.each ?? []) {
+    for (const rule of known.get(accountId)?.each.values() ?? []) {
       rule();
       await yieldTurn();
     }
@@ -151,7 +159,7 @@ export function createKnownRules(
   }
 
   async function judgeAtSend(action: Action, now: Date): Promise<Before | null> {
-    const { accountId, createdAt } = action;
+    const { accountId, createdAt, extras } = action;
     const ageMs = now.getTime() - createdAt.getTime();
     const isLate = ageMs > SENT_AT_ONCE_MS;
     if (isLate && cluster !== null) await reloadOf(accountId);
@@ -159,8 +167,8 @@ export function createKnownRules(
     const ungranted = isLate && (await isUngranted(action));
     const own = known.get(accountId);
     const knownMs = own === undefined ? 0 : createdAt.getTime() - own.knownSince.getTime();
-    // Older ones are judged again all the same: rules may be about the time.
-    const wasJudged = knownMs > CREATE_MS_MAX && ageMs < CREATE_MS_MAX;
+    // Delayed and older ones are judged again all the same: rules may be about the time.
+    const wasJudged = knownMs > CREATE_MS_MAX && ageMs < CREATE_MS_MAX && extras.runAt === undefined;
     let counts: readonly RuleCount[] = [];
     if (own !== undefined && (!wasJudged || ungranted)) {
       const requester = await requesterFor(action);

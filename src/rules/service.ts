@@ -64,7 +64,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       const audited = detail === undefined ? changeOf(stored, rows) : { subject: "", detail };
       const audit = auditOf(caller, { kind: "rules_changed", ...audited }, changedAt);
       if (await rules.replace({ accountId, rules: rows, expected, audit })) {
-        await known.reloadOf(accountId);
+        await known.compiledRules(accountId, createYield(clock));
         return rows;
       }
     }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { RuleStore } from "../../src/core/account-rules.ts";
+import type { RuleRow, RuleStore } from "../../src/core/account-rules.ts";
 import { createKnownRules } from "../../src/rules/known.ts";
 import { ACCOUNT, anAuditEntry, aRule, OTHER_ACCOUNT } from "../support/factory.ts";
 import { FakeClock } from "../support/clock.ts";
@@ -35,6 +35,27 @@ test("a change of one account's rules has those of no other account read again, 
   expect([idsOf(ACCOUNT), listed]).toEqual([[], [ACCOUNT]]);
   // Not compiled again either.
   expect(known.rulesOf(OTHER_ACCOUNT)).toBe(before);
+});
+
+test("a rule is compiled again only if it was changed", async () => {
+  await using db = await openFileStore();
+  const { rules } = db.store;
+  const known = createKnownRules(db.store, new FakeClock(), (text) => text);
+  const written = async (rows: readonly RuleRow[]) => {
+    const expected = await rules.versionOf(ACCOUNT);
+    await rules.replace({ accountId: ACCOUNT, rules: rows, expected, audit: anAuditEntry() });
+    await known.reload();
+    return known.rulesOf(ACCOUNT);
+  };
+  const [one, other] = [aRule("rul_a"), aRule("rul_b")];
+  const before = await written([one, other]);
+  const after = await written([{ ...other, version: 2 }, one]);
+  expect(after.map(({ id, version }) => [id, version])).toEqual([
+    ["rul_b", 2],
+    ["rul_a", 1],
+  ]);
+  expect(after[1]).toBe(before[0]);
+  expect(after[0]).not.toBe(before[1]);
 });
 
 test("rules are compiled one by one for whoever reads all of them, and once", async () => {
