@@ -1,4 +1,5 @@
 import { and, gte, inArray, lt, lte } from "drizzle-orm";
+import { countName, CountParts } from "../../src/core/count-parts.ts";
 import type { StoredCount, RuleCount } from "../../src/core/rule-count.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { prepare, type Reader } from "../sql/read.ts";
@@ -30,29 +31,26 @@ export interface GoesBeyond {
 /** Which count, and the part of time that matters. */
 type Place = Pick<RuleCount, "ruleId" | "subject" | "from" | "to">;
 
-interface CountRow extends Pick<RuleCount, "ruleId" | "subject" | "start"> {
+interface CountRow extends Pick<RuleCount, "ruleId" | "subject" | "start" | "until"> {
   amount: bigint;
   told: boolean;
-  readonly until: number;
-  isChanged: boolean;
 }
 
 /** What is counted for rules. A list's own calls are counted as they are decided. */
 export class RuleCounts {
-  readonly #rows: ReadonlyMap<string, CountRow[]>;
+  readonly #parts: CountParts<CountRow>;
+  /** The names of the counts that were read. */
+  readonly #read: ReadonlySet<string>;
+  readonly #changed = new Set<CountRow>();
 
-  /** The rows of each count that was read. */
-  constructor(rows: ReadonlyMap<string, CountRow[]>) {
-    this.#rows = rows;
+  constructor(parts: CountParts<CountRow>, read: ReadonlySet<string>) {
+    this.#parts = parts;
+    this.#read = read;
   }
 
   /** Those of the counts that would be over their limit. */
   beyond(counts: readonly RuleCount[]): readonly RuleCount[] {
-    return counts.filter((one) => {
-      let sum = BigInt(one.amount);
-      for (const { amount } of this.#within(one)) sum += amount;
-      return sum > BigInt(one.limit);
-    });
+    return counts.filter((one) => this.#parts.isBeyond(one));
   }
 
   add(counts: readonly RuleCount[]): void {
@@ -66,7 +64,7 @@ export class RuleCounts {
 
   /** Notes that people were told; whether they had not been before. */
   tell(count: RuleCount): boolean {
-    if (this.#within(count).some(({ told }) => told)) return false;
+    if (this.#parts.within(count).some(({ told }) => told)) return false;
     this.#changing(count).told = true;
     return true;
   }
@@ -74,65 +72,52 @@ export class RuleCounts {
   /** Of rows that are there still. */
   giveBack(counted: StoredCount): void {
     const amount = BigInt(counted[3]);
-    for (const row of this.#within(placeOf(counted))) {
+    for (const row of this.#parts.within(placeOf(counted))) {
       row.amount = row.amount < amount ? 0n : row.amount - amount;
-      row.isChanged = true;
+      this.#changed.add(row);
     }
   }
 
   async write({ lists }: Tx): Promise<void> {
-    const changed = [...this.#rows.values()].flat().filter(({ isChanged }) => isChanged);
-    await insertEach(lists, COUNTS, changed, ({ ruleId, subject, start, amount, told, until }) => [
+    await insertEach(lists, COUNTS, [...this.#changed], ({ ruleId, subject, start, amount, told, until }) => [
       [ruleId, subject, start, String(amount), Number(told), until],
     ]);
   }
 
-  #within({ from, to, ...count }: Place): readonly CountRow[] {
-    return (this.#rows.get(nameOf(count)) ?? []).filter(({ start }) => from <= start && start <= to);
-  }
-
   #changing({ ruleId, subject, start, until }: RuleCount): CountRow {
-    const rows = this.#rows.get(nameOf({ ruleId, subject }));
-    if (rows === undefined) throw new Error("A count of a rule was not read.");
-    const known = rows.find((one) => one.start === start);
-    const row = known ?? { ruleId, subject, start, amount: 0n, told: false, until, isChanged: true };
-    if (known === undefined) rows.push(row);
-    row.isChanged = true;
+    const count = { ruleId, subject, start };
+    if (!this.#read.has(countName(count))) throw new Error("A count of a rule was not read.");
+    const row = this.#parts.at(count, () => ({ ...count, amount: 0n, told: false, until }));
+    this.#changed.add(row);
     return row;
   }
 }
 
-const NOTHING = new RuleCounts(new Map());
+const NOTHING = new RuleCounts(new CountParts(), new Set());
 
-/** Reads counts, each once. */
+/** Reads counts, each time once. What lies between times that are far from each other is not read: a call may be due in a year. */
 export async function readCounts(
   { lists }: { readonly lists: Pick<Lists, "find"> },
   places: readonly Place[],
 ): Promise<RuleCounts> {
   if (places.length === 0) return NOTHING;
-  const wanted = [...Map.groupBy(places, nameOf).values()].flatMap((same) =>
-    same.slice(0, 1).map(({ ruleId, subject }) => ({
-      ruleId,
-      subject,
-      from: Math.min(...same.map(({ from }) => from)),
-      to: Math.max(...same.map(({ to }) => to)),
-    })),
-  );
-  const found = await lists.find(COUNT_ROWS, wanted);
-  const rows = wanted.map(({ ruleId, subject }, at) =>
-    (found[at] ?? []).map(({ start, amount, told, until }): CountRow => {
-      return {
-        ruleId,
-        subject,
-        start,
-        amount: /^\d{1,60}$/.test(amount) ? BigInt(amount) : OVER_EVERY_LIMIT,
-        told,
-        until: until.getTime(),
-        isChanged: false,
-      };
+  const wanted = new Map(
+    places.map(({ ruleId, subject, from, to }) => {
+      const place = { ruleId, subject, from, to };
+      return [JSON.stringify(place), place];
     }),
   );
-  return new RuleCounts(new Map(wanted.map((one, at) => [nameOf(one), rows[at] ?? []])));
+  const asked = [...wanted.values()];
+  const found = await lists.find(COUNT_ROWS, asked);
+  const parts = new CountParts<CountRow>();
+  for (const [at, { ruleId, subject }] of asked.entries()) {
+    for (const { start, amount, told, until } of found[at] ?? []) {
+      const count = { ruleId, subject, start };
+      const read = /^\d{1,60}$/.test(amount) ? BigInt(amount) : OVER_EVERY_LIMIT;
+      parts.at(count, () => ({ ...count, amount: read, told, until: until.getTime() }));
+    }
+  }
+  return new RuleCounts(parts, new Set(asked.map(countName)));
 }
 
 /** See `ActionStore.beyondCounts`. */
@@ -160,8 +145,4 @@ export async function pruneCounts({ db, tables: { ruleCounts } }: Tx, now: Date)
   );
   await db.delete(ruleCounts).where(and(isOver, isOfThese));
   return some.length;
-}
-
-function nameOf({ ruleId, subject }: Pick<RuleCount, "ruleId" | "subject">): string {
-  return `${ruleId} ${subject}`;
 }

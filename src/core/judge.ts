@@ -1,7 +1,8 @@
 import type { Action, ActionRequest } from "./action.ts";
 import { type Ruling, type Stop, strictest } from "./action-policy.ts";
 import type { Caller } from "./roles.ts";
-import { countName, type RuleCount } from "./rule-count.ts";
+import { countName } from "./count-parts.ts";
+import type { RuleCount } from "./rule-count.ts";
 
 /** Whoever makes a request, as far as rules ask. */
 export interface Requester extends Pick<Caller, "accountId" | "role" | "keyName" | "replaced"> {

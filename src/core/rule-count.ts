@@ -26,11 +26,6 @@ export interface RuleCount {
   readonly asksOnce: boolean;
 }
 
-/** One text for each count. */
-export function countName({ ruleId, subject }: Pick<RuleCount, "ruleId" | "subject">): string {
-  return `${ruleId} ${subject}`;
-}
-
 /** What is stored with the action. */
 export function countedOf({ ruleId, subject, start, amount }: RuleCount): StoredCount {
   return [ruleId, subject, start, amount];

@@ -10,7 +10,8 @@ import {
   DRY_RUNS_PER_ACCOUNT_MAX,
 } from "../core/limits.ts";
 import { authorize, type Caller } from "../core/roles.ts";
-import { countName, type RuleCount } from "../core/rule-count.ts";
+import { CountParts } from "../core/count-parts.ts";
+import type { RuleCount } from "../core/rule-count.ts";
 import { NO_SEARCH } from "../core/search.ts";
 import type { ActionStore, Store } from "../core/store.ts";
 import { seeAll } from "../receipts/see.ts";
@@ -199,17 +200,10 @@ function entryOf(action: Action, inForce: readonly Walk[], tried: readonly Walk[
   return { id, status, approve, approvedAt, createdAt, isHeld, givenBackAt, isVague, inForce, tried };
 }
 
-/** A part of the time of a count. */
-interface Part {
-  amount: bigint;
-  /** Nobody knows how much of it still counts. */
-  isVague: boolean;
-}
-
 /** What rules would have counted, from the oldest action to the newest. */
 class Counts {
-  /** Of each count its parts by their start. */
-  readonly #parts = new Map<string, Map<number, Part>>();
+  /** `isVague`: nobody knows how much of a part still counts. */
+  readonly #parts = new CountParts<{ readonly start: number; amount: bigint; isVague: boolean }>();
   /** What is given back later, the first last. */
   readonly #later: { readonly at: Date; readonly counts: readonly RuleCount[] }[] = [];
 
@@ -217,12 +211,12 @@ class Counts {
   add({ createdAt, givenBackAt, isVague }: Entry, walks: readonly Walk[]): ReturnType<typeof decideByWalks> {
     for (let next = this.#later.at(-1); next !== undefined && next.at <= createdAt; next = this.#later.at(-1)) {
       this.#later.pop();
-      for (const count of next.counts) this.#partOf(count, createdAt).amount -= BigInt(count.amount);
+      for (const count of next.counts) this.#partOf(count).amount -= BigInt(count.amount);
     }
-    const decided = decideByWalks(walks, (count) => this.#isBeyond(count));
+    const decided = decideByWalks(walks, (count) => this.#parts.isBeyond(count));
     const counts = decided.ruling?.effect === "refuse" ? [] : decided.counts;
     for (const count of counts) {
-      const part = this.#partOf(count, createdAt);
+      const part = this.#partOf(count);
       part.amount += BigInt(count.amount);
       part.isVague ||= isVague;
     }
@@ -234,32 +228,13 @@ class Counts {
   }
 
   isVague(count: RuleCount): boolean {
-    return this.#within(count).some((part) => part.isVague);
+    return this.#parts.within(count).some((part) => part.isVague);
   }
 
-  #isBeyond(count: RuleCount): boolean {
-    const sum = this.#within(count).reduce((so, { amount }) => so + amount, BigInt(count.amount));
-    return sum > BigInt(count.limit);
-  }
-
-  *#within({ from, to, ...count }: RuleCount): Generator<Part> {
-    for (const [start, part] of this.#parts.get(countName(count)) ?? []) if (from <= start && start <= to) yield part;
-  }
-
-  #partOf({ start, from, ...count }: RuleCount, now: Date): Part {
-    const parts = this.#parts.get(countName(count)) ?? new Map<number, Part>();
-    this.#parts.set(countName(count), parts);
-    // What is counted later looks back no further, but for what is due later than others.
-    const isDue = start <= now.getTime();
-    for (const old of isDue ? parts.keys() : []) if (old < from - OUT_OF_ORDER_MS) parts.delete(old);
-    const part = parts.get(start) ?? { amount: 0n, isVague: false };
-    parts.set(start, part);
-    return part;
+  #partOf(count: RuleCount) {
+    return this.#parts.at(count, () => ({ start: count.start, amount: 0n, isVague: false }));
   }
 }
-
-/** Clocks of nodes differ by less. */
-const OUT_OF_ORDER_MS = 60_000;
 
 /** What becomes of a request by a ruling. */
 function effectOf(ruling: Ruling | null, { isHeld }: Entry): RuleEffect {

@@ -16,7 +16,8 @@ import {
 import { KEYS_LISTED_MAX } from "../core/limits.ts";
 import { isHeldBy } from "../core/policy.ts";
 import { describeActor, mayDo } from "../core/roles.ts";
-import { countName, type RuleCount } from "../core/rule-count.ts";
+import { countName } from "../core/count-parts.ts";
+import type { RuleCount } from "../core/rule-count.ts";
 import type { Store } from "../core/store.ts";
 import { isSend } from "../core/timeline.ts";
 import type { YieldTurn } from "../runtime/turns.ts";

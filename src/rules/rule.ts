@@ -6,7 +6,8 @@ import { DomainError, invalidFields, type Issue } from "../core/domain-error.ts"
 import type { Judgement } from "../core/judge.ts";
 import { RULE_WARNING_STEPS_MAX } from "../core/limits.ts";
 import { methodsOf } from "../core/method-overrides.ts";
-import { countName, type RuleCount } from "../core/rule-count.ts";
+import { countName } from "../core/count-parts.ts";
+import type { RuleCount } from "../core/rule-count.ts";
 import { isUnder, normalPrefix } from "../core/sent-target.ts";
 import { readHost } from "../core/target.ts";
 import { isZone, NO_ZONE, windowCheck } from "../core/zones.ts";
