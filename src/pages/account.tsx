@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { AccountParams, ChangeAccount } from "../accounts/account-routes.ts";
-import { DomainError, type ErrorCode } from "../core/domain-error.ts";
+import { DomainError } from "../core/domain-error.ts";
 import { mayDo } from "../core/roles.ts";
 import type { Membership } from "../core/team-store.ts";
 import { HOME_PATH, type Person, sourceOf } from "../http/session.ts";
@@ -10,14 +10,14 @@ import { LOG_IN_PATH, render, SETTINGS_LINK } from "../ui/layout.tsx";
 import { Ago, Card, Facts, Name, Problem, sentence, UntrustedText, LinkButton, Notice } from "../ui/parts.tsx";
 import { browserName, roleLabel, duration } from "../ui/text.ts";
 import { FIRST_STEPS_PATH } from "./first-steps.tsx";
-import { answerForm, type FormState, INVALID, personPages, EMPTY_FORM } from "./forms.ts";
+import { answerForm, type FormState, personPages, EMPTY_FORM } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
 import { AgoOr, List, None, RowAction, SettingsPage, Tagged } from "./settings-frame.tsx";
 import { PASSWORD_LINK_MS_MAX } from "../core/limits.ts";
 import { checkPasswordChange } from "../accounts/people.ts";
 import { seeOther } from "../http/response.ts";
-import { CORRECTABLE, logPasswordChange } from "./auth-routes.ts";
+import { logPasswordChange } from "./auth-routes.ts";
 import { CredentialFields, type Typed } from "./sign-in.tsx";
 
 const ACCOUNT_NAME_PATH = `${LOG_IN_PATH}/name`;
@@ -180,7 +180,6 @@ function BrowserName({ agent }: { readonly agent: string | null }) {
 
 export function accountPages(deps: PageDeps) {
   const { teamService, peopleService, ownFormOf } = deps;
-  const refused: ReadonlySet<ErrorCode> = new Set([...INVALID, "last_owner"]);
   const switchTo = answerForm(ownFormOf, async ({ person, form }) => {
     const account = form.get("account") ?? "";
     await teamService.switchTo(person, AccountParams["~standard"].validate({ id: account }).value.id);
@@ -196,7 +195,6 @@ export function accountPages(deps: PageDeps) {
       return "/login";
     },
     ({ person }, { problem }) => accountPage(deps, person, { problem }),
-    refused,
   );
   const rename = answerForm(
     ownFormOf,
@@ -304,7 +302,6 @@ export function passwordPages(deps: PageDeps) {
       return startSession(context, entered, flash.redirect(entered.person, CHANGED_PATH, {}));
     },
     ({ person }, typed) => passwordPage(person, typed),
-    CORRECTABLE,
   );
   const mailLink = answerForm(
     // People who log in with the identity provider have no password to confirm with, and the link goes to their own address alone.
@@ -315,7 +312,6 @@ export function passwordPages(deps: PageDeps) {
       return flash.redirect(person, PASSWORD_PATH, {});
     },
     ({ person }, { problem }) => noPasswordPage(deps, person, false, problem),
-    CORRECTABLE,
   );
   return (
     personPages(deps)

@@ -1,13 +1,13 @@
 import { DECISIONS } from "../core/action.ts";
 import { wholeAttempt } from "../core/attempts.ts";
-import { choiceInForm, NOT_DECIDED, requestInForm } from "./decision-form.tsx";
+import { choiceInForm, requestInForm } from "./decision-form.tsx";
 import { answerForm, type ById, personPages } from "./forms.ts";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "./grant-form.tsx";
 import { asSent, maskedPause } from "../receipts/masked-action.ts";
 import { maskedAttempts, see } from "../receipts/see.ts";
 import { mayDo, viewerOf } from "../core/roles.ts";
 import { isHeldIn } from "../core/changes.ts";
-import { DomainError, type ErrorCode } from "../core/domain-error.ts";
+import { DomainError } from "../core/domain-error.ts";
 import { actionPage, type ActionProps, revealedPage } from "./action.tsx";
 import { chosenAttempt } from "./attempts.tsx";
 import { bodyPage } from "./request.tsx";
@@ -66,9 +66,6 @@ async function actionHtml(deps: PageDeps, person: Person, id: string, view: Acti
   return actionPage({ action, timeline, attempts, chosen, history, digest, pause, ...shared, ...more });
 }
 
-/** These errors are shown on the page, with the input kept. */
-const SHOWN_ON_PAGE: ReadonlySet<ErrorCode> = new Set([...NOT_DECIDED, "not_retryable"]);
-
 /** What the page offers. `retry_and_approve` starts a new run and approves it at once. */
 const CHOICES = [...DECISIONS, APPROVE_MORE, "cancel", "send_now", "retry", "retry_and_approve"] as const;
 
@@ -96,7 +93,6 @@ function decide(deps: PageDeps): AnswerById {
       return actionPath(id);
     },
     ({ person, params }, refused) => actionHtml(deps, person, params.id, refusedDecision(refused)),
-    SHOWN_ON_PAGE,
   );
 }
 

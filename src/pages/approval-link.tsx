@@ -2,7 +2,7 @@
 import { type Decision, DECISIONS } from "../core/action.ts";
 import { limitsOnPage, pageBody } from "../ui/body-view.tsx";
 import { asSent } from "../receipts/masked-action.ts";
-import { choiceInForm, DecisionForm, NOT_DECIDED, requestInForm } from "./decision-form.tsx";
+import { choiceInForm, DecisionForm, requestInForm } from "./decision-form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { Time } from "../ui/parts.tsx";
 import { AskedRequest, type HeldRequest } from "./decision.tsx";
@@ -124,7 +124,6 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
     },
     ({ params: { token, opened }, form }, { problem }) =>
       pageOf(token, opened, { problem, reason: form.get("reason") ?? "" }),
-    NOT_DECIDED,
   );
 
   const decide = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {

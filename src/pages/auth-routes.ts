@@ -18,7 +18,6 @@ import {
   operation,
   TokenParams,
 } from "../http/operation.ts";
-import type { ErrorCode } from "../core/domain-error.ts";
 import type { PageDeps } from "./needs.ts";
 
 const SIGNED_UP_PATH = "/signup/done";
@@ -40,7 +39,6 @@ export function authRoutes(deps: PageDeps) {
       return startSession(context, entered, answer);
     },
     ({ form }, typed) => signUpPage(nextOf(form.get("next")), typed),
-    CORRECTABLE,
   );
   const logInByForm = answerForm<null, null>(
     readForm,
@@ -49,7 +47,6 @@ export function authRoutes(deps: PageDeps) {
       return startSession(context, entered, seeOther("own", nextOf(form.get("next")) ?? HOME_PATH));
     },
     ({ form }, typed) => logInPage(deps, nextOf(form.get("next")), typed),
-    CORRECTABLE,
   );
   return createRoutes()
     .post(
@@ -227,7 +224,6 @@ function welcomeRoutes(deps: PageDeps) {
       return startSession(context, entered, seeOther("own", email === null ? GET_STARTED_PATH : HOME_PATH));
     },
     ({ params: { token, email } }, typed) => welcomePage(pathOf(token), email, typed),
-    CORRECTABLE,
   );
   return createPageRoutes("own")
     .get(
@@ -268,12 +264,3 @@ export function logPasswordChange(
 function credentialsIn(form: Form): Credentials {
   return checkCredentials({ email: form.get("email") ?? null, password: form.get("password") ?? null });
 }
-
-/** Errors that a person can correct in the form. */
-export const CORRECTABLE: ReadonlySet<ErrorCode> = new Set([
-  "validation_error",
-  "email_taken",
-  "invalid_credentials",
-  "rate_limited",
-  "unavailable",
-]);

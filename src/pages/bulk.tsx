@@ -30,7 +30,7 @@ import { seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { BULK_ID } from "../core/ids.ts";
 import { reasonInForm } from "./decision-form.tsx";
-import { answerForm, type ById, INVALID, personPages } from "./forms.ts";
+import { answerForm, type ById, personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { List } from "./settings-frame.tsx";
 
@@ -327,7 +327,6 @@ export function bulkPages(deps: PageDeps) {
     },
     ({ context, person }, { problem, values }) =>
       newBulkPage(deps, person, { ...jobIn(context, values), problem, reason: values.get("reason") }),
-    new Set([...INVALID, "too_many_jobs"]),
   );
   const stop = answerForm<ById>(formOf, async ({ person, params: { id } }) => {
     await bulkService.stop(person.caller, id);

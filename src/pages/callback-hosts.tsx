@@ -10,16 +10,7 @@ import { Button, PostForm } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
 import { Card, Day, Name, Notice } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
-import {
-  answerForm,
-  answerOn,
-  EMPTY_FORM,
-  filled,
-  type FormState,
-  personPages,
-  INVALID_OR_LIMITED,
-  unlessGone,
-} from "./forms.ts";
+import { answerForm, answerOn, EMPTY_FORM, filled, type FormState, personPages, unlessGone } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
 import { List, RowAction, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
@@ -148,7 +139,6 @@ export function callbackHostPages(deps: PageDeps) {
       return flash.redirect(person, HOSTS_PATH, tested);
     },
     ({ person }, typed) => callbackHostsPage(deps, person, { test: typed }),
-    INVALID_OR_LIMITED,
   );
   return (
     personPages(deps)

@@ -12,16 +12,7 @@ import type { Person } from "../http/session.ts";
 import { render } from "../ui/layout.tsx";
 import { Ago, Dot, Name, Problem, UntrustedText } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
-import {
-  answerForm,
-  answerOn,
-  type ById,
-  EMPTY_FORM,
-  type FormState,
-  INVALID_OR_LIMITED,
-  personPages,
-  unlessGone,
-} from "./forms.ts";
+import { answerForm, answerOn, type ById, EMPTY_FORM, type FormState, personPages, unlessGone } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
 import { AddedBy, AddForm, List, None, RowAction, RowMenu, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
@@ -172,7 +163,6 @@ export function channelPages(deps: PageDeps) {
   const add = answer(
     ({ person, form }) => channelService.add(person.caller, CHANNEL_FORM.check(form)),
     ({ person }, typed) => channelsPage(deps, person, { typed }),
-    INVALID_OR_LIMITED,
   );
   const test = answerForm<ById>(
     formOf,
@@ -182,7 +172,6 @@ export function channelPages(deps: PageDeps) {
       return flash.redirect(person, CHANNELS_PATH, tested);
     },
     ({ person }, { problem }) => channelsPage(deps, person, { problem }),
-    INVALID_OR_LIMITED,
   );
   const switchIt = answer<ById>(({ person, params: { id }, form }) =>
     channelService.change(person.caller, id, { enabled: form.get("enabled") === "true" }),

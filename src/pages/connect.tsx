@@ -12,7 +12,7 @@ import type { ConsentRequest } from "../oauth/service.ts";
 import { Button, CONFIRM_PASSWORD_FIELD, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { Day, Facts, Notice, PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
-import { answerForm, filled, type FormState, INVALID, personPages, problemBeside } from "./forms.ts";
+import { answerForm, filled, type FormState, personPages, problemBeside } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { CredentialChecks, KEY_FORM, keyMembersIn, LimitFields, LoopBrake, SHOWN_FIELDS } from "./new-key.tsx";
 import type { BridgedResponse } from "../oauth/bridge.ts";
@@ -151,7 +151,6 @@ export function connectPages(deps: PageDeps) {
       return page("own", goesOnPage("Connect a client", next, "Go back to the client"));
     },
     async ({ context, person, params: { uid } }, typed) => (await consent(context, person, uid, typed)).html,
-    new Set([...INVALID, "too_many_keys"]),
   );
 
   routes
@@ -169,7 +168,7 @@ export function connectPages(deps: PageDeps) {
     })
     .post(`${CONSENT_PATH}/:uid`, async ({ context, person, params }) => {
       const answer = await decide({ context, person, params });
-      if (answer.status !== HTTP_STATUS.validation_error) return answer;
+      if (answer.status < 400) return answer;
       // The form again, which leads to the same place.
       const { redirectUri } = await oauth.consentOf(person.caller, params.uid, context.request.headers);
       answer.headers.set("content-security-policy", policyWithForm(redirectUri));

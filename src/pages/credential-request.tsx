@@ -1,6 +1,5 @@
 /** @jsxImportSource hono/jsx */
 import { type CredentialRequestStatus, statusOfRequest } from "../core/credential-request.ts";
-import type { ErrorCode } from "../core/domain-error.ts";
 import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
 import {
   CredentialRequestParams,
@@ -29,7 +28,7 @@ import {
   UntrustedText,
 } from "../ui/parts.tsx";
 import { agentKeys, CREDENTIAL_FORM, credentialPath } from "./credentials.tsx";
-import { answerForm, type ById, EMPTY_FORM, type FormState, INVALID, personPages } from "./forms.ts";
+import { answerForm, type ById, EMPTY_FORM, type FormState, personPages } from "./forms.ts";
 import { keyBoxes } from "./rule-form.tsx";
 import { schemaForm } from "./schema-form.tsx";
 import type { PageDeps } from "./needs.ts";
@@ -244,7 +243,6 @@ export function credentialRequestPages(deps: PageDeps) {
       return `${CREDENTIAL_REQUESTS_PATH}/${id}`;
     },
     ({ person, params: { id } }, grant) => requestPage(deps, person, id, { grant }),
-    NOT_ANSWERED,
   );
   const answerDecline = answerForm<ById>(
     formOf,
@@ -254,13 +252,9 @@ export function credentialRequestPages(deps: PageDeps) {
       return `${CREDENTIAL_REQUESTS_PATH}/${id}`;
     },
     ({ person, params: { id } }, decline) => requestPage(deps, person, id, { decline }),
-    NOT_ANSWERED,
   );
   return personPages(deps)
     .get(path, ({ person, params: { id } }) => requestPage(deps, person, id, {}), hooks)
     .post(`${path}/grant`, answerGrant, hooks)
     .post(`${path}/decline`, answerDecline, hooks);
 }
-
-/** What is wrong with the answer, or somebody else was first. */
-const NOT_ANSWERED: ReadonlySet<ErrorCode> = new Set([...INVALID, "not_approvable"]);

@@ -1,7 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { KeyView } from "../accounts/key-routes.ts";
 import { type Credential, CREDENTIAL_KINDS, type CredentialKind, KIND_WORDS } from "../core/credential.ts";
-import type { ErrorCode } from "../core/domain-error.ts";
 import { CREDENTIAL_TEST_BODY_CHARS_MAX, CREDENTIAL_USE_DAYS, CREDENTIALS_MAX } from "../core/limits.ts";
 import { CredentialParams, serializeCredential } from "../credentials/routes.ts";
 import { boundsFrom, warningsOf } from "../credentials/bounds.ts";
@@ -37,7 +36,6 @@ import {
   EMPTY_FORM,
   filled,
   type FormState,
-  INVALID_OR_LIMITED,
   personPages,
   problemBeside,
   unlessGone,
@@ -441,7 +439,6 @@ export function credentialPages(deps: PageDeps) {
       return page("own", await credentialPage(deps, person, { name, url, answer: found }));
     },
     ({ person, params: { name } }, url) => credentialPage(deps, person, { name, url }),
-    TRY_REFUSED,
   );
   const switchIt = answer<ByName>(({ person, params: { name }, form }) =>
     credentialService.change(person.caller, name, { enabled: form.get("enabled") === "true" }),
@@ -468,6 +465,3 @@ export function credentialPages(deps: PageDeps) {
       .post(`${path}/remove`, remove, hooks)
   );
 }
-
-/** What the page says beside the URL: it lies out of bounds, or comes too early. */
-const TRY_REFUSED: ReadonlySet<ErrorCode> = new Set([...INVALID_OR_LIMITED, "forbidden"]);

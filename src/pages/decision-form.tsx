@@ -3,7 +3,7 @@ import { DecisionBody } from "../api/action-schemas.ts";
 import { bodyCheck } from "../api/schema-helpers.ts";
 import type { ShownRequest } from "../approvals/decide.ts";
 import type { Decision } from "../core/action.ts";
-import { DomainError, type ErrorCode } from "../core/domain-error.ts";
+import { DomainError } from "../core/domain-error.ts";
 import { ACTION_ID } from "../core/ids.ts";
 import { DECISIONS_AT_ONCE_MAX, DIGEST_CHARS_MAX, REASON_CHARS_MAX } from "../core/limits.ts";
 import type { Form } from "../http/request.ts";
@@ -161,9 +161,6 @@ const REQUESTS_FIELD = "requests";
 export function shownField(requests: readonly ShownRequest[]): readonly [name: string, value: string] {
   return [REQUESTS_FIELD, requests.map(({ id, run, digest }) => `${id},${run},${digest}`).join(" ")];
 }
-
-/** A form that is wrong, or that showed another request than the stored one: its page is shown again. */
-export const NOT_DECIDED: ReadonlySet<ErrorCode> = new Set(["validation_error", "not_approvable", "not_cancellable"]);
 
 /** The requests that a form decides on. Throws `validation_error`. */
 export function requestsInForm(fields: Form): readonly ShownRequest[] {

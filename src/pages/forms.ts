@@ -116,15 +116,14 @@ interface Asked<Params, Who> extends FormRequest<Params, Who> {
 }
 
 /**
- * Answers a form: does what it asks for and leads to the path that this returns, or answers with it. Where it is refused, by
- * an error of these codes, `again` makes its page with what was typed and what is wrong. `formOf` reads the form and checks who
- * sent it; where a form begins a session or comes from a link, there is no person to check.
+ * Answers a form: does what it asks for and leads to the path that this returns, or answers with it. Where it is refused, `again` makes its
+ * page with what was typed and what is wrong; what it can't show either, such as what is gone, gets the page of the error.
+ * `formOf` reads the form and checks who sent it; where a form begins a session or comes from a link, there is no person to check.
  */
 export function answerForm<Params = unknown, Who = Person>(
   formOf: (context: RequestContext, person: Who) => Promise<Form>,
   act: (asked: Asked<Params, Who>) => Promise<Response | string>,
   again?: (asked: Asked<Params, Who>, refused: RefusedForm) => string | Promise<string>,
-  codes: ReadonlySet<ErrorCode> = INVALID,
 ): (request: FormRequest<Params, Who>) => Promise<Response> {
   return async ({ context, person, params }) => {
     // Outside of the `try`: it may ask for the password.
@@ -134,12 +133,11 @@ export function answerForm<Params = unknown, Who = Person>(
       const done = await act(asked);
       return typeof done === "string" ? seeOther("own", done) : done;
     } catch (error) {
-      // What nobody can correct on that page.
-      if (again === undefined || !(error instanceof DomainError) || !codes.has(error.code)) throw error;
+      if (again === undefined || !(error instanceof DomainError)) throw error;
       const { code, issues, message } = error;
-      context.errorCode = code;
       const problem = issues.map((issue) => issue.message).join(" ") || message;
       const html = await again(asked, { values: form, issues, problem, code });
+      context.errorCode = code;
       return page(context.page ?? "own", html, { status: HTTP_STATUS[code], headers: headersOf(error) });
     }
   };
@@ -150,15 +148,8 @@ export function answerOn({ formOf }: Pick<PageDeps, "formOf">, path: string) {
   return <Params = unknown>(
     act: (asked: Asked<Params, Person>) => Promise<unknown>,
     again?: (asked: Asked<Params, Person>, refused: RefusedForm) => string | Promise<string>,
-    codes?: ReadonlySet<ErrorCode>,
-  ) => answerForm<Params>(formOf, async (asked) => act(asked).then(() => path), again, codes);
+  ) => answerForm<Params>(formOf, async (asked) => act(asked).then(() => path), again);
 }
-
-/** For forms of which only the input can be wrong. */
-export const INVALID: ReadonlySet<ErrorCode> = new Set(["validation_error"]);
-
-/** For forms that may also come too often. */
-export const INVALID_OR_LIMITED: ReadonlySet<ErrorCode> = new Set([...INVALID, "rate_limited"]);
 
 /** Somebody else may have removed it already. */
 export async function unlessGone(removed: Promise<unknown>): Promise<void> {

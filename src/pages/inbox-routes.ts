@@ -1,4 +1,4 @@
-import { choiceInForm, NOT_DECIDED, requestInForm, requestsInForm } from "./decision-form.tsx";
+import { choiceInForm, requestInForm, requestsInForm } from "./decision-form.tsx";
 import { answerForm, type ById, personPages } from "./forms.ts";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "./grant-form.tsx";
 import type { Grant } from "../core/grant.ts";
@@ -162,7 +162,6 @@ function decideHere(deps: PageDeps): AnswerById {
       const pane = await paneOf(deps, person, params.id);
       return inboxHtml(deps, { person, search, ...refusedDecision(refused) }, () => pane);
     },
-    NOT_DECIDED,
   );
 }
 

@@ -2,7 +2,6 @@
 import { emailKey } from "../core/account-store.ts";
 import { checkCredentials } from "../accounts/people.ts";
 import type { OpenInvitation } from "../accounts/team.ts";
-import type { ErrorCode } from "../core/domain-error.ts";
 import type { Person } from "../core/session.ts";
 import { createPageRoutes, TokenParams } from "../http/operation.ts";
 import { readForm, type RequestContext } from "../http/request.ts";
@@ -11,7 +10,6 @@ import { HOME_PATH, sourceOf } from "../http/session.ts";
 import { Button, PostForm, Submit } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
-import { CORRECTABLE } from "./auth-routes.ts";
 import { answerForm, EMPTY_FORM } from "./forms.ts";
 import { EntryForm, ProviderForm } from "./sign-in.tsx";
 import { type PageUser, roleLabel } from "../ui/text.ts";
@@ -92,8 +90,6 @@ function JoinForm({ path, problem, user, email, isKnown }: JoinProps) {
   );
 }
 
-const REFUSED: ReadonlySet<ErrorCode> = new Set([...CORRECTABLE, "forbidden"]);
-
 /** The links of invitations. GET changes nothing, since mail scanners and previews open links. */
 export function joinPages(deps: PageDeps) {
   const { teamService, personOf, ownFormOf, ownOrigin, startSession } = deps;
@@ -111,7 +107,6 @@ export function joinPages(deps: PageDeps) {
       return startSession(context, entered, seeOther("own", HOME_PATH));
     },
     ({ context, params: { token } }, { problem }) => joinPage(deps, context, token, problem),
-    REFUSED,
   );
   return createPageRoutes("own")
     .get(

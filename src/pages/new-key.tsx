@@ -8,7 +8,7 @@ import type { Clock } from "../core/clock.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import { testActions, KeyInstructions } from "./first-steps.tsx";
 import { KEYS_LINK, LimitsText } from "./keys.tsx";
-import { answerForm, type ById, filled, type FormState, INVALID, personPages, problemBeside } from "./forms.ts";
+import { answerForm, type ById, filled, type FormState, personPages, problemBeside } from "./forms.ts";
 import type { AnswerById, Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
 import { page } from "../http/response.ts";
@@ -259,7 +259,6 @@ export function newKeyPages(deps: PageDeps) {
       );
     },
     async ({ person, form }, typed) => newKeyPage(deps, person, typed, await keyOf(person, form.get("replaces"))),
-    new Set([...INVALID, "too_many_keys"]),
   );
   const hooks = { params: KeyParams };
   return personPages(deps)

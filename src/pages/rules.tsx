@@ -41,8 +41,8 @@ import {
   EMPTY_FORM,
   filled,
   type FormState,
-  INVALID,
   personPages,
+  type RefusedForm,
   unlessGone,
 } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
@@ -403,14 +403,18 @@ export function rulePages(deps: PageDeps) {
     await unlessGone(ruleService.remove(person.caller, id));
     return RULES_PATH;
   });
+  /** A rule that is not there, or an order of other rules. */
+  const changedSince =
+    (words: string) =>
+    ({ person }: { readonly person: Person }, { code, problem }: RefusedForm) =>
+      rulesPage(deps, person, code === "validation_error" || code === "not_found" ? words : problem);
   const undo = answerForm(
     formOf,
     async ({ person, form }) => {
       await ruleService.undo(person.caller, Number(form.get("seq")));
       return RULES_PATH;
     },
-    ({ person }) => rulesPage(deps, person, "The rules were changed since. Look at them again."),
-    new Set([...INVALID, "not_found"] as const),
+    changedSince("The rules were changed since. Look at them again."),
   );
   const move = answerForm<ById>(
     formOf,
@@ -427,8 +431,7 @@ export function rulePages(deps: PageDeps) {
       const goesOn = isUp ? to > 0 : to < ids.length - 1;
       return `${RULES_PATH}#${goesOn === isUp ? "up" : "down"}-${id}`;
     },
-    ({ person }) =>
-      rulesPage(deps, person, "Another person has just changed the rules. Look at their order, then try again."),
+    changedSince("Another person has just changed the rules. Look at their order, then try again."),
   );
   const hooks = { params: RuleParams };
   return (

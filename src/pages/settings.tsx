@@ -288,7 +288,6 @@ export function serverPages(deps: PageDeps) {
       return flash.redirect(person, SETTINGS_PATHS.server, { isGood: error === null, text });
     },
     ({ person }, { problem }) => serverPage(deps, person, { isGood: false, text: problem }),
-    new Set(["rate_limited"]),
   );
   const allow = answerOn(
     deps,

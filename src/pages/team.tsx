@@ -1,7 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { INVITATION_MS_MAX } from "../core/limits.ts";
 import { checkRole, CreateInvitation, InvitationParams, PersonParams } from "../accounts/team-routes.ts";
-import type { ErrorCode } from "../core/domain-error.ts";
 import type { MemberRole } from "../core/roles.ts";
 import type { Invitation, TeamMember } from "../core/team-store.ts";
 import type { RequestContext } from "../http/request.ts";
@@ -11,7 +10,7 @@ import { Button, PostForm } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
 import { Day, LinkButton, Name, Notice, Problem, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { duration, MEMBER_ROLE_CHOICES, roleLabel } from "../ui/text.ts";
-import { answerForm, answerOn, type ById, filled, type FormState, INVALID, personPages, problemOf } from "./forms.ts";
+import { answerForm, answerOn, type ById, filled, type FormState, personPages, problemOf } from "./forms.ts";
 import { FormerKeys } from "./keys.tsx";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
@@ -226,8 +225,6 @@ function invitedPage(user: Person, { email, link, isMailed }: Invited): string {
   );
 }
 
-const REFUSED: ReadonlySet<ErrorCode> = new Set([...INVALID, "last_owner"]);
-
 export function peoplePages(deps: PageDeps) {
   const { teamService, personOf, formOf, flash } = deps;
   const again = ({ person }: { readonly person: Person }, { problem }: FormState) =>
@@ -243,7 +240,6 @@ export function peoplePages(deps: PageDeps) {
       return (await isStillOwner(context)) ? flash.redirect(person, PEOPLE_PATH, changed) : HOME_PATH;
     },
     again,
-    REFUSED,
   );
   const remove = answerForm<ById>(
     formOf,
@@ -252,7 +248,6 @@ export function peoplePages(deps: PageDeps) {
       return (await isStillOwner(context)) ? PEOPLE_PATH : HOME_PATH;
     },
     again,
-    REFUSED,
   );
   const withdraw = answerOn(
     deps,
@@ -267,7 +262,6 @@ export function peoplePages(deps: PageDeps) {
       return flash.showSecretOnce(person, INVITED_PATH, invited, () => page("own", invitedPage(person, invited)));
     },
     ({ person }, typed) => peoplePage(deps, person, { typed }),
-    REFUSED,
   );
   return personPages(deps)
     .get(PEOPLE_PATH, ({ context, person }) => {
