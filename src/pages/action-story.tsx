@@ -13,18 +13,22 @@ interface StoryProps {
   readonly action: SeenAction;
   /** Masked too, oldest first. */
   readonly timeline: readonly TimelineEntry[];
-  readonly role: Role;
+  /** Null: anyone, on a receipt. */
+  readonly role: Role | null;
   readonly now: Date;
 }
 
-/** What happened to an action, and what to do next, in a sentence or two. */
+/** What happened to an action, and what the reader can do next, in a sentence or two. */
+export function storyOf(props: StoryProps): Child {
+  return STORIES[props.action.status](props);
+}
+
 export function Story(props: StoryProps) {
   const { action } = props;
-  const told = TOLD[action.status](props);
   const message = action.status === "failed" ? targetMessage(action.result?.responseBody ?? null) : null;
   return (
     <>
-      <p class="story">{told}</p>
+      <p class="story">{storyOf(props)}</p>
       {message === null ? null : (
         <p class="story-message">
           <UntrustedText text={message} />
@@ -34,7 +38,7 @@ export function Story(props: StoryProps) {
   );
 }
 
-const TOLD: Readonly<Record<SeenAction["status"], (props: StoryProps) => Child>> = {
+const STORIES: Readonly<Record<SeenAction["status"], (props: StoryProps) => Child>> = {
   awaiting_approval: heldText,
   pending: pendingText,
   active: ({ action: { attempts, retries } }) => `Attempt ${attempts} of ${retries} is being sent.`,
@@ -43,10 +47,16 @@ const TOLD: Readonly<Record<SeenAction["status"], (props: StoryProps) => Child>>
   cancelled: cancelledText,
 };
 
+function mayRetry(role: Role | null): boolean {
+  return role !== null && mayDo(role, "retry");
+}
+
 function heldText({ action, role, now }: StoryProps): Child {
   if (isExpired(action, now)) return "It expired before anyone decided. It will be cancelled in a moment.";
   const what = `${earlierRuns(action, "It has not been sent")} ${
-    mayDo(role, "approve") ? "Review the request, then approve or reject it." : "An approver has to decide."
+    role !== null && mayDo(role, "approve")
+      ? "Review the request, then approve or reject it."
+      : "An approver has to decide."
   }`;
   if (action.expiresAt === null) return what;
   return sentence`${what} It expires ${<UntilTime at={action.expiresAt} now={now} />}.`;
@@ -55,7 +65,7 @@ function heldText({ action, role, now }: StoryProps): Child {
 function pendingText({ action, role, now }: StoryProps): Child {
   const { attempts, retries, dueAt, result } = action;
   const next = nextRetryAt(action);
-  const bringForward = mayDo(role, "retry") ? " Send it now, or cancel it." : "";
+  const bringForward = mayRetry(role) ? " Send it now, or cancel it." : "";
   if (attempts === 0) {
     if (!awaitsRunAt(action) || dueAt === null) return earlierRuns(action, "It is about to be sent");
     return (
@@ -87,7 +97,7 @@ function failedText({ action, timeline, role }: StoryProps): Child {
     ? `The target answered ${first}${times(attempts)}.`
     : `${result?.lastError ?? "It could not be delivered."}${attempts > 1 ? ` It failed after ${counted(attempts, "attempt")}.` : ""}`;
   const advice = result === null ? null : adviceOn(errorKindOf(result) ?? "other", result.responseCode);
-  const next = advice === null || !mayDo(role, "retry") ? "" : ` ${advice}`;
+  const next = advice === null || !mayRetry(role) ? "" : ` ${advice}`;
   return lateStory(action) ?? `${what} It will not be retried.${next}`;
 }
 
@@ -178,7 +188,7 @@ function cancelledText({ action, timeline, role }: StoryProps): Child {
       : earlierRuns(action, "It was not sent");
   const late = lateStory(action);
   if (late !== null) return late;
-  const again = mayDo(role, "retry") ? " Retry it, or edit and resend it." : "";
+  const again = mayRetry(role) ? " Retry it, or edit and resend it." : "";
   if (decision === null) return `It expired before it was sent. ${sent}`;
   if (decision.decision === "refused") {
     return (
