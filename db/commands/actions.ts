@@ -307,10 +307,10 @@ export function keyWindowStart(nowMs: number): number {
   return nowMs - DEDUPE_WINDOW_MS;
 }
 
-export const KEY_ARGS = { accountId: "text", kind: "text", key: "text", windowStart: "number" } as const;
+const KEY_ARGS = { accountId: "text", kind: "text", key: "text", windowStart: "number" } as const;
 
 /** Whether a key names its action: `src/core/dedupe.ts` has the same rule for one action. */
-export function isHolder({ actionKeys, actions }: Tables, { windowStart, ...key }: Args<keyof typeof KEY_ARGS>) {
+function isHolder({ actionKeys, actions }: Tables, { windowStart, ...key }: Args<keyof typeof KEY_ARGS>) {
   const isKey = and(hasValues(actionKeys, key), gt(actionKeys.createdAt, windowStart));
   const isLive = or(
     eq(actionKeys.kind, "idempotency"),
@@ -320,9 +320,9 @@ export function isHolder({ actionKeys, actions }: Tables, { windowStart, ...key 
   return and(isKey, isLive);
 }
 
-const HOLDER = prepare(KEY_ARGS, ({ db, tables }, arg) => {
+export const HOLDER = prepare(KEY_ARGS, ({ db, tables }, arg) => {
   const { actionKeys, actions } = tables;
-  const keys = db.select({ id: actions.id }).from(actionKeys);
+  const keys = db.select({ id: actions.id, status: actions.status }).from(actionKeys);
   return keys.innerJoin(actions, eq(actions.id, actionKeys.actionId)).where(isHolder(tables, arg));
 });
 

@@ -10,7 +10,7 @@ import {
   TIMELINE_ROWS_MAX,
 } from "../../src/core/limits.ts";
 import { type ActionChange, type ActionStore, type FilterValues, hostOfKey } from "../../src/core/store.ts";
-import { isHolder, KEY_ARGS, keyWindowStart } from "../commands/actions.ts";
+import { HOLDER, keyWindowStart } from "../commands/actions.ts";
 import { LATE_SUCCESS } from "../tables.ts";
 import type { StoreContext } from "./context.ts";
 import { bytesOfAction, eachValue, hasValues } from "./dialect.ts";
@@ -23,16 +23,6 @@ import { findStretchEnd, readPosition } from "../commands/activity.ts";
 const FIND_BY_ID = prepare({ id: "text" }, ({ db, tables: { actions } }, arg) =>
   db.select(actionColumns(actions)).from(actions).where(eq(actions.id, arg.id)),
 );
-
-const FIND = prepare({ id: "text", accountId: "text" }, ({ db, tables: { actions } }, arg) =>
-  db.select(actionColumns(actions)).from(actions).where(hasValues(actions, arg)),
-);
-
-const KEY_HOLDER = prepare(KEY_ARGS, ({ db, tables }, arg) => {
-  const { actionKeys, actions } = tables;
-  const keys = db.select(actionColumns(actions)).from(actionKeys);
-  return keys.innerJoin(actions, eq(actions.id, actionKeys.actionId)).where(isHolder(tables, arg));
-});
 
 const FIND_ALL = prepare({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) =>
   db.select(actionColumns(actions)).from(actions).where(isOneOf(actions.id, arg.ids)),
@@ -55,8 +45,13 @@ function shown(rows: readonly Row[], { seal, onUnreadable }: ActionReads): Actio
   );
 }
 
+/** By the id alone: given the account too, PostgreSQL may read all rows of it, as long as it has no statistics of the table. */
 export async function findAction(db: ActionReads, accountId: string, id: string): Promise<Action | null> {
-  return shown(await FIND.raw(db.reader, { id, accountId }), db);
+  const rows = await FIND_BY_ID.raw(db.reader, { id });
+  return shown(
+    rows.filter((row) => row["account_id"] === accountId),
+    db,
+  );
 }
 
 /** The action that a key was found to name; null: it was deleted meanwhile. */
@@ -186,10 +181,8 @@ export function createFinds(reads: ActionReads) {
   return {
     find: (accountId, id) => findAction(reads, accountId, id),
     findById: async (id) => shown(await FIND_BY_ID.raw(reader, { id }), reads),
-    async holderOf(accountId, kind, key, now) {
-      const windowStart = keyWindowStart(now.getTime());
-      return shown(await KEY_HOLDER.raw(reader, { accountId, kind, key, windowStart }), reads);
-    },
+    holderOf: (accountId, kind, key, now) =>
+      HOLDER.get(reader, { accountId, kind, key, windowStart: keyWindowStart(now.getTime()) }),
     async timeline(accountId, id) {
       return readable(await TIMELINE.raw(reader, { actionId: id, accountId }), timelineEntryOf).toReversed();
     },

@@ -1,17 +1,16 @@
-import { and, eq, gt, lt, type SQL, sql } from "drizzle-orm";
+import { and, between, eq, gt, lt, type SQL, sql } from "drizzle-orm";
 import { firstActionId } from "../../src/core/ids.ts";
 import {
   COUNTED_MAX,
   DAY_MS,
   HELD_HOSTS_SHOWN_MAX,
   HELD_KEYS_MAX,
-  HELD_PER_KEY_MAX,
   HELD_REQUESTERS_SHOWN_MAX,
   HELD_TURN_KEYS_MAX,
   HOUR_MS,
   LIST_BYTES_MAX,
 } from "../../src/core/limits.ts";
-import type { ActionStore, HeldFilter, WaitingHost } from "../../src/core/store.ts";
+import { type ActionStore, type HeldFilter, NO_FILTER, type WaitingHost } from "../../src/core/store.ts";
 import { AFTER_ALL_IDS, bytesOfAction, eachValue } from "./dialect.ts";
 import { type ActionReads, findActions, fitting } from "./find.ts";
 import { all, get } from "./read.ts";
@@ -69,8 +68,6 @@ function idBefore({ before }: Pick<HeldFilter, "before">): string {
   return before === null ? AFTER_ALL_IDS : firstActionId(before);
 }
 
-export const NO_FILTER: HeldFilter = { keyId: null, host: null, before: null };
-
 export function createHeldReads(reads: ActionReads) {
   const { reader } = reads;
   const { db, tables, isOneOf, itemsOf, indexedBy } = reader.dialect;
@@ -78,14 +75,21 @@ export function createHeldReads(reads: ActionReads) {
   const { id, keyId, host, status, createdAt, createdBy } = actions;
   // A literal: SQLite uses a partial index only where it sees its condition.
   const isHeld = (accountId: string) => and(eq(actions.accountId, accountId), sql`${status} = 'awaiting_approval'`);
+  /**
+   * Of a key or of a host. In an order that only the index by them has: while PostgreSQL has no statistics of the table, it would else
+   * read all that is held in the account for each of them.
+   */
   const heldIds = (accountId: string, condition: SQL) =>
     db
       .select({ id })
       .from(actions)
-      .where(and(isHeld(accountId), condition));
+      .where(and(isHeld(accountId), condition))
+      .orderBy(keyId, id);
+  // No equality, after which the order by keys would mean nothing.
+  const isOfKey = (key: SQL) => between(keyId, key, key);
   const sizesOf = (condition: SQL | undefined) =>
     db
-      .select({ id, bytes: bytesOfAction(actions).as("bytes") })
+      .select({ id, accountId: actions.accountId, status, bytes: bytesOfAction(actions).as("bytes") })
       .from(actions)
       .where(condition);
   const heldTotal: ActionStore["heldTotal"] = async (accountId, filter, limit) => {
@@ -106,7 +110,6 @@ export function createHeldReads(reads: ActionReads) {
   };
   return {
     heldTotal,
-    heldCount: (accountId, key) => heldTotal(accountId, { ...NO_FILTER, keyId: key }, HELD_PER_KEY_MAX),
 
     // With several keys a page takes the oldest of each in turn, so that none buries the others. Each key by an index that has
     // its held actions, of all hosts or of one, in the order of their ids.
@@ -141,8 +144,9 @@ export function createHeldReads(reads: ActionReads) {
     },
 
     async heldAmong(accountId, among) {
-      const found = await all(reader, sizesOf(and(isHeld(accountId), isOneOf(id, among))).orderBy(id));
-      const ids = fitting(LIST_BYTES_MAX, found).map((one) => one.id);
+      const found = await all(reader, sizesOf(isOneOf(id, among)).orderBy(id));
+      const held = found.filter((one) => one.accountId === accountId && one.status === "awaiting_approval");
+      const ids = fitting(LIST_BYTES_MAX, held).map((one) => one.id);
       return findActions(reads, ids);
     },
 
@@ -166,15 +170,13 @@ export function createHeldReads(reads: ActionReads) {
 
     // The keys with held actions, and the oldest of each: two looks into the index for each key.
     async requesters(accountId) {
-      const oldest = heldIds(accountId, sql`${keyId} = found.value`)
-        .orderBy(id)
-        .limit(1);
+      const oldest = heldIds(accountId, isOfKey(sql`found.value`)).limit(1);
       const head = sql`found.value as "keyId", ${oldest} as id`;
       const ofKeys = eachValue<Pick<Held, "keyId" | "id">>(keyId, isHeld(accountId), head, HELD_KEYS_MAX);
       const heads = (await all(reader, ofKeys)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
       const first = heads.slice(0, HELD_REQUESTERS_SHOWN_MAX);
       const [firstKeys, firstIds] = [first.map((one) => one.keyId), first.map((one) => one.id)];
-      const held = heldIds(accountId, sql`${keyId} = j.value`)
+      const held = heldIds(accountId, isOfKey(sql`j.value`))
         .limit(COUNTED_MAX)
         .as("held");
       const counted = sql<{ readonly keyId: string; readonly count: number }>`select j.value as "keyId",

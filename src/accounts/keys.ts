@@ -12,7 +12,8 @@ import { hasEnded, keysOfFormer } from "../core/makers.ts";
 import { authorize, type Caller, hasScope, holderIdOf, isWeakerHold, type KeyLimits } from "../core/roles.ts";
 import type { CreateKey } from "./key-routes.ts";
 import { DomainError, type Issue, invalidFields, notFound } from "../core/domain-error.ts";
-import { LIVE_KEYS_MAX, KEYS_LISTED_MAX, UNFINISHED_COUNTED_MAX } from "../core/limits.ts";
+import { HELD_PER_KEY_MAX, KEYS_LISTED_MAX, LIVE_KEYS_MAX, UNFINISHED_COUNTED_MAX } from "../core/limits.ts";
+import { NO_FILTER } from "../core/store.ts";
 import type { UnfinishedOnRevoke } from "../core/pause.ts";
 import type { PauseService } from "../pauses/pauses.ts";
 
@@ -42,7 +43,7 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
   const countUnfinished = async ({ accountId, id }: Pick<ApiKey, "accountId" | "id">): Promise<Unfinished> => {
     const [{ ids }, heldCount] = await Promise.all([
       pauses.unfinished(accountId, id, UNFINISHED_COUNTED_MAX),
-      actions.heldCount(accountId, id),
+      actions.heldTotal(accountId, { ...NO_FILTER, keyId: id }, HELD_PER_KEY_MAX),
     ]);
     return { unfinishedCount: ids.length, heldCount };
   };

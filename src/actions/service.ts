@@ -120,7 +120,8 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
     const now = clock.now();
     const named = [["idempotency", idempotencyKey] as const, ["dedupe", dedupe] as const];
     for (const [kind, key] of named) {
-      const found = key === null ? null : await actions.holderOf(accountId, kind, key, now);
+      const holder = key === null ? null : await actions.holderOf(accountId, kind, key, now);
+      const found = holder === null ? null : await actions.find(accountId, holder.id);
       if (found !== null) return found;
     }
     return null;

@@ -23,13 +23,14 @@ import {
   EXPIRE_PARALLEL_MAX,
   EXPIRE_SCAN_ROWS_MAX,
   EXPIRED_ROWS_MAX,
+  HELD_PER_KEY_MAX,
   HOUR_MS,
 } from "../core/limits.ts";
 import { creatorOf, decide, mayApproveIt, needsListedCallback, NO_COUNTS, ruleRefusal } from "../core/policy.ts";
 import { entryOfDecision, entryOfRequest } from "../core/rejections.ts";
 import { authorize, type Caller, isWithdrawal, mayDo, requireMayChange } from "../core/roles.ts";
 import { countedOf, type RuleCount } from "../core/rule-count.ts";
-import { type ExpiredAction, type HeldAction, StoreUnavailable } from "../core/store.ts";
+import { type ExpiredAction, type HeldAction, NO_FILTER, StoreUnavailable } from "../core/store.ts";
 import type { CredentialUse } from "../credentials/use.ts";
 import type { GrantService } from "../grants/grants.ts";
 import { errorName } from "../observability/log.ts";
@@ -85,7 +86,9 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
     const entry = entryOfRequest(action, { caller, reason }, hashOf);
     const budget = budgetOf(caller, now);
     return {
-      heldCount: action.approve ? await actions.heldCount(action.accountId, action.keyId) : 0,
+      heldCount: action.approve
+        ? await actions.heldTotal(action.accountId, { ...NO_FILTER, keyId: action.keyId }, HELD_PER_KEY_MAX)
+        : 0,
       rejections: entry === null ? null : await rejections.count({ ...action, digest: entry.digest }, now),
       isBudgetSpent: budget !== null && !(await actions.hasBudgetLeft(budget)),
     };

@@ -1,4 +1,4 @@
-import { type HeldFilter, hostOfKey } from "../core/store.ts";
+import { type HeldFilter, hostOfKey, NO_FILTER } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { createYield } from "../runtime/turns.ts";
 import type { Action } from "../core/action.ts";
@@ -112,8 +112,6 @@ export function createHeld({ clock, store }: AppContext, { hashOf, credentials }
     },
   };
 }
-
-const NO_FILTER: HeldFilter = { keyId: null, host: null, before: null };
 
 /** How a key has ended by now; null: it is live. */
 function keyEndOf({ revokedAt, revokedBy, expiresAt }: ApiKey, now: Date): KeyEnd | null {

@@ -378,7 +378,7 @@ export interface ActionStore extends Queue<Action> {
   /** Of any account: for holders of a token of the action. */
   findById(id: string): Promise<Action | null>;
   /** The action that a key names now, by the rules of `src/core/dedupe.ts`. */
-  holderOf(accountId: string, kind: KeyKind, key: string, now: Date): Promise<Action | null>;
+  holderOf(accountId: string, kind: KeyKind, key: string, now: Date): Promise<Pick<Action, "id" | "status"> | null>;
   list(query: ActionQuery): Promise<ActionRows>;
   /** How many actions `list` would find, up to the query's limit and among so many rows. */
   count(query: ActionQuery, rowsMax: number): Promise<CountedRows>;
@@ -407,8 +407,6 @@ export interface ActionStore extends Queue<Action> {
   heldAmong(accountId: string, ids: readonly string[]): Promise<readonly Action[]>;
   /** Keys with actions awaiting approval, at most `HELD_REQUESTERS_SHOWN_MAX`, the longest waiting first. */
   requesters(accountId: string): Promise<readonly HeldRequester[]>;
-  /** How many actions of a key await approval, up to `HELD_PER_KEY_MAX`. */
-  heldCount(accountId: string, keyId: string): Promise<number>;
   /** Whether a key may create or retry more on the day. */
   hasBudgetLeft(budget: KeyBudget): Promise<boolean>;
   /** Those of the counts of rules that would be over their limits. */
@@ -591,6 +589,8 @@ export interface HeldFilter {
   /** Created before this time. */
   readonly before: Date | null;
 }
+
+export const NO_FILTER: HeldFilter = { keyId: null, host: null, before: null };
 
 /** A host with actions that await approval. */
 export interface WaitingHost {

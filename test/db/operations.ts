@@ -6,8 +6,7 @@ import { NO_SEARCH, type Search } from "../../src/core/search.ts";
 import { DAY_MS, DEDUPE_WINDOW_MS } from "../../src/core/limits.ts";
 import { ActivityTally } from "../../src/core/activity.ts";
 import { settleNotification } from "../../src/core/notification.ts";
-import { NO_FILTER } from "../../db/sql/held.ts";
-import type { ActionQuery, ActionStore, HeldFilter, Store } from "../../src/core/store.ts";
+import { type ActionQuery, type ActionStore, type HeldFilter, NO_FILTER, type Store } from "../../src/core/store.ts";
 import {
   aBulkJob,
   ACCOUNT,
@@ -166,7 +165,7 @@ export const OPERATIONS: readonly (readonly [name: string, run: Operation, index
   ["count what is held at a host", counting({ host: "a.example", before: NOON }), "actions_held_by_host"],
   ["count what is held at a host of a key", counting({ host: "a.example", keyId: KEY }), "actions_held_by_host"],
   ["hosts with something held", on((actions) => actions.heldHosts(ACCOUNT)), "actions_held_by_host"],
-  ["held among some", on((actions) => actions.heldAmong(ACCOUNT, ["act_x"])), "actions_by_account"],
+  ["held among some", on((actions) => actions.heldAmong(ACCOUNT, ["act_x"])), "actions"],
   ["held, in turns", heldInTurns, "action_keys actions actions_held_by_key"],
   ["held of a key", heldOf({ keyId: KEY }), "actions_held_by_key"],
   ["who has something held", on((actions) => actions.requesters(ACCOUNT)), "actions actions_held_by_key"],

@@ -242,6 +242,20 @@ test.each([
   expect(sender.sent).toHaveLength(1);
 });
 
+test("a retry whose dedupe key an action has that can't be read is refused and names it", async () => {
+  await using engine = await openEngine({ sender: answering(answered(500), answered(200)) });
+  const first = await engine.create({ dedupe: "d", retries: 1 });
+  await engine.saw(first.id, { status: "failed" });
+  const second = await engine.create({ dedupe: "d", retries: 1 });
+  await engine.saw(second.id, { status: "completed" });
+  const db = new Database(join(engine.folder, "outgate.db"));
+  byHand(db, "UPDATE actions SET method = 'SEND' WHERE id = ?", second.id);
+  db.close();
+  const refused = await engine.actionService.retry(engine.owner, first.id, null).catch((error: unknown) => error);
+  const message = `Action ${first.id} cannot be retried: action ${second.id} now has its dedupe key and is completed.`;
+  expect(refused).toMatchObject({ code: "not_retryable", message });
+});
+
 test("an action whose revision was set back, as by a part of a backup, fails unsent, and others of its lane are sent", async () => {
   const sender = answering(answered(500), answered(200));
   await using engine = await openEngine({ sender });

@@ -1,5 +1,5 @@
 import type { LiveLink, Member } from "../../../src/core/account-store.ts";
-import type { ActionQuery, Store } from "../../../src/core/store.ts";
+import { type ActionQuery, NO_FILTER, type Store } from "../../../src/core/store.ts";
 import type { Action, Creator, LimitedCreator } from "../../../src/core/action.ts";
 import { NO_EXTRAS } from "../../../src/core/extras.ts";
 import { LIST_SCAN_ROWS_MAX } from "../../../src/core/limits.ts";
@@ -46,7 +46,7 @@ export async function contentsOf(store: Store): Promise<unknown> {
       idsOf(await actions.held(ACCOUNT, null, 99, { keyId: KEY, host: null, before: null })),
     ],
     requesters: await actions.requesters(ACCOUNT),
-    heldCount: await actions.heldCount(ACCOUNT, KEY),
+    heldCount: await actions.heldTotal(ACCOUNT, { ...NO_FILTER, keyId: KEY }, 9),
     changes: (await actions.changes(ACCOUNT, 0)).changes.map(({ seq, at, action }) => [
       seq,
       at,
