@@ -124,41 +124,36 @@ export interface Call {
   readonly args: readonly unknown[];
 }
 
-/** What came of one of several calls. */
-export type CallResult = { readonly value: unknown } | { readonly error: unknown };
-
 /** Runs calls in their turns by `run`, which gets those of one list command together. One result per call, in order. */
 export async function runCalls(
   calls: readonly Call[],
-  run: (group: readonly Call[]) => Promise<readonly CallResult[]>,
-): Promise<readonly CallResult[]> {
+  run: (group: readonly Call[]) => Promise<readonly unknown[]>,
+): Promise<readonly unknown[]> {
   const groups = [...Map.groupBy(calls, (call) => (call.command.runAll === null ? call : call.command)).values()];
-  const results = new Map<Call, CallResult>();
+  const results = new Map<Call, unknown>();
   for (const turn of TURNS) {
     for (const group of groups.filter(([call]) => call?.command.turn === turn)) {
-      const came = await run(group);
-      for (const [at, call] of group.entries()) results.set(call, came[at] ?? NO_RESULT);
+      const values = await run(group);
+      for (const [at, call] of group.entries()) results.set(call, values[at]);
     }
   }
-  return calls.map((call) => results.get(call) ?? NO_RESULT);
+  return calls.map((call) => results.get(call));
 }
 
-const NO_RESULT: CallResult = { error: new Error("A command gave no result.") };
-
 /** Runs a group over a transaction. An error of the database is thrown as it is, without the values of its statement. */
-export async function runGroup(tx: Tx, calls: readonly Call[]): Promise<readonly CallResult[]> {
+export async function runGroup(tx: Tx, calls: readonly Call[]): Promise<readonly unknown[]> {
   const [first] = calls;
   if (first === undefined) return [];
   const { run, runAll } = first.command;
   try {
     // Safe: `Writer.run` takes the arguments of the command.
-    const values = await (runAll === null
-      ? Promise.all(calls.map(({ args }) => run(tx, ...(args as never))))
-      : runAll(
-          tx,
-          calls.map(({ args: [one] }) => one as never),
-        ));
-    return values.map((value) => ({ value }));
+    if (runAll === null) return [await run(tx, ...(first.args as never))];
+    const results = await runAll(
+      tx,
+      calls.map(({ args: [one] }) => one as never),
+    );
+    if (results.length < calls.length) throw new Error("A command gave no result.");
+    return results;
   } catch (error) {
     throw error instanceof DrizzleQueryError ? (error.cause ?? error) : error;
   }

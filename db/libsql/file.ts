@@ -1,6 +1,6 @@
 import { Database, type Statement as NativeStatement } from "bun:sqlite";
-import { type Call, type CallResult, runCalls, runGroup } from "../commands/command.ts";
-import { faultOf, orUnavailable } from "../sql/errors.ts";
+import { type Call, runCalls, runGroup } from "../commands/command.ts";
+import { orUnavailable } from "../sql/errors.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { openTx } from "./tx.ts";
 import type { Done, Row, Sql, SqlValue, Statement } from "../sql/sql.ts";
@@ -69,31 +69,13 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
       throw error;
     }
   };
-  const call = async (calls: readonly Call[]): Promise<readonly CallResult[]> => {
+  const run = async (calls: readonly Call[]): Promise<readonly unknown[]> => {
     const tx = openTx(async (sql, all, answers) => {
       const { statement } = prepare(sql);
       if (answers === "rows") return all.map((args) => ({ rows: statement.values(...args), changes: 0 }));
       return all.map((args) => ({ rows: [], changes: statement.run(...args).changes }));
     });
     return atOnce(runGroup(tx, calls)).finally(() => tx.end());
-  };
-  /** Calls each by itself, and undoes what one that fails has written, but nothing before it. */
-  const callApart = async (calls: readonly Call[]): Promise<readonly CallResult[]> => {
-    const results: CallResult[] = [];
-    for (const one of calls) {
-      control("SAVEPOINT command");
-      try {
-        results.push(...(await call([one])));
-        control("RELEASE command");
-      } catch (error) {
-        // On a full disk SQLite has ended the transaction already, and each further statement would be committed alone.
-        if (!database.inTransaction || faultOf(error) !== "rejected") throw error;
-        control("ROLLBACK TO command");
-        control("RELEASE command");
-        results.push({ error });
-      }
-    }
-    return results;
   };
   /** Of the transactions that are under way or wait, which come one after the other. */
   let last: Promise<void> | null = null;
@@ -117,17 +99,7 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
     // It would see what is not committed yet.
     read: (statement) => (last === null ? read(statement) : inTurn(() => read(statement))),
     batch: (statements) => inTurn(() => transact(() => statements.map(runOne))),
-    transact: (calls) =>
-      inTurn(async () => {
-        const run = (each: typeof call) => transact(() => runCalls(calls, each));
-        try {
-          return await run(call);
-        } catch (error) {
-          // Savepoints cost a tenth of a commit, and a command seldom fails: only then each gets one.
-          if (faultOf(error) !== "rejected") throw error;
-          return run(callApart);
-        }
-      }),
+    transact: (calls) => inTurn(() => transact(() => runCalls(calls, run))),
     close: () =>
       inTurn(async () => {
         if (mode === "write") checkpoint(database);

@@ -1,6 +1,6 @@
 import { type Client, createClient, type InStatement, type ResultSet } from "@libsql/client";
 import { REMOTE_CALL_MS_MAX } from "../../src/core/limits.ts";
-import { type Call, type CallResult, runCalls, runGroup } from "../commands/command.ts";
+import { type Call, runCalls, runGroup } from "../commands/command.ts";
 import { NoAnswer, orUnavailable } from "../sql/errors.ts";
 import type { Done, Row, Sql, Statement } from "../sql/sql.ts";
 import { sqliteDialect } from "./dialect.ts";
@@ -13,7 +13,7 @@ export interface RemoteSql extends Sql {
   transactThen(
     calls: readonly Call[],
     last: readonly Statement[],
-  ): Promise<{ readonly results: readonly CallResult[]; readonly done: readonly Done[] }>;
+  ): Promise<{ readonly results: readonly unknown[]; readonly done: readonly Done[] }>;
 }
 
 /** Concurrent reads. There is only one batch at a time, since the writer sends one after the other. */

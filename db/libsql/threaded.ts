@@ -52,10 +52,7 @@ async function openWithThread(path: string, onDeath: (cause: unknown) => void): 
     // Dates, which JSON would lose, are in the arguments of commands that are not for lists.
     const isJson = calls.every(({ command }) => command.runAll !== null);
     // Safe: as `worker.ts` answers.
-    const results = await thread.call({ kind: "transact", calls: named }, isJson);
-    return (results as readonly Result[]).map((one) =>
-      "failed" in one ? { error: new DatabaseError(one.failed) } : one,
-    );
+    return (await thread.call({ kind: "transact", calls: named }, isJson)) as readonly unknown[];
   };
   return {
     dialect: reader.dialect,
@@ -68,8 +65,6 @@ async function openWithThread(path: string, onDeath: (cause: unknown) => void): 
     },
   };
 }
-
-type Result = { readonly value: unknown } | { readonly failed: Failure };
 
 /** A database error of the thread. */
 class DatabaseError extends Error {

@@ -37,8 +37,7 @@ async function handle(message: ToWorker): Promise<unknown> {
   if (message.kind === "close") return sql.close();
   if (message.kind === "batch") return sql.batch(message.statements);
   const calls = message.calls.map(({ name, args }) => ({ command: commandOf(name), args }));
-  const results = await sql.transact(calls);
-  return results.map((one) => ("error" in one ? { failed: failureOf(one.error) } : one));
+  return sql.transact(calls);
 }
 
 function failureOf(error: unknown): Failure {

@@ -88,7 +88,7 @@ export function codeAndText(error: unknown): string {
 /** Called whenever the database was found away, however often that is. */
 export type OnAway = (error: StoreUnavailable) => void;
 
-/** The same connection, which tells of each call that found the database away. */
+/** The same connection, which tells of each call that found the database away, but for commits: `Writer` tells of those. */
 export function tellingAway(sql: Sql, onAway: OnAway): Sql {
   const tell = (error: unknown): never => {
     if (faultOf(error) === "unavailable") onAway(unavailable(error));
@@ -98,7 +98,7 @@ export function tellingAway(sql: Sql, onAway: OnAway): Sql {
     dialect: sql.dialect,
     read: (statement) => sql.read(statement).catch(tell),
     batch: (statements) => sql.batch(statements).catch(tell),
-    transact: (calls) => sql.transact(calls).catch(tell),
+    transact: (calls) => sql.transact(calls),
     close: () => sql.close(),
   };
 }

@@ -1,4 +1,4 @@
-import type { Call, CallResult } from "../commands/command.ts";
+import type { Call } from "../commands/command.ts";
 import type { Dialect } from "./dialect.ts";
 
 /** A value of a column. Times are integers in milliseconds, booleans 0 and 1. */
@@ -51,10 +51,7 @@ export interface Sql {
   read(statement: Statement): Promise<readonly Row[]>;
   /** All or nothing; durable when it resolves; one `Done` per statement. */
   batch(statements: readonly Statement[]): Promise<readonly Done[]>;
-  /**
-   * Runs commands in one transaction, under their locks; durable when it resolves, with a result for each. Where a command that
-   * fails can't be undone alone, all of it fails with its error.
-   */
-  transact(calls: readonly Call[]): Promise<readonly CallResult[]>;
+  /** Runs commands in one transaction, under their locks. All or nothing; durable when it resolves, with the result of each. */
+  transact(calls: readonly Call[]): Promise<readonly unknown[]>;
   close(): Promise<void>;
 }

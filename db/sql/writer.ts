@@ -8,7 +8,7 @@ import {
   WRITES_WAITING_MAX,
 } from "../../src/core/limits.ts";
 import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
-import type { AnyCommand, Call, CallResult, Command } from "../commands/command.ts";
+import type { AnyCommand, Call, Command } from "../commands/command.ts";
 import { faultOf, type OnAway, unavailable } from "./errors.ts";
 import type { Sql } from "./sql.ts";
 
@@ -20,7 +20,7 @@ interface Write {
   readonly call: Call;
   readonly rows: number;
   readonly bytes: number;
-  readonly settle: (result: CallResult | undefined) => void;
+  readonly resolve: (result: unknown) => void;
   reject(error: unknown): void;
 }
 
@@ -83,11 +83,7 @@ export class Writer {
    */
   run<Args extends readonly unknown[], Result>(command: Command<Args, Result>, ...args: Args): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const settle = (result: CallResult | undefined) => {
-      if (result === undefined || "error" in result) reject(result?.error ?? new Error("A command gave no result."));
-      else resolve(result.value);
-    };
-    this.#add({ call: { command, args }, ...command.size(...args), settle, reject });
+    this.#add({ call: { command, args }, ...command.size(...args), resolve, reject });
     // Safe: it is what the command returned.
     return promise as Promise<Result>;
   }
@@ -179,7 +175,7 @@ export class Writer {
       const results = await whileBusy(() => this.#sql.transact(calls), this.#clock);
       this.#isAway = false;
       return () => {
-        for (const [at, { settle }] of writes.entries()) settle(results[at]);
+        for (const [at, { resolve }] of writes.entries()) resolve(results[at]);
       };
     } catch (error) {
       const fault = faultOf(error);

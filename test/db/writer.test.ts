@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
 import { command, listCommand, type Tx } from "../../db/commands/command.ts";
+import { tellingAway } from "../../db/sql/errors.ts";
 import type { Sql } from "../../db/sql/sql.ts";
 import { Writer } from "../../db/sql/writer.ts";
 import {
@@ -156,7 +157,7 @@ describe("a database that is locked by another connection", () => {
 
 describe("a disk that fails", () => {
   test.each(["SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR"])(
-    "%s: every write of the turn is told StoreUnavailable, and the next one may work",
+    "%s: every write of the turn is told StoreUnavailable, the outage is told once, and the next one may work",
     async (code) => {
       const failures = [failure(code)];
       await using db = await openFacts({ before: () => rejection(failures.shift() ?? null) });
@@ -166,6 +167,7 @@ describe("a disk that fails", () => {
         true,
       ]);
       expect(db.fatal).toEqual([]);
+      expect(db.away).toHaveLength(1);
       await db.writer.run(put, [insert("c")]);
       expect(await db.names()).toEqual(["c"]);
     },
@@ -321,21 +323,25 @@ async function openFacts({ before = () => null, commits = true, commitMsMax }: F
   const look = openFile(path);
   const batches: number[] = [];
   const fatal: unknown[] = [];
-  const sql: Sql = {
+  const away: StoreUnavailable[] = [];
+  const onAway = (error: StoreUnavailable) => void away.push(error);
+  const tried: Sql = {
     ...real,
     async transact(calls) {
       batches.push(calls.length);
       await before();
-      return commits ? real.transact(calls) : calls.map(() => ({ value: 1 }));
+      return commits ? real.transact(calls) : calls.map(() => 1);
     },
   };
-  const writer = new Writer(sql, (cause) => fatal.push(cause), commitMsMax === undefined ? {} : { commitMsMax });
+  const options = commitMsMax === undefined ? { onAway } : { onAway, commitMsMax };
+  const writer = new Writer(tellingAway(tried, onAway), (cause) => fatal.push(cause), options);
   return {
     path,
     sql: real,
     writer,
     batches,
     fatal,
+    away,
     async names(): Promise<readonly unknown[]> {
       return (await look.read({ sql: "SELECT name FROM facts ORDER BY rowid", args: [] })).map((row) => row["name"]);
     },
