@@ -62,14 +62,13 @@ async function open(settings: StoreSettings, path: string | null): Promise<Store
     const { openPostgresStore } = await import("./postgres/store.ts");
     return openPostgresStore({ nodeId: crypto.randomUUID(), ...settings });
   }
-  const { sql, release } = path === null ? await openShared(settings) : await openOwnFile(path, onFatal);
-  await orClose({ close: () => sql.close().then(release) }, () => migrate(sql, now));
+  const sql = path === null ? await openShared(settings) : await openOwnFile(path, onFatal);
+  await orClose(sql, () => migrate(sql, now));
   return createStore({
     ...settings,
     sql: tellingAway(sql, onAway),
     cluster: null,
     isOnlyProcess: path !== null,
-    release,
   });
 }
 
@@ -95,12 +94,7 @@ export function databaseExists(url: string): boolean {
   return path !== null && existsSync(path);
 }
 
-interface Opened {
-  readonly sql: Sql;
-  readonly release: () => void;
-}
-
-async function openShared({ url, authToken, onFatal, onWait, lockTimes }: StoreSettings): Promise<Opened> {
+async function openShared({ url, authToken, onFatal, onWait, lockTimes }: StoreSettings): Promise<Sql> {
   const { openRemote } = await import("./libsql/remote.ts");
   const sql = openRemote(url, authToken);
   const settings = {
@@ -109,16 +103,17 @@ async function openShared({ url, authToken, onFatal, onWait, lockTimes }: StoreS
     onWait: onWait ?? (() => {}),
     onLost: onFatal,
   };
-  return { sql: await orClose(sql, () => takeDatabase(sql, settings)), release: () => {} };
+  return orClose(sql, () => takeDatabase(sql, settings));
 }
 
-async function openOwnFile(name: string, onDeath: (cause: unknown) => void): Promise<Opened> {
+/** The lock of the file is released when it is closed. */
+async function openOwnFile(name: string, onDeath: (cause: unknown) => void): Promise<Sql> {
   mkdirSync(dirname(name), { recursive: true, mode: 0o700 });
   const { path, release } = lockFile(name);
   try {
     const sql = await openThreaded(path, onDeath);
     for (const suffix of ["", "-wal", "-shm", ".lock"]) if (existsSync(path + suffix)) chmodSync(path + suffix, 0o600);
-    return { sql, release };
+    return { ...sql, close: () => sql.close().then(release) };
   } catch (error) {
     release();
     throw error;

@@ -4,7 +4,7 @@ import { BULK_JOBS_MAX, BULK_RUNNING_MAX } from "../../src/core/limits.ts";
 import type { Connection } from "../sql/context.ts";
 import { AFTER_ALL_IDS, hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
-import { all, findRow, get } from "../sql/read.ts";
+import { all, findRow } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, hasRow, PRUNE_ROWS } from "./command.ts";
 import { insertEach, insertList, updateList } from "./lists.ts";
@@ -76,7 +76,7 @@ export const prune = command<BulkStore["prune"]>(async (tx, until) => {
 
 export function createBulkStore({ reader, writer }: Connection): BulkStore {
   const { db, tables } = reader.dialect;
-  const { bulkJobs, bulkResults, members, people } = tables;
+  const { bulkJobs, bulkResults } = tables;
   const { jobId: ofJob, actionId, run, status: stored, actionStatus, code, message } = bulkResults;
   return {
     ...writer.methods({ add, settle, end, prune }),
@@ -102,11 +102,6 @@ export function createBulkStore({ reader, writer }: Connection): BulkStore {
       const isWaiting = hasValues(bulkResults, { jobId, status: "waiting" });
       const waiting = db.select({ id: actionId, run }).from(bulkResults).where(isWaiting);
       return all(reader, waiting.orderBy(desc(actionId)).limit(limit));
-    },
-    member(accountId, personId) {
-      const found = db.select({ email: people.email, role: members.role }).from(members);
-      const withPeople = found.innerJoin(people, eq(people.id, members.personId));
-      return get(reader, withPeople.where(hasValues(members, { accountId, personId })));
     },
   };
 }

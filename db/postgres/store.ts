@@ -36,7 +36,6 @@ export function createPostgresStore(connection: PostgresSql, settings: Omit<Post
     onFatal: (cause) => {
       throw new Error("A commit of PostgreSQL could not be made durable.", { cause });
     },
-    release: () => {},
   });
 }
 

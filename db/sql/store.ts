@@ -46,8 +46,6 @@ interface StoreParts {
   readonly onUnreadable?: OnUnreadable;
   /** Measures how long a commit takes; by default the machine's own. */
   readonly clock?: Pick<Clock, "after">;
-  /** Releases the file lock, after the connection is closed. */
-  readonly release: () => void;
 }
 
 /** The `Store` over a connection. The tables must exist. */
@@ -60,7 +58,6 @@ export function createStore(parts: StoreParts): Store {
   const close = async () => {
     await writer.drain();
     await sql.close();
-    parts.release();
   };
   return {
     actions: {

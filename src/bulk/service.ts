@@ -168,12 +168,12 @@ interface BulkNeeds {
 /** The service of bulk jobs, and what carries them out. */
 export function createBulk(app: AppContext, { actionService, isStopped, leases = NO_JOB_LEASES }: BulkNeeds) {
   const { store, clock } = app;
-  const { accounts, bulk } = store;
+  const { accounts, team } = store;
   /** Who began a job, with their present rights; null: the key was revoked or has expired, or the person has left. */
   const callerOf = async ({ accountId, keyId, personId, createdBy, client }: BulkJob): Promise<Caller | null> => {
     if (isStopped(accountId)) return null;
     if (keyId === "") {
-      const person = await bulk.member(accountId, personId);
+      const person = await team.member(accountId, personId);
       if (person === null) return null;
       const named = { keyId: null, keyName: person.email, personId, actor: createdBy };
       return { accountId, ...named, role: person.role, hold: "none", client };

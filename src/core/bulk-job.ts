@@ -1,4 +1,4 @@
-import type { Actor, MemberRole } from "./roles.ts";
+import type { Actor } from "./roles.ts";
 import type { ActionStatus } from "./action.ts";
 import type { AuditEntry } from "./audit.ts";
 
@@ -70,8 +70,6 @@ export interface BulkStore {
   settle(jobId: string, ends: readonly BulkEnd[]): Promise<void>;
   /** Ends a running job. False: it has ended. */
   end(jobId: string, end: BulkJobEnd, audit?: AuditEntry): Promise<boolean>;
-  /** The address and the role of somebody who is in the account; null: they are not. */
-  member(accountId: string, personId: string): Promise<{ readonly email: string; readonly role: MemberRole } | null>;
   /** Deletes some rows of jobs that ended by then; true: there may be more. */
   prune(until: Date): Promise<boolean>;
 }

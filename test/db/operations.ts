@@ -334,7 +334,6 @@ export const OPERATIONS: readonly (readonly [name: string, run: Operation, index
   ["next actions of a bulk job", (store) => store.bulk.waiting("x", 9), "bulk_results_by_status"],
   ["settle a bulk job", (store) => store.bulk.settle("x", [DONE]), "bulk_jobs bulk_results bulk_results_by_status"],
   ["end a bulk job", (store) => store.bulk.end("x", { status: "finished", at: NOON, by: null }), "bulk_jobs"],
-  ["who began a bulk job", (store) => store.bulk.member(ACCOUNT, "x"), "members people"],
   ["prune bulk jobs", pruneJob, "bulk_jobs bulk_jobs_by_account bulk_jobs_by_end bulk_results"],
   ["fact", (store) => store.facts.read("x"), "facts"],
 ];

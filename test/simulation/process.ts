@@ -143,7 +143,6 @@ export class Process {
       isOnlyProcess: cluster === null,
       onFatal: () => this.kill("a commit could not be made durable"),
       clock: this.clock,
-      release: () => {},
     });
     const log = this.#log();
     this.#node = cluster === null ? null : await createNode({ id: ids.node(), cluster, clock: this.clock, log });

@@ -113,7 +113,7 @@ export class World {
     };
     const [own, clock] = [{ ...this.sql, close: async () => {} }, this.clock];
     const parts = { sql: own, seal: this.secrets, cluster: null, isOnlyProcess: true };
-    return createStore({ ...parts, clock, onFatal: fails, release: () => {} });
+    return createStore({ ...parts, clock, onFatal: fails });
   }
 
   async #bootstrap(): Promise<void> {

@@ -84,7 +84,6 @@ export function storeOver(sql: Sql, { isOnlyProcess = true } = {}): Store {
     cluster: null,
     isOnlyProcess,
     onFatal: failTest,
-    release: () => {},
   });
 }
 

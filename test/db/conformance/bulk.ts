@@ -1,6 +1,6 @@
 import { describe, expect } from "bun:test";
 import { BULK_ACTIONS_MAX, BULK_RUNNING_MAX } from "../../../src/core/limits.ts";
-import { ACCOUNT, aBulkJob, anAuditEntry, aSignUp, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
+import { ACCOUNT, aBulkJob, anAuditEntry, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import { audited } from "./steps.ts";
 import type { StoreTest } from "./store-test.ts";
 
@@ -100,16 +100,6 @@ export function testBulk(test: StoreTest): void {
       expect(await bulk.find(ACCOUNT, old.id)).toBeNull();
       expect(await bulk.results(old.id, { status: null, before: null, limit: 9 })).toEqual([]);
       for (const job of [young, running]) expect(await bulk.waiting(job.id, 999)).toHaveLength(700);
-    });
-
-    test("knows whether whoever began it is still in the account", async (db, { bulk }) => {
-      const signUp = aSignUp();
-      await db.store.people.signUp(signUp);
-      expect(await bulk.member(signUp.account.id, signUp.person.id)).toEqual({
-        email: signUp.person.email,
-        role: "owner",
-      });
-      expect(await bulk.member(OTHER_ACCOUNT, signUp.person.id)).toBeNull();
     });
   });
 }
