@@ -1,6 +1,7 @@
 import {
   and,
   asc,
+  type Column,
   desc,
   eq,
   getTableColumns,
@@ -11,17 +12,17 @@ import {
   lte,
   max,
   min,
+  ne,
   or,
   sql,
-  type SQLWrapper,
 } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
 import type { ActivityGroup, ActivityRow } from "../../src/core/activity.ts";
 import type { ActivitySpan, ActivityStore, FirstStepStore, HostSlot } from "../../src/core/activity-store.ts";
 import { histogramText, mergeHistogramTexts, parseHistogram } from "../../src/core/histogram.ts";
-import { ACTIVITY_PRUNE_ROWS, FIRST_ACTIONS_READ_MAX } from "../../src/core/limits.ts";
+import { ACTIVITY_PRUNE_ROWS, FIRST_ACTIONS_READ_MAX, OVERVIEW_READS_MAX } from "../../src/core/limits.ts";
 import type { Connection } from "../sql/context.ts";
-import { type Dialect, hasValues, membersIn } from "../sql/dialect.ts";
+import { hasValues, membersIn } from "../sql/dialect.ts";
 import { all, get, prepare, type Reader } from "../sql/read.ts";
 import { command, isOneOfRows, type Tables } from "./command.ts";
 import { readFact } from "./facts.ts";
@@ -167,51 +168,7 @@ function isOfSpan({ activity }: Tables, { accountId, slotMinutes, since, until }
   return and(hasValues(activity, { accountId, slotMinutes }), gte(activity.at, since), lt(activity.at, until));
 }
 
-const SUMMED = ["created", "completed", "failed", "attempts", "failedAttempts"] as const;
-
 type Stored = Tables["activity"]["$inferSelect"];
-
-/** A row of `rowsOfSpan`; without rows of a span, the position alone. */
-type SpanRow =
-  | { readonly counted: string; readonly accountId: null }
-  | (Omit<Stored, "at" | "lastFailedAt"> & {
-      readonly counted: string;
-      readonly at: number;
-      readonly lastFailedAt: number | null;
-    });
-
-/**
- * The slots of all, and what each host and key did in all of them: a few hundred rows for thousands. Their latencies are
- * not among it: the busier an account is, the longer these texts are, and an overview shows those of twenty names.
- */
-function rowsOfSpan({ tables, valueOfMax }: Dialect, span: ActivitySpan) {
-  const { activity, facts } = tables;
-  const { accountId, slotMinutes, kind, name, lastError, lastFailedAt } = activity;
-  const named = (values: Readonly<Record<string, SQLWrapper>>) =>
-    sql.join(
-      Object.entries(values).map(([member, value]) => sql`${value} as ${sql.identifier(member)}`),
-      sql`, `,
-    );
-  const slot = { ...getTableColumns(activity), lastError: sql`null`, lastFailedAt: sql`null` };
-  const ofName = {
-    ...slot,
-    // An aggregate here would take the last error from another row.
-    at: sql`0`,
-    ...Object.fromEntries(SUMMED.map((each) => [each, sql`cast(sum(${activity[each]}) as bigint)`])),
-    approved: sql`0`,
-    rejected: sql`0`,
-    latency: sql`''`,
-    waits: sql`''`,
-    lastError: valueOfMax(lastError, lastFailedAt),
-    lastFailedAt: max(lastFailedAt),
-  };
-  return sql<SpanRow>`select ${facts.value} as counted, found.* from ${facts} left join (
-      select ${named(slot)} from ${activity} where ${isOfSpan(tables, span)} and ${kind} = 'all'
-      union all
-      select ${named(ofName)} from ${activity} where ${isOfSpan(tables, span)} and ${kind} <> 'all'
-      group by ${accountId}, ${slotMinutes}, ${kind}, ${name}) found on true
-    where ${facts.name} = ${POSITION_FACT}`;
-}
 
 function activityRowOf({ latency, waits, ...row }: Stored): ActivityRow {
   return { ...row, latency: parseHistogram(latency), waits: parseHistogram(waits) };
@@ -222,9 +179,10 @@ function positionIn(rows: readonly { readonly counted: string }[]): number {
 }
 
 export function createActivityStore({ reader, writer }: Connection): ActivityStore {
-  const { db, tables, itemsOf, placeIn } = reader.dialect;
+  const { db, tables, itemsOf, placeIn, valueOfMax } = reader.dialect;
   const { actions, activity, facts, timeline } = tables;
   const { kind: ofKind, name: named } = activity;
+  const isPosition = eq(facts.name, POSITION_FACT);
   /** Holds for the slots of some hosts and keys, which are chosen from the entries of the index. */
   const isOfNames = (span: ActivitySpan, names: readonly (readonly string[])[]) => {
     const isNamed = sql`(${ofKind}, ${named}) in (select ${placeIn(0)}, ${placeIn(1)} from ${itemsOf(names)})`;
@@ -279,26 +237,54 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
     },
 
     async read(span) {
-      const rows = await all(reader, rowsOfSpan(reader.dialect, span));
-      const found = rows.flatMap((row): readonly ActivityRow[] => {
-        if (row.accountId === null) return [];
-        const { counted: _, at, lastFailedAt, ...figures } = row;
-        const failedAt = lastFailedAt === null ? null : new Date(lastFailedAt);
-        return [activityRowOf({ ...figures, at: new Date(at), lastFailedAt: failedAt })];
-      });
-      const names = found.flatMap(({ kind, name, created, completed, failed, ...row }) => {
-        const { attempts, failedAttempts, lastError, lastFailedAt } = row;
-        const figures = { created, completed, failed, attempts, failedAttempts, lastError, lastFailedAt };
-        return kind === "all" ? [] : [{ kind, name, ...figures }];
-      });
-      return { position: positionIn(rows), slots: found.filter(({ kind }) => kind === "all"), names };
+      const { created, completed, failed, attempts, failedAttempts, lastError, lastFailedAt } = activity;
+      const sumOf = (column: Column) => sql<number>`cast(sum(${column}) as bigint)`.as(column.name);
+      const slots = db
+        .select({ counted: facts.value, ...getTableColumns(activity) })
+        .from(facts)
+        .leftJoin(activity, and(isOfSpan(tables, span), eq(ofKind, "all")))
+        .where(isPosition);
+      // Without their latencies: the busier an account is, the longer these texts are, and an overview shows those of twenty names.
+      const names = db
+        .select({
+          counted: facts.value,
+          kind: ofKind,
+          name: named,
+          created: sumOf(created),
+          completed: sumOf(completed),
+          failed: sumOf(failed),
+          attempts: sumOf(attempts),
+          failedAttempts: sumOf(failedAttempts),
+          lastError: sql<string | null>`${valueOfMax(lastError, lastFailedAt)}`.as("last_error"),
+          lastFailedAt: sql<Date | null>`max(${lastFailedAt})`.mapWith(lastFailedAt).as("last_failed_at"),
+        })
+        .from(facts)
+        .leftJoin(activity, and(isOfSpan(tables, span), ne(ofKind, "all")))
+        .where(isPosition)
+        .groupBy(facts.value, ofKind, named);
+      for (let reads = 1; ; reads += 1) {
+        const [ofAll, ofNames] = await Promise.all([all(reader, slots), all(reader, names)]);
+        const position = positionIn(ofAll);
+        // Otherwise more was counted between the two.
+        const isOfOneMoment = position === positionIn(ofNames);
+        if (!isOfOneMoment && reads < OVERVIEW_READS_MAX) continue;
+        return {
+          position,
+          slots: ofAll
+            .filter((row): row is typeof row & Stored => row.kind !== null)
+            .map(({ counted: _counted, ...slot }) => activityRowOf(slot)),
+          names: ofNames.flatMap(({ counted: _counted, kind, name, ...sums }) =>
+            kind === null || kind === "all" || name === null ? [] : [{ kind, name, ...sums }],
+          ),
+        };
+      }
     },
 
     async latencies(span, names) {
       const asked = names.map(({ kind, name }) => [kind, name]);
       const columns = { counted: facts.value, kind: ofKind, name: named, latency: activity.latency };
       const stored = db.select(columns).from(facts).leftJoin(activity, isOfNames(span, asked));
-      const rows = await all(reader, stored.where(eq(facts.name, POSITION_FACT)));
+      const rows = await all(reader, stored.where(isPosition));
       const texts = Map.groupBy(rows, ({ kind, name }) => `${kind} ${name}`);
       const latencies = names.flatMap(({ kind, name }) => {
         const found = texts.get(`${kind} ${name}`)?.map((row) => row.latency ?? "");
@@ -312,7 +298,7 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
       const { at, created, completed, failed, attempts, failedAttempts } = activity;
       const columns = { counted: facts.value, host: named, at, created, completed, failed, attempts, failedAttempts };
       const stored = db.select(columns).from(facts).leftJoin(activity, isOfNames(span, asked));
-      const rows = await all(reader, stored.where(eq(facts.name, POSITION_FACT)));
+      const rows = await all(reader, stored.where(isPosition));
       // Without slots, the position alone.
       const found = rows.filter((row): row is typeof row & HostSlot => row.host !== null);
       return { position: positionIn(rows), slots: found.map(({ counted: _counted, ...slot }): HostSlot => slot) };
