@@ -1,7 +1,6 @@
-import { and, type Column, desc, eq, gt, gte, isNotNull, isNull, ne, type SQL, sql } from "drizzle-orm";
+import { and, type Column, desc, eq, gt, gte, isNotNull, isNull, ne, notExists, type SQL, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
-import type { Account, AccountStop, AccountStore, ApiKey, HoldStop } from "../../src/core/account-store.ts";
-import type { AuditEntry } from "../../src/core/audit.ts";
+import type { AccountStop, AccountStore, ApiKey } from "../../src/core/account-store.ts";
 import type { Pause } from "../../src/core/pause.ts";
 import { rejectionWindowStart } from "../../src/core/rejections.ts";
 import type { Actor } from "../../src/core/roles.ts";
@@ -13,9 +12,10 @@ import { firstStartLock, pauseLock, stopLock } from "../sql/locks.ts";
 import { all, findRow, get, prepare, type Reader } from "../sql/read.ts";
 import type { Connection } from "../sql/context.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, hasRow, type Tables, type Tx } from "./command.ts";
+import { command, hasRow, type Selects, type Tables, type Tx } from "./command.ts";
 import { setFact } from "./facts.ts";
 import { endGrantsOf } from "./grants.ts";
+import { insertEach, insertList, valuesOf } from "./lists.ts";
 import { findInForce, isStopped } from "./pauses.ts";
 import { SPENT_ON_DAY } from "./actions.ts";
 
@@ -34,48 +34,36 @@ export const create = command<AccountStore["create"]>(
   (_account, _keys, extras) => (extras === undefined ? [] : [firstStartLock]),
 );
 
-interface StopArgs {
-  /** The account that is never stopped; null: there is none yet. */
-  readonly firstAccountId: string | null;
-  /** What the ids of the pauses begin with: a new random value. */
-  readonly idPrefix: string;
-}
+const PAUSES = insertList("pauses");
 
 /** Stops every account that was not allowed, except the first; returns how many were not stopped before. */
-async function stopAll(tx: Tx, { at, reason }: AccountStop, { firstAccountId, idPrefix }: StopArgs): Promise<number> {
+async function stopAll(tx: Tx, { at, reason }: AccountStop): Promise<number> {
   const { accounts, pauses } = tx.tables;
-  const others = tx.db
-    .select({
-      id: sql<string>`${idPrefix} || substr(${accounts.id}, 5)`.as("id"),
-      accountId: sql<string>`${accounts.id}`.as("account_id"),
-      kind: sql<"sign_up">`'sign_up'`.as("kind"),
-      subject: sql<string>`${accounts.id}`.as("subject"),
-      reason: sql<string>`${reason}`.as("reason"),
-      cancels: sql<boolean>`0`.as("cancels"),
-      createdAt: sql<Date>`${at.getTime()}`.as("created_at"),
-      createdBy: sql<"system">`'system'`.as("created_by"),
-      endedAt: sql<null>`null`.as("ended_at"),
-      endedBy: sql<Actor>`null`.as("ended_by"),
-    })
-    .from(accounts)
-    .where(and(isNull(accounts.allowedAt), ne(accounts.id, firstAccountId ?? "")));
-  const stopped = await tx.db.insert(pauses).select(others).onConflictDoNothing().returning();
-  return stopped.length;
+  const [first] = await selectFirst(tx);
+  const isStop = and(eq(pauses.accountId, accounts.id), eq(pauses.kind, "sign_up"), isNull(pauses.endedAt));
+  const stop = tx.db.select({ id: pauses.id }).from(pauses).where(isStop);
+  const isOther = and(isNull(accounts.allowedAt), ne(accounts.id, first?.id ?? ""), notExists(stop));
+  const others = await tx.db.select({ id: accounts.id }).from(accounts).where(isOther);
+  const stopped = { kind: "sign_up", reason, cancels: false, createdAt: at, createdBy: "system" };
+  await insertEach(tx.lists, PAUSES, others, ({ id }) => [
+    valuesOf(PAUSES.columns, { ...stopped, id: `pau_${crypto.randomUUID()}`, accountId: id, subject: id }),
+  ]);
+  return others.length;
 }
 
-export const stopOthers = command(stopAll, () => [stopLock]);
+export const stopOthers = command<AccountStore["stopOthers"]>(stopAll, () => [stopLock]);
 
 /** Adds a key; with the first hold of the first account, every account that was not allowed is stopped. */
-export const addKey = command(
-  async (tx, key: ApiKey, audit: AuditEntry | undefined, stop: (HoldStop & StopArgs) | undefined) => {
+export const addKey = command<AccountStore["addKey"]>(
+  async (tx, key, audit, stop) => {
     const { apiKeys } = tx.tables;
+    const [first] = stop === undefined ? [] : await selectFirst(tx);
     const isHold = isHoldOf(tx.tables, key.accountId);
-    const isFirstHold =
-      key.accountId === stop?.firstAccountId && key.hold !== "none" && !(await hasRow(tx, apiKeys, isHold));
+    const isFirstHold = key.accountId === first?.id && key.hold !== "none" && !(await hasRow(tx, apiKeys, isHold));
     await tx.db.insert(apiKeys).values(key);
     await addToAudit(tx, audit);
     if (stop !== undefined) {
-      await stopAll(tx, stop, stop);
+      await stopAll(tx, stop);
       if (isFirstHold) await addToAudit(tx, stop.audit);
     }
     if (key.replaces !== null) await inheritRejections(tx, key, key.replaces);
@@ -85,7 +73,7 @@ export const addKey = command(
 );
 
 /** Whether a key of an account has a hold. */
-export function isHoldOf({ apiKeys }: Tables, accountId: string | null): SQL | undefined {
+export function isHoldOf({ apiKeys }: Tables, accountId: string | undefined): SQL | undefined {
   return and(eq(apiKeys.accountId, accountId ?? ""), ne(apiKeys.hold, "none"));
 }
 
@@ -169,14 +157,8 @@ const KEY_BY_HASH = prepare({ hash: "text" }, ({ db, tables: { apiKeys } }, arg)
 );
 
 /** The account that the first start created. Not by time: after a clock was set back, a later sign-up could look older. */
-function findFirst(reader: Reader): Promise<Account | null> {
-  const { db, tables, addedOrder } = reader.dialect;
-  return get(reader, db.select(accountColumns(tables)).from(tables.accounts).orderBy(addedOrder).limit(1));
-}
-
-/** Its id. No account is ever deleted, so it stays the same. */
-export async function readFirstId(reader: Reader): Promise<string | null> {
-  return (await findFirst(reader))?.id ?? null;
+export function selectFirst({ db, tables, addedOrder }: Selects) {
+  return db.select(accountColumns(tables)).from(tables.accounts).orderBy(addedOrder).limit(1);
 }
 
 /** The address of whoever joined an account first. */
@@ -196,19 +178,14 @@ export async function hasBudgetLeft(reader: Reader, { keyId, day, limit }: KeyBu
 export function createAccountStore({ reader, writer }: Connection): AccountStore {
   const { db, tables, isOneOf, addedOrder } = reader.dialect;
   const { accounts, actions, apiKeys, keyDays } = tables;
+  const first = () => get(reader, selectFirst(reader.dialect));
   /** That of the index by account. */
   const inOrder = [sql`${apiKeys.revokedAt} nulls first`, apiKeys.createdAt, apiKeys.id];
-  const stopArgs = async () => ({
-    firstAccountId: await readFirstId(reader),
-    idPrefix: `pau_${crypto.randomUUID().slice(0, 8)}`,
-  });
   return {
-    ...writer.methods({ create, keyUsed, revokeKey, allow }),
+    ...writer.methods({ create, addKey, stopOthers, keyUsed, revokeKey, allow }),
     findKey: (accountId, id) => findRow(reader, apiKeys, { accountId, id }),
-    first: () => findFirst(reader),
+    first,
     find: (id) => FIND.get(reader, { id }),
-    addKey: async (key, audit, stop) =>
-      writer.run(addKey, key, audit, stop === undefined ? stop : { ...stop, ...(await stopArgs()) }),
     /** Follows `replaces` by the primary key; bounded, even if rows were altered into a cycle. The builder has no recursion. */
     async replacedBy(keyId) {
       const { id, replaces } = apiKeys;
@@ -274,13 +251,12 @@ export function createAccountStore({ reader, writer }: Connection): AccountStore
       return all(reader, ofAccount.orderBy(...inOrder).limit(limit));
     },
     async hasHold() {
-      const isHold = isHoldOf(tables, await readFirstId(reader));
+      const isHold = isHoldOf(tables, (await first())?.id);
       return (await get(reader, db.select({ id: apiKeys.id }).from(apiKeys).where(isHold).limit(1))) !== null;
     },
-    stopOthers: async (stop) => writer.run(stopOthers, stop, await stopArgs()),
     /** Stopped accounts first, then the newest. */
     async list(limit) {
-      const firstId = (await readFirstId(reader)) ?? "";
+      const firstId = (await first())?.id;
       const isStoppedNow = sql<boolean>`${isStopped(reader.dialect, accounts.id)}`.mapWith(Boolean).as("is_stopped");
       const listed = db
         .select({

@@ -14,10 +14,17 @@ export interface Tx {
   readonly db: Pick<SqliteRemoteDatabase, "select" | "selectDistinct" | "insert" | "update" | "delete">;
   /** The tables as this database has them. */
   readonly tables: Tables;
+  /** The order in which the rows of `accounts` were added. */
+  readonly addedOrder: SQL;
   /** For what is written often: one statement for many rows. */
   readonly lists: Lists;
   /** A claim of rows by `commands/claims.ts`: SQLite reads and writes, PostgreSQL locks in one statement. */
   claim(claims: readonly ClaimOfQueue[]): Promise<readonly Claimed[]>;
+}
+
+/** What reads are built with, in a command or outside. */
+export interface Selects extends Pick<Tx, "tables" | "addedOrder"> {
+  readonly db: Pick<Tx["db"], "select">;
 }
 
 /**

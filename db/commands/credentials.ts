@@ -30,7 +30,7 @@ import { AFTER_ALL_IDS, hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
 import { all, findRow, get } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, countRows, deleteSome, hasRow, type Tables, type Tx } from "./command.ts";
+import { command, countRows, deleteSome, hasRow, type Selects, type Tables, type Tx } from "./command.ts";
 import { addNotifications, pruneNotifications } from "./outbox.ts";
 import { CREDENTIALS_VERSION, readVersion, renewVersion } from "./facts.ts";
 import {
@@ -280,10 +280,6 @@ export const pruneRequests = command<CredentialRequestStore["prune"]>(async (tx,
   const kept = tx.db.select({ id: requests.id }).from(requests).where(eq(requests.id, outbox.actionId));
   return pruned + (await pruneNotifications(tx, "crq_", notExists(kept))) > 0;
 });
-
-interface Selects extends Pick<Tx, "tables"> {
-  readonly db: Pick<Tx["db"], "select">;
-}
 
 /** Requests with their keys. */
 function listed({ db, tables: { apiKeys, credentialRequests: requests } }: Selects) {

@@ -21,7 +21,6 @@ import {
   type PeopleStore,
   type PersonRow,
   type SessionRow,
-  type SignUp,
 } from "../../src/core/account-store.ts";
 import { INVITATIONS_OPEN_MAX, PEOPLE_PER_ACCOUNT_MAX, SESSIONS_PER_PERSON_MAX } from "../../src/core/limits.ts";
 import { mayDo } from "../../src/core/roles.ts";
@@ -29,7 +28,7 @@ import type { Connection } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { accountLock, personLock, signUpLock } from "../sql/locks.ts";
 import { all, get, prepare } from "../sql/read.ts";
-import { firstEmailOf, isHoldOf, readFirstId } from "./accounts.ts";
+import { firstEmailOf, isHoldOf, selectFirst } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, deleteSome, hasRow, type Tables, type Tx } from "./command.ts";
 import type { Invitation, Joining, TeamStore } from "../../src/core/team-store.ts";
@@ -83,14 +82,11 @@ export const renameAccount = command<PeopleStore["renameAccount"]>(async (tx, ac
 });
 
 /** Adds a person with an account of their own; returns whether the address was free and sign-ups are open. */
-export const signUp = command(
-  async (
-    tx,
-    { account, key, person, session, audit = [], allowedBy, untilHold }: SignUp,
-    firstAccountId: string | null,
-  ) => {
+export const signUp = command<PeopleStore["signUp"]>(
+  async (tx, { account, key, person, session, audit = [], allowedBy, untilHold }) => {
     const { accounts, apiKeys, members, sessions } = tx.tables;
-    if (untilHold === true && (await hasRow(tx, apiKeys, isHoldOf(tx.tables, firstAccountId)))) return false;
+    const [first] = untilHold === true ? await selectFirst(tx) : [];
+    if (untilHold === true && (await hasRow(tx, apiKeys, isHoldOf(tx.tables, first?.id)))) return false;
     if (!(await addPerson(tx, person))) return false;
     const allowedAt = allowedBy === undefined ? null : account.createdAt;
     await tx.db.insert(accounts).values({ ...account, allowedAt, allowedBy });
@@ -285,7 +281,7 @@ export function createPeopleStore({ reader, writer }: Connection): PeopleStore {
       .where(condition)
       .limit(1);
   return {
-    ...writer.methods({ renameAccount, addSession, renewSessionSecret, endSession, endSessions, sessionSeen }),
+    ...writer.methods({ signUp, renameAccount, addSession, renewSessionSecret, endSession, endSessions, sessionSeen }),
     ...writer.methods({ switchAccount, offer, welcome, renewPassword, changePassword, prune }),
     async find(email) {
       const ofPerson = joined(eq(people.emailKey, emailKey(email))).orderBy(...lastUsedFirst(tables));
@@ -304,10 +300,6 @@ export function createPeopleStore({ reader, writer }: Connection): PeopleStore {
       const isIn = and(eq(people.emailKey, emailKey(email)), eq(members.accountId, accountId));
       const member = await get(reader, joined(isIn));
       return member !== null && mayDo(member.role, "approve");
-    },
-    async signUp(wanted) {
-      const firstAccountId = wanted.untilHold === true ? await readFirstId(reader) : null;
-      return writer.run(signUp, wanted, firstAccountId);
     },
     async session(hash, now) {
       const found = await SESSION.get(reader, { hash, now });

@@ -63,7 +63,8 @@ export function openTx(execute: Execute): Tx & { end(): void } {
       return rows.length === 0 ? [] : (await run(UPDATE(what), rows, "changes")).map(({ changes }) => changes > 0);
     },
   };
-  return { db, tables, lists, claim: (claims) => claimAll(lists, claims), end: () => void (isOver = true) };
+  const { addedOrder } = sqliteDialect;
+  return { db, tables, addedOrder, lists, claim: (claims) => claimAll(lists, claims), end: () => void (isOver = true) };
 }
 
 const FIND = once(({ build }: Pick<Prepared<never, unknown>, "build">) =>

@@ -31,6 +31,7 @@ export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]
     // Safe: a command uses what the builders of both databases have.
     db: db as unknown as Tx["db"],
     tables,
+    addedOrder: postgresDialect.addedOrder,
     lists: {
       async find<Args extends Named, Row>(query: Prepared<Args, Row>, args: readonly Args[]) {
         if (args.length === 0) return [];
