@@ -29,23 +29,11 @@ export async function copyRows(
     const { name } = table;
     // A key belongs to the table that it was copied from.
     const isBegun = Object.hasOwn(progress.copied, name);
-    let after = isBegun ? progress.after : null;
-    let rows = progress.copied[name] ?? 0;
-    for (;;) {
-      const batch = source.batch(table, after);
-      if (batch.length === 0) break;
-      progress = await writeBatch(
-        sql,
-        table,
-        batch.slice(
-          0,
-          STATEMENT_ROWS.find((size) => size <= batch.length),
-        ),
-        progress,
-      );
-      after = progress.after;
-      rows = progress.copied[name] ?? 0;
-      onProgress({ phase: "copied", table: name, rows, of: source.counts[name] ?? 0 });
+    let batch = source.batch(table, isBegun ? progress.after : null);
+    while (batch.length > 0) {
+      progress = await writeBatch(sql, table, batch, progress);
+      onProgress({ phase: "copied", table: name, rows: progress.copied[name] ?? 0, of: source.counts[name] ?? 0 });
+      batch = source.batch(table, progress.after);
     }
   }
   return progress;
@@ -79,9 +67,6 @@ async function writeBatch(
   for (const row of rows) progress = await writeBatch(sql, table, [row], progress);
   return progress;
 }
-
-/** Statements have one of these sizes: each is prepared on the connection, and stays there. */
-const STATEMENT_ROWS = [500, 200, 100, 50, 20, 10, 5, 2, 1];
 
 function progressAfter(table: TransferTable, rows: readonly Row[], before: TransferProgress): TransferProgress {
   const last = rows.at(-1);

@@ -1,7 +1,7 @@
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { getTableConfig, type SQLiteTable } from "drizzle-orm/sqlite-core";
 import { existsSync, statSync } from "node:fs";
-import { TRANSFER_BYTES_MAX, TRANSFER_ROWS_MAX, TRANSFER_VALUES_MAX } from "../../src/core/limits.ts";
+import { TRANSFER_BYTES_MAX, TRANSFER_ROWS_MAX } from "../../src/core/limits.ts";
 import { inspectFile, lockFile } from "../libsql/inspect.ts";
 import { checkMigrated } from "../libsql/migrate.ts";
 import { tables } from "../libsql/schema.ts";
@@ -128,8 +128,7 @@ function batchOf(database: Database, table: TransferTable, after: RowKey | null)
   const columns = table.columns.map(({ name, source }) => `${source} AS ${name}`).join(", ");
   const key = table.key.join(", ");
   const behind = after === null ? "" : `WHERE (${key}) > (${table.key.map(() => "?").join(", ")})`;
-  const limit = Math.min(TRANSFER_ROWS_MAX, Math.floor(TRANSFER_VALUES_MAX / table.columns.length));
-  const sql = `SELECT ${columns} FROM ${table.name} ${behind} ORDER BY ${key} LIMIT ${limit}`;
+  const sql = `SELECT ${columns} FROM ${table.name} ${behind} ORDER BY ${key} LIMIT ${TRANSFER_ROWS_MAX}`;
   const rows: Row[] = [];
   let bytes = 0;
   for (const found of database.query<Record<string, unknown>, SQLQueryBindings[]>(sql).iterate(...(after ?? []))) {

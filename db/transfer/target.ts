@@ -2,6 +2,7 @@ import { TRANSFER_CALL_MS_MAX } from "../../src/core/limits.ts";
 import { TRANSFER_FACT } from "../../src/core/store.ts";
 import { openPostgres, type PostgresSql } from "../postgres/connection.ts";
 import { migratePostgres } from "../postgres/migrate.ts";
+import { escapeText } from "../postgres/queries.ts";
 import { orClose, type Row, type Sql, type SqlValue, toStatement } from "../sql/sql.ts";
 import { type RowKey, TRANSFER_TABLES, type TransferSource, type TransferTable } from "./source.ts";
 
@@ -112,18 +113,11 @@ export async function writeRows(
   { before, next }: { readonly before: TransferProgress; readonly next: TransferProgress },
 ): Promise<void> {
   const names = table.columns.map(({ name }) => name).join(", ");
-  const args: SqlValue[] = [JSON.stringify(before), JSON.stringify(next)];
-  const tuples = rows.map((row, at) => {
-    const places = table.columns.map(({ name, kind }) => {
-      args.push(row[name] ?? null);
-      // The types of the first row are those of all.
-      return `$${args.length}${at === 0 ? `::${kind === "text" ? "text" : "bigint"}` : ""}`;
-    });
-    return `(${places.join(", ")})`;
-  });
   const statement = `WITH mine AS (UPDATE facts SET value = $2 WHERE ${PROGRESS_IS}$1 RETURNING 1)
     INSERT INTO ${table.name} (${names}) OVERRIDING SYSTEM VALUE
-    SELECT ${names} FROM (VALUES ${tuples.join(", ")}) AS copied (${names}) WHERE EXISTS (SELECT 1 FROM mine)`;
+    SELECT ${names} FROM json_populate_recordset(null::${table.name}, $3::json) WHERE EXISTS (SELECT 1 FROM mine)`;
+  const list = JSON.stringify(rows, (_name, value: unknown) => (typeof value === "string" ? escapeText(value) : value));
+  const args = [JSON.stringify(before), JSON.stringify(next), list];
   const [done] = await sql.batch([toStatement(statement, args)]);
   if (done?.changes !== rows.length) throw new TransferTaken();
 }

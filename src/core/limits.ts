@@ -750,10 +750,9 @@ export const LOG_GATHERED_CHARS_MAX = 65_536;
 
 // Migration from a file to PostgreSQL
 
-/** Rows and bytes of one commit, and values that PostgreSQL takes in one statement. */
+/** Rows and bytes of one commit. */
 export const TRANSFER_ROWS_MAX = 500;
 export const TRANSFER_BYTES_MAX = 4 * MEGABYTE;
-export const TRANSFER_VALUES_MAX = 32_000;
 export const TRANSFER_CALL_MS_MAX = MINUTE_MS;
 export const TRANSFER_REPORT_MS = SECOND_MS;
 
