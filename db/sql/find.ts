@@ -125,17 +125,16 @@ const POSITION = prepare({ position: "number" }, ({ db, tables: { timeline } }, 
   db.select({ seq: timeline.seq }).from(timeline).where(eq(timeline.seq, arg.position)),
 );
 
-async function changesOf(db: ActionReads, accountId: string, rows: readonly Row[]): Promise<readonly ActionChange[]> {
-  const known = new Map<string, Action | null>();
+async function changesOf(db: ActionReads, rows: readonly Row[]): Promise<readonly ActionChange[]> {
+  const ids = new Set(rows.map((row) => String(row["action_id"])));
+  const actions = new Map((await findActions(db, [...ids])).map((action) => [action.id, action]));
   const runs = new Map<string, readonly TimelineEntry[]>();
   const changes: ActionChange[] = [];
   for (const row of rows) {
-    const id = String(row["action_id"]);
-    const action = known.get(id) ?? (await findAction(db, accountId, id));
-    known.set(id, action);
+    const action = actions.get(String(row["action_id"]));
     const [entry] = readable([row], timelineEntryOf);
-    // Null: it was pruned between the two reads.
-    if (action === null || entry === undefined) continue;
+    // It was pruned between the two reads, or can't be read.
+    if (action === undefined || entry === undefined) continue;
     const isLateResult = entry.event.type === "attempt" && entry.event.late === "result";
     const change = { seq: entry.seq, at: entry.at, ...(isLateResult && { isLateResult }) };
     const isNewest = Number(row["revision"]) === action.revision;
@@ -256,7 +255,7 @@ export function createFinds(reads: ActionReads) {
       const page = fitting(EVENT_PAGE_BYTES_MAX, found);
       const isCut = page.length < found.length || found.length === EVENT_PAGE_MAX;
       const position = isCut ? Number(page.at(-1)?.["seq"]) : until;
-      return { changes: await changesOf(reads, accountId, page), position, isLast: position === newest };
+      return { changes: await changesOf(reads, page), position, isLast: position === newest };
     },
     position: () => readPosition(reader),
     // 0 always exists; any other position exists while its row does.
