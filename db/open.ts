@@ -161,12 +161,12 @@ async function openMigrated(url: string, authToken: string | null): Promise<Sql>
   if (isPostgres(url)) return (await import("./postgres/store.ts")).openPostgresMigrated(url);
   const path = filePathOf(url);
   const sql =
-    path === null ? (await import("./libsql/remote.ts")).openRemote(url, authToken) : openExisting(path, "beside");
+    path === null ? (await import("./libsql/remote.ts")).openRemote(url, authToken) : openExisting(path, "shared");
   await orClose(sql, () => checkMigrated(sql));
   return sql;
 }
 
-function openExisting(name: string, mode: "read" | "beside"): Sql {
+function openExisting(name: string, mode: "read" | "shared"): Sql {
   if (!existsSync(name)) throw new Error(`There is no database ${name}. Start the service once, or set DATABASE_URL.`);
   const path = singlePathOf(name);
   try {

@@ -10,7 +10,7 @@ import { updateList, type Values } from "./lists.ts";
 export type QueueName = "action" | NotificationKind;
 
 /** Times in milliseconds. The rest is as in `Claim` of `src/core/store.ts`. */
-export interface ClaimOfQueue {
+export interface QueueClaim {
   readonly queue: QueueName;
   readonly lanes: readonly ClaimedLane[];
   readonly bytesMax: number;
@@ -22,7 +22,7 @@ export interface ClaimOfQueue {
   readonly by: string;
 }
 
-export interface Claimed {
+export interface ClaimResult {
   /** In the order of their turns. `fence` is the revision of an action and the attempts of a notification, after the claim. */
   readonly rows: readonly { readonly id: string; readonly fence: number }[];
   /** The earliest row that stays pending, of each lane that has one and is not paused. */
@@ -34,7 +34,7 @@ export interface Claimed {
  * first always fits. Each database has its own way.
  */
 export const claim = listCommand(
-  (tx, claims: readonly ClaimOfQueue[]): Promise<readonly Claimed[]> => tx.claim(claims),
+  (tx, claims: readonly QueueClaim[]): Promise<readonly ClaimResult[]> => tx.claim(claims),
   {
     locks: ({ lanes }) => pauseLocks(new Set(lanes.map(({ accountId }) => accountId))),
     size: ({ lanes }) => ({ rows: lanes.length, bytes: 0 }),

@@ -3,7 +3,7 @@ import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
 import type { Lock } from "../sql/sql.ts";
 import type { describeTables } from "../tables.ts";
-import type { Claimed, ClaimOfQueue } from "./claims.ts";
+import type { ClaimResult, QueueClaim } from "./claims.ts";
 import type { Lists } from "./lists.ts";
 
 export type Tables = ReturnType<typeof describeTables>;
@@ -19,7 +19,7 @@ export interface Tx {
   /** For what is written often: one statement for many rows. */
   readonly lists: Lists;
   /** A claim of rows by `commands/claims.ts`: SQLite reads and writes, PostgreSQL locks in one statement. */
-  claim(claims: readonly ClaimOfQueue[]): Promise<readonly Claimed[]>;
+  claim(claims: readonly QueueClaim[]): Promise<readonly ClaimResult[]>;
 }
 
 /** What reads are built with, in a command or outside. */

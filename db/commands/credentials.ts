@@ -112,15 +112,15 @@ export const use = command<CredentialStore["use"]>(async (tx, { accountId, id, r
   return addIfWritten(tx, used, audit);
 });
 
-/** The first row is the mark that it was told. */
-export const tell = command<CredentialStore["tell"]>(
+/** The first row is the mark that it was stored. */
+export const addAlert = command<CredentialStore["addAlert"]>(
   async (tx, { accountId, id, expiresAt }, rows, now) => {
     const { credentials, outbox } = tx.tables;
     const [first] = rows;
     const isIt = hasValues(credentials, { accountId, id, enabled: true, expiresAt });
     if (first === undefined || !(await hasRow(tx, credentials, isIt))) return false;
-    const isTold = hasValues(outbox, { actionId: id, revision: 1, event: first.message.event });
-    if (await hasRow(tx, outbox, isTold)) return false;
+    const isAlert = hasValues(outbox, { actionId: id, revision: 1, event: first.message.event });
+    if (await hasRow(tx, outbox, isAlert)) return false;
     await addNotifications(tx, { actionId: id, accountId }, rows, now);
     return true;
   },
@@ -154,7 +154,7 @@ export function createCredentialStore({ reader, writer }: Connection): Credentia
   const { credentials } = tables;
   const { accountId: owner, name } = credentials;
   return {
-    ...writer.methods({ add, change, remove, allow, use, tell, pruneAlerts, noteEcho }),
+    ...writer.methods({ add, change, remove, allow, use, addAlert, pruneAlerts, noteEcho }),
     version: () => readVersion(reader, CREDENTIALS_VERSION),
     async list(accountId) {
       const isOfAccount = accountId === null ? undefined : eq(owner, accountId);

@@ -173,8 +173,8 @@ export async function revokeConnections(
     .select({ id: oauthArtifacts.keyId })
     .from(oauthArtifacts)
     .where(hasValues(oauthArtifacts, { accountId, kind: "Grant" }));
-  const isTheirs = and(hasValues(apiKeys, { accountId, createdById: personId }), inArray(apiKeys.id, connected));
-  await revoke(tx, isTheirs, at);
+  const isOfPerson = and(hasValues(apiKeys, { accountId, createdById: personId }), inArray(apiKeys.id, connected));
+  await revoke(tx, isOfPerson, at);
 }
 
 async function revoke(tx: Tx, condition: ReturnType<typeof and>, at: Date): Promise<void> {

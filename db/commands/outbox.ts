@@ -48,7 +48,7 @@ export const settle = listCommand(
       one.event === null || !written.has(one) ? [] : [{ ...one.event, id: one.id }],
     );
     // Those of the actions that are still there.
-    const found = await tx.lists.find(TOLD, events);
+    const found = await tx.lists.find(ACTION_OF_NOTIFICATION, events);
     const rows = events.map(({ at, type, subject, detail }, n) =>
       (found[n] ?? []).map(({ actionId, accountId, run, revision, status }) => {
         return [actionId, accountId, at, run, revision, type, subject, status, detail];
@@ -60,7 +60,7 @@ export const settle = listCommand(
   { locks: () => [], size: ({ event }) => ({ rows: 2, bytes: 200 + (event?.detail.length ?? 0) }) },
 );
 
-const TOLD = prepare({ id: "text" }, ({ db, tables: { actions, outbox } }, { id }) => {
+const ACTION_OF_NOTIFICATION = prepare({ id: "text" }, ({ db, tables: { actions, outbox } }, { id }) => {
   const { actionId, accountId, run, revision } = outbox;
   return db
     .select({ actionId, accountId, run, revision, status: actions.status })

@@ -1,6 +1,6 @@
 import { and, gt, isNull, or, sql, type SQLWrapper } from "drizzle-orm";
 import { EVENTS } from "../commands/actions.ts";
-import type { Claimed, ClaimOfQueue } from "../commands/claims.ts";
+import type { ClaimResult, QueueClaim } from "../commands/claims.ts";
 import { findPaused, isHeldBack, pausesOf, stopsOf } from "../commands/pauses.ts";
 import { type Lists, updateEach, updateList } from "../commands/lists.ts";
 import { bytesOf, hasValues } from "../sql/dialect.ts";
@@ -59,13 +59,13 @@ const SEND = updateList(
 );
 
 /** Claims one after the other: the next sees what the one before has taken. */
-export async function claimAll(lists: Lists, claims: readonly ClaimOfQueue[]): Promise<readonly Claimed[]> {
-  const claimed: Claimed[] = [];
+export async function claimAll(lists: Lists, claims: readonly QueueClaim[]): Promise<readonly ClaimResult[]> {
+  const claimed: ClaimResult[] = [];
   for (const one of claims) claimed.push(await claimFrom(lists, one));
   return claimed;
 }
 
-async function claimFrom(lists: Lists, claim: ClaimOfQueue): Promise<Claimed> {
+async function claimFrom(lists: Lists, claim: QueueClaim): Promise<ClaimResult> {
   const { queue, now, leaseUntil, by } = claim;
   const holds = queue === "action" ? pausesOf : stopsOf;
   const paused = await findPaused(lists, claim.lanes.flatMap(holds));
@@ -98,7 +98,7 @@ interface Found {
   readonly bytes: number;
 }
 
-function claimedOf({ row: { id, fence } }: { readonly row: Found }): Claimed["rows"][number] {
+function claimedOf({ row: { id, fence } }: { readonly row: Found }): ClaimResult["rows"][number] {
   return { id, fence: after(fence) };
 }
 
@@ -109,8 +109,8 @@ function after(count: number): number {
 
 /** Which of the rows of each lane a claim takes, in the order of their turns, and the first of each that it leaves. */
 function take<Row extends Found>(
-  { bytesMax, rowBytesMax, now }: ClaimOfQueue,
-  lanes: ClaimOfQueue["lanes"],
+  { bytesMax, rowBytesMax, now }: QueueClaim,
+  lanes: QueueClaim["lanes"],
   found: readonly (readonly Row[])[],
 ) {
   const inLanes = lanes.map((lane, at) => {

@@ -24,8 +24,8 @@ const PRAGMAS = [
   "temp_store = MEMORY",
 ];
 
-/** `beside`: writes, but leaves the checkpoint to the service that owns the file. */
-type FileMode = "write" | "read" | "beside";
+/** `shared`: writes, but leaves the checkpoint to the service that owns the file. */
+type FileMode = "write" | "read" | "shared";
 
 /**
  * A database file, with its prepared statements cached, by Bun's own driver: it binds the 20 values of a create in 1.3 us,

@@ -1,5 +1,5 @@
 import type { QueryResult } from "pg";
-import type { Claimed, ClaimOfQueue, QueueName } from "../commands/claims.ts";
+import type { ClaimResult, QueueClaim, QueueName } from "../commands/claims.ts";
 import type { NotificationKind } from "../../src/core/notification.ts";
 import { escapeText, named, type Query, unseen } from "./queries.ts";
 
@@ -10,7 +10,7 @@ type Run = (query: Query) => Promise<readonly QueryResult[]>;
  * All claims are sent at once. Each is one statement: it locks of each lane the earliest due rows and skips those that another
  * node has locked, so that nodes neither wait for each other nor claim a row twice. A second one looks at what stays.
  */
-export async function claimAll(run: Run, claims: readonly ClaimOfQueue[]): Promise<readonly Claimed[]> {
+export async function claimAll(run: Run, claims: readonly QueueClaim[]): Promise<readonly ClaimResult[]> {
   return Promise.all(
     claims.map(async ({ queue, lanes, bytesMax, rowBytesMax, now, leaseUntil, by }) => {
       const { claim, next } = STATEMENTS[queue];
@@ -45,7 +45,7 @@ async function rowsOf(sent: Promise<readonly QueryResult[]>): Promise<readonly (
   return (result?.rows ?? []) as unknown[][];
 }
 
-interface Parts {
+interface QueueParts {
   readonly table: string;
   readonly isPending: string;
   readonly isLive: string;
@@ -55,24 +55,24 @@ interface Parts {
   readonly pauses: readonly (readonly [kind: string, subject: string])[];
   readonly set: string;
   /** Whether each claimed row gets a row in the timeline. */
-  readonly isTold: boolean;
+  readonly addsEvent: boolean;
 }
 
-const STOP = ["sign_up", "lane.account_id"] as const;
+const SIGN_UP_STOP = ["sign_up", "lane.account_id"] as const;
 
-const ACTIONS: Parts = {
+const ACTIONS: QueueParts = {
   table: "actions",
   isPending: "status = 'pending'",
   isLive: "(expires_at is null or expires_at > $6::bigint)",
   fence: "revision",
   bytes: `coalesce(octet_length(body), 0)::bigint + coalesce(octet_length(sealed_headers), 0) + coalesce(octet_length(extras), 0)`,
-  pauses: [["account", "''"], ["key", "lane.key_id"], ["host", "lane.host"], STOP],
+  pauses: [["account", "''"], ["key", "lane.key_id"], ["host", "lane.host"], SIGN_UP_STOP],
   set: `status = 'active', revision = revision + 1, attempts = attempts + 1, due_at = null, lease_until = $9::bigint,
     claimed_by = $10::text, started_at = coalesce(started_at, $6::bigint)`,
-  isTold: true,
+  addsEvent: true,
 };
 
-function ofKind(kind: NotificationKind): Parts {
+function ofKind(kind: NotificationKind): QueueParts {
   return {
     table: "outbox",
     isPending: `status = 'pending' and kind = '${kind}'`,
@@ -80,9 +80,9 @@ function ofKind(kind: NotificationKind): Parts {
     isLive: "$6::bigint is not null",
     fence: "attempts",
     bytes: "coalesce(octet_length(payload), 0)::bigint",
-    pauses: [STOP],
+    pauses: [SIGN_UP_STOP],
     set: "status = 'active', attempts = attempts + 1, due_at = null, lease_until = $9::bigint, claimed_by = $10::text",
-    isTold: false,
+    addsEvent: false,
   };
 }
 
@@ -95,7 +95,7 @@ const STATEMENTS: Readonly<Record<QueueName, { readonly claim: Text; readonly ne
   message: textsOf(ofKind("message")),
 };
 
-function textsOf({ table, isPending, isLive, fence, bytes, pauses, set, isTold }: Parts) {
+function textsOf({ table, isPending, isLive, fence, bytes, pauses, set, addsEvent }: QueueParts) {
   const lanes = `unnest(${["$1::text[]", "$2::text[]", "$3::text[]", "$4::bigint[]", "$5::bigint[]"].map(unseen).join(", ")})
     with ordinality as lane(account_id, host, key_id, most, due_from, number)`;
   // A number past those that are exact here can't be counted on: such a row was altered, and stays as it is.
@@ -107,7 +107,7 @@ function textsOf({ table, isPending, isLive, fence, bytes, pauses, set, isTold }
       and subject = ${subject} and ended_at is null offset 0`,
   );
   const isOpen = inForce.map((pause) => `not exists (${pause})`).join(" and ");
-  const told = `, told as (
+  const event = `, event as (
     insert into timeline (action_id, account_id, at, run, revision, type, status, detail)
     select id, account_id, $6::bigint, run, revision, 'started', 'active', '{}' from claimed)`;
   // Not what a transaction wrote that began to write after this one (`xmin`): in the timeline the claim would come before it.
@@ -127,7 +127,7 @@ function textsOf({ table, isPending, isLive, fence, bytes, pauses, set, isTold }
     where total <= $7::bigint or turn = 1
   ), claimed as (
     update ${table} set ${set} where id = any(array(select id from chosen)) returning *
-  )${isTold ? told : ""}
+  )${addsEvent ? event : ""}
   select claimed.id, claimed.${fence} from claimed join chosen using (id) order by turn`;
   const next = `select head.* from ${lanes} cross join lateral (
       select account_id, host, key_id, due_at, ${bytes} as bytes from ${table}

@@ -119,12 +119,12 @@ async function commit(
     sent.push(answers);
     return answers;
   };
-  let isTold = queries.some(({ text }) => TELLS.test(text));
+  let addsToTimeline = queries.some(({ text }) => ADDS_TO_TIMELINE.test(text));
   try {
     if (calls.length > 0) send(first).catch(ignore);
     const results = await runCalls(calls, (group) => {
       const tx = openTx((query) => {
-        isTold ||= TELLS.test(query.text);
+        addsToTimeline ||= ADDS_TO_TIMELINE.test(query.text);
         return send([query]);
       });
       return runGroup(tx, group).finally(() => tx.end());
@@ -132,7 +132,7 @@ async function commit(
     const answers = (await send(calls.length > 0 ? last : [...first, ...last])).slice(-last.length);
     await Promise.all(sent);
     if (answers.at(-1)?.command !== "COMMIT") throw new StoreUnavailable("The database did not commit.");
-    if (isTold) onCommit?.((text, values) => connection.send(text, values));
+    if (addsToTimeline) onCommit?.((text, values) => connection.send(text, values));
     return { done: queries.map((_, at) => doneOf(answers[at])), results };
   } catch (error) {
     // The transaction may still be open.
@@ -143,7 +143,7 @@ async function commit(
 }
 
 /** What adds to the timeline. */
-const TELLS = /insert into "?timeline"? /;
+const ADDS_TO_TIMELINE = /insert into "?timeline"? /;
 
 /** A server that waits for its standby would answer that it is committed when it is not there: no timeout then. */
 const COMMIT = [plain("set local statement_timeout = 0"), plain("commit")];

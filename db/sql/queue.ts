@@ -384,8 +384,8 @@ export function createOutboxStore(db: Omit<StoreContext, "seal" | "written">): O
     settle(change, at) {
       const { before, status, attempts, dueAt, lastError, event } = change;
       const eventOf = ({ type: _type, ...detail }: TimelineEvent) => {
-        const told = { at: at.getTime(), type: before.message.kind, subject: subjectOf(before) };
-        return { ...told, detail: JSON.stringify(detail) };
+        const row = { at: at.getTime(), type: before.message.kind, subject: subjectOf(before) };
+        return { ...row, detail: JSON.stringify(detail) };
       };
       return writer.run(settle, {
         id: before.id,

@@ -136,7 +136,7 @@ export interface CredentialStore extends Pick<CachedSettingsStore<Credential>, "
    * Stores these notifications about its end. False: they were stored before, there are none, or it does not end then (any more), or
    * is disabled.
    */
-  tell(end: CredentialEnd, rows: readonly AlertRow[], at: Date): Promise<boolean>;
+  addAlert(end: CredentialEnd, rows: readonly AlertRow[], at: Date): Promise<boolean>;
   /** Forgets notifications about ends that were stored long before; true: there may be more. */
   pruneAlerts(now: Date): Promise<boolean>;
   /** Notes that a host has sent the secret back; true: for the first time. */

@@ -42,7 +42,7 @@ export function createCredentialAlerts(app: AppContext, needs: ToldNeeds) {
         event: alertEvent(due, at),
       }));
       const rows = messages.map((message) => ({ id: ids.row(now), host: hostOf(message), message }));
-      if (await credentials.tell({ accountId, id, expiresAt: due.expiresAt }, rows, now)) {
+      if (await credentials.addAlert({ accountId, id, expiresAt: due.expiresAt }, rows, now)) {
         for (const { host, message } of rows) needs.onWaiting(message.kind, accountId, host);
       }
     }

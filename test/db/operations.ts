@@ -418,7 +418,7 @@ async function tellEnd({ credentials }: Store): Promise<void> {
   const end = { accountId: ACCOUNT, id: "crd_x", expiresAt: NOON };
   const row = { id: "row", host: "a", message };
   await credentials.add(aCredential({ id: end.id, expiresAt: NOON }), anAuditEntry());
-  if (!(await credentials.tell(end, [row], NOON))) throw new Error("Nothing was told.");
+  if (!(await credentials.addAlert(end, [row], NOON))) throw new Error("Nothing was told.");
 }
 
 async function asksForCredentials({ credentialRequests }: Store): Promise<void> {

@@ -99,7 +99,7 @@ describe("every place of decision", () => {
       on_unknown: "stop",
     });
     await server.call("PATCH", "/v1/credentials/apple", { paths: ["/v1/customers"] });
-    const file = openFile(`${server.engine.folder}/outgate.db`, "beside");
+    const file = openFile(`${server.engine.folder}/outgate.db`, "shared");
     const newer = `UPDATE actions SET extras = json_insert(extras, '$.priority', json('{"level":7}')) WHERE id = ?`;
     await file.batch([{ sql: newer, args: [id] }]);
     await file.close();

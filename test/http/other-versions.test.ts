@@ -10,7 +10,7 @@ test("what another version stored with an action is shown, masked as its viewer 
   const { id } = await app.engine.create({ approve: true, url: "https://api.example.com/" });
   const token = "tok_4f9a8b7c6d5e4f3a2b1c";
   const extras = { priority: { level: 7 }, apiToken: token };
-  const file = openFile(`${app.engine.folder}/outgate.db`, "beside");
+  const file = openFile(`${app.engine.folder}/outgate.db`, "shared");
   const set = "UPDATE actions SET extras = ? WHERE id = ?";
   await file.batch([{ sql: set, args: [JSON.stringify(extras), id] }]);
   await file.close();

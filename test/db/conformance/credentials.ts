@@ -146,21 +146,21 @@ export function testCredentials(test: StoreTest): void {
           host: target,
           message: { kind: "mail", event: alertEvent({ stage, expiresAt }, at), target } as const,
         }));
-      expect(await credentials.tell(end, [], NOON)).toBe(false);
-      expect(await credentials.tell({ ...end, expiresAt: later(8) }, rowsOf("expiring"), NOON)).toBe(false);
-      expect(await credentials.tell({ ...end, accountId: OTHER_ACCOUNT }, rowsOf("expiring"), NOON)).toBe(false);
-      const race = await Promise.all([1, 2, 3].map(() => credentials.tell(end, rowsOf("expiring"), NOON)));
+      expect(await credentials.addAlert(end, [], NOON)).toBe(false);
+      expect(await credentials.addAlert({ ...end, expiresAt: later(8) }, rowsOf("expiring"), NOON)).toBe(false);
+      expect(await credentials.addAlert({ ...end, accountId: OTHER_ACCOUNT }, rowsOf("expiring"), NOON)).toBe(false);
+      const race = await Promise.all([1, 2, 3].map(() => credentials.addAlert(end, rowsOf("expiring"), NOON)));
       expect(race.filter((isTold) => isTold)).toHaveLength(1);
-      expect(await credentials.tell(end, rowsOf("expired"), NOON)).toBe(true);
+      expect(await credentials.addAlert(end, rowsOf("expired"), NOON)).toBe(true);
       const entries = await outbox.list(ACCOUNT, null, 9);
       expect(entries).toHaveLength(4);
       expect(entries.at(-1)).toMatchObject({ actionId: one.id, status: "pending", dueAt: NOON, run: 1 });
       await credentials.change(one, { expiresAt: later(10) }, entry("credential_changed", one.id));
       const next = { ...end, expiresAt: later(10) };
-      expect(await credentials.tell(end, rowsOf("expiring"), NOON)).toBe(false);
-      expect(await credentials.tell(next, rowsOf("expiring", later(10)), NOON)).toBe(true);
+      expect(await credentials.addAlert(end, rowsOf("expiring"), NOON)).toBe(false);
+      expect(await credentials.addAlert(next, rowsOf("expiring", later(10)), NOON)).toBe(true);
       await credentials.change({ ...one, revision: 2 }, { enabled: false }, entry("credential_changed", one.id));
-      expect(await credentials.tell(next, rowsOf("expired", later(10)), NOON)).toBe(false);
+      expect(await credentials.addAlert(next, rowsOf("expired", later(10)), NOON)).toBe(false);
       expect(await credentials.pruneAlerts(later(CREDENTIAL_ALERTS_KEPT_MS - 1))).toBe(false);
       expect(await outbox.list(ACCOUNT, null, 9)).toHaveLength(6);
       while (await credentials.pruneAlerts(later(CREDENTIAL_ALERTS_KEPT_MS)));
