@@ -18,7 +18,7 @@ export const LOCK_TIMES: LockTimes = { lastsMs: SERVICE_LOCK_MS, beatMs: SERVICE
 
 const LOOK_EVERY_MS = 500;
 
-/** How often a database that is away is probed. */
+/** How often a database that is away is asked. */
 const ASK_EVERY_MS = 250;
 
 interface LockSettings {
@@ -44,11 +44,9 @@ const TAKE = `UPDATE service_lock SET holder = ?, name = ?, fence = fence + 1, e
 
 const LOOK = "SELECT holder, name, fence, expires_at FROM service_lock WHERE id = 1";
 
-// NULL when the lock is not ours any more, which the column refuses: the whole batch is rolled back.
-const RENEW = `UPDATE service_lock SET expires_at = CASE WHEN holder = ? AND fence = ? THEN ${NOW} + ? END WHERE id = 1`;
-
-/** After its commit no batch that was sent earlier can be committed. It fails if the lock is another's. */
-const FENCE = `UPDATE service_lock SET expires_at = ${NOW} + ?,
+// After its commit no write that was sent earlier can be committed. NULL, which the column refuses, if the lock is another's: then
+// nothing of the write is committed.
+const RENEW = `UPDATE service_lock SET expires_at = ${NOW} + ?,
   fence = CASE WHEN holder = ? AND fence < ? THEN ? END WHERE id = 1`;
 
 const RELEASE = "UPDATE service_lock SET holder = '', expires_at = 0 WHERE id = 1 AND holder = ?";
@@ -78,20 +76,22 @@ export async function takeDatabase(sql: RemoteSql, settings: LockSettings): Prom
 }
 
 /**
- * A remote database that one service writes. When it gives no answer, calls are refused at once and it is probed in the
- * background until it answers. A batch without an answer may still be committed late, so the first write afterwards
- * raises the fence, after which nothing older can be committed. A row read after that shows how its write ended.
+ * A remote database that one service writes. Each write raises the fence, so that no earlier one can be committed after it. When the
+ * database gives no answer, calls are refused at once until a write of nothing is answered: what was sent before is committed by
+ * then or never, and a row that is read shows how its write ended.
  */
 export class FencedSql implements Sql {
   readonly dialect = sqliteDialect;
   readonly #sql: RemoteSql;
   readonly #settings: LockSettings;
   readonly #closing = new AbortController();
-  /** Batches with a lower fence can't be committed. */
+  /** That of the last write. */
   #fence: number;
-  #reconnecting: Promise<void> | null = null;
+  #isAway = false;
   #isLost = false;
   #renewedMs = performance.now();
+  /** Ends when the last write has. */
+  #last: Promise<unknown> = Promise.resolve();
   readonly #renewing: Promise<void>;
 
   constructor(sql: RemoteSql, settings: LockSettings, fence: number) {
@@ -106,100 +106,86 @@ export class FencedSql implements Sql {
     try {
       return await this.#sql.read(statement);
     } catch (error) {
-      if (!isAnswered(error)) this.#startReconnecting();
+      if (!isAnswered(error)) this.#isAway = true;
       throw error;
     }
   }
 
   async batch(statements: readonly Statement[]): Promise<readonly Done[]> {
-    return this.#whileOurs(async (renew) => {
+    return this.#writeUnlessAway(async (renew) => {
       const [renewed, ...done] = await this.#sql.batch([renew, ...statements]);
       return { renewed, result: done };
     });
   }
 
   async transact(calls: readonly Call[]): Promise<readonly unknown[]> {
-    return this.#whileOurs(async (renew) => {
+    return this.#writeUnlessAway(async (renew) => {
       const { results, done } = await this.#sql.transactThen(calls, [renew]);
       return { renewed: done[0], result: results };
     });
   }
 
-  /** Runs a write that renews the lock with it: it fails if the lock is another's or the fence was raised since. */
-  async #whileOurs<Result>(write: (renew: Statement) => Promise<Renewed<Result>>): Promise<Result> {
-    this.#refuseWhileAway();
-    const fence = this.#fence;
-    const { holder, times } = this.#settings;
-    try {
-      return await this.#write(() => write(toStatement(RENEW, [holder.id, fence, times.lastsMs])));
-    } catch (error) {
-      if (isRefusedByLock(error)) {
-        // If the fence was raised meanwhile, this batch is not committed, but the lock is still ours.
-        if (fence === this.#fence) this.#reportLost();
-        throw unavailable(error);
-      }
-      if (faultOf(error) === "unavailable" && !isAnswered(error)) this.#startReconnecting();
-      throw error;
-    }
-  }
-
   /** Lets the next service start at once. */
   async close(): Promise<void> {
     this.#closing.abort();
-    await Promise.all([this.#renewing, this.#reconnecting]);
+    await this.#renewing;
     // Where the database is away, the lock expires by itself.
     if (!this.#isLost) await this.#sql.batch([toStatement(RELEASE, [this.#settings.holder.id])]).catch(() => {});
     await this.#sql.close();
   }
 
-  async #write<Result>(write: () => Promise<Renewed<Result>>): Promise<Result> {
+  async #writeUnlessAway<Result>(write: Write<Result>): Promise<Result> {
+    this.#refuseWhileAway();
+    return this.#write((renew) => {
+      // The write before it may have found out.
+      this.#refuseWhileAway();
+      return write(renew);
+    });
+  }
+
+  /** One after the other, in the order of their fences. */
+  #write<Result>(write: Write<Result>): Promise<Result> {
+    const turn = this.#last.then(() => this.#writeNow(write));
+    this.#last = turn.catch(() => {});
+    return turn;
+  }
+
+  async #writeNow<Result>(write: Write<Result>): Promise<Result> {
+    const { holder, times } = this.#settings;
     const sentMs = performance.now();
-    const { renewed, result } = await write();
-    // The row was deleted: it is open who holds the database.
-    if (renewed?.changes !== 1) this.#reportLost();
-    this.#renewedMs = sentMs;
-    return result;
+    this.#fence += 1;
+    try {
+      const { renewed, result } = await write(toStatement(RENEW, [times.lastsMs, holder.id, this.#fence, this.#fence]));
+      // The row was deleted: it is open who holds the database.
+      if (renewed?.changes !== 1) this.#reportLost();
+      this.#renewedMs = sentMs;
+      this.#isAway = false;
+      return result;
+    } catch (error) {
+      if (isRefusedByLock(error)) {
+        this.#reportLost();
+        throw unavailable(error);
+      }
+      if (faultOf(error) === "unavailable" && !isAnswered(error)) this.#isAway = true;
+      throw error;
+    }
   }
 
   #refuseWhileAway(): void {
-    const isAway = this.#isLost || this.#reconnecting !== null;
-    if (isAway || this.#closing.signal.aborted)
+    if (this.#isAway || this.#isLost || this.#closing.signal.aborted)
       throw new StoreUnavailable("The database gives no answer.", { reason: "it could not be reached" });
   }
 
-  #startReconnecting(): void {
-    this.#reconnecting ??= this.#reconnect().finally(() => (this.#reconnecting = null));
-  }
-
-  async #reconnect(): Promise<void> {
-    const { holder, times } = this.#settings;
-    while (!this.#closing.signal.aborted && !this.#isLost) {
-      try {
-        await this.#write(async () => {
-          this.#fence += 1;
-          const raise = toStatement(FENCE, [times.lastsMs, holder.id, this.#fence, this.#fence]);
-          return { renewed: (await this.#sql.batch([raise]))[0], result: null };
-        });
-        return;
-      } catch (error) {
-        if (isRefusedByLock(error)) this.#reportLost();
-      }
-      await this.#pause(ASK_EVERY_MS);
-    }
-  }
-
-  /** Renews the lock when no batch has. */
+  /** Renews the lock when no write has, and asks a database that is away. */
   async #renewRegularly(): Promise<void> {
+    const { beatMs } = this.#settings.times;
     while (!this.#closing.signal.aborted && !this.#isLost) {
-      const dueInMs = this.#renewedMs + this.#settings.times.beatMs - performance.now();
-      if (dueInMs > 0) await this.#pause(dueInMs);
-      else if (this.#reconnecting !== null) await this.#reconnecting;
-      else await this.batch([]).catch(() => this.#pause(ASK_EVERY_MS));
+      const isDue = this.#isAway || performance.now() >= this.#renewedMs + beatMs;
+      const renewing = async (renew: Statement) => ({ renewed: (await this.#sql.batch([renew]))[0], result: null });
+      if (isDue) await this.#write(renewing).catch(() => {});
+      const signal = this.#closing.signal;
+      await pause(Math.min(ASK_EVERY_MS, beatMs), undefined, { signal, ref: false }).catch(() => {});
     }
-  }
-
-  async #pause(ms: number): Promise<void> {
-    await pause(ms, undefined, { signal: this.#closing.signal, ref: false }).catch(() => {});
   }
 
   #reportLost(): void {
@@ -209,13 +195,10 @@ export class FencedSql implements Sql {
   }
 }
 
-/** What came of a write, and of the statement of the lock in it. */
-interface Renewed<Result> {
-  readonly renewed: Done | undefined;
-  readonly result: Result;
-}
+/** Sends a write and the statement that renews the lock in one transaction; resolves with what came of both. */
+type Write<Result> = (renew: Statement) => Promise<{ readonly renewed: Done | undefined; readonly result: Result }>;
 
-/** Whether a batch failed at `RENEW` or `FENCE`. */
+/** Whether a write failed at `RENEW`. */
 function isRefusedByLock(error: unknown): boolean {
   return error instanceof Error && /NOT NULL[^:]*: service_lock\./.test(error.message);
 }
