@@ -27,7 +27,7 @@ import { mayDo } from "../../src/core/roles.ts";
 import type { Connection } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { accountLock, personLock, signUpLock } from "../sql/locks.ts";
-import { all, get, prepare } from "../sql/read.ts";
+import { all, get, prepare, type Reader } from "../sql/read.ts";
 import { firstEmailOf, isHoldOf, selectFirst } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, deleteSome, hasRow, type Tables, type Tx } from "./command.ts";
@@ -242,6 +242,21 @@ function memberColumns({ people, members }: Tables) {
   return { id, email, passwordHash, createdAt, accountId: members.accountId, role: members.role };
 }
 
+/** The person for whom this holds, and the account that they used last. */
+async function findMember(reader: Reader, condition: SQL | undefined): Promise<Member | null> {
+  const { db, tables } = reader.dialect;
+  const { members, people } = tables;
+  const joined = db.select(memberColumns(tables)).from(people).innerJoin(members, eq(members.personId, people.id));
+  const found = await get(
+    reader,
+    joined
+      .where(condition)
+      .orderBy(...lastUsedFirst(tables))
+      .limit(1),
+  );
+  return found === null ? null : memberOf(found);
+}
+
 function memberOf(row: PersonRow & Omit<Member, "person">): Member {
   const { accountId, role, id, email, passwordHash, createdAt } = row;
   return { person: { id, email, passwordHash, createdAt }, accountId, role };
@@ -272,33 +287,18 @@ const SESSION = prepare({ hash: "text", now: "time" }, ({ db, tables }, arg) => 
 export function createPeopleStore({ reader, writer }: Connection): PeopleStore {
   const { db, tables } = reader.dialect;
   const { accounts, members, people, sessions, welcomeLinks } = tables;
-  /** People with their accounts. */
-  const joined = (condition: SQL | undefined) =>
-    db
-      .select(memberColumns(tables))
-      .from(people)
-      .innerJoin(members, eq(members.personId, people.id))
-      .where(condition)
-      .limit(1);
   return {
     ...writer.methods({ signUp, renameAccount, addSession, renewSessionSecret, endSession, endSessions, sessionSeen }),
     ...writer.methods({ switchAccount, offer, welcome, renewPassword, changePassword, prune }),
-    async find(email) {
-      const ofPerson = joined(eq(people.emailKey, emailKey(email))).orderBy(...lastUsedFirst(tables));
-      const member = await get(reader, ofPerson);
-      return member === null ? null : memberOf(member);
-    },
+    find: (email) => findMember(reader, eq(people.emailKey, emailKey(email))),
     async labelOf(accountId) {
-      const firstJoined = joined(eq(members.accountId, accountId)).orderBy(members.joinedAt, members.personId);
-      const [named, first] = await Promise.all([
-        get(reader, db.select({ name: accounts.name }).from(accounts).where(eq(accounts.id, accountId))),
-        get(reader, firstJoined),
-      ]);
-      return { name: named?.name ?? null, email: first?.email ?? null };
+      const label = { name: accounts.name, email: firstEmailOf(reader.dialect, accounts.id) };
+      const labelled = await get(reader, db.select(label).from(accounts).where(eq(accounts.id, accountId)));
+      return labelled ?? { name: null, email: null };
     },
     async mayApprove(accountId, email) {
       const isIn = and(eq(people.emailKey, emailKey(email)), eq(members.accountId, accountId));
-      const member = await get(reader, joined(isIn));
+      const member = await findMember(reader, isIn);
       return member !== null && mayDo(member.role, "approve");
     },
     async session(hash, now) {
@@ -544,15 +544,10 @@ export function createTeamStore({ reader, writer }: Connection): TeamStore {
     },
     invitationsOf: (email, now, limit) =>
       all(reader, liveWhere(eq(invitations.emailKey, emailKey(email)), now).limit(limit)),
-    async identified({ issuer, subject }) {
-      const ofPerson = db
-        .select(memberColumns(tables))
-        .from(identities)
-        .innerJoin(people, eq(people.id, identities.personId))
-        .innerJoin(members, eq(members.personId, people.id))
-        .where(hasValues(identities, { issuer, subject }));
-      const found = await get(reader, ofPerson.orderBy(...lastUsedFirst(tables)).limit(1));
-      return found === null ? null : memberOf(found);
+    identified({ issuer, subject }) {
+      const isIdentity = hasValues(identities, { issuer, subject });
+      const ofIdentity = db.select({ id: identities.personId }).from(identities).where(isIdentity);
+      return findMember(reader, inArray(people.id, ofIdentity));
     },
   };
 }

@@ -25,9 +25,9 @@ export const rotate = command(async (tx, seed: Seed, audit: AuditEntry | undefin
   await tx.db.delete(signingSeeds).where(and(isOfOrigin, lt(signingSeeds.seq, kept.at(-1)?.seq ?? 0)));
 });
 
-const SEEDS = prepare({ accountId: "text", origin: "text" }, ({ db, tables: { signingSeeds } }, arg) => {
-  const seeds = db.select().from(signingSeeds).where(hasValues(signingSeeds, arg));
-  return seeds.orderBy(desc(signingSeeds.seq)).limit(SEEDS_KEPT);
+const SEEDS = prepare({ accountId: "text", places: "list" }, ({ db, tables: { signingSeeds }, isOneOf }, arg) => {
+  const isInUse = and(eq(signingSeeds.accountId, arg.accountId), isOneOf(signingSeeds.origin, arg.places));
+  return db.select().from(signingSeeds).where(isInUse).orderBy(desc(signingSeeds.seq)).limit(SEEDS_KEPT);
 });
 
 const OVERLAP = prepare({ accountId: "text", origin: "text" }, ({ db, tables: { callbackOverlaps } }, arg) =>
@@ -75,9 +75,8 @@ export function createSigningStore({ reader, writer }: Connection): SigningStore
     rotate: ({ use, ...seed }, audit) => writer.run(rotate, { ...seed, origin: placeOf(seed.origin, use) }, audit),
     async seeds(accountId, origin, use) {
       const places = [placeOf(origin, use), EVERY_ORIGIN[use], EVERYTHING];
-      const found = await Promise.all(places.map((place) => SEEDS.all(reader, { accountId, origin: place })));
-      const seeds = found.flat().toSorted((one, other) => other.seq - one.seq);
-      return seeds.slice(0, SEEDS_KEPT).map(({ id, origin: place, sealedSeed, rotatedAt }) => {
+      const seeds = await SEEDS.all(reader, { accountId, places });
+      return seeds.map(({ id, origin: place, sealedSeed, rotatedAt }) => {
         return { id, accountId, ...originAndUse(place), sealedSeed, rotatedAt };
       });
     },

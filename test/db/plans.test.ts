@@ -29,6 +29,7 @@ const SORTED: ReadonlySet<string> = new Set([
   "invitations",
   "invitation of an address",
   "grants that can be ended",
+  "signing seeds",
 ]);
 
 test.each(OPERATIONS)("%s finds its rows by index", async (name, run, names) => {
