@@ -1,9 +1,8 @@
-import { Database } from "bun:sqlite";
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
-import { sqliteDialect } from "./dialect.ts";
-import { codeOf, orUnavailable } from "../sql/errors.ts";
-import type { Row, Sql, SqlValue } from "../sql/sql.ts";
+import { codeOf } from "../sql/errors.ts";
+import type { Sql } from "../sql/sql.ts";
+import { openFile } from "./file.ts";
 
 /** More than the shared memory and the first pages of a log take. */
 const ROOM_BYTES_MIN = 128 * 1_024;
@@ -19,74 +18,45 @@ export function isForLackOfRoom(error: unknown): boolean {
  * usual. Throws `cause`, why it could not be opened, if it can't be read either; or that it is damaged.
  */
 export function openOnFullDisk(path: string, open: () => Promise<Sql>, cause: unknown): Sql {
-  /** Null while the file is opened as usual, and after that. */
-  let alone: Database | null = null;
-  let opened: Sql | null = null;
+  let current = openAlone(path, cause);
+  let isAlone = true;
   let opening: Promise<void> | null = null;
-  try {
-    alone = openAlone(path);
-  } catch (error) {
-    throw /CORRUPT|NOTADB/.test(codeOf(error)) ? error : cause;
-  }
   const openAgain = async () => {
-    if (alone === null || roomBytes(path) < ROOM_BYTES_MIN) throw noRoom();
-    alone.close();
-    alone = null;
+    const { bavail, bsize } = statfsSync(dirname(path));
+    // As SQLite itself says it.
+    if (bavail * bsize < ROOM_BYTES_MIN)
+      throw Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
+    await current.close();
     try {
-      opened = await open();
+      current = await open();
+      isAlone = false;
     } catch (error) {
-      alone = openAlone(path);
+      current = openFile(path, "alone");
       throw error;
     }
   };
   const writable = async (): Promise<Sql> => {
-    if (opened !== null) return opened;
-    opening ??= openAgain().finally(() => (opening = null));
-    await opening;
-    return writable();
+    if (isAlone) await (opening ??= openAgain().finally(() => (opening = null)));
+    return current;
+  };
+  /** While it is opened again nobody may read: one that reads the file alone locks out others. */
+  const opened = async (): Promise<Sql> => {
+    await opening?.catch(() => {});
+    return current;
   };
   return {
-    dialect: sqliteDialect,
-    async read(statement) {
-      // Nobody else reads the file while this one has it alone, so the two can't overlap.
-      await opening?.catch(() => {});
-      if (opened !== null) return opened.read(statement);
-      return orUnavailable(() => {
-        if (alone === null) throw new Error("The database connection is not open");
-        return alone.query<Row, SqlValue[]>(statement.sql).all(...statement.args);
-      });
-    },
+    dialect: current.dialect,
+    read: async (statement) => (await opened()).read(statement),
     batch: async (statements) => (await writable()).batch(statements),
     transact: async (calls) => (await writable()).transact(calls),
-    async close() {
-      await opening?.catch(() => {});
-      alone?.close();
-      alone = null;
-      await opened?.close();
-    },
+    close: async () => (await opened()).close(),
   };
 }
 
-/** In this mode SQLite makes no files that need room. It locks out others until it is closed. */
-function openAlone(path: string): Database {
-  const database = new Database(path, { readwrite: true, create: false });
+function openAlone(path: string, cause: unknown): Sql {
   try {
-    database.run("PRAGMA locking_mode = EXCLUSIVE");
-    database.run("PRAGMA query_only = ON");
-    database.query("SELECT count(*) FROM sqlite_schema").all();
-    return database;
+    return openFile(path, "alone");
   } catch (error) {
-    database.close();
-    throw error;
+    throw /CORRUPT|NOTADB/.test(codeOf(error)) ? error : cause;
   }
-}
-
-function roomBytes(path: string): number {
-  const { bavail, bsize } = statfsSync(dirname(path));
-  return bavail * bsize;
-}
-
-/** As SQLite itself says it. */
-function noRoom(): Error {
-  return Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
 }
