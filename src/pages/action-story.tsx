@@ -13,22 +13,18 @@ interface StoryProps {
   readonly action: SeenAction;
   /** Masked too, oldest first. */
   readonly timeline: readonly TimelineEntry[];
-  /** Null: anyone, on a receipt. */
-  readonly role: Role | null;
+  readonly role: Role;
   readonly now: Date;
 }
 
-/** What happened to an action, and what the reader can do next, in a sentence or two. */
-export function storyOf(props: StoryProps): Child {
-  return STORIES[props.action.status](props);
-}
-
+/** What happened to an action, and what to do next, in a sentence or two. */
 export function Story(props: StoryProps) {
   const { action } = props;
+  const told = TOLD[action.status](props);
   const message = action.status === "failed" ? targetMessage(action.result?.responseBody ?? null) : null;
   return (
     <>
-      <p class="story">{storyOf(props)}</p>
+      <p class="story">{told}</p>
       {message === null ? null : (
         <p class="story-message">
           <UntrustedText text={message} />
@@ -38,7 +34,7 @@ export function Story(props: StoryProps) {
   );
 }
 
-const STORIES: Readonly<Record<SeenAction["status"], (props: StoryProps) => Child>> = {
+const TOLD: Readonly<Record<SeenAction["status"], (props: StoryProps) => Child>> = {
   awaiting_approval: heldText,
   pending: pendingText,
   active: ({ action: { attempts, retries } }) => `Attempt ${attempts} of ${retries} is being sent.`,
@@ -47,16 +43,10 @@ const STORIES: Readonly<Record<SeenAction["status"], (props: StoryProps) => Chil
   cancelled: cancelledText,
 };
 
-function mayRetry(role: Role | null): boolean {
-  return role !== null && mayDo(role, "retry");
-}
-
 function heldText({ action, role, now }: StoryProps): Child {
   if (isExpired(action, now)) return "It expired before anyone decided. It will be cancelled in a moment.";
   const what = `${earlierRuns(action, "It has not been sent")} ${
-    role !== null && mayDo(role, "approve")
-      ? "Review the request, then approve or reject it."
-      : "An approver has to decide."
+    mayDo(role, "approve") ? "Review the request, then approve or reject it." : "An approver has to decide."
   }`;
   if (action.expiresAt === null) return what;
   return sentence`${what} It expires ${<UntilTime at={action.expiresAt} now={now} />}.`;
@@ -65,7 +55,7 @@ function heldText({ action, role, now }: StoryProps): Child {
 function pendingText({ action, role, now }: StoryProps): Child {
   const { attempts, retries, dueAt, result } = action;
   const next = nextRetryAt(action);
-  const bringForward = mayRetry(role) ? " Send it now, or cancel it." : "";
+  const bringForward = mayDo(role, "retry") ? " Send it now, or cancel it." : "";
   if (attempts === 0) {
     if (!awaitsRunAt(action) || dueAt === null) return earlierRuns(action, "It is about to be sent");
     return (
@@ -97,7 +87,7 @@ function failedText({ action, timeline, role }: StoryProps): Child {
     ? `The target answered ${first}${times(attempts)}.`
     : `${result?.lastError ?? "It could not be delivered."}${attempts > 1 ? ` It failed after ${counted(attempts, "attempt")}.` : ""}`;
   const advice = result === null ? null : adviceOn(errorKindOf(result) ?? "other", result.responseCode);
-  const next = advice === null || !mayRetry(role) ? "" : ` ${advice}`;
+  const next = advice === null || !mayDo(role, "retry") ? "" : ` ${advice}`;
   return lateStory(action) ?? `${what} It will not be retried.${next}`;
 }
 
@@ -188,7 +178,7 @@ function cancelledText({ action, timeline, role }: StoryProps): Child {
       : earlierRuns(action, "It was not sent");
   const late = lateStory(action);
   if (late !== null) return late;
-  const again = mayRetry(role) ? " Retry it, or edit and resend it." : "";
+  const again = mayDo(role, "retry") ? " Retry it, or edit and resend it." : "";
   if (decision === null) return `It expired before it was sent. ${sent}`;
   if (decision.decision === "refused") {
     return (

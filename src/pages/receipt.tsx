@@ -13,14 +13,13 @@ import {
 } from "../receipts/history.ts";
 import { asSent, maskedEntry } from "../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
-import { storyOf } from "./action-story.tsx";
 import { Attempts } from "./attempts.tsx";
 import { pageBody } from "../ui/body-view.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { Card, type FactRows, Facts, LinkButton, StatusDot, Time, type Tone, UntrustedText } from "../ui/parts.tsx";
 import { Call, callText, RequestParts } from "./request.tsx";
 import { ResponseView } from "./response.tsx";
-import { counted, duration, lastDecision } from "../ui/text.ts";
+import { counted, duration, lastDecision, summaryOf } from "../ui/text.ts";
 import { timeAgo } from "../core/clock.ts";
 import { ActorName, History } from "./timeline.tsx";
 
@@ -66,7 +65,7 @@ export function receiptPage({ timeline, part = 0, now, reload, ...props }: Recei
               </p>
             </>
           )}
-          <p>{storyOf({ action, timeline: timeline.map((entry) => maskedEntry(entry, "public")), role: null, now })}</p>
+          <p>{summaryOf(action, isRejected)}</p>
           {reload === null ? null : <Reloading reload={reload} />}
           {action.status === "awaiting_approval" ? <HowToDecide action={action} /> : null}
         </header>
