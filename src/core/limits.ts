@@ -515,7 +515,7 @@ export const LANES_MAX = 50_000;
 export const DUE_LANES_SCANNED_MAX = 1_000;
 /** How long a create may wait for a slot of its host, and how many creates of a process may at a time. */
 export const CREATE_WAIT_MS_MAX = 100;
-export const CREATES_WAITING_MAX = 256;
+export const CREATES_WAITING_MAX = 512;
 /** Share of the slots of a host, rounded down, that is reserved for keys of the account without a slot there: two of 64. */
 export const HOST_RESERVE_SHARE = 1 / 32;
 /** Rows of one claim, and their bytes; one always fits. */

@@ -1,4 +1,4 @@
-import { RATE_BURST_MS, HOST_RESERVE_SHARE, LANES_MAX, LARGE_ROW_BYTES } from "../core/limits.ts";
+import { CREATE_WAIT_MS_MAX, HOST_RESERVE_SHARE, LANES_MAX, LARGE_ROW_BYTES, RATE_BURST_MS } from "../core/limits.ts";
 import type { LaneHead, LaneName, NextRow } from "../core/store.ts";
 import { type NodeShare, WHOLE_SHARE } from "../runtime/shares.ts";
 import { Alarms } from "./alarms.ts";
@@ -33,8 +33,10 @@ interface HostGroup extends Group {
   reserve: number;
   /** Null: its calls have no rate. */
   bucket: TokenBucket | null;
-  /** When its last calls ended, by the monotonic clock, the oldest first; `ENDS_KEPT` at most. */
-  readonly endedAtMs: number[];
+  /** The account limits its calls: none of its creates waits for a slot. */
+  isLimited: boolean;
+  /** When a create last got a slot, by the monotonic clock. */
+  reservedMs: number;
   /** When it has a token again, by the monotonic clock, if a lane waits for that. */
   wakesAtMs: number;
 }
@@ -295,7 +297,10 @@ export class Lanes {
     if (lane === null) return null;
     // If other keys wait for this host, the rotation decides whose turn it is.
     const isReserved = this.#mayReserve(lane) && this.#leastWaiting(lane.sameHost, lane) >= lane.inFlight;
-    if (isReserved) this.#take(lane);
+    if (isReserved) {
+      this.#take(lane);
+      lane.sameHost.reservedMs = this.#monotonicMs();
+    }
     // Also when nothing was taken: an empty lane must be removed again.
     this.#update(lane.sameHost);
     return isReserved ? lane : null;
@@ -308,24 +313,17 @@ export class Lanes {
   }
 
   /**
-   * In how many milliseconds a slot will be free for a row that is not stored yet, behind the rows of its lane and `others`, if
-   * calls to its host go on to end as fast as the last ones. Infinity: that is not known.
+   * Whether a row that is not stored yet, and found no slot, should wait for one: where a create has just got one, and the account
+   * has not limited the host to fewer calls than it could bear.
    */
-  waitMs(name: LaneName, others: number): number {
+  mayWait(name: LaneName): boolean {
     const lane = this.#lanes.get(nameOf(name));
-    if (lane === undefined || lane.isLargeNext || this.#isPaused(lane)) return Number.POSITIVE_INFINITY;
-    const { endedAtMs, bucket } = lane.sameHost;
-    const [oldestMs] = endedAtMs;
-    // With a rate, it is the tokens that it would wait for.
-    if (bucket !== null || oldestMs === undefined || endedAtMs.length < ENDS_KEPT) return Number.POSITIVE_INFINITY;
-    return ((lane.waiting + others + 1) * (this.#monotonicMs() - oldestMs)) / ENDS_KEPT;
+    if (lane === undefined || lane.sameHost.isLimited || this.#isPaused(lane)) return false;
+    return this.#monotonicMs() - lane.sameHost.reservedMs < CREATE_WAIT_MS_MAX;
   }
 
   /** Gives back the slot of one row. */
   release(lane: Lane): void {
-    const { endedAtMs } = lane.sameHost;
-    endedAtMs.push(this.#monotonicMs());
-    if (endedAtMs.length > ENDS_KEPT) endedAtMs.shift();
     this.#count(lane, -1);
     this.#update(lane.sameHost);
   }
@@ -376,6 +374,7 @@ export class Lanes {
     host.reserve = Math.floor(host.slots * HOST_RESERVE_SHARE);
     host.bucket = maxPerSecond === null ? null : this.#bucketOf(host.name, this.#share.rateOf(maxPerSecond, slots));
     if (host.bucket === null) this.#buckets.delete(host.name);
+    host.isLimited = maxPerSecond !== null || maxConcurrent !== null;
     return host;
   }
 
@@ -530,11 +529,17 @@ function newGroup(): Group {
 }
 
 function newHost(name: string): HostGroup {
-  return { ...newGroup(), name, slots: 0, reserve: 0, endedAtMs: [], bucket: null, wakesAtMs: NEVER };
+  return {
+    ...newGroup(),
+    name,
+    slots: 0,
+    reserve: 0,
+    isLimited: false,
+    reservedMs: Number.NEGATIVE_INFINITY,
+    bucket: null,
+    wakesAtMs: NEVER,
+  };
 }
-
-/** Calls to a host whose ends say how fast its slots become free. */
-const ENDS_KEPT = 16;
 
 function leave(groups: Map<string, Pick<Group, "lanes">>, name: string, lane: Lane): void {
   const lanes = groups.get(name)?.lanes;

@@ -263,8 +263,8 @@ export class Scheduler<Row extends QueueRow> {
 
   /**
    * Takes a slot for a row that is not stored yet. Its attempt may take `timeoutMs` if that is longer than `attemptTimeoutMs`.
-   * Null when other rows of its lane come first. Where none is free, and calls to the host end so fast that one soon will be, the
-   * create waits for it, `CREATE_WAIT_MS_MAX` at most: a commit that claims the row too costs much less than one for each.
+   * Null when other rows of its lane come first. Where none is free, the create waits for one, `CREATE_WAIT_MS_MAX` at most and
+   * only while creates get one that fast: a commit that stores and claims a row costs much less than one for each.
    */
   reserve(
     row: LaneName & { readonly id: string },
@@ -277,7 +277,7 @@ export class Scheduler<Row extends QueueRow> {
     // Those that wait in its lane come first.
     const reservation = queue.length === 0 ? this.#reserveNow(row, timeoutMs) : null;
     if (reservation !== null || this.#createsWaiting >= CREATES_WAITING_MAX) return reservation;
-    if (this.#lanes.waitMs(row, queue.length) > CREATE_WAIT_MS_MAX) return null;
+    if (!this.#lanes.mayWait(row)) return null;
     const { promise, resolve } = Promise.withResolvers<Reservation<Row> | null>();
     queue.push({ row, timeoutMs, untilMs: this.#app.clock.monotonicMs() + CREATE_WAIT_MS_MAX, resolve });
     this.#creates.set(name, queue);
@@ -315,6 +315,7 @@ export class Scheduler<Row extends QueueRow> {
     queue.shift()?.resolve(reservation);
     if (queue.length === 0) this.#creates.delete(name);
     this.#createsWaiting -= 1;
+    if (this.#createsWaiting === 0) this.#timers.get("creates")?.();
   }
 
   #reserveNow(row: LaneName & { readonly id: string }, timeoutMs: number): Reservation<Row> | null {

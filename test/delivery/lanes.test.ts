@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "bun:test";
 import type { Outcome } from "../../src/core/outcome.ts";
-import { type LaneClaim, type Lane, type LaneRules, Lanes, type SlotLimits } from "../../src/delivery/lanes.ts";
+import { type LaneClaim, type Lane, Lanes, type SlotLimits } from "../../src/delivery/lanes.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import type { HostLimits } from "../../src/core/host-settings.ts";
 import { shareOfRate } from "../../src/runtime/shares.ts";
@@ -350,6 +350,7 @@ test("a slot whose action was cancelled before its claim goes to the next one at
   await using engine = await openEngine({ sender, wrapStore, env: { DISPATCH_PER_HOST: "1" } });
   await engine.create({});
   await began;
+  engine.clock.advance(CREATE_WAIT_MS_MAX);
   const second = await engine.create({});
   const third = await engine.create({});
   end(answered(200));
@@ -401,70 +402,58 @@ test("never more in flight than the settings allow, in all and to one host", asy
   };
   await using engine = await openEngine({ sender, env: { DISPATCH_CONCURRENCY: "8", DISPATCH_PER_HOST: "3" } });
   const urls = ["http://127.0.0.1:1001/", "http://127.0.0.1:1002/"];
-  const created = await Promise.all(Array.from({ length: 60 }, (_, n) => engine.create({ url: urls[n % 2] ?? "" })));
   let done = false;
-  const allDone = Promise.all(created.map(({ id }) => engine.saw(id, { status: "completed" }))).then(
-    () => (done = true),
-  );
+  const allDone = Promise.all(
+    Array.from({ length: 60 }, async (_, n) => {
+      const { id } = await engine.create({ url: urls[n % 2] ?? "" });
+      await engine.saw(id, { status: "completed" });
+    }),
+  ).finally(() => (done = true));
   while (!done) {
     ends.shift()?.();
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
   }
   await allDone;
   expect(mostOfOne).toBe(3);
   expect(most).toBe(6);
 });
 
-describe("how long a create would wait for a slot", () => {
-  /** Slots that are all taken, of a host at which a call has ended every two milliseconds. */
-  function openLanes(ended: number, rules: LaneRules = {}) {
-    const clock = { nowMs: 0 };
-    const lanes = new Lanes({ total: 100, perHost: 20, largeBytes: 0 }, { monotonicMs: () => clock.nowMs, ...rules });
-    for (let n = 0; n < 20 + ended; n += 1) add(lanes, lane("a", "x"));
-    const [first] = takeAll(lanes);
-    for (let n = 0; n < ended; n += 1) {
-      if (first !== undefined) lanes.release(first);
-      takeAll(lanes);
-      clock.nowMs += 2;
-    }
-    return { lanes, clock };
+test("a create may wait for a slot while others have got one within a tenth of a second; not at a host with limits or during a pause", () => {
+  const clock = { nowMs: 0 };
+  const rules = { monotonicMs: () => clock.nowMs, isPaused: () => isPaused, limitsOf: () => limits };
+  let isPaused = false;
+  let limits: HostLimits = { maxConcurrent: null, maxPerSecond: null };
+  const lanes = new Lanes({ total: 100, perHost: 1, largeBytes: 0 }, rules);
+  const one = lane("a", "x");
+  expect(lanes.mayWait(one)).toBe(false);
+  const reserved = lanes.reserve(one);
+  clock.nowMs += CREATE_WAIT_MS_MAX - 1;
+  expect([lanes.reserve(one), lanes.mayWait(one), lanes.mayWait(lane("a", "y"))]).toEqual([null, true, false]);
+  isPaused = true;
+  expect(lanes.mayWait(one)).toBe(false);
+  isPaused = false;
+  clock.nowMs += 1;
+  expect(lanes.mayWait(one)).toBe(false);
+  if (reserved !== null) lanes.release(reserved);
+  for (limits of [
+    { maxConcurrent: 1, maxPerSecond: null },
+    { maxConcurrent: null, maxPerSecond: 1 },
+  ]) {
+    const limited = lanes.reserve(one);
+    expect([limited !== null, lanes.reserve(one), lanes.mayWait(one)]).toEqual([true, null, false]);
+    if (limited !== null) lanes.release(limited);
   }
-
-  test("follows from how fast calls to its host end, and from what waits before it", () => {
-    const { lanes, clock } = openLanes(30);
-    expect(lanes.waitMs(lane("a", "x"), 0)).toBe(2);
-    expect(lanes.waitMs(lane("a", "x"), 9)).toBe(20);
-    for (let n = 0; n < 10; n += 1) add(lanes, lane("a", "x"));
-    expect(lanes.waitMs(lane("a", "x"), 9)).toBe(40);
-    // Calls that end no more tell less and less of those to come.
-    clock.nowMs += 1_600;
-    expect(lanes.waitMs(lane("a", "x"), 9)).toBe(2_040);
-  });
-
-  test("is not known of a new host, after few calls, with a rate or during a pause", () => {
-    let isPaused = false;
-    const { lanes } = openLanes(30, { isPaused: () => isPaused });
-    expect(lanes.waitMs(lane("a", "y"), 0)).toBe(Number.POSITIVE_INFINITY);
-    expect(openLanes(15).lanes.waitMs(lane("a", "x"), 0)).toBe(Number.POSITIVE_INFINITY);
-    isPaused = true;
-    expect(lanes.waitMs(lane("a", "x"), 0)).toBe(Number.POSITIVE_INFINITY);
-    const rated = openLanes(0, { limitsOf: () => ({ maxConcurrent: null, maxPerSecond: 1_000 }) }).lanes;
-    const [ask] = rated.take(1);
-    for (let n = 0; n < 30; n += 1) if (ask !== undefined) rated.release(ask.lane);
-    expect(rated.waitMs(lane("a", "x"), 0)).toBe(Number.POSITIVE_INFINITY);
-  });
 });
 
-describe("a create that finds no free slot where calls end quickly", () => {
-  /** Two slots, whose calls have ended quickly until now and wait for the test from now on. */
+describe("a create that finds no free slot where others have just got one", () => {
+  /** Two slots, both taken by calls that end when the test says so. */
   async function openFull() {
     let claims = 0;
     const ends: (() => void)[] = [];
     const [busy, other] = ["http://127.0.0.1:1001/", "http://127.0.0.1:1002/"];
-    let isQuick = true;
     const sender: Sender = {
       send: async ({ url }) => {
-        if (!isQuick && url === busy) await new Promise<void>((resolve) => void ends.push(resolve));
+        if (url === busy) await new Promise<void>((resolve) => void ends.push(resolve));
         return answered(200);
       },
     };
@@ -476,10 +465,6 @@ describe("a create that finds no free slot where calls end quickly", () => {
       return { ...store, actions: { ...store.actions, claimDue } };
     };
     const engine = await openEngine({ sender, wrapStore, env: { DISPATCH_PER_HOST: "2" } });
-    // While nothing waits for a host, it is forgotten.
-    await engine.create({ url: busy, extras: { runAt: engine.clock.now().getTime() + 60_000 } });
-    for (let n = 0; n < 20; n += 1) await engine.saw((await engine.create({ url: busy })).id, { status: "completed" });
-    isQuick = false;
     for (let n = 0; n < 2; n += 1) await engine.create({ url: busy });
     await until(() => ends.length === 2);
     const inTime = async (work: Promise<unknown>) => {
@@ -551,7 +536,10 @@ test("slots that are given back in one turn share one claim", async () => {
   };
   await using engine = await openEngine({ sender, wrapStore, env: { DISPATCH_PER_HOST: "4" } });
   const url = "http://127.0.0.1:1001/";
-  const created = await Promise.all(Array.from({ length: 8 }, () => engine.create({ url })));
+  const createFour = () => Promise.all(Array.from({ length: 4 }, () => engine.create({ url })));
+  const created = await createFour();
+  engine.clock.advance(CREATE_WAIT_MS_MAX);
+  created.push(...(await createFour()));
   const turnUntil = async (count: number) => {
     await until(() => ends.length >= count);
     for (const end of ends.splice(0)) end();

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Outcome } from "../../src/core/outcome.ts";
 import {
   ATTEMPT_TIMEOUT_MS_DEFAULT,
+  CREATE_WAIT_MS_MAX,
   LEASE_GRACE_MS,
   NODE_BEAT_MS,
   NODE_LIVES_MS,
@@ -271,7 +272,9 @@ describe("calls to one host", () => {
     const { engine: a } = await nodes.start("a", { sender: one.sender, env });
     const { node: b } = await nodes.start("b", { sender: two.sender, env });
     await nodes.pass(2 * NODE_BEAT_MS);
-    for (let n = 0; n < 10; n += 1) await a.create({});
+    for (let n = 0; n < 2; n += 1) await a.create({});
+    await nodes.pass(CREATE_WAIT_MS_MAX);
+    for (let n = 0; n < 8; n += 1) await a.create({});
     await nodes.pass(3_000);
     await until(() => one.calls.length === 2 && two.calls.length === 2);
     await nodes.pass(3_000);
@@ -287,7 +290,9 @@ describe("calls to one host", () => {
     await using nodes = await cluster();
     const [one, two] = [target(), target()];
     const { engine: a } = await nodes.start("a", { sender: one.sender, env });
-    for (let n = 0; n < 10; n += 1) await a.create({});
+    for (let n = 0; n < 4; n += 1) await a.create({});
+    await nodes.pass(CREATE_WAIT_MS_MAX);
+    for (let n = 0; n < 6; n += 1) await a.create({});
     await until(() => one.calls.length === 4);
     const { engine: b } = await nodes.start("b", { sender: two.sender, env });
     await nodes.pass(NODE_BEAT_MS - 1_000);
@@ -308,7 +313,10 @@ describe("calls to one host", () => {
     const { engine: a } = await nodes.start("a", { sender: one.sender, env: single });
     const { engine: b } = await nodes.start("b", { sender: two.sender, env: single });
     await nodes.pass(2 * NODE_BEAT_MS);
-    for (let n = 0; n < 3; n += 1) for (const engine of [a, b]) await engine.create({});
+    for (let n = 0; n < 3; n += 1) {
+      for (const engine of [a, b]) await engine.create({});
+      await nodes.pass(CREATE_WAIT_MS_MAX);
+    }
     await nodes.pass(NODE_LIVES_MS);
     expect(one.calls.length + two.calls.length).toBe(1);
     const calls = () => [...one.calls, ...two.calls];
@@ -339,6 +347,7 @@ test("a node whose claim was lost takes none from another node that claimed at t
   await a.create({});
   await b.create({});
   await until(() => one.calls.length === 1 && two.calls.length === 1);
+  await nodes.pass(CREATE_WAIT_MS_MAX);
   await a.create({});
   // The other node finds it.
   await nodes.pass(NODE_BEAT_MS);

@@ -129,7 +129,8 @@ describe("on two nodes", () => {
     const blocked = await a.create({ url: "http://127.0.0.1:9/slow" });
     await passing(clock, a.saw(blocked.id, { status: "active" }));
     const startedMs = clock.monotonicMs();
-    const waiting = await Promise.all(Array.from({ length: 5 }, () => a.create({ url: "http://127.0.0.1:9/next" })));
+    const creates = Array.from({ length: 5 }, () => a.create({ url: "http://127.0.0.1:9/next" }));
+    const waiting = await passing(clock, Promise.all(creates));
     await passing(clock, Promise.all(waiting.map(({ id }) => b.saw(id, { status: "completed" }))));
     expect(clock.monotonicMs() - startedMs).toBeLessThan(2 * NODE_LOOK_MS_MIN);
     expect((await a.actionService.get(a.owner, blocked.id)).status).toBe("active");
