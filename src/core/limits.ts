@@ -513,8 +513,10 @@ export const RATE_BURST_MS = 20;
 export const LANES_MAX = 50_000;
 /** Lanes that metrics scan for the action that has been due longest: a few milliseconds. */
 export const DUE_LANES_SCANNED_MAX = 1_000;
-/** How long a create may wait for a slot of its host, and how many creates of a process may at a time. */
-export const CREATE_WAIT_MS_MAX = 100;
+/** How long a create waits for a slot of its host, besides what the last one took to be stored, and how long both may be. */
+export const CREATE_WAIT_MS = 100;
+export const CREATE_WAIT_MS_MAX = 1_000;
+/** Creates of a process that wait at a time. */
 export const CREATES_WAITING_MAX = 512;
 /** Share of the slots of a host, rounded down, that is reserved for keys of the account without a slot there: two of 64. */
 export const HOST_RESERVE_SHARE = 1 / 32;

@@ -1,4 +1,11 @@
-import { CREATE_WAIT_MS_MAX, HOST_RESERVE_SHARE, LANES_MAX, LARGE_ROW_BYTES, RATE_BURST_MS } from "../core/limits.ts";
+import {
+  CREATE_WAIT_MS,
+  CREATE_WAIT_MS_MAX,
+  HOST_RESERVE_SHARE,
+  LANES_MAX,
+  LARGE_ROW_BYTES,
+  RATE_BURST_MS,
+} from "../core/limits.ts";
 import type { LaneHead, LaneName, NextRow } from "../core/store.ts";
 import { type NodeShare, WHOLE_SHARE } from "../runtime/shares.ts";
 import { Alarms } from "./alarms.ts";
@@ -35,8 +42,9 @@ interface HostGroup extends Group {
   bucket: TokenBucket | null;
   /** The account limits its calls: none of its creates waits for a slot. */
   isLimited: boolean;
-  /** When a create last got a slot, by the monotonic clock. */
-  reservedMs: number;
+  /** When a create last got a slot or began its call, by the monotonic clock, and how long it took from one to the other. */
+  createdMs: number;
+  storingMs: number;
   /** When it has a token again, by the monotonic clock, if a lane waits for that. */
   wakesAtMs: number;
 }
@@ -299,7 +307,7 @@ export class Lanes {
     const isReserved = this.#mayReserve(lane) && this.#leastWaiting(lane.sameHost, lane) >= lane.inFlight;
     if (isReserved) {
       this.#take(lane);
-      lane.sameHost.reservedMs = this.#monotonicMs();
+      lane.sameHost.createdMs = this.#monotonicMs();
     }
     // Also when nothing was taken: an empty lane must be removed again.
     this.#update(lane.sameHost);
@@ -313,13 +321,22 @@ export class Lanes {
   }
 
   /**
-   * Whether a row that is not stored yet, and found no slot, should wait for one: where a create has just got one, and the account
-   * has not limited the host to fewer calls than it could bear.
+   * How long a row that is not stored yet, and found no slot, should wait for one; 0: not at all. It waits where a create has just
+   * got one, or begun its call, and the account has not limited the host to fewer calls than it could bear. Where commits are slow
+   * slots are held for long by what is being stored.
    */
-  mayWait(name: LaneName): boolean {
+  waitMs(name: LaneName): number {
     const lane = this.#lanes.get(nameOf(name));
-    if (lane === undefined || lane.sameHost.isLimited || this.#isPaused(lane)) return false;
-    return this.#monotonicMs() - lane.sameHost.reservedMs < CREATE_WAIT_MS_MAX;
+    if (lane === undefined || lane.sameHost.isLimited || this.#isPaused(lane)) return 0;
+    const { createdMs, storingMs } = lane.sameHost;
+    const waitMs = Math.min(CREATE_WAIT_MS + storingMs, CREATE_WAIT_MS_MAX);
+    return this.#monotonicMs() - createdMs < waitMs ? waitMs : 0;
+  }
+
+  /** Notes that the call of a row begins for which a slot was reserved at that time, by the monotonic clock. */
+  began({ sameHost }: Lane, reservedMs: number): void {
+    sameHost.createdMs = this.#monotonicMs();
+    sameHost.storingMs = sameHost.createdMs - reservedMs;
   }
 
   /** Gives back the slot of one row. */
@@ -420,13 +437,14 @@ export class Lanes {
 
   /** Whether a row that is about to be stored may have a slot: rows of its lane that wait go first. */
   #mayReserve(lane: Lane): boolean {
-    return lane.waiting === 0 && !this.#isPaused(lane) && this.#hasHostSlot(lane) && this.#hasSlot(lane);
+    if (lane.waiting > 0 && lane.isLargeNext) return false;
+    return !this.#isPaused(lane) && this.#hasHostSlot(lane, lane.waiting) && this.#hasSlot(lane);
   }
 
-  /** Whether the host has a slot for one more call of the lane. */
-  #hasHostSlot({ inFlight, sameHost }: Lane): boolean {
+  /** Whether the host has a slot for one more call of the lane, after `others`. */
+  #hasHostSlot({ inFlight, sameHost }: Lane, others = 0): boolean {
     const { slots, reserve, bucket } = sameHost;
-    if (sameHost.inFlight >= slots - (inFlight === 0 ? 0 : reserve)) return false;
+    if (sameHost.inFlight + others >= slots - (inFlight === 0 ? 0 : reserve)) return false;
     return bucket === null || bucket.has(this.#monotonicMs());
   }
 
@@ -535,7 +553,8 @@ function newHost(name: string): HostGroup {
     slots: 0,
     reserve: 0,
     isLimited: false,
-    reservedMs: Number.NEGATIVE_INFINITY,
+    createdMs: Number.NEGATIVE_INFINITY,
+    storingMs: 0,
     bucket: null,
     wakesAtMs: NEVER,
   };

@@ -9,7 +9,7 @@ import {
   CLAIMS_AT_ONCE_MAX,
   CLOCK_TOLERANCE_MS,
   COLLECTED_HEAP_BYTES_MAX,
-  CREATE_WAIT_MS_MAX,
+  CREATE_WAIT_MS,
   CREATES_WAITING_MAX,
   LARGE_GARBAGE_BYTES_MAX,
   LEASE_GRACE_MS,
@@ -263,8 +263,8 @@ export class Scheduler<Row extends QueueRow> {
 
   /**
    * Takes a slot for a row that is not stored yet. Its attempt may take `timeoutMs` if that is longer than `attemptTimeoutMs`.
-   * Null when other rows of its lane come first. Where none is free, the create waits for one, `CREATE_WAIT_MS_MAX` at most and
-   * only while creates get one that fast: a commit that stores and claims a row costs much less than one for each.
+   * Null when other rows of its lane come first. Where none is free, the create waits for one, a moment and only while creates get
+   * one that fast: a commit that stores and claims a row costs much less than one for each.
    */
   reserve(
     row: LaneName & { readonly id: string },
@@ -277,13 +277,13 @@ export class Scheduler<Row extends QueueRow> {
     // Those that wait in its lane come first.
     const reservation = queue.length === 0 ? this.#reserveNow(row, timeoutMs) : null;
     if (reservation !== null || this.#createsWaiting >= CREATES_WAITING_MAX) return reservation;
-    if (!this.#lanes.mayWait(row)) return null;
+    const waitMs = this.#lanes.waitMs(row);
+    if (waitMs === 0) return null;
     const { promise, resolve } = Promise.withResolvers<Reservation<Row> | null>();
-    queue.push({ row, timeoutMs, untilMs: this.#app.clock.monotonicMs() + CREATE_WAIT_MS_MAX, resolve });
+    queue.push({ row, timeoutMs, untilMs: this.#app.clock.monotonicMs() + waitMs, resolve });
     this.#creates.set(name, queue);
     this.#createsWaiting += 1;
-    if (this.#createsWaiting === 1)
-      this.#run("creates", CREATE_WAIT_MS_MAX, () => this.#endWaits(this.#app.clock.monotonicMs()));
+    if (this.#createsWaiting === 1) this.#checkWaits();
     return promise;
   }
 
@@ -301,14 +301,18 @@ export class Scheduler<Row extends QueueRow> {
     }
   }
 
-  /** Lets the creates go on without a slot that have waited until now. */
+  #checkWaits(): void {
+    this.#run("creates", CREATE_WAIT_MS, () => {
+      this.#endWaits(this.#app.clock.monotonicMs());
+      if (this.#createsWaiting > 0) this.#checkWaits();
+    });
+  }
+
+  /** Lets the creates go on without a slot that may wait no longer. */
   #endWaits(nowMs: number): void {
-    let nextMs = NEVER;
     for (const [name, queue] of this.#creates) {
       while (queue[0] !== undefined && queue[0].untilMs <= nowMs) this.#endWait(name, queue, null);
-      nextMs = Math.min(nextMs, queue[0]?.untilMs ?? NEVER);
     }
-    if (nextMs !== NEVER) this.#run("creates", nextMs - nowMs, () => this.#endWaits(this.#app.clock.monotonicMs()));
   }
 
   #endWait(name: string, queue: WaitingCreate<Row>[], reservation: Reservation<Row> | null): void {
@@ -322,6 +326,7 @@ export class Scheduler<Row extends QueueRow> {
     const lane = this.#lanes.reserve(row);
     if (lane === null) return null;
     const at = this.#leases.begin(timeoutMs);
+    const reservedMs = this.#app.clock.monotonicMs();
     // `drain` must wait for the create and for the attempt that follows it.
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#runs.keep(promise);
@@ -333,6 +338,7 @@ export class Scheduler<Row extends QueueRow> {
     return {
       claim: at,
       commit: (claimed) => {
+        this.#lanes.began(lane, reservedMs);
         this.#start(claimed, lane, 0);
         this.#leases.end(at);
         end();

@@ -5,7 +5,7 @@ import { type LaneClaim, type Lane, Lanes, type SlotLimits } from "../../src/del
 import type { Sender } from "../../src/outbound/deadline.ts";
 import type { HostLimits } from "../../src/core/host-settings.ts";
 import { shareOfRate } from "../../src/runtime/shares.ts";
-import { CREATE_WAIT_MS_MAX, LANES_MAX, LARGE_ROW_BYTES } from "../../src/core/limits.ts";
+import { CREATE_WAIT_MS, LANES_MAX, LARGE_ROW_BYTES } from "../../src/core/limits.ts";
 import type { ActionStore, LaneName, Store } from "../../src/core/store.ts";
 import { holding } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
@@ -350,7 +350,7 @@ test("a slot whose action was cancelled before its claim goes to the next one at
   await using engine = await openEngine({ sender, wrapStore, env: { DISPATCH_PER_HOST: "1" } });
   await engine.create({});
   await began;
-  engine.clock.advance(CREATE_WAIT_MS_MAX);
+  engine.clock.advance(CREATE_WAIT_MS);
   const second = await engine.create({});
   const third = await engine.create({});
   end(answered(200));
@@ -425,22 +425,22 @@ test("a create may wait for a slot while others have got one within a tenth of a
   let limits: HostLimits = { maxConcurrent: null, maxPerSecond: null };
   const lanes = new Lanes({ total: 100, perHost: 1, largeBytes: 0 }, rules);
   const one = lane("a", "x");
-  expect(lanes.mayWait(one)).toBe(false);
+  expect(lanes.waitMs(one)).toBe(0);
   const reserved = lanes.reserve(one);
-  clock.nowMs += CREATE_WAIT_MS_MAX - 1;
-  expect([lanes.reserve(one), lanes.mayWait(one), lanes.mayWait(lane("a", "y"))]).toEqual([null, true, false]);
+  clock.nowMs += CREATE_WAIT_MS - 1;
+  expect([lanes.reserve(one), lanes.waitMs(one), lanes.waitMs(lane("a", "y"))]).toEqual([null, CREATE_WAIT_MS, 0]);
   isPaused = true;
-  expect(lanes.mayWait(one)).toBe(false);
+  expect(lanes.waitMs(one)).toBe(0);
   isPaused = false;
   clock.nowMs += 1;
-  expect(lanes.mayWait(one)).toBe(false);
+  expect(lanes.waitMs(one)).toBe(0);
   if (reserved !== null) lanes.release(reserved);
   for (limits of [
     { maxConcurrent: 1, maxPerSecond: null },
     { maxConcurrent: null, maxPerSecond: 1 },
   ]) {
     const limited = lanes.reserve(one);
-    expect([limited !== null, lanes.reserve(one), lanes.mayWait(one)]).toEqual([true, null, false]);
+    expect([limited !== null, lanes.reserve(one), lanes.waitMs(one)]).toEqual([true, null, 0]);
     if (limited !== null) lanes.release(limited);
   }
 });
@@ -500,7 +500,7 @@ describe("a create that finds no free slot where others have just got one", () =
     await using _ = engine;
     const waited = engine.create({ url: busy });
     await inTime(waited);
-    engine.clock.advance(CREATE_WAIT_MS_MAX - 1);
+    engine.clock.advance(CREATE_WAIT_MS - 1);
     expect(await inTime(waited)).toBe(false);
     engine.clock.advance(1);
     expect((await engine.actionService.get(engine.owner, (await waited).id)).status).toBe("pending");
@@ -538,7 +538,7 @@ test("slots that are given back in one turn share one claim", async () => {
   const url = "http://127.0.0.1:1001/";
   const createFour = () => Promise.all(Array.from({ length: 4 }, () => engine.create({ url })));
   const created = await createFour();
-  engine.clock.advance(CREATE_WAIT_MS_MAX);
+  engine.clock.advance(CREATE_WAIT_MS);
   created.push(...(await createFour()));
   const turnUntil = async (count: number) => {
     await until(() => ends.length >= count);

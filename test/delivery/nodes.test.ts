@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Outcome } from "../../src/core/outcome.ts";
 import {
   ATTEMPT_TIMEOUT_MS_DEFAULT,
-  CREATE_WAIT_MS_MAX,
+  CREATE_WAIT_MS,
   LEASE_GRACE_MS,
   NODE_BEAT_MS,
   NODE_LIVES_MS,
@@ -273,7 +273,7 @@ describe("calls to one host", () => {
     const { node: b } = await nodes.start("b", { sender: two.sender, env });
     await nodes.pass(2 * NODE_BEAT_MS);
     for (let n = 0; n < 2; n += 1) await a.create({});
-    await nodes.pass(CREATE_WAIT_MS_MAX);
+    await nodes.pass(CREATE_WAIT_MS);
     for (let n = 0; n < 8; n += 1) await a.create({});
     await nodes.pass(3_000);
     await until(() => one.calls.length === 2 && two.calls.length === 2);
@@ -291,7 +291,7 @@ describe("calls to one host", () => {
     const [one, two] = [target(), target()];
     const { engine: a } = await nodes.start("a", { sender: one.sender, env });
     for (let n = 0; n < 4; n += 1) await a.create({});
-    await nodes.pass(CREATE_WAIT_MS_MAX);
+    await nodes.pass(CREATE_WAIT_MS);
     for (let n = 0; n < 6; n += 1) await a.create({});
     await until(() => one.calls.length === 4);
     const { engine: b } = await nodes.start("b", { sender: two.sender, env });
@@ -315,7 +315,7 @@ describe("calls to one host", () => {
     await nodes.pass(2 * NODE_BEAT_MS);
     for (let n = 0; n < 3; n += 1) {
       for (const engine of [a, b]) await engine.create({});
-      await nodes.pass(CREATE_WAIT_MS_MAX);
+      await nodes.pass(CREATE_WAIT_MS);
     }
     await nodes.pass(NODE_LIVES_MS);
     expect(one.calls.length + two.calls.length).toBe(1);
@@ -347,7 +347,7 @@ test("a node whose claim was lost takes none from another node that claimed at t
   await a.create({});
   await b.create({});
   await until(() => one.calls.length === 1 && two.calls.length === 1);
-  await nodes.pass(CREATE_WAIT_MS_MAX);
+  await nodes.pass(CREATE_WAIT_MS);
   await a.create({});
   // The other node finds it.
   await nodes.pass(NODE_BEAT_MS);
