@@ -1,16 +1,15 @@
 /** @jsxImportSource hono/jsx */
 import { describeActor } from "../core/roles.ts";
 import { GrantParams, type NamedGrant } from "../grants/grants.ts";
-import { notFound } from "../core/domain-error.ts";
+import { seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
-import { PostForm, Submit } from "../ui/form.tsx";
 import { actionPath, render } from "../ui/layout.tsx";
-import { Facts, Name, sentence, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { Name, sentence, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
 import { answerForm, type ById, personPages, unlessGone } from "./forms.ts";
 import { memberName } from "./grant-form.tsx";
 import type { PageDeps } from "./needs.ts";
-import { List, None, RowLink, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
+import { List, None, RowAction, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 
 const GRANTS_PATH = SETTINGS_PATHS.grants;
 
@@ -19,7 +18,7 @@ function grantsPage(user: Person, grants: readonly NamedGrant[], now: Date): str
     <SettingsPage
       user={user}
       section="Grants"
-      intro="What people have allowed with an approval: for a while, calls like the one that they approved are sent without asking. Everything else about them has to be equal."
+      intro="What people have allowed with an approval: for a while, calls like the one that they approved are sent without asking. Everything else about them has to be equal. Calls like that are held again as soon as you end it, and so are those that it has let through and that have not been sent yet."
       now={now}
     >
       <List
@@ -44,7 +43,12 @@ function grantsPage(user: Person, grants: readonly NamedGrant[], now: Date): str
           ["Ends", ({ expiresAt }) => <UntilTime at={expiresAt} now={now} />],
         ]}
         actions={({ id, keyName }) => (
-          <RowLink href={endPath(id)} name="End" of={sentence`the grant of ${<UntrustedText text={keyName} />}`} />
+          <RowAction
+            user={user}
+            path={`${GRANTS_PATH}/${id}/end`}
+            name="End"
+            of={sentence`the grant of ${<UntrustedText text={keyName} />}`}
+          />
         )}
         empty={{
           icon: "check",
@@ -85,40 +89,6 @@ function variesCell({ vary, max }: NamedGrant) {
   );
 }
 
-function endPath(id: string): string {
-  return `${GRANTS_PATH}/${id}/end`;
-}
-
-function endPage(user: Person, grant: NamedGrant): string {
-  const { id, keyName, expiresAt, createdAt, createdBy, actionId } = grant;
-  return render(
-    <SettingsPage
-      user={user}
-      section="Grants"
-      title="End this grant?"
-      intro="Calls like this are held again at once, on every node. So are calls that it has let through and that have not been sent yet: they wait for a person when their time comes, unless a rule lets them pass."
-      back={{ href: GRANTS_PATH, name: "Grants" }}
-    >
-      <PostForm user={user} action={endPath(id)} class="card">
-        <Facts
-          rows={[
-            ["Key", <Name text={keyName} />],
-            ["May differ", variesCell(grant)],
-            ["Used", usedText(grant)],
-            ["Until", <Time at={expiresAt} />],
-            ["Made", <Time at={createdAt} />],
-            ["By", <Name text={describeActor(createdBy).name} />],
-            ["From", <a href={actionPath(actionId)}>{actionId}</a>],
-          ]}
-        />
-        <Submit look="danger" cancel={GRANTS_PATH}>
-          End grant
-        </Submit>
-      </PostForm>
-    </SettingsPage>,
-  );
-}
-
 export function grantPages(deps: PageDeps) {
   const { grantService, formOf, clock } = deps;
   const end = answerForm<ById>(formOf, async ({ person, params: { id } }) => {
@@ -126,18 +96,13 @@ export function grantPages(deps: PageDeps) {
     return GRANTS_PATH;
   });
   const hooks = { params: GrantParams };
-  return personPages(deps)
-    .get(GRANTS_PATH, async ({ person }) =>
-      grantsPage(person, await grantService.listNamed(person.caller), clock.now()),
-    )
-    .get(
-      `${GRANTS_PATH}/:id/end`,
-      async ({ person, params: { id } }) => {
-        const grant = (await grantService.listNamed(person.caller)).find((one) => one.id === id);
-        if (grant === undefined) throw notFound("grant, or it has ended");
-        return endPage(person, grant);
-      },
-      hooks,
-    )
-    .post(`${GRANTS_PATH}/:id/end`, end, hooks);
+  return (
+    personPages(deps)
+      .get(GRANTS_PATH, async ({ person }) =>
+        grantsPage(person, await grantService.listNamed(person.caller), clock.now()),
+      )
+      // Where the address of a refused form is loaded again.
+      .get(`${GRANTS_PATH}/:id/end`, () => seeOther("own", GRANTS_PATH), hooks)
+      .post(`${GRANTS_PATH}/:id/end`, end, hooks)
+  );
 }
