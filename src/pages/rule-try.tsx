@@ -70,12 +70,12 @@ function fateCell({ in_force: inForce, tried }: DryRunDifference) {
 }
 
 function requestCell({ id, title, method, url, created_at: at, reason }: DryRunDifference, now: Date) {
+  const call = <UntrustedText text={`${method} ${url}`} />;
   return (
     <div>
-      <a href={actionPath(id)}>
-        <UntrustedText text={title ?? `${method} ${url}`} />
-      </a>
+      <a href={actionPath(id)}>{title === undefined ? call : <UntrustedText text={title} />}</a>
       <span class="says">
+        {title === undefined ? null : <>{call} · </>}
         <Ago at={new Date(at)} now={now} />
       </span>
       {reason === null ? null : (
