@@ -164,13 +164,11 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       { id, before }: Readonly<Record<"id" | "before", string | null>>,
     ): Promise<DryRunJson> {
       authorize(caller, "manage");
-      checked(definition);
-      const stored = await rules.list(caller.accountId);
-      const at = stored.findIndex((row) => row.id === (id ?? before));
-      const others = stored.map(definitionOf);
-      const tried = at === -1 ? [...others, definition] : others.toSpliced(at, id === null ? 0 : 1, definition);
-      const compiled = await rulesFrom(tried);
-      for await (const step of tryOn(caller, compiled, { last: DRY_RUN_ACTIONS_DEFAULT, since: null })) {
+      const draft = ruleFrom(definition, id ?? "rul_draft", 1);
+      const inForce = await known.compiledRules(caller.accountId, createYield(clock));
+      const at = inForce.findIndex((rule) => rule.id === (id ?? before));
+      const tried = at === -1 ? [...inForce, draft] : inForce.toSpliced(at, id === null ? 0 : 1, draft);
+      for await (const step of tryOn(caller, tried, { last: DRY_RUN_ACTIONS_DEFAULT, since: null })) {
         if ("differences" in step) return step;
       }
       throw new Error("A dry run ended without a result.");
