@@ -99,11 +99,7 @@ function groupOf(same: string | undefined, { request, action, key }: CallFacts):
   if (same === undefined) return null;
   if (same === "key") return oldestId(key);
   if (same === "host") return action.host;
-  if (same === "request") {
-    // Also where targets read the path in different ways: it is the same path each time.
-    const path = folded(action.target()?.path ?? "");
-    return [oldestId(key), request.method, action.host, path, folded(request.body ?? "")];
-  }
+  if (same === "request") return [oldestId(key), request.method, action.host, ...action.repeated()];
   return action.metadata.get(same.slice("metadata.".length)) ?? null;
 }
 
@@ -111,13 +107,6 @@ function groupOf(same: string | undefined, { request, action, key }: CallFacts):
 function oldestId({ ids }: KeyFacts): string {
   return [...ids].at(-1) ?? "";
 }
-
-/** A loop often has a new id in each call. */
-export function folded(text: string): string {
-  return text.replaceAll(VARYING, "#");
-}
-
-const VARYING = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{6,}/gi;
 
 /** The number that a budget adds up, in units. */
 function unitsOf(value: unknown, request: RuledRequest): bigint {

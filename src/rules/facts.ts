@@ -50,6 +50,8 @@ export class ActionFacts {
   readonly bodyBytes = lazily(() => sentBytes(this.#request));
   /** Throws where targets may read the body as another kind than it was given as. */
   readonly checkBodyKind = lazily(() => checkBodyKind(this.#request));
+  /** Path and body as a loop repeats them: often with a new id each time. Also of a path that targets read in different ways. */
+  readonly repeated = lazily(() => [this.target()?.path ?? "", this.#request.body ?? ""].map(withoutIds));
   readonly #query = lazily(() => queryOf(this.#sent.query));
   readonly #headers = lazily(() => headersOf(this.#request.headers ?? {}));
   readonly #body = lazily(() => bodyOf(this.#request));
@@ -133,6 +135,10 @@ function withoutEnding(path: string): string {
   const dot = path.indexOf(".", start + 1);
   const bare = (dot === -1 ? path : path.slice(0, dot)).trimEnd();
   return bare.endsWith("/") ? bare.slice(0, -1).trimEnd() : bare;
+}
+
+export function withoutIds(text: string): string {
+  return text.replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{6,}/gi, "#");
 }
 
 export type RuledKey = Omit<Requester, "accountId">;
