@@ -24,8 +24,10 @@ export interface CompiledRule {
   /** With hosts and path in their normal form. */
   readonly definition: RuleDefinition;
   readonly applies: Condition;
+  /** What becomes of a request to which it applies. */
+  readonly ruling: Ruling;
   /** Where there are some, it applies only to the call that goes beyond one of them. */
-  readonly counters: readonly Counter[];
+  readonly counters: readonly (Counter & { readonly ruling: Ruling })[];
 }
 
 /** Throws `Undecidable` where nobody can tell whether it holds. */
@@ -50,7 +52,9 @@ export function ruleFrom(given: unknown, id: string, version: number): CompiledR
   }
   const applies = all(conditionsOf(definition, issues));
   if (issues.length > 0) throw invalidFields(issues);
-  return { id, version, definition, applies, counters };
+  const rule = { id, version, definition };
+  const counting = counters.map((one) => ({ ...one, ruling: rulingOf(rule, one.goesBeyond, one.compares) }));
+  return { ...rule, applies, ruling: rulingOf(rule), counters: counting };
 }
 
 /** The rule in a row. One that was altered in the database holds every call, and says so. */
@@ -200,14 +204,9 @@ function walk(rules: readonly CompiledRule[], facts: CallFacts, hashOf: (text: s
   for (const rule of rules) {
     try {
       if (!rule.applies(facts)) continue;
-      if (rule.counters.length === 0) return { counted, ruling: rulingOf(rule) };
-      for (const counter of rule.counters) {
-        const { goesBeyond, compares } = counter;
-        counted.push({
-          count: countOf(counter, rule.id, facts, hashOf),
-          ruling: rulingOf(rule, goesBeyond, compares),
-        });
-      }
+      if (rule.counters.length === 0) return { counted, ruling: rule.ruling };
+      for (const counter of rule.counters)
+        counted.push({ count: countOf(counter, rule.id, facts, hashOf), ruling: counter.ruling });
     } catch (error) {
       if (!(error instanceof Undecidable)) throw error;
       const ruling = rulingOf(rule, `It can't be decided, so a person decides. ${error.message}`);
@@ -218,7 +217,11 @@ function walk(rules: readonly CompiledRule[], facts: CallFacts, hashOf: (text: s
 }
 
 /** Agents read the reason: the owner's message behind `why`, and what the rule compares only with `explain`. */
-function rulingOf({ id, version, definition }: CompiledRule, why?: string, compares?: string): Ruling {
+function rulingOf(
+  { id, version, definition }: Pick<CompiledRule, "id" | "version" | "definition">,
+  why?: string,
+  compares?: string,
+): Ruling {
   const { name, effect, message, explain, when } = definition;
   const compared = explain === true ? [when === undefined ? undefined : `It compares ${when}`, compares] : [];
   const said = [why, message, ...compared].filter((text) => text !== undefined);
