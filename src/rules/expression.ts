@@ -397,8 +397,20 @@ function compared(op: string): Meter {
     (left, right, ...rest) => {
       spend(1 + sizeOf(left) + sizeOf(right));
       if (isCollection(left) && isCollection(right)) spendAll(op === "in" ? right : left);
+      // To CEL they differ, and many targets take "true" for true and "5" for 5.
+      if (typeof left !== typeof right && op !== "in" && isPlain(left) && isPlain(right) && !areNumbers(left, right))
+        throw new Undecidable(OTHER_TYPES);
       return handle(left, right, ...rest);
     };
+}
+
+/** A text, a number, true or false. */
+function isPlain(value: unknown): boolean {
+  return value !== null && value !== undefined && typeof value !== "object";
+}
+
+function areNumbers(...values: readonly unknown[]): boolean {
+  return values.every((value) => typeof value === "number" || typeof value === "bigint");
 }
 
 /** Lists in lists are compared to the bottom. Macros can put one list into another many times over, so each place counts. */
@@ -512,13 +524,15 @@ function celMessage(error: unknown): string {
   return isOfTypes ? `${sentence} Compare values of one type, such as a number with a number.` : sentence;
 }
 
+const OTHER_TYPES = "It compares or computes values of types that do not go together, such as a text and a number.";
+
 /** What to say of an error while an expression runs. */
 function sentenceOf(error: unknown): string {
   const { code, summary } = error as { readonly code?: string; readonly summary?: string };
   const [, name] = /^No such key: (.*)$/s.exec(summary ?? "") ?? [];
   if (name !== undefined) return `The request has no "${shown(name)}".`;
   if (code === "no_such_overload" || code === "no_matching_overload") {
-    return "It compares or computes values of types that do not go together, such as a text and a number.";
+    return OTHER_TYPES;
   }
   if (code === "division_by_zero" || code === "modulo_by_zero") return "It divides by zero.";
   return "It can't be computed for this request.";

@@ -213,6 +213,22 @@ describe("what can't be read", () => {
     expect(ask("has(action.headers.a)", { headers: { "X-Force": "1", X_Force: "2" } })).toHaveProperty("undecidable");
   });
 
+  test("a text where the expression has a number, true or false, which many targets take for it", () => {
+    for (const [live, value] of [
+      ["action.body.live == true", '"true"'],
+      ["action.body.live == true", "1"],
+      ["action.body.live != false", '"false"'],
+      ["action.body.live == 5", '"5"'],
+      ["action.body.live == '5'", "5"],
+    ] as const) {
+      expect({ live, value, of: askBody(live, `{"live":${value}}`) }).toHaveProperty("of.undecidable");
+    }
+    expect(askBody("action.body.live == true", '{"live":null}')).toBe(false);
+    expect(askBody("action.body.live == 5", '{"live":5.0}')).toBe(true);
+    expect(askBody("action.body.live == '5' || action.body.live == 5", '{"live":5}')).toBe(true);
+    expect(askBody("action.body.live in ['5', 5]", '{"live":5}')).toBe(true);
+  });
+
   test("a name that a macro compares in another spelling", () => {
     expect(askBody("action.body.exists(name, name == 'force')", '{"Force":1}')).toHaveProperty("undecidable");
     expect(askBody("action.body.exists(name, name == 'force')", '{"other":1}')).toBe(false);
