@@ -15,7 +15,7 @@ import { visibleText } from "../receipts/visible-text.ts";
 import { BEGINNING, limitsOnPage, type PageBody, pageBody } from "../ui/body-view.tsx";
 import { Copied } from "../ui/controls.tsx";
 import { actionPath } from "../ui/layout.tsx";
-import { Ago, sentence, TimeInWords, UntrustedText } from "../ui/parts.tsx";
+import { Ago, Problem, sentence, TimeInWords, UntrustedText } from "../ui/parts.tsx";
 import { type PageUser, waitingText } from "../ui/text.ts";
 import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
 import { grantOffer } from "./grant-form.tsx";
@@ -87,7 +87,10 @@ export function RequestPane(props: RequestPaneProps) {
           grant={grant}
         />
       ) : (
-        <p class="request-body quiet">Your role can’t decide: approvers and owners of the account can.</p>
+        <div class="request-body">
+          <Problem text={problem} />
+          <p class="quiet">Your role can’t decide: approvers and owners of the account can.</p>
+        </div>
       )}
     </div>
   );
