@@ -397,21 +397,19 @@ function compared(op: string): Meter {
     (left, right, ...rest) => {
       spend(1 + sizeOf(left) + sizeOf(right));
       if (isCollection(left) && isCollection(right)) spendAll(op === "in" ? right : left);
-      // To CEL they differ, and many targets take "true" for true and "5" for 5.
-      if (typeof left !== typeof right && op !== "in" && isPlain(left) && isPlain(right) && !areNumbers(left, right))
-        throw new Undecidable(OTHER_TYPES);
+      const [one, other] = [KINDS[typeof left], KINDS[typeof right]];
+      if (op !== "in" && one !== other && one !== undefined && other !== undefined) throw new Undecidable(OTHER_TYPES);
       return handle(left, right, ...rest);
     };
 }
 
-/** A text, a number, true or false. */
-function isPlain(value: unknown): boolean {
-  return value !== null && value !== undefined && typeof value !== "object";
-}
-
-function areNumbers(...values: readonly unknown[]): boolean {
-  return values.every((value) => typeof value === "number" || typeof value === "bigint");
-}
+/** To CEL, values of two of these differ; many targets take "true" for true and "5" for 5. */
+const KINDS: Partial<Record<string, string>> = {
+  string: "text",
+  number: "number",
+  bigint: "number",
+  boolean: "yes or no",
+};
 
 /** Lists in lists are compared to the bottom. Macros can put one list into another many times over, so each place counts. */
 function spendAll(value: unknown): void {
