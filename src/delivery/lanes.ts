@@ -326,9 +326,9 @@ export class Lanes {
    * slots are held for long by what is being stored.
    */
   waitMs(name: LaneName): number {
-    const lane = this.#lanes.get(nameOf(name));
-    if (lane === undefined || lane.sameHost.isLimited || this.#isPaused(lane)) return 0;
-    const { createdMs, storingMs } = lane.sameHost;
+    const host = this.#hosts.get(`${name.accountId} ${name.host}`);
+    if (host === undefined || host.isLimited || this.#isPaused(name)) return 0;
+    const { createdMs, storingMs } = host;
     const waitMs = Math.min(CREATE_WAIT_MS + storingMs, CREATE_WAIT_MS_MAX);
     return this.#monotonicMs() - createdMs < waitMs ? waitMs : 0;
   }

@@ -123,6 +123,9 @@ const NEVER = Number.POSITIVE_INFINITY;
 /** Lanes per step of the sweep, and the pause between two steps. */
 const [SWEEP_LANES, SWEEP_REST_MS] = [128, 5];
 
+/** Lanes whose creates are refused a slot in one turn: each costs a look at all lanes of its host. */
+const LANES_REFUSED_MAX = 8;
+
 /** How often a store that is away is tried. */
 const PROBE_EVERY_MS = 1_000;
 
@@ -155,7 +158,7 @@ export class Scheduler<Row extends QueueRow> {
   #isRescheduleDue = false;
   /** Rows that are being created with a slot: they are not queued as well. */
   readonly #reserved = new Set<string>();
-  /** Creates that wait for a slot, by lane, the oldest first. */
+  /** Creates that wait for a slot, by lane, the oldest first. The first lane has the next turn. */
   readonly #creates = new Map<string, WaitingCreate<Row>[]>();
   #createsWaiting = 0;
   /** Claims that are being written. */
@@ -287,17 +290,17 @@ export class Scheduler<Row extends QueueRow> {
     return promise;
   }
 
-  /** Gives free slots to creates that wait for one: to one of each lane in turn. */
+  /** Gives free slots to creates that wait for one: to one of each lane in turn, until a number of lanes get none. */
   #admitCreates(): void {
-    for (let isAny = this.#createsWaiting > 0; isAny;) {
-      isAny = false;
-      for (const [name, queue] of this.#creates) {
-        const [first] = queue;
-        const reservation = first === undefined ? null : this.#reserveNow(first.row, first.timeoutMs);
-        if (reservation === null) continue;
-        this.#endWait(name, queue, reservation);
-        isAny = true;
-      }
+    for (let refused = 0; refused < Math.min(this.#creates.size, LANES_REFUSED_MAX);) {
+      const [[name, queue] = []] = this.#creates;
+      const [first] = queue ?? [];
+      if (name === undefined || queue === undefined || first === undefined) return;
+      this.#creates.delete(name);
+      this.#creates.set(name, queue);
+      const reservation = this.#reserveNow(first.row, first.timeoutMs);
+      refused = reservation === null ? refused + 1 : 0;
+      if (reservation !== null) this.#endWait(name, queue, reservation);
     }
   }
 

@@ -9,7 +9,7 @@ import { CREATE_WAIT_MS, LANES_MAX, LARGE_ROW_BYTES } from "../../src/core/limit
 import type { ActionStore, LaneName, Store } from "../../src/core/store.ts";
 import { holding } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
-import { openEngine } from "../support/engine.ts";
+import { openEngine, requestFor } from "../support/engine.ts";
 import { until } from "../support/until.ts";
 
 const NOW = 1_000_000;
@@ -493,6 +493,25 @@ describe("a create that finds no free slot where others have just got one", () =
     await engine.saw(id, { status: "completed" });
     await second;
     expect(claims()).toBe(before);
+  });
+
+  test("takes turns with those of other keys", async () => {
+    const { engine, busy, ends, inTime } = await openFull();
+    await using _ = engine;
+    const by = (keyId: string) => engine.actionService.create({ ...engine.owner, keyId }, requestFor({ url: busy }));
+    const [one, two, other] = [by("key_one"), by("key_one"), by("key_two")];
+    await inTime(two);
+    ends.shift()?.();
+    await one;
+    await until(() => ends.length === 2);
+    ends.shift()?.();
+    await other;
+    expect(await inTime(two)).toBe(false);
+    for (const end of ends.splice(0)) end();
+    const { action } = await two;
+    await until(() => ends.length > 0);
+    for (const end of ends.splice(0)) end();
+    await engine.saw(action.id, { status: "completed" });
   });
 
   test("is stored as pending after a tenth of a second, or when the service stops", async () => {
