@@ -5,25 +5,17 @@ import { deletableText, shrinkAdvice } from "../accounts/server-size.ts";
 import { formatSize } from "../core/action.ts";
 import type { EffectiveSettings } from "../config/config.ts";
 import type { ServerSetting } from "../config/server-settings.ts";
-import {
-  DAY_MS,
-  DEDUPE_WINDOW_MS,
-  HOUR_MS,
-  NOTIFY_DELAYS_MS,
-  REQUEST_BODY_BYTES_MAX,
-  RESPONSE_BODY_BYTES_MAX,
-  RETRIES_DEFAULT,
-  RETRIES_MAX,
-} from "../core/limits.ts";
+import { type SettingName, SETTINGS } from "../config/settings.ts";
+import { DAY_MS, HOUR_MS } from "../core/limits.ts";
 import { authorize } from "../core/roles.ts";
 import { seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { PostForm, Submit } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
 import { answerForm, answerOn, type ById, personPages } from "./forms.ts";
-import { Card, Day, Dot, type FactRows, Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
+import { Card, Day, Dot, Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
 import { List, None, RowAction, SETTINGS_PATHS, SettingsPage, Tagged } from "./settings-frame.tsx";
-import { counted, duration, number } from "../ui/text.ts";
+import { duration, number } from "../ui/text.ts";
 import type { PageDeps } from "./needs.ts";
 
 interface MailNotice {
@@ -77,15 +69,7 @@ async function serverPage(deps: PageDeps, user: Person, notice: MailNotice | nul
           />
         </Card>
       )}
-      {settings.all === null ? (
-        sectionsOf(settings).map(([id, title, rows]) => (
-          <Card id={id} title={title}>
-            <Facts rows={rows} />
-          </Card>
-        ))
-      ) : (
-        <AllSettings settings={settings.all} />
-      )}
+      <SettingLists settings={settings.all ?? settingsOf(settings)} />
     </SettingsPage>,
   );
 }
@@ -99,9 +83,9 @@ const TOPICS = [
   ["service", "Service", /^/],
 ] as const;
 
-function AllSettings({ settings }: { readonly settings: readonly ServerSetting[] }) {
+function SettingLists({ settings }: { readonly settings: readonly ServerSetting[] }) {
   const byTopic = Map.groupBy(settings, ({ name }) => TOPICS.find(([, , pattern]) => pattern.test(name))?.[0]);
-  return TOPICS.map(([id, title]) => (
+  return TOPICS.filter(([id]) => byTopic.has(id)).map(([id, title]) => (
     <List
       id={id}
       title={title}
@@ -150,75 +134,27 @@ const UNITS = [
 
 const MAIL_TEST_PATH = "/settings/server/mail-test";
 
-/** A value and the name of its setting. */
-function setting(text: string, name: string) {
-  return (
-    <>
-      {text} <code class="setting">{name}</code>
-    </>
-  );
-}
-
-/** For owners who don't run the server: what concerns their calls. */
-function sectionsOf(settings: EffectiveSettings): readonly (readonly [id: string, title: string, rows: FactRows])[] {
-  const { rateLimitPerSecond, approvalTtlHours, approvers, retentionDays } = settings;
-  const rate = rateLimitPerSecond === 0 ? "Not limited." : `${counted(rateLimitPerSecond, "request")} a second.`;
-  const wait = `${duration(settings.retryBaseMs)} after the first failure, doubled after each further one, ${duration(settings.retryCapMs)} at most.`;
-  const callbacks = NOTIFY_DELAYS_MS.map(duration).join(", ");
-  const sizes = `Request body ${kib(REQUEST_BODY_BYTES_MAX)}; stored response ${kib(RESPONSE_BODY_BYTES_MAX)}.`;
-  const expire =
-    approvalTtlHours === null ? "Never." : `After ${counted(approvalTtlHours, "hour")}; the action is then cancelled.`;
-  const mails = settings.sendsMail ? "On." : "Off: no mail provider is set.";
-  const link = settings.approvalLinks === "confirm" ? "Ask for confirmation." : "Decide when they are opened.";
-  const people =
-    approvers.length > 0
-      ? `People in the account, and ${approvers.join(", ")}`
-      : "People in the account. Owner keys without a hold can name anyone.";
-  const agents =
-    settings.agentApproval === "elicit"
-      ? "Its MCP client can ask its user, except for actions held by a key."
-      : "Never.";
-  const kept = retentionDays === null ? "Forever." : `For ${counted(retentionDays, "day")} after they end.`;
-  return [
-    [
-      "targets",
-      "Where calls may go",
-      [
-        ["Allowed", setting(settings.targets, "ALLOWED_PRIVATE_TARGETS")],
-        ["Never", "Cloud metadata, link-local and multicast addresses, whatever the settings say."],
-        ["Checked", "Every address that a name resolves to, at every attempt. Calls go only to checked addresses."],
-      ],
-    ],
-    [
-      "delivery",
-      "Delivery and limits",
-      [
-        ["Rate limit", setting(rate, "RATE_LIMIT_PER_SECOND")],
-        ["Attempt timeout", setting(`${duration(settings.attemptTimeoutMs)} at most.`, "ATTEMPT_TIMEOUT_MS")],
-        ["Retry delay", setting(wait, "RETRY_BASE_MS, RETRY_CAP_MS")],
-        ["Attempts per run", `${RETRIES_DEFAULT} by default, ${RETRIES_MAX} at most.`],
-        ["Callback attempts", `Immediately, and ${callbacks} after failures; then given up.`],
-        ["Size limits", sizes],
-        ["Deduplication window", `${duration(DEDUPE_WINDOW_MS)}.`],
-      ],
-    ],
-    [
-      "approvals",
-      "Approvals",
-      [
-        ["Approvals expire", setting(expire, "APPROVAL_TTL_HOURS")],
-        ["Approval emails", setting(mails, "MAILGUN_API_KEY")],
-        ["Email links", setting(link, "APPROVAL_LINKS")],
-        ["Approvers", setting(people, "APPROVERS")],
-        ["Approval by an agent", setting(agents, "AGENT_APPROVAL")],
-      ],
-    ],
-    ["retention", "Retention", [["Finished actions are kept", setting(kept, "RETENTION_DAYS")]]],
+/** For owners who don't run the server: the settings that concern their calls, as far as they may see them. */
+function settingsOf(settings: EffectiveSettings): readonly ServerSetting[] {
+  const values: readonly (readonly [name: SettingName, value: string | number | null])[] = [
+    ["ATTEMPT_TIMEOUT_MS", settings.attemptTimeoutMs],
+    ["RETRY_BASE_MS", settings.retryBaseMs],
+    ["RETRY_CAP_MS", settings.retryCapMs],
+    ["ALLOWED_PRIVATE_TARGETS", settings.targets],
+    ["RETENTION_DAYS", settings.retentionDays],
+    ["APPROVAL_TTL_HOURS", settings.approvalTtlHours],
+    ["APPROVAL_LINKS", settings.approvalLinks],
+    ["APPROVERS", settings.approvers.join(", ") || null],
+    ["AGENT_APPROVAL", settings.agentApproval],
+    ["RATE_LIMIT_PER_SECOND", settings.rateLimitPerSecond],
   ];
-}
-
-function kib(bytes: number): string {
-  return bytes >= 1_048_576 ? `${bytes / 1_048_576} MiB` : `${bytes / 1_024} KiB`;
+  return values.map(([name, value]) => ({
+    name,
+    value: value === null ? null : String(value),
+    isSet: true,
+    isSecret: false,
+    description: SETTINGS[name].description,
+  }));
 }
 
 export const ACCOUNTS_PAGE_PATH = "/settings/accounts";

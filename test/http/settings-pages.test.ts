@@ -126,6 +126,22 @@ describe("the page of notifications", () => {
   });
 });
 
+test("the page of the server says in words what is in force for the calls of others", async () => {
+  const text = (await ann.pageOf("/settings/server")).replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+  for (const words of [
+    "ALLOWED_PRIVATE_TARGETS Calls may go to public addresses only.",
+    "APPROVAL_TTL_HOURS Not set",
+    "RETENTION_DAYS Not set",
+    "RATE_LIMIT_PER_SECOND 100 a second",
+    "RETRY_BASE_MS 2 s",
+    "RETRY_CAP_MS 1 h",
+    "This server sends no mail",
+  ]) {
+    expect(text).toContain(words);
+  }
+  expect(text).not.toContain("DATABASE_URL");
+});
+
 test("the page of the server lists every setting for its operator, and tests the mail", async () => {
   const sent: OutgoingMail[] = [];
   const all = serverSettings(
