@@ -91,35 +91,12 @@ function listOf(text: string, budget: number): Made {
   return { node: { kind: "list", text, elements, rest }, used };
 }
 
-/**
- * What follows the first elements or members of a value inside of a compact JSON text; null: there is no such value, or nothing
- * follows. `path` are places in the objects and lists around it, from 0.
- */
-export function restInside(json: string, path: readonly number[], from: number): JsonRest | null {
-  let text = json;
-  for (const at of path) {
-    const part = partsIn(text)[at];
-    if (part === undefined) return null;
-    text = part.value;
-  }
-  const rest = partsIn(text).slice(from);
-  return text.startsWith("[") ? restOf(rest, "[", "]") : restOf(rest, "{", "}");
+/** The members of an object, or the elements of a list, as they stand in it. */
+function partsIn(text: string): readonly string[] {
+  if (text.startsWith("[")) return [...elementsIn(text)];
+  return Array.from(membersIn(text), ([name, value]) => `${JSON.stringify(name)}:${value}`);
 }
 
-interface Part {
-  /** As it stands in its object or list. */
-  readonly written: string;
-  readonly value: string;
-}
-
-/** The members of an object, or the elements of a list; none of what is neither. */
-function partsIn(text: string): readonly Part[] {
-  if (text.startsWith("[")) return Array.from(elementsIn(text), (value) => ({ written: value, value }));
-  if (!text.startsWith("{")) return [];
-  return Array.from(membersIn(text), ([name, value]) => ({ written: `${JSON.stringify(name)}:${value}`, value }));
-}
-
-function restOf(parts: readonly Part[], open: string, close: string): JsonRest | null {
-  if (parts.length === 0) return null;
-  return { count: parts.length, text: `${open}${parts.map(({ written }) => written).join(",")}${close}` };
+function restOf(parts: readonly string[], open: string, close: string): JsonRest {
+  return { count: parts.length, text: `${open}${parts.join(",")}${close}` };
 }

@@ -39,7 +39,7 @@ export function actionPageRoutes(deps: PageDeps) {
         const back = isHeldIn(found, found.run)
           ? { href: `/approvals/${id}`, name: "Back to the decision" }
           : { href: actionPath(id), name: "Back to the action" };
-        return bodyPage({ action, search: context.search, back, user: person });
+        return bodyPage({ action, back, user: person });
       },
       hooks,
     )

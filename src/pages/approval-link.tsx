@@ -112,7 +112,7 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
     if (!opened.isLive || isOneClick) return toReceipt(opened);
     const action = asSent(await see(opened.action, "decider"));
     const back = { href: `/a/${token}`, name: "Back to the decision" };
-    return page("approval", bodyPage({ action, search: context.search, back, user: null }));
+    return page("approval", bodyPage({ action, back, user: null }));
   };
 
   const decideOn = answerForm<{ readonly token: string; readonly opened: OpenedLink }, null>(

@@ -4,8 +4,7 @@ import { bodyMemberOf } from "../core/body.ts";
 import { describeCredential } from "../core/credential.ts";
 import { prettyPrint } from "../core/json.ts";
 import { normalTarget } from "../core/target.ts";
-import { pathNotFound } from "../http/errors.ts";
-import { bodyPart, bodyParts, BodyView, limitsOnPage, type PageBody, pageBody, WholeBody } from "../ui/body-view.tsx";
+import { BodyView, limitsOnPage, type PageBody, pageBody, WholeBody } from "../ui/body-view.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { actionPath, Layout, render } from "../ui/layout.tsx";
@@ -82,7 +81,7 @@ export function RequestParts(props: RequestPartsProps) {
           body={bodyKind === undefined ? body : { ...body, kind: bodyKind }}
           isOpen={isWhole || cut !== undefined}
           copied={canCopy && limitsOnPage(action) === undefined ? copiedBody(action) : null}
-          parts={path === undefined ? undefined : bodyParts(action.id, path)}
+          whole={path === undefined ? undefined : { actionId: action.id, path }}
         >
           {path !== undefined ? null : (
             <p class="notice notice-wait">
@@ -180,20 +179,13 @@ export function bodyPath(actionId: string): string {
 
 interface BodyPageProps {
   readonly action: SeenAction;
-  /** Of its address: a part alone is shown. */
-  readonly search: string;
   readonly back: { readonly href: string; readonly name: string };
   /** Null: it was opened by a link, without a log-in. */
   readonly user: PageUser | null;
 }
 
-/**
- * The whole body of a request, or the end of one of its lists: a page where no script runs, and else the text that takes the
- * place of the link to it. Throws `not_found` where there is no such part.
- */
-export function bodyPage({ action, search, back, user }: BodyPageProps): string {
-  const content = contentOf(action, new URLSearchParams(search));
-  if (content === null) throw pathNotFound();
+/** The whole body of a request: a page where no script runs, and else what takes the place of its beginning. */
+export function bodyPage({ action, back, user }: BodyPageProps): string {
   const title = `Body of ${action.method} ${action.host}`;
   return render(
     <Layout title={title} nav="Approvals" user={user} isStandalone={user === null}>
@@ -202,19 +194,9 @@ export function bodyPage({ action, search, back, user }: BodyPageProps): string 
           <Call action={action} />
         </p>
       </PageHead>
-      <section class="card">{content}</section>
+      <section class="card">
+        <WholeBody action={action} />
+      </section>
     </Layout>,
   );
 }
-
-function contentOf(action: SeenAction, query: URLSearchParams): Child | null {
-  const from = query.get("from");
-  if (from === null) return <WholeBody action={action} />;
-  const at = query.get("at") ?? "";
-  return PLACE.test(at) && FROM.test(from) ? bodyPart(action, at, Number(from)) : null;
-}
-
-/** JSON has at most 64 levels and 10,000 members. */
-const PLACE = /^(?:\d{1,5}(?:\.\d{1,5}){0,63})?$/;
-
-const FROM = /^\d{1,5}$/;

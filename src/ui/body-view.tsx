@@ -13,20 +13,11 @@ import {
   JSON_TREE_NODES_MAX,
 } from "../core/limits.ts";
 import { compactJson, prettyPrint } from "../core/json.ts";
-import { type JsonNode, jsonTree, restInside } from "../core/json-tree.ts";
+import { type JsonNode, jsonTree } from "../core/json-tree.ts";
 import { MASK } from "../receipts/mask-rules.ts";
 import { seenBytes } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
-import {
-  countLines,
-  foldedIn,
-  JsonPart,
-  JsonView,
-  type LoadedParts,
-  loadsPart,
-  openCharsIn,
-  partId,
-} from "./json-view.tsx";
+import { countLines, foldedIn, type Folding, JsonView, loadsWhole, openCharsIn, type WholePage } from "./json-view.tsx";
 import { SubSection, Table, UntrustedBlock, UntrustedText } from "./parts.tsx";
 import { counted, cutText } from "./text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
@@ -148,40 +139,29 @@ interface BodyViewProps {
   readonly isOpen: boolean;
   /** What its button copies; null: there is none. */
   readonly copied?: string | null;
-  /** Where what is left out is loaded from; left out: the folded items are on the page. */
-  readonly parts?: BodyParts | undefined;
+  /** Where what is left out is loaded from; left out: the folded items are on this page. */
+  readonly whole?: (WholePage & { readonly actionId: string }) | undefined;
   readonly children?: Child;
 }
 
-/** Where the whole body is, and the ends of its lists. */
-interface BodyParts extends LoadedParts {
-  readonly whole: string;
-}
-
-/** `path`: of the page that shows the whole body. */
-export function bodyParts(actionId: string, path: string): BodyParts {
-  const of = (at: string, from: number) => `${path}?${at === "" ? "" : `at=${at}&`}from=${from}`;
-  return { id: `body-${actionId}`, whole: path, path: of };
-}
-
-export function BodyView({ body, isOpen, copied = null, parts, children }: BodyViewProps) {
+export function BodyView({ body, isOpen, copied = null, whole, children }: BodyViewProps) {
   const { kind, rest, folded } = body;
   // What is loaded when asked for is not in the page to be copied.
-  const isAll = rest === null && (parts === undefined || folded === 0);
+  const isAll = rest === null && (whole === undefined || folded === 0);
   return (
-    <div id={parts?.id} class="body-view">
+    <div id={whole === undefined ? undefined : `body-${whole.actionId}`} class="body-view">
       <SubSection title={<Title kind={kind} />}>
         {copied === null || !isAll ? null : (
           <div class="copied-body" data-copy="" hidden>
             <UntrustedBlock label="Body to copy" text={copied} isOpen />
           </div>
         )}
-        <BodyContent body={body} isOpen={isOpen} folding={parts ?? "closed"} />
+        <BodyContent body={body} isOpen={isOpen} folding={whole ?? "closed"} />
         {rest === null ? null : children}
-        {rest === null || parts === undefined ? null : (
+        {rest === null || whole === undefined ? null : (
           <p class="notice notice-wait body-more">
             <b>{rest} not shown.</b>{" "}
-            <a href={parts.whole} {...loadsPart(parts.whole, ".body-view", ".body-whole")}>
+            <a href={whole.path} {...loadsWhole(whole)}>
               View the whole body
             </a>
           </p>
@@ -205,7 +185,7 @@ function Title({ kind }: { readonly kind: string }) {
 interface BodyContentProps {
   readonly body: PageBody;
   readonly isOpen: boolean;
-  readonly folding: "open" | "closed" | LoadedParts;
+  readonly folding: Folding;
 }
 
 function BodyContent({ body: { fields, text, rest, tree }, isOpen, folding }: BodyContentProps) {
@@ -238,23 +218,6 @@ export function WholeBody({ action }: { readonly action: SeenAction }) {
         <BodyContent body={body} isOpen folding="open" />
         {body.rest === null ? null : <p class="quiet">{`${body.rest} can’t be shown as text.`}</p>}
       </SubSection>
-    </div>
-  );
-}
-
-/** The end of a list or object of a masked action's JSON body; null: it has no such part. A body that is no tree has none. */
-export function bodyPart({ body, ...action }: SeenAction, at: string, from: number): Child | null {
-  if (body === null || !isJsonMember(bodyMemberOf({ ...action, body }) ?? "text")) return null;
-  // Each level of a place reads what is inside of it once more: 60 levels of a megabyte hold the event loop for 0.1 s.
-  if (body.length > JSON_TREE_CHARS_MAX) return null;
-  const rest = restInside(body, at === "" ? [] : at.split(".").map(Number), from);
-  const tree = rest === null ? null : bodyTree(rest.text);
-  const id = partId(`body-${action.id}`, at, from);
-  if (tree !== null) return <JsonPart id={id} rest={tree} />;
-  if (rest === null) return null;
-  return (
-    <div id={id} class="json-part">
-      <UntrustedBlock label="More items" text={prettyPrint(rest.text)} isOpen />
     </div>
   );
 }

@@ -6,16 +6,16 @@ import type { JsonNode, JsonRest } from "../core/json-tree.ts";
 import { UntrustedBlock, UntrustedText } from "./parts.tsx";
 import { counted } from "./text.ts";
 
-/** Where the end of a long list, or of a large object, is loaded from. */
-export interface LoadedParts {
-  /** Begins the ids of parts, which are unique on a page. */
-  readonly id: string;
-  /** `at`: the place of the list in the body, such as `0.2`; empty: the body itself. `from`: the first item that is not shown. */
-  path(at: string, from: number): string;
+/** The page of a whole body. */
+export interface WholePage {
+  readonly path: string;
 }
 
-/** `open`: nothing is closed; `closed`: the end is on the page, and closed at first; else it is loaded when asked for. */
-type Folding = "open" | "closed" | LoadedParts;
+/**
+ * The ends of long lists and large objects. `open`: nothing is closed; `closed`: they are on the page, and closed at first; else
+ * they are loaded with the whole body when asked for.
+ */
+export type Folding = "open" | "closed" | WholePage;
 
 interface JsonViewProps {
   /** Read by screen readers. */
@@ -32,22 +32,9 @@ interface JsonViewProps {
 export function JsonView({ label, tree, folding = "closed" }: JsonViewProps) {
   return (
     <div class="json" dir="ltr" role="group" aria-label={label}>
-      <Line node={tree} at="" folding={folding} isRoot />
+      <Line node={tree} folding={folding} isRoot />
     </div>
   );
-}
-
-/** The items of a list or members of an object without their brackets, as what is loaded into it: nothing of it is closed. */
-export function JsonPart({ id, rest }: { readonly id: string; readonly rest: JsonNode }) {
-  return (
-    <div id={id} class="json-part">
-      {insideOf(rest, { at: "", folding: "open" })}
-    </div>
-  );
-}
-
-export function partId(id: string, at: string, from: number): string {
-  return `${id}-${at === "" ? "" : `${at.replaceAll(".", "-")}-`}from-${from}`;
 }
 
 /** A list of plain values up to this length stays on one line. */
@@ -64,18 +51,9 @@ const COUNTED_MIN = 10;
 /** A longer text has a box of its own. */
 const TEXT_IN_LINE_CHARS_MAX = 140;
 
-interface Place {
-  /** The place in the body, such as `0.2`. */
-  readonly at: string;
-  readonly folding: Folding;
-}
-
-function inside({ at, folding }: Place, index: number): Place {
-  return { at: at === "" ? String(index) : `${at}.${index}`, folding };
-}
-
-interface LineProps extends Place {
+interface LineProps {
   readonly node: JsonNode;
+  readonly folding: Folding;
   /** JSON text of the member's name. */
   readonly name?: string;
   readonly isRoot?: boolean;
@@ -85,7 +63,7 @@ interface LineProps extends Place {
   readonly isRow?: boolean;
 }
 
-function Line({ node, at, folding, name, isRoot = false, isLast = true, isRow = false }: LineProps) {
+function Line({ node, folding, name, isRoot = false, isLast = true, isRow = false }: LineProps) {
   const comma = isRoot || isLast ? "" : ",";
   const begin = name === undefined ? null : <Name text={name} />;
   if (node.kind === "string" && isLong(node.value)) {
@@ -108,7 +86,7 @@ function Line({ node, at, folding, name, isRoot = false, isLast = true, isRow = 
         {comma}
       </div>
     );
-  const lines = insideOf(node, { at, folding });
+  const lines = insideOf(node, folding);
   if (lines === null) {
     return (
       <div class="json-line">
@@ -149,33 +127,32 @@ function Line({ node, at, folding, name, isRoot = false, isLast = true, isRow = 
 }
 
 /** The lines of an object or list; null: it is one line. */
-function insideOf(node: JsonNode, place: Place): Child {
+function insideOf(node: JsonNode, folding: Folding): Child {
   if (node.kind === "object" && node.members.length + (node.rest?.count ?? 0) > 0) {
     const last = node.rest === null ? node.members.length - 1 : -1;
     return (
       <>
         {node.members.map(([name, value], at) => (
-          <Line name={JSON.stringify(name)} node={value} {...inside(place, at)} isLast={at === last} />
+          <Line name={JSON.stringify(name)} node={value} folding={folding} isLast={at === last} />
         ))}
-        <Fold {...place} count={node.rest?.count ?? 0} from={node.members.length} word="field" rest={node.rest} />
+        <Fold folding={folding} count={node.rest?.count ?? 0} word="field" rest={node.rest} />
       </>
     );
   }
-  if (node.kind !== "list" || (isShortList(node) && place.folding !== "open")) return null;
+  if (node.kind !== "list" || (isShortList(node) && folding !== "open")) return null;
   const last = node.rest === null ? node.elements.length - 1 : -1;
   const isRow = hasRows(node);
   const lineOf = (value: JsonNode, at: number) => (
-    <Line node={value} {...inside(place, at)} isLast={at === last} isRow={isRow} />
+    <Line node={value} folding={folding} isLast={at === last} isRow={isRow} />
   );
-  const open = node.elements.slice(0, place.folding === "open" ? node.elements.length : JSON_ITEMS_OPEN_MAX);
-  const isOnPage = place.folding === "closed";
+  const open = node.elements.slice(0, folding === "open" ? node.elements.length : JSON_ITEMS_OPEN_MAX);
+  const isOnPage = folding === "closed";
   return (
     <>
       {open.map(lineOf)}
       <Fold
-        {...place}
+        folding={folding}
         count={node.elements.length - open.length + (node.rest?.count ?? 0)}
-        from={open.length}
         word="item"
         rest={node.rest}
       >
@@ -185,24 +162,23 @@ function insideOf(node: JsonNode, place: Place): Child {
   );
 }
 
-interface FoldProps extends Place {
+interface FoldProps {
+  readonly folding: Folding;
   readonly count: number;
-  /** The place of the first of them. */
-  readonly from: number;
   readonly word: string;
   readonly rest: JsonRest | null;
   readonly children?: Child;
 }
 
 /** What is closed at first. */
-function Fold({ at, folding, count, from, word, rest, children = null }: FoldProps) {
+function Fold({ folding, count, word, rest, children = null }: FoldProps) {
   if (count === 0) return null;
   const end = rest === null ? null : <UntrustedBlock label={`More ${word}s`} text={prettyPrint(rest.text)} isOpen />;
   if (folding === "open") return end;
   if (folding !== "closed") {
     return (
-      <div id={partId(folding.id, at, from)} class="json-more json-line" data-folded={count}>
-        <a href={folding.path(at, from)} {...loadsPart(folding.path(at, from), ".json-more", ".json-part")}>
+      <div class="json-more json-line" data-folded={count}>
+        <a href={folding.path} {...loadsWhole(folding)}>
           {counted(count, `more ${word}`)}
         </a>
       </div>
@@ -219,9 +195,14 @@ function Fold({ at, folding, count, from, word, rest, children = null }: FoldPro
   );
 }
 
-/** With script a link's page takes the place of what it is in; without, it is a page. */
-export function loadsPart(path: string, place: string, part: string) {
-  return { "hx-get": path, "hx-target": `closest ${place}`, "hx-select": part, "hx-swap": "outerHTML" } as const;
+/** With script the whole body takes the place of its beginning; without, it is a page. */
+export function loadsWhole({ path }: WholePage) {
+  return {
+    "hx-get": path,
+    "hx-target": "closest .body-view",
+    "hx-select": ".body-whole",
+    "hx-swap": "outerHTML",
+  } as const;
 }
 
 /** How many items and fields are closed at first; those inside of one count with it. */

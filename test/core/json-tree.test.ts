@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type JsonNode, jsonTree, restInside } from "../../src/core/json-tree.ts";
+import { type JsonNode, jsonTree } from "../../src/core/json-tree.ts";
 
 const LIMITS = { nodes: 100, chars: 1_000 };
 
@@ -56,21 +56,4 @@ describe("the tree of a JSON text", () => {
     for (const text of ['{"a":1,"a":2}', '{"a": 1}', String.raw`"\u0061"`, "", "{", '{"a":1', "[1,]", "nul", "••••"])
       expect(jsonTree(text, LIMITS), text).toBeNull();
   });
-});
-
-test("the end of a list or object inside is found by its place, and nothing elsewhere", () => {
-  const json = '{"a":1,"b":[{"c":[1.0,2,"]"],"d":2}],"e":"[1,2]"}';
-  expect(restInside(json, [], 1)).toEqual({ count: 2, text: '{"b":[{"c":[1.0,2,"]"],"d":2}],"e":"[1,2]"}' });
-  expect(restInside(json, [1, 0, 0], 1)).toEqual({ count: 2, text: '[2,"]"]' });
-  expect(restInside(json, [1, 0], 1)).toEqual({ count: 1, text: '{"d":2}' });
-  for (const [path, from] of [
-    [[], 3],
-    [[0], 0],
-    [[2], 0],
-    [[2, 0], 0],
-    [[1, 1], 0],
-    [[9], 0],
-    [[1, 0, 0], 3],
-  ] as const)
-    expect(restInside(json, path, from), JSON.stringify(path)).toBeNull();
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { HELD_LISTED_MAX, JSON_TREE_CHARS_MAX } from "../../src/core/limits.ts";
+import { HELD_LISTED_MAX } from "../../src/core/limits.ts";
 import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { ANN, signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
@@ -81,21 +81,6 @@ describe("the inbox", () => {
       "?after=~~act_x~",
     ]) {
       expect((await bob.context(`/approvals${odd}`)).status, odd).toBe(200);
-    }
-  });
-
-  test("reads no part of a body that is no tree, however deep the place", async () => {
-    const deep = (levels: number, length: number): unknown =>
-      levels === 0 ? Array.from({ length }, () => 1) : [deep(levels - 1, length)];
-    const [place, large] = [Array.from({ length: 60 }, () => 0).join("."), JSON_TREE_CHARS_MAX / 2];
-    for (const [length, status] of [
-      [30, 200],
-      [large, 404],
-    ] as const) {
-      const id = await held({ body: { a: deep(59, length) } });
-      const part = await ann.context(`/actions/${id}/body?at=${place}&from=20`);
-      expect(part.status, String(length)).toEqual(status);
-      expect((await ann.context(`/actions/${id}/body`)).status).toBe(200);
     }
   });
 

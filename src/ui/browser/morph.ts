@@ -32,7 +32,7 @@ export function isTouched(part: Element): boolean {
 /** A part of a body that somebody loaded stays: the server sends the link to it again. It never changes, its id is the action's. */
 function isLoadedPart(old: Node, next: Node): boolean {
   if (!(old instanceof Element && next instanceof Element) || old.id !== next.id) return false;
-  return old.matches(".json-part, .body-whole") && !next.matches(".json-part, .body-whole");
+  return old.matches(".body-whole") && !next.matches(".body-whole");
 }
 
 /** What is gone but has input stays, with a note, and can't be sent any more. */

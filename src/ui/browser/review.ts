@@ -91,7 +91,7 @@ function leadToEnd(): void {
 
   // What was loaded is below what was seen.
   addEventListener("htmx:beforeSwap", ({ detail: { target } }) => {
-    if (!target.matches(".json-more, .body-view")) return;
+    if (!target.matches(".body-view")) return;
     seen.delete(target.closest<HTMLElement>("[data-shown]")?.dataset["shown"] ?? "");
   });
 }
