@@ -7,7 +7,7 @@ import { HOME_PATH, type Person, sourceOf } from "../http/session.ts";
 import { Copied } from "../ui/controls.tsx";
 import { Button, Check, PostForm, Submit } from "../ui/form.tsx";
 import { LOG_IN_PATH, render, SETTINGS_LINK } from "../ui/layout.tsx";
-import { Ago, Card, Facts, Name, Problem, sentence, UntrustedText, LinkButton, Notice } from "../ui/parts.tsx";
+import { Ago, Card, Facts, Name, Problem, sentence, UntrustedText, Notice } from "../ui/parts.tsx";
 import { browserName, roleLabel, duration } from "../ui/text.ts";
 import { FIRST_STEPS_PATH } from "./first-steps.tsx";
 import { answerForm, type FormState, personPages, EMPTY_FORM } from "./forms.ts";
@@ -37,13 +37,14 @@ interface AccountState {
   /** A name that was refused. */
   readonly typed?: FormState;
   readonly problem?: string;
+  readonly hasNewPassword?: boolean;
   /** On phones the list of all sections stands in its place. */
   readonly isIndex?: boolean;
 }
 
 /** The account, and a person's own login: their accounts, sessions and password. */
 async function accountPage(deps: PageDeps, user: Person, state: AccountState = {}): Promise<string> {
-  const { typed, problem, isIndex = false } = state;
+  const { typed, problem, hasNewPassword = false, isIndex = false } = state;
   const now = deps.clock.now();
   const { accountId } = user.caller;
   const [accounts, sessions, { isHidden, isOver }] = await Promise.all([
@@ -58,6 +59,9 @@ async function accountPage(deps: PageDeps, user: Person, state: AccountState = {
   return render(
     <SettingsPage user={user} section="Account and login" now={now} isIndex={isIndex}>
       <Problem text={problem} />
+      {hasNewPassword ? (
+        <Notice tone="good">Your password is changed, and your other sessions are logged out.</Notice>
+      ) : null}
       <Card id="account" title="Account">
         <Facts
           rows={[
@@ -179,7 +183,7 @@ function BrowserName({ agent }: { readonly agent: string | null }) {
 }
 
 export function accountPages(deps: PageDeps) {
-  const { teamService, peopleService, ownFormOf } = deps;
+  const { teamService, peopleService, ownFormOf, flash } = deps;
   const switchTo = answerForm(ownFormOf, async ({ person, form }) => {
     const account = form.get("account") ?? "";
     await teamService.switchTo(person, AccountParams["~standard"].validate({ id: account }).value.id);
@@ -210,20 +214,23 @@ export function accountPages(deps: PageDeps) {
     await teamService.endSessions(person, id === "" ? null : id);
     return LOG_IN_PATH;
   });
-  return personPages(deps)
-    .get(SETTINGS_LINK.href, ({ person }) => accountPage(deps, person, { isIndex: true }))
-    .get(LOG_IN_PATH, ({ person }) => accountPage(deps, person))
-    .post(`${LOG_IN_PATH}/account`, switchTo)
-    .post(ACCOUNT_NAME_PATH, rename)
-    .post(`${LOG_IN_PATH}/leave`, leave)
-    .post(SESSIONS_PATH, end);
+  return (
+    personPages(deps)
+      .get(SETTINGS_LINK.href, ({ person }) => accountPage(deps, person, { isIndex: true }))
+      // Only the change of a password writes a flash for this path.
+      .get(LOG_IN_PATH, ({ context, person }) =>
+        accountPage(deps, person, { hasNewPassword: flash.read(context, person) !== null }),
+      )
+      .post(`${LOG_IN_PATH}/account`, switchTo)
+      .post(ACCOUNT_NAME_PATH, rename)
+      .post(`${LOG_IN_PATH}/leave`, leave)
+      .post(SESSIONS_PATH, end)
+  );
 }
 
 const PASSWORD_PATH = "/settings/password";
 
 const PASSWORD_LINK_PATH = `${PASSWORD_PATH}/link`;
-
-const CHANGED_PATH = `${PASSWORD_PATH}/changed`;
 
 const PLACE = { section: "Account and login", back: { href: LOG_IN_PATH, name: "Account and login" } } as const;
 
@@ -278,15 +285,6 @@ function passwordPage(user: Person, typed: Typed): string {
   );
 }
 
-function passwordChangedPage(user: Person): string {
-  return render(
-    <SettingsPage user={user} title="Your password is changed" {...PLACE}>
-      <Notice tone="good">Your other sessions are logged out. You are still logged in here.</Notice>
-      <LinkButton href={LOG_IN_PATH}>Back to account and login</LinkButton>
-    </SettingsPage>,
-  );
-}
-
 /** Another password for whoever is logged in and knows the one they have. */
 export function passwordPages(deps: PageDeps) {
   const { peopleService, tokenFormOf, startSession, flash, log, ownMails } = deps;
@@ -299,7 +297,7 @@ export function passwordPages(deps: PageDeps) {
       });
       const entered = await peopleService.changePassword(person, asked, sourceOf(context, deps, form));
       logPasswordChange(context, entered, log);
-      return startSession(context, entered, flash.redirect(entered.person, CHANGED_PATH, {}));
+      return startSession(context, entered, flash.redirect(entered.person, LOG_IN_PATH, {}));
     },
     ({ person }, typed) => passwordPage(person, typed),
   );
@@ -324,8 +322,5 @@ export function passwordPages(deps: PageDeps) {
       // Where the address of a refused form is loaded again.
       .get(PASSWORD_LINK_PATH, () => seeOther("own", PASSWORD_PATH))
       .post(PASSWORD_PATH, change)
-      .get(CHANGED_PATH, ({ context, person }) =>
-        flash.read(context, person) === null ? seeOther("own", PASSWORD_PATH) : passwordChangedPage(person),
-      )
   );
 }

@@ -5,7 +5,7 @@ import { prettyPrint } from "../core/json.ts";
 import { statusSentence } from "../core/outcome.ts";
 import { readHeaders } from "../receipts/response-headers.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
-import { shownTree } from "../ui/body-view.tsx";
+import { CopiedBody, shownTree } from "../ui/body-view.tsx";
 import { JsonView } from "../ui/json-view.tsx";
 import { Card, Dot, sentence, SubSection, Table, Time, UntrustedBlock, UntrustedText } from "../ui/parts.tsx";
 import { counted, cutAt, duration } from "../ui/text.ts";
@@ -66,12 +66,7 @@ export function AttemptResponse({ action, attempt, isOld }: AttemptResponseProps
       {responseBody === null ? (
         <p class="quiet">{noBodyText(attempt, isOld)}</p>
       ) : (
-        <div class="with-copy">
-          <p class="quiet small">
-            {`${responseText(responseBody).kind}${responseTruncated ? " · cut: the rest was not kept" : ""}`}
-          </p>
-          <ResponseBody json={responseBody} canCopy />
-        </div>
+        <ResponseBody json={responseBody} isCut={responseTruncated} canCopy />
       )}
     </Card>
   );
@@ -112,15 +107,12 @@ interface ResponseCardProps {
 
 function ResponseCard({ id, title, result, charsMax }: ResponseCardProps) {
   const { responseCode, responseBody, responseTruncated, lastError } = result;
-  const cut = responseTruncated ? ", truncated: it was longer than the limit" : "";
   return (
     <Card id={id} title={title}>
       <p>{responseCode === null ? (lastError ?? "No response.") : `Status ${responseCode}`}</p>
       {responseBody === null && responseCode !== null ? <p class="quiet">The response had no body.</p> : null}
       {responseBody === null ? null : (
-        <SubSection title={sentence`Body ${<span class="aside">{`${responseText(responseBody).kind}${cut}`}</span>}`}>
-          <ResponseBody json={responseBody} charsMax={charsMax} />
-        </SubSection>
+        <ResponseBody json={responseBody} isCut={responseTruncated} charsMax={charsMax} />
       )}
     </Card>
   );
@@ -129,32 +121,33 @@ function ResponseCard({ id, title, result, charsMax }: ResponseCardProps) {
 interface ResponseBodyProps {
   /** As it is stored. */
   readonly json: string;
+  /** The end of it was not kept. */
+  readonly isCut: boolean;
   readonly charsMax?: number;
   /** With a button that copies the text. */
   readonly canCopy?: boolean;
 }
 
 /** JSON as a tree, else its text. */
-function ResponseBody({ json, charsMax = Number.POSITIVE_INFINITY, canCopy = false }: ResponseBodyProps) {
+function ResponseBody({ json, isCut, charsMax = Number.POSITIVE_INFINITY, canCopy = false }: ResponseBodyProps) {
   const { kind, text } = responseText(json);
-  if (text === null) return <p class="quiet">Binary content is not shown.</p>;
   const label = "Body of the response";
   const tree = kind === "JSON" && json.length <= charsMax ? shownTree(json) : null;
-  const { beginning, rest } = cutAt(text, charsMax);
+  const { beginning, rest } = cutAt(text ?? "", charsMax);
   return (
-    <div class="stack" data-copy={canCopy ? "" : undefined}>
-      {tree !== null && !canCopy ? null : (
-        <div hidden={tree !== null}>
-          <UntrustedBlock label={label} text={beginning} />
-        </div>
-      )}
+    <SubSection
+      title={sentence`Body ${<span class="aside">{`${kind}${isCut ? ", cut: the rest was not kept" : ""}`}</span>}`}
+    >
+      {canCopy && text !== null ? <CopiedBody text={text} /> : null}
+      {text === null ? <p class="quiet">Binary content is not shown.</p> : null}
       {tree === null ? null : <JsonView label={label} tree={tree} />}
+      {tree !== null || text === null ? null : <UntrustedBlock label={label} text={beginning} />}
       {rest === null || tree !== null ? null : (
         <p class="notice notice-wait">
           <b>{rest} not shown.</b>
         </p>
       )}
-    </div>
+    </SubSection>
   );
 }
 

@@ -151,11 +151,7 @@ export function BodyView({ body, isOpen, copied = null, whole, children }: BodyV
   return (
     <div id={whole === undefined ? undefined : `body-${whole.actionId}`} class="body-view">
       <SubSection title={<Title kind={kind} />}>
-        {copied === null || !isAll ? null : (
-          <div class="copied-body" data-copy="" hidden>
-            <UntrustedBlock label="Body to copy" text={copied} isOpen />
-          </div>
-        )}
+        {copied === null || !isAll ? null : <CopiedBody text={copied} />}
         <BodyContent body={body} isOpen={isOpen} folding={whole ?? "closed"} />
         {rest === null ? null : children}
         {rest === null || whole === undefined ? null : (
@@ -167,6 +163,15 @@ export function BodyView({ body, isOpen, copied = null, whole, children }: BodyV
           </p>
         )}
       </SubSection>
+    </div>
+  );
+}
+
+/** What the button at the end of the line above a body copies; the script adds it. */
+export function CopiedBody({ text }: { readonly text: string }) {
+  return (
+    <div class="copied-body" data-copy="" hidden>
+      <UntrustedBlock label="Body to copy" text={text} isOpen />
     </div>
   );
 }
