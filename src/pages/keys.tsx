@@ -25,7 +25,6 @@ import {
   sentence,
   StatusDot,
   Time,
-  UntilTime,
   UntrustedText,
 } from "../ui/parts.tsx";
 import { AgoOr, List, None, pauseOrResume, RowAction, RowLink, RowMenu } from "./settings-frame.tsx";
@@ -196,73 +195,32 @@ function usedText({ actionsLastDay }: ListedKeyView): string {
   return `${number(actionsLastDay)}${actionsLastDay >= KEY_ACTIONS_COUNTED_MAX ? "+" : ""}`;
 }
 
-interface ShownLimit {
-  readonly name: string;
-  /** In a line with others. */
-  readonly short: Child;
-  /** Whether `short` is all there is. */
-  readonly isWhole: boolean;
-  readonly whole: Child;
-  /** Whether the key is refused because of it. */
-  readonly isReached: boolean;
-}
-
-/** The limits of a key: those that refuse it come first. */
-function limitsOf(key: ListedKeyView, now: Date): readonly ShownLimit[] {
+/** What a key may do at most, each limit in a few words. In red is what refuses it now. */
+export function limitsOf(key: KeyView & Partial<ListedKeyView>, now: Date): readonly Child[] {
   const { hosts, methods, dailyActions, actionsToday, expiresAt } = key;
-  const [first, ...rest] = hosts ?? [];
-  const limits: ShownLimit[] = [];
-  if (hosts !== null && first !== undefined) {
-    const short = [<code>{first}</code>, ...(rest.length === 0 ? [] : [` +${rest.length}`])];
-    const whole = hosts.map((host) => <code class="one-line">{host}</code>);
-    limits.push({ name: "Hosts", short, whole, isWhole: rest.length === 0, isReached: false });
+  const limits: Child[] = [];
+  if (hosts !== null) {
+    const more = hosts.length > HOSTS_LISTED ? ` +${hosts.length - HOSTS_LISTED}` : "";
+    limits.push(<code title={hosts.join(", ")}>{`${hosts.slice(0, HOSTS_LISTED).join(", ")}${more}`}</code>);
   }
-  if (methods !== null) {
-    const short = methods.join(", ");
-    limits.push({ name: "Methods", short, whole: short, isWhole: true, isReached: false });
-  }
+  if (methods !== null) limits.push(methods.join(", "));
   if (dailyActions !== null) {
-    const used = `${number(actionsToday)} of ${number(dailyActions)}`;
-    const isReached = actionsToday >= dailyActions;
-    limits.push({ name: "Today", short: `${used} today`, whole: `${used} actions`, isWhole: true, isReached });
+    const isReached = actionsToday !== undefined && actionsToday >= dailyActions;
+    const used = actionsToday === undefined ? "" : `${number(actionsToday)} of `;
+    limits.push(<span class={isReached ? "says-bad" : undefined}>{`${used}${number(dailyActions)} a day`}</span>);
   }
   if (expiresAt !== null) {
-    const isReached = isOver(key, now);
-    const when = isReached ? <Ago at={expiresAt} now={now} /> : <UntilTime at={expiresAt} now={now} />;
-    const name = isReached ? "Ended" : "Ends";
-    limits.push({ name, short: [`${name} `, when], whole: <Time at={expiresAt} />, isWhole: true, isReached });
+    const end = <Time at={expiresAt} />;
+    limits.push(isOver(key, now) ? <span class="says-bad">ended {end}</span> : sentence`until ${end}`);
   }
-  return limits.toSorted((a, b) => Number(b.isReached) - Number(a.isReached));
+  return limits;
 }
 
-/** One line; opened, all limits in full. */
+const HOSTS_LISTED = 2;
+
 function limitsCell(key: ListedKeyView, now: Date) {
-  const [first, ...rest] = limitsOf(key, now);
-  if (first === undefined) return <None>None</None>;
-  const short = <span class={first.isReached ? "says-bad" : undefined}>{first.short}</span>;
-  if (rest.length === 0 && first.isWhole) return short;
-  return (
-    <details class="limits">
-      <summary>
-        {short}
-        {rest.length === 0 ? null : <span class="quiet">{` · ${rest.length} more`}</span>}
-        <span class="visually-hidden"> limits of {key.name}</span>
-      </summary>
-      <Facts rows={[first, ...rest].map(({ name, whole }) => [name, whole])} />
-    </details>
-  );
-}
-
-/** The limits of a key that has some, after what else is said of it. */
-export function LimitsText({ of: { hosts, methods, dailyActions, expiresAt } }: { readonly of: KeyView }) {
-  return (
-    <>
-      {hosts === null ? null : sentence` · only ${<code>{hosts.join(", ")}</code>}`}
-      {methods === null ? null : ` · only ${methods.join(", ")}`}
-      {dailyActions === null ? null : ` · ${number(dailyActions)} actions a day`}
-      {expiresAt === null ? null : sentence` · until ${<Time at={expiresAt} />}`}
-    </>
-  );
+  const limits = limitsOf(key, now);
+  return limits.length === 0 ? <None>None</None> : limits.map((limit) => <div>{limit}</div>);
 }
 
 function KeyWithEnd({ name, last4 }: KeyView) {

@@ -7,7 +7,7 @@ import { CREATED_KEYS_REMEMBERED_MAX, FLASH_MS_MAX, NAME_CHARS_MAX } from "../co
 import type { Clock } from "../core/clock.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import { testActions, KeyInstructions } from "./first-steps.tsx";
-import { KEYS_LINK, LimitsText } from "./keys.tsx";
+import { KEYS_LINK, limitsOf } from "./keys.tsx";
 import { answerForm, type ById, filled, type FormState, personPages, problemBeside } from "./forms.ts";
 import type { AnswerById, Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
@@ -201,7 +201,7 @@ export function madeKeyPage(
         <p class="quiet">
           <Name text={made.name} /> · {roleLabel(role)}
           {holdLabel(hold) === null ? "" : ` · ${holdLabel(hold)?.toLowerCase()}`}
-          <LimitsText of={made} />
+          {limitsOf(made, made.createdAt).map((limit) => [" · ", limit])}
         </p>
       </PageHead>
       {closesSignUps ? (

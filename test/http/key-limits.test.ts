@@ -178,23 +178,14 @@ test("the key pages make a key with limits, show them, and offer them again for 
     expires_at: "2026-06-01T12:00:00.000Z",
   });
   const page = await ann.pageOf("/keys");
-  // One line; opened, all of them.
-  const limits = page.slice(page.indexOf('<details class="limits">')).split("</details>")[0] ?? "";
-  const [line = "", ...parts] = limits.split(/<\/summary>|<dt>/).map((part) => part.replaceAll(/<[^>]+>/g, " "));
-  expect(line.replaceAll(/\s+/g, " ").trim()).toBe("api.example.com +1 · 3 more limits of limited");
-  expect(parts.map((part) => part.replaceAll(/\s+/g, " ").trim())).toEqual([
-    "",
-    "Hosts api.example.com *.internal.example",
-    "Methods POST",
-    "Today 0 of 25 actions",
-    expect.stringMatching(/^Ends 1 Jun 2026/),
-  ]);
-  // A limit that refuses the key comes first.
+  expect(page.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ")).toContain(
+    "api.example.com, *.internal.example POST 0 of 25 a day until 1 Jun 2026",
+  );
   const soon = new Date(app.engine.clock.now().getTime() + 60_000).toISOString();
   const short = { name: "short", role: "agent", methods: ["GET"], expires_at: soon };
   expect((await app.call("POST", "/v1/keys", short)).status).toBe(201);
   app.engine.clock.advance(120_000);
-  expect(await ann.pageOf("/keys")).toMatch(/<details class="limits"><summary><span class="says-bad">Ended <time/);
+  expect(await ann.pageOf("/keys")).toMatch(/<span class="says-bad">ended <time/);
   const again = await ann.pageOf(`/keys/new?replaces=${key?.id ?? ""}`);
   expect(again).toContain("*.internal.example</textarea>");
   expect(again).toMatch(/<input name="daily_actions"[^>]* value="25"/);
