@@ -29,6 +29,8 @@ async function endTransitions(page: Page): Promise<void> {
 export interface Printed {
   /** Buttons and navigation that are printed. */
   readonly buttons: number;
+  /** Rows of lists that are not. */
+  readonly lost: number;
   /** Texts that end at the edge of their window. */
   readonly cut: number;
   /** Cards with a title and nothing below it. */
@@ -42,7 +44,7 @@ export async function printedOf(page: Page): Promise<Printed> {
   await page.emulateMedia({ media: "print", colorScheme: "light" });
   await endTransitions(page);
   const buttons = await page.locator("button:visible, nav:visible").count();
-  const seen = await page.evaluate<Pick<Printed, "cut" | "bare">>(PRINTED);
+  const seen = await page.evaluate<Pick<Printed, "lost" | "cut" | "bare">>(PRINTED);
   const light = await page.evaluate(INKS);
   await page.emulateMedia({ colorScheme: "dark" });
   await endTransitions(page);
@@ -50,6 +52,7 @@ export async function printedOf(page: Page): Promise<Printed> {
 }
 
 const PRINTED = `({
+  lost: [...document.querySelectorAll(".actions tr[id], .data tbody tr")].filter((row) => !row.checkVisibility()).length,
   cut: [...document.querySelectorAll("pre")].filter((pre) => pre.scrollHeight > pre.clientHeight + 2).length,
   bare: [...document.querySelectorAll("section.card")]
     .filter((card) => card.checkVisibility() && card.innerText.trim() === card.querySelector("h2")?.innerText.trim())
