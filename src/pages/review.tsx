@@ -170,16 +170,8 @@ function ReviewedGroup({ group, user, now, leaveOut }: ReviewedProps) {
       {action.run === 1 && action.callback === null ? null : <p class="small">{waitingText(action)}</p>}
       <Values
         label="What they share"
-        rows={(fields ?? [])
-          .filter(isShownShared)
-          .map((field) => [
-            <FieldName field={field} />,
-            field.value === null ? (
-              <span class="quiet">{`${counted(requests.length, "value")}, below`}</span>
-            ) : (
-              <UntrustedText text={field.value} />
-            ),
-          ])}
+        rows={(fields ?? []).filter(isShownShared).map((field) => [field, field.value])}
+        none={<span class="quiet">{`${counted(requests.length, "value")}, below`}</span>}
       />
       <div
         class={ordered.filter(isSent).length > REVIEW_COLUMNS_MAX ? "reviewed-cards" : "reviewed-cards reviewed-rows"}
@@ -200,12 +192,7 @@ function ReviewedGroup({ group, user, now, leaveOut }: ReviewedProps) {
           );
         })}
       </div>
-      {said.length === 0 ? null : (
-        <Values
-          label="The requester says of all"
-          rows={said.map((field) => [<FieldName field={field} />, <Said field={field} value={field.value ?? ""} />])}
-        />
-      )}
+      <Values label="The requester says of all" rows={said.map((field) => [field, field.value])} />
       <FactList facts={common} look="asked-facts" action={action} now={null} />
     </section>
   );
@@ -240,18 +227,6 @@ interface ReviewedCardProps {
 
 function ReviewedCard({ request: { action }, place, values, marks, now, leaveOut }: ReviewedCardProps) {
   const hidden = hiddenValuesText(action.hiddenValues);
-  const rowsOf = (shown: ReviewedCardProps["values"]) =>
-    shown.map(([field, value]) => (
-      <div class={marks.includes(field) ? "value-apart" : undefined}>
-        <dt>
-          <FieldName field={field} />
-        </dt>
-        <dd>
-          <Said field={field} value={value} />
-        </dd>
-      </div>
-    ));
-  const said = values.filter(([field]) => !isSent(field));
   return (
     <article class="reviewed-card" aria-labelledby={`review-${action.id}`}>
       <div class="row-between">
@@ -260,9 +235,9 @@ function ReviewedCard({ request: { action }, place, values, marks, now, leaveOut
         </h4>
         <CardFoot action={action} now={now} leaveOut={leaveOut} />
       </div>
-      <dl class="reviewed-sent">{rowsOf(values.filter(([field]) => isSent(field)))}</dl>
+      <Values look="reviewed-sent" rows={values.filter(([field]) => isSent(field))} marks={marks} />
       {hidden === null ? null : <p class="small quiet">{`${hidden}, which may differ too.`}</p>}
-      {said.length === 0 ? null : <dl class="reviewed-said">{rowsOf(said)}</dl>}
+      <Values look="reviewed-said" rows={values.filter(([field]) => !isSent(field))} marks={marks} />
     </article>
   );
 }
@@ -298,15 +273,26 @@ function CardFoot({
   );
 }
 
-function Values(props: { readonly label: string; readonly rows: readonly (readonly [name: Child, value: Child])[] }) {
-  const { label, rows } = props;
+interface ValuesProps {
+  readonly label?: string;
+  readonly look?: "values" | "reviewed-sent" | "reviewed-said";
+  /** Null: the requests have different ones. */
+  readonly rows: readonly (readonly [field: GroupField | DifferingField, value: string | null])[];
+  readonly marks?: readonly DifferingField[];
+  /** In place of a value that is null. */
+  readonly none?: Child;
+}
+
+function Values({ label, look = "values", rows, marks = [], none = null }: ValuesProps) {
   if (rows.length === 0) return null;
   return (
-    <dl class="values" aria-label={label}>
-      {rows.map(([name, value]) => (
-        <div>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
+    <dl class={look} aria-label={label}>
+      {rows.map(([field, value]) => (
+        <div class={marks.some((mark) => mark === field) ? "value-apart" : undefined}>
+          <dt>
+            <FieldName field={field} />
+          </dt>
+          <dd>{value === null ? none : <Said field={field} value={value} />}</dd>
         </div>
       ))}
     </dl>

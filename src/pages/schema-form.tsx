@@ -14,7 +14,7 @@ export const CHOICES_WITH_FIELDS = ["mail", "slack", "webhook", "header", "basic
 /** How a form shows a member of its schema. What is left out follows from the schema. */
 interface FieldSpec extends Pick<
   FieldProps,
-  "autocomplete" | "required" | "placeholder" | "known" | "options" | "none"
+  "autocomplete" | "required" | "placeholder" | "known" | "options" | "none" | "idSuffix"
 > {
   /** By default the name of the member, in words. */
   readonly label?: string;

@@ -3,23 +3,64 @@ import { SIGNING_OVERLAP_MS } from "../core/limits.ts";
 import type { SigningUse } from "../core/account-store.ts";
 import { checkOrigin, type KnownOrigin, type SigningSecret } from "../accounts/signing-secrets.ts";
 import { type ReceivedMessage, SIGNATURE_HEADERS, type SignatureCheck } from "../accounts/verify-signature.ts";
-import { isJsonObject } from "../api/schema-helpers.ts";
+import Type from "typebox";
+import { choice, isJsonObject, yesNo } from "../api/schema-helpers.ts";
 import { DomainError, invalidFields } from "../core/domain-error.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { Copied } from "../ui/controls.tsx";
-import { Button, Check, Field, type FieldProps, PostForm, Submit } from "../ui/form.tsx";
+import { PostForm, Submit } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
 import { Card, LinkButton, Notice, sentence, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
-import { answerForm, EMPTY_FORM, filled, type FormState, personPages, problemOf } from "./forms.ts";
+import { answerForm, EMPTY_FORM, filled, type FormState, personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
+import { schemaForm } from "./schema-form.tsx";
 import { AgoOr, List, RowAction, Secret, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 
 const SECRET_PATH = "/settings/signing-secret";
 
 const ROTATION_PATH = "/settings/rotation";
+
+const PLACE = {
+  origin: Type.String(),
+  for: choice(["calls", "callbacks"], "What is signed.", "calls"),
+};
+
+const PLACE_FIELDS = {
+  origin: { hint: "Scheme, host and port of a target, like https://api.example.com." },
+  for: {
+    label: "What it signs",
+    options: [
+      ["calls", "Calls"],
+      ["callbacks", "Callbacks"],
+    ],
+  },
+} as const;
+
+const PLACE_FORM = schemaForm(Type.Object(PLACE), PLACE_FIELDS);
+
+/** The body is sent as it is, or as base64. */
+const CHECK_FORM = schemaForm(
+  Type.Object({
+    ...PLACE,
+    headers: Type.String(),
+    body: Type.Optional(Type.String()),
+    base64: yesNo("Whether the body is base64.", false),
+  }),
+  {
+    origin: { ...PLACE_FIELDS.origin, idSuffix: "-check" },
+    for: { ...PLACE_FIELDS.for, idSuffix: "-check" },
+    headers: { type: "lines", hint: "Those that begin with webhook-, one a line, or all of them as JSON." },
+    body: {
+      label: "Raw body",
+      type: "code",
+      hint: "Before any parser. Empty if there is none. Larger than 20 KB: use the API.",
+    },
+    base64: { label: "The body is base64" },
+  },
+);
 
 async function signingPage(deps: PageDeps, user: Person, more: SigningState = {}): Promise<string> {
   const { typed = EMPTY_FORM, rotatedUntil = null, check = {} } = more;
@@ -80,24 +121,7 @@ async function signingPage(deps: PageDeps, user: Person, more: SigningState = {}
         }}
       />
       <Card id="other" title="Another origin">
-        <PostForm user={user} action={SECRET_PATH} class="ask">
-          <Field
-            name="origin"
-            label="Origin"
-            value={typed.values.get("origin")}
-            hint="Scheme, host and port of a target, like https://api.example.com."
-            required
-            autocomplete="off"
-            problem={typed.problem}
-          />
-          <Button look="plain">Show secret</Button>
-          <Check
-            name="for"
-            value="callbacks"
-            label="Secret for callbacks"
-            isChecked={typed.values.get("for") === "callbacks"}
-          />
-        </PostForm>
+        <PLACE_FORM.Form user={user} action={SECRET_PATH} state={typed} submit="Show secret" look="plain" />
       </Card>
       <CheckForm user={user} newest={origins[0]} {...check} />
     </SettingsPage>,
@@ -349,11 +373,7 @@ interface CheckFormProps {
 }
 
 /** A form that says whether a signature matches, and if not, why. It shows no secret. */
-function CheckForm({ user, newest, found, ...props }: CheckFormProps) {
-  const typed = props.typed ?? filled({ origin: newest?.origin ?? "", for: newest?.use ?? "calls" });
-  const field = (name: string, more: Pick<FieldProps, "label" | "hint" | "type" | "required" | "idSuffix">) => (
-    <Field {...more} name={name} value={typed.values.get(name)} autocomplete="off" problem={problemOf(typed, name)} />
-  );
+function CheckForm({ user, newest, found, typed }: CheckFormProps) {
   return (
     <Card id="check" title="Check a signature">
       <p class="quiet">
@@ -361,33 +381,12 @@ function CheckForm({ user, newest, found, ...props }: CheckFormProps) {
         <a href="/docs/verify#when-verification-fails">When verification fails</a>
       </p>
       {found === undefined ? null : <Found found={found} />}
-      <PostForm user={user} action={`${CHECK_PATH}#check`}>
-        {field("origin", {
-          label: "Origin",
-          hint: "Where Outgate sent it: scheme, host and port, like https://api.example.com.",
-          required: true,
-          idSuffix: "-check",
-        })}
-        <Check
-          name="for"
-          value="callbacks"
-          label="It is a callback"
-          isChecked={typed.values.get("for") === "callbacks"}
-        />
-        {field("headers", {
-          label: "Headers",
-          type: "lines",
-          hint: "Those that begin with webhook-, one a line, or all of them as JSON.",
-          required: true,
-        })}
-        {field("body", {
-          label: "Raw body",
-          type: "code",
-          hint: "Before any parser. Empty if there is none. Larger than 20 KB: use the API.",
-        })}
-        <Check name="base64" label="The body is base64" isChecked={typed.values.get("base64") === "yes"} />
-        <Submit>Check signature</Submit>
-      </PostForm>
+      <CHECK_FORM.Form
+        user={user}
+        action={`${CHECK_PATH}#check`}
+        state={typed ?? filled({ origin: newest?.origin ?? "", for: newest?.use ?? "calls" })}
+        submit="Check signature"
+      />
     </Card>
   );
 }
