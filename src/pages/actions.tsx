@@ -47,6 +47,7 @@ import {
 import { counted, type PageUser, duration } from "../ui/text.ts";
 import { personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
+import { zoned } from "./schema-form.tsx";
 import { maskText } from "../receipts/masking.ts";
 
 interface ActionsProps extends FiltersProps {
@@ -333,15 +334,12 @@ function plainSearch(search: string): string | null {
   const given = [...new URLSearchParams(search)];
   const plain = given
     .filter(([, text]) => text !== "")
-    .map(([name, text]): [string, string] => [name, zoned(name, text)]);
+    .map(([name, text]): [string, string] => [
+      name,
+      name.startsWith("created_") && LOCAL_TIME.test(text) ? zoned(text) : text,
+    ]);
   const isPlain = plain.length === given.length && plain.every(([, text], at) => text === given[at]?.[1]);
   return isPlain ? null : new URLSearchParams(plain).toString();
-}
-
-function zoned(name: string, text: string): string {
-  const [, seconds] = LOCAL_TIME.exec(name.startsWith("created_") ? text : "") ?? [null, null];
-  if (seconds === null) return text;
-  return seconds === undefined ? `${text}:00Z` : `${text}Z`;
 }
 
 interface ActionTableProps {

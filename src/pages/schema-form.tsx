@@ -283,7 +283,7 @@ function valueIn(form: Form, name: string, { type, items }: Member, shown: Field
 }
 
 /** Browsers send neither seconds, if they are 0, nor a time zone; our script sends both. */
-function zoned(time: string): string {
+export function zoned(time: string): string {
   if (time === "" || time.endsWith("Z")) return time;
   return /T\d\d:\d\d$/.test(time) ? `${time}:00Z` : `${time}Z`;
 }

@@ -187,66 +187,61 @@ export interface Choice {
   readonly hint: string;
 }
 
-type ChoiceTexts<Value extends string> = Readonly<Record<Value, Omit<Choice, "value">>>;
-
-/** The most common roles come first. */
-const ROLE_TEXTS: ChoiceTexts<Role> = {
-  agent: {
+/** The most common ones come first. */
+export const ROLE_CHOICES = [
+  {
+    value: "agent",
     label: "Agent",
     hint: "Creates and reads actions; cancels and retries its own. It can’t approve on its own. For agents and programs.",
   },
-  approver: { label: "Approver", hint: "Reads, approves and rejects. Secrets are masked. For reviewers." },
-  reader: { label: "Reader", hint: "Reads only. Secrets are masked. For dashboards and auditors." },
-  owner: {
+  { value: "approver", label: "Approver", hint: "Reads, approves and rejects. Secrets are masked. For reviewers." },
+  { value: "reader", label: "Reader", hint: "Reads only. Secrets are masked. For dashboards and auditors." },
+  {
+    value: "owner",
     label: "Owner",
     hint: "Full access, including keys, signing secrets and approvals. Never give it to an agent.",
   },
-};
+] as const satisfies readonly (Choice & { readonly value: Role })[];
 
-const HOLD_TEXTS: ChoiceTexts<Hold> = {
-  none: {
+/** The roles of people. */
+export const MEMBER_ROLE_CHOICES = ROLE_CHOICES.slice(1).map((choice) =>
+  choice.value === "owner" ? { ...choice, hint: "Full access, including keys, signing secrets and people." } : choice,
+);
+
+export const HOLD_CHOICES = [
+  {
+    value: "none",
     label: "No hold",
     hint: "Rules decide. Where none applies, only actions created with approve: true need approval.",
   },
-  writes: { label: "Writes", hint: "Every call except GET needs approval." },
-  all: { label: "Everything", hint: "Every call needs approval, including GET." },
-};
+  { value: "writes", label: "Writes", hint: "Every call except GET needs approval." },
+  { value: "all", label: "Everything", hint: "Every call needs approval, including GET." },
+] as const satisfies readonly (Choice & { readonly value: Hold })[];
 
-const SCOPE_TEXTS: ChoiceTexts<KeyScope> = {
-  own: {
+export const SCOPE_CHOICES = [
+  {
+    value: "own",
     label: "Actions that it created",
     hint: "It sees other actions with secrets masked. Actions of keys that it replaces are included.",
   },
-  account: {
+  {
+    value: "account",
     label: "Every action of the account",
     hint: "It sees their secrets, and can cancel and retry them, including actions that a person cancelled.",
   },
-};
+] as const satisfies readonly (Choice & { readonly value: KeyScope })[];
 
-export const ROLE_CHOICES = choicesOf(ROLE_TEXTS);
-
-/** The roles of people, the most common one first. */
-export const MEMBER_ROLE_CHOICES = choicesOf({
-  approver: ROLE_TEXTS.approver,
-  reader: ROLE_TEXTS.reader,
-  owner: { label: ROLE_TEXTS.owner.label, hint: "Full access, including keys, signing secrets and people." },
-});
-
-export const HOLD_CHOICES = choicesOf(HOLD_TEXTS);
-
-export const SCOPE_CHOICES = choicesOf(SCOPE_TEXTS);
-
-function choicesOf(texts: ChoiceTexts<string>): readonly Choice[] {
-  return Object.entries(texts).map(([value, text]) => ({ value, ...text }));
+function labelIn(choices: readonly Choice[], value: string): string {
+  return choices.find((choice) => choice.value === value)?.label ?? value;
 }
 
 export function roleLabel(role: Role): string {
-  return ROLE_TEXTS[role].label;
+  return labelIn(ROLE_CHOICES, role);
 }
 
 /** The hold of a key for a list; null if it has none. */
 export function holdLabel(hold: Hold): string | null {
-  return hold === "none" ? null : `Holds ${HOLD_TEXTS[hold].label.toLowerCase()}`;
+  return hold === "none" ? null : `Holds ${labelIn(HOLD_CHOICES, hold).toLowerCase()}`;
 }
 
 /** The scope of a key for a list; null for the default. */
