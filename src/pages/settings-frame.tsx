@@ -152,7 +152,7 @@ function Sections({ user, section, isIndex }: Pick<SettingsPageProps, "user" | "
  */
 type Column<Row> = readonly [head: string, cell: (row: Row) => Child, as?: "number" | "buttons" | "main" | "wide"];
 
-export interface ListProps<Row> {
+interface ListProps<Row> {
   /** The title of a list with an id; of others only for screen readers. */
   readonly title: string;
   readonly id?: string;
@@ -222,12 +222,14 @@ interface RowActionProps {
   readonly look?: "bad" | "plain" | "main";
   readonly name: string;
   readonly of?: Child;
+  /** Asked first, where scripts run. */
+  readonly question?: string | undefined;
 }
 
-export function RowAction({ user, path, fields = [], look = "bad", name, of }: RowActionProps) {
+export function RowAction({ user, path, fields = [], look = "bad", name, of, question }: RowActionProps) {
   return (
     <PostForm user={user} action={path} fields={fields}>
-      <Button look={look}>
+      <Button look={look} question={question}>
         {name}
         <OfRow of={of} />
       </Button>

@@ -1,14 +1,13 @@
 /** @jsxImportSource hono/jsx */
 import { INVITATION_MS_MAX } from "../core/limits.ts";
 import { checkRole, CreateInvitation, InvitationParams, PersonParams } from "../accounts/team-routes.ts";
-import type { MemberRole } from "../core/roles.ts";
-import type { Invitation, TeamMember } from "../core/team-store.ts";
+import { MEMBER_ROLES, type MemberRole } from "../core/roles.ts";
+import type { TeamMember } from "../core/team-store.ts";
 import type { RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { HOME_PATH, type Person } from "../http/session.ts";
-import { Button, PostForm } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
-import { Day, LinkButton, Name, Notice, Problem, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { Day, Dot, LinkButton, Name, Notice, Problem, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { duration, MEMBER_ROLE_CHOICES, roleLabel } from "../ui/text.ts";
 import { answerForm, answerOn, type ById, filled, type FormState, personPages, problemOf } from "./forms.ts";
 import { FormerKeys } from "./keys.tsx";
@@ -18,9 +17,8 @@ import {
   AddForm,
   AgoOr,
   List,
-  type ListProps,
-  OfRow,
   RowAction,
+  RowMenu,
   Secret,
   SETTINGS_PATHS,
   SettingsPage,
@@ -86,32 +84,35 @@ async function peoplePage(deps: PageDeps, user: Person, state: PeopleState): Pro
         rows={members}
         columns={[
           ["Person", (one) => <Tagged name={<Name text={one.email} />} tag={isSelf(one) ? "You" : null} />, "wide"],
-          ["Role", (member) => <RoleForm {...member} user={user} isSelf={isSelf(member)} />],
+          ["Role", ({ role }) => roleLabel(role)],
           ["Joined", ({ joinedAt }) => <Day at={joinedAt} />],
           ["Last seen", ({ lastSeenAt }) => <AgoOr at={lastSeenAt} none="Not yet" now={now} />],
         ]}
-        actions={(member) =>
-          isSelf(member) ? null : (
-            <RowAction user={user} path={`${PEOPLE_PATH}/${member.personId}/remove`} of={member.email} name="Remove" />
-          )
-        }
+        actions={(member) => memberMenu(user, member, isSelf(member))}
       />
       <FormerKeys user={user} keys={former} />
-      <Invitations
-        title="Open invitations"
-        id="invitations"
-        rows={invitations.filter(({ isVoid }) => !isVoid)}
-        user={user}
-        now={now}
-      />
-      <Invitations
-        title="Void invitations"
-        id="void-invitations"
-        intro="Their creators can no longer manage the account, so the links don’t work. Withdraw them: the links work again if their creator becomes an owner again."
-        rows={invitations.filter(({ isVoid }) => isVoid)}
-        user={user}
-        now={now}
-      />
+      {invitations.length === 0 ? null : (
+        <List
+          id="invitations"
+          title="Invitations"
+          rows={invitations}
+          columns={[
+            ["Address", ({ email }) => <Name text={email} />, "wide"],
+            ["Role", ({ role }) => roleLabel(role)],
+            ["Invited by", ({ createdBy }) => <Name text={createdBy.slice(createdBy.indexOf(":") + 1)} />],
+            ["State", (one) => (one.isVoid ? <VoidInvitation /> : <Dot tone="wait">Open</Dot>)],
+            ["Ends", ({ expiresAt }) => <UntilTime at={expiresAt} now={now} />],
+          ]}
+          actions={({ id, email }) => (
+            <RowAction
+              user={user}
+              path={`${INVITATIONS_PATH}/${id}/withdraw`}
+              of={`the invitation of ${email}`}
+              name="Withdraw"
+            />
+          )}
+        />
+      )}
       <AddForm id="invite" title="Invite a person" count={members.length - 1} state={typed}>
         <INVITATION_FORM.Form
           user={user}
@@ -125,41 +126,21 @@ async function peoplePage(deps: PageDeps, user: Person, state: PeopleState): Pro
   );
 }
 
-type InvitationList = Pick<ListProps<Invitation>, "title" | "id" | "intro" | "rows">;
-
-function Invitations({ user, now, ...list }: InvitationList & { readonly user: Person; readonly now: Date }) {
-  if (list.rows.length === 0) return null;
+function VoidInvitation() {
   return (
-    <List
-      {...list}
-      columns={[
-        ["Address", ({ email }) => <Name text={email} />, "wide"],
-        ["Role", ({ role }) => roleLabel(role)],
-        ["Invited by", ({ createdBy }) => <Name text={createdBy.slice(createdBy.indexOf(":") + 1)} />],
-        ["Ends", ({ expiresAt }) => <UntilTime at={expiresAt} now={now} />],
-      ]}
-      actions={({ id, email }) => (
-        <RowAction
-          user={user}
-          path={`${INVITATIONS_PATH}/${id}/withdraw`}
-          of={`the invitation of ${email}`}
-          name="Withdraw"
-        />
-      )}
-    />
+    <>
+      <Dot tone="bad">Void</Dot>
+      <span class="says">
+        Its creator can no longer manage the account. Withdraw it: it works again if they become an owner again.
+      </span>
+    </>
   );
-}
-
-interface MemberProps extends TeamMember {
-  readonly user: Person;
-  readonly isSelf: boolean;
 }
 
 const ROLE_NOUNS = { owner: "an owner", approver: "an approver", reader: "a reader" } as const;
 
 /** What to ask before a role is given or taken whose holder can do everything; undefined: nothing. */
-function questionOf({ email, role, isSelf }: MemberProps, next: string): string | undefined {
-  if (next === role) return undefined;
+function questionOf({ email, role }: TeamMember, next: MemberRole, isSelf: boolean): string | undefined {
   if (next === "owner") return `Make ${email} an owner? Owners can do everything, and can remove you.`;
   if (role !== "owner") return undefined;
   return isSelf
@@ -167,25 +148,24 @@ function questionOf({ email, role, isSelf }: MemberProps, next: string): string 
     : `Take the role of owner from ${email}?`;
 }
 
-function RoleForm(member: MemberProps) {
-  const { user, personId, email, role } = member;
+function memberMenu(user: Person, member: TeamMember, isSelf: boolean) {
+  const { email, role } = member;
+  const path = `${PEOPLE_PATH}/${member.personId}`;
+  const row = { user, look: "plain", of: email } as const;
   return (
-    <PostForm user={user} action={`${PEOPLE_PATH}/${personId}/role`}>
-      <label class="visually-hidden" for={`role-${personId}`}>
-        Role of {email}
-      </label>
-      <select id={`role-${personId}`} name="role" data-saves="">
-        {MEMBER_ROLE_CHOICES.map(({ value, label }) => (
-          <option value={value} selected={value === role} data-question={questionOf(member, value)}>
-            {label}
-          </option>
-        ))}
-      </select>
-      <Button look="plain">
-        Change
-        <OfRow of={`role for ${email}`} />
-      </Button>
-    </PostForm>
+    <RowMenu
+      of={email}
+      items={MEMBER_ROLES.filter((next) => next !== role).map((next) => (
+        <RowAction
+          {...row}
+          path={`${path}/role`}
+          fields={[["role", next]]}
+          name={`Make ${ROLE_NOUNS[next]}`}
+          question={questionOf(member, next, isSelf)}
+        />
+      ))}
+      ends={isSelf ? null : <RowAction {...row} path={`${path}/remove`} name="Remove" />}
+    />
   );
 }
 

@@ -161,12 +161,14 @@ interface ButtonProps {
   readonly value?: string;
   /** The keyboard shortcut that presses it, after this question was confirmed. */
   readonly hotkey?: { readonly key: "a" | "x" | "r"; readonly question: string } | undefined;
+  /** Asked before it does anything, where scripts run. */
+  readonly question?: string | undefined;
   /** The id of the text that says what it waits for, if a script may disable it. */
   readonly waitsFor?: string | undefined;
   readonly children?: Child;
 }
 
-export function Button({ look = "main", name, value, hotkey, waitsFor, children }: ButtonProps) {
+export function Button({ look = "main", name, value, hotkey, question, waitsFor, children }: ButtonProps) {
   return (
     <button
       type="submit"
@@ -174,7 +176,7 @@ export function Button({ look = "main", name, value, hotkey, waitsFor, children 
       name={name}
       value={value}
       data-key={hotkey?.key}
-      data-question={hotkey?.question}
+      data-question={question ?? hotkey?.question}
       data-waits={waitsFor === undefined ? undefined : ""}
       aria-describedby={waitsFor}
     >

@@ -5,7 +5,7 @@
 import { copyByButtons, showCopyButtons } from "./copy.ts";
 import { openDrawers, showLoading } from "./drawer.ts";
 import { readKeys } from "./keyboard.ts";
-import { prepareLists, saveChoices, selectRows } from "./lists.ts";
+import { askFirst, prepareLists, selectRows } from "./lists.ts";
 import { keepInputs } from "./morph.ts";
 import { watchPalette } from "./palette.ts";
 import { watchRequest } from "./review.ts";
@@ -35,7 +35,7 @@ addEventListener("htmx:afterSwap", () => prepare(document));
 showLoading();
 openDrawers(refresh);
 selectRows();
-saveChoices();
+askFirst();
 readKeys();
 watchPalette();
 closeMenus();

@@ -25,58 +25,18 @@ export function selectRows(): void {
   });
 }
 
-/** Lists that save what is chosen. A question of the option is asked first. */
-export function saveChoices(): void {
-  // With the keyboard, people pass other options on the way to theirs, so they save with the button.
-  let isByKeys = false;
-  addEventListener("pointerdown", () => (isByKeys = false), true);
-  addEventListener(
-    "keydown",
-    ({ target }) => {
-      if (!isSaving(target)) return;
-      isByKeys = true;
-      saveButton(target)?.removeAttribute("hidden");
-    },
-    true,
-  );
-
-  addEventListener("change", ({ target }) => {
-    if (!isSaving(target) || isByKeys) return;
-    const save = saveButton(target);
-    if (save !== null && !asksFirst(target, save)) target.form?.requestSubmit(save);
-  });
-
-  // The button asks for confirmation, too.
+/** Asks before a button that has a question of its own; those with a key ask where that is pressed. */
+export function askFirst(): void {
   addEventListener("click", (event) => {
-    const save = event.target instanceof Element ? event.target.closest("button") : null;
-    const list = save?.form?.querySelector<HTMLSelectElement>("select[data-saves]") ?? null;
-    if (list !== null && save !== null && asksFirst(list, save)) event.preventDefault();
+    const { target } = event;
+    const button = target instanceof Element ? target.closest<HTMLButtonElement>("button[data-question]") : null;
+    if (button === null || button.dataset["key"] !== undefined) return;
+    event.preventDefault();
+    confirm(button, []);
   });
 }
 
-/** Shows the box that selects all, and hides the buttons that a choice presses. */
+/** Shows the box that selects all. */
 export function prepareLists(place: ParentNode): void {
   for (const all of place.querySelectorAll("[data-selects]")) all.removeAttribute("hidden");
-  for (const list of place.querySelectorAll<HTMLSelectElement>("select[data-saves]")) {
-    saveButton(list)?.setAttribute("hidden", "");
-  }
-}
-
-function isSaving(target: EventTarget | null): target is HTMLSelectElement {
-  return target instanceof HTMLSelectElement && target.matches("[data-saves]");
-}
-
-function saveButton({ form }: HTMLSelectElement): HTMLButtonElement | null {
-  return form?.querySelector("button") ?? null;
-}
-
-/** Shows the question of what is chosen; false: there is none. */
-function asksFirst(list: HTMLSelectElement, save: HTMLButtonElement): boolean {
-  const question = list.selectedOptions[0]?.dataset["question"];
-  if (question === undefined) return false;
-  save.dataset["question"] = question;
-  confirm(save, []).addEventListener("close", () => {
-    list.selectedIndex = [...list.options].findIndex(({ defaultSelected }) => defaultSelected);
-  });
-  return true;
 }
