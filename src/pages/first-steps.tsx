@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
 import { createCall, ENTER_KEY, firstAction, firstActionCall, keyHeader } from "../accounts/first-action.ts";
 import { FIRST_STEPS, type FirstSteps } from "../accounts/first-steps.ts";
 import { authorize, type Caller, mayDo } from "../core/roles.ts";
@@ -63,7 +64,7 @@ export function FirstStepList(props: FirstStepsProps) {
   const left = FIRST_STEPS.filter((step) => !steps.done.has(step));
   return (
     <section class="card first-steps" aria-labelledby="first-steps">
-      <div class="row-between">
+      <div class="between">
         <h2 id="first-steps">
           {isPage ? "First steps" : "Get started"}{" "}
           <span class="aside small">{`${FIRST_STEPS.length - left.length} of ${FIRST_STEPS.length} done`}</span>
@@ -193,16 +194,23 @@ function TestAction({ user, baseUrl, formId }: Omit<FirstStepsProps, "steps">) {
       </p>
     );
   }
-  const { method, url } = firstAction(baseUrl);
   return (
     <PostForm user={user} action={TEST_ACTION_PATH} fields={[["form_id", formId]]}>
-      <div class="buttons">
-        <Button>Send a test action</Button>
-        <span class="quiet">
-          It sends <code>{`${method} ${url}`}</code>, which changes nothing, and opens the action.
-        </span>
-      </div>
+      <SendTest baseUrl={baseUrl}>, which changes nothing, and opens the action.</SendTest>
     </PostForm>
+  );
+}
+
+function SendTest({ baseUrl, children }: { readonly baseUrl: string; readonly children?: Child }) {
+  const { method, url } = firstAction(baseUrl);
+  return (
+    <div class="buttons">
+      <Button>Send a test action</Button>
+      <span class="quiet">
+        It sends <code>{`${method} ${url}`}</code>
+        {children}
+      </span>
+    </div>
   );
 }
 
@@ -290,19 +298,18 @@ export function KeyInstructions(props: KeyUseProps) {
 /** Sends one action with the key itself, so that it shows what the key may do. In a window of its own: this page is shown once. */
 function TestForm({ user, made, apiKey, baseUrl }: KeyUseProps) {
   const test = firstAction(baseUrl);
-  const call = `${test.method} ${test.url}`;
   if (limitRefusal(made, { ...test, headers: null, body: null, extras: NO_EXTRAS }) !== null) {
-    return <p class="quiet">The limits of this key don’t allow the usual test call, {call}.</p>;
+    return (
+      <p class="quiet">
+        The limits of this key don’t allow the usual test call, {test.method} {test.url}.
+      </p>
+    );
   }
   return (
     <PostForm user={user} action={`/keys/${made.id}/test`} fields={[["key", apiKey]]} opensWindow>
-      <div class="buttons">
-        <Button>Send a test action</Button>
-        <span class="quiet">
-          It sends <code>{call}</code> with this key
-          {made.hold === "all" ? ", once you approve it" : ""}, and opens the action in another window.
-        </span>
-      </div>
+      <SendTest baseUrl={baseUrl}>
+        {` with this key${made.hold === "all" ? ", once you approve it" : ""}, and opens the action in another window.`}
+      </SendTest>
     </PostForm>
   );
 }

@@ -26,7 +26,7 @@ export interface DecidedRequest {
 export function Outcome({ action }: { readonly action: SeenAction }) {
   const [tone, text, more = null] = outcomeOf(action);
   return (
-    <span class="outcome">
+    <span class="chips outcome">
       <Dot tone={tone}>{text}</Dot>
       {more === null ? null : <span class="quiet">{more}</span>}
     </span>
@@ -69,7 +69,7 @@ export function DecidedRow({ decided }: { readonly decided: DecidedRequest }) {
       <p class="small">
         <DecidedBy {...decided} />
       </p>
-      <p class="row-between">
+      <p class="between">
         <Outcome action={action} />
         <a class="small" href={decided.receiptUrl}>
           View receipt

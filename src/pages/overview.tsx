@@ -441,14 +441,14 @@ function FailingHosts({ overview, user, now }: OverviewPageProps) {
       <ul class="plain rows">
         {overview.failing.slice(0, FAILING_HOSTS_DRAWN_MAX).map((one) => (
           <li>
-            <div class="row-between">
+            <div class="between">
               {listLink(listedHost(one.host, viewer), (filters) =>
                 listOf(overview, one.failed === 0 ? filters : { ...filters, status: ["failed"] }),
               )}
               <HostStrip overview={overview} host={one.host} />
               <FailedWords {...one} />
             </div>
-            <p class="row-between small quiet reason">
+            <p class="between small quiet reason">
               <UntrustedText text={maskText(one.lastError, viewer)} />
               <Ago at={one.lastFailedAt} now={now} />
             </p>
@@ -532,7 +532,7 @@ function Scheduled({ retries: { count, due, dueSince, isCut, hosts }, user, now 
       </p>
       <ul class="plain rows">
         {hosts.map((one) => (
-          <li class="row-between">
+          <li class="between">
             {listLink(listedHost(one.host, viewerOf(user.role)), pending)}
             <span>
               <b>{number(one.count)}</b>{" "}

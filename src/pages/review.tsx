@@ -229,7 +229,7 @@ function ReviewedCard({ request: { action }, place, values, marks, now, leaveOut
   const hidden = hiddenValuesText(action.hiddenValues);
   return (
     <article class="reviewed-card" aria-labelledby={`review-${action.id}`}>
-      <div class="row-between">
+      <div class="between">
         <h4 id={`review-${action.id}`} class="small">
           {`Request ${number(place)}`}
         </h4>
@@ -264,7 +264,7 @@ function CardFoot({
 }: Pick<ReviewedProps, "now" | "leaveOut"> & { readonly action: SeenAction }) {
   const { id, createdAt } = action;
   return (
-    <p class="reviewed-foot small">
+    <p class="chips reviewed-foot small">
       <a href={`/approvals/${id}`}>
         <Ago at={createdAt} now={now} />
       </a>

@@ -127,7 +127,7 @@ function Undo({ user, last, now }: { readonly user: Person; readonly last: Audit
   const { seq, at, actor, detail } = last;
   const [change, name] = [String(detail["change"]), String(detail["name"])];
   return (
-    <div class="row-between" id="undo">
+    <div class="between" id="undo">
       <p class="quiet">
         {sentence`${<UntrustedText text={describeActor(actor).name} />} ${change} “${<UntrustedText text={name} />}” ${(
           <Ago at={at} now={now} />

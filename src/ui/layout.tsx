@@ -8,7 +8,7 @@ import type { Counted } from "../core/store.ts";
 import { APP_STYLE, CONSOLE, ICON, ICON_WAITING, LIBRARIES, SESSION } from "./assets.ts";
 import { SHEET_STYLE } from "./sheet-style.ts";
 import { Button, PostForm } from "./form.tsx";
-import { Skeleton } from "./controls.tsx";
+import { Menu, Skeleton } from "./controls.tsx";
 import type { Pause } from "../core/pause.ts";
 import { Icon, Logo } from "./icons.tsx";
 import { sentence, Time, UntrustedText } from "./parts.tsx";
@@ -216,18 +216,20 @@ function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: Page
           </li>
         </ul>
       </nav>
-      <details class="menu person-menu">
-        <summary>
-          <Icon name="person" />
-          <span title={user.email}>{user.email}</span>
-        </summary>
-        <div class="menu-body">
-          <a href={LOG_IN_PATH}>Login and sessions</a>
-          <PostForm user={user} action="/auth/logout">
-            <Button look="link">Log out</Button>
-          </PostForm>
-        </div>
-      </details>
+      <Menu
+        panel="person-menu"
+        label={
+          <>
+            <Icon name="person" />
+            <span title={user.email}>{user.email}</span>
+          </>
+        }
+      >
+        <a href={LOG_IN_PATH}>Login and sessions</a>
+        <PostForm user={user} action="/auth/logout">
+          <Button look="link">Log out</Button>
+        </PostForm>
+      </Menu>
     </aside>
   );
 }
@@ -240,28 +242,22 @@ function AccountMenu({ user, accounts }: { readonly user: PageUser; readonly acc
     return current === undefined ? null : <p class="account-name">{accountName(current)}</p>;
   }
   return (
-    <details class="menu account-menu">
-      <summary>
-        <span>{current === undefined ? "Account" : accountName(current)}</span>
-        <Icon name="down" />
-      </summary>
-      <div class="menu-body">
-        {accounts
-          .filter(({ isCurrent }) => !isCurrent)
-          .map((account) => (
-            <PostForm user={user} action={`${LOG_IN_PATH}/account`} fields={[["account", account.accountId]]}>
-              <Button look="link">{accountName(account)}</Button>
-            </PostForm>
-          ))}
-        <a href={LOG_IN_PATH}>{accounts.length < 2 ? "Account and login" : "All accounts"}</a>
-        {mayPause && user.stop !== undefined ? <ResumeForm user={user} pause={user.stop} look="link" /> : null}
-        {mayPause && user.stop === undefined ? (
-          <a class="brake" href={PAUSE_EVERYTHING.path}>
-            {PAUSE_EVERYTHING.name}
-          </a>
-        ) : null}
-      </div>
-    </details>
+    <Menu panel="account-menu" label={<span>{current === undefined ? "Account" : accountName(current)}</span>}>
+      {accounts
+        .filter(({ isCurrent }) => !isCurrent)
+        .map((account) => (
+          <PostForm user={user} action={`${LOG_IN_PATH}/account`} fields={[["account", account.accountId]]}>
+            <Button look="link">{accountName(account)}</Button>
+          </PostForm>
+        ))}
+      <a href={LOG_IN_PATH}>{accounts.length < 2 ? "Account and login" : "All accounts"}</a>
+      {mayPause && user.stop !== undefined ? <ResumeForm user={user} pause={user.stop} look="link" /> : null}
+      {mayPause && user.stop === undefined ? (
+        <a class="brake" href={PAUSE_EVERYTHING.path}>
+          {PAUSE_EVERYTHING.name}
+        </a>
+      ) : null}
+    </Menu>
   );
 }
 
