@@ -169,10 +169,6 @@ export function RevealForm({ user, id, look = "plain", name = "Show secrets" }: 
   );
 }
 
-export function SecretsMasked() {
-  return <p class="foot">Secrets are masked as ••••. The request is sent with the real values.</p>;
-}
-
 export function bodyPath(actionId: string): string {
   return `${actionPath(actionId)}/body`;
 }

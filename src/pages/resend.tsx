@@ -1,20 +1,22 @@
 /** @jsxImportSource hono/jsx */
+import Type from "typebox";
 import { formatSize, HTTP_METHODS } from "../core/action.ts";
 import { type BodyMember, bodyMemberOf } from "../core/body.ts";
 import type { EditedFields } from "../actions/edited-copy.ts";
 import { risksOfRequest } from "../approvals/facts.ts";
 import { TITLE_CHARS_MAX } from "../core/limits.ts";
 import { Risks } from "./decision.tsx";
-import { type FormState, problemBeside, problemOf } from "./forms.ts";
-import { Button, Check, Field, PostForm } from "../ui/form.tsx";
+import { type FormState, problemBeside } from "./forms.ts";
+import { Button, Check, PostForm } from "../ui/form.tsx";
 import { actionPath, Layout, render } from "../ui/layout.tsx";
 import { LinkButton, Notice, PageHead, Problem } from "../ui/parts.tsx";
 import { MASK } from "../receipts/mask-rules.ts";
-import { bodyPath, callText, RequestView, SecretsMasked } from "./request.tsx";
+import { bodyPath, callText, RequestView } from "./request.tsx";
 import type { PageUser } from "../ui/text.ts";
 import { bodySize } from "../receipts/mask-body.ts";
 import { asSent } from "../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
+import { schemaForm } from "./schema-form.tsx";
 
 interface ResendPageProps {
   readonly action: MaskedAction;
@@ -44,7 +46,7 @@ export function resendPage({ user, isUnknown, problem, formId, ...props }: Resen
           <LinkButton href={`${actionPath(action.id)}/edit`}>Edit first</LinkButton>
         </div>
       </PostForm>
-      <SecretsMasked />
+      <p class="foot">Secrets are masked as ••••. The request is sent with the real values.</p>
     </Layout>,
   );
 }
@@ -68,9 +70,9 @@ function SureField() {
 export function editPage(props: ResendPageProps, fields: EditedFields, typed: FormState): string {
   const { action, user, isUnknown, formId } = props;
   const path = actionPath(action.id);
-  const field = (name: "url" | "title" | "headers") => {
-    return { name, value: fields[name], problem: problemOf(typed, name) };
-  };
+  const member = bodyMemberOf(action) ?? "body";
+  const hint = member === "base64" || fields.body === null ? undefined : BODY_HINTS[member];
+  const state = { ...typed, values: new Map(Object.entries({ ...fields, body: fields.body ?? "" })) };
   return render(
     <Layout title={`Edit and resend: ${callText(action)}`} nav="Actions" user={user}>
       <PageHead
@@ -80,19 +82,16 @@ export function editPage(props: ResendPageProps, fields: EditedFields, typed: Fo
       />
       <Risks risks={risksOfRequest(action, { isReasonRead: false })} />
       <PostForm user={user} action={`${path}/edit`} fields={[["form_id", formId]]} class="card">
-        <Problem text={problemBeside(typed, Object.keys(fields))} />
-        <div class="edit-target">
-          <Field name="method" label="Method" value={fields.method} options={HTTP_METHODS.map((one) => [one, one])} />
-          <Field {...field("url")} label="URL" required />
-        </div>
-        <Field
-          {...field("title")}
-          label="Title"
-          hint="Optional. What the call does, for the list and for approvers."
-          maxlength={TITLE_CHARS_MAX}
-        />
-        <Field {...field("headers")} label="Headers" type="lines" hint="One a line, as “Name: value”." />
-        <BodyField action={action} body={fields.body} problem={problemOf(typed, "body")} />
+        <Problem text={problemBeside(typed, EDIT_FORM.shown)} />
+        <EDIT_FORM.Field name="method" state={state} />
+        <EDIT_FORM.Field name="url" state={state} />
+        <EDIT_FORM.Field name="title" state={state} />
+        <EDIT_FORM.Field name="headers" state={state} />
+        {hint === undefined ? (
+          <p class="quiet">{`The body (${formatSize(bodySize(action))}) can’t be edited here: it is sent as it is.`}</p>
+        ) : (
+          <EDIT_FORM.Field name="body" state={state} hint={hint} />
+        )}
         {isUnknown ? <SureField /> : null}
         <p class="quiet small">
           {hasMasks(fields)
@@ -114,26 +113,26 @@ function hasMasks(fields: EditedFields): boolean {
   return Object.values(fields).some((text: string | null) => text !== null && text.includes(MASK));
 }
 
+const EDIT_FORM = schemaForm(
+  Type.Object({
+    method: Type.Enum([...HTTP_METHODS]),
+    url: Type.String(),
+    title: Type.Optional(Type.String({ maxLength: TITLE_CHARS_MAX })),
+    headers: Type.Optional(Type.String()),
+    body: Type.Optional(Type.String()),
+  }),
+  {
+    method: { options: HTTP_METHODS.map((one) => [one, one]) },
+    url: { label: "URL" },
+    title: { hint: "Optional. What the call does, for the list and for approvers." },
+    headers: { type: "lines", hint: "One a line, as “Name: value”." },
+    body: { type: "code" },
+  },
+);
+
 const BODY_HINTS: Readonly<Record<Exclude<BodyMember, "base64">, string>> = {
   body: "JSON. Leave it empty to send no body.",
   json: "JSON. Leave it empty to send no body.",
   form: "The fields of the form, as JSON. Leave it empty to send no body.",
   text: "Text, sent as it is. Leave it empty to send no body.",
 };
-
-interface BodyFieldProps {
-  readonly action: SeenAction;
-  /** Null: it can't be edited. */
-  readonly body: string | null;
-  readonly problem: string | null;
-}
-
-function BodyField({ action, body, problem }: BodyFieldProps) {
-  const member = bodyMemberOf(action) ?? "body";
-  if (body === null || member === "base64") {
-    return (
-      <p class="quiet">{`The body (${formatSize(bodySize(action))}) can’t be edited here: it is sent as it is.`}</p>
-    );
-  }
-  return <Field name="body" label="Body" type="code" hint={BODY_HINTS[member]} value={body} problem={problem} />;
-}
