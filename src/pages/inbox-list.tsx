@@ -20,6 +20,7 @@ import { visibleText } from "../receipts/visible-text.ts";
 import { RISK_WORDS } from "./decision.tsx";
 import { callText } from "./request.tsx";
 import { Icon } from "../ui/icons.tsx";
+import { queryText } from "../ui/layout.tsx";
 import { shownPath, RequestTitle } from "./outcome.tsx";
 import { Ago, sentence, Table, UntrustedText } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
@@ -238,7 +239,7 @@ const LIST_COLUMNS_MAX = 2;
 
 /** The page on which these requests are decided together. */
 export function reviewPath(ids: readonly string[]): string {
-  return `${REVIEW_PATH}?${new URLSearchParams(ids.map((id): [string, string] => ["id", id])).toString()}`;
+  return REVIEW_PATH + queryText({ id: ids });
 }
 
 /** What the requests of a group have in common, and how many they are. */
@@ -341,13 +342,7 @@ export function filterOf({ by, host, age }: InboxQuery, now: Date): HeldFilter {
 
 /** The path of a page of the inbox with the same filters. */
 export function inboxPath(query: InboxQuery, path = "/approvals", more: Readonly<Record<string, string>> = {}): string {
-  const { by, host, age, after } = query;
-  const params = new URLSearchParams(more);
-  if (by !== null) params.set("by", by === "" ? NO_KEY : by);
-  if (host !== null) params.set("host", host);
-  if (age !== null) params.set("age", age);
-  if (after !== null) params.set("after", after);
-  return params.size === 0 ? path : `${path}?${params.toString()}`;
+  return path + queryText({ ...more, ...query, by: query.by === "" ? NO_KEY : query.by });
 }
 
 export function requestPath(query: InboxQuery, id: string): string {

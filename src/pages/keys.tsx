@@ -79,7 +79,6 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
       {live.length === 0 ? null : (
         <List
           title="Keys"
-          isCompact
           rows={live}
           columns={[
             [
@@ -130,7 +129,6 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
           <summary>{counted(over.length, "revoked key")}</summary>
           <List
             title="Revoked keys"
-            isCompact
             rows={over}
             columns={[
               ["Key", nameCell, "main"],

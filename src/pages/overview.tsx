@@ -153,7 +153,7 @@ function Activity(props: OverviewPageProps) {
 }
 
 function overviewPath(range: OverviewRange, view: OverviewView): string {
-  return `${OVERVIEW_PATH}?range=${range}${view === "charts" ? "" : `&view=${view}`}`;
+  return OVERVIEW_PATH + queryText({ range, view: view === "charts" ? "" : view });
 }
 
 /** Says so where the numbers don't cover the whole range. */

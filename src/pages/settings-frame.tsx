@@ -161,8 +161,6 @@ interface ListProps<Row> {
   readonly columns: readonly Column<Row>[];
   /** What can be done with a row, at its end. */
   readonly actions?: ((row: Row) => Child) | undefined;
-  /** On phones, what is short stands in one line. */
-  readonly isCompact?: boolean;
   /** Stands in place of a list without rows. */
   readonly empty?: { readonly icon: IconName; readonly title: string; readonly text: Child };
   readonly children?: Child;
@@ -170,7 +168,7 @@ interface ListProps<Row> {
 
 /** A list of the settings: a dense table. On phones each row is a block of names and values, so that nothing scrolls sideways. */
 export function List<Row>(props: ListProps<Row>) {
-  const { title, id, intro, rows, actions, empty, isCompact = false } = props;
+  const { title, id, intro, rows, actions, empty } = props;
   const columns = actions === undefined ? props.columns : [...props.columns, ["", actions, "buttons"] as const];
   if (rows.length === 0 && empty !== undefined) {
     return (
@@ -180,7 +178,7 @@ export function List<Row>(props: ListProps<Row>) {
     );
   }
   const table = (
-    <table class={isCompact ? "data compact" : "data"}>
+    <table class="data">
       <caption class="visually-hidden">{title}</caption>
       <thead>
         <tr>
