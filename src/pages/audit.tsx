@@ -96,7 +96,8 @@ const dayFormat = utcFormat({ weekday: "long", day: "numeric", month: "long", ye
 
 function Entry({ entry, user, kinds, pathOf, names }: AuditPageProps & { readonly entry: AuditRow }) {
   const { seq, at, actor, kind, subject, client, detail } = entry;
-  const { reason } = detail;
+  const { reason, via } = detail;
+  const way = typeof via === "string" ? (WAYS[via] ?? "") : "";
   return (
     <li>
       <ListedTime at={at} as="minute" />
@@ -114,8 +115,7 @@ function Entry({ entry, user, kinds, pathOf, names }: AuditPageProps & { readonl
         ) : null}
         <details>
           <summary>
-            {[wayText(detail), client === "" ? null : `from ${client}`].filter((one) => one !== null).join(", ") ||
-              "Details"}
+            {[way, client === "" ? "" : `from ${client}`].filter((one) => one !== "").join(", ") || "Details"}
           </summary>
           <Facts
             rows={[
@@ -227,6 +227,7 @@ function wordsOf(name: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
 }
 
+/** How they came. */
 const WAYS: Readonly<Record<string, string>> = {
   api: "over the API",
   page: "on a page",
@@ -235,11 +236,6 @@ const WAYS: Readonly<Record<string, string>> = {
   elicitation: "asked by their MCP client",
   system: "by itself",
 };
-
-/** How they came: by a page, the API or a tool; null: not known. */
-function wayText({ via }: AuditDetail): string | null {
-  return typeof via === "string" ? (WAYS[via] ?? null) : null;
-}
 
 interface PhraseProps {
   readonly names: AuditNames;

@@ -206,7 +206,9 @@ export function FactList({ facts, look, action, now }: FactListProps) {
   return (
     <dl class={look}>
       {facts.map((fact) => (
-        <div class={`fact-${fact.name}${WIDE.has(fact.name) || isLong(fact) ? " fact-wide" : ""}`}>
+        <div
+          class={`fact-${fact.name}${WIDE.has(fact.name) || (fact.name !== "action" && fact.value.length > 40) ? " fact-wide" : ""}`}
+        >
           <dt>{fact.label}</dt>
           <dd>
             <FactValue fact={fact} action={action} />
@@ -250,10 +252,6 @@ function timeOf(name: string, action: SeenAction): Date | null {
 
 /** Facts without untrusted text. */
 const TRUSTED_FACTS: ReadonlySet<string> = new Set(["run", "rejections", "attempts", "on_unknown"]);
-
-function isLong({ name, value }: Fact): boolean {
-  return name !== "action" && value.length > 40;
-}
 
 /** Each in a word or two; the request says it in a sentence. */
 export const RISK_WORDS: Readonly<Record<(typeof RISKS)[number], string>> = {

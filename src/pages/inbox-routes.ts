@@ -77,7 +77,7 @@ async function inboxHtml(
   const now = deps.clock.now();
   const [found, decided, requests] = await Promise.all([
     deps.actionService.held(person.caller, query.after, filterOf(query, now)),
-    decidedOf(deps, person, decidedIdsIn(params)),
+    decidedOf(deps, person, idsOf((params.get("decided") ?? "").split(" "), DECISIONS_AT_ONCE_MAX)),
     pendingRequests(deps, person),
   ]);
   const inbox = { ...found, actions: await seeAll(found.actions, viewerOf(person.role)) };
@@ -190,10 +190,6 @@ function decidedPath(ids: readonly string[], search: string): string {
   return inboxPath({ ...inboxQueryIn(new URLSearchParams(search)), after: null }, "/approvals", {
     decided: ids.join(" "),
   });
-}
-
-function decidedIdsIn(params: URLSearchParams): readonly string[] {
-  return idsOf((params.get("decided") ?? "").split(" "), DECISIONS_AT_ONCE_MAX);
 }
 
 /** What became of requests, some at a time: each is read whole. An ID may be made up, or its action deleted. */

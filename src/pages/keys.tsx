@@ -104,7 +104,11 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
             [
               "24 hours",
               (key) => (
-                <RowLink href={listPath({ created_by: key.id })} of={`actions of ${key.name}`} name={usedText(key)} />
+                <RowLink
+                  href={listPath({ created_by: key.id })}
+                  of={`actions of ${key.name}`}
+                  name={`${number(key.actionsLastDay)}${key.actionsLastDay >= KEY_ACTIONS_COUNTED_MAX ? "+" : ""}`}
+                />
               ),
               "number",
             ],
@@ -187,10 +191,6 @@ function lastCall({ lastCall: call }: ListedKeyView, now: Date) {
 
 function isOver({ expiresAt }: KeyView, now: Date): boolean {
   return expiresAt !== null && now >= expiresAt;
-}
-
-function usedText({ actionsLastDay }: ListedKeyView): string {
-  return `${number(actionsLastDay)}${actionsLastDay >= KEY_ACTIONS_COUNTED_MAX ? "+" : ""}`;
 }
 
 /** What a key may do at most, each limit in a few words. In red is what refuses it now. */

@@ -94,7 +94,8 @@ export function oidcRoutes(deps: PageDeps) {
     try {
       oidc.throttle(source.client);
       const claims = await oidc.provider.finish(context.search, flow);
-      const entered = await oidc.signIn(claims, { ...source, sessionSecret: flow.sessionSecret }, tokenIn(flow.next));
+      const invitation = JOIN.exec(flow.next ?? "")?.[1] ?? null;
+      const entered = await oidc.signIn(claims, { ...source, sessionSecret: flow.sessionSecret }, invitation);
       if (typeof entered === "string") return refuse("forbidden", NOT_LET_IN[entered]);
       return deps.startSession(context, entered, seeOther("own", landingOf(flow.next, entered), gone));
     } catch (error) {
@@ -162,12 +163,8 @@ const PROVIDER_SAYS: Readonly<Record<string, string>> = {
   server_error: AWAY,
 };
 
+/** The page of an invitation, with its token. */
 const JOIN = /^\/join\/([0-9a-f]{64})$/;
-
-/** The token of the invitation from whose page the sign-in began. */
-function tokenIn(next: string | null): string | null {
-  return JOIN.exec(next ?? "")?.[1] ?? null;
-}
 
 /** Whoever has just joined doesn't need the page of the invitation any more. */
 function landingOf(next: string | null, { isJoined }: StartedSession): string {

@@ -177,15 +177,13 @@ function factsOf(action: SeenAction, timeline: readonly TimelineEntry[], now: Da
 
 /** Both forms of a time: no script is here to turn it to the reader's zone. */
 function Moment({ at, now }: { readonly at: Date; readonly now: Date }): Child {
+  const ms = now.getTime() - at.getTime();
+  const apart = ms >= 0 ? timeAgo(ms) : `in ${duration(Math.ceil(-ms / 1_000) * 1_000)}`;
   return (
     <>
-      <Time at={at} /> <span class="quiet">({apart(now.getTime() - at.getTime())})</span>
+      <Time at={at} /> <span class="quiet">({apart})</span>
     </>
   );
-}
-
-function apart(ms: number): string {
-  return ms >= 0 ? timeAgo(ms) : `in ${duration(Math.ceil(-ms / 1_000) * 1_000)}`;
 }
 
 /** Approval links that have expired lead here, so the page says where to decide. */

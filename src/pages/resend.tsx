@@ -94,7 +94,7 @@ export function editPage(props: ResendPageProps, fields: EditedFields, typed: Fo
         )}
         {isUnknown ? <SureField /> : null}
         <p class="quiet small">
-          {hasMasks(fields)
+          {[...state.values.values()].some((text) => text.includes(MASK))
             ? "Values masked as •••• are sent as they are stored while their masks and the host stay. "
             : ""}
           Retries, callback, metadata and the other options are those of the original.
@@ -107,10 +107,6 @@ export function editPage(props: ResendPageProps, fields: EditedFields, typed: Fo
       </PostForm>
     </Layout>,
   );
-}
-
-function hasMasks(fields: EditedFields): boolean {
-  return Object.values(fields).some((text: string | null) => text !== null && text.includes(MASK));
 }
 
 const EDIT_FORM = schemaForm(

@@ -85,7 +85,7 @@ export function createSnippets(action: SeenAction, baseUrl: string) {
       text: `const response = await fetch("${url}", {
   method: "POST",
   headers: { authorization: \`Bearer \${process.env.OUTGATE_API_KEY}\`, "content-type": "application/json" },
-  body: \`${inTemplate(json)}\`,
+  body: \`${json.replaceAll("\\", String.raw`\\`)}\`,
 });
 console.log(await response.json());`,
     },
@@ -100,11 +100,6 @@ print(json.load(urllib.request.urlopen(request)))`,
     },
     { name: "MCP call", text: prettyPrint(`{"method":"tools/call","params":{"name":"create","arguments":${json}}}`) },
   ];
-}
-
-/** `String.raw` would escape non-ASCII letters in Bun 1.4.5. */
-function inTemplate(text: string): string {
-  return text.replaceAll("\\", String.raw`\\`);
 }
 
 const PLACEHOLDER = "YOUR_SECRET";

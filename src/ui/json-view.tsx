@@ -67,11 +67,12 @@ function Line({ node, folding, name, isRoot = false, isLast = true, isRow = fals
   const comma = isRoot || isLast ? "" : ",";
   const begin = name === undefined ? null : <Name text={name} />;
   if (node.kind === "string" && isLong(node.value)) {
+    const lines = node.value.split("\n").length;
     return (
       <>
         <div class="json-line">
           {begin}
-          <span class="json-note">{textNote(node.value)}</span>
+          <span class="json-note">{lines === 1 ? "text" : `text, ${counted(lines, "line")}`}</span>
         </div>
         <div class="json-text">
           <UntrustedBlock label="Text" text={node.value} isOpen />
@@ -212,7 +213,8 @@ export function foldedIn(node: JsonNode): number {
   }
   if (node.kind !== "list" || isShortList(node)) return 0;
   const open = node.elements.slice(0, JSON_ITEMS_OPEN_MAX);
-  return open.reduce((sum, value) => sum + foldedIn(value), foldedOf(node));
+  const closed = Math.max(node.elements.length - JSON_ITEMS_OPEN_MAX, 0) + (node.rest?.count ?? 0);
+  return open.reduce((sum, value) => sum + foldedIn(value), closed);
 }
 
 /** What a line has beside its name and value: quotation marks, colon, comma, break, indent. */
@@ -225,10 +227,6 @@ export function openCharsIn(node: JsonNode): number {
   }
   if (node.kind !== "list") return node.text.length;
   return node.elements.slice(0, JSON_ITEMS_OPEN_MAX).reduce((sum, value) => sum + openCharsIn(value), 0);
-}
-
-function foldedOf({ elements, rest }: Extract<JsonNode, { kind: "list" }>): number {
-  return Math.max(elements.length - JSON_ITEMS_OPEN_MAX, 0) + (rest?.count ?? 0);
 }
 
 function hasRows({ elements, rest }: Extract<JsonNode, { kind: "list" }>): boolean {
@@ -280,11 +278,6 @@ function isShortList({ text, elements, rest }: Extract<JsonNode, { kind: "list" 
 
 function isLong(value: string): boolean {
   return value.length > TEXT_IN_LINE_CHARS_MAX || value.includes("\n");
-}
-
-function textNote(value: string): string {
-  const lines = value.split("\n").length;
-  return lines === 1 ? "text" : `text, ${counted(lines, "line")}`;
 }
 
 function countOf(node: JsonNode): string {
