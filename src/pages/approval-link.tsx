@@ -122,8 +122,8 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
       const decision = { ...choiceInForm(form, DECISIONS), shown, client: clientOf(context) };
       return toReceipt(found(context, await followLink.decide(token, decision)));
     },
-    ({ params: { token, opened }, form }, { problem }) =>
-      pageOf(token, opened, { problem, reason: form.get("reason") ?? "" }),
+    async ({ context, params: { token }, form }, { problem }) =>
+      pageOf(token, found(context, await followLink.open(token)), { problem, reason: form.get("reason") ?? "" }),
   );
 
   const decide = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {

@@ -114,17 +114,15 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
             ],
           ]}
           actions={({ id, name }) => (
-            <div>
-              <RowMenu
-                of={name}
-                items={[
-                  <RowLink href={`/keys/new?replaces=${id}`} of={name} name="Rotate" />,
-                  <RowLink href={listPath({ created_by: id })} of={name} name="Show actions" />,
-                  pauseOrResume(user, paused.get(id), `?key=${id}`, name),
-                ]}
-                ends={<RowLink href={`/keys/${id}/revoke`} of={name} name="Revoke" />}
-              />
-            </div>
+            <RowMenu
+              of={name}
+              items={[
+                <RowLink href={`/keys/new?replaces=${id}`} of={name} name="Rotate" />,
+                <RowLink href={listPath({ created_by: id })} of={name} name="Show actions" />,
+                pauseOrResume(user, paused.get(id), `?key=${id}`, name),
+              ]}
+              ends={<RowLink href={`/keys/${id}/revoke`} of={name} name="Revoke" />}
+            />
           )}
         />
       )}
