@@ -136,12 +136,16 @@ function ResponseBody({ json, isCut, charsMax = Number.POSITIVE_INFINITY, canCop
   const { beginning, rest } = cutAt(text ?? "", charsMax);
   return (
     <SubSection
-      title={sentence`Body ${<span class="aside">{`${kind}${isCut ? ", cut: the rest was not kept" : ""}`}</span>}`}
+      title={sentence`Body ${<span class="aside">{`${kind}${isCut ? ", cut: it was longer than the limit" : ""}`}</span>}`}
     >
-      {canCopy && text !== null ? <CopiedBody text={text} /> : null}
+      {canCopy && text !== null && tree !== null ? <CopiedBody text={text} /> : null}
       {text === null ? <p class="quiet">Binary content is not shown.</p> : null}
       {tree === null ? null : <JsonView label={label} tree={tree} />}
-      {tree !== null || text === null ? null : <UntrustedBlock label={label} text={beginning} />}
+      {tree !== null || text === null ? null : (
+        <div data-copy={canCopy ? "" : undefined}>
+          <UntrustedBlock label={label} text={beginning} />
+        </div>
+      )}
       {rest === null || tree !== null ? null : (
         <p class="notice notice-wait">
           <b>{rest} not shown.</b>
