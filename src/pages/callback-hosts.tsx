@@ -8,9 +8,18 @@ import { seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { Button, PostForm } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
-import { Card, Day, Name, Notice } from "../ui/parts.tsx";
+import { Card, Day, Name, Notice, Problem } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
-import { answerForm, answerOn, EMPTY_FORM, filled, type FormState, personPages, unlessGone } from "./forms.ts";
+import {
+  answerForm,
+  answerOn,
+  EMPTY_FORM,
+  filled,
+  type FormState,
+  personPages,
+  problemBeside,
+  unlessGone,
+} from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
 import { List, RowAction, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
@@ -65,6 +74,7 @@ async function callbackHostsPage({ callbackHosts }: PageDeps, user: Person, stat
       />
       {hosts.length >= CALLBACK_HOSTS_MAX && typed.problem === null ? null : (
         <Card id="add" title="Add a host">
+          <Problem text={problemBeside(typed, HOST_FORM.shown)} />
           <PostForm user={user} action={HOSTS_PATH} class="ask">
             <HOST_FORM.Field name="host" state={typed} />
             <Button look="plain">Add host</Button>

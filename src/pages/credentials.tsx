@@ -439,6 +439,8 @@ export function credentialPages(deps: PageDeps) {
       return page("own", await credentialPage(deps, person, { name, url, answer: found }));
     },
     ({ person, params: { name } }, url) => credentialPage(deps, person, { name, url }),
+    // The URL lies out of bounds.
+    "here",
   );
   const switchIt = answer<ByName>(({ person, params: { name }, form }) =>
     credentialService.change(person.caller, name, { enabled: form.get("enabled") === "true" }),

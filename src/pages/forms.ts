@@ -116,14 +116,16 @@ interface Asked<Params, Who> extends FormRequest<Params, Who> {
 }
 
 /**
- * Answers a form: does what it asks for and leads to the path that this returns, or answers with it. Where it is refused, `again` makes its
- * page with what was typed and what is wrong; what it can't show either, such as what is gone, gets the page of the error.
- * `formOf` reads the form and checks who sent it; where a form begins a session or comes from a link, there is no person to check.
+ * Answers a form: does what it asks for and leads to the path that this returns, or answers with it. Where it is refused, `again`
+ * makes its page with what was typed and what is wrong; what it can't show either, such as what is gone, gets the page of the
+ * error. `formOf` reads the form and checks who sent it; where a form begins a session or comes from a link, there is no person to
+ * check.
  */
 export function answerForm<Params = unknown, Who = Person>(
   formOf: (context: RequestContext, person: Who) => Promise<Form>,
   act: (asked: Asked<Params, Who>) => Promise<Response | string>,
   again?: (asked: Asked<Params, Who>, refused: RefusedForm) => string | Promise<string>,
+  forbidden: "elsewhere" | "here" = "elsewhere",
 ): (request: FormRequest<Params, Who>) => Promise<Response> {
   return async ({ context, person, params }) => {
     // Outside of the `try`: it may ask for the password.
@@ -134,6 +136,8 @@ export function answerForm<Params = unknown, Who = Person>(
       return typeof done === "string" ? seeOther("own", done) : done;
     } catch (error) {
       if (again === undefined || !(error instanceof DomainError)) throw error;
+      // The page may have no form for whoever may not send it, and nowhere to say so.
+      if (error.code === "forbidden" && forbidden === "elsewhere") throw error;
       const { code, issues, message } = error;
       const problem = issues.map((issue) => issue.message).join(" ") || message;
       const html = await again(asked, { values: form, issues, problem, code });

@@ -107,6 +107,8 @@ export function joinPages(deps: PageDeps) {
       return startSession(context, entered, seeOther("own", HOME_PATH));
     },
     ({ context, params: { token } }, { problem }) => joinPage(deps, context, token, problem),
+    // The invitation is for another address.
+    "here",
   );
   return createPageRoutes("own")
     .get(
