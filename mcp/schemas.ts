@@ -31,6 +31,9 @@ export const CreateToolOptions = Type.Object(
   closed,
 );
 
+/** Each schema here has one type, and each list says what is in it: some model providers refuse any other tool. */
+const VALUE_TYPES = ["object", "string", "number", "boolean"].map((type) => ({ type }));
+
 /** In few words, since they cost tokens in every conversation. The service checks them as for REST, and names each problem. */
 const IN_FEW_WORDS = {
   url: Type.String({ description: "Where the call goes: http or https, to a host that is allowed." }),
@@ -41,13 +44,26 @@ const IN_FEW_WORDS = {
       description: "Why you request the call; approvers read it. Required after a person's rejection.",
     }),
   ),
+  json: Type.Optional(
+    Type.Unsafe<unknown>({
+      anyOf: [...VALUE_TYPES, { type: "array", items: { anyOf: VALUE_TYPES } }, { type: "null" }],
+      description: "Instead of body: any JSON value, null too.",
+    }),
+  ),
   headers: Type.Optional(stringMap("Headers of the call; content-type must fit the body.")),
   notify: Type.Optional(Type.Object({ email: Type.String() }, { ...closed, description: "Who is asked by mail." })),
   backoff: Type.Optional(
     Type.Object(
       { base_ms: Type.Integer(), cap_ms: Type.Integer() },
-      { ...closed, description: "Delay between attempts: base_ms after the first failure, doubled up to cap_ms." },
+      { ...closed, description: "Delay: base_ms after the first failure, doubled up to cap_ms." },
     ),
+  ),
+  give_up_on: Type.Optional(
+    Type.Unsafe<unknown>({
+      type: "array",
+      items: { anyOf: [{ type: "integer" }, { type: "string" }] },
+      description: "Statuses after which no attempt follows, such as 422 or 4xx.",
+    }),
   ),
 };
 
