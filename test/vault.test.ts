@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openFile } from "../db/libsql/file.ts";
-import { fillDatabase, readThroughKey } from "./key-files.ts";
+import { fillDatabase, readThroughKey, refusalOf } from "./key-files.ts";
 import { temporaryFolder } from "./support/store.ts";
 
 const pathIn = (folder: string) => join(folder, "outgate.db");
@@ -95,5 +95,26 @@ describe("a start that can't read or unseal what is there", () => {
     const refused = await readThroughKey(folder.path, { SECRET_KEY: newKey() }).then(String, String);
     expect(refused).toContain("Set SECRET_KEY to that key, or put its key file back.");
     expect(await readThroughKey(folder.path)).toEqual(whole);
+  });
+});
+
+describe("a start where no database can be says so, and what to set", () => {
+  test("a folder has its name", async () => {
+    await using folder = await temporaryFolder();
+    mkdirSync(pathIn(folder.path));
+    expect(await refusalOf(readThroughKey(folder.path))).toBe(
+      `The database ${pathIn(folder.path)} is a folder. Set DATABASE_URL to a file in it, such as ` +
+        `file:${pathIn(folder.path)}/outgate.db.`,
+    );
+  });
+
+  test("a file is in the place of a folder", async () => {
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, "file");
+    writeFileSync(file, "");
+    expect(await refusalOf(readThroughKey(join(file, "data")))).toBe(
+      `The database ${file}/data/outgate.db can't be opened: ${file} is no folder that the service may write to (ENOTDIR). ` +
+        "Make it one, or set DATABASE_URL to a file in another folder.",
+    );
   });
 });

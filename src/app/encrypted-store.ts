@@ -1,10 +1,12 @@
+import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { databaseExists, openStore, type StoreSettings } from "../../db/open.ts";
 import type { Config } from "../config/config.ts";
 import { addressOf } from "../config/values.ts";
-import { checkMasterKey, keptLinkKey, keyFileOf, loadMasterKey } from "../crypto/master-key.ts";
+import { checkMasterKey, errorCodeOf, keptLinkKey, keyFileOf, loadMasterKey } from "../crypto/master-key.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
-import type { Store, StoreUnavailable } from "../core/store.ts";
+import { type Store, StoreUnavailable } from "../core/store.ts";
 import { createSecrets, type Secrets } from "../crypto/secrets.ts";
 import { bootstrap } from "../accounts/first-start.ts";
 import { inTurn } from "../runtime/job-leases.ts";
@@ -39,10 +41,46 @@ interface EncryptedStoreDeps {
  * Opens the store under its master key. Throws an error for the operator, and writes nothing, if the key is missing, broken
  * or not the one that the store was created with.
  */
-export async function openEncryptedStore(
-  { database, secretKey }: Config,
-  deps: EncryptedStoreDeps,
-): Promise<EncryptedStore> {
+export async function openEncryptedStore(config: Config, deps: EncryptedStoreDeps): Promise<EncryptedStore> {
+  try {
+    return await open(config, deps);
+  } catch (error) {
+    const { database } = config;
+    const problem = error instanceof StoreUnavailable || database.kind !== "file" ? null : placeProblem(database.path);
+    throw problem === null ? error : new Error(problem, { cause: error });
+  }
+}
+
+/** Why there can be no database at a path; null: the path is no problem. Errors of SQLite don't name the file. */
+function placeProblem(path: string): string | null {
+  if (existsSync(path) && statSync(path).isDirectory())
+    return `The database ${path} is a folder. Set DATABASE_URL to a file in it, such as file:${join(path, "outgate.db")}.`;
+  let folder = dirname(path);
+  while (!existsSync(folder)) folder = dirname(folder);
+  const folderCode = statSync(folder).isDirectory() ? refusal(folder) : "ENOTDIR";
+  if (folderCode !== null) {
+    return (
+      `The database ${path} can't be opened: ${folder} is no folder that the service may write to (${folderCode}). ` +
+      "Make it one, or set DATABASE_URL to a file in another folder."
+    );
+  }
+  const fileCode = existsSync(path) ? refusal(path) : null;
+  return fileCode === null
+    ? null
+    : `The database ${path} can't be read or written (${fileCode}). Run the service as the user that it belongs to.`;
+}
+
+/** The code with which the system refuses reads or writes; null: it allows both. */
+function refusal(path: string): string | null {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    return null;
+  } catch (error) {
+    return errorCodeOf(error);
+  }
+}
+
+async function open({ database, secretKey }: Config, deps: EncryptedStoreDeps): Promise<EncryptedStore> {
   const { clock, ids, onFatal, onAway, onUnreadable, onWait, nodeId = ids.node() } = deps;
   const { url, authToken } = addressOf(database);
   const random = (count: number) => ids.bytes(count);
