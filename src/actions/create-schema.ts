@@ -337,7 +337,7 @@ export function readTimes(given: Readonly<Record<string, unknown>>, now: Date): 
   if (expiresAt === "invalid" || expiresAt === null) return { runAt, expiresAt: null, issues };
   if (expiresAt.getTime() <= nowMs) note("expires_at", "Must be in the future.");
   else if (runAt !== null && expiresAt <= runAt)
-    note("expires_at", "Must be after the time before which it is not sent.");
+    note("expires_at", `Must be after ${isDelay ? "the end of delay_seconds" : "run_at"}.`);
   else if (expiresAt.getTime() > nowMs + EXPIRES_AHEAD_MS_MAX) note("expires_at", "Must be within two years.");
   return { runAt, expiresAt, issues };
 }

@@ -8,6 +8,7 @@ import {
   INTERRUPTED,
   KEY_FACTS,
   copyKeyFile,
+  errorCodeOf,
   keyFileOf,
   loadMasterKey,
   fingerprint,
@@ -33,12 +34,16 @@ export function backUp({ database, secretKey }: Config, folder: string): Backup 
   }
   const { path } = database;
   if (!databaseExists(`file:${path}`)) throw new Error(`There is no database ${path}.`);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw new Error(`The folder ${folder} can't be made (${errorCodeOf(cause)}). Choose another one.`, { cause });
+  }
   const copy = join(folder, basename(path));
   for (const file of [copy, keyFileOf(copy)]) {
     if (existsSync(file))
       throw new Error(`There is a file ${file} already. Choose another folder: a backup never overwrites files.`);
   }
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
   try {
     copyDatabase(path, copy);
     const [mark, next] = factsIn(copy, [KEY_FACTS.present, KEY_FACTS.next]);

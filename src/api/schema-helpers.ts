@@ -54,7 +54,10 @@ const PATTERN_MESSAGES: ReadonlyMap<string, string> = new Map([
   [RESPONSE_CODE, "Must be a status such as 422, or a class of them such as 4xx."],
 ]);
 
-const FORMAT_NAMES: ReadonlyMap<string, string> = new Map([["email", "email address"]]);
+const FORMAT_NAMES: ReadonlyMap<string, string> = new Map([
+  ["email", "email address"],
+  ["date-time", "date and time with a time zone, like 2026-03-04T12:00:00Z"],
+]);
 
 /** The host of a URL, as a filter. */
 export const hostSchema = (description: string) =>

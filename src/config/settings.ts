@@ -28,7 +28,7 @@ import {
 
 const VISIBLE = { faultOf: matching(/^[!-~]+$/), allowed: "visible ASCII characters" };
 
-const NO_ENTRY = "has an entry that is none";
+const NO_ENTRY = "has an entry of another form";
 
 /** Every setting by the name of its environment variable, in the order of `.env.example`. */
 export const SETTINGS = {

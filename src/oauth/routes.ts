@@ -98,7 +98,9 @@ function explained(answer: BridgedResponse): BridgedResponse {
   return refusal(400, "invalid_grant", GONE);
 }
 
-const GONE = "The code or token is unknown, expired or was used before, or the connection has ended. Connect again.";
+const GONE =
+  "The code or token is unknown, expired or was used before, belongs to another client, redirect_uri or code_verifier, or the " +
+  "connection has ended. Connect again.";
 
 /** Passes on how a client with a secret authenticates. */
 function credentialsOf({ request }: RequestContext): Readonly<Record<string, string>> {

@@ -31,6 +31,13 @@ describe("when an action is sent", () => {
   });
 
   test.each([
+    [{ expires_at: iso(HOUR), run_at: iso(HOUR) }, "Must be after run_at."],
+    [{ expires_at: iso(HOUR), delay_seconds: 7_200 }, "Must be after the end of delay_seconds."],
+  ])("that ends before it may begin names what it must come after: %j", (members, message) => {
+    expect(readTimes(members, NOON).issues).toEqual([{ field: "expires_at", message }]);
+  });
+
+  test.each([
     [{ run_at: iso(366 * DAY + 1) }, ["run_at"]],
     [{ run_at: "2026-02-30T00:00:00Z" }, ["run_at"]],
     [{ run_at: "tomorrow" }, ["run_at"]],

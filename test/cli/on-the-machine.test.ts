@@ -28,6 +28,14 @@ const service = await shared(new Service({ env: { RATE_LIMIT_PER_SECOND: "0" } }
 await service.ready();
 
 describe("while the service runs", () => {
+  test("backup names the folder that it can't make", async () => {
+    const { code, err } = await outgate(service.folder, "backup", "data/outgate.db/monday");
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: "The folder data/outgate.db/monday can't be made (ENOTDIR). Choose another one.\n",
+    });
+  });
+
   test("welcome-link prints a link that works at once and voids the one before, until somebody has taken it", async () => {
     const first = await outgate(service.folder, "welcome-link");
     expect({ code: first.code, err: first.err }).toEqual({ code: 0, err: expect.stringContaining("works once") });

@@ -209,12 +209,12 @@ describe("lists", () => {
 
   test.each([",", "a,,b", "a,", ",a", "a b"])("have no empty or divided entries: %j", (text) => {
     expect(problemsOf({ ALLOWED_PRIVATE_TARGETS: text })[0]).toStartWith(
-      "ALLOWED_PRIVATE_TARGETS has an entry that is none.",
+      "ALLOWED_PRIVATE_TARGETS has an entry of another form.",
     );
   });
 
   test.each(["ann", "ann@", "a@b@c", "ä@b.c", "a b@c.d"])("of approvers hold addresses and domains, not %j", (text) => {
-    expect(problemsOf({ APPROVERS: `@example.com,${text}` })[0]).toStartWith("APPROVERS has an entry that is none.");
+    expect(problemsOf({ APPROVERS: `@example.com,${text}` })[0]).toStartWith("APPROVERS has an entry of another form.");
   });
 });
 

@@ -82,6 +82,7 @@ describe("a code", () => {
       await exchange(rig, code, verifier, { redirect_uri: "http://127.0.0.1/callback" }),
       await exchange(rig, code, verifier, { resource: "https://other.example/mcp" }),
     ];
+    expect(tries[0]?.json.error_description).toContain("belongs to another client, redirect_uri or code_verifier");
     const refusals = new Set(["invalid_grant", "invalid_target"]);
     for (const { status, json } of tries) expect([status, refusals.has(json.error ?? "")]).toEqual([400, true]);
     const next = await newCode(rig);
