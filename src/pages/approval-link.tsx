@@ -12,6 +12,7 @@ import { clientOf, readForm, type RequestContext } from "../http/request.ts";
 import { linkNotFound } from "../http/errors.ts";
 import { createPageRoutes, TokenParams } from "../http/operation.ts";
 import { page, seeOther } from "../http/response.ts";
+import { LATE_PARAMETER } from "../receipts/history.ts";
 import { see } from "../receipts/see.ts";
 import { bodyPage } from "./request.tsx";
 import { answerForm } from "./forms.ts";
@@ -90,6 +91,12 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
     return opened;
   };
   const toReceipt = ({ action }: OpenedLink) => seeOther("approval", receiptPath(action.id));
+  /** Says on the receipt that another decision counts. A button pressed twice is no other decision. */
+  const toReceiptOf = (opened: OpenedLink, pressed: Decision) => {
+    const { status, approvedAt } = opened.action;
+    const counts = pressed === "approve" ? approvedAt !== null : status === "cancelled" && approvedAt === null;
+    return counts ? toReceipt(opened) : seeOther("approval", `${receiptPath(opened.action.id)}?${LATE_PARAMETER}=1`);
+  };
 
   const pageOf = async (token: string, opened: OpenedLink, more: { problem?: string; reason?: string } = {}) => {
     const action = await see(opened.action, "decider");
@@ -120,7 +127,7 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
     async ({ context, params: { token, opened }, form }) => {
       const { digest: shown } = requestInForm(form, opened.action.id);
       const decision = { ...choiceInForm(form, DECISIONS), shown, client: clientOf(context) };
-      return toReceipt(found(context, await followLink.decide(token, decision)));
+      return toReceiptOf(found(context, await followLink.decide(token, decision)), decision.decision);
     },
     async ({ context, params: { token }, form }, { problem }) =>
       pageOf(token, found(context, await followLink.open(token)), { problem, reason: form.get("reason") ?? "" }),
@@ -129,7 +136,10 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
   const decide = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {
     ownOrigin.refuseOtherSitesButNull(context.request.headers);
     const opened = found(context, await followLink.open(token));
-    return opened.isLive ? decideOn({ context, person: null, params: { token, opened } }) : toReceipt(opened);
+    if (opened.isLive) return decideOn({ context, person: null, params: { token, opened } });
+    const fields = await readForm(context).catch(() => null);
+    const pressed = DECISIONS.find((decision) => decision === fields?.get("decision"));
+    return pressed === undefined ? toReceipt(opened) : toReceiptOf(opened, pressed);
   };
 
   const hooks = { params: TokenParams };

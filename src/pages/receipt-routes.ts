@@ -10,7 +10,7 @@ import { see } from "../receipts/see.ts";
 import type { Clock } from "../core/clock.ts";
 import type { PageDeps } from "./needs.ts";
 import { receiptPage } from "./receipt.tsx";
-import { partIn, receiptReload } from "../receipts/history.ts";
+import { LATE_PARAMETER, partIn, receiptReload } from "../receipts/history.ts";
 import { RECEIPT_WAIT_MS_MAX, RECEIPTS_AT_ONCE_MAX, RECEIPTS_WAITING_MAX } from "../core/limits.ts";
 import { DomainError } from "../core/domain-error.ts";
 import type { RequestContext } from "../http/request.ts";
@@ -128,7 +128,8 @@ export function receiptRoutes({ readReceipt, clock }: PageDeps) {
     const times = { since: timeline.at(-1)?.at ?? action.createdAt, now };
     // What is over stays as it is.
     const reload = part > 0 ? null : receiptReload(action, times, context.search);
-    const html = receiptPage({ action, timeline, part, now, reload });
+    const isLate = new URLSearchParams(context.search).has(LATE_PARAMETER);
+    const html = receiptPage({ action, timeline, part, now, reload, isLate });
     if (reload === null) return page("receipt", html, { headers: VARY });
     // A header and no element: a copy that somebody saves stays as it is.
     const refresh = reload.isOn ? { refresh: String(reload.seconds) } : {};

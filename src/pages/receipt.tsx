@@ -16,7 +16,17 @@ import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { Attempts } from "./attempts.tsx";
 import { pageBody } from "../ui/body-view.tsx";
 import { Layout, render } from "../ui/layout.tsx";
-import { Card, type FactRows, Facts, LinkButton, StatusDot, Time, type Tone, UntrustedText } from "../ui/parts.tsx";
+import {
+  Card,
+  type FactRows,
+  Facts,
+  LinkButton,
+  Problem,
+  StatusDot,
+  Time,
+  type Tone,
+  UntrustedText,
+} from "../ui/parts.tsx";
 import { Call, callText, RequestParts } from "./request.tsx";
 import { ResponseView } from "./response.tsx";
 import { counted, duration, lastDecision, summaryOf } from "../ui/text.ts";
@@ -32,10 +42,12 @@ interface ReceiptPageProps {
   readonly now: Date;
   /** When the browser loads it again; null: it is final. */
   readonly reload: ReceiptReload | null;
+  /** Whether the reader has just pressed a button of the approval mail too late. */
+  readonly isLate?: boolean;
 }
 
 /** The public page of one action, masked: who asked for what, who approved it, when, and what came back. */
-export function receiptPage({ timeline, part = 0, now, reload, ...props }: ReceiptPageProps): string {
+export function receiptPage({ timeline, part = 0, now, reload, isLate = false, ...props }: ReceiptPageProps): string {
   const history = receiptHistory(timeline, part);
   const action = asSent(props.action);
   const { title } = action;
@@ -43,6 +55,9 @@ export function receiptPage({ timeline, part = 0, now, reload, ...props }: Recei
   return render(
     <Layout title={`Receipt: ${callText(action)}`} isStandalone>
       <article class="paper">
+        {isLate ? (
+          <Problem text="Your decision did not count: this request was decided before, or the link is not valid any more." />
+        ) : null}
         <header class="paper-head">
           <div class="between">
             <p class="quiet small">Receipt</p>

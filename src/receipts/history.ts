@@ -70,6 +70,9 @@ function attemptsIn(timeline: readonly TimelineEntry[]): number {
   return timeline.filter(({ event }) => event.type === "attempt").length;
 }
 
+/** The query parameter with which the link of a mail leads here when what was pressed did not count. */
+export const LATE_PARAMETER = "late";
+
 /** The query parameter by which a reader stops the reloading of a receipt, or lets it go on. */
 export const RELOAD_PARAMETER = "reload";
 

@@ -43,6 +43,9 @@ function leadsTo(response: Response, receipt: string): void {
   expect({ status: response.status, to: response.headers.get("location") }).toEqual({ status: 303, to: receipt });
 }
 
+/** To the receipt that says: what was pressed did not count. */
+const leadsToLate = (response: Response, receipt: string) => leadsTo(response, `${receipt}?late=1`);
+
 describe("an approval link", () => {
   test("says what to look at twice, as the inbox does, and no more once it is decided", async () => {
     await using other = await openRealServer({ starts: false });
@@ -118,13 +121,19 @@ describe("an approval link", () => {
     expect(await lastOf(id)).toEqual({ type, actor: "email:ann@example.com", reason: "Checked.\nTwice." });
   });
 
-  test("decides once: afterwards both lead to the receipt, and what is pressed late changes nothing", async () => {
+  test("decides once: afterwards both lead to the receipt, and what is pressed late changes nothing and says so", async () => {
     const { id, receipt, approve, reject } = await held();
+    const shown = hiddenIn(await (await context(approve)).text());
     await press(reject, { decision: "reject", reason: "" });
     for (const path of [approve, reject]) {
       leadsTo(await context(path), receipt);
-      leadsTo(await press(path, { decision: "approve" }), receipt);
+      leadsToLate(await press(path, { decision: "approve" }), receipt);
+      leadsTo(await press(path, { decision: "reject" }), receipt);
+      const body = new URLSearchParams({ ...shown, decision: "approve" });
+      leadsToLate(await context(path, { method: "POST", body }), receipt);
     }
+    expect(await (await context(`${receipt}?late=1`)).text()).toContain("Your decision did not count");
+    expect(await (await context(receipt)).text()).not.toContain("Your decision did not count");
     expect(await statusOf(id)).toBe("cancelled");
     expect(await lastOf(id)).toEqual({ type: "rejected", actor: "email:ann@example.com", reason: null });
   });
@@ -138,7 +147,7 @@ describe("an approval link", () => {
     for (const path of [approve, reject]) {
       leadsTo(await context(path, {}, other), receipt);
       const body = "decision=approve";
-      leadsTo(await context(path, { method: "POST", headers: FORM, body }, other), receipt);
+      leadsToLate(await context(path, { method: "POST", headers: FORM, body }, other), receipt);
     }
     expect(await statusOf(id, other)).toBe("awaiting_approval");
   });
@@ -150,8 +159,8 @@ describe("an approval link", () => {
     expect(await statusOf(id)).toBe("awaiting_approval");
     for (const path of [approve, reject]) {
       leadsTo(await context(path), receipt);
-      leadsTo(await press(path, { decision: "approve" }), receipt);
-      leadsTo(await press(path, { decision: "reject" }), receipt);
+      leadsToLate(await press(path, { decision: "approve" }), receipt);
+      leadsToLate(await press(path, { decision: "reject" }), receipt);
     }
     expect(await statusOf(id)).toBe("awaiting_approval");
     const fresh = await app.linksOf(id);
