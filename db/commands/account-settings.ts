@@ -6,17 +6,19 @@ import { CALLBACK_HOSTS_MAX, HOST_SETTINGS_MAX } from "../../src/core/limits.ts"
 import type { Connection } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
-import { all } from "../sql/read.ts";
+import { all, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, countRows, type Tables } from "./command.ts";
+import { command, countRows } from "./command.ts";
 import { HOST_SETTINGS_VERSION, readVersion, renewVersion } from "./facts.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { callbackHosts, hostSettings } = tables;
 
 /** What accounts set for hosts: each kind has a table, and a write counts its rows and is audited. */
 
 /** Lists a host for callbacks; one that is listed keeps its time. `full`: the account has as many others as it may. */
 export const putCallbackHost = command<CallbackHostStore["put"]>(
   async (tx, row, audit) => {
-    const { callbackHosts } = tx.tables;
     const isOther = and(eq(callbackHosts.accountId, row.accountId), ne(callbackHosts.host, row.host));
     if ((await countRows(tx, callbackHosts, isOther)) >= CALLBACK_HOSTS_MAX) return "full";
     await tx.db.insert(callbackHosts).values(row).onConflictDoNothing();
@@ -27,7 +29,6 @@ export const putCallbackHost = command<CallbackHostStore["put"]>(
 );
 
 export const removeCallbackHost = command<CallbackHostStore["remove"]>(async (tx, accountId, host, audit) => {
-  const { callbackHosts } = tx.tables;
   const isHost = hasValues(callbackHosts, { accountId, host });
   const removed = tx.db.delete(callbackHosts).where(isHost).returning();
   return addIfWritten(tx, removed, audit);
@@ -35,8 +36,7 @@ export const removeCallbackHost = command<CallbackHostStore["remove"]>(async (tx
 
 /** Writes the settings for a host, or for all where it is empty. `full`: the account has as many other hosts with settings as it may. */
 export const putHostSettings = command(
-  async (tx, row: Tables["hostSettings"]["$inferInsert"], audit: AuditEntry) => {
-    const { hostSettings } = tx.tables;
+  async (tx, row: typeof hostSettings.$inferInsert, audit: AuditEntry) => {
     const { accountId, host, ...values } = row;
     const isOther = and(eq(hostSettings.accountId, accountId), ne(hostSettings.host, host), ne(hostSettings.host, ""));
     if (host !== "" && (await countRows(tx, hostSettings, isOther)) >= HOST_SETTINGS_MAX) return "full";
@@ -50,7 +50,6 @@ export const putHostSettings = command(
 );
 
 export const removeHostSettings = command<HostSettingsStore["remove"]>(async (tx, accountId, host, audit) => {
-  const { hostSettings } = tx.tables;
   const isRow = hasValues(hostSettings, { accountId, host });
   const removed = tx.db.delete(hostSettings).where(isRow).returning();
   return addIfWritten(tx, removed, audit, HOST_SETTINGS_VERSION);
@@ -58,12 +57,10 @@ export const removeHostSettings = command<HostSettingsStore["remove"]>(async (tx
 
 /** Hosts that callbacks of keys with a hold or a limit may go to. */
 export function createCallbackHostStore({ reader, writer }: Connection): CallbackHostStore {
-  const { db, tables } = reader.dialect;
-  const { callbackHosts } = tables;
   return {
     ...writer.methods({ put: putCallbackHost, remove: removeCallbackHost }),
     list(accountId) {
-      const ofAccount = db.select().from(callbackHosts).where(eq(callbackHosts.accountId, accountId));
+      const ofAccount = qb.select().from(callbackHosts).where(eq(callbackHosts.accountId, accountId));
       return all(reader, ofAccount.orderBy(asc(callbackHosts.host)));
     },
   };
@@ -79,15 +76,13 @@ export function createHostSettingsStore(
   { reader, writer }: Connection,
   { text, parse }: HostSettingsText,
 ): HostSettingsStore {
-  const { db, tables } = reader.dialect;
-  const { hostSettings } = tables;
   const { accountId: owner, host } = hostSettings;
   return {
     ...writer.methods({ remove: removeHostSettings }),
     version: () => readVersion(reader, HOST_SETTINGS_VERSION),
     async list(accountId) {
       const isOfAccount = accountId === null ? undefined : eq(owner, accountId);
-      const rows = await all(reader, db.select().from(hostSettings).where(isOfAccount).orderBy(owner, host));
+      const rows = await all(reader, qb.select().from(hostSettings).where(isOfAccount).orderBy(owner, host));
       return rows.map(({ settings, ...row }): HostSettingsRow => ({ ...row, settings: parse(settings) }));
     },
     put: ({ settings, ...row }, audit) => writer.run(putHostSettings, { ...row, settings: text(settings) }, audit),

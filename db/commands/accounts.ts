@@ -7,21 +7,23 @@ import type { Actor } from "../../src/core/roles.ts";
 import { firstActionId } from "../../src/core/ids.ts";
 import { dayOf, type KeyBudget } from "../../src/core/store.ts";
 import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX, REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
-import { type Dialect, hasValues } from "../sql/dialect.ts";
+import { hasValues } from "../sql/dialect.ts";
 import { firstStartLock, pauseLock, stopLock } from "../sql/locks.ts";
-import { all, findRow, get, prepare, type Reader } from "../sql/read.ts";
+import { all, findRow, get, prepare, type Reader, qb } from "../sql/read.ts";
 import type { Connection } from "../sql/context.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, hasRow, type Selects, type Tables, type Tx } from "./command.ts";
+import { command, hasRow, type Selects, type Tx } from "./command.ts";
 import { setFact } from "./facts.ts";
 import { endGrantsOf } from "./grants.ts";
 import { insertEach, insertList, valuesOf } from "./lists.ts";
 import { findInForce, isStopped } from "./pauses.ts";
 import { SPENT_ON_DAY } from "./actions.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { accounts, actions, apiKeys, keyDays, members, pauses, people, rejections, welcomeLinks } = tables;
 
 export const create = command<AccountStore["create"]>(
   async (tx, account, keys, extras) => {
-    const { accounts, apiKeys, welcomeLinks } = tx.tables;
     if (extras !== undefined && (await hasRow(tx, accounts))) return false;
     await tx.db.insert(accounts).values(account);
     for (const key of keys) await tx.db.insert(apiKeys).values(key);
@@ -38,8 +40,7 @@ const PAUSES = insertList("pauses");
 
 /** Stops every account that was not allowed, except the first; returns how many were not stopped before. */
 async function stopAll(tx: Tx, { at, reason }: AccountStop): Promise<number> {
-  const { accounts, pauses } = tx.tables;
-  const [first] = await selectFirst(tx);
+  const [first] = await selectFirst(tx.db, tx.addedOrder);
   const isStop = and(eq(pauses.accountId, accounts.id), eq(pauses.kind, "sign_up"), isNull(pauses.endedAt));
   const stop = tx.db.select({ id: pauses.id }).from(pauses).where(isStop);
   const isOther = and(isNull(accounts.allowedAt), ne(accounts.id, first?.id ?? ""), notExists(stop));
@@ -56,9 +57,8 @@ export const stopOthers = command<AccountStore["stopOthers"]>(stopAll, () => [st
 /** Adds a key; with the first hold of the first account, every account that was not allowed is stopped. */
 export const addKey = command<AccountStore["addKey"]>(
   async (tx, key, audit, stop) => {
-    const { apiKeys } = tx.tables;
-    const [first] = stop === undefined ? [] : await selectFirst(tx);
-    const isHold = isHoldOf(tx.tables, key.accountId);
+    const [first] = stop === undefined ? [] : await selectFirst(tx.db, tx.addedOrder);
+    const isHold = isHoldOf(key.accountId);
     const isFirstHold = key.accountId === first?.id && key.hold !== "none" && !(await hasRow(tx, apiKeys, isHold));
     await tx.db.insert(apiKeys).values(key);
     await addToAudit(tx, audit);
@@ -73,7 +73,7 @@ export const addKey = command<AccountStore["addKey"]>(
 );
 
 /** Whether a key of an account has a hold. */
-export function isHoldOf({ apiKeys }: Tables, accountId: string | undefined): SQL | undefined {
+export function isHoldOf(accountId: string | undefined): SQL | undefined {
   return and(eq(apiKeys.accountId, accountId ?? ""), ne(apiKeys.hold, "none"));
 }
 
@@ -82,7 +82,6 @@ const INHERITED_ROWS = 500;
 
 /** What counts for a key counts for the one that replaces it, or a rotation would end every count. */
 async function inheritRejections(tx: Tx, { id, accountId, createdAt }: ApiKey, replaced: string): Promise<void> {
-  const { rejections } = tx.tables;
   const isOfKey = hasValues(rejections, { accountId, keyId: replaced });
   const isCounted = and(isOfKey, gt(rejections.at, rejectionWindowStart(createdAt)));
   const found = await tx.db.select().from(rejections).where(isCounted).orderBy(rejections.at);
@@ -93,7 +92,6 @@ async function inheritRejections(tx: Tx, { id, accountId, createdAt }: ApiKey, r
 /** Revokes a key, and pauses what it left unfinished, however many pauses are in force; returns the key, null: no such key. */
 export const revokeKey = command<AccountStore["revokeKey"]>(
   async (tx, accountId, id, at, { by = null, audit, pause } = {}) => {
-    const { apiKeys } = tx.tables;
     const isKey = hasValues(apiKeys, { id, accountId });
     await addIfWritten(tx, revokeAll(tx, isKey, { at, by }), audit);
     const [key] = await tx.db.select().from(apiKeys).where(isKey);
@@ -107,7 +105,7 @@ export const revokeKey = command<AccountStore["revokeKey"]>(
 
 /** Revokes those of the keys that are live; returns them. */
 export async function revokeAll(
-  { db, tables: { apiKeys } }: Tx,
+  { db }: Tx,
   condition: SQL | undefined,
   { at, by }: Readonly<{ at: Date; by: Actor | null }>,
 ) {
@@ -117,7 +115,6 @@ export async function revokeAll(
 
 /** A pause that is in force already cancels from now on if this one does. Returns whether anything was written. */
 async function pauseKey(tx: Tx, pause: Pause): Promise<boolean> {
-  const { pauses } = tx.tables;
   const found = await findInForce(tx, pause);
   if (found === undefined) await tx.db.insert(pauses).values(pause);
   else if (pause.cancels && !found.cancels)
@@ -126,12 +123,11 @@ async function pauseKey(tx: Tx, pause: Pause): Promise<boolean> {
   return true;
 }
 
-export const keyUsed = command<AccountStore["keyUsed"]>(async ({ db, tables: { apiKeys } }, id, at) => {
+export const keyUsed = command<AccountStore["keyUsed"]>(async ({ db }, id, at) => {
   await db.update(apiKeys).set({ lastUsedAt: at }).where(eq(apiKeys.id, id));
 });
 
 export const allow = command<AccountStore["allow"]>(async (tx, id, { at, by, audit }) => {
-  const { accounts, pauses } = tx.tables;
   const allowed = tx.db
     .update(accounts)
     .set({ allowedAt: at, allowedBy: by })
@@ -144,27 +140,25 @@ export const allow = command<AccountStore["allow"]>(async (tx, id, { at, by, aud
 });
 
 /** The columns of `Account`; only lists show whether it was allowed. */
-const accountColumns = ({ accounts: { id, sealedRootSecret, createdAt } }: Tables) => {
-  return { id, sealedRootSecret, createdAt };
+const ACCOUNT = {
+  id: accounts.id,
+  sealedRootSecret: accounts.sealedRootSecret,
+  createdAt: accounts.createdAt,
 };
 
-const FIND = prepare({ id: "text" }, ({ db, tables }, arg) =>
-  db.select(accountColumns(tables)).from(tables.accounts).where(eq(tables.accounts.id, arg.id)),
-);
+const FIND = prepare({ id: "text" }, (arg) => qb.select(ACCOUNT).from(accounts).where(eq(accounts.id, arg.id)));
 
-const KEY_BY_HASH = prepare({ hash: "text" }, ({ db, tables: { apiKeys } }, arg) =>
-  db.select().from(apiKeys).where(eq(apiKeys.hash, arg.hash)),
-);
+const KEY_BY_HASH = prepare({ hash: "text" }, (arg) => qb.select().from(apiKeys).where(eq(apiKeys.hash, arg.hash)));
 
 /** The account that the first start created. Not by time: after a clock was set back, a later sign-up could look older. */
-export function selectFirst({ db, tables, addedOrder }: Selects) {
-  return db.select(accountColumns(tables)).from(tables.accounts).orderBy(addedOrder).limit(1);
+export function selectFirst(db: Selects, addedOrder: SQL) {
+  return db.select(ACCOUNT).from(accounts).orderBy(addedOrder).limit(1);
 }
 
 /** The address of whoever joined an account first. */
-export function firstEmailOf({ db, tables: { members, people } }: Dialect, accountId: Column) {
+export function firstEmailOf(accountId: Column) {
   const first = alias(members, "first_members");
-  const emails = db.select({ email: people.email }).from(first).innerJoin(people, eq(people.id, first.personId));
+  const emails = qb.select({ email: people.email }).from(first).innerJoin(people, eq(people.id, first.personId));
   const ofAccount = emails.where(eq(first.accountId, accountId)).orderBy(first.joinedAt, first.personId);
   return sql<string | null>`${ofAccount.limit(1)}`.as("first_email");
 }
@@ -176,9 +170,8 @@ export async function hasBudgetLeft(reader: Reader, { keyId, day, limit }: KeyBu
 }
 
 export function createAccountStore({ reader, writer }: Connection): AccountStore {
-  const { db, tables, isOneOf, addedOrder } = reader.dialect;
-  const { accounts, actions, apiKeys, keyDays } = tables;
-  const first = () => get(reader, selectFirst(reader.dialect));
+  const { isOneOf, addedOrder } = reader.dialect;
+  const first = () => get(reader, selectFirst(qb, addedOrder));
   /** That of the index by account. */
   const inOrder = [sql`${apiKeys.revokedAt} nulls first`, apiKeys.createdAt, apiKeys.id];
   return {
@@ -203,7 +196,7 @@ export function createAccountStore({ reader, writer }: Connection): AccountStore
     keyByHash: (hash) => KEY_BY_HASH.get(reader, { hash }),
     async revokedAmong(hashes) {
       const isRevoked = and(isOneOf(apiKeys.hash, hashes), isNotNull(apiKeys.revokedAt));
-      const revoked = await all(reader, db.select({ hash: apiKeys.hash }).from(apiKeys).where(isRevoked));
+      const revoked = await all(reader, qb.select({ hash: apiKeys.hash }).from(apiKeys).where(isRevoked));
       return revoked.map(({ hash }) => hash);
     },
     async keyUse(accountId, now) {
@@ -211,17 +204,17 @@ export function createAccountStore({ reader, writer }: Connection): AccountStore
       // With the words of the index by key.
       const isOfKey = sql`${actions.accountId} = ${apiKeys.accountId} and ${actions.keyId} = ${apiKeys.id}
         and ${actions.keyId} <> ''`;
-      const newest = db.select({ id: actions.id }).from(actions).where(isOfKey).orderBy(desc(actions.id)).limit(1);
+      const newest = qb.select({ id: actions.id }).from(actions).where(isOfKey).orderBy(desc(actions.id)).limit(1);
       const isToday = and(eq(keyDays.keyId, apiKeys.id), eq(keyDays.day, day));
-      const counted = db.select({ created: keyDays.created }).from(keyDays).where(isToday);
+      const counted = qb.select({ created: keyDays.created }).from(keyDays).where(isToday);
       const since = (from: Date) => {
         const isRecent = and(isOfKey, gte(actions.id, firstActionId(from)));
-        const rows = db.select({ id: actions.id }).from(actions).where(isRecent);
-        return db.$count(rows.limit(KEY_ACTIONS_COUNTED_MAX).as("counted"));
+        const rows = qb.select({ id: actions.id }).from(actions).where(isRecent);
+        return qb.$count(rows.limit(KEY_ACTIONS_COUNTED_MAX).as("counted"));
       };
       const rows = await all(
         reader,
-        db
+        qb
           .select({
             id: apiKeys.id,
             lastActionId: sql<string | null>`${newest}`.as("last_action_id"),
@@ -236,7 +229,7 @@ export function createAccountStore({ reader, writer }: Connection): AccountStore
       );
       const ids = rows.flatMap(({ lastActionId }) => lastActionId ?? []);
       const { id, createdAt, method, url, status, responseCode } = actions;
-      const last = db.select({ id, createdAt, method, url, status, responseCode }).from(actions);
+      const last = qb.select({ id, createdAt, method, url, status, responseCode }).from(actions);
       const found = ids.length === 0 ? [] : await all(reader, last.where(isOneOf(id, ids)));
       const calls = new Map(found.map((call) => [call.id, call]));
       return new Map(
@@ -247,21 +240,21 @@ export function createAccountStore({ reader, writer }: Connection): AccountStore
       );
     },
     keys(accountId, limit) {
-      const ofAccount = db.select().from(apiKeys).where(eq(apiKeys.accountId, accountId));
+      const ofAccount = qb.select().from(apiKeys).where(eq(apiKeys.accountId, accountId));
       return all(reader, ofAccount.orderBy(...inOrder).limit(limit));
     },
     async hasHold() {
-      const isHold = isHoldOf(tables, (await first())?.id);
-      return (await get(reader, db.select({ id: apiKeys.id }).from(apiKeys).where(isHold).limit(1))) !== null;
+      const isHold = isHoldOf((await first())?.id);
+      return (await get(reader, qb.select({ id: apiKeys.id }).from(apiKeys).where(isHold).limit(1))) !== null;
     },
     /** Stopped accounts first, then the newest. */
     async list(limit) {
       const firstId = (await first())?.id;
       const isStoppedNow = sql<boolean>`${isStopped(reader.dialect, accounts.id)}`.mapWith(Boolean).as("is_stopped");
-      const listed = db
+      const listed = qb
         .select({
           id: accounts.id,
-          email: firstEmailOf(reader.dialect, accounts.id),
+          email: firstEmailOf(accounts.id),
           createdAt: accounts.createdAt,
           isStopped: isStoppedNow,
           allowedAt: accounts.allowedAt,

@@ -15,15 +15,18 @@ import {
 } from "../../src/core/rejections.ts";
 import type { KeyBudget } from "../../src/core/store.ts";
 import { LATE_SUCCESS } from "../tables.ts";
-import { listCommand, type Tables, type Tx } from "./command.ts";
+import { listCommand, type Tx } from "./command.ts";
 import { findPaused, isHeldBack, pausesOf } from "./pauses.ts";
 import { findEach, insertEach, insertList, updateEach, updateList, type Values, valuesOf } from "./lists.ts";
 import { addGrants, type GrantCounts, readGrants, type UsedGrant, useGrant, writeUses } from "./grants.ts";
 import type { StoredCount, RuleCount } from "../../src/core/rule-count.ts";
 import { type GoesBeyond, placeOf, readCounts, type RuleCounts } from "./rule-counts.ts";
 import { readRulesVersions } from "./rules.ts";
-import { type Args, prepare } from "../sql/read.ts";
+import { type Args, prepare, qb } from "../sql/read.ts";
 import { COUNT_OF_KEY, REJECTED, REPEATED, rejectionCount } from "./rejections.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { actionKeys, actions, attempts, keyDays, timeline } = tables;
 
 /**
  * Creating actions and writing what becomes of them: for lists, since these are most of all writes. Rows are lists of values in the
@@ -310,7 +313,7 @@ export function keyWindowStart(nowMs: number): number {
 const KEY_ARGS = { accountId: "text", kind: "text", key: "text", windowStart: "number" } as const;
 
 /** Whether a key names its action: `src/core/dedupe.ts` has the same rule for one action. */
-function isHolder({ actionKeys, actions }: Tables, { windowStart, ...key }: Args<keyof typeof KEY_ARGS>) {
+function isHolder({ windowStart, ...key }: Args<keyof typeof KEY_ARGS>) {
   const isKey = and(hasValues(actionKeys, key), gt(actionKeys.createdAt, windowStart));
   const isLive = or(
     eq(actionKeys.kind, "idempotency"),
@@ -320,20 +323,19 @@ function isHolder({ actionKeys, actions }: Tables, { windowStart, ...key }: Args
   return and(isKey, isLive);
 }
 
-export const HOLDER = prepare(KEY_ARGS, ({ db, tables }, arg) => {
-  const { actionKeys, actions } = tables;
-  const keys = db.select({ id: actions.id, status: actions.status }).from(actionKeys);
-  return keys.innerJoin(actions, eq(actions.id, actionKeys.actionId)).where(isHolder(tables, arg));
+export const HOLDER = prepare(KEY_ARGS, (arg) => {
+  const keys = qb.select({ id: actions.id, status: actions.status }).from(actionKeys);
+  return keys.innerJoin(actions, eq(actions.id, actionKeys.actionId)).where(isHolder(arg));
 });
 
-const HELD = prepare({ accountId: "text", keyId: "text" }, ({ db, tables: { actions } }, { accountId, keyId }) => {
+const HELD = prepare({ accountId: "text", keyId: "text" }, ({ accountId, keyId }) => {
   const isHeld = hasValues(actions, { accountId, keyId, status: "awaiting_approval" });
-  const held = db.select({ id: actions.id }).from(actions).where(isHeld).limit(HELD_PER_KEY_MAX).as("held");
-  return db.select({ held: count().as("held") }).from(held);
+  const held = qb.select({ id: actions.id }).from(actions).where(isHeld).limit(HELD_PER_KEY_MAX).as("held");
+  return qb.select({ held: count().as("held") }).from(held);
 });
 
-export const SPENT_ON_DAY = prepare({ keyId: "text", day: "number" }, ({ db, tables: { keyDays } }, { keyId, day }) =>
-  db.select({ created: keyDays.created }).from(keyDays).where(hasValues(keyDays, { keyId, day })),
+export const SPENT_ON_DAY = prepare({ keyId: "text", day: "number" }, ({ keyId, day }) =>
+  qb.select({ created: keyDays.created }).from(keyDays).where(hasValues(keyDays, { keyId, day })),
 );
 
 /** Reads what the conditions of a list depend on, each once. */
@@ -398,10 +400,11 @@ async function writeCounts(
   await insertEach(tx.lists, REJECTIONS, counted, ({ id, request, ...one }) => [
     valuesOf(REJECTIONS.columns, { ...request, ...one, actionId: id, actor: request.by }),
   ]);
-  const { rejections: table } = tx.tables;
   for (const { accountId, keyId, request } of entries) {
     if (request.kind !== "approved") continue;
-    await tx.db.delete(table).where(hasValues(table, { accountId, keyId, digest: request.digest }));
+    await tx.db
+      .delete(tables.rejections)
+      .where(hasValues(tables.rejections, { accountId, keyId, digest: request.digest }));
   }
 }
 
@@ -495,9 +498,9 @@ export const apply = listCommand(
   },
 );
 
-const ATTEMPTS_OF_RUN = prepare({ id: "text", run: "number" }, ({ db, tables: { timeline } }, { id, run }) => {
+const ATTEMPTS_OF_RUN = prepare({ id: "text", run: "number" }, ({ id, run }) => {
   const isOfRun = and(hasValues(timeline, { actionId: id, run }), inArray(timeline.type, [...ATTEMPT_ROWS]));
-  return db.select({ detail: timeline.detail }).from(timeline).where(isOfRun);
+  return qb.select({ detail: timeline.detail }).from(timeline).where(isOfRun);
 });
 
 const ATTEMPT_ROWS = ["attempt", "late_result", "late"] as const;
@@ -505,13 +508,13 @@ const ATTEMPT_ROWS = ["attempt", "late_result", "late"] as const;
 /** Gives back what ended runs have counted for rules. */
 async function giveBack(tx: Tx, list: readonly ActionChange[], ruleCounts: RuleCounts): Promise<void> {
   const asked = list.filter(({ givesBack }) => givesBack?.unlessSent === true);
-  const attempts = await tx.lists.find(
+  const ofRuns = await tx.lists.find(
     ATTEMPTS_OF_RUN,
     asked.map(({ id, run }) => ({ id, run })),
   );
   // An attempt whose row can't be read may have reached the target.
   const isSent = ({ detail }: { readonly detail: string }) => membersIn(detail)["outcome"] !== "not_sent";
-  const sent = new Set(asked.filter((_, at) => (attempts[at] ?? []).some(isSent)));
+  const sent = new Set(asked.filter((_, at) => (ofRuns[at] ?? []).some(isSent)));
   for (const one of list) {
     if (one.givesBack !== null && !sent.has(one)) for (const each of one.givesBack.counted) ruleCounts.giveBack(each);
   }
@@ -553,7 +556,7 @@ async function writeBeside(tx: Tx, list: readonly ActionChange[], known: Known):
 }
 
 /** Deletes the responses of an action but the newest. */
-async function trimResponses({ db, tables: { attempts } }: Tx, actionId: string): Promise<void> {
+async function trimResponses({ db }: Tx, actionId: string): Promise<void> {
   const [oldest] = await db
     .select({ run: attempts.run, attempt: attempts.attempt })
     .from(attempts)

@@ -23,10 +23,13 @@ import { histogramText, mergeHistogramTexts, parseHistogram } from "../../src/co
 import { ACTIVITY_PRUNE_ROWS, FIRST_ACTIONS_READ_MAX, OVERVIEW_READS_MAX } from "../../src/core/limits.ts";
 import type { Connection } from "../sql/context.ts";
 import { hasValues, membersIn } from "../sql/dialect.ts";
-import { all, get, prepare, type Reader } from "../sql/read.ts";
-import { command, isOneOfRows, type Tables } from "./command.ts";
+import { all, get, prepare, type Reader, qb } from "../sql/read.ts";
+import { command, isOneOfRows } from "./command.ts";
 import { readFact } from "./facts.ts";
 import { insertList, type Values, valuesOf } from "./lists.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { actions, activity, facts, firstSteps, timeline } = tables;
 
 /** The fact that says up to which position of the timeline the figures of the overview are counted. */
 const POSITION_FACT = "activity";
@@ -49,10 +52,10 @@ interface Counted {
   readonly steps: readonly FirstStep[];
 }
 
-type FirstStep = Tables["firstSteps"]["$inferInsert"];
+type FirstStep = typeof firstSteps.$inferInsert;
 
 /** Writes the figures of a part of the timeline; false: another node has counted it. */
-export const put = command(async ({ db, tables: { facts, firstSteps }, lists }, { from, to, rows, steps }: Counted) => {
+export const put = command(async ({ db, lists }, { from, to, rows, steps }: Counted) => {
   await db.insert(facts).values({ name: POSITION_FACT, value: "0" }).onConflictDoNothing({ target: facts.name });
   const isNext = hasValues(facts, { name: POSITION_FACT, value: String(from) });
   const next = db.update(facts).set({ value: String(to) });
@@ -67,7 +70,7 @@ export const put = command(async ({ db, tables: { facts, firstSteps }, lists }, 
   return true;
 });
 
-export const prune = command<ActivityStore["prune"]>(async ({ db, tables: { activity } }, slotMinutes, before) => {
+export const prune = command<ActivityStore["prune"]>(async ({ db }, slotMinutes, before) => {
   const { accountId, at, kind, name } = activity;
   const isOld = and(eq(activity.slotMinutes, slotMinutes), lt(at, before));
   const rows = await db.select({ accountId, at, kind, name }).from(activity).where(isOld).limit(ACTIVITY_PRUNE_ROWS);
@@ -79,18 +82,16 @@ export const prune = command<ActivityStore["prune"]>(async ({ db, tables: { acti
   return rows.length === ACTIVITY_PRUNE_ROWS;
 });
 
-export const addStep = command<FirstStepStore["add"]>(async ({ db, tables: { firstSteps } }, step) => {
+export const addStep = command<FirstStepStore["add"]>(async ({ db }, step) => {
   await db.insert(firstSteps).values(step).onConflictDoNothing();
 });
 
-export const removeStep = command<FirstStepStore["remove"]>(
-  async ({ db, tables: { firstSteps } }, { accountId, personId, step }) => {
-    await db.delete(firstSteps).where(hasValues(firstSteps, { accountId, personId, step }));
-  },
-);
+export const removeStep = command<FirstStepStore["remove"]>(async ({ db }, { accountId, personId, step }) => {
+  await db.delete(firstSteps).where(hasValues(firstSteps, { accountId, personId, step }));
+});
 
-const NEWEST_POSITION = prepare({}, ({ db, tables: { timeline }, isSettled }) =>
-  db
+const NEWEST_POSITION = prepare({}, (_arg, { isSettled }) =>
+  qb
     .select({ seq: max(timeline.seq).as("seq") })
     .from(timeline)
     .where(isSettled(timeline.seq)),
@@ -102,9 +103,8 @@ export async function readPosition(reader: Reader): Promise<number> {
 
 /** The last row of a stretch of so many rows of the timeline; null: there are fewer. Numbers have gaps, so rows are counted. */
 export function findStretchEnd(reader: Reader, after: number, rows: number) {
-  const { db, tables } = reader.dialect;
-  const { seq, at } = tables.timeline;
-  const behind = db.select({ seq, at }).from(tables.timeline).where(gt(seq, after)).orderBy(asc(seq));
+  const { seq, at } = timeline;
+  const behind = qb.select({ seq, at }).from(timeline).where(gt(seq, after)).orderBy(asc(seq));
   return get(reader, behind.limit(1).offset(rows - 1));
 }
 
@@ -164,11 +164,11 @@ function rounded(ms: number): number {
 
 const KINDS = ["created", "completed", "failed", "retry", "approved", "rejected"] as const;
 
-function isOfSpan({ activity }: Tables, { accountId, slotMinutes, since, until }: ActivitySpan) {
+function isOfSpan({ accountId, slotMinutes, since, until }: ActivitySpan) {
   return and(hasValues(activity, { accountId, slotMinutes }), gte(activity.at, since), lt(activity.at, until));
 }
 
-type Stored = Tables["activity"]["$inferSelect"];
+type Stored = typeof activity.$inferSelect;
 
 function activityRowOf({ latency, waits, ...row }: Stored): ActivityRow {
   return { ...row, latency: parseHistogram(latency), waits: parseHistogram(waits) };
@@ -179,14 +179,13 @@ function positionIn(rows: readonly { readonly counted: string }[]): number {
 }
 
 export function createActivityStore({ reader, writer }: Connection): ActivityStore {
-  const { db, tables, itemsOf, placeIn, valueOfMax } = reader.dialect;
-  const { actions, activity, facts, timeline } = tables;
+  const { itemsOf, placeIn, valueOfMax } = reader.dialect;
   const { kind: ofKind, name: named } = activity;
   const isPosition = eq(facts.name, POSITION_FACT);
   /** Holds for the slots of some hosts and keys, which are chosen from the entries of the index. */
   const isOfNames = (span: ActivitySpan, names: readonly (readonly string[])[]) => {
     const isNamed = sql`(${ofKind}, ${named}) in (select ${placeIn(0)}, ${placeIn(1)} from ${itemsOf(names)})`;
-    return and(isOfSpan(tables, span), isNamed);
+    return and(isOfSpan(span), isNamed);
   };
   return {
     ...writer.methods({ prune }),
@@ -203,12 +202,12 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
       const types = inArray(timeline.type, ["created", "attempt", "approved", "rejected"]);
       const { at, type, status, detail } = timeline;
       const begun = alias(timeline, "begun");
-      const heldAt = db
+      const heldAt = qb
         .select({ at: min(begun.at) })
         .from(begun)
         .where(and(eq(begun.actionId, timeline.actionId), eq(begun.run, timeline.run)));
       const isDecision = sql`${type} in ('approved', 'rejected')`;
-      const happened = db
+      const happened = qb
         .select({
           accountId: timeline.accountId,
           at,
@@ -232,20 +231,20 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
       const items = slots.map(({ accountId, slotMinutes, at }) => [accountId, slotMinutes, at.getTime()]);
       const isSlot = sql`${activity.accountId} = ${placeIn(0)} and
         ${activity.slotMinutes} = cast(${placeIn(1)} as bigint) and ${activity.at} = cast(${placeIn(2)} as bigint)`;
-      const stored = db.select(getTableColumns(activity)).from(itemsOf(items)).crossJoin(activity).where(isSlot);
+      const stored = qb.select(getTableColumns(activity)).from(itemsOf(items)).crossJoin(activity).where(isSlot);
       return (await all(reader, stored)).map(activityRowOf);
     },
 
     async read(span) {
       const { created, completed, failed, attempts, failedAttempts, lastError, lastFailedAt } = activity;
       const sumOf = (column: Column) => sql<number>`cast(sum(${column}) as bigint)`.as(column.name);
-      const slots = db
+      const slots = qb
         .select({ counted: facts.value, ...getTableColumns(activity) })
         .from(facts)
-        .leftJoin(activity, and(isOfSpan(tables, span), eq(ofKind, "all")))
+        .leftJoin(activity, and(isOfSpan(span), eq(ofKind, "all")))
         .where(isPosition);
       // Without their latencies: the busier an account is, the longer these texts are, and an overview shows those of twenty names.
-      const names = db
+      const names = qb
         .select({
           counted: facts.value,
           kind: ofKind,
@@ -259,7 +258,7 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
           lastFailedAt: sql<Date | null>`max(${lastFailedAt})`.mapWith(lastFailedAt).as("last_failed_at"),
         })
         .from(facts)
-        .leftJoin(activity, and(isOfSpan(tables, span), ne(ofKind, "all")))
+        .leftJoin(activity, and(isOfSpan(span), ne(ofKind, "all")))
         .where(isPosition)
         .groupBy(facts.value, ofKind, named);
       for (let reads = 1; ; reads += 1) {
@@ -283,7 +282,7 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
     async latencies(span, names) {
       const asked = names.map(({ kind, name }) => [kind, name]);
       const columns = { counted: facts.value, kind: ofKind, name: named, latency: activity.latency };
-      const stored = db.select(columns).from(facts).leftJoin(activity, isOfNames(span, asked));
+      const stored = qb.select(columns).from(facts).leftJoin(activity, isOfNames(span, asked));
       const rows = await all(reader, stored.where(isPosition));
       const texts = Map.groupBy(rows, ({ kind, name }) => `${kind} ${name}`);
       const latencies = names.flatMap(({ kind, name }) => {
@@ -297,7 +296,7 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
       const asked = hosts.map((host) => ["host", host]);
       const { at, created, completed, failed, attempts, failedAttempts } = activity;
       const columns = { counted: facts.value, host: named, at, created, completed, failed, attempts, failedAttempts };
-      const stored = db.select(columns).from(facts).leftJoin(activity, isOfNames(span, asked));
+      const stored = qb.select(columns).from(facts).leftJoin(activity, isOfNames(span, asked));
       const rows = await all(reader, stored.where(isPosition));
       // Without slots, the position alone.
       const found = rows.filter((row): row is typeof row & HostSlot => row.host !== null);
@@ -315,20 +314,18 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
 
 /** What accounts did for the first time; a step that is stored keeps its time. */
 export function createFirstStepStore({ reader, writer }: Connection): FirstStepStore {
-  const { db, tables } = reader.dialect;
-  const { actions, firstSteps } = tables;
   return {
     ...writer.methods({ add: addStep, remove: removeStep }),
     /** At most one row for each step, and one more of the person. */
     done(accountId, personId) {
       const { step, at } = firstSteps;
       const isOfPerson = or(eq(firstSteps.personId, ""), eq(firstSteps.personId, personId));
-      const done = db.select({ step, at }).from(firstSteps);
+      const done = qb.select({ step, at }).from(firstSteps);
       return all(reader, done.where(and(eq(firstSteps.accountId, accountId), isOfPerson)));
     },
     newest(accountId) {
       const { createdBy, approvedBy } = actions;
-      const ofAccount = db.select({ createdBy, approvedBy }).from(actions).where(eq(actions.accountId, accountId));
+      const ofAccount = qb.select({ createdBy, approvedBy }).from(actions).where(eq(actions.accountId, accountId));
       return all(reader, ofAccount.orderBy(desc(actions.id)).limit(FIRST_ACTIONS_READ_MAX));
     },
   };

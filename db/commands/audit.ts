@@ -2,12 +2,15 @@ import { and, count, desc, eq, gt, gte, lt, lte, max, min, sql } from "drizzle-o
 import type { AuditEntry, AuditStore } from "../../src/core/audit.ts";
 import { AUDIT_SCAN_ROWS_MAX, DAY_MS } from "../../src/core/limits.ts";
 import type { Connection } from "../sql/context.ts";
-import { all, get } from "../sql/read.ts";
+import { all, get, qb } from "../sql/read.ts";
 import { command, PRUNE_ROWS, type Tx } from "./command.ts";
 import { renewVersion } from "./facts.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { audit } = tables;
 
 /** Adds an entry to the audit log; none if it is undefined. */
-export async function addToAudit({ db, tables: { audit } }: Tx, entry: AuditEntry | undefined): Promise<void> {
+export async function addToAudit({ db }: Tx, entry: AuditEntry | undefined): Promise<void> {
   if (entry !== undefined) await db.insert(audit).values(entry);
 }
 
@@ -31,7 +34,7 @@ export const record = command<AuditStore["record"]>(addToAudit);
  * Deletes entries of then or earlier, but never the newest, whose number would be given out again; returns whether there may
  * be more. It reads only the oldest rows, so that every step costs the same.
  */
-export const prune = command<AuditStore["prune"]>(async ({ db, tables: { audit } }, until) => {
+export const prune = command<AuditStore["prune"]>(async ({ db }, until) => {
   // Each by itself: SQLite finds one of them in the index, but for both at once it reads all rows.
   const [oldest] = await db.select({ seq: min(audit.seq) }).from(audit);
   const [newest] = await db.select({ seq: max(audit.seq) }).from(audit);
@@ -42,15 +45,14 @@ export const prune = command<AuditStore["prune"]>(async ({ db, tables: { audit }
 
 /** The audit log. Rows are never changed, and only `prune` deletes them. */
 export function createAuditStore({ reader, writer }: Connection): AuditStore {
-  const { db, tables, isOneOf } = reader.dialect;
-  const { audit } = tables;
+  const { isOneOf } = reader.dialect;
   /**
    * The last row of a page's scan, which it bounds. An index by actor or kind would be written with every entry, for pages that
    * one read of this many rows of the account's own index fills nearly always.
    */
   const lastScanned = (accountId: string, before: number) => {
     const isBefore = and(eq(audit.accountId, accountId), lt(audit.seq, before));
-    const scanned = db.select({ seq: audit.seq, at: audit.at }).from(audit).where(isBefore).orderBy(desc(audit.seq));
+    const scanned = qb.select({ seq: audit.seq, at: audit.at }).from(audit).where(isBefore).orderBy(desc(audit.seq));
     return get(reader, scanned.limit(1).offset(AUDIT_SCAN_ROWS_MAX - 1));
   };
   return {
@@ -67,7 +69,7 @@ export function createAuditStore({ reader, writer }: Connection): AuditStore {
         since === null ? undefined : gte(audit.at, since),
         until === null ? undefined : lt(audit.at, until),
       );
-      const page = db.select().from(audit).where(isOfPage).orderBy(desc(audit.seq));
+      const page = qb.select().from(audit).where(isOfPage).orderBy(desc(audit.seq));
       const found = await all(reader, page.limit(limit + 1));
       const rows = found.slice(0, limit);
       return { rows, before: found.length > limit ? (rows.at(-1)?.seq ?? null) : (last?.seq ?? null) };
@@ -85,7 +87,7 @@ export function createAuditStore({ reader, writer }: Connection): AuditStore {
         isOneOf(audit.kind, kinds),
       );
       const ofDay = { subject: audit.subject, daysAgo: daysAgo.as("days_ago"), count: count().as("entries") };
-      const counted = db.select(ofDay).from(audit).where(isCounted);
+      const counted = qb.select(ofDay).from(audit).where(isCounted);
       const counts = await all(reader, counted.groupBy(audit.subject, sql`days_ago`));
       return { counts, isWhole: last === null || last.at <= since };
     },

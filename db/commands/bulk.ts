@@ -4,16 +4,18 @@ import { BULK_JOBS_MAX, BULK_RUNNING_MAX } from "../../src/core/limits.ts";
 import type { Connection } from "../sql/context.ts";
 import { AFTER_ALL_IDS, hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
-import { all, findRow } from "../sql/read.ts";
+import { all, findRow, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, hasRow, PRUNE_ROWS } from "./command.ts";
 import { insertEach, insertList, updateList } from "./lists.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { bulkJobs, bulkResults } = tables;
 
 const ADD_ACTIONS = insertList("bulkResults", ["actionStatus", "code", "message"]);
 
 export const add = command<BulkStore["add"]>(
   async (tx, job, actions, audit) => {
-    const { bulkJobs } = tx.tables;
     const isOfAccount = eq(bulkJobs.accountId, job.accountId);
     const isRunning = hasValues(bulkJobs, { accountId: job.accountId, status: "running" });
     if ((await countRows(tx, bulkJobs, isRunning)) >= BULK_RUNNING_MAX) return false;
@@ -37,7 +39,6 @@ function settledAs(end: BulkEnd): readonly (string | null)[] {
 
 /** Writes what became of actions that waited. The job's counts are counted anew, so that nothing counts twice after a crash. */
 export const settle = command<BulkStore["settle"]>(async (tx, jobId, ends) => {
-  const { bulkJobs, bulkResults } = tx.tables;
   await tx.lists.update(
     SETTLE,
     ends.map((end) => [...settledAs(end), jobId, end.id, "waiting"]),
@@ -48,7 +49,6 @@ export const settle = command<BulkStore["settle"]>(async (tx, jobId, ends) => {
 });
 
 export const end = command<BulkStore["end"]>(async (tx, id, { status, at, by }, audit) => {
-  const { bulkJobs } = tx.tables;
   const ended = tx.db
     .update(bulkJobs)
     .set({ status, finishedAt: at, stoppedBy: by })
@@ -59,7 +59,6 @@ export const end = command<BulkStore["end"]>(async (tx, id, { status, at, by }, 
 
 /** Deletes results of the job that ended first, if that is until then, and the job with the last; returns whether there may be more. */
 export const prune = command<BulkStore["prune"]>(async (tx, until) => {
-  const { bulkJobs, bulkResults } = tx.tables;
   const [first] = await tx.db
     .select({ id: bulkJobs.id })
     .from(bulkJobs)
@@ -75,19 +74,17 @@ export const prune = command<BulkStore["prune"]>(async (tx, until) => {
 });
 
 export function createBulkStore({ reader, writer }: Connection): BulkStore {
-  const { db, tables } = reader.dialect;
-  const { bulkJobs, bulkResults } = tables;
   const { jobId: ofJob, actionId, run, status: stored, actionStatus, code, message } = bulkResults;
   return {
     ...writer.methods({ add, settle, end, prune }),
     find: (accountId, id) => findRow(reader, bulkJobs, { accountId, id }),
     list(accountId, before, limit) {
       const isEarlier = and(eq(bulkJobs.accountId, accountId), lt(bulkJobs.id, before ?? AFTER_ALL_IDS));
-      return all(reader, db.select().from(bulkJobs).where(isEarlier).orderBy(desc(bulkJobs.id)).limit(limit));
+      return all(reader, qb.select().from(bulkJobs).where(isEarlier).orderBy(desc(bulkJobs.id)).limit(limit));
     },
     results(jobId, { status, before, limit }) {
       const isOfPage = and(eq(ofJob, jobId), lt(actionId, before ?? AFTER_ALL_IDS));
-      const results = db
+      const results = qb
         .select({ id: actionId, run, status: stored, actionStatus, code, message })
         .from(bulkResults)
         .where(and(isOfPage, status === null ? undefined : eq(stored, status)));
@@ -96,11 +93,11 @@ export function createBulkStore({ reader, writer }: Connection): BulkStore {
     running(limit) {
       // The words of the partial index.
       const isRunning = sql`${bulkJobs.status} = 'running'`;
-      return all(reader, db.select().from(bulkJobs).where(isRunning).orderBy(bulkJobs.id).limit(limit));
+      return all(reader, qb.select().from(bulkJobs).where(isRunning).orderBy(bulkJobs.id).limit(limit));
     },
     waiting(jobId, limit) {
       const isWaiting = hasValues(bulkResults, { jobId, status: "waiting" });
-      const waiting = db.select({ id: actionId, run }).from(bulkResults).where(isWaiting);
+      const waiting = qb.select({ id: actionId, run }).from(bulkResults).where(isWaiting);
       return all(reader, waiting.orderBy(desc(actionId)).limit(limit));
     },
   };

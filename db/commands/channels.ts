@@ -5,17 +5,19 @@ import { CHANNELS_MAX } from "../../src/core/limits.ts";
 import type { StoreContext } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
-import { all, findRow } from "../sql/read.ts";
+import { all, findRow, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, countRows, type Tables } from "./command.ts";
+import { command, countRows } from "./command.ts";
 import { CHANNELS_VERSION, readVersion, renewVersion } from "./facts.ts";
+import { tables } from "../libsql/schema.ts";
 
-type Row = Tables["channels"]["$inferSelect"];
+const { channels } = tables;
+
+type Row = typeof channels.$inferSelect;
 
 /** Adds a channel if the account has room for one more; `full`: it has not. */
 export const add = command(
   async (tx, row: Row, audit: AuditEntry) => {
-    const { channels } = tx.tables;
     if ((await countRows(tx, channels, eq(channels.accountId, row.accountId))) >= CHANNELS_MAX) return "full";
     await tx.db.insert(channels).values(row);
     await addToAudit(tx, audit);
@@ -30,7 +32,6 @@ type Change = Partial<Pick<Row, "name" | "sealedConfig" | "remindAfterMinutes" |
 /** Changes some members of a channel; returns whether there is such a channel. */
 export const change = command(
   async (tx, accountId: string, id: string, patch: Change, audit: AuditEntry | undefined) => {
-    const { channels } = tx.tables;
     const isChannel = hasValues(channels, { accountId, id });
     const changed = tx.db.update(channels).set(patch).where(isChannel).returning();
     return addIfWritten(tx, changed, audit, CHANNELS_VERSION);
@@ -38,14 +39,11 @@ export const change = command(
 );
 
 export const remove = command<ChannelStore["remove"]>(async (tx, accountId, id, audit) => {
-  const { channels } = tx.tables;
   const removed = tx.db.delete(channels).where(hasValues(channels, { accountId, id })).returning();
   return addIfWritten(tx, removed, audit, CHANNELS_VERSION);
 });
 
 export function createChannelStore({ reader, writer, seal }: Omit<StoreContext, "written">): ChannelStore {
-  const { db, tables } = reader.dialect;
-  const { channels } = tables;
   const channelOf = ({ sealedConfig, kind, ...row }: Row): Channel => {
     // An altered kind leaves nowhere to send to.
     const known = CHANNEL_KINDS.find((one) => one === kind);
@@ -62,7 +60,7 @@ export function createChannelStore({ reader, writer, seal }: Omit<StoreContext, 
     version: () => readVersion(reader, CHANNELS_VERSION),
     async list(accountId) {
       const isOfAccount = accountId === null ? undefined : eq(channels.accountId, accountId);
-      const listed = db.select().from(channels).where(isOfAccount);
+      const listed = qb.select().from(channels).where(isOfAccount);
       return (await all(reader, listed.orderBy(channels.accountId, channels.createdAt, channels.id))).map(channelOf);
     },
     find,

@@ -5,6 +5,9 @@ import type { ClaimedLane, LaneName, SetBack } from "../../src/core/store.ts";
 import { pauseLocks } from "../sql/locks.ts";
 import { command, listCommand } from "./command.ts";
 import { updateList, type Values } from "./lists.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { actions, outbox, timeline } = tables;
 
 /** What waits in lanes: actions, and each kind of notification. */
 export type QueueName = "action" | NotificationKind;
@@ -46,7 +49,7 @@ export const claim = listCommand(
  * Ends those of the actions whose timeline knows a later revision than they have, as after a part of a backup was restored: what
  * they are was once decided otherwise, and no claim of them can be written.
  */
-export const endSetBack = command(async ({ db, tables: { actions, timeline } }, ids: readonly string[], at: Date) => {
+export const endSetBack = command(async ({ db }, ids: readonly string[], at: Date) => {
   const isLater = and(eq(timeline.actionId, actions.id), gt(timeline.revision, actions.revision));
   const later = db.select({ seq: timeline.seq }).from(timeline).where(isLater);
   await db
@@ -60,8 +63,7 @@ const SET_BACK = "The stored action is older than its timeline, so it is not sen
 const UNREADABLE = "The stored row can't be read, so it was altered. Nothing of it is sent any more.";
 
 /** Ends active rows that can't be read; returns which of them. */
-export const endUnreadable = command(async ({ db, tables }, queue: QueueName, ids: readonly string[], at: Date) => {
-  const { actions, outbox } = tables;
+export const endUnreadable = command(async ({ db }, queue: QueueName, ids: readonly string[], at: Date) => {
   const over = { dueAt: null, leaseUntil: null, lastError: UNREADABLE };
   const ended =
     queue === "action"
@@ -90,7 +92,6 @@ const MOVE_NOTIFICATION = updateList("outbox", ...MOVED);
  * but never before now, and never later than after the original delay; returns how many.
  */
 export const reschedule = command(async (tx, queue: QueueName, { now, byMs }: SetBack, limit: number) => {
-  const { actions, outbox } = tx.tables;
   const table = queue === "action" ? actions : outbox;
   const { id, status, dueAt, scheduledAt } = table;
   // Where it is not known by how much, a clock that was corrected a little is tolerated.

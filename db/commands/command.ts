@@ -2,18 +2,13 @@ import { type Column, count, DrizzleQueryError, inArray, type SQL, sql } from "d
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
 import type { Lock } from "../sql/sql.ts";
-import type { describeTables } from "../tables.ts";
 import type { ClaimResult, QueueClaim } from "./claims.ts";
 import type { Lists } from "./lists.ts";
-
-export type Tables = ReturnType<typeof describeTables>;
 
 /** What a command reads and writes with: one transaction. It ends with the command. */
 export interface Tx {
   /** Drizzle over the transaction. Of PostgreSQL too: the builders have the same methods, but for locks and `run`. */
   readonly db: Pick<SqliteRemoteDatabase, "select" | "selectDistinct" | "insert" | "update" | "delete">;
-  /** The tables as this database has them. */
-  readonly tables: Tables;
   /** The order in which the rows of `accounts` were added. */
   readonly addedOrder: SQL;
   /** For what is written often: one statement for many rows. */
@@ -22,10 +17,8 @@ export interface Tx {
   claim(claims: readonly QueueClaim[]): Promise<readonly ClaimResult[]>;
 }
 
-/** What reads are built with, in a command or outside. */
-export interface Selects extends Pick<Tx, "tables" | "addedOrder"> {
-  readonly db: Pick<Tx["db"], "select">;
-}
+/** What a SELECT is built with: `qb`, or the transaction of a command. */
+export type Selects = Pick<Tx["db"], "select">;
 
 /**
  * A write. `run` reads what it has to know and writes, in one transaction with other commands. It waits for nothing but its

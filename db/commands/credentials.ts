@@ -28,9 +28,9 @@ import {
 import type { Connection } from "../sql/context.ts";
 import { AFTER_ALL_IDS, hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
-import { all, findRow, get } from "../sql/read.ts";
+import { all, findRow, get, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, countRows, deleteSome, hasRow, type Selects, type Tables, type Tx } from "./command.ts";
+import { command, countRows, deleteSome, hasRow, type Selects, type Tx } from "./command.ts";
 import { addNotifications, pruneNotifications } from "./outbox.ts";
 import { CREDENTIALS_VERSION, readVersion, renewVersion } from "./facts.ts";
 import {
@@ -40,12 +40,14 @@ import {
   type DeclinedRequest,
   statusOfRequest,
 } from "../../src/core/credential-request.ts";
+import { tables } from "../libsql/schema.ts";
 
-type Row = Tables["credentials"]["$inferSelect"];
+const { apiKeys, credentialRequests: requests, credentials, outbox } = tables;
+
+type Row = typeof credentials.$inferSelect;
 
 /** See `CredentialStore.add`. Whoever calls it holds `accountLock`. */
 export async function addCredential(tx: Tx, row: Row, audit: AuditEntry) {
-  const { credentials } = tx.tables;
   const { accountId, name } = row;
   if (await hasRow(tx, credentials, hasValues(credentials, { accountId, name }))) return "taken";
   if ((await countRows(tx, credentials, eq(credentials.accountId, accountId))) >= CREDENTIALS_MAX) return "full";
@@ -59,7 +61,6 @@ export const add = command(addCredential, ({ accountId }) => [accountLock(accoun
 
 export const change = command<CredentialStore["change"]>(
   async (tx, { accountId, id, revision }, { secret, ...patch }, audit) => {
-    const { credentials } = tx.tables;
     const changed = tx.db
       .update(credentials)
       .set({ ...patch, ...secret, revision: revision + 1 })
@@ -71,7 +72,6 @@ export const change = command<CredentialStore["change"]>(
 );
 
 export const remove = command<CredentialStore["remove"]>(async (tx, accountId, id, audit) => {
-  const { credentials } = tx.tables;
   const removed = tx.db.delete(credentials).where(hasValues(credentials, { accountId, id })).returning();
   return addIfWritten(tx, removed, audit, CREDENTIALS_VERSION);
 });
@@ -79,7 +79,6 @@ export const remove = command<CredentialStore["remove"]>(async (tx, accountId, i
 /** Keys that were revoked leave a list that is full. */
 export const allow = command<CredentialStore["allow"]>(
   async (tx, accountId, keyId, ids) => {
-    const { credentials } = tx.tables;
     if (ids.length === 0) return;
     const isOne = and(eq(credentials.accountId, accountId), inArray(credentials.id, [...ids]));
     const { id, keys, revision } = credentials;
@@ -96,14 +95,13 @@ export const allow = command<CredentialStore["allow"]>(
   (accountId) => [accountLock(accountId)],
 );
 
-async function liveOf({ db, tables: { apiKeys } }: Tx, keys: readonly string[]): Promise<readonly string[]> {
+async function liveOf({ db }: Tx, keys: readonly string[]): Promise<readonly string[]> {
   const isLive = and(inArray(apiKeys.id, [...keys]), isNull(apiKeys.revokedAt));
   const live = new Set((await db.select({ id: apiKeys.id }).from(apiKeys).where(isLive)).map(({ id }) => id));
   return keys.filter((id) => live.has(id));
 }
 
 export const use = command<CredentialStore["use"]>(async (tx, { accountId, id, revision }, at, audit) => {
-  const { credentials } = tx.tables;
   const used = tx.db
     .update(credentials)
     .set({ lastUsedAt: at })
@@ -115,7 +113,6 @@ export const use = command<CredentialStore["use"]>(async (tx, { accountId, id, r
 /** The first row is the mark that it was stored. */
 export const addAlert = command<CredentialStore["addAlert"]>(
   async (tx, { accountId, id, expiresAt }, rows, now) => {
-    const { credentials, outbox } = tx.tables;
     const [first] = rows;
     const isIt = hasValues(credentials, { accountId, id, enabled: true, expiresAt });
     if (first === undefined || !(await hasRow(tx, credentials, isIt))) return false;
@@ -128,13 +125,12 @@ export const addAlert = command<CredentialStore["addAlert"]>(
 );
 
 export const pruneAlerts = command<CredentialStore["pruneAlerts"]>(async (tx, now) => {
-  const isOld = lte(tx.tables.outbox.createdAt, new Date(now.getTime() - CREDENTIAL_ALERTS_KEPT_MS));
+  const isOld = lte(outbox.createdAt, new Date(now.getTime() - CREDENTIAL_ALERTS_KEPT_MS));
   return (await pruneNotifications(tx, "crd_", isOld)) > 0;
 });
 
 export const noteEcho = command<CredentialStore["noteEcho"]>(
   async (tx, accountId, id, host, audit) => {
-    const { credentials } = tx.tables;
     const isIt = hasValues(credentials, { accountId, id });
     const [row] = await tx.db.select({ echoes: credentials.echoes }).from(credentials).where(isIt);
     if (row === undefined || row.echoes.includes(host) || row.echoes.length >= CREDENTIAL_ECHOES_MAX) return false;
@@ -150,15 +146,13 @@ export const noteEcho = command<CredentialStore["noteEcho"]>(
 
 /** Credentials that agents name and never see. Only `find` reads what is sealed. */
 export function createCredentialStore({ reader, writer }: Connection): CredentialStore {
-  const { db, tables } = reader.dialect;
-  const { credentials } = tables;
   const { accountId: owner, name } = credentials;
   return {
     ...writer.methods({ add, change, remove, allow, use, addAlert, pruneAlerts, noteEcho }),
     version: () => readVersion(reader, CREDENTIALS_VERSION),
     async list(accountId) {
       const isOfAccount = accountId === null ? undefined : eq(owner, accountId);
-      const rows = await all(reader, db.select().from(credentials).where(isOfAccount).orderBy(owner, name));
+      const rows = await all(reader, qb.select().from(credentials).where(isOfAccount).orderBy(owner, name));
       return rows.map(({ sealedSecret: _sealed, ...credential }): Credential => credential);
     },
     find: (accountId, id): Promise<SealedCredential | null> => findRow(reader, credentials, { accountId, id }),
@@ -167,7 +161,6 @@ export function createCredentialStore({ reader, writer }: Connection): Credentia
 
 export const ask = command<CredentialRequestStore["ask"]>(
   async (tx, row, declinedSince, notices, audit) => {
-    const { credentialRequests: requests } = tx.tables;
     const { accountId, keyId, createdAt: now } = row;
     const dayAgo = new Date(now.getTime() - DAY_MS);
     const isRecent = or(
@@ -189,9 +182,7 @@ export const ask = command<CredentialRequestStore["ask"]>(
     const today = own.filter(({ createdAt }) => createdAt > dayAgo).map(({ createdAt }) => createdAt.getTime());
     if (today.length >= CREDENTIAL_REQUESTS_PER_DAY_MAX)
       return { kind: "daily", retryAt: new Date(Math.min(...today) + DAY_MS) };
-    const openOfAccount = await listed(tx)
-      .where(isOpen(tx.tables, accountId, now))
-      .limit(CREDENTIAL_REQUESTS_PENDING_MAX);
+    const openOfAccount = await listed(tx.db).where(isOpen(accountId, now)).limit(CREDENTIAL_REQUESTS_PENDING_MAX);
     if (openOfAccount.length >= CREDENTIAL_REQUESTS_PENDING_MAX) return { kind: "full", of: "account" };
     await tx.db.insert(requests).values(row);
     await addNotifications(tx, { actionId: row.id, accountId }, notices, now);
@@ -208,7 +199,7 @@ function asksSame(one: CredentialRequest, other: CredentialRequest): boolean {
 }
 
 /** Nobody has decided, it has not expired, and its key has not ended. */
-function isOpen({ apiKeys, credentialRequests: requests }: Tables, accountId: string, now: Date): SQL | undefined {
+function isOpen(accountId: string, now: Date): SQL | undefined {
   return and(
     eq(requests.accountId, accountId),
     isNull(requests.decision),
@@ -220,13 +211,11 @@ function isOpen({ apiKeys, credentialRequests: requests }: Tables, accountId: st
 
 /** What `statusOfRequest` says. */
 function hasStatus(
-  tables: Tables,
   status: CredentialRequestStatus,
   { accountId, now }: { readonly accountId: string; readonly now: Date },
 ): SQL | undefined {
-  const { apiKeys, credentialRequests: requests } = tables;
   const keyEnds = [apiKeys.revokedAt, apiKeys.expiresAt];
-  if (status === "pending") return isOpen(tables, accountId, now);
+  if (status === "pending") return isOpen(accountId, now);
   if (status === "granted" || status === "declined") return eq(requests.decision, status);
   if (status === "cancelled") {
     const isKeyOver = or(...keyEnds.map((end) => and(lte(end, now), lte(end, requests.expiresAt))));
@@ -239,7 +228,6 @@ function hasStatus(
 /** `granted` is its entry of the audit log, beside that of the credential. */
 export const grant = command<CredentialRequestStore["grant"]>(
   async (tx, id, credential, audit, granted) => {
-    const { credentialRequests: requests } = tx.tables;
     const { accountId, name, createdAt: at, createdBy: by } = credential;
     if (!(await isPending(tx, { accountId, id, at }))) return "gone";
     const outcome = await addCredential(tx, credential, audit);
@@ -256,7 +244,6 @@ export const grant = command<CredentialRequestStore["grant"]>(
 
 export const decline = command<CredentialRequestStore["decline"]>(
   async (tx, { accountId, id, at, by, reason }, audit) => {
-    const { credentialRequests: requests } = tx.tables;
     if (!(await isPending(tx, { accountId, id, at }))) return false;
     const declined = tx.db
       .update(requests)
@@ -269,20 +256,19 @@ export const decline = command<CredentialRequestStore["decline"]>(
 );
 
 async function isPending(tx: Tx, { accountId, id, at }: Pick<DeclinedRequest, "accountId" | "id" | "at">) {
-  const [row] = await listed(tx).where(hasValues(tx.tables.credentialRequests, { accountId, id }));
+  const [row] = await listed(tx.db).where(hasValues(requests, { accountId, id }));
   return row !== undefined && statusOfRequest(row, at) === "pending";
 }
 
 /** Their notifications go too; an attempt that is under way ends first. */
 export const pruneRequests = command<CredentialRequestStore["prune"]>(async (tx, until) => {
-  const { credentialRequests: requests, outbox } = tx.tables;
   const pruned = await deleteSome(tx, requests.id, lte(requests.expiresAt, until));
   const kept = tx.db.select({ id: requests.id }).from(requests).where(eq(requests.id, outbox.actionId));
   return pruned + (await pruneNotifications(tx, "crq_", notExists(kept))) > 0;
 });
 
 /** Requests with their keys. */
-function listed({ db, tables: { apiKeys, credentialRequests: requests } }: Selects) {
+function listed(db: Selects) {
   const { role, revokedAt, expiresAt } = apiKeys;
   const ofKey = {
     keyRole: role,
@@ -298,22 +284,20 @@ function listed({ db, tables: { apiKeys, credentialRequests: requests } }: Selec
 
 /** Requests of keys for credentials that somebody else fills in. */
 export function createCredentialRequestStore({ reader, writer }: Connection): CredentialRequestStore {
-  const { dialect } = reader;
-  const { credentialRequests: requests } = dialect.tables;
   return {
     ...writer.methods({ ask, grant, decline, prune: pruneRequests }),
-    find: (accountId, id) => get(reader, listed(dialect).where(hasValues(requests, { accountId, id }))),
+    find: (accountId, id) => get(reader, listed(qb).where(hasValues(requests, { accountId, id }))),
     list(accountId, { keyId, status, now, before, limit }) {
       const isOfPage = and(
         eq(requests.accountId, accountId),
         keyId === null ? undefined : eq(requests.keyId, keyId),
-        status === null ? undefined : hasStatus(dialect.tables, status, { accountId, now }),
+        status === null ? undefined : hasStatus(status, { accountId, now }),
         lt(requests.id, before ?? AFTER_ALL_IDS),
       );
-      return all(reader, listed(dialect).where(isOfPage).orderBy(desc(requests.id)).limit(limit));
+      return all(reader, listed(qb).where(isOfPage).orderBy(desc(requests.id)).limit(limit));
     },
     pending(accountId, now) {
-      const open = listed(dialect).where(isOpen(dialect.tables, accountId, now));
+      const open = listed(qb).where(isOpen(accountId, now));
       return all(reader, open.orderBy(requests.expiresAt, requests.id).limit(CREDENTIAL_REQUESTS_PENDING_MAX));
     },
   };

@@ -1,8 +1,11 @@
 import { eq } from "drizzle-orm";
 import type { FactStore } from "../../src/core/store.ts";
 import type { Connection } from "../sql/context.ts";
-import { prepare, type Reader } from "../sql/read.ts";
+import { prepare, type Reader, qb } from "../sql/read.ts";
 import { command, type Tx } from "./command.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { facts } = tables;
 
 /** Facts that change with every write of a table, for nodes that cache its rows. */
 export const CHANNELS_VERSION = "channels";
@@ -21,21 +24,18 @@ export async function renewVersion(tx: Tx, name: string): Promise<void> {
   await setFact(tx, name, crypto.randomUUID());
 }
 
-export async function setFact({ db, tables: { facts } }: Tx, name: string, value: string): Promise<void> {
+export async function setFact({ db }: Tx, name: string, value: string): Promise<void> {
   await db.insert(facts).values({ name, value }).onConflictDoUpdate({ target: facts.name, set: { value } });
 }
 
 export const writeAll = command<FactStore["writeAll"]>(async (tx, values) => {
-  const { facts } = tx.tables;
   for (const [name, value] of Object.entries(values)) {
     if (value === null) await tx.db.delete(facts).where(eq(facts.name, name));
     else await setFact(tx, name, value);
   }
 });
 
-export const FACT = prepare({ name: "text" }, ({ db, tables: { facts } }, arg) =>
-  db.select().from(facts).where(eq(facts.name, arg.name)),
-);
+export const FACT = prepare({ name: "text" }, (arg) => qb.select().from(facts).where(eq(facts.name, arg.name)));
 
 export async function readFact(reader: Reader, name: string): Promise<string | null> {
   return (await FACT.get(reader, { name }))?.value ?? null;

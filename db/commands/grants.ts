@@ -3,11 +3,14 @@ import type { AuditDetail, AuditEntry } from "../../src/core/audit.ts";
 import type { GrantStore } from "../../src/core/grant.ts";
 import { grantLock } from "../sql/locks.ts";
 import type { Connection } from "../sql/context.ts";
-import { all, get } from "../sql/read.ts";
+import { all, get, qb } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
 import { command, type Tx } from "./command.ts";
 import { GRANTS_VERSION, readVersion, renewVersion } from "./facts.ts";
 import { insertList, updateList, type Values } from "./lists.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { grants } = tables;
 
 export const GRANTS = insertList("grants");
 
@@ -29,7 +32,6 @@ export interface UsedGrant {
 
 export const end = command<GrantStore["end"]>(
   async (tx, accountId, id, { at, by, audit }) => {
-    const { grants } = tx.tables;
     const isOpen = and(isNull(grants.endedAt), gt(grants.expiresAt, at));
     const [ended] = await tx.db
       .update(grants)
@@ -49,7 +51,6 @@ export async function endGrantsOf(
   tx: Tx,
   { accountId, makerId, at, by }: Readonly<{ accountId: string; makerId: string; at: Date; by: AuditEntry["actor"] }>,
 ): Promise<void> {
-  const { grants } = tx.tables;
   const isOpen = and(eq(grants.accountId, accountId), isNull(grants.endedAt), gt(grants.expiresAt, at));
   const ended = await tx.db
     .update(grants)
@@ -65,7 +66,7 @@ const USED = updateList("grants", ["used"], ["id"]);
 export type GrantCounts = ReadonlyMap<string, { used: number; readonly calls: number; readonly expiresAt: Date }>;
 
 /** Those of the grants that have not been ended. */
-export async function readGrants({ db, tables: { grants } }: Tx, uses: readonly UsedGrant[]): Promise<GrantCounts> {
+export async function readGrants({ db }: Tx, uses: readonly UsedGrant[]): Promise<GrantCounts> {
   if (uses.length === 0) return new Map();
   const ids = [...new Set(uses.map((use) => use.id))];
   const { id, used, calls, expiresAt, endedAt } = grants;
@@ -75,32 +76,30 @@ export async function readGrants({ db, tables: { grants } }: Tx, uses: readonly 
 }
 
 /** Counts a use; null: the grant may not be used any more. */
-export function useGrant(grants: GrantCounts, { id, at }: UsedGrant): number | null {
-  const grant = grants.get(id);
+export function useGrant(counts: GrantCounts, { id, at }: UsedGrant): number | null {
+  const grant = counts.get(id);
   if (grant === undefined || grant.used >= grant.calls || grant.expiresAt.getTime() <= at) return null;
   return (grant.used += 1);
 }
 
-export async function writeUses({ lists }: Tx, grants: GrantCounts): Promise<void> {
-  const rows = Array.from(grants, ([id, { used }]) => [used, id]);
+export async function writeUses({ lists }: Tx, counts: GrantCounts): Promise<void> {
+  const rows = Array.from(counts, ([id, { used }]) => [used, id]);
   await lists.update(USED, rows);
 }
 
 export function createGrantStore({ reader, writer }: Connection): GrantStore {
-  const { db, tables } = reader.dialect;
-  const { grants } = tables;
   return {
     ...writer.methods({ end }),
     version: () => readVersion(reader, GRANTS_VERSION),
     list(accountId, now) {
       const isOfAccount = accountId === null ? undefined : eq(grants.accountId, accountId);
       const isInForce = and(isNull(grants.endedAt), gt(grants.expiresAt, now), lt(grants.used, grants.calls));
-      const listed = db.select().from(grants).where(and(isOfAccount, isInForce));
+      const listed = qb.select().from(grants).where(and(isOfAccount, isInForce));
       return all(reader, listed.orderBy(desc(grants.createdAt), grants.id));
     },
     listOpen(accountId, now, limit) {
       const isOpen = and(isNull(grants.endedAt), gt(grants.expiresAt, now));
-      const listed = db
+      const listed = qb
         .select()
         .from(grants)
         .where(and(eq(grants.accountId, accountId), isOpen));
@@ -109,7 +108,7 @@ export function createGrantStore({ reader, writer }: Connection): GrantStore {
     },
     async wasEnded(accountId, id) {
       const isOne = and(eq(grants.id, id), eq(grants.accountId, accountId), isNotNull(grants.endedAt));
-      return (await get(reader, db.select({ id: grants.id }).from(grants).where(isOne))) !== null;
+      return (await get(reader, qb.select({ id: grants.id }).from(grants).where(isOne))) !== null;
     },
   };
 }

@@ -2,13 +2,15 @@ import type { LinkStore } from "../../src/core/store.ts";
 import type { Connection } from "../sql/context.ts";
 import { findRow } from "../sql/read.ts";
 import { command } from "./command.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { approvalLinks } = tables;
 
 /**
  * Stores links of approvals; returns when the first of them ends. A link that is stored again for a repeated mail keeps its
  * end; its hash changes with the master key.
  */
 export const keep = command<LinkStore["keep"]>(async (tx, links, expiresAt) => {
-  const { approvalLinks } = tx.tables;
   const { actionId, run, decision } = approvalLinks;
   const ends: number[] = [];
   for (const link of links) {
@@ -22,12 +24,11 @@ export const keep = command<LinkStore["keep"]>(async (tx, links, expiresAt) => {
   return new Date(Math.min(...ends));
 });
 
-export const forgetAll = command<LinkStore["forgetAll"]>(async ({ db, tables: { approvalLinks } }) => {
+export const forgetAll = command<LinkStore["forgetAll"]>(async ({ db }) => {
   await db.delete(approvalLinks);
 });
 
 export function createLinkStore({ reader, writer }: Connection): LinkStore {
-  const { approvalLinks } = reader.dialect.tables;
   return {
     ...writer.methods({ keep, forgetAll }),
     find: ({ actionId, run, decision }) => findRow(reader, approvalLinks, { actionId, run, decision }),

@@ -1,9 +1,8 @@
 import { Column, getTableColumns, getTableName, is } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
-import { tables } from "../libsql/schema.ts";
+import { type Tables, tables } from "../libsql/schema.ts";
 import type { Prepared } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
-import type { Tables } from "./command.ts";
 
 /**
  * Reads and writes for many rows at once. SQLite runs a prepared statement for each, PostgreSQL one statement for all of
@@ -101,19 +100,19 @@ export function updateList<Name extends TableName>(
 }
 
 /** The columns of a table by the names of its members. */
-export function columnsOf(of: Tables, table: TableName, names: readonly string[]): readonly Column[] {
-  return names.map((name) => columnOf(of, table, name));
+export function columnsOf(table: TableName, names: readonly string[]): readonly Column[] {
+  return names.map((name) => columnOf(table, name));
 }
 
-export function columnOf(of: Tables, table: TableName, name: string): Column {
-  const columns: Readonly<Record<string, unknown>> = getTableColumns<SQLiteTable>(of[table]);
+export function columnOf(table: TableName, name: string): Column {
+  const columns: Readonly<Record<string, unknown>> = getTableColumns<SQLiteTable>(tables[table]);
   const column = columns[name];
   if (!is(column, Column)) throw new Error(`The table ${table} has no column ${name}.`);
   return column;
 }
 
-export function tableName(of: Tables, table: TableName): string {
-  return `"${getTableName(of[table])}"`;
+export function tableName(table: TableName): string {
+  return `"${getTableName(tables[table])}"`;
 }
 
 /** The values of columns as the database has them: of `row`, and of `others` where that has none. */

@@ -13,16 +13,18 @@ import type { OAuthArtifact, OAuthKind, OAuthStore } from "../../src/core/oauth-
 import type { Connection } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { oauthLock, accountLock } from "../sql/locks.ts";
-import { all, findRow, prepare } from "../sql/read.ts";
+import { all, findRow, prepare, qb } from "../sql/read.ts";
 import { revokeAll } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { apiKeys, members, oauthArtifacts } = tables;
 
 /** What the authorization server stores. */
 
 export const put = command<OAuthStore["put"]>(
   async (tx, artifact) => {
-    const { oauthArtifacts } = tx.tables;
     const { id, kind, grantId, sealedPayload, keyId, expiresAt } = artifact;
     if (grantId !== null && grantId !== id && !(await hasRow(tx, oauthArtifacts, eq(oauthArtifacts.id, grantId)))) {
       return false;
@@ -47,7 +49,6 @@ export const put = command<OAuthStore["put"]>(
 
 /** Whether whoever made the key of a new connection still owns the account: `revokeConnections` has not seen the connection. */
 async function mayConnect(tx: Tx, { accountId, keyId }: OAuthArtifact): Promise<boolean> {
-  const { apiKeys, members } = tx.tables;
   const isKey = and(hasValues(apiKeys, { id: keyId ?? "", accountId }), isNull(apiKeys.revokedAt));
   const [key] = await tx.db.select({ personId: apiKeys.createdById }).from(apiKeys).where(isKey);
   if (key === undefined) return false;
@@ -60,7 +61,6 @@ async function mayConnect(tx: Tx, { accountId, keyId }: OAuthArtifact): Promise<
  * connected in the time that a person has for it: strangers could keep everybody out for a day.
  */
 async function hasRoom(tx: Tx, { id, createdAt: now }: OAuthArtifact): Promise<boolean> {
-  const { oauthArtifacts } = tx.tables;
   const { createdAt, expiresAt } = oauthArtifacts;
   const isOther = and(hasValues(oauthArtifacts, { accountId: "", kind: "Client" }), ne(oauthArtifacts.id, id));
   if ((await countRows(tx, oauthArtifacts, isOther)) < OAUTH_CLIENTS_MAX) return true;
@@ -89,7 +89,6 @@ const KEPT_MAX: Readonly<Partial<Record<OAuthKind, number>>> = {
 };
 
 async function makeRoom(tx: Tx, { kind, accountId, grantId }: OAuthArtifact): Promise<void> {
-  const { oauthArtifacts } = tx.tables;
   const { id, createdAt } = oauthArtifacts;
   const isOfKind = hasValues(oauthArtifacts, { accountId, kind });
   const isOfGrant = and(eq(oauthArtifacts.grantId, grantId ?? ""), ne(oauthArtifacts.kind, "Grant"));
@@ -104,20 +103,17 @@ async function makeRoom(tx: Tx, { kind, accountId, grantId }: OAuthArtifact): Pr
 }
 
 export const consume = command<OAuthStore["consume"]>(async (tx, id, at) => {
-  const { oauthArtifacts } = tx.tables;
   const isUnused = and(eq(oauthArtifacts.id, id), isNull(oauthArtifacts.consumedAt));
   const used = await tx.db.update(oauthArtifacts).set({ consumedAt: at }).where(isUnused).returning();
   return used.length > 0;
 });
 
 export const remove = command<OAuthStore["remove"]>(async (tx, id) => {
-  const { oauthArtifacts } = tx.tables;
   await tx.db.delete(oauthArtifacts).where(eq(oauthArtifacts.id, id));
 });
 
 export const endGrant = command<OAuthStore["endGrant"]>(
   async (tx, grantId, { at, by, audit }) => {
-    const { apiKeys, oauthArtifacts } = tx.tables;
     const [grant] = await tx.db
       .select({ keyId: oauthArtifacts.keyId })
       .from(oauthArtifacts)
@@ -134,7 +130,6 @@ export const endGrant = command<OAuthStore["endGrant"]>(
 
 export const addClient = command<OAuthStore["addClient"]>(
   async (tx, client, audit) => {
-    const { oauthArtifacts } = tx.tables;
     const isClient = hasValues(oauthArtifacts, { accountId: client.accountId, kind: "Client" });
     if ((await countRows(tx, oauthArtifacts, isClient)) >= OAUTH_CLIENTS_PER_ACCOUNT_MAX) return false;
     await tx.db.insert(oauthArtifacts).values(client);
@@ -145,7 +140,6 @@ export const addClient = command<OAuthStore["addClient"]>(
 );
 
 export const changeClient = command<OAuthStore["changeClient"]>(async (tx, { id, accountId, sealedPayload }, audit) => {
-  const { oauthArtifacts } = tx.tables;
   const changed = tx.db
     .update(oauthArtifacts)
     .set({ sealedPayload })
@@ -155,7 +149,6 @@ export const changeClient = command<OAuthStore["changeClient"]>(async (tx, { id,
 });
 
 export const removeClient = command<OAuthStore["removeClient"]>(async (tx, accountId, id, audit) => {
-  const { oauthArtifacts } = tx.tables;
   const removed = tx.db
     .delete(oauthArtifacts)
     .where(hasValues(oauthArtifacts, { accountId, id, kind: "Client" }))
@@ -168,7 +161,6 @@ export async function revokeConnections(
   tx: Tx,
   { accountId, personId, at }: Readonly<{ accountId: string; personId: string; at: Date }>,
 ): Promise<void> {
-  const { apiKeys, oauthArtifacts } = tx.tables;
   const connected = tx.db
     .select({ id: oauthArtifacts.keyId })
     .from(oauthArtifacts)
@@ -185,7 +177,6 @@ async function revoke(tx: Tx, condition: ReturnType<typeof and>, at: Date): Prom
 }
 
 export const prune = command<OAuthStore["prune"]>(async (tx, now) => {
-  const { apiKeys, oauthArtifacts } = tx.tables;
   const { id, kind, keyId, grantId, consumedAt, expiresAt } = oauthArtifacts;
   const over = await tx.db
     .select({ id, kind, keyId, grantId, consumedAt })
@@ -206,10 +197,10 @@ export const prune = command<OAuthStore["prune"]>(async (tx, now) => {
   return over.length === PRUNE_ROWS;
 });
 
-const KEY_BY_TOKEN = prepare({ id: "text", now: "time" }, ({ db, tables: { apiKeys, oauthArtifacts } }, arg) => {
+const KEY_BY_TOKEN = prepare({ id: "text", now: "time" }, (arg) => {
   const isToken = and(eq(oauthArtifacts.id, arg.id), eq(oauthArtifacts.kind, "AccessToken"));
   const until = sql<Date>`${oauthArtifacts.expiresAt}`.mapWith(oauthArtifacts.expiresAt).as("token_expires_at");
-  return db
+  return qb
     .select({ ...getTableColumns(apiKeys), until })
     .from(oauthArtifacts)
     .innerJoin(apiKeys, eq(apiKeys.id, oauthArtifacts.keyId))
@@ -217,8 +208,6 @@ const KEY_BY_TOKEN = prepare({ id: "text", now: "time" }, ({ db, tables: { apiKe
 });
 
 export function createOAuthStore({ reader, writer }: Connection): OAuthStore {
-  const { db, tables } = reader.dialect;
-  const { apiKeys, oauthArtifacts } = tables;
   return {
     ...writer.methods({ put, consume, remove, endGrant, addClient, changeClient, removeClient, prune }),
     find: (id) => findRow(reader, oauthArtifacts, { id }),
@@ -230,7 +219,7 @@ export function createOAuthStore({ reader, writer }: Connection): OAuthStore {
     },
     connections(accountId, now) {
       const isGrant = hasValues(oauthArtifacts, { accountId, kind: "Grant" });
-      const live = db
+      const live = qb
         .select(getTableColumns(oauthArtifacts))
         .from(oauthArtifacts)
         .innerJoin(apiKeys, eq(apiKeys.id, oauthArtifacts.keyId))
@@ -239,7 +228,7 @@ export function createOAuthStore({ reader, writer }: Connection): OAuthStore {
     },
     clients(accountId) {
       const isClient = hasValues(oauthArtifacts, { accountId, kind: "Client" });
-      return all(reader, db.select().from(oauthArtifacts).where(isClient).orderBy(asc(oauthArtifacts.createdAt)));
+      return all(reader, qb.select().from(oauthArtifacts).where(isClient).orderBy(asc(oauthArtifacts.createdAt)));
     },
   };
 }

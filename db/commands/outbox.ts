@@ -4,10 +4,13 @@ import type { Notification } from "../../src/core/notification.ts";
 import type { OutboxRow, OutboxStore } from "../../src/core/store.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { mailLocks } from "../sql/locks.ts";
-import { prepare } from "../sql/read.ts";
+import { prepare, qb } from "../sql/read.ts";
 import { EVENTS } from "./actions.ts";
 import { command, deleteSome, listCommand, type Tx } from "./command.ts";
 import { updateEach, updateList, type Values } from "./lists.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { actions, outbox } = tables;
 
 /** What the end of an attempt writes. */
 export const SETTLED = ["status", "attempts", "dueAt", "scheduledAt", "leaseUntil", "lastError"] as const;
@@ -60,9 +63,9 @@ export const settle = listCommand(
   { locks: () => [], size: ({ event }) => ({ rows: 2, bytes: 200 + (event?.detail.length ?? 0) }) },
 );
 
-const ACTION_OF_NOTIFICATION = prepare({ id: "text" }, ({ db, tables: { actions, outbox } }, { id }) => {
+const ACTION_OF_NOTIFICATION = prepare({ id: "text" }, ({ id }) => {
   const { actionId, accountId, run, revision } = outbox;
-  return db
+  return qb
     .select({ actionId, accountId, run, revision, status: actions.status })
     .from(outbox)
     .innerJoin(actions, eq(actions.id, actionId))
@@ -71,7 +74,7 @@ const ACTION_OF_NOTIFICATION = prepare({ id: "text" }, ({ db, tables: { actions,
 
 /** Adds notifications about what is no action, to be sent at once. */
 export async function addNotifications(
-  { db, tables: { outbox } }: Tx,
+  { db }: Tx,
   about: Pick<Notification, "actionId" | "accountId">,
   rows: readonly Pick<OutboxRow, "id" | "host" | "message">[],
   now: Date,
@@ -83,7 +86,6 @@ export async function addNotifications(
 
 /** Deletes some notifications about what has ids that begin so, if this holds; returns how many. An attempt under way ends first. */
 export function pruneNotifications(tx: Tx, prefix: "inv_" | "crq_" | "crd_", isOver: SQL | undefined): Promise<number> {
-  const { outbox } = tx.tables;
   // "`" follows "_".
   const isAbout = and(gte(outbox.actionId, prefix), lt(outbox.actionId, prefix.replace("_", "`")));
   return deleteSome(tx, outbox.id, and(isAbout, isOver, ne(outbox.status, "active")));
@@ -91,7 +93,6 @@ export function pruneNotifications(tx: Tx, prefix: "inv_" | "crq_" | "crd_", isO
 
 export const permitMail = command<OutboxStore["permitMail"]>(
   async (tx, { id, attempts, host, accountId }, at) => {
-    const { outbox } = tx.tables;
     const others = async (isSame: SQL, limit: number) => {
       const since = gt(outbox.sentAt, new Date(at.getTime() - MAIL_WINDOW_MS));
       // The words of the partial indexes of sent mails.

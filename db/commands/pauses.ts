@@ -6,25 +6,25 @@ import type { LaneName, Queue } from "../../src/core/store.ts";
 import type { Connection } from "../sql/context.ts";
 import { type Dialect, hasValues, type LaneSql } from "../sql/dialect.ts";
 import { pauseLock } from "../sql/locks.ts";
-import { all, findRow, prepare, type Reader } from "../sql/read.ts";
+import { all, findRow, prepare, type Reader, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, deleteSome, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
 import { findEach, type Lists } from "./lists.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { actions, apiKeys, pauses } = tables;
 
 type Subject = Pick<Pause, "accountId" | "kind" | "subject">;
 
 /** The pause of the same subject that is in force; undefined: there is none. */
-export async function findInForce(
-  { db, tables: { pauses } }: Tx,
-  { accountId, kind, subject }: Subject,
-): Promise<Pause | undefined> {
+export async function findInForce({ db }: Tx, { accountId, kind, subject }: Subject): Promise<Pause | undefined> {
   const isOpen = and(hasValues(pauses, { accountId, kind, subject }), isNull(pauses.endedAt));
   return (await db.select().from(pauses).where(isOpen))[0];
 }
 
-const PAUSE_OF = prepare({ accountId: "text", kind: "text", subject: "text" }, ({ db, tables: { pauses } }, arg) => {
+const PAUSE_OF = prepare({ accountId: "text", kind: "text", subject: "text" }, (arg) => {
   const isOpen = and(hasValues(pauses, arg), isNull(pauses.endedAt));
-  return db.select({ id: pauses.id }).from(pauses).where(isOpen);
+  return qb.select({ id: pauses.id }).from(pauses).where(isOpen);
 });
 
 /** What holds back an action of a lane if it is paused. */
@@ -58,7 +58,6 @@ function subjectName({ accountId, kind, subject }: Subject): string {
 
 export const add = command<PauseStore["pause"]>(
   async (tx, pause, audit) => {
-    const { apiKeys, pauses } = tx.tables;
     const { accountId, kind, subject } = pause;
     const found = await findInForce(tx, pause);
     if (found !== undefined) return { kind: "found", pause: found };
@@ -74,7 +73,6 @@ export const add = command<PauseStore["pause"]>(
 );
 
 export const end = command<PauseStore["end"]>(async (tx, accountId, id, { at, by, audit }) => {
-  const { pauses } = tx.tables;
   const isPause = hasValues(pauses, { id, accountId });
   const ended = tx.db
     .update(pauses)
@@ -85,13 +83,13 @@ export const end = command<PauseStore["end"]>(async (tx, accountId, id, { at, by
 });
 
 export const prune = command<PauseStore["prune"]>(async (tx, until) => {
-  const { id, endedAt } = tx.tables.pauses;
+  const { id, endedAt } = pauses;
   return (await deleteSome(tx, id, lte(endedAt, until))) === PRUNE_ROWS;
 });
 
 /** Holds while a pause of this kind and subject is in force: one look into an index that is almost always empty. */
 function isInForce(
-  { tables: { pauses }, indexedBy }: Dialect,
+  { indexedBy }: Dialect,
   kind: Pause["kind"],
   accountId: SQLWrapper,
   subject: SQLWrapper | string,
@@ -120,10 +118,8 @@ export async function findPendingIds(
   { accountId, host, keyId }: LaneName,
   limit: number,
 ): Promise<readonly string[]> {
-  const { db, tables } = reader.dialect;
-  const { actions } = tables;
   const isOfLane = hasValues(actions, { accountId, host, keyId });
-  const pending = db
+  const pending = qb
     .select({ id: actions.id })
     .from(actions)
     .where(and(sql`${actions.status} = 'pending'`, isOfLane));
@@ -135,11 +131,10 @@ const LANES = 128;
 
 /** `lanes` are those of the pending actions. */
 export function createPauseStore({ reader, writer }: Connection, lanes: Queue<Action>["lanes"]): PauseStore {
-  const { db, tables, indexedBy } = reader.dialect;
-  const { actions, pauses } = tables;
+  const { indexedBy } = reader.dialect;
   /** Ids of the actions of a key. */
   const idsOf = async (isStatus: SQL, { accountId, keyId }: Omit<LaneName, "host">, limit: number) => {
-    const ofKey = db.select({ id: actions.id }).from(actions);
+    const ofKey = qb.select({ id: actions.id }).from(actions);
     const found = ofKey.where(and(isStatus, hasValues(actions, { accountId, keyId }))).limit(limit);
     return (await all(reader, found)).map(({ id }) => id);
   };
@@ -152,20 +147,20 @@ export function createPauseStore({ reader, writer }: Connection, lanes: Queue<Ac
       const ofAccount = sql`(select ${id} from ${indexedBy(pauses, "pauses_in_force")}
         where ${pauses.accountId} = ${accountId} and ${endedAt} is null)`;
       const isOpen = accountId === null ? isNull(endedAt) : inArray(id, ofAccount);
-      return oldestFirst(await all(reader, db.select().from(pauses).where(isOpen)));
+      return oldestFirst(await all(reader, qb.select().from(pauses).where(isOpen)));
     },
     async ofAction(accountId, actionId) {
       const isAction = hasValues(actions, { id: actionId, accountId });
       const subjects = {
         account: "",
-        key: db.select({ keyId: actions.keyId }).from(actions).where(isAction),
-        host: db.select({ host: actions.host }).from(actions).where(isAction),
+        key: qb.select({ keyId: actions.keyId }).from(actions).where(isAction),
+        host: qb.select({ host: actions.host }).from(actions).where(isAction),
         sign_up: accountId,
       };
       // The newest pauses of each, ended or not.
       const found = (["account", "key", "host", "sign_up"] as const).map((kind) => {
         const isOfSubject = and(hasValues(pauses, { accountId, kind }), eq(pauses.subject, subjects[kind]));
-        const newestFirst = db.select().from(pauses).where(isOfSubject).orderBy(desc(pauses.createdAt));
+        const newestFirst = qb.select().from(pauses).where(isOfSubject).orderBy(desc(pauses.createdAt));
         return all(reader, newestFirst.limit(TIMELINE_PAUSES_MAX));
       });
       return oldestFirst((await Promise.all(found)).flat()).slice(-TIMELINE_PAUSES_MAX);

@@ -27,17 +27,20 @@ import { mayDo } from "../../src/core/roles.ts";
 import type { Connection } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { accountLock, personLock, signUpLock } from "../sql/locks.ts";
-import { all, get, prepare, type Reader } from "../sql/read.ts";
+import { all, get, prepare, type Reader, qb } from "../sql/read.ts";
 import { firstEmailOf, isHoldOf, selectFirst } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, countRows, deleteSome, hasRow, type Tables, type Tx } from "./command.ts";
+import { command, countRows, deleteSome, hasRow, type Tx } from "./command.ts";
 import type { Invitation, Joining, TeamStore } from "../../src/core/team-store.ts";
 import { addNotifications, pruneNotifications } from "./outbox.ts";
 import { endGrantsOf } from "./grants.ts";
 import { revokeConnections } from "./oauth.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { accounts, apiKeys, identities, invitations, members, outbox, people, sessions, welcomeLinks } = tables;
 
 /** Adds a person; returns whether their address was free. */
-async function addPerson({ db, tables: { people } }: Tx, person: PersonRow): Promise<boolean> {
+async function addPerson({ db }: Tx, person: PersonRow): Promise<boolean> {
   const added = await db
     .insert(people)
     .values({ ...person, emailKey: emailKey(person.email) })
@@ -48,7 +51,6 @@ async function addPerson({ db, tables: { people } }: Tx, person: PersonRow): Pro
 
 /** Takes a session to another account of its person; returns who that is, null if they are not in the account. */
 async function switchSession(tx: Tx, hash: string, accountId: string): Promise<string | null> {
-  const { sessions, members } = tx.tables;
   const [found] = await tx.db
     .select({ personId: sessions.personId })
     .from(sessions)
@@ -60,12 +62,12 @@ async function switchSession(tx: Tx, hash: string, accountId: string): Promise<s
 }
 
 /** Ends all sessions of a person but this one. */
-async function endOthers({ db, tables: { sessions } }: Tx, { personId, hash }: SessionRow): Promise<void> {
+async function endOthers({ db }: Tx, { personId, hash }: SessionRow): Promise<void> {
   await db.delete(sessions).where(and(eq(sessions.personId, personId), ne(sessions.hash, hash)));
 }
 
 /** Ends the oldest sessions beyond the bound, never this one: after a clock was set back it would look like the oldest. */
-async function endOldest({ db, tables: { sessions } }: Tx, { personId, hash }: SessionRow): Promise<void> {
+async function endOldest({ db }: Tx, { personId, hash }: SessionRow): Promise<void> {
   const others = db.select({ hash: sessions.hash }).from(sessions);
   const newestFirst = others
     .where(and(eq(sessions.personId, personId), ne(sessions.hash, hash)))
@@ -75,7 +77,6 @@ async function endOldest({ db, tables: { sessions } }: Tx, { personId, hash }: S
 }
 
 export const renameAccount = command<PeopleStore["renameAccount"]>(async (tx, accountId, name, audit) => {
-  const { accounts } = tx.tables;
   const isAccount = eq(accounts.id, accountId);
   const renamed = tx.db.update(accounts).set({ name }).where(isAccount).returning();
   await addIfWritten(tx, renamed, audit);
@@ -84,9 +85,8 @@ export const renameAccount = command<PeopleStore["renameAccount"]>(async (tx, ac
 /** Adds a person with an account of their own; returns whether the address was free and sign-ups are open. */
 export const signUp = command<PeopleStore["signUp"]>(
   async (tx, { account, key, person, session, audit = [], allowedBy, untilHold }) => {
-    const { accounts, apiKeys, members, sessions } = tx.tables;
-    const [first] = untilHold === true ? await selectFirst(tx) : [];
-    if (untilHold === true && (await hasRow(tx, apiKeys, isHoldOf(tx.tables, first?.id)))) return false;
+    const [first] = untilHold === true ? await selectFirst(tx.db, tx.addedOrder) : [];
+    if (untilHold === true && (await hasRow(tx, apiKeys, isHoldOf(first?.id)))) return false;
     if (!(await addPerson(tx, person))) return false;
     const allowedAt = allowedBy === undefined ? null : account.createdAt;
     await tx.db.insert(accounts).values({ ...account, allowedAt, allowedBy });
@@ -101,7 +101,6 @@ export const signUp = command<PeopleStore["signUp"]>(
 
 export const addSession = command<PeopleStore["addSession"]>(
   async (tx, session, passwordHash, audit) => {
-    const { people, sessions } = tx.tables;
     const hasPassword = hasValues(people, { id: session.personId, passwordHash });
     if (!(await hasRow(tx, people, hasPassword))) return false;
     await tx.db.insert(sessions).values(session);
@@ -113,7 +112,7 @@ export const addSession = command<PeopleStore["addSession"]>(
 );
 
 export const renewSessionSecret = command<PeopleStore["renewSessionSecret"]>(
-  async ({ db, tables: { people, sessions } }, hash, secretHash, passwordHash) => {
+  async ({ db }, hash, secretHash, passwordHash) => {
     const owner = db.select({ id: people.id }).from(people);
     const isOwner = and(eq(people.id, sessions.personId), eq(people.passwordHash, passwordHash));
     const isSession = and(eq(sessions.hash, hash), exists(owner.where(isOwner)));
@@ -122,13 +121,11 @@ export const renewSessionSecret = command<PeopleStore["renewSessionSecret"]>(
 );
 
 export const endSession = command<PeopleStore["endSession"]>(async (tx, hash, audit) => {
-  const { sessions } = tx.tables;
   const ended = tx.db.delete(sessions).where(eq(sessions.hash, hash)).returning();
   await addIfWritten(tx, ended, audit);
 });
 
 export const endSessions = command<PeopleStore["endSessions"]>(async (tx, personId, which, audit) => {
-  const { sessions } = tx.tables;
   const isChosen = "only" in which ? eq(sessions.hash, which.only) : ne(sessions.hash, which.except);
   const ended = await tx.db
     .delete(sessions)
@@ -138,8 +135,7 @@ export const endSessions = command<PeopleStore["endSessions"]>(async (tx, person
   return ended.length;
 });
 
-export const sessionSeen = command<PeopleStore["sessionSeen"]>(async ({ db, tables }, hash, at) => {
-  const { members, sessions } = tables;
+export const sessionSeen = command<PeopleStore["sessionSeen"]>(async ({ db }, hash, at) => {
   const [seen] = await db
     .update(sessions)
     .set({ lastSeenAt: at })
@@ -152,18 +148,16 @@ export const sessionSeen = command<PeopleStore["sessionSeen"]>(async ({ db, tabl
 export const switchAccount = command<PeopleStore["switchAccount"]>(async (tx, hash, accountId, at) => {
   const personId = await switchSession(tx, hash, accountId);
   if (personId === null) return false;
-  const { members } = tx.tables;
   await tx.db.update(members).set({ lastSeenAt: at }).where(hasValues(members, { accountId, personId }));
   return true;
 });
 
 async function hasMember(tx: Tx, accountId: string): Promise<boolean> {
-  return hasRow(tx, tx.tables.members, eq(tx.tables.members.accountId, accountId));
+  return hasRow(tx, members, eq(members.accountId, accountId));
 }
 
 export const offer = command<PeopleStore["offer"]>(
   async (tx, link) => {
-    const { welcomeLinks } = tx.tables;
     const { accountId, personId } = link;
     if (personId === null && (await hasMember(tx, accountId))) return false;
     const isForSame = personId === null ? isNull(welcomeLinks.personId) : eq(welcomeLinks.personId, personId);
@@ -176,7 +170,6 @@ export const offer = command<PeopleStore["offer"]>(
 
 export const welcome = command<PeopleStore["welcome"]>(
   async (tx, link, person, session, audit) => {
-    const { members, sessions, welcomeLinks } = tx.tables;
     const { accountId, createdAt } = session;
     const isInvitation = and(eq(welcomeLinks.accountId, accountId), isNull(welcomeLinks.personId));
     const isLive = and(eq(welcomeLinks.hash, link), gt(welcomeLinks.expiresAt, createdAt), isInvitation);
@@ -193,7 +186,6 @@ export const welcome = command<PeopleStore["welcome"]>(
 
 export const renewPassword = command<PeopleStore["renewPassword"]>(
   async (tx, link, passwordHash, session, audit) => {
-    const { people, sessions, welcomeLinks } = tx.tables;
     const { personId, createdAt } = session;
     const isLive = and(eq(welcomeLinks.hash, link), gt(welcomeLinks.expiresAt, createdAt));
     const spent = await tx.db
@@ -212,7 +204,6 @@ export const renewPassword = command<PeopleStore["renewPassword"]>(
 
 export const changePassword = command<PeopleStore["changePassword"]>(
   async (tx, session, passwordHash, nextHash, audit) => {
-    const { members, people, sessions, welcomeLinks } = tx.tables;
     const { personId } = session;
     const changed = await tx.db
       .update(people)
@@ -232,26 +223,21 @@ export const changePassword = command<PeopleStore["changePassword"]>(
 );
 
 export const prune = command<PeopleStore["prune"]>(async (tx, now) => {
-  const { sessions, welcomeLinks } = tx.tables;
   const pruned = await deleteSome(tx, sessions.hash, lte(sessions.expiresAt, now));
   return pruned + (await deleteSome(tx, welcomeLinks.hash, lte(welcomeLinks.expiresAt, now))) > 0;
 });
 
-function memberColumns({ people, members }: Tables) {
-  const { id, email, passwordHash, createdAt } = people;
-  return { id, email, passwordHash, createdAt, accountId: members.accountId, role: members.role };
-}
+const { emailKey: _key, ...PERSON } = getTableColumns(people);
+const MEMBER = { ...PERSON, accountId: members.accountId, role: members.role };
 
 /** The person for whom this holds, and the account that they used last. */
 async function findMember(reader: Reader, condition: SQL | undefined): Promise<Member | null> {
-  const { db, tables } = reader.dialect;
-  const { members, people } = tables;
-  const joined = db.select(memberColumns(tables)).from(people).innerJoin(members, eq(members.personId, people.id));
+  const joined = qb.select(MEMBER).from(people).innerJoin(members, eq(members.personId, people.id));
   const found = await get(
     reader,
     joined
       .where(condition)
-      .orderBy(...lastUsedFirst(tables))
+      .orderBy(...LAST_USED_FIRST)
       .limit(1),
   );
   return found === null ? null : memberOf(found);
@@ -263,20 +249,17 @@ function memberOf(row: PersonRow & Omit<Member, "person">): Member {
 }
 
 /** The account that somebody used last, else the one that they joined first, comes first. */
-function lastUsedFirst({ members: { lastSeenAt, joinedAt, accountId } }: Tables) {
-  return [desc(sql`coalesce(${lastSeenAt}, 0)`), joinedAt, accountId];
-}
+const LAST_USED_FIRST = [desc(sql`coalesce(${members.lastSeenAt}, 0)`), members.joinedAt, members.accountId];
 
 /** Asked with each page. The join ends a session of someone who left the account. */
-const SESSION = prepare({ hash: "text", now: "time" }, ({ db, tables }, arg) => {
-  const { members, sessions, people } = tables;
+const SESSION = prepare({ hash: "text", now: "time" }, (arg) => {
   const isMember = and(eq(members.accountId, sessions.accountId), eq(members.personId, sessions.personId));
   const other = alias(members, "other");
-  const others = db.select({ id: other.accountId }).from(other);
+  const others = qb.select({ id: other.accountId }).from(other);
   const isOther = and(eq(other.personId, members.personId), ne(other.accountId, members.accountId));
   const hasOthers = sql<boolean>`${exists(others.where(isOther))}`.mapWith(Boolean).as("has_others");
-  return db
-    .select({ ...memberColumns(tables), secretHash: sessions.secretHash, lastSeenAt: sessions.lastSeenAt, hasOthers })
+  return qb
+    .select({ ...MEMBER, secretHash: sessions.secretHash, lastSeenAt: sessions.lastSeenAt, hasOthers })
     .from(sessions)
     .innerJoin(people, eq(people.id, sessions.personId))
     .innerJoin(members, isMember)
@@ -285,15 +268,13 @@ const SESSION = prepare({ hash: "text", now: "time" }, ({ db, tables }, arg) => 
 
 /** People, their sessions and welcome links. */
 export function createPeopleStore({ reader, writer }: Connection): PeopleStore {
-  const { db, tables } = reader.dialect;
-  const { accounts, members, people, sessions, welcomeLinks } = tables;
   return {
     ...writer.methods({ signUp, renameAccount, addSession, renewSessionSecret, endSession, endSessions, sessionSeen }),
     ...writer.methods({ switchAccount, offer, welcome, renewPassword, changePassword, prune }),
     find: (email) => findMember(reader, eq(people.emailKey, emailKey(email))),
     async labelOf(accountId) {
-      const label = { name: accounts.name, email: firstEmailOf(reader.dialect, accounts.id) };
-      const labelled = await get(reader, db.select(label).from(accounts).where(eq(accounts.id, accountId)));
+      const label = { name: accounts.name, email: firstEmailOf(accounts.id) };
+      const labelled = await get(reader, qb.select(label).from(accounts).where(eq(accounts.id, accountId)));
       return labelled ?? { name: null, email: null };
     },
     async mayApprove(accountId, email) {
@@ -308,7 +289,7 @@ export function createPeopleStore({ reader, writer }: Connection): PeopleStore {
       return { ...memberOf(found), secretHash, lastSeenAt, hasOthers };
     },
     sessionsOf(personId, now) {
-      const live = db
+      const live = qb
         .select()
         .from(sessions)
         .where(and(eq(sessions.personId, personId), gt(sessions.expiresAt, now)));
@@ -317,7 +298,7 @@ export function createPeopleStore({ reader, writer }: Connection): PeopleStore {
     },
     link(hash, now) {
       const { personId, accountId, expiresAt } = welcomeLinks;
-      const live = db
+      const live = qb
         .select({ personId, accountId, email: people.email, role: members.role })
         .from(welcomeLinks)
         .leftJoin(people, eq(people.id, personId))
@@ -329,7 +310,7 @@ export function createPeopleStore({ reader, writer }: Connection): PeopleStore {
 }
 
 /** See `TeamStore.managers`. The builder has no recursion; `union` ends it, even if rows were altered into a cycle. */
-function managersOf({ apiKeys, members }: Tables, accountId: string, now: Date): SQL<{ readonly id: string }> {
+function managersOf(accountId: string, now: Date): SQL<{ readonly id: string }> {
   const { id, replaces } = apiKeys;
   const isOwner = and(sql`${apiKeys.accountId} = ${accountId}`, sql`${apiKeys.role} = 'owner'`);
   const isLive = and(isNull(apiKeys.revokedAt), or(isNull(apiKeys.expiresAt), gt(apiKeys.expiresAt, now)));
@@ -344,7 +325,6 @@ function managersOf({ apiKeys, members }: Tables, accountId: string, now: Date):
 
 /** Why somebody can't stop to own an account or leave it: they are not in it, or nobody else owns it. */
 async function refusalOf(tx: Tx, accountId: string, personId: string): Promise<"gone" | "last_owner" | null> {
-  const { members } = tx.tables;
   const isMember = hasValues(members, { accountId, personId });
   const [member] = await tx.db.select({ role: members.role }).from(members).where(isMember);
   if (member === undefined) return "gone";
@@ -356,7 +336,6 @@ export const changeRole = command<TeamStore["changeRole"]>(
   async (tx, accountId, personId, role, audit) => {
     const refusal = await refusalOf(tx, accountId, personId);
     if (refusal === "gone" || (refusal !== null && role !== "owner")) return refusal;
-    const { members } = tx.tables;
     await tx.db.update(members).set({ role }).where(hasValues(members, { accountId, personId }));
     if (role !== "owner") await revokeConnections(tx, { accountId, personId, at: audit.at });
     await addToAudit(tx, audit);
@@ -369,7 +348,6 @@ export const changeRole = command<TeamStore["changeRole"]>(
 /** Removes a person from an account. Whoever is in no other is forgotten: their address is free again. */
 export const remove = command<TeamStore["remove"]>(
   async (tx, accountId, personId, audit) => {
-    const { identities, members, people, sessions, welcomeLinks } = tx.tables;
     const refusal = await refusalOf(tx, accountId, personId);
     if (refusal !== null) return refusal;
     await revokeConnections(tx, { accountId, personId, at: audit.at });
@@ -389,7 +367,6 @@ export const remove = command<TeamStore["remove"]>(
 
 export const invite = command<TeamStore["invite"]>(
   async (tx, invitation, mail, audit) => {
-    const { invitations, members, people } = tx.tables;
     const { id, accountId, email, createdAt: at } = invitation;
     const key = emailKey(email);
     const known = await tx.db
@@ -413,7 +390,6 @@ export const invite = command<TeamStore["invite"]>(
 
 export const withdraw = command<TeamStore["withdraw"]>(
   async (tx, accountId, id, audit) => {
-    const { invitations } = tx.tables;
     const isInvitation = hasValues(invitations, { id, accountId });
     const withdrawn = tx.db.delete(invitations).where(isInvitation).returning();
     return addIfWritten(tx, withdrawn, audit);
@@ -423,12 +399,11 @@ export const withdraw = command<TeamStore["withdraw"]>(
 
 /** Whether an invitation can be used and its account has room. */
 async function mayJoin(tx: Tx, { invitation, at }: Joining): Promise<boolean> {
-  const { invitations, members } = tx.tables;
   const { id, accountId } = invitation;
   const { createdBy, createdById } = invitations;
   // `src/core/makers.ts` has the same rule for one.
   const isByManager = sql`case when ${createdById} is null then ${createdBy} not like 'user:%'
-    else ${createdById} in (${managersOf(tx.tables, accountId, at)}) end`;
+    else ${createdById} in (${managersOf(accountId, at)}) end`;
   const isOpen = and(eq(invitations.id, id), gt(invitations.expiresAt, at), isByManager);
   if (!(await hasRow(tx, invitations, isOpen))) return false;
   return (await countRows(tx, members, eq(members.accountId, accountId))) < PEOPLE_PER_ACCOUNT_MAX;
@@ -436,7 +411,6 @@ async function mayJoin(tx: Tx, { invitation, at }: Joining): Promise<boolean> {
 
 export const join = command<TeamStore["join"]>(
   async (tx, joining) => {
-    const { identities, invitations, members, people, sessions } = tx.tables;
     const { invitation, person, isNew, session, identity, at, audit } = joining;
     const { accountId, role } = invitation;
     if (!(await mayJoin(tx, joining))) return false;
@@ -463,7 +437,6 @@ export const join = command<TeamStore["join"]>(
 
 export const signIn = command<TeamStore["signIn"]>(
   async (tx, session, { issuer, subject }, { audit, dropsPassword }) => {
-    const { identities, members, people, sessions } = tx.tables;
     const { accountId, personId, createdAt } = session;
     const isThis = hasValues(members, { accountId, personId });
     if (!(await hasRow(tx, members, isThis))) return false;
@@ -488,7 +461,6 @@ export const signIn = command<TeamStore["signIn"]>(
  * there may be more. An attempt that is under way ends first.
  */
 export const pruneInvitations = command<TeamStore["prune"]>(async (tx, now) => {
-  const { invitations, outbox } = tx.tables;
   const pruned = await deleteSome(tx, invitations.id, lte(invitations.expiresAt, now));
   const open = tx.db.select({ id: invitations.id }).from(invitations).where(eq(invitations.id, outbox.actionId));
   return pruned + (await pruneNotifications(tx, "inv_", notExists(open))) > 0;
@@ -496,11 +468,9 @@ export const pruneInvitations = command<TeamStore["prune"]>(async (tx, now) => {
 
 /** The people of accounts, their invitations and identities. */
 export function createTeamStore({ reader, writer }: Connection): TeamStore {
-  const { db, tables } = reader.dialect;
-  const { accounts, identities, invitations, members, people } = tables;
   const membersWhere = (condition: SQL | undefined) => {
     const { personId, role, joinedAt, lastSeenAt } = members;
-    return db
+    return qb
       .select({ personId, email: people.email, role, joinedAt, lastSeenAt })
       .from(members)
       .innerJoin(people, eq(people.id, personId))
@@ -509,7 +479,7 @@ export function createTeamStore({ reader, writer }: Connection): TeamStore {
   /** Invitations that have not expired, the newest first. */
   const liveWhere = (condition: SQL, now: Date) => {
     const { emailKey: _, ...columns } = getTableColumns(invitations);
-    return db
+    return qb
       .select(columns)
       .from(invitations)
       .where(and(condition, gt(invitations.expiresAt, now)))
@@ -523,16 +493,16 @@ export function createTeamStore({ reader, writer }: Connection): TeamStore {
     },
     member: (accountId, personId) => get(reader, membersWhere(hasValues(members, { accountId, personId }))),
     async managers(accountId, now) {
-      return new Set((await all(reader, managersOf(tables, accountId, now))).map(({ id }) => id));
+      return new Set((await all(reader, managersOf(accountId, now))).map(({ id }) => id));
     },
     accountsOf(personId, limit) {
-      const email = firstEmailOf(reader.dialect, members.accountId);
-      const ofPerson = db
+      const email = firstEmailOf(members.accountId);
+      const ofPerson = qb
         .select({ accountId: members.accountId, role: members.role, email, name: accounts.name })
         .from(members)
         .leftJoin(accounts, eq(accounts.id, members.accountId))
         .where(eq(members.personId, personId));
-      return all(reader, ofPerson.orderBy(...lastUsedFirst(tables)).limit(limit));
+      return all(reader, ofPerson.orderBy(...LAST_USED_FIRST).limit(limit));
     },
     async invitations(accountId, now, limit) {
       const stored = await all(reader, liveWhere(eq(invitations.accountId, accountId), now).limit(limit));
@@ -546,7 +516,7 @@ export function createTeamStore({ reader, writer }: Connection): TeamStore {
       all(reader, liveWhere(eq(invitations.emailKey, emailKey(email)), now).limit(limit)),
     identified({ issuer, subject }) {
       const isIdentity = hasValues(identities, { issuer, subject });
-      const ofIdentity = db.select({ id: identities.personId }).from(identities).where(isIdentity);
+      const ofIdentity = qb.select({ id: identities.personId }).from(identities).where(isIdentity);
       return findMember(reader, inArray(people.id, ofIdentity));
     },
   };

@@ -8,8 +8,11 @@ import {
 import { type RejectionCount, type RejectionStore, rejectionWindowStart } from "../../src/core/rejections.ts";
 import type { Connection } from "../sql/context.ts";
 import { hasValues, membersIn } from "../sql/dialect.ts";
-import { all, type Args, get, prepare } from "../sql/read.ts";
-import { command, deleteSome, PRUNE_ROWS, type Tables } from "./command.ts";
+import { all, type Args, get, prepare, qb } from "../sql/read.ts";
+import { command, deleteSome, PRUNE_ROWS } from "./command.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { rejections, timeline } = tables;
 
 /** Requests that people rejected within the last day, and how they are counted. */
 
@@ -20,28 +23,26 @@ const KEY = { accountId: "text", keyId: "text", rejectedAfter: "number" } as con
 const REQUEST = { ...KEY, digest: "text" } as const;
 
 /** The entries of a key that count. */
-function isOfKey({ rejections }: Tables, { accountId, keyId, rejectedAfter }: Args<keyof typeof KEY>) {
+function isOfKey({ accountId, keyId, rejectedAfter }: Args<keyof typeof KEY>) {
   return and(hasValues(rejections, { accountId, keyId }), gt(rejections.at, rejectedAfter));
 }
 
 /** The newest of a request. */
 const ofRequest = (kind: "rejected" | "asked", limit: number) =>
-  prepare(REQUEST, ({ db, tables }, arg) => {
-    const { rejections } = tables;
-    const isRequest = and(hasValues(rejections, { digest: arg.digest, kind }), isOfKey(tables, arg));
-    return db.select({ at: rejections.at }).from(rejections).where(isRequest).orderBy(desc(rejections.at)).limit(limit);
+  prepare(REQUEST, (arg) => {
+    const isRequest = and(hasValues(rejections, { digest: arg.digest, kind }), isOfKey(arg));
+    return qb.select({ at: rejections.at }).from(rejections).where(isRequest).orderBy(desc(rejections.at)).limit(limit);
   });
 
 export const REJECTED = ofRequest("rejected", 1);
 export const REPEATED = ofRequest("asked", REPEATS_PER_REJECTION_MAX);
 
 /** Of the entries of a key up to the limit, the oldest first. */
-export const COUNT_OF_KEY = prepare(KEY, ({ db, tables }, arg) => {
-  const { rejections } = tables;
-  const ofKey = db.select({ at: rejections.at }).from(rejections).where(isOfKey(tables, arg));
+export const COUNT_OF_KEY = prepare(KEY, (arg) => {
+  const ofKey = qb.select({ at: rejections.at }).from(rejections).where(isOfKey(arg));
   const counted = ofKey.orderBy(rejections.at).limit(REJECTIONS_PER_KEY_MAX).as("counted");
   const since = sql<Date | null>`min(${counted.at})`.mapWith(rejections.at).as("since");
-  return db.select({ count: count().as("count"), since }).from(counted);
+  return qb.select({ count: count().as("count"), since }).from(counted);
 });
 
 interface Counted {
@@ -63,13 +64,11 @@ export function rejectionCount(
 }
 
 export const prune = command<RejectionStore["prune"]>(async (tx, now) => {
-  const { seq, at } = tx.tables.rejections;
+  const { seq, at } = rejections;
   return (await deleteSome(tx, seq, lte(at, rejectionWindowStart(now)))) === PRUNE_ROWS;
 });
 
 export function createRejectionStore({ reader, writer }: Connection): RejectionStore {
-  const { db, tables } = reader.dialect;
-  const { rejections, timeline } = tables;
   const ofKey = (accountId: string, keyId: string, now: Date) =>
     and(hasValues(rejections, { accountId, keyId }), gt(rejections.at, rejectionWindowStart(now)));
   return {
@@ -81,12 +80,12 @@ export function createRejectionStore({ reader, writer }: Connection): RejectionS
     },
     async earlier({ id, run, accountId, keyId }, digest, now) {
       const { kind, at, actor: by, reason, actionId } = rejections;
-      const entries = db
+      const entries = qb
         .select({ kind, at, by, reason, actionId, run: rejections.run })
         .from(rejections)
         .where(and(eq(rejections.digest, digest), ofKey(accountId, keyId, now)));
       const isFirst = and(hasValues(timeline, { actionId: id, run }), inArray(timeline.type, ["created", "retried"]));
-      const first = db.select({ detail: timeline.detail }).from(timeline).where(isFirst);
+      const first = qb.select({ detail: timeline.detail }).from(timeline).where(isFirst);
       const [rows, event] = await Promise.all([
         all(reader, entries.orderBy(desc(at)).limit(EARLIER_REJECTIONS_SHOWN_MAX + 1)),
         get(reader, first.orderBy(desc(timeline.revision)).limit(1)),
@@ -100,12 +99,12 @@ export function createRejectionStore({ reader, writer }: Connection): RejectionS
     },
     async similar({ accountId, keyId, digest, similar }, now) {
       const isSimilar = and(hasValues(rejections, { similar, kind: "rejected" }), ofKey(accountId, keyId, now));
-      const others = db
+      const others = qb
         .select({ at: rejections.at })
         .from(rejections)
         .where(and(isSimilar, ne(rejections.digest, digest)));
       const counted = others.limit(SIMILAR_REJECTIONS_COUNTED_MAX).as("counted");
-      return (await get(reader, db.select({ count: count().as("count") }).from(counted)))?.count ?? 0;
+      return (await get(reader, qb.select({ count: count().as("count") }).from(counted)))?.count ?? 0;
     },
   };
 }

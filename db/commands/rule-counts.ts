@@ -2,17 +2,20 @@ import { and, gte, inArray, lt, lte } from "drizzle-orm";
 import { countName, CountParts } from "../../src/core/count-parts.ts";
 import type { StoredCount, RuleCount } from "../../src/core/rule-count.ts";
 import { hasValues } from "../sql/dialect.ts";
-import { prepare, type Reader } from "../sql/read.ts";
+import { prepare, type Reader, qb } from "../sql/read.ts";
 import { PRUNE_ROWS, type Tx } from "./command.ts";
 import { insertEach, insertList, type Lists, type Values } from "./lists.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { ruleCounts } = tables;
 
 /** The rows of one count in a part of time. */
 const COUNT_ROWS = prepare(
   { ruleId: "text", subject: "text", from: "number", to: "number" },
-  ({ db, tables: { ruleCounts } }, { from, to, ...count }) => {
+  ({ from, to, ...count }) => {
     const { start, amount, told, until } = ruleCounts;
     const isWithin = and(hasValues(ruleCounts, count), gte(start, from), lte(start, to));
-    return db.select({ start, amount, told, until }).from(ruleCounts).where(isWithin);
+    return qb.select({ start, amount, told, until }).from(ruleCounts).where(isWithin);
   },
 );
 
@@ -134,7 +137,7 @@ export function placeOf([ruleId, subject, start]: StoredCount): Place {
 }
 
 /** Forgets counts whose time is over, of `PRUNE_ROWS` at most; returns of how many. */
-export async function pruneCounts({ db, tables: { ruleCounts } }: Tx, now: Date): Promise<number> {
+export async function pruneCounts({ db }: Tx, now: Date): Promise<number> {
   const { subject, until } = ruleCounts;
   const isOver = lt(until, now);
   const some = await db.select({ subject }).from(ruleCounts).where(isOver).orderBy(until).limit(PRUNE_ROWS);

@@ -3,11 +3,14 @@ import type { RuleStore } from "../../src/core/account-rules.ts";
 import type { ActionPolicy } from "../../src/core/action-policy.ts";
 import type { Connection } from "../sql/context.ts";
 import { rulesLock } from "../sql/locks.ts";
-import { all } from "../sql/read.ts";
+import { all, qb } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
 import { command, type Tx } from "./command.ts";
 import { findEach } from "./lists.ts";
 import { FACT, readVersion, RULES_VERSION, renewVersion, rulesVersionOf } from "./facts.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { actions, facts, rules } = tables;
 
 /** The version of each account's rules: a create is decided by those that are in force when it is committed. */
 export async function readRulesVersions(
@@ -26,7 +29,6 @@ async function isVersion(tx: Tx, accountId: string, expected: string): Promise<b
 export const replace = command<RuleStore["replace"]>(
   async (tx, { accountId, rules: rows, expected, audit }) => {
     if (!(await isVersion(tx, accountId, expected))) return false;
-    const { rules } = tx.tables;
     await tx.db.delete(rules).where(eq(rules.accountId, accountId));
     for (const [position, row] of rows.entries()) await tx.db.insert(rules).values({ ...row, position });
     await addToAudit(tx, audit);
@@ -48,27 +50,25 @@ export function createRuleStore(
   { reader, writer }: Connection,
   parse: (text: string) => ActionPolicy | undefined,
 ): RuleStore {
-  const { db, tables } = reader.dialect;
-  const { actions, facts, rules } = tables;
   return {
     ...writer.methods({ replace, recordRefusal }),
     version: () => readVersion(reader, RULES_VERSION),
     async versions() {
-      const ruled = db.select({ accountId: rules.accountId }).from(rules).groupBy(rules.accountId).as("ruled");
+      const ruled = qb.select({ accountId: rules.accountId }).from(rules).groupBy(rules.accountId).as("ruled");
       const isOfAccount = eq(facts.name, sql`${sql.raw(`'${rulesVersionOf("")}'`)} || ${ruled.accountId}`);
       const { accountId } = ruled;
-      const found = db.select({ accountId, version: facts.value }).from(ruled).leftJoin(facts, isOfAccount);
+      const found = qb.select({ accountId, version: facts.value }).from(ruled).leftJoin(facts, isOfAccount);
       return new Map((await all(reader, found)).map((row) => [row.accountId, row.version ?? ""]));
     },
     versionOf: (accountId) => readVersion(reader, rulesVersionOf(accountId)),
     list(accountId) {
       const { position, ...columns } = getTableColumns(rules);
-      return all(reader, db.select(columns).from(rules).where(eq(rules.accountId, accountId)).orderBy(position));
+      return all(reader, qb.select(columns).from(rules).where(eq(rules.accountId, accountId)).orderBy(position));
     },
     async ruled(accountId, since, limit) {
       const { createdAt, policy } = actions;
       const isRuled = and(eq(actions.accountId, accountId), isNotNull(policy), gte(createdAt, since));
-      const ruled = db.select({ policy }).from(actions).where(isRuled).orderBy(desc(createdAt)).limit(limit);
+      const ruled = qb.select({ policy }).from(actions).where(isRuled).orderBy(desc(createdAt)).limit(limit);
       const rows = await all(reader, ruled);
       return rows.flatMap((row) => (row.policy === null ? [] : (parse(row.policy) ?? [])));
     },

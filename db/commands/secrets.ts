@@ -1,19 +1,19 @@
 import { and, asc, getTableColumns, getTableName, gt, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { SealedStore, SealedText } from "../../src/core/account-store.ts";
-import { tables as sqliteTables } from "../libsql/schema.ts";
+import { tables } from "../libsql/schema.ts";
 import type { Connection } from "../sql/context.ts";
-import { all } from "../sql/read.ts";
+import { all, qb } from "../sql/read.ts";
 import { command } from "./command.ts";
 import { columnOf, TABLE_NAMES, type UpdateList } from "./lists.ts";
 
 /** All columns with sealed texts: those whose names say so, in tables with an id. */
 const SEALED = TABLE_NAMES.flatMap((table) =>
-  Object.entries(getTableColumns<SQLiteTable>(sqliteTables[table])).flatMap(([member, { name }]) => {
+  Object.entries(getTableColumns<SQLiteTable>(tables[table])).flatMap(([member, { name }]) => {
     if (!name.startsWith("sealed_")) return [];
     // A later change is not overwritten: the old text is part of the condition.
     const update: UpdateList = { table, set: [member], where: ["id", member], onRefusal: "" };
-    return [{ table, member, update, place: { table: getTableName(sqliteTables[table]), column: name } }];
+    return [{ table, member, update, place: { table: getTableName(tables[table]), column: name } }];
   }),
 );
 
@@ -28,7 +28,6 @@ export const replace = command<SealedStore["replace"]>(async ({ lists }, replace
 
 /** All sealed texts, for a change of the master key. */
 export function createSealedStore({ reader, writer }: Connection): SealedStore {
-  const { db, tables } = reader.dialect;
   return {
     ...writer.methods({ replace }),
     async find(keyId, after, limit) {
@@ -36,9 +35,9 @@ export function createSealedStore({ reader, writer }: Connection): SealedStore {
       const found: SealedText[] = [];
       const from = after === null ? 0 : SEALED.indexOf(sealedAt(after));
       for (const [at, { table, member, place }] of SEALED.slice(from).entries()) {
-        const [id, sealed] = [columnOf(tables, table, "id"), columnOf(tables, table, member)];
+        const [id, sealed] = [columnOf(table, "id"), columnOf(table, member)];
         const isOther = sql`${sealed} is not null and substr(${sealed}, 1, ${prefix.length}) <> ${prefix}`;
-        const others = db
+        const others = qb
           .select({ row: sql<string>`${id}`.as("row"), sealed: sql<string>`${sealed}`.as("sealed") })
           .from(tables[table])
           .where(and(gt(id, after !== null && at === 0 ? after.row : ""), isOther));

@@ -4,19 +4,21 @@ import { CALLBACKS_SCANNED_MAX, KNOWN_ORIGINS_MAX, SEEDS_LISTED_MAX } from "../.
 import { normalTarget } from "../../src/core/target.ts";
 import type { Connection } from "../sql/context.ts";
 import { eachValue, hasValues } from "../sql/dialect.ts";
-import { all, prepare } from "../sql/read.ts";
+import { all, prepare, qb } from "../sql/read.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { addToAudit } from "./audit.ts";
-import { command, type Tables } from "./command.ts";
+import { command } from "./command.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { actions, callbackOverlaps, outbox, signingSeeds } = tables;
 
 /** The newest seed and the one it replaces. */
 export const SEEDS_KEPT = 2;
 
-type Seed = Omit<Tables["signingSeeds"]["$inferInsert"], "seq">;
+type Seed = Omit<typeof signingSeeds.$inferInsert, "seq">;
 
 /** Adds a seed and deletes those of the same origin that two newer ones replace. */
 export const rotate = command(async (tx, seed: Seed, audit: AuditEntry | undefined) => {
-  const { signingSeeds } = tx.tables;
   await tx.db.insert(signingSeeds).values(seed);
   await addToAudit(tx, audit);
   const isOfOrigin = hasValues(signingSeeds, { accountId: seed.accountId, origin: seed.origin });
@@ -25,13 +27,13 @@ export const rotate = command(async (tx, seed: Seed, audit: AuditEntry | undefin
   await tx.db.delete(signingSeeds).where(and(isOfOrigin, lt(signingSeeds.seq, kept.at(-1)?.seq ?? 0)));
 });
 
-const SEEDS = prepare({ accountId: "text", places: "list" }, ({ db, tables: { signingSeeds }, isOneOf }, arg) => {
+const SEEDS = prepare({ accountId: "text", places: "list" }, (arg, { isOneOf }) => {
   const isInUse = and(eq(signingSeeds.accountId, arg.accountId), isOneOf(signingSeeds.origin, arg.places));
-  return db.select().from(signingSeeds).where(isInUse).orderBy(desc(signingSeeds.seq)).limit(SEEDS_KEPT);
+  return qb.select().from(signingSeeds).where(isInUse).orderBy(desc(signingSeeds.seq)).limit(SEEDS_KEPT);
 });
 
-const OVERLAP = prepare({ accountId: "text", origin: "text" }, ({ db, tables: { callbackOverlaps } }, arg) =>
-  db.select({ until: callbackOverlaps.until }).from(callbackOverlaps).where(hasValues(callbackOverlaps, arg)),
+const OVERLAP = prepare({ accountId: "text", origin: "text" }, (arg) =>
+  qb.select({ until: callbackOverlaps.until }).from(callbackOverlaps).where(hasValues(callbackOverlaps, arg)),
 );
 
 /** `origin` of seeds for all origins: of calls and callbacks, or of one of them. */
@@ -69,8 +71,7 @@ function usesOf(rows: readonly { readonly url: string; readonly at: Date }[]): r
 
 /** Seeds of signing secrets. A rotation is one commit. */
 export function createSigningStore({ reader, writer }: Connection): SigningStore {
-  const { db, tables, isOneOf } = reader.dialect;
-  const { actions, outbox, signingSeeds } = tables;
+  const { isOneOf } = reader.dialect;
   return {
     rotate: ({ use, ...seed }, audit) => writer.run(rotate, { ...seed, origin: placeOf(seed.origin, use) }, audit),
     async seeds(accountId, origin, use) {
@@ -84,15 +85,15 @@ export function createSigningStore({ reader, writer }: Connection): SigningStore
     async origins(accountId) {
       const { hostname, id, url, createdAt } = actions;
       const isOfAccount = eq(actions.accountId, accountId);
-      const ofHost = db.select({ id }).from(actions);
+      const ofHost = qb.select({ id }).from(actions);
       const newestOfHost = ofHost.where(and(isOfAccount, sql`${hostname} = found.value`)).orderBy(desc(id));
       const selected = sql`${newestOfHost.limit(1)} as id`;
       const newestOfHosts = eachValue<{ readonly id: string }>(hostname, isOfAccount, selected, KNOWN_ORIGINS_MAX);
-      const callbacks = db
+      const callbacks = qb
         .select({ url: outbox.target, at: outbox.createdAt, kind: outbox.kind })
         .from(outbox)
         .where(eq(outbox.accountId, accountId));
-      const rotated = db
+      const rotated = qb
         .select({ place: signingSeeds.origin, at: signingSeeds.rotatedAt })
         .from(signingSeeds)
         .where(eq(signingSeeds.accountId, accountId));
@@ -102,7 +103,7 @@ export function createSigningStore({ reader, writer }: Connection): SigningStore
         all(reader, rotated.orderBy(signingSeeds.origin, signingSeeds.seq).limit(SEEDS_LISTED_MAX)),
       ]);
       const ids = hosts.map((host) => host.id);
-      const called = db.select({ url, at: createdAt }).from(actions).where(isOneOf(id, ids));
+      const called = qb.select({ url, at: createdAt }).from(actions).where(isOneOf(id, ids));
       // The newest of a place comes last.
       const newest = new Map(rotations.map(({ place, at }) => [place, at]));
       return {

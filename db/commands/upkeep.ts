@@ -4,12 +4,15 @@ import { firstActionId } from "../../src/core/ids.ts";
 import { DEDUPE_WINDOW_MS, PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
 import type { UpkeepStore } from "../../src/core/store.ts";
 import type { Connection } from "../sql/context.ts";
-import { bytesOf, bytesOfAction, type Dialect, hasValues } from "../sql/dialect.ts";
-import { all } from "../sql/read.ts";
+import { bytesOf, bytesOfAction, hasValues } from "../sql/dialect.ts";
+import { all, qb } from "../sql/read.ts";
 import { isWaitingToExpire } from "../tables.ts";
 import { keyWindowStart } from "./actions.ts";
 import { pruneCounts } from "./rule-counts.ts";
-import { command, isOneOfRows, PRUNE_ROWS, type Tables, type Tx } from "./command.ts";
+import { command, isOneOfRows, PRUNE_ROWS, type Tx } from "./command.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { actionKeys, actionMetadata, actions, approvalLinks, attempts, keyDays, outbox, timeline } = tables;
 
 interface Until {
   readonly finishedUntil: Date;
@@ -21,7 +24,7 @@ interface Until {
  * Holds for actions that may be deleted. A pending notification keeps an action, and so does an Idempotency-Key that may
  * name it; which keys do is not looked up, since every create would pay for that index.
  */
-function isDeletable({ actions, outbox }: Tables, { finishedUntil, boundUntil }: Until): SQL {
+function isDeletable({ finishedUntil, boundUntil }: Until): SQL {
   const isUnsent = sql`${outbox.actionId} = ${actions.id} and ${outbox.status} in ('pending', 'active')`;
   return sql`${lte(actions.finishedAt, finishedUntil)}
     and (${actions.dedupe} is null or ${lte(actions.createdAt, boundUntil)})
@@ -32,8 +35,7 @@ function isDeletable({ actions, outbox }: Tables, { finishedUntil, boundUntil }:
 
 /** Forgets dedupe and idempotency keys, and what API keys did and rules counted in times that are over; returns whether there may be more. */
 export const pruneKeys = command(async (tx, now: Date, today: number) => {
-  const { db, tables } = tx;
-  const { actionKeys, keyDays } = tables;
+  const { db } = tx;
   const { accountId, kind, key } = actionKeys;
   const isOver = lte(actionKeys.createdAt, new Date(keyWindowStart(now.getTime())));
   const keys = await db.select({ accountId, kind, key }).from(actionKeys).where(isOver).limit(PRUNE_ROWS);
@@ -53,15 +55,14 @@ export const pruneKeys = command(async (tx, now: Date, today: number) => {
 });
 
 /** The newest row of the timeline is never deleted, only emptied: otherwise its number would be given out again. */
-async function newestPosition({ db, tables: { timeline } }: Tx): Promise<number> {
+async function newestPosition({ db }: Tx): Promise<number> {
   const [newest] = await db.select({ seq: max(timeline.seq) }).from(timeline);
   return newest?.seq ?? 0;
 }
 
 /** Deletes the oldest rows of the very long timeline of an action that may be deleted: only the newest are shown anyway. */
 export const shorten = command(async (tx, { id, revision, ...until }: Pick<Scanned, "id" | "revision"> & Until) => {
-  const { actions, timeline } = tx.tables;
-  const isExpected = and(hasValues(actions, { id, revision }), isDeletable(tx.tables, until));
+  const isExpected = and(hasValues(actions, { id, revision }), isDeletable(until));
   const events = tx.db
     .select({ seq: timeline.seq })
     .from(timeline)
@@ -72,8 +73,7 @@ export const shorten = command(async (tx, { id, revision, ...until }: Pick<Scann
 
 /** Deletes actions that may still be deleted in these revisions, with everything of them; returns how many. */
 export const deleteActions = command(async (tx, found: readonly Scanned[], until: Until) => {
-  const { db, tables } = tx;
-  const { actionKeys, actionMetadata, actions, approvalLinks, attempts, outbox, timeline } = tables;
+  const { db } = tx;
   const newest = await newestPosition(tx);
   await db.delete(timeline).where(and(eq(timeline.actionId, ""), lt(timeline.seq, newest)));
   const isFound = isOneOfRows(
@@ -87,7 +87,7 @@ export const deleteActions = command(async (tx, found: readonly Scanned[], until
   );
   const deleted = await db
     .delete(actions)
-    .where(and(isThis, isFound, isDeletable(tables, until)))
+    .where(and(isThis, isFound, isDeletable(until)))
     .returning({ id: actions.id });
   if (deleted.length === 0) return 0;
   const ids = deleted.map(({ id }) => id);
@@ -123,18 +123,17 @@ function firstIdAfter(until: Date): string {
 const BOUND_MS_MAX = 2 * DEDUPE_WINDOW_MS;
 
 /** With the rows of the timeline, counted up to the bound; null for actions that must stay. */
-function scanned({ db, tables }: Dialect, until: Until, after: string) {
-  const { timeline, actions, attempts } = tables;
-  const rows = db.select({ seq: timeline.seq }).from(timeline).where(eq(timeline.actionId, actions.id));
-  const count = db.$count(rows.limit(PRUNE_ROWS_MAX + 1).as("counted"));
+function scanned(until: Until, after: string) {
+  const rows = qb.select({ seq: timeline.seq }).from(timeline).where(eq(timeline.actionId, actions.id));
+  const count = qb.$count(rows.limit(PRUNE_ROWS_MAX + 1).as("counted"));
   const { id, revision, accountId, dedupe, idempotencyKey } = actions;
-  const kept = db
+  const kept = qb
     .select({ bytes: sql`sum(${bytesOf(attempts.responseBody)})` })
     .from(attempts)
     .where(eq(attempts.actionId, id));
-  const bytes = sql<number>`${bytesOfAction(actions)} + coalesce(${kept}, 0)`.as("bytes");
-  const events = sql<number | null>`case when ${isDeletable(tables, until)} then ${count} end`.as("events");
-  return db
+  const bytes = sql<number>`${bytesOfAction()} + coalesce(${kept}, 0)`.as("bytes");
+  const events = sql<number | null>`case when ${isDeletable(until)} then ${count} end`.as("events");
+  return qb
     .select({ id, revision, accountId, dedupe, idempotencyKey, bytes, events })
     .from(actions)
     .where(and(gt(id, after), lt(id, firstIdAfter(until.finishedUntil))))
@@ -164,20 +163,18 @@ function fitting(found: readonly Scanned[]) {
 
 /** Each step begins with a turn of the event loop, so that steps in a row don't block others. */
 export function createUpkeepStore({ reader, writer }: Connection): UpkeepStore {
-  const { db, tables } = reader.dialect;
-  const { actions, timeline } = tables;
   const { id, accountId, expiresAt } = actions;
   return {
     /** A run is held when it begins: the first at the create, others at their retry. */
     async held(until, after, limit) {
       await nextTurn();
       const isOfRun = sql`${timeline.actionId} = ${id} and ${timeline.run} = ${actions.run}`;
-      const last = db
+      const last = qb
         .select({ at: max(timeline.at) })
         .from(timeline)
         .where(and(isOfRun, eq(timeline.type, "held")));
       const heldAt = sql<Date>`coalesce(${last}, ${actions.createdAt})`.mapWith(actions.createdAt).as("held_at");
-      const held = db
+      const held = qb
         .select({ id, accountId, run: actions.run, heldAt })
         .from(actions)
         .where(and(sql`${actions.status} = 'awaiting_approval'`, gt(id, after), lt(id, firstIdAfter(until))));
@@ -188,7 +185,7 @@ export function createUpkeepStore({ reader, writer }: Connection): UpkeepStore {
       const from = after?.expiresAt ?? new Date(0);
       // By its parts: the comparison of a pair uses the index for its first part only.
       const isBehind = and(gte(expiresAt, from), or(gt(expiresAt, from), gt(id, after?.id ?? "")));
-      const expired = db
+      const expired = qb
         .select({ id, accountId, expiresAt })
         .from(actions)
         .where(and(isWaitingToExpire(actions), lte(expiresAt, until), isBehind));
@@ -202,7 +199,7 @@ export function createUpkeepStore({ reader, writer }: Connection): UpkeepStore {
     async prune({ now, finishedUntil }, after) {
       await nextTurn();
       const until = { finishedUntil, boundUntil: new Date(now.getTime() - BOUND_MS_MAX) };
-      const found = await all(reader, scanned(reader.dialect, until, after));
+      const found = await all(reader, scanned(until, after));
       const { deletable, last } = fitting(found);
       const [first] = deletable;
       if (first !== undefined && (first.events ?? 0) > PRUNE_ROWS_MAX) {

@@ -4,7 +4,10 @@ import type { ClaimResult, QueueClaim } from "../commands/claims.ts";
 import { findPaused, isHeldBack, pausesOf, stopsOf } from "../commands/pauses.ts";
 import { type Lists, updateEach, updateList } from "../commands/lists.ts";
 import { bytesOf, hasValues } from "../sql/dialect.ts";
-import { prepare } from "../sql/read.ts";
+import { prepare, qb } from "../sql/read.ts";
+import { tables } from "./schema.ts";
+
+const { actions, outbox } = tables;
 
 const LANE = { accountId: "text", host: "text", keyId: "text", most: "number" } as const;
 
@@ -15,10 +18,10 @@ const bytesIn = (columns: readonly SQLWrapper[]) =>
   sql<number>`${sql.join(columns.map(bytesOf), sql` + `)}`.as("bytes");
 
 /** The earliest pending actions of a lane, due or not. */
-const ACTIONS = prepare({ ...LANE, now: "number" }, ({ db, tables: { actions } }, { now, most, ...lane }) => {
+const ACTIONS = prepare({ ...LANE, now: "number" }, ({ now, most, ...lane }) => {
   const { id, revision, attempts, run, startedAt, dueAt, expiresAt, body, sealedHeaders, extras } = actions;
   const times = { startedAt: timeIn(startedAt, "started"), dueAt: timeIn(dueAt, "due") };
-  return db
+  return qb
     .select({ id, fence: revision, attempts, run, ...times, bytes: bytesIn([body, sealedHeaders, extras]) })
     .from(actions)
     .where(and(hasValues(actions, { status: "pending", ...lane }), or(isNull(expiresAt), gt(expiresAt, now))))
@@ -27,8 +30,8 @@ const ACTIONS = prepare({ ...LANE, now: "number" }, ({ db, tables: { actions } }
 });
 
 /** The same of a kind of notification. */
-const NOTIFICATIONS = prepare({ ...LANE, kind: "text" }, ({ db, tables: { outbox } }, { most, ...lane }) =>
-  db
+const NOTIFICATIONS = prepare({ ...LANE, kind: "text" }, ({ most, ...lane }) =>
+  qb
     .select({
       id: outbox.id,
       fence: outbox.attempts,

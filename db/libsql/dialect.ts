@@ -1,14 +1,10 @@
 import { Placeholder, type SQL, sql } from "drizzle-orm";
-import { drizzle } from "drizzle-orm/sqlite-proxy";
 import type { Dialect, ListSql } from "../sql/dialect.ts";
-import { tables } from "./schema.ts";
 
 const bound = (list: ListSql) => (list instanceof Placeholder ? list : JSON.stringify(list));
 
 /** Lists are JSON. */
 export const sqliteDialect: Dialect = {
-  db: drizzle(() => Promise.reject(new Error("Run statements over a connection."))),
-  tables,
   place: (number) => `?${number}`,
   list: (items) => JSON.stringify(items),
   isOneOf: (column, list) => sql`${column} in (select j.value from json_each(${bound(list)}) j)`,

@@ -34,5 +34,7 @@ export const SQLITE = {
   inOrder: (_id: SQLiteColumn): readonly SQLiteColumn[] => [],
 };
 
-/** The tables of SQLite; also the types of those of PostgreSQL. */
+/** The tables that statements for both databases are built with: a value is encoded alike in both. */
 export const tables = describeTables(SQLITE);
+
+export type Tables = typeof tables;

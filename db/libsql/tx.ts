@@ -13,7 +13,6 @@ import { compile, once, type Prepared } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 import { claimAll } from "./claim.ts";
 import { sqliteDialect } from "./dialect.ts";
-import { tables } from "./schema.ts";
 
 /** What a statement did: its rows as lists of values in the order of its columns, and how many it changed. */
 export interface Outcome {
@@ -64,7 +63,7 @@ export function openTx(execute: Execute): Tx & { end(): void } {
     },
   };
   const { addedOrder } = sqliteDialect;
-  return { db, tables, addedOrder, lists, claim: (claims) => claimAll(lists, claims), end: () => void (isOver = true) };
+  return { db, addedOrder, lists, claim: (claims) => claimAll(lists, claims), end: () => void (isOver = true) };
 }
 
 const FIND = once(({ build }: Pick<Prepared<never, unknown>, "build">) =>
@@ -75,18 +74,18 @@ const FIND = once(({ build }: Pick<Prepared<never, unknown>, "build">) =>
 const ROWS_AT_ONCE = [16, 4, 1];
 
 const INSERT = once(({ table, columns, onConflict }: InsertList) => {
-  const names = columnsOf(tables, table, columns).map(({ name }) => `"${name}"`);
+  const names = columnsOf(table, columns).map(({ name }) => `"${name}"`);
   const row = `(${names.map(() => "?").join(", ")})`;
   const texts = new Map(
     ROWS_AT_ONCE.map((size) => [
       size,
-      `insert into ${tableName(tables, table)} (${names.join(", ")}) values ${Array(size).fill(row).join(", ")} ${onConflict}`,
+      `insert into ${tableName(table)} (${names.join(", ")}) values ${Array(size).fill(row).join(", ")} ${onConflict}`,
     ]),
   );
   return (size: number) => texts.get(size) ?? "";
 });
 
 const UPDATE = once(({ table, set, where, onRefusal }: UpdateList) => {
-  const placed = (names: readonly string[]) => columnsOf(tables, table, names).map(({ name }) => `"${name}" = ?`);
-  return `update ${onRefusal} ${tableName(tables, table)} set ${placed(set).join(", ")} where ${placed(where).join(" and ")}`;
+  const placed = (names: readonly string[]) => columnsOf(table, names).map(({ name }) => `"${name}" = ?`);
+  return `update ${onRefusal} ${tableName(table)} set ${placed(set).join(", ")} where ${placed(where).join(" and ")}`;
 });

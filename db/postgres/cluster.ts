@@ -3,7 +3,10 @@ import { JOB_LEASE_MS_MAX } from "../../src/core/limits.ts";
 import type { ChangedPage, ClusterStore } from "../../src/core/store.ts";
 import { orUnavailable } from "../sql/errors.ts";
 import type { Done, Sql, SqlValue } from "../sql/sql.ts";
-import { prepare, type Reader } from "../sql/read.ts";
+import { prepare, type Reader, qb } from "../sql/read.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { actions, timeline } = tables;
 
 /** In milliseconds. It goes on within a transaction and a statement, unlike `now()`. */
 const CLOCK = "cast(extract(epoch from clock_timestamp()) * 1000 as bigint)";
@@ -59,11 +62,11 @@ export function createNodeStore(
   };
 }
 
-const ROWS_AFTER = prepare({ after: "number", limit: "number" }, ({ db, tables: { timeline }, isSettled }, arg) => {
+const ROWS_AFTER = prepare({ after: "number", limit: "number" }, (arg, { isSettled }) => {
   const { seq, actionId, accountId, revision } = timeline;
   // As a value: rows behind the first open transaction are read too.
   const settled = sql<number>`case when ${isSettled(seq) ?? sql`true`} then 1 else 0 end`.as("is_settled");
-  return db
+  return qb
     .select({ seq, actionId, accountId, revision, isSettled: settled })
     .from(timeline)
     .where(gt(seq, arg.after))
@@ -71,8 +74,8 @@ const ROWS_AFTER = prepare({ after: "number", limit: "number" }, ({ db, tables: 
     .limit(arg.limit);
 });
 
-const REVISIONS = prepare({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) =>
-  db.select({ id: actions.id, revision: actions.revision }).from(actions).where(isOneOf(actions.id, arg.ids)),
+const REVISIONS = prepare({ ids: "list" }, (arg, { isOneOf }) =>
+  qb.select({ id: actions.id, revision: actions.revision }).from(actions).where(isOneOf(actions.id, arg.ids)),
 );
 
 /** What a node reads of the changes of all nodes. */

@@ -7,7 +7,6 @@ import type { SqlValue } from "../sql/sql.ts";
 import { claimAll } from "./claim.ts";
 import { postgresDialect } from "./dialect.ts";
 import { named, type Query, valueOf, unseen } from "./queries.ts";
-import { tables } from "./schema.ts";
 
 /** A transaction of PostgreSQL as one command has it. Statements after `end` are refused: they would be part of another. */
 export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]>): Tx & { end(): void } {
@@ -30,7 +29,6 @@ export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]
   return {
     // Safe: a command uses what the builders of both databases have.
     db: db as unknown as Tx["db"],
-    tables,
     addedOrder: postgresDialect.addedOrder,
     lists: {
       async find<Args extends Named, Row>(query: Prepared<Args, Row>, args: readonly Args[]) {
@@ -88,15 +86,15 @@ const FIND = once(({ types, build }: Pick<Prepared<never, unknown>, "types" | "b
 
 /** The arrays that rows arrive as, and the names of their members. */
 function unnested(table: InsertList["table"], names: readonly string[]) {
-  const columns = columnsOf(tables, table, names);
-  const arrays = columns.map((column, at) => `$${at + 1}::${column.getSQLType().replace(/ collate .*/, "")}[]`);
+  const columns = columnsOf(table, names);
+  const arrays = columns.map((column, at) => `$${at + 1}::${column.getSQLType() === "integer" ? "bigint" : "text"}[]`);
   const rows = `cardinality(${arrays[0]})`;
   return { columns: columns.map(({ name }) => `"${name}"`), source: `unnest(${arrays.join(", ")})`, rows };
 }
 
 const INSERT = once(({ table, columns: members, onConflict }: InsertList) => {
   const { columns, source, rows } = unnested(table, members);
-  const into = `insert into ${tableName(tables, table)}`;
+  const into = `insert into ${tableName(table)}`;
   if (table !== "timeline") return named(`${into} (${columns.join(", ")}) select * from ${source} ${onConflict}`);
   const values = columns.map((_, at) => `v${at + 1}`).join(", ");
   return named(
@@ -112,7 +110,7 @@ const UPDATE = once(({ table, set, where }: UpdateList) => {
   const assigned = set.map((_, at) => `${columns[at]} = row.${members[at]}`);
   const found = where.map((_, at) => `old.${columns[set.length + at]} = row.${members[set.length + at]}`);
   return named(
-    `update ${tableName(tables, table)} old set ${assigned.join(", ")}
+    `update ${tableName(table)} old set ${assigned.join(", ")}
       from ${source} with ordinality as row(${members.join(", ")}, n) where ${found.join(" and ")} returning row.n`,
   );
 });

@@ -39,9 +39,12 @@ import { type Values, valuesOf } from "../commands/lists.ts";
 import type { StoreContext } from "./context.ts";
 import { findHolder } from "./find.ts";
 import { hasValues } from "./dialect.ts";
-import { get } from "./read.ts";
+import { get, qb } from "./read.ts";
 import { rowTypeOf, scheduledAtOf, storedValues } from "./rows.ts";
 import { isConstraint } from "./errors.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { timeline } = tables;
 
 /** Creates an action, or finds the live one that one of its keys names; see the command. */
 export async function createAction(db: StoreContext, creation: Creation): Promise<Created> {
@@ -236,9 +239,7 @@ export async function isApplied(
   const [first] = events;
   if (first === undefined) return false;
   const { type: _, ...detail } = first;
-  const { db, tables } = reader.dialect;
-  const { timeline } = tables;
   const event = { actionId: after.id, type: rowTypeOf(first), at, detail: JSON.stringify(detail) };
   const isEvent = and(hasValues(timeline, event), gte(timeline.revision, after.revision));
-  return (await get(reader, db.select({ seq: timeline.seq }).from(timeline).where(isEvent))) !== null;
+  return (await get(reader, qb.select({ seq: timeline.seq }).from(timeline).where(isEvent))) !== null;
 }

@@ -1,14 +1,10 @@
 import { and, type Column, eq, getTableColumns, type Placeholder, type SQL, sql, type SQLWrapper } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
-import type { SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
-import type { Tables } from "../commands/command.ts";
+import { tables } from "../libsql/schema.ts";
 import type { ArgType } from "./read.ts";
 
-/** What reads are built with. SQLite and PostgreSQL each have one. */
+/** What SQLite and PostgreSQL write in different ways. Each has one. */
 export interface Dialect {
-  /** Only builds. Of PostgreSQL too: the builders have the same methods for a SELECT. */
-  readonly db: Pick<SqliteRemoteDatabase, "select" | "$with" | "with" | "$count">;
-  readonly tables: Tables;
   /** How an argument stands in a text; by its type where that is known. */
   readonly place: (number: number, type?: ArgType) => string;
   /** A list as it is bound: the text of a statement stays the same, however many items there are. */
@@ -53,7 +49,8 @@ export function bytesOf(column: SQLWrapper): SQL {
 }
 
 /** Bytes of the columns that can be long. */
-export function bytesOfAction({ body, sealedHeaders, extras, responseBody, lateResult }: Tables["actions"]) {
+export function bytesOfAction(): SQL<number> {
+  const { body, sealedHeaders, extras, responseBody, lateResult } = tables.actions;
   return sql<number>`${sql.join([body, sealedHeaders, extras, responseBody, lateResult].map(bytesOf), sql` + `)}`;
 }
 

@@ -14,22 +14,25 @@ import { HOLDER, keyWindowStart } from "../commands/actions.ts";
 import { LATE_SUCCESS } from "../tables.ts";
 import type { StoreContext } from "./context.ts";
 import { bytesOfAction, eachValue, hasValues } from "./dialect.ts";
-import { all, prepare, type Reader } from "./read.ts";
-import { actionColumns, isJson, readable, shownActionOf, timelineEntryOf } from "./rows.ts";
+import { all, prepare, type Reader, qb } from "./read.ts";
+import { ACTION_COLUMNS, isJson, readable, shownActionOf, timelineEntryOf } from "./rows.ts";
 import type { Row } from "./sql.ts";
 import { actionAsOf, type TimelineEntry } from "../../src/core/timeline.ts";
 import { findStretchEnd, readPosition } from "../commands/activity.ts";
+import { tables } from "../libsql/schema.ts";
 
-const FIND_BY_ID = prepare({ id: "text" }, ({ db, tables: { actions } }, arg) =>
-  db.select(actionColumns(actions)).from(actions).where(eq(actions.id, arg.id)),
+const { actions, attempts, timeline } = tables;
+
+const FIND_BY_ID = prepare({ id: "text" }, (arg) =>
+  qb.select(ACTION_COLUMNS).from(actions).where(eq(actions.id, arg.id)),
 );
 
-const FIND_ALL = prepare({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) =>
-  db.select(actionColumns(actions)).from(actions).where(isOneOf(actions.id, arg.ids)),
+const FIND_ALL = prepare({ ids: "list" }, (arg, { isOneOf }) =>
+  qb.select(ACTION_COLUMNS).from(actions).where(isOneOf(actions.id, arg.ids)),
 );
 
-const TIMELINE = prepare({ actionId: "text", accountId: "text" }, ({ db, tables: { timeline } }, arg) =>
-  db.select().from(timeline).where(hasValues(timeline, arg)).orderBy(desc(timeline.seq)).limit(TIMELINE_ROWS_MAX),
+const TIMELINE = prepare({ actionId: "text", accountId: "text" }, (arg) =>
+  qb.select().from(timeline).where(hasValues(timeline, arg)).orderBy(desc(timeline.seq)).limit(TIMELINE_ROWS_MAX),
 );
 
 export type ActionReads = Omit<StoreContext, "writer" | "written">;
@@ -106,32 +109,29 @@ const CHANGES = [
   "late_result",
 ];
 
-const CHANGES_IN = prepare(
-  { after: "number", until: "number", accountId: "text" },
-  ({ db, tables: { timeline, actions } }, arg) => {
-    const { seq, actionId, at, run, revision, type, status, detail } = timeline;
-    const isOfStretch = and(gt(seq, arg.after), lte(seq, arg.until), eq(timeline.accountId, arg.accountId));
-    return db
-      .select({ seq, actionId, at, run, revision, type, status, detail, bytes: bytesOfAction(actions).as("bytes") })
-      .from(timeline)
-      .crossJoin(actions)
-      .where(and(isOfStretch, inArray(type, CHANGES), eq(actions.id, actionId)))
-      .orderBy(asc(seq))
-      .limit(EVENT_PAGE_MAX);
-  },
-);
+const CHANGES_IN = prepare({ after: "number", until: "number", accountId: "text" }, (arg) => {
+  const { seq, actionId, at, run, revision, type, status, detail } = timeline;
+  const isOfStretch = and(gt(seq, arg.after), lte(seq, arg.until), eq(timeline.accountId, arg.accountId));
+  return qb
+    .select({ seq, actionId, at, run, revision, type, status, detail, bytes: bytesOfAction().as("bytes") })
+    .from(timeline)
+    .crossJoin(actions)
+    .where(and(isOfStretch, inArray(type, CHANGES), eq(actions.id, actionId)))
+    .orderBy(asc(seq))
+    .limit(EVENT_PAGE_MAX);
+});
 
-const POSITION = prepare({ position: "number" }, ({ db, tables: { timeline } }, arg) =>
-  db.select({ seq: timeline.seq }).from(timeline).where(eq(timeline.seq, arg.position)),
+const POSITION = prepare({ position: "number" }, (arg) =>
+  qb.select({ seq: timeline.seq }).from(timeline).where(eq(timeline.seq, arg.position)),
 );
 
 async function changesOf(db: ActionReads, rows: readonly Row[]): Promise<readonly ActionChange[]> {
   const ids = new Set(rows.map((row) => String(row["action_id"])));
-  const actions = new Map((await findActions(db, [...ids])).map((action) => [action.id, action]));
+  const byId = new Map((await findActions(db, [...ids])).map((action) => [action.id, action]));
   const runs = new Map<string, readonly TimelineEntry[]>();
   const changes: ActionChange[] = [];
   for (const row of rows) {
-    const action = actions.get(String(row["action_id"]));
+    const action = byId.get(String(row["action_id"]));
     const [entry] = readable([row], timelineEntryOf);
     // It was pruned between the two reads, or can't be read.
     if (action === undefined || entry === undefined) continue;
@@ -143,18 +143,15 @@ async function changesOf(db: ActionReads, rows: readonly Row[]): Promise<readonl
   return changes;
 }
 
-const ENTRIES_BEFORE = prepare(
-  { actionId: "text", run: "number", seq: "number" },
-  ({ db, tables: { timeline } }, arg) => {
-    const { actionId, seq, at, run, type, status, detail } = timeline;
-    return db
-      .select({ seq, at, run, type, status, detail })
-      .from(timeline)
-      .where(and(eq(actionId, arg.actionId), eq(run, arg.run), lt(seq, arg.seq)))
-      .orderBy(asc(seq))
-      .limit(TIMELINE_ROWS_MAX);
-  },
-);
+const ENTRIES_BEFORE = prepare({ actionId: "text", run: "number", seq: "number" }, (arg) => {
+  const { actionId, seq, at, run, type, status, detail } = timeline;
+  return qb
+    .select({ seq, at, run, type, status, detail })
+    .from(timeline)
+    .where(and(eq(actionId, arg.actionId), eq(run, arg.run), lt(seq, arg.seq)))
+    .orderBy(asc(seq))
+    .limit(TIMELINE_ROWS_MAX);
+});
 
 /** The action as an entry left it. `runs`: complete timelines so far of runs on this page, by action and run. */
 async function actionThen(
@@ -175,8 +172,7 @@ async function actionThen(
 /** Of one action, or of some that are known. See `ActionStore`. */
 export function createFinds(reads: ActionReads) {
   const { reader } = reads;
-  const { db, tables, isOneOf, itemsOf, placeIn, indexedBy } = reader.dialect;
-  const { actions, attempts, timeline } = tables;
+  const { isOneOf, itemsOf, placeIn, indexedBy } = reader.dialect;
   return {
     find: (accountId, id) => findAction(reads, accountId, id),
     findById: async (id) => shown(await FIND_BY_ID.raw(reader, { id }), reads),
@@ -197,7 +193,7 @@ export function createFinds(reads: ActionReads) {
     },
     async responses(accountId, id) {
       const { actionId: _, ...columns } = getTableColumns(attempts);
-      const kept = db
+      const kept = qb
         .select(columns)
         .from(attempts)
         .innerJoin(actions, and(eq(actions.id, attempts.actionId), eq(actions.accountId, accountId)))
@@ -211,7 +207,7 @@ export function createFinds(reads: ActionReads) {
       const isOfAccount = eq(actions.accountId, accountId);
       const isOfKey = and(isOfAccount, sql`${keyId} <> ''`);
       // With the name on the newest action of each: a key may be gone.
-      const named = db.select({ createdBy }).from(actions);
+      const named = qb.select({ createdBy }).from(actions);
       const newest = named.where(and(isOfKey, sql`${keyId} = found.value`)).orderBy(desc(id));
       const creator = sql`found.value as "keyId", ${newest.limit(1)} as "createdBy"`;
       const [hosts, creators] = await Promise.all([
@@ -226,7 +222,7 @@ export function createFinds(reads: ActionReads) {
     withUnknown(ids) {
       // A detail is JSON of our own: its quotes can't be part of a text in it.
       const isUnknown = and(eq(timeline.type, "attempt"), like(timeline.detail, '%"outcome":"unknown"%'));
-      const attempt = db
+      const attempt = qb
         .select({ seq: timeline.seq })
         .from(timeline)
         .where(and(sql`${timeline.actionId} = j.value`, isUnknown));
@@ -237,7 +233,7 @@ export function createFinds(reads: ActionReads) {
     withLateSuccess: (ids) =>
       inSteps(ids, (some) => {
         const isLate = and(isOneOf(actions.id, some), like(actions.lateResult, LATE_SUCCESS));
-        return all(reader, db.select({ id: actions.id }).from(actions).where(isLate));
+        return all(reader, qb.select({ id: actions.id }).from(actions).where(isLate));
       }),
     /**
      * The next changes of an account, found by scanning the timeline of all accounts: the one writer numbers rows in commit

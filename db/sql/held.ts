@@ -13,7 +13,10 @@ import {
 import { type ActionStore, type HeldFilter, NO_FILTER, type WaitingHost } from "../../src/core/store.ts";
 import { AFTER_ALL_IDS, bytesOfAction, eachValue } from "./dialect.ts";
 import { type ActionReads, findActions, fitting } from "./find.ts";
-import { all, get } from "./read.ts";
+import { all, get, qb } from "./read.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { actions } = tables;
 
 /** The actions that await approval. */
 
@@ -70,8 +73,7 @@ function idBefore({ before }: Pick<HeldFilter, "before">): string {
 
 export function createHeldReads(reads: ActionReads) {
   const { reader } = reads;
-  const { db, tables, isOneOf, itemsOf, indexedBy } = reader.dialect;
-  const { actions } = tables;
+  const { isOneOf, itemsOf, indexedBy } = reader.dialect;
   const { id, keyId, host, status, createdAt, createdBy } = actions;
   // A literal: SQLite uses a partial index only where it sees its condition.
   const isHeld = (accountId: string) => and(eq(actions.accountId, accountId), sql`${status} = 'awaiting_approval'`);
@@ -80,7 +82,7 @@ export function createHeldReads(reads: ActionReads) {
    * read all that is held in the account for each of them.
    */
   const heldIds = (accountId: string, condition: SQL) =>
-    db
+    qb
       .select({ id })
       .from(actions)
       .where(and(isHeld(accountId), condition))
@@ -88,8 +90,8 @@ export function createHeldReads(reads: ActionReads) {
   // No equality, after which the order by keys would mean nothing.
   const isOfKey = (key: SQL) => between(keyId, key, key);
   const sizesOf = (condition: SQL | undefined) =>
-    db
-      .select({ id, accountId: actions.accountId, status, bytes: bytesOfAction(actions).as("bytes") })
+    qb
+      .select({ id, accountId: actions.accountId, status, bytes: bytesOfAction().as("bytes") })
       .from(actions)
       .where(condition);
   const heldTotal: ActionStore["heldTotal"] = async (accountId, filter, limit) => {
@@ -125,7 +127,7 @@ export function createHeldReads(reads: ActionReads) {
           lt(id, idBefore(filter)),
           gt(id, place.later.get(key) ?? place.id),
         );
-        const ids = db.select({ id }).from(actions).where(isOfPage).orderBy(id);
+        const ids = qb.select({ id }).from(actions).where(isOfPage).orderBy(id);
         const rows = await all(reader, ids.limit(limit + 1));
         return rows.map((row, turn) => ({ id: row.id, keyId: key, turn: place.isInTurns ? turn : 0 }));
       });
@@ -154,7 +156,7 @@ export function createHeldReads(reads: ActionReads) {
       const waiting = await heldTotal(accountId, NO_FILTER, COUNTED_MAX);
       // Ids begin with their time, so the first one is the oldest.
       const isByStatus = sql`${status} <> 'completed' and ${status} <> 'active'`;
-      const held = db
+      const held = qb
         .select({ createdAt })
         .from(actions)
         .where(and(isHeld(accountId), isByStatus));
@@ -180,10 +182,10 @@ export function createHeldReads(reads: ActionReads) {
         .limit(COUNTED_MAX)
         .as("held");
       const counted = sql<{ readonly keyId: string; readonly count: number }>`select j.value as "keyId",
-        ${db.$count(held)} as count from ${itemsOf(firstKeys)}`;
+        ${qb.$count(held)} as count from ${itemsOf(firstKeys)}`;
       const [counts, creators] = await Promise.all([
         all(reader, counted),
-        all(reader, db.select({ id, createdBy }).from(actions).where(isOneOf(id, firstIds))),
+        all(reader, qb.select({ id, createdBy }).from(actions).where(isOneOf(id, firstIds))),
       ]);
       const countOfKey = new Map(counts.map((row) => [row.keyId, row.count]));
       const creatorOf = new Map(creators.map((row) => [row.id, row.createdBy]));
@@ -200,7 +202,7 @@ export function createHeldReads(reads: ActionReads) {
       const held = heldIds(accountId, sql`${host} = found.value`)
         .limit(COUNTED_MAX)
         .as("held");
-      const selected = sql`found.value as host, ${db.$count(held)} as count`;
+      const selected = sql`found.value as host, ${qb.$count(held)} as count`;
       return all(reader, eachValue<WaitingHost>(host, isHeld(accountId), selected, HELD_HOSTS_SHOWN_MAX + 1));
     },
   } satisfies Partial<ActionStore>;

@@ -40,13 +40,14 @@ import {
   type Search,
 } from "../../src/core/search.ts";
 import type { ActionQuery, ActionStore } from "../../src/core/store.ts";
-import type { Tables } from "../commands/command.ts";
 import { tables } from "../libsql/schema.ts";
 import { AFTER_ALL_IDS, bytesOfAction, type Dialect, membersIn } from "./dialect.ts";
 import { type ActionReads, findActions, fitting } from "./find.ts";
-import { all, get, type Reader, repeatable } from "./read.ts";
+import { all, get, type Reader, repeatable, qb } from "./read.ts";
 import { only, readable, rowReader } from "./rows.ts";
 import type { Row } from "./sql.ts";
+
+const { actionMetadata, actions, timeline } = tables;
 
 interface SearchStep {
   readonly found: readonly Found[];
@@ -90,10 +91,8 @@ async function* stepsOf(reader: Reader, query: ActionQuery, rowsMax: number): As
  * would repeat or skip rows.
  */
 function pageOf(dialect: Dialect, query: ActionQuery) {
-  const { db } = dialect;
-  const { actions } = dialect.tables;
   const [before, rows] = [sql.placeholder("before"), sql.placeholder("rows")];
-  const scanned = db.$with("s", { id: actions.id }).as(scanOf(dialect, query, before).limit(rows).getSQL());
+  const scanned = qb.$with("s", { id: actions.id }).as(scanOf(dialect, query, before).limit(rows).getSQL());
   const end = sql`(select case when count(*) = ${rows} then min(${scanned.id}) end from ${scanned})`;
   const isEnd = sql`${scanned.id} = ${end}`;
   const matches = filters(dialect, query) ?? sql`true`;
@@ -102,9 +101,9 @@ function pageOf(dialect: Dialect, query: ActionQuery) {
     // The others match, or are not read.
     matches: sql`case when ${isEnd} then case when ${matches} then 1 else 0 end else 1 end`.as("matches"),
   };
-  return db
+  return qb
     .with(scanned)
-    .select({ ...foundColumns(actions, needsTexts(query.search)), ...ends })
+    .select({ ...foundColumns(needsTexts(query.search)), ...ends })
     .from(scanned)
     .crossJoin(actions)
     .where(and(eq(actions.id, scanned.id), or(isEnd, matches)))
@@ -114,13 +113,12 @@ function pageOf(dialect: Dialect, query: ActionQuery) {
 
 /** The ids of an index: of several conditions the most selective one, or the statuses, one after another. */
 function scanOf(dialect: Dialect, query: ActionQuery, before: string | Placeholder) {
-  const { db, isOneOf } = dialect;
-  const { actions, actionMetadata } = dialect.tables;
+  const { isOneOf } = dialect;
   const { id, dedupe, hostname, keyId } = actions;
   const { accountId, search, createdBy, host } = query;
   const { from } = rangeOf(query);
   const scan = (condition: SQL | undefined) =>
-    db
+    qb
       .select({ id })
       .from(actions)
       .where(and(eq(actions.accountId, accountId), gte(id, from), lt(id, before), condition));
@@ -131,7 +129,7 @@ function scanOf(dialect: Dialect, query: ActionQuery, before: string | Placehold
     // Ids begin with their time, so the rows of one value are in the order of creation.
     const { actionId, name, value } = actionMetadata;
     const isValue = and(eq(actionMetadata.accountId, accountId), eq(name, exact.name), eq(value, exact.value ?? ""));
-    return db
+    return qb
       .select({ id: sql`${actionId}`.as("id") })
       .from(actionMetadata)
       .where(and(isValue, gte(actionId, from), lt(actionId, before)))
@@ -141,7 +139,7 @@ function scanOf(dialect: Dialect, query: ActionQuery, before: string | Placehold
   if (isByStatus(query)) {
     // Each branch is ordered by its index, so that SQLite merges them without sorting.
     const [first, second, ...more] = ACTION_STATUSES.filter((one) => query.statuses.includes(one)).map((one) =>
-      scan(hasStatus(actions, one)),
+      scan(hasStatus(one)),
     );
     if (first !== undefined) return (second === undefined ? first : unionAll(first, second, ...more)).orderBy(desc(id));
   }
@@ -157,7 +155,8 @@ function isByStatus({ dedupe, host, statuses, search }: ActionQuery): boolean {
 }
 
 /** As literals, and with terms that seem needless: SQLite uses a partial index only where it sees its condition. */
-function hasStatus({ status }: Tables["actions"], one: ActionQuery["statuses"][number]): SQL {
+function hasStatus(one: ActionQuery["statuses"][number]): SQL {
+  const { status } = actions;
   const is = sql`${status} = ${sql.raw(`'${one}'`)}`;
   return one === "active" ? is : sql`${is} and ${status} <> 'completed' and ${status} <> 'active'`;
 }
@@ -171,7 +170,7 @@ function isOnlyByStatus(query: ActionQuery): boolean {
 }
 
 /** What SQL can tell of whether a row matches; undefined: all do. */
-function filters({ db, tables: { actions, actionMetadata }, isOneOf }: Dialect, query: ActionQuery): SQL | undefined {
+function filters({ isOneOf }: Dialect, query: ActionQuery): SQL | undefined {
   const { id, status, method, keyId, hostname, host, url, responseCode, errorSource } = actions;
   const { responseCodes, outcome, error, metadata } = query.search;
   const range = codeRange(responseCodes);
@@ -197,7 +196,7 @@ function filters({ db, tables: { actions, actionMetadata }, isOneOf }: Dialect, 
   function hasMetadata({ name, value }: MetadataFilter) {
     const isValue = value === null ? undefined : eq(actionMetadata.value, value);
     const isOfAction = and(eq(actionMetadata.actionId, id), eq(actionMetadata.name, name), isValue);
-    return exists(db.select({ id: actionMetadata.actionId }).from(actionMetadata).where(isOfAction));
+    return exists(qb.select({ id: actionMetadata.actionId }).from(actionMetadata).where(isOfAction));
   }
 }
 
@@ -233,9 +232,9 @@ function firstIdAt(ms: number): string {
 }
 
 /** The columns of a row that a search reads: only short ones, which stand before the long ones. */
-function foundColumns(actions: Tables["actions"], hasTexts: boolean) {
+function foundColumns(hasTexts: boolean) {
   const { id, run, url, host, responseCode, errorSource, lastError } = actions;
-  const bytes = bytesOfAction(actions);
+  const bytes = bytesOfAction();
   // Title and extras stand behind the long columns: here only where those are short.
   const near = (column: Column) => sql`case when ${bytes} <= ${SEARCH_NEAR_BYTES} then ${column} end`.as(column.name);
   const texts = hasTexts ? { title: near(actions.title), extras: near(actions.extras) } : {};
@@ -256,7 +255,7 @@ interface Found {
   readonly extras: string | null;
 }
 
-const readFound = rowReader(only(tables.actions, ["id", "run", "url", "host", "responseCode", "lastError"]));
+const readFound = rowReader(only(actions, ["id", "run", "url", "host", "responseCode", "lastError"]));
 
 function foundOf(row: Row): Found {
   const { bytes, error_source: source, title, extras } = row;
@@ -317,8 +316,8 @@ async function refine(
 
 /** Titles and extras of long rows, read in pieces. Those without both cost little: whether a column is null stands at the start of a row. */
 async function textsOf(reader: Reader, rows: readonly Found[]) {
-  const { db, tables: own, isOneOf } = reader.dialect;
-  const { id, title, extras } = own.actions;
+  const { isOneOf } = reader.dialect;
+  const { id, title, extras } = actions;
   const texts = new Map<string, Pick<Found, "title" | "extras">>();
   for (let left = rows; left.length > 0;) {
     if (left.length < rows.length) await nextTurn();
@@ -328,7 +327,7 @@ async function textsOf(reader: Reader, rows: readonly Found[]) {
       id,
       some.map((row) => row.id),
     );
-    const found = db.select({ id, title, extras }).from(own.actions);
+    const found = qb.select({ id, title, extras }).from(actions);
     const hasText = or(isNotNull(title), isNotNull(extras));
     for (const row of await all(reader, found.where(and(isOneOfThese, hasText)))) texts.set(row.id, row);
   }
@@ -337,12 +336,11 @@ async function textsOf(reader: Reader, rows: readonly Found[]) {
 
 /** Where the row doesn't tell: no whole answer came, and the newest attempt says how far it got. */
 async function withOutcome(reader: Reader, outcome: OutcomeKind, rows: readonly Found[]): Promise<readonly Found[]> {
-  const { db, tables: own, itemsOf } = reader.dialect;
-  const { timeline } = own;
+  const { itemsOf } = reader.dialect;
   const isAnswered = (row: Found) => row.errorSource !== "dispatch" && row.responseCode !== null;
   const ids = rows.filter((row) => row.errorSource === "dispatch").map((row) => row.id);
   const isAttempt = and(sql`${timeline.actionId} = j.value`, eq(timeline.type, "attempt"));
-  const attempts = db.select({ detail: timeline.detail }).from(timeline).where(isAttempt);
+  const attempts = qb.select({ detail: timeline.detail }).from(timeline).where(isAttempt);
   const detail = sql`${attempts.orderBy(desc(timeline.revision)).limit(1)}`;
   const ofEach = sql<{ readonly id: string; readonly detail: string | null }>`select j.value as id, ${detail} as detail
     from ${itemsOf(ids)}`;
@@ -353,11 +351,9 @@ async function withOutcome(reader: Reader, outcome: OutcomeKind, rows: readonly 
 
 export function createLists(reads: ActionReads): Pick<ActionStore, "list" | "count" | "matching"> {
   const { reader } = reads;
-  const { db, tables: own } = reader.dialect;
-  const { actions } = own;
   /** When the row was created where a search stopped; null: it did not stop early. */
   const createdAtOf = async (last: string | null) => {
-    const found = db.select({ createdAt: actions.createdAt }).from(actions);
+    const found = qb.select({ createdAt: actions.createdAt }).from(actions);
     return last === null ? null : ((await get(reader, found.where(eq(actions.id, last))))?.createdAt ?? null);
   };
   /** All that matches, and the last row that was looked at where more may follow. */
@@ -394,7 +390,7 @@ export function createLists(reads: ActionReads): Pick<ActionStore, "list" | "cou
         const scanned = scanOf(reader.dialect, query, before)
           .limit(limit + 1)
           .as("s");
-        const found = (await get(reader, db.select({ count: count().as("count") }).from(scanned)))?.count ?? 0;
+        const found = (await get(reader, qb.select({ count: count().as("count") }).from(scanned)))?.count ?? 0;
         return { count: Math.min(found, limit), isMore: found > limit, searchedUntil: null };
       }
       const { found, last } = await search(query, rowsMax);

@@ -21,17 +21,16 @@ import type {
   SetBack,
 } from "../../src/core/store.ts";
 import { findPendingIds, isPaused } from "../commands/pauses.ts";
-import type { Tables } from "../commands/command.ts";
 import type { StoreContext } from "./context.ts";
 import { AFTER_ALL_IDS, bytesOf, bytesOfAction, type Dialect, hasValues, type LaneSql } from "./dialect.ts";
 import { isConstraint } from "./errors.ts";
 import { findRows, fitting } from "./find.ts";
-import { all, get, prepare, raw, type Reader } from "./read.ts";
+import { all, get, prepare, raw, type Reader, qb } from "./read.ts";
 import {
   actionOf,
-  columnsButResult,
+  COLUMNS_BUT_RESULT,
   entryOf,
-  notificationColumns,
+  NOTIFICATION_COLUMNS,
   notificationOf,
   readable,
   readCreator,
@@ -42,6 +41,9 @@ import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { valuesOf } from "../commands/lists.ts";
 import { permitMail, settle, SETTLED } from "../commands/outbox.ts";
 import * as commands from "../commands/claims.ts";
+import { tables } from "../libsql/schema.ts";
+
+const { actions, apiKeys, outbox, timeline } = tables;
 
 type QueueContext = Omit<StoreContext, "seal" | "written">;
 
@@ -52,7 +54,6 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
     const action = written.take(id, revision - 1);
     return action === null ? null : startAttempt(action, at);
   };
-  const { actions } = reader.dialect.tables;
   const { id, accountId, leaseUntil } = actions;
   const queue = createQueue("action", db, parse, claimedFrom);
   return {
@@ -73,10 +74,10 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
       // Only an empty page is the last, so one of rows that were ended is followed by the next.
       for (let from = { accountId: after?.accountId ?? "", id: after?.id ?? "" }; ;) {
         const isAfter = sql`(${accountId}, ${id}) > (${from.accountId}, ${from.id})`;
-        const orphans = reader.dialect.db
-          .select({ id, accountId, bytes: bytesOfAction(actions).as("bytes") })
+        const orphans = qb
+          .select({ id, accountId, bytes: bytesOfAction().as("bytes") })
           .from(actions)
-          .where(and(waiting("action", reader.dialect.tables).active, isAfter, isOver));
+          .where(and(waiting("action").active, isAfter, isOver));
         const found = await all(reader, orphans.orderBy(accountId, id).limit(limit));
         const page = fitting(RECOVERY_BYTES_MAX, found);
         const last = page.at(-1);
@@ -95,7 +96,6 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
 
 export function createNotificationQueue(kind: NotificationKind, db: QueueContext): Queue<Notification> {
   const { reader } = db;
-  const { outbox } = reader.dialect.tables;
   const queue = createQueue(kind, db, notificationOf);
   return {
     ...queue,
@@ -104,10 +104,10 @@ export function createNotificationQueue(kind: NotificationKind, db: QueueContext
       const isOver = leaseBefore === null ? undefined : lt(leaseUntil, leaseBefore);
       const isAfter =
         after === null ? undefined : sql`(${leaseUntil}, ${id}) > (${after.leaseUntil ?? 0}, ${after.id})`;
-      const orphans = reader.dialect.db
-        .select(notificationColumns(outbox))
+      const orphans = qb
+        .select(NOTIFICATION_COLUMNS)
         .from(outbox)
-        .where(and(waiting(kind, reader.dialect.tables).active, isAfter, isOver));
+        .where(and(waiting(kind).active, isAfter, isOver));
       return queue.readAll(await raw(reader, orphans.orderBy(leaseUntil, id).limit(limit)));
     },
   };
@@ -179,15 +179,15 @@ function createQueue<T extends object>(
 }
 
 /** The rows of a table that wait in lanes. */
-function waiting(queue: commands.QueueName, { actions, outbox }: Tables) {
+function waiting(queue: commands.QueueName) {
   const isOfKind = queue === "action" ? "" : ` and kind = '${queue}'`;
   // The conditions of the partial indexes.
   const [pending, active] = [sql.raw(`status = 'pending'${isOfKind}`), sql.raw(`status = 'active'${isOfKind}`)];
   if (queue !== "action") {
-    return { table: outbox, pending, active, bytes: bytesOf(outbox.payload), columns: notificationColumns(outbox) };
+    return { table: outbox, pending, active, bytes: bytesOf(outbox.payload), columns: NOTIFICATION_COLUMNS };
   }
   const bytes = sql.join([actions.body, actions.sealedHeaders, actions.extras].map(bytesOf), sql` + `);
-  return { table: actions, pending, active, bytes, columns: columnsButResult(actions) };
+  return { table: actions, pending, active, bytes, columns: COLUMNS_BUT_RESULT };
 }
 
 /** A lane that was found. */
@@ -197,13 +197,8 @@ const HEAD = { accountId: sql`head.account_id`, host: sql`head.host`, keyId: sql
  * The heads of the lanes behind one, as rows of `head` in the order of `n`: of the next key of the host, else the next host of the
  * account, else the next account.
  */
-function headsBehind(
-  queue: commands.QueueName,
-  { tables, joinNextLane }: Dialect,
-  from: LaneSql,
-  limit: SQLWrapper,
-): SQL {
-  const { table, pending } = waiting(queue, tables);
+function headsBehind(queue: commands.QueueName, { joinNextLane }: Dialect, from: LaneSql, limit: SQLWrapper): SQL {
+  const { table, pending } = waiting(queue);
   const columns = sql`next.account_id, next.host, next.key_id, next.due_at`;
   return sql`with recursive head (account_id, host, key_id, due_at, n) as (
     select ${columns}, 1 from (select 1) head ${joinNextLane(table, pending, from)}
@@ -219,20 +214,20 @@ interface Head extends Readonly<Record<"accountId" | "host" | "keyId" | "dueAt",
 const readsOf = (queue: commands.QueueName) => ({
   lanes: prepare(
     { accountId: "text", host: "text", keyId: "text", limit: "number" },
-    (dialect, arg) => sql<Head>`${headsBehind(queue, dialect, arg, arg.limit)}
+    (arg, dialect) => sql<Head>`${headsBehind(queue, dialect, arg, arg.limit)}
       select account_id as "accountId", host, key_id as "keyId", due_at as "dueAt", n from head`,
   ),
-  claimedBy: prepare({ accountIds: "list", leaseUntil: "time", by: "text" }, ({ db, tables, isOneOf }, arg) => {
-    const { table, active, bytes, columns } = waiting(queue, tables);
+  claimedBy: prepare({ accountIds: "list", leaseUntil: "time", by: "text" }, (arg, { isOneOf }) => {
+    const { table, active, bytes, columns } = waiting(queue);
     const isClaim = and(eq(table.claimedBy, arg.by), eq(table.leaseUntil, arg.leaseUntil));
-    return db
+    return qb
       .select({ ...columns, bytes: bytes.as("bytes") })
       .from(table)
       .where(and(active, isClaim, isOneOf(table.accountId, arg.accountIds)));
   }),
-  claimedWith: prepare({ ids: "list", leaseUntil: "time" }, ({ db, tables, isOneOf }, arg) => {
-    const { table, active, bytes, columns } = waiting(queue, tables);
-    return db
+  claimedWith: prepare({ ids: "list", leaseUntil: "time" }, (arg, { isOneOf }) => {
+    const { table, active, bytes, columns } = waiting(queue);
+    return qb
       .select({ ...columns, bytes: bytes.as("bytes") })
       .from(table)
       .where(and(active, isOneOf(table.id, arg.ids), eq(table.leaseUntil, arg.leaseUntil)));
@@ -281,7 +276,6 @@ async function countOf(reader: Reader, source: string): Promise<number> {
 /** What waits in the queue. See `ActionStore`. */
 export function createQueueReads(reader: Reader): Pick<ActionStore, "firstDueAt" | "waiting" | "scheduledRetries"> {
   const { dialect } = reader;
-  const { actions } = dialect.tables;
   return {
     async firstDueAt() {
       const found = await get(
@@ -305,7 +299,7 @@ export function createQueueReads(reader: Reader): Pick<ActionStore, "firstDueAt"
      */
     async scheduledRetries(accountId, now) {
       const { host, dueAt, status } = actions;
-      const s = dialect.db
+      const s = qb
         .select({ host, dueAt })
         .from(actions)
         .where(and(sql`${status} = 'pending'`, eq(actions.accountId, accountId)))
@@ -322,7 +316,7 @@ export function createQueueReads(reader: Reader): Pick<ActionStore, "firstDueAt"
         dueSince: timeOf(lte(s.dueAt, now)).as("due_since"),
         nextAt: nextAt.as("next_at"),
       };
-      const rows = await all(reader, dialect.db.select(ofHost).from(s).groupBy(s.host).orderBy(nextAt));
+      const rows = await all(reader, qb.select(ofHost).from(s).groupBy(s.host).orderBy(nextAt));
       const total = (member: "later" | "pending") => rows.reduce((sum, row) => sum + row[member], 0);
       const [later, pending] = [total("later"), total("pending")];
       const dueSince = rows.flatMap((row) => row.dueSince?.getTime() ?? []);
@@ -343,15 +337,15 @@ export function createQueueReads(reader: Reader): Pick<ActionStore, "firstDueAt"
   };
 }
 
-const PAYLOAD = prepare({ id: "text" }, ({ db, tables: { outbox } }, arg) =>
-  db.select({ payload: outbox.payload }).from(outbox).where(eq(outbox.id, arg.id)),
+const PAYLOAD = prepare({ id: "text" }, (arg) =>
+  qb.select({ payload: outbox.payload }).from(outbox).where(eq(outbox.id, arg.id)),
 );
 
-const CREATOR = prepare({ id: "text" }, ({ db, tables: { apiKeys, actions, outbox } }, arg) => {
+const CREATOR = prepare({ id: "text" }, (arg) => {
   const { id, accountId, hosts, methods, dailyActions, expiresAt } = apiKeys;
   const hasNone = and(isNotNull(id), isNull(hosts), isNull(methods), isNull(dailyActions), isNull(expiresAt));
   const isLimited = sql<number>`case when ${actions.keyId} = '' or (${hasNone}) then 0 else 1 end`.as("is_limited");
-  const creators = db.select({ role: actions.keyRole, hold: actions.keyHold, isLimited }).from(outbox);
+  const creators = qb.select({ role: actions.keyRole, hold: actions.keyHold, isLimited }).from(outbox);
   const withAction = creators.innerJoin(actions, eq(actions.id, outbox.actionId));
   const isKey = and(eq(id, actions.keyId), eq(accountId, actions.accountId));
   return withAction.leftJoin(apiKeys, isKey).where(eq(outbox.id, arg.id));
@@ -365,7 +359,6 @@ function subjectOf({ id, attempts, leaseUntil }: Notification): string {
 /** Callbacks, mails and messages. A row's attempts, with its lease, are the fencing token. */
 export function createOutboxStore(db: Omit<StoreContext, "seal" | "written">): OutboxStore {
   const { reader, writer } = db;
-  const { outbox, timeline } = reader.dialect.tables;
   return {
     ...writer.methods({ permitMail }),
     callbacks: createNotificationQueue("callback", db),
@@ -398,17 +391,16 @@ export function createOutboxStore(db: Omit<StoreContext, "seal" | "written">): O
     // Known by the timeline row that only this result can have written, or, without one, by the row itself.
     async isSettled({ before, status, event }, at) {
       const { id, actionId } = before;
-      const { db: select } = reader.dialect;
       const hasStatus = hasValues(outbox, { id, status, scheduledAt: at });
       const hasEvent = hasValues(timeline, { actionId, subject: subjectOf(before), at });
       const found = await (event === null
-        ? get(reader, select.select({ id: outbox.id }).from(outbox).where(hasStatus))
-        : get(reader, select.select({ seq: timeline.seq }).from(timeline).where(hasEvent)));
+        ? get(reader, qb.select({ id: outbox.id }).from(outbox).where(hasStatus))
+        : get(reader, qb.select({ seq: timeline.seq }).from(timeline).where(hasEvent)));
       return found !== null;
     },
     async list(accountId, before, limit) {
-      const listed = reader.dialect.db
-        .select(notificationColumns(outbox))
+      const listed = qb
+        .select(NOTIFICATION_COLUMNS)
         .from(outbox)
         .where(and(eq(outbox.accountId, accountId), lt(outbox.id, before ?? AFTER_ALL_IDS)));
       return readable(await raw(reader, listed.orderBy(desc(outbox.id)).limit(limit)), entryOf);

@@ -1,6 +1,7 @@
 import { Column, is, Param, Placeholder, SQL, sql, type SQLWrapper } from "drizzle-orm";
 import { CasingCache } from "drizzle-orm/casing";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
+import { drizzle, type SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
 import { type Dialect, hasValues, type ValuesOf } from "./dialect.ts";
 import type { Row, Sql, SqlValue } from "./sql.ts";
 
@@ -31,6 +32,11 @@ type RowOf<Built> = Built extends { readonly _: { readonly result: readonly (inf
     ? Typed
     : never;
 
+/** Builds a SELECT, for both databases. What runs it: `all` and `get`, and `prepare` for one that runs often. */
+export const qb: Pick<SqliteRemoteDatabase, "select" | "with" | "$with" | "$count"> = drizzle(() =>
+  Promise.reject(new Error("Run statements over a connection.")),
+);
+
 /** A connection that reads. */
 export type Reader = Pick<Sql, "read" | "dialect">;
 
@@ -51,7 +57,7 @@ export function findRow<Table extends SQLiteTable>(
   table: Table,
   values: ValuesOf<Table>,
 ): Promise<Table["$inferSelect"] | null> {
-  return get(reader, reader.dialect.db.select().from<SQLiteTable>(table).where(hasValues(table, values)));
+  return get(reader, qb.select().from<SQLiteTable>(table).where(hasValues(table, values)));
 }
 
 /** Rows as the database has them, for `rows.ts`. */
@@ -89,14 +95,14 @@ export interface Prepared<Values, Selected> {
  */
 export function prepare<const Types extends ArgTypes, Built extends SQLWrapper>(
   types: Types,
-  build: (dialect: Dialect, arg: Args<keyof Types & string>) => Built,
+  build: (arg: Args<keyof Types & string>, dialect: Dialect) => Built,
 ): Prepared<ArgsOf<Types>, RowOf<Built>> {
   // Safe: it has a member of every name.
   const arg = Object.fromEntries(Object.keys(types).map((name) => [name, sql.placeholder(name)])) as Args<
     keyof Types & string
   >;
   const compiledFor = once((dialect: Dialect) =>
-    compile(build(dialect, arg), (name, number) => dialect.place(number, types[name] ?? "text")),
+    compile(build(arg, dialect), (name, number) => dialect.place(number, types[name] ?? "text")),
   );
   const read = (reader: Reader, values: ArgsOf<ArgTypes>) => {
     const { text, names } = compiledFor(reader.dialect);
@@ -104,7 +110,7 @@ export function prepare<const Types extends ArgTypes, Built extends SQLWrapper>(
   };
   return {
     types,
-    build: (dialect) => build(dialect, arg),
+    build: (dialect) => build(arg, dialect),
     raw: read,
     // Safe: as the types of the builder say.
     all: async (reader, values) =>

@@ -17,7 +17,6 @@ import {
 import type { Secrets } from "../../src/crypto/secrets.ts";
 import { RESULT } from "../commands/actions.ts";
 import type { QueueName } from "../commands/claims.ts";
-import type { Tables } from "../commands/command.ts";
 import { tables } from "../libsql/schema.ts";
 import type { Row, SqlValue } from "./sql.ts";
 
@@ -103,11 +102,10 @@ function whole(value: SqlValue): number | undefined {
 export type HeaderSeal = Pick<Secrets, "seal" | "open">;
 
 /** All columns that an action is read from. */
-export const actionColumns = (table: Tables["actions"]) =>
-  without(getTableColumns(table), ["scheduledAt", "claimedBy"]);
+export const ACTION_COLUMNS = without(getTableColumns(actions), ["scheduledAt", "claimedBy"]);
 
 /** The columns of an action without its last result, which may be large. */
-export const columnsButResult = (table: Tables["actions"]) => without(actionColumns(table), RESULT);
+export const COLUMNS_BUT_RESULT = without(ACTION_COLUMNS, RESULT);
 
 export function only<Table extends SQLiteTable, Name extends keyof Table["_"]["columns"] & string>(
   table: Table,
@@ -145,7 +143,7 @@ export function storedValues({ id, headers, creator, extras, policy, counted }: 
 /** Columns that have another form in an action. */
 const FORMED = ["keyRole", "keyHold", "sealedHeaders", "extras", "lateResult", "policy", "counted"] as const;
 
-const readPlain = rowReader(without(columnsButResult(actions), FORMED));
+const readPlain = rowReader(without(COLUMNS_BUT_RESULT, FORMED));
 const readFormed = rowReader(only(actions, FORMED));
 const readResult = rowReader(only(actions, RESULT));
 
@@ -262,12 +260,17 @@ export function rowTypeOf(event: TimelineEvent): RowType {
 }
 
 /** All that a notification is read from: its body is read when it is sent. */
-export const notificationColumns = (table: Tables["outbox"]) =>
-  without(getTableColumns(table), ["revision", "payload", "scheduledAt", "sentAt", "claimedBy"]);
+export const NOTIFICATION_COLUMNS = without(getTableColumns(outbox), [
+  "revision",
+  "payload",
+  "scheduledAt",
+  "sentAt",
+  "claimedBy",
+]);
 
 const ENTRY = ["status", "dueAt", "createdAt", "lastError"] as const;
 
-const readNotification = rowReader(without(notificationColumns(outbox), ENTRY));
+const readNotification = rowReader(without(NOTIFICATION_COLUMNS, ENTRY));
 const readOutboxEntry = rowReader(only(outbox, ENTRY));
 
 export function notificationOf(row: Row): Notification {

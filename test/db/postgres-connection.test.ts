@@ -18,6 +18,9 @@ import { TcpProxy } from "../support/cluster/tcp-proxy.ts";
 import { storeOver } from "../support/store.ts";
 import { until } from "../support/until.ts";
 import { claimed, createdAction, stored } from "./conformance/steps.ts";
+import { tables } from "../../db/libsql/schema.ts";
+
+const { facts } = tables;
 
 const CALL_MS = 500;
 
@@ -148,7 +151,7 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
   test("that is lost in a transaction writes nothing of it over the next one", async () => {
     await using db = await openOver();
     const sql = openPostgres(db.url);
-    const cutOff = command(async ({ db: tx, tables: { facts } }) => {
+    const cutOff = command(async ({ db: tx }) => {
       await tx.select().from(facts).limit(1);
       await db.raw.query(
         "select pg_terminate_backend(pid) from pg_stat_activity where state = 'idle in transaction' and datname = current_database()",
@@ -171,7 +174,7 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     await using db = await openOver();
     const sql = openPostgres(db.url);
     const [began, goes] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const fails = command(async ({ db: tx, tables: { facts } }) => {
+    const fails = command(async ({ db: tx }) => {
       await tx.insert(facts).values({ name: "half", value: "" });
       began.resolve();
       await goes.promise;
@@ -193,10 +196,10 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     await using db = await openOver();
     const sql = openPostgres(db.url);
     await db.raw.query("insert into facts (name, value) values ('taken', '')");
-    const fails = command(async ({ db: tx, tables: { facts } }) => {
+    const fails = command(async ({ db: tx }) => {
       await tx.insert(facts).values({ name: "taken", value: "" });
     });
-    const pidOf = command(async ({ db: tx, tables: { facts } }) => {
+    const pidOf = command(async ({ db: tx }) => {
       const pids: unknown[] = [];
       for (let n = 0; n < 20; n += 1) {
         const [row] = await tx

@@ -2,9 +2,12 @@ import { expect, test } from "bun:test";
 import { and, eq, lt, sql } from "drizzle-orm";
 import { sqliteDialect } from "../../db/libsql/dialect.ts";
 import { postgresDialect } from "../../db/postgres/dialect.ts";
-import { all, prepare } from "../../db/sql/read.ts";
+import { all, prepare, qb } from "../../db/sql/read.ts";
 import type { Row, Statement } from "../../db/sql/sql.ts";
+import { tables } from "../../db/libsql/schema.ts";
 import { NOON } from "../support/factory.ts";
+
+const { apiKeys } = tables;
 
 /** A connection that keeps what it is asked, and answers with these rows. */
 function reading(dialect: typeof sqliteDialect, rows: readonly Row[] = []) {
@@ -16,21 +19,19 @@ function reading(dialect: typeof sqliteDialect, rows: readonly Row[] = []) {
   return { reader: { dialect, read: answer }, asked };
 }
 
-const FIND = prepare(
-  { keys: "list", account: "text", before: "time", limit: "number" },
-  ({ db, tables: { apiKeys }, isOneOf }, arg) =>
-    db
-      .select({ id: apiKeys.id })
-      .from(apiKeys)
-      .where(
-        and(
-          eq(apiKeys.accountId, arg.account),
-          isOneOf(apiKeys.id, arg.keys),
-          sql`${apiKeys.createdAt} < ${arg.before} and ${apiKeys.accountId} <> ${arg.account}`,
-          eq(apiKeys.name, "it's"),
-        ),
-      )
-      .limit(arg.limit),
+const FIND = prepare({ keys: "list", account: "text", before: "time", limit: "number" }, (arg, { isOneOf }) =>
+  qb
+    .select({ id: apiKeys.id })
+    .from(apiKeys)
+    .where(
+      and(
+        eq(apiKeys.accountId, arg.account),
+        isOneOf(apiKeys.id, arg.keys),
+        sql`${apiKeys.createdAt} < ${arg.before} and ${apiKeys.accountId} <> ${arg.account}`,
+        eq(apiKeys.name, "it's"),
+      ),
+    )
+    .limit(arg.limit),
 );
 
 const VALUES = { limit: 9, account: "a", keys: ["k", 'a"b\\c', [1]], before: NOON };
@@ -58,9 +59,9 @@ test("a read has the words of its database", async () => {
 });
 
 test.each([sqliteDialect, postgresDialect])("rows are as the types of the table say", async (dialect) => {
-  const list = prepare({}, ({ db, tables: { apiKeys } }) => {
+  const list = prepare({}, () => {
     const isNew = sql<boolean>`${apiKeys.lastUsedAt} is null`.mapWith(Boolean).as("is_new");
-    return db.select({ at: apiKeys.createdAt, end: apiKeys.revokedAt, isNew }).from(apiKeys);
+    return qb.select({ at: apiKeys.createdAt, end: apiKeys.revokedAt, isNew }).from(apiKeys);
   });
   const found = [{ created_at: NOON.getTime(), revoked_at: null, is_new: 1 }];
   expect(await list.all(reading(dialect, found).reader, {})).toEqual([{ at: NOON, end: null, isNew: true }]);
@@ -70,18 +71,15 @@ test.each([sqliteDialect, postgresDialect])("rows are as the types of the table 
 });
 
 test("two columns of one name are refused: rows are objects", () => {
-  const twice = prepare({}, ({ db, tables: { apiKeys } }) =>
-    db.select({ one: apiKeys.id, two: apiKeys.id }).from(apiKeys),
-  );
+  const twice = prepare({}, () => qb.select({ one: apiKeys.id, two: apiKeys.id }).from(apiKeys));
   expect(() => twice.raw(reading(sqliteDialect).reader, {})).toThrow("Two columns have one name.");
 });
 
 test("a query of values has each in its place, as its column is stored", async () => {
   const { reader, asked } = reading(postgresDialect);
-  const { db, tables, isOneOf } = postgresDialect;
-  const { apiKeys } = tables;
+  const { isOneOf } = postgresDialect;
   const isOne = and(isOneOf(apiKeys.id, ["k", 'a"b']), lt(apiKeys.createdAt, NOON), sql`${apiKeys.name} <> ${"it's"}`);
-  await all(reader, db.select({ id: apiKeys.id }).from(apiKeys).where(isOne).limit(7));
+  await all(reader, qb.select({ id: apiKeys.id }).from(apiKeys).where(isOne).limit(7));
   expect(asked).toEqual([
     {
       sql: `select "id" from "api_keys" where ("api_keys"."id" = any($1) and "api_keys"."created_at" < $2 and "api_keys"."name" <> $3) limit $4`,

@@ -16,12 +16,15 @@ import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { maxGapMs } from "./event-loop.ts";
 import { until } from "../support/until.ts";
+import { tables } from "../../db/libsql/schema.ts";
+
+const { facts } = tables;
 
 type Fact = readonly [name: string, value: string];
 
 /** Writes facts; an empty name is refused. */
 const put = listCommand(
-  async ({ db, tables: { facts } }, list: readonly (readonly Fact[])[]) => {
+  async ({ db }, list: readonly (readonly Fact[])[]) => {
     for (const [name, value] of list.flat()) {
       if (name === "") throw new Error("A fact needs a name.");
       await db.insert(facts).values({ name, value });
@@ -241,7 +244,7 @@ describe("the queue", () => {
   });
 });
 
-const add = command(async ({ db, tables: { facts } }, name: string) => {
+const add = command(async ({ db }, name: string) => {
   await db.insert(facts).values({ name, value: "" });
   return `add ${name}`;
 });
