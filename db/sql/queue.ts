@@ -4,6 +4,7 @@ import type { Action, ActionStatus } from "../../src/core/action.ts";
 import { type Claimed, startAttempt } from "../../src/core/settle.ts";
 import {
   DUE_LANES_SCANNED_MAX,
+  METRIC_COUNT_MAX,
   PENDING_SCAN_ROWS_MAX,
   RECOVERY_BYTES_MAX,
   RETRY_HOSTS_SHOWN_MAX,
@@ -77,7 +78,7 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
         const orphans = qb
           .select({ id, accountId, bytes: bytesOfAction().as("bytes") })
           .from(actions)
-          .where(and(waiting("action").active, isAfter, isOver));
+          .where(and(queueTable("action").active, isAfter, isOver));
         const found = await all(reader, orphans.orderBy(accountId, id).limit(limit));
         const page = fitting(RECOVERY_BYTES_MAX, found);
         const last = page.at(-1);
@@ -107,13 +108,13 @@ export function createNotificationQueue(kind: NotificationKind, db: QueueContext
       const orphans = qb
         .select(NOTIFICATION_COLUMNS)
         .from(outbox)
-        .where(and(waiting(kind).active, isAfter, isOver));
+        .where(and(queueTable(kind).active, isAfter, isOver));
       return queue.readAll(await raw(reader, orphans.orderBy(leaseUntil, id).limit(limit)));
     },
   };
 }
 
-/** A row as this claim leaves it, if memory has it; null: read it. `revision` is the one of after the claim. */
+/** The row after a claim, if memory has it; null: it has to be read. `revision` is that after the claim. */
 type ClaimedFrom<T> = (id: string, revision: number, at: Claimed) => T | null;
 
 /** The part of a queue that is the same for actions and notifications. */
@@ -124,7 +125,7 @@ function createQueue<T extends object>(
   claimedFrom: ClaimedFrom<T> | null = null,
 ) {
   const { lanes, claimedBy, claimedWith } = READS[queue];
-  /** What can be read of active rows. The others end, so that they hold up nothing. */
+  /** The active rows that can be read. Those that can't are ended, so that they hold up nothing. */
   const readAll = async <Value extends object = T>(rows: readonly Row[], read: (row: Row) => Value) => {
     const unreadable: UnreadableRow[] = [];
     const values = readable(rows, read, (row) => unreadable.push(row));
@@ -178,8 +179,8 @@ function createQueue<T extends object>(
   };
 }
 
-/** The rows of a table that wait in lanes. */
-function waiting(queue: commands.QueueName) {
+/** Where the rows of a queue are. */
+function queueTable(queue: commands.QueueName) {
   const isOfKind = queue === "action" ? "" : ` and kind = '${queue}'`;
   // The conditions of the partial indexes.
   const [pending, active] = [sql.raw(`status = 'pending'${isOfKind}`), sql.raw(`status = 'active'${isOfKind}`)];
@@ -194,11 +195,11 @@ function waiting(queue: commands.QueueName) {
 const HEAD = { accountId: sql`head.account_id`, host: sql`head.host`, keyId: sql`head.key_id` };
 
 /**
- * The heads of the lanes behind one, as rows of `head` in the order of `n`: of the next key of the host, else the next host of the
- * account, else the next account.
+ * The heads of the lanes after a lane, as rows of `head` in the order of `n`: first that of the next key of the same host, then of the
+ * next host of the account, then of the next account.
  */
-function headsBehind(queue: commands.QueueName, { joinNextLane }: Dialect, from: LaneSql, limit: SQLWrapper): SQL {
-  const { table, pending } = waiting(queue);
+function headsAfter(queue: commands.QueueName, { joinNextLane }: Dialect, from: LaneSql, limit: SQLWrapper): SQL {
+  const { table, pending } = queueTable(queue);
   const columns = sql`next.account_id, next.host, next.key_id, next.due_at`;
   return sql`with recursive head (account_id, host, key_id, due_at, n) as (
     select ${columns}, 1 from (select 1) head ${joinNextLane(table, pending, from)}
@@ -214,11 +215,11 @@ interface Head extends Readonly<Record<"accountId" | "host" | "keyId" | "dueAt",
 const readsOf = (queue: commands.QueueName) => ({
   lanes: prepare(
     { accountId: "text", host: "text", keyId: "text", limit: "number" },
-    (arg, dialect) => sql<Head>`${headsBehind(queue, dialect, arg, arg.limit)}
+    (arg, dialect) => sql<Head>`${headsAfter(queue, dialect, arg, arg.limit)}
       select account_id as "accountId", host, key_id as "keyId", due_at as "dueAt", n from head`,
   ),
   claimedBy: prepare({ accountIds: "list", leaseUntil: "time", by: "text" }, (arg, { isOneOf }) => {
-    const { table, active, bytes, columns } = waiting(queue);
+    const { table, active, bytes, columns } = queueTable(queue);
     const isClaim = and(eq(table.claimedBy, arg.by), eq(table.leaseUntil, arg.leaseUntil));
     return qb
       .select({ ...columns, bytes: bytes.as("bytes") })
@@ -226,7 +227,7 @@ const readsOf = (queue: commands.QueueName) => ({
       .where(and(active, isClaim, isOneOf(table.accountId, arg.accountIds)));
   }),
   claimedWith: prepare({ ids: "list", leaseUntil: "time" }, (arg, { isOneOf }) => {
-    const { table, active, bytes, columns } = waiting(queue);
+    const { table, active, bytes, columns } = queueTable(queue);
     return qb
       .select({ ...columns, bytes: bytes.as("bytes") })
       .from(table)
@@ -260,15 +261,12 @@ function largeOf(bytes: unknown): number {
   return Number(bytes) > SMALL_ROW_BYTES_MAX ? Number(bytes) : 0;
 }
 
-/** Larger counts are reported as this number. */
-const COUNTED_MAX = 100_000;
-
 const FIRST_LANE = { accountId: sql`''`, host: sql`''`, keyId: sql`''` };
 
 /** Counts rows, in a turn of the event loop of its own: it takes 5 ms at most. */
 async function countOf(reader: Reader, source: string): Promise<number> {
   await nextTurn();
-  const rows = sql`select 1 from ${sql.raw(source)} limit ${COUNTED_MAX}`;
+  const rows = sql`select 1 from ${sql.raw(source)} limit ${METRIC_COUNT_MAX}`;
   const found = await get(reader, sql<{ readonly n: number }>`select count(*) as n from (${rows}) counted`);
   return found?.n ?? 0;
 }
@@ -280,7 +278,7 @@ export function createQueueReads(reader: Reader): Pick<ActionStore, "firstDueAt"
     async firstDueAt() {
       const found = await get(
         reader,
-        sql<{ readonly dueAt: SqlValue }>`${headsBehind("action", dialect, FIRST_LANE, sql`${DUE_LANES_SCANNED_MAX}`)}
+        sql<{ readonly dueAt: SqlValue }>`${headsAfter("action", dialect, FIRST_LANE, sql`${DUE_LANES_SCANNED_MAX}`)}
           select min(head.due_at) as "dueAt" from head where not ${isPaused(dialect, HEAD)}`,
       );
       return typeof found?.dueAt === "number" ? new Date(found.dueAt) : null;

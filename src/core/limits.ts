@@ -511,6 +511,8 @@ export const RATE_BURST_MS = 20;
 
 /** Lanes (account, host and key) in memory; the sweep finds the others when there is room again. */
 export const LANES_MAX = 50_000;
+/** Metrics count waiting rows up to this number. */
+export const METRIC_COUNT_MAX = 100_000;
 /** Lanes that metrics scan for the action that has been due longest: a few milliseconds. */
 export const DUE_LANES_SCANNED_MAX = 1_000;
 /** How long a create waits for a slot of its host, besides what the last one took to be stored, and how long both may be. */
