@@ -36,7 +36,7 @@ export const create = command<AccountStore["create"]>(
   (_account, _keys, extras) => (extras === undefined ? [] : [firstStartLock]),
 );
 
-const PAUSES = insertList("pauses");
+const PAUSES = insertList(pauses);
 
 /** Stops every account that was not allowed, except the first; returns how many were not stopped before. */
 async function stopAll(tx: Tx, { at, reason }: AccountStop): Promise<number> {

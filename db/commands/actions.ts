@@ -17,7 +17,16 @@ import type { KeyBudget } from "../../src/core/store.ts";
 import { LATE_SUCCESS } from "../tables.ts";
 import { listCommand, type Tx } from "./command.ts";
 import { findPaused, isHeldBack, pausesOf } from "./pauses.ts";
-import { findEach, insertEach, insertList, updateEach, updateList, type Values, valuesOf } from "./lists.ts";
+import {
+  findEach,
+  insertEach,
+  insertList,
+  updateEach,
+  updateList,
+  upsertList,
+  type Values,
+  valuesOf,
+} from "./lists.ts";
 import { addGrants, type GrantCounts, readGrants, type UsedGrant, useGrant, writeUses } from "./grants.ts";
 import type { StoredCount, RuleCount } from "../../src/core/rule-count.ts";
 import { type GoesBeyond, placeOf, readCounts, type RuleCounts } from "./rule-counts.ts";
@@ -26,7 +35,7 @@ import { type Args, prepare, qb } from "../sql/read.ts";
 import { COUNT_OF_KEY, REJECTED, REPEATED, rejectionCount } from "./rejections.ts";
 import { tables } from "../libsql/schema.ts";
 
-const { actionKeys, actions, attempts, keyDays, timeline } = tables;
+const { actionKeys, actionMetadata, actions, attempts, keyDays, outbox, timeline } = tables;
 
 /**
  * Creating actions and writing what becomes of them: for lists, since these are most of all writes. Rows are lists of values in the
@@ -46,33 +55,24 @@ export const RESULT = [
 ] as const;
 
 /** A new action: without the columns of a result. */
-export const ACTIONS = insertList("actions", [...RESULT, "lateResult"]);
-export const EVENTS = insertList("timeline", ["seq"]);
-export const NOTIFICATIONS = insertList("outbox", ["leaseUntil", "sentAt", "lastError", "claimedBy"]);
-export const AUDIT_ENTRIES = insertList("audit", ["seq"]);
-const METADATA = insertList("actionMetadata");
-const REJECTIONS = insertList("rejections", ["seq"]);
+export const ACTIONS = insertList(actions, [...RESULT, "lateResult"]);
+export const EVENTS = insertList(timeline, ["seq"]);
+export const NOTIFICATIONS = insertList(outbox, ["leaseUntil", "sentAt", "lastError", "claimedBy"]);
+export const AUDIT_ENTRIES = insertList(tables.audit, ["seq"]);
+const METADATA = insertList(actionMetadata);
+const REJECTIONS = insertList(tables.rejections, ["seq"]);
 
 /** The older action of the key is no longer live. */
-const KEYS = insertList(
-  "actionKeys",
-  [],
-  "on conflict (account_id, kind, key) do update set action_id = excluded.action_id, created_at = excluded.created_at",
-);
+const KEYS = upsertList(actionKeys, ["accountId", "kind", "key"]);
 
 const SPENT = insertList(
-  "keyDays",
+  keyDays,
   [],
   "on conflict (key_id, day) do update set created = key_days.created + excluded.created",
 );
 
 /** A row that is there already is of a manual change: it is replaced. */
-export const RESPONSES = insertList(
-  "attempts",
-  [],
-  `on conflict (action_id, run, attempt) do update set response_truncated = excluded.response_truncated,
-    response_headers = excluded.response_headers, response_body = excluded.response_body`,
-);
+export const RESPONSES = upsertList(attempts, ["actionId", "run", "attempt"]);
 
 /** What a claim at the create changes of it. */
 export const CLAIMED = ["revision", "status", "attempts", "dueAt", "leaseUntil", "startedAt", "claimedBy"] as const;
@@ -415,9 +415,9 @@ const GUARD = ["id", "revision"] as const;
  * state writes nothing.
  */
 export const UPDATES = {
-  state: updateList("actions", STATE, GUARD),
-  result: updateList("actions", [...STATE, ...RESULT], GUARD),
-  all: updateList("actions", [...STATE, ...RESULT, "lateResult", "approve", "policy", "counted"], GUARD),
+  state: updateList(actions, STATE, GUARD),
+  result: updateList(actions, [...STATE, ...RESULT], GUARD),
+  all: updateList(actions, [...STATE, ...RESULT, "lateResult", "approve", "policy", "counted"], GUARD),
 };
 
 export interface ActionChange extends Owner, SideRows {
@@ -527,7 +527,7 @@ function guardOf({ id, accountId, keyId, at, request, budget, retaken, counts: a
   return { id, accountId, keyId, at, ...asked };
 }
 
-const EXTEND = updateList("actions", ["leaseUntil"], ["id", "revision", "status"]);
+const EXTEND = updateList(actions, ["leaseUntil"], ["id", "revision", "status"]);
 
 /** Makes leases of attempts longer that are still under way; whether each was. Times in milliseconds. */
 export const extendLease = listCommand(

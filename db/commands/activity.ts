@@ -26,7 +26,7 @@ import { hasValues, membersIn } from "../sql/dialect.ts";
 import { all, get, prepare, type Reader, qb } from "../sql/read.ts";
 import { command, isOneOfRows } from "./command.ts";
 import { readFact } from "./facts.ts";
-import { insertList, type Values, valuesOf } from "./lists.ts";
+import { upsertList, type Values, valuesOf } from "./lists.ts";
 import { tables } from "../libsql/schema.ts";
 
 const { actions, activity, facts, firstSteps, timeline } = tables;
@@ -34,15 +34,7 @@ const { actions, activity, facts, firstSteps, timeline } = tables;
 /** The fact that says up to which position of the timeline the figures of the overview are counted. */
 const POSITION_FACT = "activity";
 
-const PUT = insertList(
-  "activity",
-  [],
-  `on conflict (account_id, slot_minutes, at, kind, name) do update set created = excluded.created,
-    completed = excluded.completed, failed = excluded.failed, attempts = excluded.attempts,
-    failed_attempts = excluded.failed_attempts, approved = excluded.approved, rejected = excluded.rejected,
-    latency = excluded.latency, waits = excluded.waits, last_error = excluded.last_error,
-    last_failed_at = excluded.last_failed_at`,
-);
+const PUT = upsertList(activity, ["accountId", "slotMinutes", "at", "kind", "name"]);
 
 interface Counted {
   /** The positions from and to which the rows were counted. */

@@ -12,7 +12,7 @@ import { tables } from "../libsql/schema.ts";
 
 const { bulkJobs, bulkResults } = tables;
 
-const ADD_ACTIONS = insertList("bulkResults", ["actionStatus", "code", "message"]);
+const ADD_ACTIONS = insertList(bulkResults, ["actionStatus", "code", "message"]);
 
 export const add = command<BulkStore["add"]>(
   async (tx, job, actions, audit) => {
@@ -30,7 +30,7 @@ export const add = command<BulkStore["add"]>(
 
 const SETTLED = ["status", "actionStatus", "code", "message"] as const;
 
-const SETTLE = updateList("bulkResults", SETTLED, ["jobId", "actionId", "status"]);
+const SETTLE = updateList(bulkResults, SETTLED, ["jobId", "actionId", "status"]);
 
 /** The values of `SETTLED`. */
 function settledAs(end: BulkEnd): readonly (string | null)[] {

@@ -84,8 +84,8 @@ const MOVED = [
   ["dueAt", "scheduledAt"],
   ["id", "status", "scheduledAt"],
 ] as const;
-const MOVE_ACTION = updateList("actions", ...MOVED);
-const MOVE_NOTIFICATION = updateList("outbox", ...MOVED);
+const MOVE_ACTION = updateList(actions, ...MOVED);
+const MOVE_NOTIFICATION = updateList(outbox, ...MOVED);
 
 /**
  * After the wall clock was set back: makes pending rows that were scheduled in the future, and so before that, due earlier by as much,

@@ -12,7 +12,7 @@ import { tables } from "../libsql/schema.ts";
 
 const { grants } = tables;
 
-export const GRANTS = insertList("grants");
+export const GRANTS = insertList(grants);
 
 /** Adds grants that come with approvals. */
 export async function addGrants(tx: Tx, rows: readonly Values[]): Promise<void> {
@@ -60,7 +60,7 @@ export async function endGrantsOf(
   if (ended.length > 0) await renewVersion(tx, GRANTS_VERSION);
 }
 
-const USED = updateList("grants", ["used"], ["id"]);
+const USED = updateList(grants, ["used"], ["id"]);
 
 /** How often grants were used, and may be, by their ids. A list's own uses are counted as they are decided. */
 export type GrantCounts = ReadonlyMap<string, { used: number; readonly calls: number; readonly expiresAt: Date }>;

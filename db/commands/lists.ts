@@ -1,6 +1,5 @@
-import { Column, getTableColumns, getTableName, is } from "drizzle-orm";
+import { type Column, getTableColumns, getTableName } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
-import { type Tables, tables } from "../libsql/schema.ts";
 import type { Prepared } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 
@@ -58,31 +57,40 @@ export type Named = Readonly<Record<string, SqlValue>>;
 /** Values of columns as the database has them: times in milliseconds, flags 0 and 1. */
 export type Values = readonly SqlValue[];
 
-type TableName = keyof Tables;
-
-// Safe: it has a member for each table.
-export const TABLE_NAMES = Object.keys(tables) as readonly TableName[];
+type Member<Table extends SQLiteTable> = keyof Table["$inferInsert"] & string;
 
 export interface InsertList {
-  readonly table: TableName;
+  readonly table: SQLiteTable;
   readonly columns: readonly string[];
   /** What follows the values, such as `on conflict do nothing`. */
   readonly onConflict: string;
 }
 
 /** Inserts rows with all columns of a table, in its order, but these. */
-export function insertList<Name extends TableName>(
-  table: Name,
-  but: readonly (keyof Tables[Name]["$inferInsert"] & string)[] = [],
+export function insertList<Table extends SQLiteTable>(
+  table: Table,
+  but: readonly Member<Table>[] = [],
   onConflict = "",
 ): InsertList {
   const left: ReadonlySet<string> = new Set(but);
-  const columns = Object.keys(getTableColumns<SQLiteTable>(tables[table])).filter((name) => !left.has(name));
+  const columns = Object.keys(getTableColumns<SQLiteTable>(table)).filter((name) => !left.has(name));
   return { table, columns, onConflict };
 }
 
+/** Inserts rows; one that is there already, by its key, gets the values of the new one for these columns, or for all others. */
+export function upsertList<Table extends SQLiteTable>(
+  table: Table,
+  key: readonly Member<Table>[],
+  set?: readonly Member<Table>[],
+): InsertList {
+  const { columns } = insertList(table, key);
+  const names = (of: readonly string[]) => columnsOf(table, of).map(({ name }) => `"${name}"`);
+  const values = names(set ?? columns).map((name) => `${name} = excluded.${name}`);
+  return insertList(table, [], `on conflict (${names(key).join(", ")}) do update set ${values.join(", ")}`);
+}
+
 export interface UpdateList {
-  readonly table: TableName;
+  readonly table: SQLiteTable;
   readonly set: readonly string[];
   /** The columns that must have the values of a row. */
   readonly where: readonly string[];
@@ -90,29 +98,23 @@ export interface UpdateList {
   readonly onRefusal: "" | "or ignore";
 }
 
-export function updateList<Name extends TableName>(
-  table: Name,
-  set: readonly (keyof Tables[Name]["$inferInsert"] & string)[],
-  where: readonly (keyof Tables[Name]["$inferInsert"] & string)[],
+export function updateList<Table extends SQLiteTable>(
+  table: Table,
+  set: readonly Member<Table>[],
+  where: readonly Member<Table>[],
   onRefusal: UpdateList["onRefusal"] = "",
 ): UpdateList {
   return { table, set, where, onRefusal };
 }
 
 /** The columns of a table by the names of its members. */
-export function columnsOf(table: TableName, names: readonly string[]): readonly Column[] {
-  return names.map((name) => columnOf(table, name));
-}
-
-export function columnOf(table: TableName, name: string): Column {
-  const columns: Readonly<Record<string, unknown>> = getTableColumns<SQLiteTable>(tables[table]);
-  const column = columns[name];
-  if (!is(column, Column)) throw new Error(`The table ${table} has no column ${name}.`);
-  return column;
-}
-
-export function tableName(table: TableName): string {
-  return `"${getTableName(tables[table])}"`;
+export function columnsOf(table: SQLiteTable, names: readonly string[]): readonly Column[] {
+  const columns = getTableColumns(table);
+  return names.map((name) => {
+    const column = columns[name];
+    if (column === undefined) throw new Error(`The table ${getTableName(table)} has no column ${name}.`);
+    return column;
+  });
 }
 
 /** The values of columns as the database has them: of `row`, and of `others` where that has none. */

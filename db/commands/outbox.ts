@@ -18,10 +18,10 @@ export const SETTLED = ["status", "attempts", "dueAt", "scheduledAt", "leaseUnti
 /** A returned claim does not count, so claims with the same number of attempts are told apart by their leases. */
 const CLAIM = ["id", "attempts", "leaseUntil", "status"] as const;
 
-const SETTLE = updateList("outbox", SETTLED, CLAIM);
+const SETTLE = updateList(outbox, SETTLED, CLAIM);
 
 /** A delivered callback needs its body no more, which may be a megabyte. */
-const DELIVER = updateList("outbox", [...SETTLED, "payload"], CLAIM);
+const DELIVER = updateList(outbox, [...SETTLED, "payload"], CLAIM);
 
 interface NotificationEnd {
   readonly id: string;

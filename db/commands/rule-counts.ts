@@ -4,7 +4,7 @@ import type { StoredCount, RuleCount } from "../../src/core/rule-count.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { prepare, type Reader, qb } from "../sql/read.ts";
 import { PRUNE_ROWS, type Tx } from "./command.ts";
-import { insertEach, insertList, type Lists, type Values } from "./lists.ts";
+import { insertEach, upsertList, type Lists, type Values } from "./lists.ts";
 import { tables } from "../libsql/schema.ts";
 
 const { ruleCounts } = tables;
@@ -19,11 +19,7 @@ const COUNT_ROWS = prepare(
   },
 );
 
-const COUNTS = insertList(
-  "ruleCounts",
-  [],
-  "on conflict (rule_id, subject, start_at) do update set amount = excluded.amount, told = excluded.told",
-);
+const COUNTS = upsertList(ruleCounts, ["ruleId", "subject", "start"], ["amount", "told"]);
 
 /** A create that a rule holds for going beyond one of its counts, and the entry of the audit log for the first of them. */
 export interface GoesBeyond {

@@ -5,17 +5,19 @@ import { tables } from "../libsql/schema.ts";
 import type { Connection } from "../sql/context.ts";
 import { all, qb } from "../sql/read.ts";
 import { command } from "./command.ts";
-import { columnOf, TABLE_NAMES, type UpdateList } from "./lists.ts";
+import type { UpdateList } from "./lists.ts";
 
 /** All columns with sealed texts: those whose names say so, in tables with an id. */
-const SEALED = TABLE_NAMES.flatMap((table) =>
-  Object.entries(getTableColumns<SQLiteTable>(tables[table])).flatMap(([member, { name }]) => {
-    if (!name.startsWith("sealed_")) return [];
+const SEALED = Object.values<SQLiteTable>(tables).flatMap((table) => {
+  const columns = getTableColumns(table);
+  return Object.entries(columns).flatMap(([member, column]) => {
+    const { id } = columns;
+    if (id === undefined || !column.name.startsWith("sealed_")) return [];
     // A later change is not overwritten: the old text is part of the condition.
     const update: UpdateList = { table, set: [member], where: ["id", member], onRefusal: "" };
-    return [{ table, member, update, place: { table: getTableName(tables[table]), column: name } }];
-  }),
-);
+    return [{ table, id, column, update, place: { table: getTableName(table), column: column.name } }];
+  });
+});
 
 export const replace = command<SealedStore["replace"]>(async ({ lists }, replacements) => {
   for (const [{ update }, texts] of Map.groupBy(replacements, ({ place }) => sealedAt(place))) {
@@ -34,12 +36,11 @@ export function createSealedStore({ reader, writer }: Connection): SealedStore {
       const prefix = `${keyId}.`;
       const found: SealedText[] = [];
       const from = after === null ? 0 : SEALED.indexOf(sealedAt(after));
-      for (const [at, { table, member, place }] of SEALED.slice(from).entries()) {
-        const [id, sealed] = [columnOf(table, "id"), columnOf(table, member)];
-        const isOther = sql`${sealed} is not null and substr(${sealed}, 1, ${prefix.length}) <> ${prefix}`;
+      for (const [at, { table, id, column, place }] of SEALED.slice(from).entries()) {
+        const isOther = sql`${column} is not null and substr(${column}, 1, ${prefix.length}) <> ${prefix}`;
         const others = qb
-          .select({ row: sql<string>`${id}`.as("row"), sealed: sql<string>`${sealed}`.as("sealed") })
-          .from(tables[table])
+          .select({ row: sql<string>`${id}`.as("row"), sealed: sql<string>`${column}`.as("sealed") })
+          .from(table)
           .where(and(gt(id, after !== null && at === 0 ? after.row : ""), isOther));
         for (const one of await all(reader, others.orderBy(asc(id)).limit(limit - found.length))) {
           found.push({ place: { ...place, row: one.row }, sealed: one.sealed });

@@ -48,14 +48,14 @@ const NOTIFICATIONS = prepare({ ...LANE, kind: "text" }, ({ most, ...lane }) =>
 const MAY_REFUSE = "or ignore";
 
 const START = updateList(
-  "actions",
+  actions,
   ["status", "revision", "dueAt", "leaseUntil", "claimedBy", "attempts", "startedAt"],
   ["id", "revision"],
   MAY_REFUSE,
 );
 
 const SEND = updateList(
-  "outbox",
+  outbox,
   ["status", "attempts", "dueAt", "leaseUntil", "claimedBy"],
   ["id", "attempts"],
   MAY_REFUSE,

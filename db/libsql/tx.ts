@@ -1,14 +1,7 @@
+import { getTableName } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
 import type { Tx } from "../commands/command.ts";
-import {
-  columnsOf,
-  type InsertList,
-  type Lists,
-  tableName,
-  type Named,
-  type UpdateList,
-  type Values,
-} from "../commands/lists.ts";
+import { columnsOf, type InsertList, type Lists, type Named, type UpdateList, type Values } from "../commands/lists.ts";
 import { compile, once, type Prepared } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 import { claimAll } from "./claim.ts";
@@ -79,7 +72,7 @@ const INSERT = once(({ table, columns, onConflict }: InsertList) => {
   const texts = new Map(
     ROWS_AT_ONCE.map((size) => [
       size,
-      `insert into ${tableName(table)} (${names.join(", ")}) values ${Array(size).fill(row).join(", ")} ${onConflict}`,
+      `insert into "${getTableName(table)}" (${names.join(", ")}) values ${Array(size).fill(row).join(", ")} ${onConflict}`,
     ]),
   );
   return (size: number) => texts.get(size) ?? "";
@@ -87,5 +80,5 @@ const INSERT = once(({ table, columns, onConflict }: InsertList) => {
 
 const UPDATE = once(({ table, set, where, onRefusal }: UpdateList) => {
   const placed = (names: readonly string[]) => columnsOf(table, names).map(({ name }) => `"${name}" = ?`);
-  return `update ${onRefusal} ${tableName(table)} set ${placed(set).join(", ")} where ${placed(where).join(" and ")}`;
+  return `update ${onRefusal} "${getTableName(table)}" set ${placed(set).join(", ")} where ${placed(where).join(" and ")}`;
 });

@@ -1,7 +1,9 @@
+import { getTableName } from "drizzle-orm";
 import type { QueryResult } from "pg";
 import { drizzle } from "drizzle-orm/pg-proxy";
 import type { Tx } from "../commands/command.ts";
-import { columnsOf, type InsertList, tableName, type Named, type UpdateList, type Values } from "../commands/lists.ts";
+import { columnsOf, type InsertList, type Named, type UpdateList, type Values } from "../commands/lists.ts";
+import { tables } from "../libsql/schema.ts";
 import { compile, once, type Prepared } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 import { claimAll } from "./claim.ts";
@@ -94,8 +96,8 @@ function unnested(table: InsertList["table"], names: readonly string[]) {
 
 const INSERT = once(({ table, columns: members, onConflict }: InsertList) => {
   const { columns, source, rows } = unnested(table, members);
-  const into = `insert into ${tableName(table)}`;
-  if (table !== "timeline") return named(`${into} (${columns.join(", ")}) select * from ${source} ${onConflict}`);
+  const into = `insert into "${getTableName(table)}"`;
+  if (table !== tables.timeline) return named(`${into} (${columns.join(", ")}) select * from ${source} ${onConflict}`);
   const values = columns.map((_, at) => `v${at + 1}`).join(", ");
   return named(
     `with taken as materialized (select next_positions(${rows}) as first)
@@ -110,7 +112,7 @@ const UPDATE = once(({ table, set, where }: UpdateList) => {
   const assigned = set.map((_, at) => `${columns[at]} = row.${members[at]}`);
   const found = where.map((_, at) => `old.${columns[set.length + at]} = row.${members[set.length + at]}`);
   return named(
-    `update ${tableName(table)} old set ${assigned.join(", ")}
+    `update "${getTableName(table)}" old set ${assigned.join(", ")}
       from ${source} with ordinality as row(${members.join(", ")}, n) where ${found.join(" and ")} returning row.n`,
   );
 });
