@@ -54,7 +54,6 @@ async function stopAll(tx: Tx, { at, reason }: AccountStop): Promise<number> {
 
 export const stopOthers = command<AccountStore["stopOthers"]>(stopAll, () => [stopLock]);
 
-/** Adds a key; with the first hold of the first account, every account that was not allowed is stopped. */
 export const addKey = command<AccountStore["addKey"]>(
   async (tx, key, audit, stop) => {
     const [first] = stop === undefined ? [] : await selectFirst(tx.db, tx.addedOrder);

@@ -6,10 +6,7 @@ import { tables } from "../libsql/schema.ts";
 
 const { approvalLinks } = tables;
 
-/**
- * Stores links of approvals; returns when the first of them ends. A link that is stored again for a repeated mail keeps its
- * end; its hash changes with the master key.
- */
+/** A link that is stored again for a repeated mail keeps its end; its hash changes with the master key. */
 export const keep = command<LinkStore["keep"]>(async (tx, links, expiresAt) => {
   const { actionId, run, decision } = approvalLinks;
   const ends: number[] = [];

@@ -82,7 +82,6 @@ export const renameAccount = command<PeopleStore["renameAccount"]>(async (tx, ac
   await addIfWritten(tx, renamed, audit);
 });
 
-/** Adds a person with an account of their own; returns whether the address was free and sign-ups are open. */
 export const signUp = command<PeopleStore["signUp"]>(
   async (tx, { account, key, person, session, audit = [], allowedBy, untilHold }) => {
     const [first] = untilHold === true ? await selectFirst(tx.db, tx.addedOrder) : [];
@@ -152,9 +151,7 @@ export const switchAccount = command<PeopleStore["switchAccount"]>(async (tx, ha
   return true;
 });
 
-async function hasMember(tx: Tx, accountId: string): Promise<boolean> {
-  return hasRow(tx, members, eq(members.accountId, accountId));
-}
+const hasMember = (tx: Tx, accountId: string) => hasRow(tx, members, eq(members.accountId, accountId));
 
 export const offer = command<PeopleStore["offer"]>(
   async (tx, link) => {
@@ -230,16 +227,14 @@ export const prune = command<PeopleStore["prune"]>(async (tx, now) => {
 const { emailKey: _key, ...PERSON } = getTableColumns(people);
 const MEMBER = { ...PERSON, accountId: members.accountId, role: members.role };
 
+/** The account that somebody used last, else the one that they joined first, comes first. */
+const LAST_USED_FIRST = [desc(sql`coalesce(${members.lastSeenAt}, 0)`), members.joinedAt, members.accountId];
+
 /** The person for whom this holds, and the account that they used last. */
 async function findMember(reader: Reader, condition: SQL | undefined): Promise<Member | null> {
   const joined = qb.select(MEMBER).from(people).innerJoin(members, eq(members.personId, people.id));
-  const found = await get(
-    reader,
-    joined
-      .where(condition)
-      .orderBy(...LAST_USED_FIRST)
-      .limit(1),
-  );
+  const lastUsedFirst = joined.where(condition).orderBy(...LAST_USED_FIRST);
+  const found = await get(reader, lastUsedFirst.limit(1));
   return found === null ? null : memberOf(found);
 }
 
@@ -247,9 +242,6 @@ function memberOf(row: PersonRow & Omit<Member, "person">): Member {
   const { accountId, role, id, email, passwordHash, createdAt } = row;
   return { person: { id, email, passwordHash, createdAt }, accountId, role };
 }
-
-/** The account that somebody used last, else the one that they joined first, comes first. */
-const LAST_USED_FIRST = [desc(sql`coalesce(${members.lastSeenAt}, 0)`), members.joinedAt, members.accountId];
 
 /** Asked with each page. The join ends a session of someone who left the account. */
 const SESSION = prepare({ hash: "text", now: "time" }, (arg) => {
@@ -456,10 +448,6 @@ export const signIn = command<TeamStore["signIn"]>(
   ({ personId }) => [personLock(personId)],
 );
 
-/**
- * Deletes invitations that have expired, and mails of those that were accepted, withdrawn or have expired; returns whether
- * there may be more. An attempt that is under way ends first.
- */
 export const pruneInvitations = command<TeamStore["prune"]>(async (tx, now) => {
   const pruned = await deleteSome(tx, invitations.id, lte(invitations.expiresAt, now));
   const open = tx.db.select({ id: invitations.id }).from(invitations).where(eq(invitations.id, outbox.actionId));

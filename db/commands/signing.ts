@@ -17,7 +17,6 @@ export const SEEDS_KEPT = 2;
 
 type Seed = Omit<typeof signingSeeds.$inferInsert, "seq">;
 
-/** Adds a seed and deletes those of the same origin that two newer ones replace. */
 export const rotate = command(async (tx, seed: Seed, audit: AuditEntry | undefined) => {
   await tx.db.insert(signingSeeds).values(seed);
   await addToAudit(tx, audit);
