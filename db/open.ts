@@ -84,7 +84,7 @@ function isTemporary(error: unknown): boolean {
 }
 
 /** The path of a `file:` URL; null for others. */
-export function filePathOf(url: string): string | null {
+function filePathOf(url: string): string | null {
   return url.startsWith("file:") ? url.slice("file:".length).replace(/^\/\/(?=\/)/, "") : null;
 }
 

@@ -40,7 +40,7 @@ export interface Command<Args extends readonly unknown[], Result> {
  * When a command runs among those of its commit. Claims come behind changes: they must not win over a pause or decision of
  * their commit. Creates come behind claims: what a claim finds was stored before it, so that memory has heard of it.
  */
-export type Turn = "change" | "claim" | "create";
+type Turn = "change" | "claim" | "create";
 
 const TURNS: readonly Turn[] = ["change", "claim", "create"];
 

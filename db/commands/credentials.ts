@@ -47,7 +47,7 @@ const { apiKeys, credentialRequests: requests, credentials, outbox } = tables;
 type Row = typeof credentials.$inferSelect;
 
 /** See `CredentialStore.add`. Whoever calls it holds `accountLock`. */
-export async function addCredential(tx: Tx, row: Row, audit: AuditEntry) {
+async function addCredential(tx: Tx, row: Row, audit: AuditEntry) {
   const { accountId, name } = row;
   if (await hasRow(tx, credentials, hasValues(credentials, { accountId, name }))) return "taken";
   if ((await countRows(tx, credentials, eq(credentials.accountId, accountId))) >= CREDENTIALS_MAX) return "full";

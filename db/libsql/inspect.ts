@@ -87,7 +87,7 @@ export class DatabaseInUse extends Error {
 }
 
 /** A locked database file. */
-export interface LockedFile {
+interface LockedFile {
   /** The path by which to open it. */
   readonly path: string;
   readonly release: () => void;

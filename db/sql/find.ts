@@ -48,15 +48,6 @@ function shown(rows: readonly Row[], { seal, onUnreadable }: ActionReads): Actio
   );
 }
 
-/** By the id alone: given the account too, PostgreSQL may read all rows of it, as long as it has no statistics of the table. */
-export async function findAction(db: ActionReads, accountId: string, id: string): Promise<Action | null> {
-  const rows = await FIND_BY_ID.raw(db.reader, { id });
-  return shown(
-    rows.filter((row) => row["account_id"] === accountId),
-    db,
-  );
-}
-
 /** The action that a key was found to name; null: it was deleted meanwhile. */
 export async function findHolder(db: ActionReads, id: string): Promise<Action | "unreadable" | null> {
   const rows = await FIND_BY_ID.raw(db.reader, { id });
@@ -174,7 +165,12 @@ export function createFinds(reads: ActionReads) {
   const { reader } = reads;
   const { isOneOf, itemsOf, placeIn, indexedBy } = reader.dialect;
   return {
-    find: (accountId, id) => findAction(reads, accountId, id),
+    // By the id alone: given the account too, PostgreSQL may read all rows of it, as long as it has no statistics of the table.
+    async find(accountId, id) {
+      const found = await FIND_BY_ID.raw(reader, { id });
+      const own = found.filter((row) => row["account_id"] === accountId);
+      return shown(own, reads);
+    },
     findById: async (id) => shown(await FIND_BY_ID.raw(reader, { id }), reads),
     holderOf: (accountId, kind, key, now) =>
       HOLDER.get(reader, { accountId, kind, key, windowStart: keyWindowStart(now.getTime()) }),

@@ -95,7 +95,7 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
   };
 }
 
-export function createNotificationQueue(kind: NotificationKind, db: QueueContext): Queue<Notification> {
+function createNotificationQueue(kind: NotificationKind, db: QueueContext): Queue<Notification> {
   const { reader } = db;
   const queue = createQueue(kind, db, notificationOf);
   return {
