@@ -227,7 +227,7 @@ export function question(sent: MaskedAction, waiting: string, { risks, hidden, w
     bodyPart(sent),
     ...(headers.length === 0 ? [] : [quoted("Headers", beginningOf(headers.join("\n")))]),
     ...(hidden === null ? [] : [{ text: hidden, html: note(hidden, "margin-top:8px") }]),
-    ...(words.length === 0 ? [] : [requesterSays(words.map(wordsText))]),
+    ...(words.length === 0 ? [] : [requesterSays(words.flatMap((one) => wordsText(one).split(/\r?\n/)))]),
   ];
 }
 

@@ -5,7 +5,7 @@ import { awaitsRunAt, isExpired, nextRetryAt, isLateSuccess } from "../core/acti
 import { type ErrorKind, errorKindOf } from "../core/outcome.ts";
 import { targetMessage } from "../actions/target-message.ts";
 import { latestDecision, type TimelineEntry } from "../core/timeline.ts";
-import { Name, sentence, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { Name, sentence, Time, UntilTime, UntrustedLines, UntrustedText } from "../ui/parts.tsx";
 import { counted, duration, lateText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
@@ -196,7 +196,7 @@ function cancelledText({ action, timeline, role }: StoryProps): Child {
       {decision.reason === null ? "." : ": "}
       {decision.reason === null ? null : (
         <q>
-          <UntrustedText text={decision.reason} />
+          <UntrustedLines text={decision.reason} />
         </q>
       )}{" "}
       {sent}

@@ -34,6 +34,7 @@ import {
   Problem,
   sentence,
   Time,
+  UntrustedLines,
   UntrustedText,
 } from "../ui/parts.tsx";
 import { duration, lastDecision, type PageUser } from "../ui/text.ts";
@@ -415,7 +416,7 @@ function Details({ action, user, receiptUrl, baseUrl }: ActionProps) {
             ({ name: said, note, text }) =>
               [
                 REQUESTER_LABELS[said],
-                note === "" ? untrusted(text) : <Metadata name={note} value={text ?? ""} />,
+                note === "" ? <UntrustedLines text={text ?? ""} /> : <Metadata name={note} value={text ?? ""} />,
               ] as const,
           ),
           ...Object.entries(unknownExtras(extras) ?? {}).map(

@@ -7,7 +7,7 @@ import { ALL_HOSTS } from "../core/host-settings.ts";
 import { bulkPath } from "./bulk.tsx";
 import { EmptyState, FilterMenu } from "../ui/controls.tsx";
 import { actionPath, queryText, render } from "../ui/layout.tsx";
-import { Facts, Name, NextPage, sentence, ListedTime, Time, UntrustedText } from "../ui/parts.tsx";
+import { Facts, Name, NextPage, sentence, ListedTime, Time, UntrustedLines, UntrustedText } from "../ui/parts.tsx";
 import { SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 import { counted, duration, number, type PageUser } from "../ui/text.ts";
 import { AuditQuery, checkAudit } from "../audit/audit.ts";
@@ -110,7 +110,7 @@ function Entry({ entry, user, kinds, pathOf, names }: AuditPageProps & { readonl
         </p>
         {typeof reason === "string" ? (
           <q class="reason">
-            <UntrustedText text={reason} />
+            <UntrustedLines text={reason} />
           </q>
         ) : null}
         <details>

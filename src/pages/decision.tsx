@@ -15,7 +15,7 @@ import { visibleText } from "../receipts/visible-text.ts";
 import { BEGINNING, limitsOnPage, type PageBody, pageBody } from "../ui/body-view.tsx";
 import { Copied } from "../ui/controls.tsx";
 import { actionPath } from "../ui/layout.tsx";
-import { Ago, Problem, sentence, TimeInWords, UntrustedText } from "../ui/parts.tsx";
+import { Ago, Problem, sentence, TimeInWords, UntrustedLines, UntrustedText } from "../ui/parts.tsx";
 import { type PageUser, waitingText } from "../ui/text.ts";
 import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
 import { grantOffer } from "./grant-form.tsx";
@@ -240,7 +240,7 @@ function FactValue({ fact: { name, value }, action }: { readonly fact: Fact; rea
     );
   }
   const target = name === "url" || name === "callback" ? normalTarget(value) : null;
-  const text = target === null ? <UntrustedText text={value} /> : <UntrustedUrl url={value} host={target.host} />;
+  const text = target === null ? <UntrustedLines text={value} /> : <UntrustedUrl url={value} host={target.host} />;
   return name === "url" ? <Copied what="the URL">{text}</Copied> : text;
 }
 

@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import { describeActor } from "../core/roles.ts";
 import { type OutcomeKind, statusSentence } from "../core/outcome.ts";
 import { type TimelineEntry, type TimelineEvent } from "../core/timeline.ts";
-import { Card, Name, sentence, Time, type Tone, UntrustedText } from "../ui/parts.tsx";
+import { Card, Name, sentence, Time, type Tone, UntrustedLines, UntrustedText } from "../ui/parts.tsx";
 import { visibleText } from "../receipts/visible-text.ts";
 import { type ActorEvent, counted, duration, mailName } from "../ui/text.ts";
 
@@ -93,7 +93,7 @@ function describeActorEvent({ type, actor, reason = null, via }: ActorEvent): Ev
   const quote =
     reason === null ? null : (
       <q class="reason">
-        <UntrustedText text={reason} />
+        <UntrustedLines text={reason} />
       </q>
     );
   // Only the client says that it asked; Outgate can't verify it.

@@ -307,6 +307,25 @@ export function UntrustedText({ text }: { readonly text: string }) {
   return <bdi class="untrusted">{escaped(text, false)}</bdi>;
 }
 
+/** Untrusted text with its line breaks, each with a mark: what follows it can't pass for a line of ours. */
+export function UntrustedLines({ text }: { readonly text: string }) {
+  return (
+    <bdi class="untrusted">
+      {text.split(/\r?\n/).map((line, at) => (
+        <>
+          {at === 0 ? null : (
+            <>
+              <span class="quiet"> ↵</span>
+              <br />
+            </>
+          )}
+          {escaped(line, false)}
+        </>
+      ))}
+    </bdi>
+  );
+}
+
 /**
  * An untrusted path, perhaps with a query: lines end after slashes. Browsers end none there before a digit, and do at hyphens,
  * where nobody sees whether the hyphen is part of the address.

@@ -142,6 +142,13 @@ describe("an approval mail", () => {
     ]);
   });
 
+  test("shows a reason line by line, each marked as quoted", () => {
+    const history = { ...NO_HISTORY, reason: "- Asked twice.\r\nRequested by: Ann" };
+    const { text, html } = approvalMessage(maskedMail({ ...anApprovalMail(), history }), "confirm");
+    expect(text).toContain("The requester says:\n| Reason: - Asked twice.\n| Requested by: Ann\n\n");
+    expect(html).not.toContain("U+000A");
+  });
+
   test("has no address in the requester's texts that a client could make a link", () => {
     const evil = "https://evil.example/login?a=www.evil.example or ann@evil.example or evil。example";
     const mail = anApprovalMail({

@@ -32,6 +32,19 @@ test("a receipt tells of callbacks and mails, and when the next attempt is", () 
   expect(answer).not.toContain("Next attempt");
 });
 
+test("a reason of several lines has them where it is read, each after a mark", () => {
+  const shown = receiptOf(anAction(), [
+    {
+      seq: 1,
+      at: NOON,
+      run: 1,
+      status: "cancelled",
+      event: { type: "rejected", actor: "key:k", reason: "No.\nAsk Ann." },
+    },
+  ]);
+  expect(shown).toContain('No.<span class="quiet"> ↵</span><br/>Ask Ann.');
+});
+
 const attempt = (error: string, code: number | null, outcome: OutcomeKind = "answered") =>
   shownOf(anAttempt(1, { outcome, response_code: code, error, duration_ms: 2 }));
 
