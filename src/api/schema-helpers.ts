@@ -67,7 +67,7 @@ export const hostSchema = (description: string) =>
 export const key = (description: string) => printable(KEY_CHARS_MAX, description, "order-4711");
 
 /** A name that people choose, such as a key's. */
-export const nameSchema = (description: string) => printable(NAME_CHARS_MAX, description, "ci");
+export const nameSchema = (description: string) => visible(printable(NAME_CHARS_MAX, description, "ci"));
 
 export const emailSchema = (description: string) =>
   Type.String({ format: "email", maxLength: EMAIL_CHARS_MAX, description, examples: ["ann@example.com"] });
@@ -75,6 +75,14 @@ export const emailSchema = (description: string) =>
 /** Text without what no database stores. */
 export const storable = (text: TString) =>
   Type.Refine(text, isStorableText, () => "Must be well-formed Unicode without NUL.");
+
+/** Text by which people know something in a list. */
+const visible = (text: TString) =>
+  Type.Refine(
+    text,
+    (value) => value === "" || value.trim() !== "",
+    () => "May not be only spaces.",
+  );
 
 /** Free text of people and agents: any well-formed Unicode without NUL. */
 export const reason = (description: string) =>
@@ -88,7 +96,7 @@ export const reason = (description: string) =>
 
 /** The same of one line that is not empty. */
 export const line = (maxLength: number, description: string, example: string) =>
-  storable(Type.String({ minLength: 1, maxLength, pattern: ONE_LINE, description, examples: [example] }));
+  storable(visible(Type.String({ minLength: 1, maxLength, pattern: ONE_LINE, description, examples: [example] })));
 
 /** The run of an action; a manual retry begins the next one. */
 export const run = (description: string) => Type.Integer({ minimum: 1, description, examples: [1] });

@@ -114,6 +114,7 @@ describe("title and metadata", () => {
 
   test.each([
     ["an empty title", `"title":""`, ["title"]],
+    ["a title of spaces", `"title":" \u00a0"`, ["title"]],
     ["a title of two lines", `"title":"a\\nb"`, ["title"]],
     ["a title with a control character", `"title":"a\\u001b[2J"`, ["title"]],
     ["a title with a line separator", `"title":"a\\u2028b"`, ["title"]],

@@ -159,6 +159,7 @@ describe("the keys page", () => {
       [{ name: "odd role", role: "king", hold: "none" }, "role-problem"],
       [{ name: "odd hold", role: "agent", hold: "x" }, "hold-problem"],
       [{ name: "", role: "agent", hold: "none" }, "name-problem"],
+      [{ name: "  ", role: "agent", hold: "none" }, "name-problem"],
       [{ name: "\u202e☃", role: "agent", hold: "none" }, "name-problem"],
       [{ name: "x".repeat(101), role: "agent", hold: "none" }, "name-problem"],
     ] as const) {
