@@ -157,7 +157,7 @@ const RevokeQuery = t.closedObject({
 export const MadeByQuery = t.closedObject({
   created_by: Type.Optional(
     Type.String({
-      pattern: "^(?:key|per)_[A-Za-z0-9_-]{1,64}$",
+      pattern: t.MAKER_ID,
       description: "Only what this person or key created.",
       examples: ["per_01kjwa5v00e7v8c9x2m4n6p8qr"],
     }),

@@ -27,10 +27,9 @@ import { retryMembers } from "./retry-settings.ts";
 // `title` becomes the name of the schema in the API description.
 export const ActionId = t.idSchema("act", "Id of an action.", "ActionId");
 
-/** Lower case and ASCII only, so that no two names look alike. */
 export const credentialNameSchema = Type.String({
   title: "CredentialName",
-  pattern: "^[a-z0-9][a-z0-9_.-]{0,62}$",
+  pattern: t.CREDENTIAL_NAME,
   description: "Name of a credential: 1 to 63 lower-case letters, digits and _ . or -.",
   examples: ["stripe-live"],
 });

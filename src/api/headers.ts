@@ -109,6 +109,8 @@ export const HEADER_VALUE_PATTERN = String.raw`^[\t\x20-\x7e]*$`;
 
 const NAME = new RegExp(HEADER_NAME_PATTERN);
 
+export const NO_HEADER_NAME = "Is not a header name: use letters, digits and hyphens.";
+
 const VALUE = new RegExp(HEADER_VALUE_PATTERN);
 
 /** Headers that frame the message or belong to the connection, and those that Outgate sets. A star: every name that begins so. */
@@ -183,9 +185,12 @@ export function headerIssues(
   return [...issues, ...repeated(names), ...repeatedType(names, bodyMember), ...oversize(headers, names)];
 }
 
+export function isHeaderName(name: string): boolean {
+  return name.length <= HEADER_NAME_CHARS_MAX && NAME.test(name);
+}
+
 function problemOf(name: string, value: string, bodyMember: BodyMember | null): string | null {
-  if (name.length > HEADER_NAME_CHARS_MAX || !NAME.test(name))
-    return "Is not a header name: use letters, digits and hyphens.";
+  if (!isHeaderName(name)) return NO_HEADER_NAME;
   const plain = plainHeaderName(name);
   if (familyOf(plain, DENIED) !== null) {
     return "Can't be set by a caller: Outgate, the connection or a proxy sets it.";

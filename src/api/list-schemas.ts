@@ -24,9 +24,6 @@ const CURSOR_EXAMPLE = "YWN0XzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
 const searched = (description: string, example: string) =>
   t.storable(t.shortText(SEARCH_CHARS_MAX, description, example));
 
-/** A name as `METADATA_NAME_PATTERN` has it, alone or before a colon. */
-const METADATA_FILTER = "^[A-Za-z0-9_.-]{1,64}(:|$)";
-
 const METADATA_FILTER_CHARS_MAX = 64 + ":".length + METADATA_VALUE_CHARS_MAX;
 
 /** What a list, a count, an export and a bulk job may filter by. */
@@ -69,7 +66,7 @@ export const FILTERS = {
   title: Type.Optional(searched("Text in the title. Case doesn't count.", "Refund")),
   reason: Type.Optional(searched("Text in the requester's reason. Case doesn't count.", "duplicate")),
   metadata: Type.Optional(
-    Type.Array(t.storable(Type.String({ pattern: METADATA_FILTER, maxLength: METADATA_FILTER_CHARS_MAX })), {
+    Type.Array(t.storable(Type.String({ pattern: t.METADATA_FILTER, maxLength: METADATA_FILTER_CHARS_MAX })), {
       maxItems: METADATA_FILTERS_MAX,
       description: "`name:value`, exactly, or a name for any value. May repeat: all of them.",
       examples: [["customer:4711"]],

@@ -46,8 +46,33 @@ export const ONE_LINE = "^[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]*$";
 /** A status of a target, or a class of them. */
 export const RESPONSE_CODE = "^[1-5]([0-9][0-9]|xx)$";
 
+/** Lower case and ASCII only, so that no two names look alike. */
+export const CREDENTIAL_NAME = "^[a-z0-9][a-z0-9_.-]{0,62}$";
+
+/** The word in front of a credential in its header. */
+export const AUTH_SCHEME = "^[A-Za-z][A-Za-z0-9._-]{0,63}$";
+
+export const BASIC_USERNAME = "^[^:\\x00-\\x1f\\x7f]*$";
+
+export const TIME_OF_DAY = "^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$";
+
+/** A name as `METADATA_NAME_PATTERN` has it, alone or before a colon. */
+export const METADATA_FILTER = "^[A-Za-z0-9_.-]{1,64}(:|$)";
+
+/** A key, or a person. */
+export const MAKER_ID = "^(?:key|per)_[A-Za-z0-9_-]{1,64}$";
+
 /** Messages by pattern, in place of one that quotes the regular expression. */
 const PATTERN_MESSAGES: ReadonlyMap<string, string> = new Map([
+  [
+    CREDENTIAL_NAME,
+    "Must be 1 to 63 lower-case letters, digits and _ . or -, and begin with a letter or digit, like stripe-live.",
+  ],
+  [AUTH_SCHEME, "Must be one word that begins with a letter, like Token."],
+  [BASIC_USERNAME, "May not have a colon or control characters."],
+  [TIME_OF_DAY, "Must be a time of day from 00:00 to 24:00, like 09:30."],
+  [METADATA_FILTER, "Must be a name of metadata, or name:value, like customer:4711."],
+  [MAKER_ID, "Must be the id of a key or person: it begins with key_ or per_."],
   [PRINTABLE, "May hold only printable ASCII characters."],
   [ONE_LINE, "Must be one line without control characters."],
   [HOST, "Must be a host name, with or without a port."],
@@ -305,9 +330,14 @@ function messageOf(error: TLocalizedValidationError): string {
     return `Must be ${named(FORMAT_NAMES.get(error.params.format) ?? error.params.format)}.`;
   if (error.keyword === "minLength" && error.params.limit === 1) return "May not be empty.";
   if (error.keyword === "~refine") return error.params.message;
-  const message = error.keyword === "pattern" ? PATTERN_MESSAGES.get(String(error.params.pattern)) : undefined;
+  const message = error.keyword === "pattern" ? patternMessage(String(error.params.pattern)) : undefined;
   if (message !== undefined) return message;
   return `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`;
+}
+
+function patternMessage(pattern: string): string | undefined {
+  const [, prefix] = /^\^([a-z]+_)\[/.exec(pattern) ?? [];
+  return prefix === undefined ? PATTERN_MESSAGES.get(pattern) : `Must be an id that begins with ${prefix}.`;
 }
 
 function named(type: string | readonly string[]): string {

@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import { CredentialKindName as kind, credentialNameSchema } from "../api/action-schemas.ts";
-import { HEADER_NAME_PATTERN, headerIssues } from "../api/headers.ts";
+import { HEADER_NAME_PATTERN, headerIssues, isHeaderName, NO_HEADER_NAME } from "../api/headers.ts";
 import * as t from "../api/schema-helpers.ts";
 import { HTTP_METHODS } from "../core/action.ts";
 import {
@@ -27,7 +27,11 @@ const template = (description: string, example: string) =>
   t.shortText(CREDENTIAL_TEMPLATE_CHARS_MAX, description, example);
 
 export const headerName = (description: string, example: string) =>
-  Type.String({ pattern: HEADER_NAME_PATTERN, description, examples: [example] });
+  Type.Refine(
+    Type.String({ ...t.describedOnly({ pattern: HEADER_NAME_PATTERN }), description, examples: [example] }),
+    isHeaderName,
+    () => NO_HEADER_NAME,
+  );
 
 const HmacMembers = t.requestObject(
   "HmacSettings",
@@ -100,7 +104,7 @@ export const CreateCredential = t.requestObject(
     header: Type.Optional(headerName("For header and hmac: the header that it sets.", "X-Api-Key")),
     scheme: Type.Optional(
       Type.String({
-        pattern: "^[A-Za-z][A-Za-z0-9._-]{0,63}$",
+        pattern: t.AUTH_SCHEME,
         description: "For header: a word in front of the secret.",
         examples: ["Token"],
       }),
@@ -108,7 +112,7 @@ export const CreateCredential = t.requestObject(
     username: Type.Optional(
       Type.String({
         maxLength: 255,
-        pattern: "^[^:\\x00-\\x1f\\x7f]*$",
+        pattern: t.BASIC_USERNAME,
         description: "For basic: the user name.",
         examples: ["ann"],
       }),

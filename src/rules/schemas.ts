@@ -35,7 +35,7 @@ const condition = <Members extends TProperties>(description: string, example: ob
   Type.Object(members, { additionalProperties: false, description, examples: [example] });
 
 const time = (description: string, example: string) =>
-  Type.String({ pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$", description, examples: [example] });
+  Type.String({ pattern: t.TIME_OF_DAY, description, examples: [example] });
 
 const zone = t.shortText(64, "Name in the time zone database.", "Europe/Berlin");
 

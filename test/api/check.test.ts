@@ -1,7 +1,20 @@
 import { describe, expect, test } from "bun:test";
 import Type from "typebox";
-import { bodyCheck, compile, emailSchema, hostSchema, key, withoutNulls } from "../../src/api/schema-helpers.ts";
-import { DecisionBody, Retry } from "../../src/api/action-schemas.ts";
+import { MadeByQuery } from "../../src/accounts/key-routes.ts";
+import {
+  bodyCheck,
+  compile,
+  dateTime,
+  emailSchema,
+  hostSchema,
+  idSchema,
+  key,
+  withoutNulls,
+} from "../../src/api/schema-helpers.ts";
+import { credentialNameSchema, DecisionBody, Retry } from "../../src/api/action-schemas.ts";
+import { FILTERS } from "../../src/api/list-schemas.ts";
+import { CreateCredential } from "../../src/credentials/schemas.ts";
+import { RuleDefinition } from "../../src/rules/schemas.ts";
 import { checkOrigin } from "../../src/accounts/signing-secrets.ts";
 import { refusalOf } from "../actions/create-rig.ts";
 
@@ -36,6 +49,26 @@ describe("a check", () => {
       { field: "host", message: "Must be a host name, with or without a port." },
       { field: "key", message: "May not be empty." },
     ]);
+  });
+
+  test.each([
+    [{ id: "x" }, Type.Object({ id: idSchema("key", "") }), "Must be an id that begins with key_."],
+    [{ created_by: "x" }, MadeByQuery, "Must be the id of a key or person: it begins with key_ or per_."],
+    [{ name: "Stripe Live" }, Type.Object({ name: credentialNameSchema }), /^Must be 1 to 63 lower-case letters/],
+    [{ header: "X Y" }, CreateCredential, "Is not a header name: use letters, digits and hyphens."],
+    [{ scheme: "a b" }, CreateCredential, "Must be one word that begins with a letter, like Token."],
+    [{ username: "a:b" }, CreateCredential, "May not have a colon or control characters."],
+    [{ metadata: ["a b"] }, Type.Object(FILTERS), "Must be a name of metadata, or name:value, like customer:4711."],
+    [{ between: { from: "9" } }, RuleDefinition, "Must be a time of day from 00:00 to 24:00, like 09:30."],
+    [{ at: "2026-03-04" }, Type.Object({ at: dateTime("") }), /^Must be a date and time with a time zone, like 2026-/],
+  ] as const)("says in words what is wrong with %j", (given, schema, message) => {
+    const [name = ""] = Object.keys(given);
+    const issue = compile<Type.TObject>(schema)
+      .issues(given)
+      .find(({ field, message: is }) => {
+        return field.startsWith(name) && is !== "Is required.";
+      });
+    expect(issue?.message).toMatch(message);
   });
 
   test("writes names as they are, slashes and tildes too", () => {
