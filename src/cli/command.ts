@@ -129,9 +129,10 @@ export class CliCommand extends Command {
 
   /** The same for a short list: a line for each row, or `empty`. */
   lines<Row>(read: Read<Page<Row>, object>, lineOf: (row: Row) => string, empty: string): this {
-    return this.prints(async ({ client, print }, options) => {
+    return this.prints(async ({ client, print, isJson, asksForJson, line }, options) => {
       const { data } = await read(client, options);
-      print({ data }, () => (data.length === 0 ? empty : data.map(lineOf).join("\n")));
+      if (isJson && !asksForJson) for (const row of data) line(row);
+      else print({ data }, () => (data.length === 0 ? empty : data.map(lineOf).join("\n")));
     });
   }
 

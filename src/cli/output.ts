@@ -48,11 +48,11 @@ export function parseObject(text: string, what: string): Readonly<Record<string,
 }
 
 /** Parses any JSON value from the command line. Throws `UsageError`. */
-export function parseJson(text: string, what: string): unknown {
+export function parseJson(text: string, what: string, advice = ""): unknown {
   try {
     return parseExact(text);
   } catch {
-    throw new UsageError(`${what} is not valid JSON.`);
+    throw new UsageError(`${what} is not valid JSON.${advice}`);
   }
 }
 

@@ -155,7 +155,7 @@ describe("outgate send", () => {
       ["send", "http://a.example/", "--text", "-", "-H", "-"],
       "Only one of the action, its body and its headers can come from standard input.",
     ],
-    [["send", "http://a.example/", "-d", "{"], "The body is not valid JSON."],
+    [["send", "http://a.example/", "-d", "a=1"], "The body is not valid JSON. For a form use --form name=value"],
     [["send", "http://a.example/", "-H", "no colon"], "--header takes 'Name: value'"],
     [["send", "http://a.example/", "-H", "A: 1", "-H", "a: 2"], "A header is given twice"],
     [["send", "http://a.example/", "--frobnicate"], "Unknown option '--frobnicate'"],
@@ -642,6 +642,8 @@ describe("outgate rules", () => {
     } as never);
     const { value: now } = await json(["rules", "--json"]);
     expect(now).toMatchObject({ data: [{ name: "Deletes" }, { id, name: "Payments", version: 2 }] });
+    const rows = (await say(["rules"])).out.trimEnd().split("\n");
+    expect(rows.map((row) => JSON.parse(row).name)).toEqual(["Deletes", "Payments"]);
 
     expect((await say(["rules", "remove", id])).code).toBe(0);
     expect((await say(["rules", "remove", id])).code).toBe(1);
@@ -649,8 +651,9 @@ describe("outgate rules", () => {
     expect(JSON.parse(none.out)).toEqual({ added: [], changed: [], removed: ["Deletes"], reordered: false });
   });
 
-  test("prints an empty list as JSON alone to a program, and as a sentence to a person", async () => {
-    expect(JSON.parse((await say(["rules"])).out)).toEqual({ data: [] });
+  test("prints an empty list as no line to a program, as JSON where it asks for it, and as a sentence to a person", async () => {
+    expect((await say(["rules"])).out).toBe("");
+    expect(JSON.parse((await say(["rules", "--json"])).out)).toEqual({ data: [] });
     expect((await say(["rules"], { terminal: true })).out.trim()).toBe("There are no rules.");
   });
 

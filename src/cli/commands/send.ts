@@ -8,6 +8,9 @@ import { addRetryOptions } from "../retry-options.ts";
 import type { Session } from "../session.ts";
 import { waitForEnd } from "../../client/wait.ts";
 
+/** `-d` of curl sends a form. */
+const OTHER_BODIES = " For a form use --form name=value, for other text --text.";
+
 const WHEN_UNKNOWN = ["retry", "stop"] as const;
 
 /** `outgate send`: creates one action, under an Idempotency-Key, so that the create can be retried. */
@@ -102,7 +105,7 @@ async function actionOf(url: string, options: SendOptions, io: Io): Promise<Crea
 /** The member that the options give a body by. The service refuses two of them. */
 async function bodyOf({ data, form, text, base64 }: BodyOptions, io: Io): Promise<object> {
   return {
-    ...(data === undefined ? {} : jsonBody(parseJson(await readValue(data, io), "The body"))),
+    ...(data === undefined ? {} : jsonBody(parseJson(await readValue(data, io), "The body", OTHER_BODIES))),
     ...(form === undefined ? {} : { form: formOf(pairsOf(form, "--form")) }),
     ...(text === undefined ? {} : { text: await readValue(text, io) }),
     ...(base64 === undefined ? {} : { base64: (await readValue(base64, io)).replaceAll(/\s/g, "") }),
