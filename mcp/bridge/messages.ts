@@ -120,6 +120,8 @@ export function refusalMessage(status: number, body: unknown): string {
   return status === 401 ? `Outgate did not take the key in OUTGATE_API_KEY. ${message}` : message;
 }
 
+export const NOT_OUTGATE = "What answers at OUTGATE_URL is no MCP server: correct the address.";
+
 /** A sentence about a failed connection, in place of a library's message. */
 export function connectionMessage(error: unknown): string {
   const code = codeOf(error) ?? codeOf(error instanceof Error ? error.cause : null);

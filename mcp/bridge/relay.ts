@@ -10,6 +10,7 @@ import {
   type BridgeMessage,
   messageOf,
   parse,
+  NOT_OUTGATE,
   refusalMessage,
   TOO_LONG,
 } from "./messages.ts";
@@ -174,9 +175,10 @@ export class Relay {
     const text = await response.text();
     const value = parse(text);
     const isMessage = isObject(value) && value["jsonrpc"] === "2.0";
-    if (response.ok) return isMessage || Array.isArray(value) ? this.#pass(text, message) : text === "";
+    if (response.ok && (isMessage || Array.isArray(value))) return this.#pass(text, message);
+    if (response.ok && text === "") return true;
     if (isMessage && value["id"] === (message?.id ?? null)) return this.#pass(text, message);
-    this.#refuse(message, refusalMessage(response.status, value));
+    this.#refuse(message, response.ok ? NOT_OUTGATE : refusalMessage(response.status, value));
     return true;
   }
 

@@ -94,6 +94,8 @@ describe("a relay", () => {
       ],
       [() => Response.json({ error: { code: "rate_limited", message: "Wait." } }, { status: 429 }), "Wait."],
       [() => new Response("<html>", { status: 502 }), "Outgate answered with status 502."],
+      [() => new Response("<html>"), "What answers at OUTGATE_URL is no MCP server"],
+      [() => Response.json({ ok: true }), "What answers at OUTGATE_URL is no MCP server"],
       [
         () => Response.json({ jsonrpc: "2.0", id: null, error: { code: -32_600, message: "no" } }, { status: 400 }),
         "no",
