@@ -67,6 +67,14 @@ describe("POST /v1/actions/{id}/send-now", () => {
     expect([again.status, again.json.error.code]).toEqual([409, "not_retryable"]);
   });
 
+  test("of what a pause holds back is refused with that word", async () => {
+    await post("/v1/pauses", { host: new URL(target.url).host });
+    const { id } = (await create({})).json;
+    const { message } = (await post(`/v1/actions/${id}/send-now`)).json.error;
+    expect(message).toContain("is due already, and waits for its turn or for the end of a pause;");
+    expect(target.received).toHaveLength(0);
+  });
+
   test("is refused for what is held or due, and to a key that may not change the action", async () => {
     const held = (await create({ delay_seconds: 60, approve: true })).json.id;
     expect((await post(`/v1/actions/${held}/send-now`)).json.error.code).toBe("not_retryable");
