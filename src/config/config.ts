@@ -286,6 +286,8 @@ export function targetPolicyOf(config: Config): TargetPolicy {
     allowedPrivateTargets: config.allowedPrivateTargets,
     loopbackAllowed: config.isOnLoopback,
     ownOrigins: [config.baseUrl, ...listeningOrigins(config)],
+    // Another port of this machine may be another program's: of a container, whose port has another number outside.
+    testOrigins: [...listeningOrigins(config), ...(isLoopbackUrl(new URL(config.baseUrl)) ? [] : [config.baseUrl])],
   });
   if ("problems" in policy) throw new InvalidSettings(policy.problems);
   return policy;

@@ -30,6 +30,8 @@ export interface TargetPolicySettings {
   readonly loopbackAllowed: boolean;
   /** `BASE_URL`, and the address and port listened on, as origins: `http://127.0.0.1:3000`. */
   readonly ownOrigins: readonly string[];
+  /** Those of `ownOrigins` whose `TEST_PATH` may be called even where it has a private address. Only this service answers there. */
+  readonly testOrigins?: readonly string[];
   /** Addresses of this machine's interfaces; by default the operating system's. */
   readonly machineAddresses?: () => readonly string[];
 }
@@ -40,6 +42,7 @@ export interface TargetPolicy {
   readonly names: ReadonlySet<string>;
   readonly loopbackAllowed: boolean;
   readonly own: OwnOrigins;
+  readonly testUrls: ReadonlySet<string>;
   /** ALLOWED_PRIVATE_TARGETS as written, to show. */
   readonly listed: readonly string[];
 }
@@ -64,6 +67,7 @@ export function parseTargetPolicy(settings: TargetPolicySettings): TargetPolicy 
     names: new Set(entries.flatMap((entry) => ("name" in entry ? [entry.name] : []))),
     loopbackAllowed: settings.loopbackAllowed,
     own,
+    testUrls: testUrlsOf(settings.testOrigins ?? []),
     listed,
   };
 }
@@ -150,7 +154,7 @@ export function checkTarget(policy: TargetPolicy, url: string): CheckedTarget | 
     return { refused: `Leads back to this service: of its own addresses calls may reach only ${TEST_PATH}.` };
   }
   const verdict = literal === null ? checkName(policy, hostname) : checkAddress(policy, literal, null);
-  if (verdict === "allowed") return { hostname, host };
+  if (verdict === "allowed" || (verdict === "private" && isOwnTest(policy, target))) return { hostname, host };
   return { refused: (literal === null ? NAME_REFUSED : ADDRESS_REFUSED)[verdict] };
 }
 
@@ -223,6 +227,18 @@ function parseOwnOrigins(
 
 /** Calls of our own may reach this path, which reads and changes nothing: to try the service with itself. */
 const TEST_PATH = "/health";
+
+/** But those of localhost names: where loopback is not allowed, they have no address. */
+function testUrlsOf(origins: readonly string[]): ReadonlySet<string> {
+  const targets = origins.flatMap((origin) => normalTarget(origin) ?? []);
+  const reached = targets.filter(({ hostname }) => classOfName(hostname) !== "loopback");
+  return new Set(reached.map(({ origin }) => origin + TEST_PATH));
+}
+
+/** Whether a call is to our own test path, which may have a private address: in a container it has no other. */
+export function isOwnTest({ testUrls }: TargetPolicy, { origin, rest }: NormalTarget): boolean {
+  return testUrls.has(origin + rest);
+}
 
 /**
  * Whether a call would reach this service. `address` is what the host resolved to, if known. At the port of `BASE_URL` a

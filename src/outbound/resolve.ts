@@ -9,6 +9,7 @@ import { afterReading, type Stopped, type Deadline } from "./deadline.ts";
 import { type Address, parseAddress, urlHostOf } from "../core/addresses.ts";
 import {
   isOwnTarget,
+  isOwnTest,
   checkAddress,
   checkName,
   loopbackAddresses,
@@ -27,7 +28,7 @@ export async function addressesOf(
   const { literal, hostname } = target;
   if (literal !== null) return checked(policy, target, [literal], null);
   const verdict = checkName(policy, hostname);
-  if (verdict !== "allowed") return REFUSED[verdict];
+  if (verdict === "never" || (verdict === "private" && !isOwnTest(policy, target))) return REFUSED[verdict];
   if (classOfName(hostname) === "loopback") {
     return checked(policy, target, loopbackAddresses(policy, hostname), hostname);
   }
@@ -47,7 +48,7 @@ function checked(
   for (const address of addresses) {
     const verdict = address === null ? "never" : checkAddress(policy, address, name);
     if (verdict === "never" || isOwnTarget(policy.own, target, address)) return REFUSED.never;
-    if (verdict === "private") worst = "private";
+    if (verdict === "private" && !isOwnTest(policy, target)) worst = "private";
     else if (address !== null) allowed.push(address);
   }
   if (worst === "private") return REFUSED.private;

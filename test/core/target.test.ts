@@ -155,6 +155,23 @@ describe("where it leads", () => {
     );
   });
 
+  test("our own test path is allowed where we listen and at BASE_URL, and nothing else of a private address", () => {
+    const testOrigins = ["http://127.0.0.1:3000", "http://[::1]:80", "http://localhost:3000", "https://gate.internal"];
+    const container = policyWith({ ownOrigins: testOrigins, testOrigins });
+    accepts(
+      {
+        "http://127.0.0.1:3000/health": "127.0.0.1:3000",
+        "http://[::1]/health#x": "[::1]",
+        "https://gate.internal/health": "gate.internal",
+      },
+      container,
+    );
+    const elsewhere = ["http://127.0.0.1:3001/health", "https://127.0.0.1:3000/health", "http://gate.internal/health"];
+    refuses(elsewhere, "ALLOWED_PRIVATE_TARGETS", container);
+    refuses(["http://localhost:3000/health"], "ALLOWED_PRIVATE_TARGETS", container);
+    refuses(["http://127.0.0.1:3000/health?x", "http://127.0.0.1:3000/v1/actions"], "Leads back", container);
+  });
+
   describe("behind a proxy, on a machine with addresses of its own", () => {
     const addresses = ["127.0.0.1", "::1", "10.20.30.40", "203.0.113.9", "2606:4700::9", "fe80::1"];
     let machineAddresses = addresses;
