@@ -219,7 +219,7 @@ export function firstKeysText(
     ownerKey !== null &&
       `To use the command line, keep the owner key there; it asks for it:
 
-   npm run outgate -- login
+   npm run outgate -- login ${baseUrl}
 `,
     `Send a first action (bash, zsh). After the first line paste the agent key and press Enter:
 

@@ -25,6 +25,8 @@ test.each([
   };
   const [ownerKey, agentKey] = keysIn(welcome);
   expect(ownerKey).not.toBe(agentKey);
+  // A new terminal knows neither the port nor the address.
+  expect(welcome).toContain(`npm run outgate -- login ${url}\n`);
 
   const curl = /curl[\s\S]*?}'\n/.exec(welcome)?.[0] ?? "";
   const answer = await pasted(curl, agentKey ?? "");
