@@ -78,9 +78,10 @@ const SHOWN_APART: ReadonlySet<FactName> = new Set(["hidden", "method", "url", "
 
 export const WORDS_HEADING = "The requester says";
 
-/** One fact below that heading: of a title and metadata the value says enough. */
-export function wordsText({ name, label, value }: DecisionFacts["facts"][number]): string {
-  return name === "title" || name === "metadata" ? value : `${label}: ${value}`;
+/** The lines of one fact below that heading: of a title and metadata the value says enough. */
+export function linesOfWords({ name, label, value }: DecisionFacts["facts"][number]): readonly string[] {
+  const text = name === "title" || name === "metadata" ? value : `${label}: ${value}`;
+  return text.split(/\r?\n/);
 }
 
 /** The body of a POST to an incoming webhook of Slack. All text of others is plain text there: no markup, mention or link. */
@@ -97,7 +98,7 @@ export function slackQuestion({ ask, action, history, baseUrl }: Question): stri
     ...risks.map(({ level, text }) => (level === "note" ? quiet(text) : section(`${RISK_SIGNS[level]} ${text}`))),
     bodySection(sent),
     ...(hidden === null ? [] : [quiet(`${hidden}. To see hidden values, open it in Outgate.`)]),
-    ...(words.length === 0 ? [] : [linesSection(WORDS_HEADING, words.map(wordsText))]),
+    ...(words.length === 0 ? [] : [linesSection(WORDS_HEADING, words.flatMap(linesOfWords))]),
     ...factSections(details),
     linkSection(actionPageUrl(baseUrl, action.id), "Open it in Outgate to decide"),
     quiet(`Secrets are masked. ${BROKEN_LINKS} To decide, log in.`),

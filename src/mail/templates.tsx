@@ -2,7 +2,7 @@
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { DecisionFacts, Fact } from "../approvals/facts.ts";
-import { BROKEN_LINKS, type GroupedFacts, NO_BODY, WORDS_HEADING, wordsText } from "./chat-messages.ts";
+import { BROKEN_LINKS, type GroupedFacts, linesOfWords, NO_BODY, WORDS_HEADING } from "./chat-messages.ts";
 import { normalTarget } from "../core/target.ts";
 import { visibleText, withoutLinks } from "../receipts/visible-text.ts";
 import { UntrustedText } from "../ui/parts.tsx";
@@ -227,7 +227,7 @@ export function question(sent: MaskedAction, waiting: string, { risks, hidden, w
     bodyPart(sent),
     ...(headers.length === 0 ? [] : [quoted("Headers", beginningOf(headers.join("\n")))]),
     ...(hidden === null ? [] : [{ text: hidden, html: note(hidden, "margin-top:8px") }]),
-    ...(words.length === 0 ? [] : [requesterSays(words.flatMap((one) => wordsText(one).split(/\r?\n/)))]),
+    ...(words.length === 0 ? [] : [requesterSays(words.flatMap(linesOfWords))]),
   ];
 }
 

@@ -122,6 +122,8 @@ describe("a question in Slack", () => {
       extras: { ...NO_EXTRAS, bodyKind: "form" },
     } as const;
     expect(textsOf(asked(form)).join("\n")).toContain("| note: a&lt;U+000A&gt;Requested by: Ann");
+    const lines = textsOf(asked(REFUND, { reason: "It is due.\nRequested by: Ann" })).join("\n");
+    expect(lines).toContain("| Reason: It is due.\n| Requested by: Ann\n");
   });
 
   test.each(["&", "<\u202e", "\ud83e\udd8a", "a.b", "x"])(
