@@ -286,11 +286,20 @@ export function targetPolicyOf(config: Config): TargetPolicy {
     allowedPrivateTargets: config.allowedPrivateTargets,
     loopbackAllowed: config.isOnLoopback,
     ownOrigins: [config.baseUrl, ...listeningOrigins(config)],
-    // Another port of this machine may be another program's: of a container, whose port has another number outside.
-    testOrigins: [...listeningOrigins(config), ...(isLoopbackUrl(new URL(config.baseUrl)) ? [] : [config.baseUrl])],
+    testOrigins: testOriginsOf(config),
   });
   if ("problems" in policy) throw new InvalidSettings(policy.problems);
   return policy;
+}
+
+/** Loopback of BASE_URL is that of the machine: in a container, its port may be another one, and its name none. */
+function testOriginsOf(config: Config): ReadonlyMap<string, string> {
+  const here = localUrl(config.host, config.port);
+  const baseUrlFromHere = isLoopbackUrl(new URL(config.baseUrl)) ? here : config.baseUrl;
+  return new Map([
+    ...listeningOrigins(config).map((origin) => [origin, here] as const),
+    [config.baseUrl, baseUrlFromHere],
+  ]);
 }
 
 /** The origins under which this machine reaches the service itself. */

@@ -30,8 +30,11 @@ export interface TargetPolicySettings {
   readonly loopbackAllowed: boolean;
   /** `BASE_URL`, and the address and port listened on, as origins: `http://127.0.0.1:3000`. */
   readonly ownOrigins: readonly string[];
-  /** Those of `ownOrigins` whose `TEST_PATH` may be called even where it has a private address. Only this service answers there. */
-  readonly testOrigins?: readonly string[];
+  /**
+   * Origins whose `TEST_PATH` may be called even where it has a private address, since only this service answers there. Each
+   * with the origin at which it is reached from here: in a container, that of BASE_URL may be on the machine outside.
+   */
+  readonly testOrigins?: ReadonlyMap<string, string>;
   /** Addresses of this machine's interfaces; by default the operating system's. */
   readonly machineAddresses?: () => readonly string[];
 }
@@ -42,7 +45,7 @@ export interface TargetPolicy {
   readonly names: ReadonlySet<string>;
   readonly loopbackAllowed: boolean;
   readonly own: OwnOrigins;
-  readonly testUrls: ReadonlySet<string>;
+  readonly tests: ReadonlyMap<string, ParsedTarget>;
   /** ALLOWED_PRIVATE_TARGETS as written, to show. */
   readonly listed: readonly string[];
 }
@@ -67,7 +70,7 @@ export function parseTargetPolicy(settings: TargetPolicySettings): TargetPolicy 
     names: new Set(entries.flatMap((entry) => ("name" in entry ? [entry.name] : []))),
     loopbackAllowed: settings.loopbackAllowed,
     own,
-    testUrls: testUrlsOf(settings.testOrigins ?? []),
+    tests: testsOf(settings.testOrigins ?? new Map()),
     listed,
   };
 }
@@ -228,16 +231,24 @@ function parseOwnOrigins(
 /** Calls of our own may reach this path, which reads and changes nothing: to try the service with itself. */
 const TEST_PATH = "/health";
 
-/** But those of localhost names: where loopback is not allowed, they have no address. */
-function testUrlsOf(origins: readonly string[]): ReadonlySet<string> {
-  const targets = origins.flatMap((origin) => normalTarget(origin) ?? []);
-  const reached = targets.filter(({ hostname }) => classOfName(hostname) !== "loopback");
-  return new Set(reached.map(({ origin }) => origin + TEST_PATH));
+function testsOf(origins: ReadonlyMap<string, string>): ReadonlyMap<string, ParsedTarget> {
+  const tests = new Map<string, ParsedTarget>();
+  for (const [origin, reachedAt] of origins) {
+    const target = parseTarget(reachedAt + TEST_PATH);
+    const named = normalTarget(origin);
+    if (named !== null && !("refused" in target)) tests.set(named.origin + TEST_PATH, target);
+  }
+  return tests;
 }
 
 /** Whether a call is to our own test path, which may have a private address: in a container it has no other. */
-export function isOwnTest({ testUrls }: TargetPolicy, { origin, rest }: NormalTarget): boolean {
-  return testUrls.has(origin + rest);
+export function isOwnTest(policy: TargetPolicy, target: NormalTarget): boolean {
+  return policy.tests.has(target.origin + target.rest);
+}
+
+/** Where a call goes: to its target, and to our own test path at the address that we listen on. */
+export function reachedTarget(policy: TargetPolicy, target: ParsedTarget): ParsedTarget {
+  return policy.tests.get(target.origin + target.rest) ?? target;
 }
 
 /**

@@ -25,7 +25,7 @@ import {
   responseJson,
   saysItCloses,
 } from "./response.ts";
-import type { TargetPolicy } from "../config/target-policy.ts";
+import { reachedTarget, type TargetPolicy } from "../config/target-policy.ts";
 import { keptHeaders } from "../receipts/response-headers.ts";
 import { type ParsedTarget, parseTarget } from "../core/target.ts";
 
@@ -59,8 +59,9 @@ export function createSender(policy: TargetPolicy, options: SenderOptions = {}):
     { keepFor = null, mayBegin = () => true, complete }: Pick<SendLimits, "keepFor" | "mayBegin" | "complete">,
   ): Promise<Outcome | Stopped> => {
     if (deadline.endedBy() === "interrupted") return STOPPED;
-    const target = parseTarget(request.url);
-    if ("refused" in target) return NOT_ALLOWED;
+    const named = parseTarget(request.url);
+    if ("refused" in named) return NOT_ALLOWED;
+    const target = reachedTarget(policy, named);
     const addresses = await addressesOf(policy, target, deadline);
     if ("kind" in addresses) return addresses;
     const routes = addresses.map((address) => ({

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { checkTarget } from "../../src/config/target-policy.ts";
+import { checkTarget, reachedTarget } from "../../src/config/target-policy.ts";
+import { parseTarget } from "../../src/core/target.ts";
 import { accepts, CLOSED, refuses, verdict } from "../outbound/checking.ts";
 import { policyWith } from "../outbound/policies.ts";
 
@@ -156,12 +157,14 @@ describe("where it leads", () => {
   });
 
   test("our own test path is allowed where we listen and at BASE_URL, and nothing else of a private address", () => {
-    const testOrigins = ["http://127.0.0.1:3000", "http://[::1]:80", "http://localhost:3000", "https://gate.internal"];
-    const container = policyWith({ ownOrigins: testOrigins, testOrigins });
+    const own = ["http://127.0.0.1:3000", "http://[::1]:80", "http://localhost:8080", "https://gate.internal"];
+    const testOrigins = new Map(own.map((origin) => [origin, "http://127.0.0.1:3000"]));
+    const container = policyWith({ ownOrigins: own, testOrigins });
     accepts(
       {
         "http://127.0.0.1:3000/health": "127.0.0.1:3000",
         "http://[::1]/health#x": "[::1]",
+        "http://localhost:8080/health": "localhost:8080",
         "https://gate.internal/health": "gate.internal",
       },
       container,
@@ -169,6 +172,12 @@ describe("where it leads", () => {
     const elsewhere = ["http://127.0.0.1:3001/health", "https://127.0.0.1:3000/health", "http://gate.internal/health"];
     refuses(elsewhere, "ALLOWED_PRIVATE_TARGETS", container);
     refuses(["http://localhost:3000/health"], "ALLOWED_PRIVATE_TARGETS", container);
+    const at = (url: string) => {
+      const target = parseTarget(url);
+      return "refused" in target ? null : reachedTarget(container, target).host;
+    };
+    expect(at("http://localhost:8080/health")).toBe("127.0.0.1:3000");
+    expect(at("http://localhost:8080/healt")).toBe("localhost:8080");
     refuses(["http://127.0.0.1:3000/health?x", "http://127.0.0.1:3000/v1/actions"], "Leads back", container);
   });
 

@@ -3,7 +3,8 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { COMMAND_LINE, SERVICE, SOURCE } from "../support/programs.ts";
-import { Service } from "../support/service.ts";
+import { freePort } from "../support/free-port.ts";
+import { OWNER_KEY, Service } from "../support/service.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
@@ -43,6 +44,19 @@ test.each([
   expect((await asked(ownerKey ?? "")).status).toBe(200);
   expect((await asked(agentKey ?? "")).status).toBe(403);
   expect(await service.end()).toBe(0);
+});
+
+test("in a container whose port has another number outside, the first action reaches the service", async () => {
+  const port = await freePort();
+  const baseUrl = "http://localhost:9";
+  await using service = new Service({ env: { HOST: "0.0.0.0", PORT: String(port), BASE_URL: baseUrl } });
+  await service.logged("service.started");
+  const response = await fetch(`http://127.0.0.1:${port}/v1/actions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${OWNER_KEY}`, "content-type": "application/json" },
+    body: JSON.stringify({ url: `${baseUrl}/health`, method: "GET", sync: true }),
+  });
+  expect(await response.json()).toMatchObject({ status: "completed", attempts: 1, response_code: 200 });
 });
 
 test("a first start that writes to a file or pipe writes lines of JSON only, one of them with the keys", async () => {
