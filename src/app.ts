@@ -5,8 +5,7 @@ import {
   announceStart,
   configIn,
   isLogged,
-  listenOr,
-  portTaken,
+  listenOn,
   refuseToStart,
   stopInOrder,
   stopOnSignal,
@@ -90,7 +89,9 @@ export async function serve(
 async function startApp(settings: Config, deps: AppDeps): Promise<App | null> {
   const { port, host } = settings;
   // From the first moment on, so that probes see a process that lives, however long the database takes.
-  const listening = listenOr(portTaken(settings), () => openStartServer(port, host, { ids: deps.ids, ...RELEASE }));
+  const listening = listenOn({ setting: "PORT", port, host }, () =>
+    openStartServer(port, host, { ids: deps.ids, ...RELEASE }),
+  );
   try {
     const config = port === 0 ? listeningOn(settings, listening.port ?? 0) : settings;
     // One name for all tries: what a try took in the database and could not give back is this process's still.

@@ -23,7 +23,7 @@ import { type Opened, openForService, type OpeningDeps } from "./encrypted-store
 import { addGauges } from "./gauges.ts";
 import { housekeeping, sharedReads } from "./housekeeping.ts";
 import { agentRoutes, createHttp, httpSettings } from "./http.ts";
-import { listenOr, portTaken } from "./process.ts";
+import { listenOn } from "./process.ts";
 import { createServices, type Services } from "./services.ts";
 
 export interface AppDeps extends Omit<OpeningDeps, "nodeId" | "onWaiting" | "onAway" | "onUnreadable"> {
@@ -110,10 +110,10 @@ async function openServices(
   let metricsServer: Server<unknown> | null = null;
   try {
     // Answered 503 so far.
-    listenOr(portTaken(config), () => http.serveOn(listening, host));
+    listenOn({ setting: "PORT", port: config.port, host }, () => http.serveOn(listening, host));
     if (metricsPort !== null) {
-      const taken = `METRICS_PORT ${metricsPort} of ${host} can't be listened on: it is taken or not allowed.`;
-      metricsServer = listenOr(taken, () => listenForMetrics(metricsPort, host, settings));
+      const place = { setting: "METRICS_PORT", port: metricsPort, host } as const;
+      metricsServer = listenOn(place, () => listenForMetrics(metricsPort, host, settings));
     }
   } catch (error) {
     await Promise.all([http.stop(0), services.drain(0)]);

@@ -145,7 +145,9 @@ test("a port that is taken is a clear sentence, also when another Outgate has it
   const { port } = new URL(await first.ready());
   await using second = new Service({ env: { PORT: port } });
   expect(await second.process.exited).toBe(1);
-  expect(await second.complaint()).toContain(`Port ${port} of 127.0.0.1 can't be listened on`);
+  expect(await second.complaint()).toContain(
+    `Port ${port} of 127.0.0.1 can't be listened on: another program uses it. Stop that program, or set PORT to another port.`,
+  );
 });
 
 /** Runs the line as a shell would; where there is no curl, does what it says. */
