@@ -328,7 +328,10 @@ function messageOf(error: TLocalizedValidationError): string {
   if (error.keyword === "type") return `Must be ${named(error.params.type)}.`;
   if (error.keyword === "format")
     return `Must be ${named(FORMAT_NAMES.get(error.params.format) ?? error.params.format)}.`;
-  if (error.keyword === "minLength" && error.params.limit === 1) return "May not be empty.";
+  if (error.keyword === "minimum") return `Must be at least ${error.params.limit}.`;
+  if (error.keyword === "maximum") return `Must be at most ${error.params.limit}.`;
+  const isOfLength = error.keyword === "minLength" || error.keyword === "minItems";
+  if (isOfLength && error.params.limit === 1) return "May not be empty.";
   if (error.keyword === "~refine") return error.params.message;
   const message = error.keyword === "pattern" ? patternMessage(String(error.params.pattern)) : undefined;
   if (message !== undefined) return message;

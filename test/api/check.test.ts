@@ -39,6 +39,7 @@ describe("a check", () => {
       { field: "more", message: "Is not known." },
     ]);
     expect(check.issues({ kind: "c" })).toEqual([{ field: "kind", message: "Must be one of a, b." }]);
+    expect(check.issues({ kind: "a", size: 0 })).toEqual([{ field: "size", message: "Must be at least 1." }]);
     expect(check.issues([])).toEqual([{ field: "", message: "Must be an object." }]);
   });
 

@@ -117,7 +117,7 @@ describe("a form by its schema", () => {
 
   test("says at a field what is wrong with it or a part of it, in words for people, and the rest above", () => {
     const issues = [
-      { field: "timeout_ms", message: "Must be >= 1000." },
+      { field: "timeout_ms", message: "Must be at least 1000." },
       { field: "send_to.1", message: "Must be an address." },
       { field: "enabled", message: "Not now." },
       { field: "sum", message: "Too much." },
