@@ -89,7 +89,7 @@ describe("a request that a person rejected", () => {
       reason: "It is due.",
     });
     await engine.actionService.retry(agentOf(engine), id, "It is still due.");
-    const held = await engine.actionService.get(engine.owner, id);
+    const held = await engine.get(id);
     const { reason, rejections } = await engine.actionService.historyOf(held);
     expect(reason).toBe("It is still due.");
     expect(rejections.map(({ kind, by, reason: why }) => [kind, by, why])).toEqual([

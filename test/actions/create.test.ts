@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ActionStore, Store } from "../../src/core/store.ts";
-import { openEngine, requestFor } from "../support/engine.ts";
+import { type Engine, openEngine, requestFor, wrapping } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { Target } from "../support/target.ts";
 import { answering, holding } from "./senders.ts";
@@ -10,23 +9,22 @@ describe("a create", () => {
     const sender = answering(answered(200));
     // The answer to the write comes late: by then a sweep has found the action, and it is delivered.
     const ended = Promise.withResolvers<void>();
-    const late = (store: Store): Store => {
-      const create: ActionStore["create"] = async (creation) => {
-        const created = await store.actions.create({ ...creation, claim: null });
+    const wrapStore = wrapping("actions", (actions) => ({
+      create: async (creation) => {
+        const created = await actions.create({ ...creation, claim: null });
         engine.clock.advance(30_000);
         await ended.promise;
         return created;
-      };
-      return { ...store, actions: { ...store.actions, create } };
-    };
-    await using engine = await openEngine({ sender, wrapStore: late });
+      },
+    }));
+    await using engine: Engine = await openEngine({ sender, wrapStore });
     const unsubscribe = engine.bus.subscribe(({ status }) => status === "completed" && ended.resolve());
     const { action, differs } = await engine.actionService.create(engine.owner, requestFor({}));
     unsubscribe();
     expect(sender.sent).toHaveLength(1);
     expect(differs).toBeUndefined();
     expect(action).toMatchObject({ status: "pending", attempts: 0, startedAt: null, result: null, revision: 1 });
-    expect((await engine.actionService.get(engine.owner, action.id)).status).toBe("completed");
+    expect((await engine.get(action.id)).status).toBe("completed");
   });
 
   test("is active, counted and leased while its request is in flight", async () => {
@@ -34,7 +32,7 @@ describe("a create", () => {
     await using engine = await openEngine({ sender });
     const { id, createdAt } = await engine.create({});
     await began;
-    const active = await engine.actionService.get(engine.owner, id);
+    const active = await engine.get(id);
     expect(active).toMatchObject({
       status: "active",
       attempts: 1,

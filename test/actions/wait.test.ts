@@ -3,8 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { cancel } from "../../src/core/changes.ts";
 import { WAITERS_PER_ACCOUNT_MAX } from "../../src/core/limits.ts";
-import type { Store } from "../../src/core/store.ts";
-import { openEngine } from "../support/engine.ts";
+import { openEngine, wrapping } from "../support/engine.ts";
 import { answered, writeOf } from "../support/factory.ts";
 import { anotherOwner, as, refusalOf } from "./callers.ts";
 import { answering, holding } from "./senders.ts";
@@ -14,15 +13,14 @@ const WAIT = { waitMs: 30_000 };
 /** A store whose reading of actions can be counted and held up. */
 function watched() {
   const state = { finds: 0, beforeAnswer: async () => {} };
-  const wrapStore = (store: Store): Store => {
-    const find: Store["actions"]["find"] = async (accountId, id) => {
+  const wrapStore = wrapping("actions", (actions) => ({
+    find: async (accountId, id) => {
       state.finds += 1;
-      const action = await store.actions.find(accountId, id);
+      const action = await actions.find(accountId, id);
       await state.beforeAnswer();
       return action;
-    };
-    return { ...store, actions: { ...store.actions, find } };
-  };
+    },
+  }));
   return { state, wrapStore };
 }
 
@@ -50,7 +48,7 @@ describe("a wait", () => {
       attempts: 1,
       result: { responseCode: 201, responseBody: '{"n":1.0}', durationMs: 1_500 },
     });
-    expect(await engine.actionService.get(engine.owner, id)).toEqual(done);
+    expect(await engine.get(id)).toEqual(done);
     expect(engine.clock.timers).toBe(timers);
   });
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Store } from "../../src/core/store.ts";
-import { openEngine } from "../support/engine.ts";
+import { openEngine, wrapping } from "../support/engine.ts";
 import { as, refusalOf } from "../actions/callers.ts";
 
 describe("a decision on what was seen", () => {
@@ -18,16 +17,12 @@ describe("a decision on what was seen", () => {
 
 describe("a decision whose write is overtaken", () => {
   /** A store that lets something else happen between the reading and the writing of a decision. */
-  const overtaken =
-    (before: (write: number) => Promise<boolean>) =>
-    (store: Store): Store => {
-      let writes = 0;
-      const apply: Store["actions"]["apply"] = async (write) => {
-        if (!(await before((writes += 1)))) return store.actions.apply(write);
-        return false;
-      };
-      return { ...store, actions: { ...store.actions, apply } };
-    };
+  const overtaken = (before: (write: number) => Promise<boolean>) => {
+    let writes = 0;
+    return wrapping("actions", (actions) => ({
+      apply: async (write) => !(await before((writes += 1))) && actions.apply(write),
+    }));
+  };
 
   test("is decided again on what is true by then", async () => {
     let id = "";
@@ -54,6 +49,6 @@ describe("a decision whose write is overtaken", () => {
       code: "unavailable",
     });
     expect(heard).toBe(0);
-    expect((await engine.actionService.get(engine.owner, id)).status).toBe("awaiting_approval");
+    expect((await engine.get(id)).status).toBe("awaiting_approval");
   });
 });

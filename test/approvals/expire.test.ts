@@ -25,12 +25,12 @@ describe("an action that nobody decides about", () => {
     const { id } = await engine.create({ approve: true });
     engine.clock.advance(2 * HOUR_MS - 1);
     await expire(engine.clock.now(), GO_ON);
-    expect((await engine.actionService.get(engine.owner, id)).status).toBe("awaiting_approval");
+    expect((await engine.get(id)).status).toBe("awaiting_approval");
     engine.clock.advance(1);
     const news: string[] = [];
     engine.bus.subscribe((action) => void news.push(`${action.id} ${action.status}`));
     await expire(engine.clock.now(), GO_ON);
-    expect(await engine.actionService.get(engine.owner, id)).toMatchObject({
+    expect(await engine.get(id)).toMatchObject({
       status: "cancelled",
       finishedAt: engine.clock.now(),
       approvedAt: null,

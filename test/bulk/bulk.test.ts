@@ -39,7 +39,7 @@ const RETRY: BulkRequest = { operation: "retry", filter: { status: ["failed"] },
 /** Another node has the right to carry out jobs. */
 const AWAY: JobLeases = { run: () => Promise.resolve(false) };
 
-const runOf = async (engine: Engine, id: string) => (await engine.actionService.get(engine.owner, id)).run;
+const runOf = async (engine: Engine, id: string) => (await engine.get(id)).run;
 
 const ALL = { status: null, before: null, limit: 100 } as const;
 

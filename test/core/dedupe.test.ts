@@ -49,7 +49,7 @@ test("a matching create writes nothing: no second row, no second entry in the ti
   unsubscribe();
   expect(heard).toBe(0);
   expect(await engine.events(id)).toEqual(before);
-  expect((await engine.actionService.get(engine.owner, id)).retries).toBe(3);
+  expect((await engine.get(id)).retries).toBe(3);
   end(answered(200));
   await engine.saw(id, { status: "completed" });
 });

@@ -52,7 +52,7 @@ async function isAnswerable(engine: Engine, id: string): Promise<void> {
   };
   const options = { now: engine.clock.now(), receiptUrl: null };
   for (let look = 0; look < 2; look += 1) {
-    const action = await engine.actionService.get(engine.owner, id).catch(ours);
+    const action = await engine.get(id).catch(ours);
     if (action !== null) {
       JSON.parse(actionJson(seeWhole(action), options));
       JSON.parse(actionJson(maskAction(action, "decider"), options));
@@ -267,7 +267,7 @@ test("an action whose revision was set back, as by a part of a backup, fails uns
   const others = await Promise.all(Array.from({ length: 10 }, () => engine.create({})));
   await seconds(engine, 5);
   for (const other of others) await engine.saw(other.id, { status: "completed", attempts: 1 });
-  const isFailed = async () => (await engine.actionService.get(engine.owner, id)).status === "failed" || null;
+  const isFailed = async () => (await engine.get(id)).status === "failed" || null;
   await eventually(isFailed, "its end");
   expect(sender.sent.filter((request) => actionOf(request) === id)).toHaveLength(1);
   const failures = () => engine.lines.filter(({ event }) => event === "dispatch.failed");

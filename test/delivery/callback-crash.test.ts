@@ -95,7 +95,7 @@ test.each(STOP_POINTS)(
       expect(new Set(sends.map(idOf)).size).toBe(1);
       expect(new Set(sends.map(({ body }) => body)).size).toBe(1);
       expect(new Set(told.map(({ attempts }) => attempts)).size).toBe(told.length);
-      expect(await engine.actionService.get(engine.owner, id)).toMatchObject({
+      expect(await engine.get(id)).toMatchObject({
         status: "awaiting_approval",
         revision: 1,
       });

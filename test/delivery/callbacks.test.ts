@@ -110,7 +110,7 @@ test("a receiver that is down for ten minutes gets every callback later, under t
   const stamps = callbacks.map((request) => Number(headersOf(request).get("webhook-timestamp")));
   expect(stamps.map((stamp) => stamp - (stamps[0] ?? 0))).toEqual([0, 5, 35, 335, 2_135]);
   expect(new Set(callbacks.map((request) => headersOf(request).get("webhook-signature"))).size).toBe(5);
-  expect(await engine.actionService.get(engine.owner, id)).toEqual(done);
+  expect(await engine.get(id)).toEqual(done);
 });
 
 test("a receiver that never answers is given up after six attempts, and the timeline says so", async () => {
@@ -132,7 +132,7 @@ test("a receiver that never answers is given up after six attempts, and the time
   engine.clock.advance(86_400_000);
   await engine.told(id, "callback", 6);
   expect(callbacks).toHaveLength(6);
-  expect(await engine.actionService.get(engine.owner, id)).toEqual(done);
+  expect(await engine.get(id)).toEqual(done);
 });
 
 test("a receiver at an address that is not allowed is given up at once", async () => {

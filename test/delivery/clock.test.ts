@@ -63,7 +63,7 @@ describe("a wall clock that is set back by an hour", () => {
     const clock = new FakeClock(new Date(before.clock.now().getTime() - HOUR_MS));
     const sender = answering(answered(200));
     await using engine = await openEngine({ folder, sender, clock });
-    const due = async () => (await engine.actionService.get(engine.owner, id)).dueAt?.getTime();
+    const due = async () => (await engine.get(id)).dueAt?.getTime();
     const expected = engine.clock.now().getTime() + 2_000;
     await until(async () => (await due()) === expected);
     engine.clock.advance(1_999);
@@ -91,7 +91,7 @@ describe("a wall clock that is set back by an hour", () => {
     engine.clock.advance(10_000);
     engine.clock.jump(-HOUR_MS);
     const dueInMs = async () => {
-      const { dueAt } = await engine.actionService.get(engine.owner, id);
+      const { dueAt } = await engine.get(id);
       return (dueAt?.getTime() ?? 0) - engine.clock.now().getTime();
     };
     // Any tick of the scheduler finds it out; here another action causes one.
@@ -138,7 +138,7 @@ test("a wall clock that is set forward ends nothing early that is in flight, and
   // Its lease is over by the wall; whoever holds it has not let go.
   engine.clock.advance(5_000);
   await Bun.sleep(5);
-  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "active", attempts: 1 });
+  expect(await engine.get(id)).toMatchObject({ status: "active", attempts: 1 });
   gate.resolve(answered(200));
   const done = await engine.saw(id, { status: "completed", attempts: 1 });
   expect(done.result?.durationMs).toBe(5_000);
@@ -162,7 +162,7 @@ describe("a process that stands still for longer than every lease", () => {
     await arrived.promise;
     engine.clock.stall(LONG_MS);
     await Bun.sleep(5);
-    expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "active", attempts: 1 });
+    expect(await engine.get(id)).toMatchObject({ status: "active", attempts: 1 });
     gate.resolve(answered(200));
     expect((await engine.saw(id, { status: "completed", attempts: 1 })).result?.durationMs).toBe(LONG_MS);
   });
@@ -222,7 +222,7 @@ test("whatever the wall clock does, no attempt is lost, doubled or later than it
       // Set back to before the failure, or not at all: the step ends when it would have ended.
       if (jumpMs < 0 && jumpMs >= -stepMs - CLOCK_TOLERANCE_MS && !(await rest(isSent))) {
         // Set back to within the step, or hardly at all: it is due where its time says, and that is no step away.
-        const { status, dueAt } = await engine.actionService.get(engine.owner, id);
+        const { status, dueAt } = await engine.get(id);
         const remainingMs = status === "pending" && dueAt !== null ? dueAt.getTime() - clock.now().getTime() : 0;
         expect(remainingMs).toBeLessThanOrEqual(stepMs + CLOCK_TOLERANCE_MS);
         // Due already, it is on its way.

@@ -46,7 +46,7 @@ async function dieInFlight(retries: number, onUnknown: "retry" | "stop" = "retry
 test("an attempt that a crash interrupted is unknown, and sent again while attempts remain", async () => {
   const { id, after, sender } = await dieInFlight(3);
   await using engine = after;
-  const waiting = await engine.actionService.get(engine.owner, id);
+  const waiting = await engine.get(id);
   expect(waiting).toMatchObject({ status: "pending", attempts: 1 });
   expect(waiting.result?.lastError).toBe("The attempt was interrupted; the target may have received it.");
   engine.clock.advance(2_000);
@@ -57,7 +57,7 @@ test("an attempt that a crash interrupted is unknown, and sent again while attem
 test("with retries: 1 a crash ends the action, and nothing is sent again", async () => {
   const { id, after, sender } = await dieInFlight(1);
   await using engine = after;
-  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "failed", attempts: 1 });
+  expect(await engine.get(id)).toMatchObject({ status: "failed", attempts: 1 });
   const [, , attempt] = await engine.events(id);
   expect(attempt).toMatchObject({ type: "attempt", outcome: "unknown", duration_ms: null });
   engine.clock.advance(3_600_000);
@@ -92,7 +92,7 @@ test("the result of an owner whose lease was taken over ends the action all the 
   expect(await engine.store.actions.apply({ change, at: engine.clock.now(), outbox: [] })).toBe(true);
   answers[0]?.(OK);
   await engine.loop.drain(1_000);
-  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "completed", attempts: 1 });
+  expect(await engine.get(id)).toMatchObject({ status: "completed", attempts: 1 });
   const lines = engine.lines.filter(({ event }) => event.startsWith("action.") && event !== "action.created");
   expect(lines).toMatchObject([
     { event: "action.attempted", fields: { outcome: "answered", code: 200 } },
@@ -111,7 +111,7 @@ test("while serving, a lease that ran out is rescued, and those of this process 
   await leaveBehind(engine.store, theirs.id, engine.owner.accountId, engine.clock.now());
   engine.clock.advance(50_000);
   await engine.saw(theirs.id, { status: "pending", attempts: 1 });
-  expect((await engine.actionService.get(engine.owner, ours.id)).status).toBe("active");
+  expect((await engine.get(ours.id)).status).toBe("active");
 });
 
 /** Makes an action look as another process left it: claimed, leased, and nobody there. */

@@ -1,10 +1,9 @@
 import { expect, test } from "bun:test";
 import type { Outcome } from "../../src/core/outcome.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
-import type { Store } from "../../src/core/store.ts";
 import { answering } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
-import { openEngine } from "../support/engine.ts";
+import { openEngine, wrapping } from "../support/engine.ts";
 import { Target } from "../support/target.ts";
 
 test("a stop lets what is in flight end and claims nothing more", async () => {
@@ -20,23 +19,22 @@ test("a stop lets what is in flight end and claims nothing more", async () => {
   const second = await engine.create({ url: target.url });
   gate.resolve();
   await drained;
-  expect(await engine.actionService.get(engine.owner, first.id)).toMatchObject({ status: "completed" });
-  expect(await engine.actionService.get(engine.owner, second.id)).toMatchObject({ status: "pending", attempts: 0 });
+  expect(await engine.get(first.id)).toMatchObject({ status: "completed" });
+  expect(await engine.get(second.id)).toMatchObject({ status: "pending", attempts: 0 });
   expect(target.received).toHaveLength(1);
   expect(engine.clock.timers).toBe(0);
 });
 
 test("a stop waits for an action that is created and claimed while it begins", async () => {
   const [stored, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const wrapStore = (store: Store): Store => {
-    const create: Store["actions"]["create"] = async (creation) => {
-      const created = await store.actions.create(creation);
+  const wrapStore = wrapping("actions", (actions) => ({
+    create: async (creation) => {
+      const created = await actions.create(creation);
       stored.resolve();
       await answer.promise;
       return created;
-    };
-    return { ...store, actions: { ...store.actions, create } };
-  };
+    },
+  }));
   await using engine = await openEngine({ sender: answering(answered(200)), wrapStore });
   const creating = engine.create({});
   await stored.promise;
@@ -44,7 +42,7 @@ test("a stop waits for an action that is created and claimed while it begins", a
   answer.resolve();
   const { id } = await creating;
   await drained;
-  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "completed", attempts: 1 });
+  expect(await engine.get(id)).toMatchObject({ status: "completed", attempts: 1 });
 });
 
 test("what outlasts the drain limit is interrupted and recorded as unknown", async () => {
@@ -63,6 +61,6 @@ test("what outlasts the drain limit is interrupted and recorded as unknown", asy
   const drained = engine.drain(30_000);
   engine.clock.advance(30_000);
   await drained;
-  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "pending", attempts: 1 });
+  expect(await engine.get(id)).toMatchObject({ status: "pending", attempts: 1 });
   expect(await engine.events(id)).toContainEqual(expect.objectContaining({ type: "attempt", outcome: "unknown" }));
 });

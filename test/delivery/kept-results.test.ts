@@ -44,7 +44,7 @@ describe("a known result that can't be written", () => {
     // The lease of 45 s is over long since, and recovery has looked at it every five seconds.
     await pass(engine, 120_000);
     expect(await engine.renderMetrics()).toMatch(/^outgate_results_kept 1$/m);
-    expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "active", attempts: 1 });
+    expect(await engine.get(id)).toMatchObject({ status: "active", attempts: 1 });
     state.isFull = false;
     await pass(engine, 2_000);
     const { result } = await engine.saw(id, { status: "completed", attempts: 1 });
@@ -93,8 +93,7 @@ describe("a known result that can't be written", () => {
       () => (engine.lines.filter(({ event }) => event === "action.unrecorded").length === 2 ? true : null),
       "a line for each that is lost",
     );
-    for (const { id } of [first, second])
-      expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ attempts: 1 });
+    for (const { id } of [first, second]) expect(await engine.get(id)).toMatchObject({ attempts: 1 });
   });
 
   test("that a stop can still write is there when it has ended", async () => {
@@ -108,7 +107,7 @@ describe("a known result that can't be written", () => {
     state.isFull = false;
     await pass(engine, 2_000);
     await drained;
-    expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "completed", attempts: 1 });
+    expect(await engine.get(id)).toMatchObject({ status: "completed", attempts: 1 });
   });
 
   test("is no reason to claim nothing, until 64 MB of them are kept", async () => {
@@ -125,7 +124,7 @@ describe("a known result that can't be written", () => {
     ids.push((await engine.create({})).id);
     await pass(engine, 60_000);
     expect(sender.sent).toHaveLength(4);
-    expect(await engine.actionService.get(engine.owner, ids[4] ?? "")).toMatchObject({
+    expect(await engine.get(ids[4] ?? "")).toMatchObject({
       status: "pending",
       attempts: 0,
     });

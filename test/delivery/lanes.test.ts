@@ -6,10 +6,10 @@ import type { Sender } from "../../src/outbound/deadline.ts";
 import type { HostLimits } from "../../src/core/host-settings.ts";
 import { shareOfRate } from "../../src/runtime/shares.ts";
 import { CREATE_WAIT_MS, LANES_MAX, LARGE_ROW_BYTES } from "../../src/core/limits.ts";
-import type { ActionStore, LaneName, Store } from "../../src/core/store.ts";
+import type { LaneName } from "../../src/core/store.ts";
 import { holding } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
-import { openEngine, requestFor } from "../support/engine.ts";
+import { openEngine, requestFor, wrapping } from "../support/engine.ts";
 import { until } from "../support/until.ts";
 
 const NOW = 1_000_000;
@@ -338,14 +338,13 @@ describe("memory for large rows", () => {
 
 test("a slot whose action was cancelled before its claim goes to the next one at once", async () => {
   const [asked, cancelled] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const wrapStore = (store: Store): Store => {
-    const claimDue: ActionStore["claimDue"] = async (claim) => {
+  const wrapStore = wrapping("actions", (actions) => ({
+    claimDue: async (claim) => {
       asked.resolve();
       await cancelled.promise;
-      return store.actions.claimDue(claim);
-    };
-    return { ...store, actions: { ...store.actions, claimDue } };
-  };
+      return actions.claimDue(claim);
+    },
+  }));
   const { sender, began, end } = holding();
   await using engine = await openEngine({ sender, wrapStore, env: { DISPATCH_PER_HOST: "1" } });
   await engine.create({});
@@ -457,13 +456,12 @@ describe("a create that finds no free slot where others have just got one", () =
         return answered(200);
       },
     };
-    const wrapStore = (store: Store): Store => {
-      const claimDue: ActionStore["claimDue"] = (claim) => {
+    const wrapStore = wrapping("actions", (actions) => ({
+      claimDue: (claim) => {
         claims += 1;
-        return store.actions.claimDue(claim);
-      };
-      return { ...store, actions: { ...store.actions, claimDue } };
-    };
+        return actions.claimDue(claim);
+      },
+    }));
     const engine = await openEngine({ sender, wrapStore, env: { DISPATCH_PER_HOST: "2" } });
     for (let n = 0; n < 2; n += 1) await engine.create({ url: busy });
     await until(() => ends.length === 2);
@@ -545,14 +543,13 @@ test("slots that are given back in one turn share one claim", async () => {
       return answered(200);
     },
   };
-  const wrapStore = (store: Store): Store => {
-    const claimDue: ActionStore["claimDue"] = async (claim) => {
-      const claimed = await store.actions.claimDue(claim);
+  const wrapStore = wrapping("actions", (actions) => ({
+    claimDue: async (claim) => {
+      const claimed = await actions.claimDue(claim);
       claims.push(claimed.rows.length);
       return claimed;
-    };
-    return { ...store, actions: { ...store.actions, claimDue } };
-  };
+    },
+  }));
   await using engine = await openEngine({ sender, wrapStore, env: { DISPATCH_PER_HOST: "4" } });
   const url = "http://127.0.0.1:1001/";
   const createFour = () => Promise.all(Array.from({ length: 4 }, () => engine.create({ url })));

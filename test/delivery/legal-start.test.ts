@@ -44,7 +44,7 @@ test.each([
   const db = new Database(join(engine.folder, "outgate.db"));
   expect(byHand(db, id, changes)).toBe(false);
   db.close();
-  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "pending", attempts: 0 });
+  expect(await engine.get(id)).toMatchObject({ status: "pending", attempts: 0 });
 });
 
 const time = fc.constantFrom(null, -5, 1, 1_767_225_590_000, 1_767_225_600_000, 1_767_225_700_000, 9_999_999_999_999);

@@ -84,7 +84,7 @@ describe("a provider that is down", () => {
     }
     const decided = await engine.create(HELD);
     await engine.actionService.approve(engine.owner, decided.id, null);
-    expect((await engine.actionService.get(engine.owner, decided.id)).approvedBy).toBe("key:owner");
+    expect((await engine.get(decided.id)).approvedBy).toBe("key:owner");
     mailbox.script = "take";
     engine.clock.advance(7_200_000);
     await mailbox.took(1);
@@ -93,7 +93,7 @@ describe("a provider that is down", () => {
     expect(mine).toHaveLength(6);
     expect(new Set(mine.map(idOf)).size).toBe(1);
     expect(new Set(mine.map((mail) => linksIn(mail).join(" "))).size).toBe(1);
-    expect(await engine.actionService.get(engine.owner, id)).toMatchObject({
+    expect(await engine.get(id)).toMatchObject({
       status: "awaiting_approval",
       revision: 1,
     });

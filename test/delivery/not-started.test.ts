@@ -138,7 +138,7 @@ describe("an attempt of one that never began is not counted, and is sent once", 
     const drained = before.drain(30_000);
     before.clock.advance(30_000);
     await drained;
-    expect(await before.actionService.get(before.owner, id)).toMatchObject({
+    expect(await before.get(id)).toMatchObject({
       status: "pending",
       attempts: 0,
       startedAt: null,

@@ -5,29 +5,31 @@ import type { Outcome } from "../../src/core/outcome.ts";
 import { type ActionStore, type Store, StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import { holding } from "../actions/senders.ts";
-import { openEngine } from "../support/engine.ts";
+import { openEngine, wrapping } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered } from "../support/factory.ts";
 import { temporaryFolder } from "../support/store.ts";
 
 const OK: Outcome = answered(200);
 
+const refuse = () => Promise.reject(new StoreUnavailable("The disk is away."));
+
 /** A store whose named write fails as long as `away` says so. */
 function breakable(write: "claim" | "apply") {
   const state = { away: false, refused: Promise.withResolvers<void>() };
-  const refuse = () => {
+  const refused = () => {
     state.refused.resolve();
-    return Promise.reject(new StoreUnavailable("The disk is full."));
+    return refuse();
   };
   const wrapStore = (store: Store): Store => {
     const actions: ActionStore = {
       ...store.actions,
       // Here a claim is a write of its own.
       create: (creation) => store.actions.create({ ...creation, claim: null }),
-      claimDue: (claim) => (write === "claim" && state.away ? refuse() : store.actions.claimDue(claim)),
-      apply: (change) => (write === "apply" && state.away ? refuse() : store.actions.apply(change)),
+      claimDue: (claim) => (write === "claim" && state.away ? refused() : store.actions.claimDue(claim)),
+      apply: (change) => (write === "apply" && state.away ? refused() : store.actions.apply(change)),
     };
-    return { ...store, actions, probe: () => (state.away ? refuse() : store.probe()) };
+    return { ...store, actions, probe: () => (state.away ? refused() : store.probe()) };
   };
   return { state, wrapStore };
 }
@@ -61,12 +63,10 @@ test("what can't be claimed is not sent, and goes out when the store is back", a
 
 test("a store that has too much to write pauses nothing: what was not claimed is claimed in a moment", async () => {
   let isBusy = true;
-  const wrapStore = (store: Store): Store => {
-    const create: ActionStore["create"] = (creation) => store.actions.create({ ...creation, claim: null });
-    const claimDue: ActionStore["claimDue"] = (claim) =>
-      isBusy ? Promise.reject(new StoreBusy("Too much waits.")) : store.actions.claimDue(claim);
-    return { ...store, actions: { ...store.actions, create, claimDue } };
-  };
+  const wrapStore = wrapping("actions", (actions) => ({
+    create: (creation) => actions.create({ ...creation, claim: null }),
+    claimDue: (claim) => (isBusy ? Promise.reject(new StoreBusy("Too much waits.")) : actions.claimDue(claim)),
+  }));
   const sender = counting();
   await using engine = await openEngine({ sender, wrapStore });
   const small = await engine.create({});
@@ -101,7 +101,7 @@ test("a store that is away at the start holds up no start: what was in flight is
   await using engine = await openEngine({ folder: folder.path, sender, wrapStore });
   expect(engine.lines.map(({ event }) => event)).toContain("dispatch.paused");
   // What can be read is read, and nothing is sent.
-  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "active", attempts: 1 });
+  expect(await engine.get(id)).toMatchObject({ status: "active", attempts: 1 });
   state.away = false;
   engine.clock.advance(1_000);
   const failed = await engine.saw(id, { status: "failed", attempts: 1 });
@@ -113,16 +113,14 @@ test("a store that is away at the start holds up no start: what was in flight is
 
 test("a store that goes away while a start looks for what was in flight holds up no start either", async () => {
   const state = { away: true };
-  const wrapStore = (store: Store): Store => {
-    const refuse = () => Promise.reject(new StoreUnavailable("The disk is away."));
-    const orphans: ActionStore["orphans"] = (...asked) => (state.away ? refuse() : store.actions.orphans(...asked));
-    const position: ActionStore["position"] = () => (state.away ? refuse() : store.actions.position());
-    return { ...store, actions: { ...store.actions, orphans, position } };
-  };
+  const wrapStore = wrapping("actions", (actions) => ({
+    orphans: (...asked) => (state.away ? refuse() : actions.orphans(...asked)),
+    position: () => (state.away ? refuse() : actions.position()),
+  }));
   const sender = counting();
   await using engine = await openEngine({ sender, wrapStore });
   const { id } = await engine.create({});
-  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "pending" });
+  expect(await engine.get(id)).toMatchObject({ status: "pending" });
   state.away = false;
   engine.clock.advance(1_000);
   await engine.saw(id, { status: "completed", attempts: 1 });
@@ -162,11 +160,9 @@ test("what is created while a start ends its orphans is none of them", async () 
 
 test("where the secrets that sign can't be read nothing has left: the attempt does not count, even of one", async () => {
   const state = { away: true };
-  const wrapStore = (store: Store): Store => {
-    const refuse = () => Promise.reject(new StoreUnavailable("The disk is away."));
-    const seeds: Store["signing"]["seeds"] = (...asked) => (state.away ? refuse() : store.signing.seeds(...asked));
-    return { ...store, signing: { ...store.signing, seeds } };
-  };
+  const wrapStore = wrapping("signing", (signing) => ({
+    seeds: (...asked) => (state.away ? refuse() : signing.seeds(...asked)),
+  }));
   const sender = counting();
   await using engine = await openEngine({ sender, wrapStore });
   const { id } = await engine.create({ onUnknown: "stop", retries: 1 });
@@ -185,11 +181,9 @@ test("where the secrets that sign can't be read nothing has left: the attempt do
 
 test("where a callback's body can't be read nothing has left: the attempt does not count", async () => {
   const state = { away: true };
-  const wrapStore = (store: Store): Store => {
-    const refuse = () => Promise.reject(new StoreUnavailable("The disk is away."));
-    const payload: Store["outbox"]["payload"] = (id) => (state.away ? refuse() : store.outbox.payload(id));
-    return { ...store, outbox: { ...store.outbox, payload } };
-  };
+  const wrapStore = wrapping("outbox", (outbox) => ({
+    payload: (id) => (state.away ? refuse() : outbox.payload(id)),
+  }));
   const sender = counting();
   await using engine = await openEngine({ sender, wrapStore });
   const { id } = await engine.create({ approve: true, callback: "http://127.0.0.1:9/hook" });

@@ -68,7 +68,7 @@ describe("an action with a run_at", () => {
     expect(sender.sent).toHaveLength(0);
     engine.clock.advance(HOUR);
     await engine.saw(id, { status: "completed" });
-    const { createdAt, startedAt } = await engine.actionService.get(engine.owner, id);
+    const { createdAt, startedAt } = await engine.get(id);
     expect((startedAt?.getTime() ?? 0) - createdAt.getTime()).toBeLessThan(HOUR + 30_000);
   });
 
@@ -116,7 +116,7 @@ describe("an action that expires", () => {
     await began;
     engine.clock.advance(2_000);
     await expireNow(engine);
-    expect((await engine.actionService.get(engine.owner, id)).status).toBe("active");
+    expect((await engine.get(id)).status).toBe("active");
     end(answered(200));
     await engine.saw(id, { status: "completed" });
   });

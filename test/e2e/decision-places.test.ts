@@ -165,7 +165,7 @@ describe("every place of decision", () => {
     expect((await mailOf(id, 2)).fields["subject"]).toBe(
       `Approve? xn--pple-43d.example:8443 · DELETE /v1/%63ustomers/7%E2%80%AE · "Refund 12.00 EUR to customer 4711" · ${id.slice(-6)}, run 3`,
     );
-    expect((await server.engine.actionService.get(server.engine.owner, id)).status).toBe("awaiting_approval");
+    expect((await server.engine.get(id)).status).toBe("awaiting_approval");
   });
 
   test("shows the longest host and the longest URL whole", async () => {
@@ -186,7 +186,7 @@ describe("every place of decision", () => {
 describe("the command line", () => {
   test("asks in a terminal before it approves, and takes only yes for it", async () => {
     const id = await held({ url: "https://api.example.com/orders", body: { amount: 5 } });
-    const statusOf = async () => (await server.engine.actionService.get(server.engine.owner, id)).status;
+    const statusOf = async () => (await server.engine.get(id)).status;
     for (const answer of ["\n", "n\n", "yep\n", "\u0004"]) {
       const said = await commandLine(id, answer);
       expect(said).toContain('"amount": 5');
@@ -209,7 +209,7 @@ describe("the command line", () => {
     const said = await outgate(["approve", two], { env });
     expect(said).toMatchObject({ code: 0, err: "" });
     for (const id of [one, two]) {
-      expect((await server.engine.actionService.get(server.engine.owner, id)).approvedBy).toBe("key:approver");
+      expect((await server.engine.get(id)).approvedBy).toBe("key:approver");
     }
   });
 
@@ -222,6 +222,6 @@ describe("the command line", () => {
     expect(got.out).toContain("! It deletes: the method is DELETE.");
     const said = await outgate(["reject", id], { env, terminal: true, input: "y\n" });
     expect(said.out).toContain("Reject this request? [y/N]");
-    expect((await server.engine.actionService.get(server.engine.owner, id)).status).toBe("cancelled");
+    expect((await server.engine.get(id)).status).toBe("cancelled");
   });
 });

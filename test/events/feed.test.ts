@@ -20,7 +20,7 @@ const engine = await shared(openEngine({ sender: { send } }));
 async function lives(count: number): Promise<void> {
   const one = async (_: unknown, at: number) => {
     const { id } = await engine.create({ retries: 1, approve: at % 3 === 0 });
-    const action = await engine.actionService.get(engine.owner, id);
+    const action = await engine.get(id);
     if (action.status === "awaiting_approval") await engine.actionService.approve(engine.owner, id, null);
     await Promise.race([engine.saw(id, { status: "completed" }), engine.saw(id, { status: "failed" })]);
   };

@@ -133,7 +133,7 @@ describe("on two nodes", () => {
     const waiting = await passing(clock, Promise.all(creates));
     await passing(clock, Promise.all(waiting.map(({ id }) => b.saw(id, { status: "completed" }))));
     expect(clock.monotonicMs() - startedMs).toBeLessThan(2 * NODE_LOOK_MS_MIN);
-    expect((await a.actionService.get(a.owner, blocked.id)).status).toBe("active");
+    expect((await a.get(blocked.id)).status).toBe("active");
     held.resolve();
     await passing(clock, a.saw(blocked.id, { status: "completed" }));
   });

@@ -19,8 +19,6 @@ async function created(members: object = {}, key: string = KEYS.owner): Promise<
   return (await app.call("POST", "/v1/actions", { url: NO_TARGET, ...members }, key)).json.id;
 }
 
-const actionOf = (id: string) => app.engine.actionService.get(app.engine.owner, id);
-
 async function ended(members: object, status: "completed" | "failed"): Promise<string> {
   const id = await created({ retries: 1, ...members });
   await app.engine.saw(id, { status });
@@ -184,11 +182,11 @@ describe("a decision on it", () => {
     await say(id, { decision: "approve" });
     await app.engine.saw(id, { status: "failed", run: 1 });
     await say(id, { decision: "retry" });
-    expect(await actionOf(id)).toMatchObject({ status: "awaiting_approval", run: 2 });
+    expect(await app.engine.get(id)).toMatchObject({ status: "awaiting_approval", run: 2 });
     await say(id, { decision: "reject" });
     await say(id, { decision: "retry_and_approve", reason: "Agreed." });
     await app.engine.saw(id, { status: "failed", run: 3 });
-    expect((await actionOf(id)).approvedBy).toBe(`user:${ANN}`);
+    expect((await app.engine.get(id)).approvedBy).toBe(`user:${ANN}`);
     expect(target.received).toHaveLength(2);
   });
 
@@ -204,7 +202,7 @@ describe("a decision on it", () => {
     const long = await ann.send(`/actions/${id}`, { ...fields, decision: "retry", reason: "x".repeat(1_001) });
     expect(long.status).toBe(400);
     expect((await ann.send(`/actions/${id}`, { ...fields, decision: "maybe" })).status).toBe(400);
-    expect((await actionOf(id)).status).toBe("cancelled");
+    expect((await app.engine.get(id)).status).toBe("cancelled");
   });
 });
 
@@ -244,7 +242,7 @@ describe("send again as new", () => {
     const copy = location.replace("/actions/", "");
     expect(copy).toMatch(/^act_/);
     expect(copy).not.toBe(id);
-    const [old, young] = [await actionOf(id), await app.engine.saw(copy, { status: "completed" })];
+    const [old, young] = [await app.engine.get(id), await app.engine.saw(copy, { status: "completed" })];
     expect(young).toMatchObject({
       url: old.url,
       method: "PUT",
@@ -264,7 +262,7 @@ describe("send again as new", () => {
     await say(id, { decision: "reject" });
     expect(await ann.pageOf(`/actions/${id}/again`)).toContain("It is held for approval, like the original.");
     const location = (await say(id, {}, "/again")).headers.get("location") ?? "";
-    expect(await actionOf(location.replace("/actions/", ""))).toMatchObject({
+    expect(await app.engine.get(location.replace("/actions/", ""))).toMatchObject({
       status: "awaiting_approval",
       notifyEmail: "ann@example.com",
     });
@@ -307,7 +305,7 @@ describe("send again as new", () => {
   test("is judged as every create is", async () => {
     const id = await ended({}, "failed");
     const { store } = app.engine;
-    const stored = await actionOf(id);
+    const stored = await app.engine.get(id);
     const find = store.actions.find.bind(store.actions);
     // As if the settings had changed since.
     Object.assign(store.actions, { find: async () => ({ ...stored, url: "http://169.254.169.254/" }) });
@@ -365,7 +363,7 @@ describe("edit and resend", () => {
     });
     expect(target.received.at(-1)?.headers.get("authorization")).toBe(SECRETS.headers.Authorization);
     expect(await ann.pageOf(`/actions/${copy}`)).toContain(`href="/actions/${id}"`);
-    expect((await actionOf(id)).status).toBe("failed");
+    expect((await app.engine.get(id)).status).toBe("failed");
   });
 
   test("sends no mask, and no hidden value to another host", async () => {

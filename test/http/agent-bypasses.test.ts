@@ -157,7 +157,7 @@ test("the daily limit of a key counts each retry of the key that calls it, singl
   expect([again.status, again.json.error.message]).toEqual([403, expect.stringContaining("retries included")]);
   await using agent = await connect("modern", server.mcpUrl, { key: made.json.key });
   expect(errorIn(await agent.call("retry", { id: refused.id }))).toMatchObject({ code: "forbidden" });
-  expect(await engine.actionService.get(engine.owner, refused.id)).toMatchObject({ status: "failed", run: 1 });
+  expect(await engine.get(refused.id)).toMatchObject({ status: "failed", run: 1 });
   // A key without a daily limit pays for nothing.
   expect((await retry(refused.id, by(KEYS.agent))).status).toBe(200);
   expect(await today()).toMatchObject({ actions_today: 4 });
@@ -179,7 +179,7 @@ describe("an agent that wants its action to be sent earlier", () => {
       expect(refused.json.error.message).toContain("Wait until then, or ask a person");
       // Neither by another run: it needs another approval.
       expect((await post(`/v1/actions/${id}/retry`, {}, KEYS.agent)).status).toBe(409);
-      expect(await app.engine.actionService.get(app.engine.owner, id)).toMatchObject({
+      expect(await app.engine.get(id)).toMatchObject({
         status: "pending",
         attempts: 0,
       });
@@ -197,7 +197,7 @@ describe("an agent that wants its action to be sent earlier", () => {
     const facts = (await app.call("GET", `/v1/actions/${again}/facts`)).text;
     expect(facts).toContain("Not sent before");
     await post(`/v1/actions/${again}/approve`, {}, KEYS.approver);
-    expect(await app.engine.actionService.get(app.engine.owner, again)).toMatchObject({ status: "pending", run: 2 });
+    expect(await app.engine.get(again)).toMatchObject({ status: "pending", run: 2 });
     expect(calm.received).toHaveLength(2);
     // What nobody approved, its agent may send when it likes.
     const { id } = (await create(KEYS.agent, { delay_seconds: 86_400 })).json;

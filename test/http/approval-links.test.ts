@@ -33,8 +33,7 @@ const context = (path: string, init: RequestInit = {}, server: RealServer = app)
 const press = (path: string, fields: Readonly<Record<string, string>>, headers?: Readonly<Record<string, string>>) =>
   pressLink(app.url + path, fields, headers);
 
-const statusOf = async (id: string, { engine }: RealServer = app) =>
-  (await engine.actionService.get(engine.owner, id)).status;
+const statusOf = async (id: string, { engine }: RealServer = app) => (await engine.get(id)).status;
 
 const lastOf = async (id: string, { engine }: RealServer = app): Promise<TimelineEvent | undefined> =>
   (await engine.events(id)).findLast(({ type }) => type === "approved" || type === "rejected");
@@ -68,7 +67,7 @@ describe("an approval link", () => {
       headers: { Authorization: "Bearer canary-headerx9Kq2Lm8Vb3Zt7Rw", Accept: "text/plain" },
       body: { amount: 12.5, note: "</pre><b>", password: "canary-bodyx9Kq2Lm8Vb3Zt7Rw" },
     });
-    const before = await app.engine.actionService.get(app.engine.owner, id);
+    const before = await app.engine.get(id);
     for (const path of [approve, reject]) {
       const response = await context(path);
       expect(response.status).toBe(200);
@@ -86,7 +85,7 @@ describe("an approval link", () => {
       expect(html.match(/<button[^>]*name="decision"[^>]*>/g)).toHaveLength(2);
       expect((await context(path, { method: "HEAD" })).status).toBe(200);
     }
-    expect(await app.engine.actionService.get(app.engine.owner, id)).toEqual(before);
+    expect(await app.engine.get(id)).toEqual(before);
   });
 
   test("has the headers of an approval page, with GET and HEAD, and no script", async () => {
@@ -115,7 +114,7 @@ describe("an approval link", () => {
     const { id, receipt, ...links } = await held();
     leadsTo(await press(links[link], { decision, reason: "Checked.\r\nTwice. " }), receipt);
     // It may have been sent by now, and failed: nothing listens there.
-    const { approvedBy } = await app.engine.actionService.get(app.engine.owner, id);
+    const { approvedBy } = await app.engine.get(id);
     expect(approvedBy).toBe(decision === "approve" ? "email:ann@example.com" : null);
     if (status === "cancelled") expect(await statusOf(id)).toBe("cancelled");
     expect(await lastOf(id)).toEqual({ type, actor: "email:ann@example.com", reason: "Checked.\nTwice." });

@@ -24,7 +24,7 @@ const post = (path: string, body: object, key: keyof typeof KEYS = "agent") =>
 const create = async (request: object) => (await post("/v1/actions", request)).json.id;
 
 const stateOf = async (id: string) => {
-  const { status, run } = await server.engine.actionService.get(server.engine.owner, id);
+  const { status, run } = await server.engine.get(id);
   return { status, run };
 };
 

@@ -17,8 +17,6 @@ async function failed(server: RealServer, members: object = {}): Promise<string>
   return id;
 }
 
-const actionOf = (server: RealServer, id: string) => server.engine.actionService.get(server.engine.owner, id);
-
 describe("POST /v1/bulk", () => {
   test("says what it would do, does it, and tells how far it is and what became of each", async () => {
     await using server = await openRealServer();
@@ -55,7 +53,7 @@ describe("POST /v1/bulk", () => {
     );
     expect((await server.call("GET", `${path}/results?status=failed`)).json.data).toEqual([]);
     for (const id of ids) await server.engine.saw(id, { status: "failed", run: 2 });
-    expect((await actionOf(server, other)).run).toBe(1);
+    expect((await server.engine.get(other)).run).toBe(1);
     expect((await server.call("DELETE", path)).status).toBe(204);
   });
 
@@ -165,7 +163,7 @@ describe("the pages of bulk jobs", () => {
     const fields = await bob.hiddenOf("/bulk/new?operation=retry&status=failed");
     expect((await bob.send("/bulk", fields)).status).toBe(400);
     await server.bulkRunner.run();
-    expect((await actionOf(server, id)).run).toBe(1);
+    expect((await server.engine.get(id)).run).toBe(1);
   });
 
   test("offer only what the statuses of the list are for", async () => {

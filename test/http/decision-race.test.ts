@@ -69,7 +69,7 @@ test("of a hundred approvals and a hundred rejections over link, REST and inbox 
     if (winner?.type === "approved") {
       yes += 1;
       await app.engine.saw(id, { status: "completed" });
-    } else expect((await app.engine.actionService.get(app.engine.owner, id)).status).toBe("cancelled");
+    } else expect((await app.engine.get(id)).status).toBe("cancelled");
   }
   expect(sender.sent).toHaveLength(yes);
   console.log(`race over link, REST and inbox: seed ${SEED}, ${JSON.stringify(wins)}`);

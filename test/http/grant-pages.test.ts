@@ -35,7 +35,7 @@ const BODY = { amount: 1200, currency: "eur", to: { name: "Acme" } };
 const held = async (body: unknown = BODY, more: object = {}): Promise<string> =>
   (await call("POST", "/v1/actions", { url: "https://api.example.com/pay", body, ...more })).json.id;
 
-const statusOf = async (id: string) => (await app.engine.actionService.get(app.engine.owner, id)).status;
+const statusOf = async (id: string) => (await app.engine.get(id)).status;
 
 const foldOf = (html: string) => /<details class="decide-grant".*?<\/details>/s.exec(html)?.[0] ?? "";
 

@@ -56,7 +56,7 @@ test("a key with ten thousand actions that wait is told to wait for decisions; o
   const hold = (key: string) => post("/v1/actions", key, `{"url":"http://127.0.0.1:9/","approve":true}`);
   const { id } = (await hold(KEYS.agent)).json;
   await post(`/v1/actions/${id}/cancel`, KEYS.agent);
-  const { keyId, accountId } = await server.engine.actionService.get(server.engine.owner, id);
+  const { keyId, accountId } = await server.engine.get(id);
   const many = Array.from({ length: HELD_PER_KEY_MAX }, () => aCreation({ approve: true, keyId, accountId }));
   await Promise.all(many.map((creation) => server.engine.store.actions.create(creation)));
 

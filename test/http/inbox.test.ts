@@ -23,8 +23,6 @@ async function held(members: object = {}, server: RealServer = app, key: string 
 const idsIn = (html: string) =>
   [...html.matchAll(/class="inbox-open" href="\/approvals\/(act_\w+)/g)].map(([, id]) => id ?? "");
 
-const actionOf = (id: string) => app.engine.actionService.get(app.engine.owner, id);
-
 const decide = async (id: string, fields: Readonly<Record<string, string>>) =>
   ann.send(`/approvals/${id}`, { ...(await ann.hiddenOf(`/approvals/${id}`)), ...fields });
 
@@ -93,7 +91,7 @@ describe("the inbox", () => {
     expect([response.status, response.headers.get("location")]).toEqual([303, `/approvals?decided=${id}`]);
     const told = (await app.engine.events(id)).find((event) => event.type === type);
     expect(told).toEqual({ type, actor: `user:${ANN}`, reason: "Agreed.\n👍" });
-    const after = await actionOf(id);
+    const after = await app.engine.get(id);
     expect(after.approvedBy).toBe(decision === "approve" ? `user:${ANN}` : null);
     const list = (await ann.pageOf(`/approvals?decided=${id}`)).replaceAll(/<[^>]+>/g, "");
     expect(list).toMatch(new RegExp(`${type} by ${ANN}`, "i"));

@@ -106,7 +106,7 @@ export async function openRealServer(options: RealServerOptions = {}) {
     followLink,
     /** The links of an approval mail, as paths. */
     async linksOf(id: string) {
-      const action = await engine.actionService.get(engine.owner, id);
+      const action = await engine.get(id);
       const links = await createLinksOf({ links: engine.store.links, secrets, baseUrl: "" })(action, clock.now());
       return { approve: links.approve, reject: links.reject };
     },

@@ -127,7 +127,7 @@ describe("who may be asked by mail", () => {
     // The link that lies in the mailbox leads to the receipt and decides nothing.
     const pressed = await pressLink(app.url + approve, { decision: "approve" });
     expect(pressed.headers.get("location")).toStartWith("/r/");
-    expect((await engine.actionService.get(engine.owner, id)).status).toBe("awaiting_approval");
+    expect((await engine.get(id)).status).toBe("awaiting_approval");
     await app.call("POST", `/v1/actions/${id}/cancel`);
     await app.call("POST", `/v1/actions/${id}/retry`);
     const told = await engine.told(id, "mail", 3);

@@ -16,7 +16,7 @@ async function held(members: object = {}, key: string = KEYS.agent): Promise<str
   return (await app.call("POST", "/v1/actions", { url: NO_TARGET, approve: true, ...members }, key)).json.id;
 }
 
-const statusOf = async (id: string) => (await app.engine.actionService.get(app.engine.owner, id)).status;
+const statusOf = async (id: string) => (await app.engine.get(id)).status;
 
 const pathOf = (ids: readonly string[]) => `/approvals/review?${ids.map((id) => `id=${id}`).join("&")}`;
 

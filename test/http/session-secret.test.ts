@@ -186,7 +186,7 @@ describe("the question for the password", () => {
     expect(html).toContain(`name="reason" value="a &quot;quoted&quot; &lt;b&gt;reason&lt;/b&gt;\nof two lines"`);
     expect(html).toContain(`action="/approvals/${id}"`);
     for (const secret of [wrong, "typed-elsewhere", "not the password"]) expect(html).not.toContain(secret);
-    expect((await app.engine.actionService.get(app.engine.owner, id)).status).toBe("awaiting_approval");
+    expect((await app.engine.get(id)).status).toBe("awaiting_approval");
     const kept = await ann.send(`/approvals/${id}`, { ...fields, confirm_password: ANN_PASSWORD });
     expect(kept.headers.get("location")).toBe(`/approvals?decided=${id}`);
     const told = await app.engine.events(id);

@@ -14,7 +14,7 @@ const YES: Answer = () => ({ action: "accept", content: { decision: "approve" } 
 const hold = async () => (await server.engine.create({ url: "https://api.example.com/orders/7", approve: true })).id;
 
 const stateOf = async (id: string) => {
-  const { status, run, approvedBy } = await server.engine.actionService.get(server.engine.owner, id);
+  const { status, run, approvedBy } = await server.engine.get(id);
   return { status, run, approvedBy };
 };
 
@@ -105,7 +105,7 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
     const { id } = await server.engine.create({ url: "https://api.example.com/" });
     const theirs = await server.engine.actionService.create(
       { ...server.engine.owner, accountId: server.strangerId },
-      { ...(await server.engine.actionService.get(server.engine.owner, id)), approve: true },
+      { ...(await server.engine.get(id)), approve: true },
     );
     await using agent = await connect(kind, server.mcpUrl, { answer: YES });
     expect(errorIn(await agent.call("approve", { id })).code).toBe("not_approvable");
@@ -207,7 +207,7 @@ describe.each(CLIENTS)("between question and answer, with a client of the kind %
     const patience = AbortSignal.timeout(10_000);
     await agent.call("approve", { id }, { signal: patience }).catch(() => {});
     expect(agent.questions).toHaveLength(1);
-    expect(await own.engine.actionService.get(own.engine.owner, id)).toMatchObject({
+    expect(await own.engine.get(id)).toMatchObject({
       status: "awaiting_approval",
       approvedBy: null,
     });
@@ -224,7 +224,7 @@ describe.each(CLIENTS)("between question and answer, with a client of the kind %
     };
     await using agent = await connect(kind, own.mcpUrl, { answer });
     expect(errorIn(await agent.call("approve", { id })).code).toBe("forbidden");
-    expect(await own.engine.actionService.get(own.engine.owner, id)).toMatchObject({
+    expect(await own.engine.get(id)).toMatchObject({
       status: "awaiting_approval",
       approvedBy: null,
     });

@@ -58,7 +58,7 @@ describe.each(CLIENTS)("a wait by a client of the kind %s", (kind) => {
     giveUp.abort();
     expect(await waiting).toBe("given up");
     await until(() => server.engine.clock.timers === base);
-    expect(await server.engine.actionService.get(server.engine.owner, id)).toMatchObject({
+    expect(await server.engine.get(id)).toMatchObject({
       status: "awaiting_approval",
     });
   });
@@ -90,7 +90,7 @@ test("a create with sync waits as long as its argument says, with progress", asy
   const action = actionIn(await creating);
   expect(action).toMatchObject({ status: "pending" });
   expect(heard.length).toBeGreaterThanOrEqual(2);
-  expect(await server.engine.actionService.get(server.engine.owner, action.id)).toMatchObject({ status: "pending" });
+  expect(await server.engine.get(action.id)).toMatchObject({ status: "pending" });
 });
 
 describe("the time limit of a stream", () => {

@@ -5,7 +5,7 @@ import {
   OAUTH_REGISTRATIONS_PER_CLIENT_MAX,
   SHARED_FRESH_MS,
 } from "../../src/core/limits.ts";
-import type { Store } from "../../src/core/store.ts";
+import { wrapping } from "../support/engine.ts";
 import {
   addSigned,
   askMcp,
@@ -571,11 +571,9 @@ describe("a client that registers itself", () => {
 
   test("is refused while there are too many, and those that are there go on", async () => {
     let isFull = false;
-    const wrapStore = (store: Store): Store => {
-      const put: Store["oauth"]["put"] = (artifact) =>
-        isFull && artifact.kind === "Client" ? Promise.resolve(false) : store.oauth.put(artifact);
-      return { ...store, oauth: { ...store.oauth, put } };
-    };
+    const wrapStore = wrapping("oauth", (oauth) => ({
+      put: async (artifact) => !(isFull && artifact.kind === "Client") && oauth.put(artifact),
+    }));
     await using rig = await openRig({ env: { OAUTH_REGISTRATION: "on" }, wrapStore });
     const body = { redirect_uris: [REDIRECT], token_endpoint_auth_method: "none" };
     const { client_id } = (await (await register(rig, body)).json()) as { client_id: string };

@@ -95,7 +95,7 @@ describe.skipIf(!HAS_BROWSER)("whoever decides in a browser", () => {
     await dialog.locator("[data-end]").scrollIntoViewIfNeeded();
     await dialog.getByRole("button", { name: "Approve", exact: true }).click();
     await page.locator(`#decided-${id}`).waitFor();
-    const { extras } = await desk.app.engine.actionService.get(desk.app.engine.owner, id);
+    const { extras } = await desk.app.engine.get(id);
     const timeline = await desk.app.engine.actionService.timeline(desk.app.engine.owner, id);
     expect(JSON.stringify([extras, timeline])).toContain("Order 1882 is paid.");
   });

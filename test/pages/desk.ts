@@ -80,7 +80,7 @@ export function useDesk({ height }: { readonly height: number }) {
       made.push(id);
       return id;
     },
-    actionOf: (id: string) => app.engine.actionService.get(app.engine.owner, id),
+    actionOf: (id: string) => app.engine.get(id),
     /** A page of a browser of its own, in which the person is logged in. */
     async enter(person: Person, options: BrowserContextOptions = {}): Promise<Page> {
       watched = await watchPage(chromium, { viewport: { width: 1_100, height }, ...options });

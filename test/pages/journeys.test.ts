@@ -21,8 +21,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     const { json } = await server.call("POST", "/v1/actions", body, KEYS.agent);
     return { id: json.id, ...(await server.linksOf(json.id)) };
   }
-  const statusOf = async (id: string, { engine }: RealServer = app) =>
-    (await engine.actionService.get(engine.owner, id)).status;
+  const statusOf = async (id: string, { engine }: RealServer = app) => (await engine.get(id)).status;
 
   test("an agent asks, a person opens the link and presses, the target is called, the receipt shows it", async () => {
     await using target = new Target(() => Response.json({ refunded: true }));

@@ -79,7 +79,7 @@ describe.skipIf(!HAS_BROWSER)("an approver with a phone", () => {
     expect(await page.locator("nav#navigation").isVisible()).toBe(false);
     await approve.tap();
     await page.waitForURL(/decided=/);
-    expect(await app.engine.actionService.get(app.engine.owner, id)).toMatchObject({ status: "pending" });
+    expect(await app.engine.get(id)).toMatchObject({ status: "pending" });
     expect(watched.troubles).toEqual([]);
   });
 

@@ -49,7 +49,7 @@ describe("a snippet", () => {
       const [output, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
       const id = /act_\w+/.exec(output)?.[0] ?? `none: ${output} ${errors}`;
       if (id.startsWith("none")) throw new Error(id);
-      const { body, ...made } = await app.engine.actionService.get(app.engine.owner, id);
+      const { body, ...made } = await app.engine.get(id);
       // In other spellings the same text; numbers as they are written.
       expect(body).toContain('{"n":1.0,"big":12345678901234567890,"__proto__":{"a":1},"text":"');
       expect(JSON.parse(body ?? "null").text).toBe(NASTY);

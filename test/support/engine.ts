@@ -123,6 +123,7 @@ export async function openEngine(options: EngineOptions = {}) {
     renderMetrics: () => metrics.render(),
     create: async (request: Partial<ActionRequest>): Promise<Action> =>
       (await engine.actionService.create(owner, requestFor(request))).action,
+    get: (id: string): Promise<Action> => engine.actionService.get(owner, id),
     /** Resolves with the action as soon as it looks like this; what it is now counts. */
     saw: async (id: string, like: { status?: ActionStatus; attempts?: number; run?: number }): Promise<Action> => {
       const fits = (action: Action) =>

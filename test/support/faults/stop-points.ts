@@ -92,6 +92,6 @@ export async function killAt(point: StopPoint, retries: number): Promise<FaultRe
   };
 
   async function statusOf(actionId: string): Promise<string> {
-    return (await engine.actionService.get(engine.owner, actionId)).status;
+    return (await engine.get(actionId)).status;
   }
 }
