@@ -1,23 +1,6 @@
 import { expect, test } from "bun:test";
 import { openEngine } from "../support/engine.ts";
-import { Target } from "../support/target.ts";
 import { answering } from "../actions/senders.ts";
-
-test("an action that fails twice is completed by its third attempt", async () => {
-  await using target = new Target(500, 500, 200);
-  await using engine = await openEngine();
-  const { id } = await engine.create({ url: target.url });
-  const first = await engine.saw(id, { status: "pending", attempts: 1 });
-  expect(first.dueAt?.getTime()).toBe(engine.clock.now().getTime() + 2_000);
-  engine.clock.advance(1_999);
-  expect(target.received).toHaveLength(1);
-  engine.clock.advance(1);
-  await engine.saw(id, { status: "pending", attempts: 2 });
-  engine.clock.advance(4_000);
-  const done = await engine.saw(id, { status: "completed", attempts: 3 });
-  expect(done.result?.responseCode).toBe(200);
-  expect(target.received).toHaveLength(3);
-});
 
 test("every attempt carries the same ids, its own number and a signature over its own time", async () => {
   const sender = answering({ kind: "not_sent", fault: "refused" });

@@ -80,14 +80,6 @@ describe("the documentation", () => {
     }
   });
 
-  test("has examples that can be pasted: they are where this service is", async () => {
-    const of = async (path: string) => textOf((await get(path)).text);
-    expect(await of("/docs/api/createAction")).toMatch(/notify object.*email string \(email\) required/);
-    expect(await of("/docs/api/createAction")).toContain(`curl -s &#x27;${BASE_URL}/v1/actions&#x27;`);
-    expect(await of("/docs/api/getReceipt")).toMatch(/\/r\/\w+&#x27; \\ -H &#x27;Accept: application\/json&#x27;/);
-    expect((await get("/docs/api/objects")).text).toContain('<h2 id="Action">');
-  });
-
   test("tells the headers of an answer that a client should know", async () => {
     const of = async (id: string) => textOf((await get(`/docs/api/${id}`)).text);
     expect(await of("createAction")).toContain("Headers: Location");

@@ -54,17 +54,6 @@ describe("a query that is refused", () => {
       fields: fields.toSorted(),
     });
   });
-
-  test.each(["", "?origin=https://a.example/x", "?origin=", "?origin=https://a.example&origin=https://b.example"])(
-    "of a signing secret: %s",
-    async (query) => {
-      expect(await refusal(`/v1/signing-secret${query}`)).toEqual({
-        status: 400,
-        code: "invalid_query",
-        fields: ["origin"],
-      });
-    },
-  );
 });
 
 describe("a query that is accepted", () => {
