@@ -73,15 +73,14 @@ describe("a credential", () => {
     expect((await rig.call("GET", "/v1/credentials/mine", undefined, STRANGER)).status).toBe(404);
   });
 
-  test.each(["Mine", "mіne", "mine ", "mine\u200b", "MINE", "../mine", "mine%00"])(
-    "is not meant by a name that only looks alike: %j",
-    async (name) => {
-      await rig.add({ name: "mine" });
-      expect((await rig.create({ credential: name })).status).toBe(400);
-      expect((await rig.call("GET", `/v1/credentials/${encodeURIComponent(name)}`)).status).toBe(404);
-      expect((await rig.add({ name })).status).toBe(400);
-    },
-  );
+  test("is not meant by a name that only looks alike", async () => {
+    await rig.add({ name: "mine" });
+    for (const name of ["Mine", "mіne", "mine ", "mine\u200b", "MINE", "../mine", "mine%00"]) {
+      expect((await rig.create({ credential: name })).status, name).toBe(400);
+      expect((await rig.call("GET", `/v1/credentials/${encodeURIComponent(name)}`)).status, name).toBe(404);
+      expect((await rig.add({ name })).status, name).toBe(400);
+    }
+  });
 
   test("is replaced, disabled and deleted for what waits too, and each change is audited", async () => {
     await rig.add();
@@ -191,40 +190,37 @@ describe("bounds", () => {
     expect((await rig.create({ url: "http://8.8.8.8/" })).status).toBe(403);
   });
 
-  test.each([
-    ["hosts", ["*.com"]],
-    ["hosts", ["*"]],
-    ["hosts", ["*.0.0.1"]],
-    ["hosts", ["https://api.example.com/"]],
-    ["hosts", []],
-    ["paths", ["v1"]],
-    ["paths", ["/a/%2e%2e/b"]],
-    ["paths", ["/a?b"]],
-    ["paths", []],
-    ["methods", ["TRACE"]],
-    ["keys", ["key_unknown"]],
-    ["secret", "short"],
-    ["secret", "line one\r\nX-Evil: 1"],
-    ["expires_at", "2020-01-01T00:00:00Z"],
-    ["username", "ann"],
-    ["header", "X-Api-Key"],
-  ])("of no sense are refused: %s %j", async (name, value) => {
-    const { status, text } = await rig.add({ [name]: value });
-    expect([status, text.includes(`"field":"${name}`)]).toEqual([400, true]);
-    expect(text).not.toContain("X-Evil");
+  test("of no sense are refused, each at its field", async () => {
+    for (const [name, value] of [
+      ["hosts", ["*.com"]],
+      ["hosts", ["*"]],
+      ["hosts", ["*.0.0.1"]],
+      ["hosts", ["https://api.example.com/"]],
+      ["hosts", []],
+      ["paths", ["v1"]],
+      ["paths", ["/a/%2e%2e/b"]],
+      ["paths", ["/a?b"]],
+      ["paths", []],
+      ["methods", ["TRACE"]],
+      ["keys", ["key_unknown"]],
+      ["secret", "short"],
+      ["secret", "line one\r\nX-Evil: 1"],
+      ["expires_at", "2020-01-01T00:00:00Z"],
+      ["username", "ann"],
+      ["header", "X-Api-Key"],
+    ] as const) {
+      const { status, text } = await rig.add({ [name]: value });
+      expect([status, text.includes(`"field":"${name}`)], `${name} ${JSON.stringify(value)}`).toEqual([400, true]);
+      expect(text).not.toContain("X-Evil");
+    }
   });
 
-  test.each([
-    "Host",
-    "Content-Length",
-    "webhook-signature",
-    "X-Outgate-Attempt",
-    "X-Forwarded-For",
-    "Cookie",
-    "User-Agent",
-    "X_HTTP_Method",
-  ])("set no header that is not theirs: %s", async (header) => {
-    expect((await rig.add({ kind: "header", header })).status).toBe(400);
+  test("set no header that is not theirs", async () => {
+    const names =
+      "Host Content-Length webhook-signature X-Outgate-Attempt X-Forwarded-For Cookie User-Agent X_HTTP_Method";
+    for (const header of names.split(" ")) {
+      expect((await rig.add({ kind: "header", header })).status, header).toBe(400);
+    }
   });
 
   test("that include an endpoint which gives out secrets warn the owner", async () => {
@@ -246,14 +242,13 @@ describe("bounds", () => {
   });
 });
 
-test.each(["Authorization", "AUTHORIZATION", "authorization"])(
-  "a request may not set the header itself: %s",
-  async (name) => {
-    await rig.add();
+test("a request may not set the header itself, in any case", async () => {
+  await rig.add();
+  for (const name of ["Authorization", "AUTHORIZATION", "authorization"]) {
     const { status, text } = await rig.create({ headers: { [name]: "Bearer mine" } });
-    expect([status, text.includes(`"field":"headers.${name}"`)]).toEqual([400, true]);
-  },
-);
+    expect([status, text.includes(`"field":"headers.${name}"`)], name).toEqual([400, true]);
+  }
+});
 
 test("what an approval binds to holds the credential", async () => {
   await rig.add();

@@ -109,19 +109,21 @@ describe("a client that an owner adds", () => {
     expect((await exchange(rig, code, verifier, { client_id: id, redirect_uri })).status).toBe(200);
   });
 
-  test.each([
-    "https://client.example/callback#x",
-    "https://ann@client.example/callback",
-    "http://client.example/callback",
-    "https://CLIENT.example/callback",
-    "https://clıent.example/callback",
-    "javascript:alert(1)",
-  ])("can't have its answers sent to %s", async (uri) => {
+  test("can have its answers sent to no address that could be somebody else's", async () => {
     await using rig = await openRig();
-    const body = JSON.stringify({ ...WORKFLOWS, redirect_uris: [REDIRECT, uri] });
-    const { status, json } = await rig.call("POST", "/v1/oauth-clients", body);
-    expect(status).toBe(400);
-    expect(JSON.stringify(json)).toContain("redirect_uris.1");
+    for (const uri of [
+      "https://client.example/callback#x",
+      "https://ann@client.example/callback",
+      "http://client.example/callback",
+      "https://CLIENT.example/callback",
+      "https://clıent.example/callback",
+      "javascript:alert(1)",
+    ]) {
+      const body = JSON.stringify({ ...WORKFLOWS, redirect_uris: [REDIRECT, uri] });
+      const { status, json } = await rig.call("POST", "/v1/oauth-clients", body);
+      expect(status, uri).toBe(400);
+      expect(JSON.stringify(json)).toContain("redirect_uris.1");
+    }
     expect((await listed(rig)).data).toEqual([]);
   });
 
