@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "bun:test";
-import { DomainError } from "../../src/core/domain-error.ts";
+import { refusalOf } from "../actions/callers.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import type { WelcomeLink } from "../../src/core/account-store.ts";
 import { createOwnMailService } from "../../src/accounts/own-mails.ts";
@@ -50,11 +50,7 @@ interface Given {
   readonly hasMail?: boolean;
 }
 
-const codeOf = (refused: Promise<unknown>) =>
-  refused.then(
-    () => null,
-    (error: unknown) => (error instanceof DomainError ? error.code : error),
-  );
+const codeOf = async (refused: Promise<unknown>) => (await refusalOf(refused))?.code;
 
 function serviceOf({ passwordHash = NO_PASSWORD, delivery = { kind: "delivered" }, hasMail = true }: Given = {}) {
   const person = { id: "per_ann", email: ANN.email, passwordHash, createdAt: NOON };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { KEYS } from "../http/stub-server.ts";
-import { SESSION_SECRET, signedIn } from "../http/signed-in.ts";
+import { joined, signedIn } from "../http/signed-in.ts";
 import { textOf } from "../support/forms.ts";
 import { openCredentials, SECRET } from "./rig.ts";
 import { shared } from "../support/shared.ts";
@@ -97,35 +97,13 @@ describe("the page of a request for a credential", () => {
 
   test("can't be answered by approvers, who see it", async () => {
     const id = await ask({ host: "e.example" });
-    const { json } = await rig.call("POST", "/v1/invitations", { email: "bob@example.com", role: "approver" });
-    const link = new URL(String(json["link"])).pathname;
-    const joined = await fetch(rig.app.url + link, {
-      method: "POST",
-      redirect: "manual",
-      headers: { "content-type": "application/x-www-form-urlencoded", origin: rig.app.origin },
-      body: new URLSearchParams({ password: "a long enough password", session_secret: SESSION_SECRET }),
-    });
-    const cookie = (joined.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
-    const html = await (await fetch(rig.app.url + pathOf(id), { headers: { cookie } })).text();
+    const bob = await joined(rig.app, "approver");
+    const html = await bob.pageOf(pathOf(id));
     expect(textOf(html)).toContain("Only an owner of the account can answer it.");
     expect(html).not.toContain("/grant");
-    const form_token = /name="form_token" value="(\w+)"/.exec(html)?.[1] ?? "";
-    const fields = {
-      form_token,
-      session_secret: SESSION_SECRET,
-      name: "x",
-      kind: "bearer",
-      secret: SECRET,
-      hosts: "a.b",
-    };
+    const fields = { name: "x", kind: "bearer", secret: SECRET, hosts: "a.b" };
     for (const answer of ["grant", "decline"]) {
-      const { status } = await fetch(`${rig.app.url}${pathOf(id)}/${answer}`, {
-        method: "POST",
-        redirect: "manual",
-        headers: { cookie, "content-type": "application/x-www-form-urlencoded", origin: rig.app.origin },
-        body: new URLSearchParams(fields),
-      });
-      expect(status, answer).toBe(403);
+      expect((await bob.press(`${pathOf(id)}/${answer}`, fields)).status, answer).toBe(403);
     }
     expect((await rig.call("GET", `/v1/credential-requests/${id}`)).json["status"]).toBe("pending");
   });

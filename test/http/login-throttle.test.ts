@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, mock, spyOn, test } from "bun:test";
+import { hiddenIn } from "../support/forms.ts";
 import { createPeopleService } from "../../src/accounts/people.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import { createPasswords } from "../../src/crypto/passwords.ts";
@@ -155,7 +156,7 @@ describe("nobody is kept out", () => {
     const cookie = `${answer.cookie}; ${deviceOf(answer)}`;
     for (let at = 0; at < 6; at += 1) await app.send("/auth/login", wrong("ann@example.com"));
     const html = (await app.get("/settings/password", { cookie })).text;
-    const form_token = /name="form_token" value="([^"]+)"/.exec(html)?.[1] ?? "";
+    const { form_token = "" } = hiddenIn(html);
     const fields = { form_token, current_password: PASSWORD, password: "another horse battery" };
     expect((await app.form("/settings/password", fields, { cookie })).status).toBeLessThan(400);
     expect((await app.send("/auth/login", ann({ password: "another horse battery" }), { cookie })).status).toBe(200);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { hiddenIn } from "../support/forms.ts";
 import { createResetLink } from "../../src/admin/access.ts";
 import { EVENT_HEARTBEAT_MS, PAGE_STREAM_HEARTBEATS_MAX, SESSIONS_PER_PERSON_MAX } from "../../src/core/limits.ts";
 import { ann as credentials, openPeopleServer, type PeopleServer } from "./people-server.ts";
@@ -160,7 +161,7 @@ describe("the stream of our own pages", () => {
 
     const last = await follow(server, renewed);
     const html = (await server.get("/settings/password", { cookie: renewed })).text;
-    const form_token = /name="form_token" value="([^"]+)"/.exec(html)?.[1] ?? "";
+    const { form_token = "" } = hiddenIn(html);
     const fields = { form_token, current_password: "another password", password: "the third of them" };
     const { cookie: changed } = await server.form("/settings/password", fields, { cookie: renewed });
     await last.over;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { hiddenIn } from "../support/forms.ts";
 import { createResetLink } from "../../src/admin/access.ts";
 import { cookiesIn } from "./signed-in.ts";
 import { ann, openPeopleServer, PASSWORD, type PeopleAnswer, type PeopleServer } from "./people-server.ts";
@@ -13,7 +14,7 @@ const app = await shared(openPeopleServer());
 /** The fields of the page's form, filled in and sent as a browser without script would. */
 async function change(server: PeopleServer, cookie: string, typed: Readonly<Record<string, string>> = {}) {
   const html = (await server.get(PATH, { cookie })).text;
-  const form_token = /name="form_token" value="([^"]+)"/.exec(html)?.[1] ?? "";
+  const { form_token = "" } = hiddenIn(html);
   const fields = { form_token, current_password: PASSWORD, password: NEW_PASSWORD, ...typed };
   return server.form(PATH, fields, { cookie });
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { hiddenIn } from "../support/forms.ts";
 import { FORM_FIELDS_MAX } from "../../src/core/limits.ts";
 import { ACCOUNT, anAction } from "../support/factory.ts";
 import { openRealServer, type RealServer, type RealServerOptions } from "./real-server.ts";
@@ -218,7 +219,7 @@ describe("the question for the password", () => {
     const entered = await fetch(`${server.url}/auth/login`, { method: "POST", headers, body: login });
     const cookie = (entered.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
     const html = await (await bob.context("/settings", { headers: { cookie } })).text();
-    const form_token = /name="form_token" value="(\w+)"/.exec(html)?.[1] ?? "";
+    const { form_token = "" } = hiddenIn(html);
     const send = async (fields: Fields) => {
       const all = { form_token, host: "hooks.example.com", ...fields };
       return (await bob.send("/settings/callback-hosts", all, { cookie })).status;
@@ -270,7 +271,7 @@ describe("the question for the password", () => {
       ";",
     );
     const html = await (await bob.context("/settings", { headers: { cookie: session ?? "" } })).text();
-    const form_token = /name="form_token" value="(\w+)"/.exec(html)?.[1] ?? "";
+    const { form_token = "" } = hiddenIn(html);
     const host = { form_token, host: "hooks.example.com" };
     expect((await bob.send("/settings/callback-hosts", host, { cookie: session ?? "" })).status).toBe(303);
   });

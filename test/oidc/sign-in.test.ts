@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { hiddenIn } from "../support/forms.ts";
 import { createOidcThrottle } from "../../src/accounts/throttle.ts";
 import { OIDC_FLOW_MS_MAX, OIDC_FRESH_MS, OIDC_PAUSE_MS, OIDC_PER_CLIENT_MAX } from "../../src/core/limits.ts";
 import { createOidcProvider } from "../../src/oidc/provider.ts";
@@ -156,7 +157,7 @@ describe("somebody with an account", () => {
     expect(await peopleOf()).toEqual([ANN]);
     // The session has its secret: a form needs no password.
     const html = await (await visitor.ask("/settings")).text();
-    const form_token = /name="form_token" value="(\w+)"/.exec(html)?.[1] ?? "";
+    const { form_token = "" } = hiddenIn(html);
     expect((await visitor.post("/settings/callback-hosts", { form_token, host: "hooks.example.com" })).status).toBe(
       303,
     );
@@ -175,7 +176,7 @@ describe("somebody with an account", () => {
       expect(page).toContain(said);
     }
     expect(page).not.toContain("Current password");
-    const form_token = /name="form_token" value="(\w+)"/.exec(page)?.[1] ?? "";
+    const { form_token = "" } = hiddenIn(page);
     expect((await bob.post("/settings/password/link", { form_token: "another" })).status).toBe(403);
     expect((await bob.post("/settings/password/link", { form_token })).status).toBe(303);
     expect(await (await bob.ask("/settings/password")).text()).toContain("A link is on its way");
@@ -193,8 +194,8 @@ describe("somebody with an account", () => {
     expect([await bob.isIn, await fresh.isIn]).toEqual([false, true]);
     expect((await new Visitor().post("/auth/login", fields)).status).toBe(303);
     expect(await (await fresh.ask("/settings/password")).text()).toContain("Current password");
-    const token = /name="form_token" value="(\w+)"/.exec(await (await fresh.ask("/settings/password")).text())?.[1];
-    const refused = await fresh.post("/settings/password/link", { form_token: token ?? "" });
+    const { form_token: token = "" } = hiddenIn(await (await fresh.ask("/settings/password")).text());
+    const refused = await fresh.post("/settings/password/link", { form_token: token });
     expect([refused.status, mails.length]).toEqual([400, 1]);
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { openRealServer } from "../http/real-server.ts";
-import { signedIn } from "../http/signed-in.ts";
+import { joined, signedIn } from "../http/signed-in.ts";
 import { HAS_BROWSER } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { anAuditEntry } from "../support/factory.ts";
@@ -14,11 +14,7 @@ describe.skipIf(!HAS_BROWSER)("keys, settings and the audit log, in a browser", 
   const openAs = useBrowser().of(ann);
 
   test("a role is changed by the menu of a person, that of an owner after a question", async () => {
-    const path = `/v1/invitations`;
-    const { json } = await app.call("POST", path, `{"email":"cleo@example.com","role":"approver"}`);
-    const body = new URLSearchParams({ password: "correct horse battery", session_secret: "5e".repeat(32) });
-    const link = new URL(String((json as { readonly link?: string }).link)).pathname;
-    await fetch(app.url + link, { method: "POST", redirect: "manual", headers: { origin: app.origin }, body });
+    await joined(app, "approver", "cleo@example.com");
     const roleOf = async () => {
       const { data } = (await app.call("GET", "/v1/people")).json as unknown as {
         readonly data: readonly { readonly email: string; readonly role: string }[];
