@@ -69,7 +69,7 @@ test("takes no secret from the command line, and says what is missing", async ()
 test("shows what agents ask for, grants and declines it", async () => {
   const ask = async (host: string) => {
     const body = { host, reason: "To refund\u001b[31m 4711.", name: "refunds" };
-    return String((await rig.call("POST", "/v1/credential-requests", body, KEYS.agent)).json["id"]);
+    return (await rig.call("POST", "/v1/credential-requests", body, KEYS.agent)).json.id;
   };
   const [one, two] = [await ask(rig.host), await ask("b.example")];
   const { out } = await say(["credentials", "requests"]);

@@ -70,7 +70,7 @@ describe("a target that sends back what it got shows nothing of the secret to th
     await using rig = await openCredentials(answer);
     await rig.add();
     const { json } = await rig.ended(await rig.create());
-    const id = String(json["id"]);
+    const id = json.id;
     expectNothing(await everything(rig, id));
     // The end of the action does not wait for the note of the host.
     const noted = await eventually(async () => {
@@ -78,7 +78,7 @@ describe("a target that sends back what it got shows nothing of the secret to th
       return String(credential["echoed_by"]) === "" ? null : credential["echoed_by"];
     }, "the note of the host");
     expect(noted).toEqual([rig.host]);
-    expect((await rig.call("GET", "/v1/audit?kind=credential_echoed")).json["data"]).toHaveLength(1);
+    expect((await rig.call("GET", "/v1/audit?kind=credential_echoed")).json.data).toHaveLength(1);
   });
 
   test("in headers of hundreds of kilobytes, which are searched as far as they are kept", async () => {
@@ -91,7 +91,7 @@ describe("a target that sends back what it got shows nothing of the secret to th
     const longestMs = await longestTurnMs(async () => {
       const { json } = await rig.ended(await rig.create({ url: target.url("/") }));
       expect(json).toMatchObject({ status: "completed", response_body: "ok" });
-      expectNothing(await everything(rig, String(json["id"])));
+      expectNothing(await everything(rig, json.id));
     });
     // In one piece it takes seconds.
     expect(longestMs).toBeLessThan(500);
@@ -104,7 +104,7 @@ describe("a target that sends back what it got shows nothing of the secret to th
       const { json } = await rig.ended(await rig.create());
       expect(json["response_body"]).toBe("Bearer ••••".replace("Bearer ", ""));
     }
-    expect((await rig.call("GET", "/v1/audit?kind=credential_echoed")).json["data"]).toHaveLength(1);
+    expect((await rig.call("GET", "/v1/audit?kind=credential_echoed")).json.data).toHaveLength(1);
   });
 
   test("where it is compressed or in another encoding, which is withheld with its headers kept", async () => {
@@ -121,12 +121,12 @@ describe("a target that sends back what it got shows nothing of the secret to th
       await using rig = await openCredentials(answer);
       await rig.add();
       const { json } = await rig.ended(await rig.create());
-      expect([json["status"], json["response_code"], json["response_body"]]).toEqual([
+      expect([json.status, json["response_code"], json["response_body"]]).toEqual([
         "completed",
         200,
         "withheld: it may contain the credential",
       ]);
-      expectNothing(await everything(rig, String(json["id"])));
+      expectNothing(await everything(rig, json.id));
     }
   });
 
@@ -153,7 +153,7 @@ describe("a target that sends back what it got shows nothing of the secret to th
     await using rig = await openCredentials();
     await rig.add({ hosts: [new URL(target.url("/")).host] });
     const { json } = await rig.ended(await rig.create({ url: target.url("/") }));
-    expectNothing(await everything(rig, String(json["id"])));
+    expectNothing(await everything(rig, json.id));
     expect(JSON.stringify(json)).not.toContain(SECRET.slice(0, 8));
   });
 });
@@ -164,12 +164,12 @@ test("the pair of basic is masked too, and a search finds nothing letter by lett
   );
   await rig.add({ kind: "basic", username: "ann" });
   const { json } = await rig.ended(await rig.create());
-  const text = await everything(rig, String(json["id"]));
+  const text = await everything(rig, json.id);
   expectNothing(text);
   expect(text).not.toContain(base64(`ann:${SECRET}`).slice(0, 12));
   for (let length = 3; length <= 8; length += 1) {
     const found = await rig.call("GET", `/v1/actions?q=${SECRET.slice(4, 4 + length)}`, undefined, KEYS.agent);
-    expect([found.status, found.json["data"]]).toEqual([200, []]);
+    expect([found.status, found.json.data]).toEqual([200, []]);
   }
 });
 

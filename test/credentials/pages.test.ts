@@ -147,7 +147,7 @@ test("the pages say when a credential ends, how often it was used, and that peop
   }
   await engine.services.credentialAlerts.run(engine.clock.now(), new AbortController().signal);
   const { json } = await own.call("GET", "/v1/notifications");
-  expect(json["data"]).toMatchObject([{ kind: "message", event: "credential_expiring", target: channel }]);
+  expect(json.data).toMatchObject([{ kind: "message", event: "credential_expiring", target: channel }]);
   const told = await owner.pageOf("/settings/notifications");
   expect(textOf(told)).toContain("Credential message ops");
   expect(told).not.toContain("/actions/crd_");
@@ -155,11 +155,11 @@ test("the pages say when a credential ends, how often it was used, and that peop
 
 test("whoever decides sees what a call is sent with, on its page and in the inbox", async () => {
   const { json } = await rig.create({ approve: true });
-  const id = String(json["id"]);
+  const id = json.id;
   for (const path of [`/approvals/${id}`, `/actions/${id}`]) {
     expect(textOf(await ann.pageOf(path))).toContain("with stripe-live (Bearer, ••••4242)");
   }
-  const receipt = await fetch(`${rig.app.url}${String(json["receipt_url"])}`, { headers: { accept: "text/html" } });
+  const receipt = await fetch(`${rig.app.url}${json.receipt_url}`, { headers: { accept: "text/html" } });
   const text = textOf(await receipt.text());
   expect(text).toContain("with stripe-live (Bearer)");
   expect(text).not.toContain("•4242");
@@ -168,7 +168,7 @@ test("whoever decides sees what a call is sent with, on its page and in the inbo
 test("an action without a credential gets none by being sent again, also where its host has a default", async () => {
   const { json } = await rig.ended(await rig.create({ credential: null }));
   await rig.call("PUT", `/v1/hosts/${rig.host}`, { default_credential: "stripe-live" });
-  const path = `/actions/${String(json["id"])}/again`;
+  const path = `/actions/${json.id}/again`;
   const sent = rig.target.received.length;
   expect((await send(path, {}, path)).status).toBe(303);
   await rig.target.saw(sent + 1);
@@ -179,7 +179,7 @@ test("an action without a credential gets none by being sent again, also where i
 test("the page of an action whose agent sent a secret of its own leads to a form with its host", async () => {
   const advice = async (more: object) => {
     const { json } = await rig.ended(await rig.create(more));
-    const html = await ann.pageOf(`/actions/${String(json["id"])}`);
+    const html = await ann.pageOf(`/actions/${json.id}`);
     return /<a href="([^"]+)">Store the secret as a credential/.exec(html)?.[1];
   };
   const path = await advice({ credential: null, headers: { authorization: "Bearer mine" } });
@@ -208,7 +208,7 @@ test.each([
 
 test("an action that is edited and sent again keeps its credential", async () => {
   const first = await rig.ended(await rig.create());
-  const id = String(first.json["id"]);
+  const id = first.json.id;
   const path = `/actions/${id}/edit`;
   const sent = rig.target.received.length;
   const { status } = await send(
@@ -225,10 +225,9 @@ test("the form of a key chooses credentials, and keeps them for the key that rep
   const fields = { name: "bot", role: "agent", hold: "none", scope: "own" };
   const made = await send("/keys", { ...fields, "credential_stripe-live": "yes", form_id: "f1" }, "/keys/new");
   expect(made.status).toBeLessThan(400);
-  const listed = async () =>
-    (await rig.call("GET", "/v1/keys")).json["data"] as readonly { id: string; name: string; credentials?: unknown }[];
+  const listed = async () => (await rig.call("GET", "/v1/keys")).json.data;
   const bot = (await listed()).find(({ name }) => name === "bot");
-  expect(bot?.credentials).toEqual(["stripe-live"]);
+  expect(bot?.["credentials"]).toEqual(["stripe-live"]);
   const html = await ann.pageOf(`/keys/new?replaces=${bot?.id}`);
   expect(html).toMatch(/name="credential_stripe-live" value="yes" checked/);
   expect(html).not.toMatch(/name="credential_internal" value="yes" checked/);
@@ -238,7 +237,7 @@ test("a review of requests that look alike names the credential that they are se
   await rig.add({ name: "shop-live" });
   const ids: string[] = [];
   for (const amount of [1, 2, 3]) {
-    ids.push(String((await rig.create({ credential: "shop-live", approve: true, body: { amount } })).json["id"]));
+    ids.push((await rig.create({ credential: "shop-live", approve: true, body: { amount } })).json.id);
   }
   const page = textOf(await ann.pageOf(`/approvals/review?${ids.map((id) => `id=${id}`).join("&")}`));
   expect(page).toMatch(/v1\/charges × 3 .*Credential shop-live \(Bearer, ••••4242\), for /);

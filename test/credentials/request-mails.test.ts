@@ -18,7 +18,7 @@ test("owners are told by mail of what an agent asks for, with a link that decide
   expect(mail?.fields["to"]).toBe("ann@example.com");
   expect(mail?.fields["subject"]).toBe("Credential for api.stripe.com");
   for (const part of [mail?.fields["text"] ?? "", mail?.fields["html"] ?? ""]) {
-    expect(part).toContain(`/approvals/credentials/${String(json["id"])}`);
+    expect(part).toContain(`/approvals/credentials/${json.id}`);
     expect(part).toContain("api.stripe.com");
     for (const unsafe of [SECRET, "https://evil.example", "\u202e", "/a/", "/grant"])
       expect(part).not.toContain(unsafe);
@@ -26,7 +26,7 @@ test("owners are told by mail of what an agent asks for, with a link that decide
   expect(mail?.fields["html"]).not.toContain("<b>sk");
   // The same request again is no other mail, and nobody is told of one that is over.
   await ask();
-  await rig.call("POST", `/v1/credential-requests/${String(json["id"])}/decline`);
+  await rig.call("POST", `/v1/credential-requests/${json.id}/decline`);
   const { json: listed } = await rig.call("GET", "/v1/notifications");
   expect(listed["data"]).toMatchObject([
     { event: "credential_requested", target: "ann@example.com" },
@@ -43,7 +43,7 @@ test("channels of Slack and webhooks are told which host an agent asks for, in n
   await rig.call("POST", "/v1/channels", { name: "mails", kind: "mail", to: ["boss@example.com"] });
   const asked = { host: "api.stripe.com", reason: "Words of the agent.", name: "words" };
   const { json } = await rig.call("POST", "/v1/credential-requests", asked, KEYS.agent);
-  const path = `/approvals/credentials/${String(json["id"])}`;
+  const path = `/approvals/credentials/${json.id}`;
   await Promise.all([slack.saw(1), hook.saw(1)]);
   const [post, told] = [slack.received[0]?.body ?? "", hook.received[0]?.body ?? ""];
   expect(post).toContain("asks for a credential for api");
@@ -51,7 +51,7 @@ test("channels of Slack and webhooks are told which host an agent asks for, in n
   expect(JSON.parse(told)).toMatchObject({
     type: "credential.requested",
     data: {
-      credential_request: { id: json["id"], host: "api.stripe.com", expires_at: json["expires_at"] },
+      credential_request: { id: json.id, host: "api.stripe.com", expires_at: json["expires_at"] },
       url: expect.stringContaining(path),
     },
   });

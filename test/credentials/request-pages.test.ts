@@ -10,7 +10,7 @@ const ann = await signedIn(rig.app);
 
 const ask = async (more: object, key: string = KEYS.agent) => {
   const body = { reason: "To refund order 4711.", ...more };
-  return String((await rig.call("POST", "/v1/credential-requests", body, key)).json["id"]);
+  return (await rig.call("POST", "/v1/credential-requests", body, key)).json.id;
 };
 
 const pathOf = (id: string) => `/approvals/credentials/${id}`;
@@ -105,6 +105,6 @@ describe("the page of a request for a credential", () => {
     for (const answer of ["grant", "decline"]) {
       expect((await bob.press(`${pathOf(id)}/${answer}`, fields)).status, answer).toBe(403);
     }
-    expect((await rig.call("GET", `/v1/credential-requests/${id}`)).json["status"]).toBe("pending");
+    expect((await rig.call("GET", `/v1/credential-requests/${id}`)).json.status).toBe("pending");
   });
 });

@@ -22,13 +22,13 @@ const read = async (id: unknown, key: string = KEYS.agent) =>
 
 const idsOf = async (query = "", key: string = KEYS.owner) => {
   const { json } = await rig.call("GET", `${PATH}${query}`, undefined, key);
-  return (json["data"] as readonly { readonly id: string }[]).map(({ id }) => id);
+  return json.data.map(({ id }) => id);
 };
 
 /** An agent's key of its own, so that no other test counts. */
 async function newAgent() {
   const { json } = await rig.call("POST", "/v1/keys", { name: "bot", role: "agent" });
-  return { key: String(json["key"]), id: String(json["id"]) };
+  return { key: json.key, id: json.id };
 }
 
 const decline = (id: unknown, body: object = {}, key: string = KEYS.owner) =>
@@ -41,14 +41,14 @@ const grant = (id: unknown, more: object = {}, key: string = KEYS.owner) => {
 
 const audited = async (id: unknown) => {
   const { json } = await rig.call("GET", "/v1/audit?limit=100");
-  const rows = json["data"] as readonly { kind: string; subject: string; actor: string; detail: object }[];
-  return rows.filter(({ subject }) => subject === id).map(({ kind, actor, detail }) => ({ kind, actor, detail }));
+  const rows = json.data.filter(({ subject }) => subject === id);
+  return rows.map(({ kind, actor, detail }) => ({ kind, actor, detail }));
 };
 
 describe("a request for a credential", () => {
   test("is granted by an owner: its key uses the credential at once, and learns its name alone", async () => {
     const asked = await ask({ host: rig.host.toUpperCase(), name: "stripe", paths: ["/v1"], methods: ["POST"] });
-    const id = String(asked.json["id"]);
+    const id = asked.json.id;
     expect(asked).toMatchObject({
       status: 201,
       json: {
@@ -94,17 +94,17 @@ describe("a request for a credential", () => {
   test("is declined with a reason, which its key reads, and which answers the same request for a day", async () => {
     const { key } = await newAgent();
     const asked = await ask({ host: "b.example" }, key);
-    const { status, json } = await decline(asked.json["id"], { reason: "Use the sandbox." });
-    expect([status, json["status"]]).toEqual([200, "declined"]);
+    const { status, json } = await decline(asked.json.id, { reason: "Use the sandbox." });
+    expect([status, json.status]).toEqual([200, "declined"]);
     const again = await ask({ host: "b.example", reason: "Please." }, key);
     expect(again).toMatchObject({
       status: 200,
-      json: { id: asked.json["id"], status: "declined", decision_reason: "Use the sandbox.", credential: null },
+      json: { id: asked.json.id, status: "declined", decision_reason: "Use the sandbox.", credential: null },
     });
     expect((await ask({ host: "b.example", methods: ["GET"] }, key)).status).toBe(201);
     rig.app.engine.clock.advance(DAY_MS);
-    expect((await ask({ host: "b.example" }, key)).json["status"]).toBe("pending");
-    expect((await audited(asked.json["id"]))[0]).toEqual({
+    expect((await ask({ host: "b.example" }, key)).json.status).toBe("pending");
+    expect((await audited(asked.json.id))[0]).toEqual({
       kind: "credential_request_declined",
       actor: "key:owner",
       detail: { via: "api", host: "b.example" },
@@ -115,7 +115,7 @@ describe("a request for a credential", () => {
     const { key } = await newAgent();
     const first = await ask({ host: "c.example:443" }, key);
     const again = await ask({ host: "C.Example.", reason: "Other words.", paths: ["/x"] }, key);
-    expect(again).toMatchObject({ status: 200, json: { id: first.json["id"], host: "c.example" } });
+    expect(again).toMatchObject({ status: 200, json: { id: first.json.id, host: "c.example" } });
     expect((await ask({ host: "c.example:8443" }, key)).status).toBe(201);
   });
 
@@ -123,14 +123,14 @@ describe("a request for a credential", () => {
     const [one, other] = [await newAgent(), await newAgent()];
     const words = "With sk_live_Zx81Qw93vTyu4242 it works.";
     const { json } = await ask({ host: "d.example", reason: words }, one.key);
-    const id = json["id"];
-    expect(await idsOf("", one.key)).toEqual([String(id)]);
+    const { id } = json;
+    expect(await idsOf("", one.key)).toEqual([id]);
     expect([await idsOf("?status=declined", one.key), await idsOf("?status=cancelled", one.key)]).toEqual([[], []]);
     expect(await idsOf("?status=pending", other.key)).toEqual([]);
     expect(await read(id, other.key)).toMatchObject({ error: { code: "not_found" } });
     expect(await read(id, one.key)).toMatchObject({ reason: words });
     for (const key of [KEYS.approver, KEYS.reader]) {
-      expect(await idsOf("?status=pending", key)).toContain(String(id));
+      expect(await idsOf("?status=pending", key)).toContain(id);
       expect(JSON.stringify(await read(id, key))).not.toContain(SECRET);
     }
     for (const key of [KEYS.approver, KEYS.reader, one.key]) {
@@ -145,13 +145,13 @@ describe("a request for a credential", () => {
     const { key } = await newAgent();
     const { json } = await ask({ host: "e.example" }, key);
     await rig.add({ name: "taken" });
-    expect(await grant(json["id"], { name: "taken" })).toMatchObject({
+    expect(await grant(json.id, { name: "taken" })).toMatchObject({
       status: 400,
       json: { error: { details: [{ field: "name" }] } },
     });
-    const wrong = await grant(json["id"], { name: "fine", secret: "has space", hosts: ["*.com"] });
+    const wrong = await grant(json.id, { name: "fine", secret: "has space", hosts: ["*.com"] });
     expect([wrong.status, wrong.text.includes("has space")]).toEqual([400, false]);
-    expect(await read(json["id"], key)).toMatchObject({ status: "pending" });
+    expect(await read(json.id, key)).toMatchObject({ status: "pending" });
   });
 
   test("is refused beyond its bounds", async () => {
@@ -165,7 +165,7 @@ describe("a request for a credential", () => {
     for (const id of await idsOf("?status=pending", key)) await decline(id);
     for (let n = full; n < CREDENTIAL_REQUESTS_PER_DAY_MAX; n += 1) {
       const { json } = await ask({ host: `h${n}.example` }, key);
-      await decline(json["id"]);
+      await decline(json.id);
     }
     expect(await ask({ host: "more.example" }, key)).toMatchObject({
       status: 403,
@@ -214,7 +214,7 @@ describe("a request for a credential", () => {
 
   test("of an owner's key is granted too, and no credential lists that key", async () => {
     const { json } = await ask({ host: "o.example" }, KEYS.owner);
-    expect((await grant(json["id"], { name: "own" })).status).toBe(200);
+    expect((await grant(json.id, { name: "own" })).status).toBe(200);
     expect((await rig.call("GET", "/v1/credentials/own")).json["keys"]).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-import { openRealServer, type RealServerOptions } from "../http/real-server.ts";
+import { type Answer, openRealServer, type RealServer, type RealServerOptions } from "../http/real-server.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Received, type Script, Target } from "../support/target.ts";
@@ -6,23 +6,12 @@ import { type Received, type Script, Target } from "../support/target.ts";
 /** What nobody may ever see, in no form. */
 export const SECRET = "sk_live_Zx81Qw93vTyu4242";
 
-interface Answer {
-  readonly status: number;
-  readonly text: string;
-  // Whatever the route answers.
-  readonly json: Readonly<Record<string, unknown>>;
-}
-
 /** The real service with a target, and a credential for it that the agent's key may use. */
 export async function openCredentials(script: Script = 200, options: RealServerOptions = {}) {
   const app = await openRealServer(options);
   const target = new Target(script);
   const { host } = new URL(target.url);
-  const call = async (method: string, path: string, body?: object, key: string = KEYS.owner): Promise<Answer> => {
-    const sent = body === undefined ? undefined : JSON.stringify(body);
-    const { status, text, json } = await app.call(method, path, sent, key);
-    return { status, text, json: { ...json } };
-  };
+  const call: RealServer["call"] = (...asked) => app.call(...asked);
   const agentId = (await app.authenticate(`Bearer ${KEYS.agent}`)).keyId ?? "";
   const add = (more: object = {}) =>
     call("POST", "/v1/credentials", {
@@ -51,8 +40,8 @@ export async function openCredentials(script: Script = 200, options: RealServerO
     /** The action at its end. */
     ended: (answer: Answer, key: string = KEYS.agent) =>
       eventually(async () => {
-        const action = await call("GET", `/v1/actions/${String(answer.json["id"])}`, undefined, key);
-        return ["completed", "failed", "cancelled"].includes(String(action.json["status"])) ? action : null;
+        const action = await call("GET", `/v1/actions/${answer.json.id}`, undefined, key);
+        return ["completed", "failed", "cancelled"].includes(action.json.status) ? action : null;
       }, "the end of the action"),
     async [Symbol.asyncDispose]() {
       await app[Symbol.asyncDispose]();

@@ -66,13 +66,13 @@ describe("an owner tries a credential with a GET", () => {
   test("and it is audited as a try, with the note of an echo", async () => {
     await tried("/v1/echo");
     const { json } = await rig.call("GET", "/v1/audit?limit=2");
-    expect(json["data"]).toMatchObject([
+    expect(json.data).toMatchObject([
       { kind: "credential_echoed", detail: { name: "stripe-live", host: rig.host } },
       { kind: "credential_tested", actor: "key:owner", detail: { name: "stripe-live", host: rig.host, method: "GET" } },
     ]);
     const shown = await rig.call("GET", "/v1/credentials/stripe-live");
     expect(shown.json).toMatchObject({ echoed_by: [rig.host], last_used_at: expect.any(String) });
-    expect((await rig.call("GET", "/v1/actions")).json["data"]).toEqual([]);
+    expect((await rig.call("GET", "/v1/actions")).json.data).toEqual([]);
   });
 
   test("on the command line, where it fails with the status", async () => {

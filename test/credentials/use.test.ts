@@ -16,7 +16,7 @@ describe("a credential", () => {
     expect([added.status, added.json["last4"], added.json["keys"]]).toEqual([201, "4242", [rig.agentId]]);
     const created = await rig.create();
     expect([created.status, created.json["credential"]]).toEqual([201, { name: "stripe-live", kind: "bearer" }]);
-    expect((await rig.ended(created)).json["status"]).toBe("completed");
+    expect((await rig.ended(created)).json.status).toBe("completed");
     const [received] = rig.target.received;
     expect(received?.headers.get("authorization")).toBe(`Bearer ${SECRET}`);
     expect(received?.headers.get("webhook-signature")).toStartWith("v1,");
@@ -25,10 +25,10 @@ describe("a credential", () => {
     for (const { text } of [added, created, shown, await rig.call("GET", "/v1/credentials")])
       expect(text).not.toContain(SECRET);
     const audit = await rig.call("GET", "/v1/audit?kind=credential_used");
-    expect(audit.json["data"]).toMatchObject([
+    expect(audit.json.data).toMatchObject([
       {
         actor: "key:agent",
-        detail: { name: "stripe-live", action: created.json["id"], key: rig.agentId, host: rig.host },
+        detail: { name: "stripe-live", action: created.json.id, key: rig.agentId, host: rig.host },
       },
     ]);
   });
@@ -51,9 +51,7 @@ describe("a credential", () => {
     await rig.add({ keys: [] });
     await rig.add({ name: "mine" });
     const list = async (key: string) =>
-      ((await rig.call("GET", "/v1/credentials", undefined, key)).json["data"] as readonly { name: string }[]).map(
-        ({ name }) => name,
-      );
+      (await rig.call("GET", "/v1/credentials", undefined, key)).json.data.map(({ name }) => name);
     expect([await list(KEYS.owner), await list(KEYS.agent), await list(STRANGER)]).toEqual([
       ["mine", "stripe-live"],
       ["mine"],
@@ -86,7 +84,7 @@ describe("a credential", () => {
     await rig.add();
     const held = () => rig.create({ approve: true });
     const approve = async (answer: Awaited<ReturnType<typeof held>>) => {
-      await rig.call("POST", `/v1/actions/${String(answer.json["id"])}/approve`, {}, KEYS.approver);
+      await rig.call("POST", `/v1/actions/${answer.json.id}/approve`, {}, KEYS.approver);
       return (await rig.ended(answer)).json["last_error"];
     };
     const [replaced, disabled, deleted] = [await held(), await held(), await held()];
@@ -104,7 +102,7 @@ describe("a credential", () => {
     expect(rig.target.received).toHaveLength(1);
     const kinds = ["added", "changed", "removed"].map((kind) => `kind=credential_${kind}`).join("&");
     const audit = await rig.call("GET", `/v1/audit?${kinds}`);
-    expect(audit.json["data"]).toHaveLength(5);
+    expect(audit.json.data).toHaveLength(5);
     expect(audit.text).not.toContain(other);
   });
 
@@ -112,7 +110,7 @@ describe("a credential", () => {
     await rig.add();
     const [gone, unlisted] = [await rig.create({ approve: true }), await rig.create({ approve: true })];
     await rig.call("PATCH", "/v1/credentials/stripe-live", { keys: [] });
-    await rig.call("POST", `/v1/actions/${String(unlisted.json["id"])}/approve`, {}, KEYS.approver);
+    await rig.call("POST", `/v1/actions/${unlisted.json.id}/approve`, {}, KEYS.approver);
     expect((await rig.ended(unlisted)).json["last_error"]).toContain("may no longer use its credential");
     await rig.call("PATCH", "/v1/credentials/stripe-live", { keys: [rig.agentId] });
     const row = await rig.app.engine.store.credentials.list(rig.app.engine.owner.accountId);
@@ -129,7 +127,7 @@ describe("a credential", () => {
       { expiresAt: rig.app.engine.clock.now() },
       { ...audit, subject: credential.id, client: "", detail: {} },
     );
-    await rig.call("POST", `/v1/actions/${String(gone.json["id"])}/approve`, {}, KEYS.approver);
+    await rig.call("POST", `/v1/actions/${gone.json.id}/approve`, {}, KEYS.approver);
     expect((await rig.ended(gone)).json["last_error"]).toContain("has expired, so nothing was sent");
     expect(rig.target.received).toEqual([]);
   });
@@ -156,12 +154,12 @@ describe("bounds", () => {
     await rig.add();
     const held = await rig.create({ approve: true });
     await rig.call("PATCH", "/v1/credentials/stripe-live", { paths: ["/v1/customers"] });
-    await rig.call("POST", `/v1/actions/${String(held.json["id"])}/approve`, {}, KEYS.approver);
+    await rig.call("POST", `/v1/actions/${held.json.id}/approve`, {}, KEYS.approver);
     expect((await rig.ended(held)).json["last_error"]).toContain("outside of where its credential may go now");
     expect(rig.target.received).toEqual([]);
     await rig.call("PATCH", "/v1/credentials/stripe-live", { unset: ["paths"] });
     expect((await rig.call("GET", "/v1/credentials/stripe-live")).json["paths"]).toBeUndefined();
-    expect((await rig.ended(await rig.create())).json["status"]).toBe("completed");
+    expect((await rig.ended(await rig.create())).json.status).toBe("completed");
   });
 
   test("are never left by a redirect, and a callback gets nothing", async () => {
@@ -255,7 +253,7 @@ test("what an approval binds to holds the credential", async () => {
   await rig.add({ name: "other" });
   const digest = async (more: object) => {
     const { json } = await rig.create({ approve: true, ...more });
-    const facts = await rig.call("GET", `/v1/actions/${String(json["id"])}/facts`, undefined, KEYS.approver);
+    const facts = await rig.call("GET", `/v1/actions/${json.id}/facts`, undefined, KEYS.approver);
     return facts.json;
   };
   const [one, same, other, none] = [
@@ -275,9 +273,9 @@ test("a repeat is answered with its action, whatever has become of the credentia
   await rig.ended(first);
   await rig.call("PATCH", "/v1/credentials/stripe-live", { enabled: false });
   const again = await rig.create({ dedupe: "k" });
-  expect([again.status, again.json["id"], again.json["differs"]]).toEqual([200, first.json["id"], []]);
+  expect([again.status, again.json.id, again.json["differs"]]).toEqual([200, first.json.id, []]);
   await rig.call("DELETE", "/v1/credentials/stripe-live");
-  expect((await rig.create({ dedupe: "k" })).json["id"]).toBe(first.json["id"]);
+  expect((await rig.create({ dedupe: "k" })).json.id).toBe(first.json.id);
   expect((await rig.create({ dedupe: "other" })).status).toBe(400);
   expect((await rig.create({ dedupe: "k", credential: "another" })).status).toBe(400);
   expect(rig.target.received).toHaveLength(1);

@@ -24,7 +24,7 @@ test("an answer to an owner says how often a credential was sent in the last wee
   await rig.call("POST", "/v1/credentials/stripe-live/test", { url: rig.target.url });
   const uses = async (key?: string) => {
     const { json } = await rig.call("GET", "/v1/credentials", undefined, key);
-    return (json["data"] as readonly object[]).map((one) => ("uses_last_week" in one ? one.uses_last_week : null));
+    return (json.data as readonly object[]).map((one) => ("uses_last_week" in one ? one.uses_last_week : null));
   };
   expect(await uses()).toEqual([0, 3]);
   expect(await uses(KEYS.agent)).toEqual([null, null]);

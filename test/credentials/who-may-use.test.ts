@@ -10,12 +10,10 @@ fresh(async () => (rig = await openCredentials()));
 describe("a new key", () => {
   const newKey = async (more: object) => {
     const { status, text, json } = await rig.call("POST", "/v1/keys", { name: "bot", role: "agent", ...more });
-    return { status, text, id: String(json["id"]), key: String(json["key"]) };
+    return { status, text, id: json.id, key: json.key };
   };
   const mayUse = async (key: string) =>
-    ((await rig.call("GET", "/v1/credentials", undefined, key)).json["data"] as readonly { name: string }[]).map(
-      ({ name }) => name,
-    );
+    (await rig.call("GET", "/v1/credentials", undefined, key)).json.data.map(({ name }) => name);
 
   test("may use the credentials that it lists, and none by default", async () => {
     await rig.add();
@@ -24,9 +22,9 @@ describe("a new key", () => {
     expect([await mayUse(none.key), await mayUse(one.key)]).toEqual([[], ["stripe-live"]]);
     expect((await rig.create({}, none.key)).status).toBe(400);
     const created = await rig.create({}, one.key);
-    expect((await rig.ended(created, one.key)).json["status"]).toBe("completed");
-    const keys = (await rig.call("GET", "/v1/keys")).json["data"] as readonly { id: string; credentials?: unknown }[];
-    expect(keys.find(({ id }) => id === one.id)?.credentials).toEqual(["stripe-live"]);
+    expect((await rig.ended(created, one.key)).json.status).toBe("completed");
+    const keys = (await rig.call("GET", "/v1/keys")).json.data;
+    expect(keys.find(({ id }) => id === one.id)?.["credentials"]).toEqual(["stripe-live"]);
     expect((await rig.call("GET", "/v1/audit?kind=key_created")).text).toContain('"credentials":"stripe-live"');
   });
 
@@ -49,19 +47,19 @@ describe("a new key", () => {
 test("a key that may not use the credential of another key's action can't have it sent again", async () => {
   await rig.add();
   const own = await rig.create({ approve: true });
-  const id = String(own.json["id"]);
+  const id = own.json.id;
   await rig.call("POST", `/v1/actions/${id}/cancel`, {}, KEYS.owner);
   const { json } = await rig.call("POST", "/v1/keys", { name: "bot", role: "agent", scope: "account" });
   const reason = { reason: "It is needed after all." };
   const retry = (key: string) => rig.call("POST", `/v1/actions/${id}/retry`, reason, key);
-  const refused = await retry(String(json["key"]));
+  const refused = await retry(json.key);
   expect([refused.status, refused.text.includes("may not use")]).toEqual([403, true]);
   expect((await retry(KEYS.agent)).status).toBe(200);
 });
 
 test("what another node changed a moment ago decides who may have an action sent again", async () => {
   await rig.add();
-  const id = String((await rig.create({ approve: true })).json["id"]);
+  const id = (await rig.create({ approve: true })).json.id;
   await rig.call("POST", `/v1/actions/${id}/cancel`, {}, KEYS.owner);
   const { credentials } = rig.app.engine.store;
   const [credential] = await credentials.list(rig.app.engine.owner.accountId);
@@ -127,8 +125,8 @@ describe("rules and grants", () => {
     await rig.call("POST", "/v1/rules", { name: "Live", effect: "refuse", credentials: ["stripe-live"] });
     await rig.call("POST", "/v1/rules", { name: "Any", effect: "hold", when: "action.credential != ''" });
     expect((await rig.create()).status).toBe(403);
-    expect((await rig.create({ credential: "other" })).json["status"]).toBe("awaiting_approval");
-    expect((await rig.create({ credential: null })).json["status"]).toBe("pending");
+    expect((await rig.create({ credential: "other" })).json.status).toBe("awaiting_approval");
+    expect((await rig.create({ credential: null })).json.status).toBe("pending");
   });
 
   test("a grant is for calls with the same credential", async () => {
@@ -137,8 +135,8 @@ describe("rules and grants", () => {
     await rig.call("POST", "/v1/rules", { name: "All", effect: "hold" });
     const held = await rig.create({ body: { amount: 1 } });
     const grant = { grant: { minutes: 60, calls: 9, vary: ["body.amount"] } };
-    await rig.call("POST", `/v1/actions/${String(held.json["id"])}/approve`, grant, KEYS.approver);
-    const status = async (more: object) => (await rig.create({ body: { amount: 2 }, ...more })).json["status"];
+    await rig.call("POST", `/v1/actions/${held.json.id}/approve`, grant, KEYS.approver);
+    const status = async (more: object) => (await rig.create({ body: { amount: 2 }, ...more })).json.status;
     expect([await status({}), await status({ credential: "other" }), await status({ credential: null })]).toEqual([
       "pending",
       "awaiting_approval",
@@ -151,7 +149,7 @@ test("an approver is warned where a credential was changed since the request", a
   await rig.add();
   const { json } = await rig.create({ approve: true });
   const risks = async () => {
-    const facts = await rig.call("GET", `/v1/actions/${String(json["id"])}/facts`, undefined, KEYS.approver);
+    const facts = await rig.call("GET", `/v1/actions/${json.id}/facts`, undefined, KEYS.approver);
     return (facts.json["risks"] as readonly { name: string; text: string }[])
       .filter(({ name }) => name === "credential")
       .map(({ text }) => text);
