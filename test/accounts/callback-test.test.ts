@@ -119,7 +119,7 @@ describe("POST /v1/callback-hosts/test", () => {
     await using target = new Target(200);
     await list(target);
     const keyWith = async (more: object) => {
-      return JSON.parse((await app.call("POST", "/v1/keys", { name: "x", role: "owner", ...more })).text).key;
+      return (await app.call("POST", "/v1/keys", { name: "x", role: "owner", ...more })).json.key;
     };
     for (const more of [{ hold: "writes" }, { hold: "all" }, { hosts: ["a.example"] }, { methods: ["GET"] }]) {
       expect((await tested(target.url, true, await keyWith(more))).status).toBe(403);

@@ -117,8 +117,7 @@ describe("the list of actions", () => {
     const bob = await signedIn(server);
     const hrefs = (html: string) =>
       [...html.matchAll(/href="(\/actions\?[^"]*)"/g)].map(([, href = ""]) => href.replaceAll("&amp;", "&"));
-    const made = await server.call("POST", "/v1/keys", { name: "crm <b>", role: "agent" });
-    const key = made.json as unknown as { readonly id: string; readonly key: string };
+    const { json: key } = await server.call("POST", "/v1/keys", { name: "crm <b>", role: "agent" });
     await server.call("POST", "/v1/actions", { url: "https://crm.example:8443/x", approve: true }, key.key);
     await created({}, server);
     const html = await bob.pageOf("/actions?q=x&status=failed&limit=7");

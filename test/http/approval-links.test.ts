@@ -21,9 +21,7 @@ async function held(server: RealServer = app, members: object = {}) {
     ...members,
   };
   const { json } = await server.call("POST", "/v1/actions", request);
-  const { receipt_url: receipt } = JSON.parse((await server.call("GET", `/v1/actions/${json.id}`)).text) as {
-    receipt_url: string;
-  };
+  const { receipt_url: receipt } = (await server.call("GET", `/v1/actions/${json.id}`)).json;
   return { id: json.id, receipt, ...(await server.linksOf(json.id)) };
 }
 

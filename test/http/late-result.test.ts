@@ -39,19 +39,14 @@ test("a failed action whose target answered too late says so, in every form in w
   expect(stream.events.map(({ event }) => event).slice(-2)).toEqual(["action.failed", "action.late_result"]);
   expect(stream.events.at(-1)?.data).not.toContain("canary-late");
 
-  const timeline = (await app.call("GET", `${path}/timeline`)).json.data as unknown as {
-    late?: boolean;
-    type: string;
-  }[];
-  expect(timeline.filter(({ type }) => type === "attempt").map((row) => row.late)).toEqual([undefined, true]);
-  const attempts = (await app.call("GET", `${path}/attempts`)).json.data as unknown as {
-    response_code: number | null;
-  }[];
-  expect(attempts.map((attempt) => attempt.response_code)).toEqual([null, 200]);
+  const timeline = (await app.call("GET", `${path}/timeline`)).json.data;
+  expect(timeline.filter(({ type }) => type === "attempt").map((row) => row["late"])).toEqual([undefined, true]);
+  const attempts = (await app.call("GET", `${path}/attempts`)).json.data;
+  expect(attempts.map(({ response_code }) => response_code)).toEqual([null, 200]);
   const ann = await signedIn(app);
   expect(await ann.pageOf(`/actions/${id}`)).toContain("12345678901234567890");
 
-  const receipt = (read.json as unknown as { receipt_url: string }).receipt_url;
+  const receipt = read.json.receipt_url;
   const page = await (await fetch(new URL(receipt, app.url), { headers: { accept: "text/html" } })).text();
   expect(page).toContain("Failed, but the target answered 200 to attempt 1");
   expect(page).toContain("12345678901234567890");

@@ -156,6 +156,8 @@ export interface Shown {
   readonly key: string;
   /** Of an invitation. */
   readonly link: string;
+  readonly receipt_url: string;
+  readonly account: { readonly id: string };
   readonly error: {
     readonly code: string;
     readonly message: string;

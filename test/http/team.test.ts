@@ -303,7 +303,7 @@ describe("a person of several accounts", () => {
   /** Bob owns an account of his own and is a reader of Ann's. */
   async function bobOfBoth() {
     const signUp = await app.call("POST", "/auth/signup", { email: BOB, password: PASSWORD });
-    const { account } = signUp.json as unknown as { readonly account: { readonly id: string } };
+    const { account } = signUp.json;
     const { path } = await invite(BOB, "reader");
     const joined = await post(path, { password: PASSWORD });
     const cookie = sessionIn(joined);
@@ -370,7 +370,7 @@ describe("a person of several accounts", () => {
     const { clock } = app.engine;
     const accountOf = async () => {
       const { json } = await app.call("POST", "/auth/login", { email: BOB, password: PASSWORD });
-      return (json as unknown as { readonly account: { readonly id: string } }).account.id;
+      return json.account.id;
     };
     expect(await accountOf()).toBe(app.engine.owner.accountId);
     const { form_token = "" } = await bob.hiddenOf("/settings/login");
