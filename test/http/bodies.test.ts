@@ -50,12 +50,14 @@ const BODIES = [
 const EACH = BODIES.map(([name, member, sent, type, shown]) => ({ name, member, sent, type, shown }));
 
 describe.each(EACH)("a body given as $name", ({ member, sent, type, shown }) => {
+  const bytesSent = Buffer.from(sent, member.startsWith('"base64"') ? "latin1" : "utf8");
+
   test("is sent as these bytes with its type, signed over them, and reads back as it was written", async () => {
     const { text, json } = await create(`${member},"sync":true`);
     expect(text).toContain(`"body":null,${shown},`);
     expect(json.status).toBe("completed");
     const last = received.at(-1);
-    expect(last?.bytes.equals(Buffer.from(sent, member.startsWith('"base64"') ? "latin1" : "utf8"))).toBe(true);
+    expect(last?.bytes).toEqual(bytesSent);
     expect(last?.headers.get("content-type")).toBe(type);
     expect(last?.headers.get("content-length")).toBe(String(last?.bytes.length));
     const { json: signing } = await as("owner", "GET", `/v1/signing-secret?origin=${target.url.origin}`);
@@ -75,14 +77,12 @@ describe.each(EACH)("a body given as $name", ({ member, sent, type, shown }) => 
     }
   });
 
-  test("is sent after approval and with a retry as the same bytes", async () => {
+  test("is sent after approval as the same bytes", async () => {
     const { json: held } = await create(`${member},"approve":true`);
     const before = received.length;
     await as("owner", "POST", `/v1/actions/${held.id}/approve`);
     await app.engine.saw(held.id, { status: "completed" });
-    expect(received[before]?.bytes.toString("latin1")).toBe(
-      Buffer.from(received.at(-1)?.bytes ?? "").toString("latin1"),
-    );
+    expect(received.slice(before).map(({ bytes }) => bytes)).toEqual([bytesSent]);
     expect((await as("owner", "GET", `/v1/actions/${held.id}`)).text).toContain(shown);
   });
 });

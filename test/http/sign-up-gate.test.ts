@@ -5,7 +5,7 @@ import { fresh } from "../support/shared.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
-import { signedIn, sessionIn } from "./signed-in.ts";
+import { browserOf, signedIn, sessionIn } from "./signed-in.ts";
 import { KEYS, OWN_ORIGIN } from "./stub-server.ts";
 
 let target: Target;
@@ -81,17 +81,17 @@ describe("an agent whose calls are held", () => {
       expect(answer.json.error.message).toContain(`outgate accounts allow ${eve.id}`);
     }
     // Whoever has the session looks, and sends nothing: neither by an approval, nor by ending a pause, nor anew.
-    const page = await fetch(`${app.url}/actions/${paused}`, { headers: { cookie: eve.cookie } });
-    expect(await page.text()).toContain("An owner of the first account of this service has to allow it.");
-    const token = await tokenOf(app, eve.cookie);
+    const browser = browserOf(app, eve.cookie);
+    expect(await browser.pageOf(`/actions/${paused}`)).toContain(
+      "An owner of the first account of this service has to allow it.",
+    );
     for (const [path, fields] of [
       [`/approvals/${held}`, { decision: "approve" }],
       [`/actions/${retrying}/again`, { sure: "yes" }],
       [`/settings/pauses/${pause.id}/resume`, {}],
       ["/keys", { name: "x", role: "owner", hold: "none" }],
     ] as const) {
-      const body = new URLSearchParams({ ...fields, form_token: token }).toString();
-      const answer = await fetch(app.url + path, { method: "POST", headers: { ...FORM, cookie: eve.cookie }, body });
+      const answer = await browser.press(path, fields);
       expect(answer.status, path).toBe(403);
       expect(await answer.text()).toContain("is stopped");
     }
@@ -167,35 +167,20 @@ describe("sign-ups", () => {
     await using app = await open();
     const eve = await signUp(app, "eve@example.com");
     const ann = await signedIn(app);
-    const token = (await ann.hiddenOf("/keys/new"))["form_token"] ?? "";
-    const made = await ann.send("/keys", {
-      name: "agent",
-      role: "agent",
-      hold: "writes",
-      scope: "own",
-      replaces: "",
-      form_token: token,
-    });
-    const page = await made.text();
-    expect(page).toContain("Sign-ups are closed: a key of the first account has its calls approved");
+    const key = { name: "agent", role: "agent", hold: "writes", scope: "own", replaces: "" };
+    const made = await ann.press("/keys", key);
+    expect(await made.text()).toContain("Sign-ups are closed: a key of the first account has its calls approved");
     expect(await ann.pageOf("/settings/server")).toContain("/settings/accounts");
     const accounts = await ann.pageOf("/settings/accounts");
     expect(accounts).toContain("eve@example.com");
     expect(accounts).toContain("Stopped");
-    const theirs = await fetch(`${app.url}/settings/server`, { headers: { cookie: eve.cookie } });
-    expect(await theirs.text()).not.toContain("/settings/accounts");
-    const refused = await fetch(`${app.url}/settings/accounts`, { headers: { cookie: eve.cookie } });
-    expect(refused.status).toBe(403);
-    const allowed = await ann.send(`/settings/accounts/${eve.id}/allow`, { form_token: token });
-    expect(allowed.status).toBe(303);
+    const theirs = browserOf(app, eve.cookie);
+    expect(await theirs.pageOf("/settings/server")).not.toContain("/settings/accounts");
+    expect((await theirs.context("/settings/accounts")).status).toBe(403);
+    expect((await ann.press(`/settings/accounts/${eve.id}/allow`)).status).toBe(303);
     expect((await send(app, eve.key)).status).toBe(201);
   });
 });
-
-async function tokenOf(app: RealServer, cookie: string): Promise<string> {
-  const html = await (await fetch(`${app.url}/keys/new`, { headers: { cookie } })).text();
-  return /name="form_token" value="([^"]*)"/.exec(html)?.[1] ?? "";
-}
 
 function pauseEnd(app: RealServer) {
   const at = app.engine.clock.now();
