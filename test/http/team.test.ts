@@ -4,10 +4,10 @@ import { INVITATION_MS_MAX } from "../../src/core/limits.ts";
 import { Listener } from "../support/listener.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { openRealServer, type RealServer, type RealServerOptions } from "./real-server.ts";
-import { ANN, ANN_PASSWORD, browserOf, sessionIn, SESSION_SECRET, signedIn } from "./signed-in.ts";
+import { ANN, ANN_PASSWORD, browserOf, joined, sessionIn, SESSION_SECRET, signedIn } from "./signed-in.ts";
 
 const BOB = "bob@example.com";
-const PASSWORD = "a password of Bob";
+const PASSWORD = ANN_PASSWORD;
 
 let app: RealServer;
 let ann: Awaited<ReturnType<typeof signedIn>>;
@@ -36,14 +36,6 @@ const post = (path: string, fields: Readonly<Record<string, string>>, cookie = "
     body: new URLSearchParams({ session_secret: SESSION_SECRET, ...fields }),
   });
 
-/** Somebody who was invited with this role, and is logged in. */
-async function joins(email: string, role: string) {
-  const { path } = await invite(email, role);
-  const joined = await post(path, { password: PASSWORD });
-  expect([joined.status, joined.headers.get("location")]).toEqual([303, "/approvals"]);
-  return browserOf(app, sessionIn(joined));
-}
-
 const people = async () =>
   (await app.call("GET", "/v1/people")).json.data as unknown as readonly {
     readonly id: string;
@@ -66,9 +58,8 @@ describe("an invitation", () => {
     expect(text).toContain(token);
     const html = await (await fetch(app.url + path)).text();
     for (const said of ["You are invited as", "approver", ANN, BOB]) expect(html).toContain(said);
-    const bob = await joins("other@example.com", "reader");
-    const joined = await post(path, { password: PASSWORD });
-    expect(joined.status).toBe(303);
+    const bob = await joined(app, "reader", "other@example.com");
+    expect((await post(path, { password: PASSWORD })).status).toBe(303);
     expect((await people()).map(({ email, role }) => `${email} ${role}`).toSorted()).toEqual([
       `${ANN} owner`,
       `${BOB} approver`,
@@ -117,8 +108,7 @@ describe("an invitation", () => {
     expect(await (await fetch(app.url + path)).text()).toContain("This address has a login already");
     const wrong = await post(path, { password: "not the password" });
     expect([wrong.status, (await wrong.text()).includes("Incorrect email or password")]).toEqual([401, true]);
-    const joined = await post(path, { password: PASSWORD });
-    expect(joined.status).toBe(303);
+    expect((await post(path, { password: PASSWORD })).status).toBe(303);
     expect(await idOf(BOB)).not.toBe("");
   });
 
@@ -140,8 +130,7 @@ describe("an invitation", () => {
     expect([refused.status, await idOf(BOB)]).toEqual([403, ""]);
     // Without the form token nobody who is logged in joins.
     expect((await post(path, { password: PASSWORD }, ann.cookie)).status).toBe(403);
-    const joined = await post(path, { password: PASSWORD });
-    expect(joined.status).toBe(303);
+    expect((await post(path, { password: PASSWORD })).status).toBe(303);
   });
 });
 
@@ -171,7 +160,7 @@ describe("a role", () => {
       approve: true,
       headers: { Authorization: "Bearer sk_live_4eC39HqLyjWDarjtT1zdp7dc" },
     });
-    const [approver, reader] = [await joins(BOB, "approver"), await joins("eve@example.com", "reader")];
+    const [approver, reader] = [await joined(app, "approver", BOB), await joined(app, "reader", "eve@example.com")];
     const owners = [
       "/keys",
       "/keys/new",
@@ -246,7 +235,7 @@ describe("a role", () => {
   });
 
   test("changes at once, on open pages too", async () => {
-    const bob = await joins(BOB, "owner");
+    const bob = await joined(app, "owner", BOB);
     expect((await bob.context("/keys")).status).toBe(200);
     await using stream = await Listener.open(`${app.url}/events`, { cookie: bob.cookie });
     await stream.heard((heard) => heard.others.length > 0);
@@ -278,7 +267,7 @@ describe("a role", () => {
 
 describe("somebody who is removed", () => {
   test("has no session in the account any more, here and on other nodes, and their streams end", async () => {
-    const bob = await joins(BOB, "approver");
+    const bob = await joined(app, "approver", BOB);
     await using stream = await Listener.open(`${app.url}/events`, { cookie: bob.cookie });
     await stream.heard((heard) => heard.others.length > 0);
     expect((await app.call("DELETE", `/v1/people/${await idOf(BOB)}`)).status).toBe(204);
@@ -286,11 +275,11 @@ describe("somebody who is removed", () => {
     expect((await bob.context("/approvals")).headers.get("location")).toStartWith("/login");
     expect((await post("/auth/login", { email: BOB, password: PASSWORD })).status).toBe(401);
     // Their address is free again.
-    await joins(BOB, "reader");
+    await joined(app, "reader", BOB);
   });
 
   test("leaves by their own wish, when they confirm it", async () => {
-    const bob = await joins(BOB, "reader");
+    const bob = await joined(app, "reader", BOB);
     expect((await bob.press("/settings/login/leave")).status).toBe(400);
     const left = await bob.press("/settings/login/leave", { sure: "yes" });
     expect([left.status, left.headers.get("location")]).toEqual([303, "/login"]);
@@ -305,8 +294,8 @@ describe("a person of several accounts", () => {
     const signUp = await app.call("POST", "/auth/signup", { email: BOB, password: PASSWORD });
     const { account } = signUp.json;
     const { path } = await invite(BOB, "reader");
-    const joined = await post(path, { password: PASSWORD });
-    const cookie = sessionIn(joined);
+    const entered = await post(path, { password: PASSWORD });
+    const cookie = sessionIn(entered);
     return { own: account.id, shared: app.engine.owner.accountId, bob: browserOf(app, cookie) };
   }
 
@@ -428,7 +417,7 @@ describe("the sessions of a person", () => {
   });
 
   test("are nobody else's", async () => {
-    const bob = await joins(BOB, "owner");
+    const bob = await joined(app, "owner", BOB);
     const html = await ann.pageOf("/settings/login");
     expect(html).not.toContain("End<");
     expect((await bob.press("/settings/login/sessions", { id: "" })).status).toBe(303);
@@ -444,7 +433,7 @@ describe("what somebody made who may no longer manage the account", () => {
 
   /** Bob is an owner who made a key and invited Eve as another owner. */
   async function bobMade() {
-    const bob = await joins(BOB, "owner");
+    const bob = await joined(app, "owner", BOB);
     await bob.press("/keys", { name: "of-bob", role: "owner", hold: "none" });
     const bobId = await idOf(BOB);
     const [key] = await listOf(`/v1/keys?created_by=${bobId}`);
