@@ -3,37 +3,22 @@ import idiomorph from "idiomorph/dist/idiomorph-ext.min.js" with { type: "text" 
 import actionCss from "./styles/action.css" with { type: "text" };
 import actionsCss from "./styles/actions.css" with { type: "text" };
 import auditCss from "./styles/audit.css" with { type: "text" };
-import baseCss from "./base.css" with { type: "text" };
-import decisionCss from "./styles/decision.css" with { type: "text" };
-import decisionFormCss from "./styles/decision-form.css" with { type: "text" };
 import docsCss from "./styles/docs.css" with { type: "text" };
 import layoutCss from "./layout.css" with { type: "text" };
 import icon from "./assets/icon.svg" with { type: "text" };
 import iconWaiting from "./assets/icon-waiting.svg" with { type: "text" };
 import inboxCss from "./styles/inbox.css" with { type: "text" };
-import jsonViewCss from "./json-view.css" with { type: "text" };
 import keysCss from "./styles/keys.css" with { type: "text" };
 import overviewCss from "./styles/overview.css" with { type: "text" };
-import problemCss from "./problem.css" with { type: "text" };
 import ruleFormCss from "./styles/rule-form.css" with { type: "text" };
 import settingsCss from "./styles/settings-frame.css" with { type: "text" };
 import signInCss from "./styles/sign-in.css" with { type: "text" };
-import receiptCss from "./styles/receipt.css" with { type: "text" };
-import timelineCss from "./styles/timeline.css" with { type: "text" };
-import tokensCss from "./tokens.css" with { type: "text" };
 import { SCRIPTS } from "./scripts.ts";
-import { type Asset, assetOf, styleOf } from "./sheet-style.ts";
+import { type Asset, assetOf, SHEET_PARTS, styleOf } from "./sheet-style.ts";
 
 export const APP_STYLE = styleOf("app", [
-  tokensCss,
-  baseCss,
-  jsonViewCss,
+  ...SHEET_PARTS,
   layoutCss,
-  receiptCss,
-  decisionCss,
-  problemCss,
-  timelineCss,
-  decisionFormCss,
   inboxCss,
   actionsCss,
   actionCss,

@@ -45,8 +45,8 @@ export function assetOf(name: string, extension: string, type: string, text: str
   };
 }
 
-/** The style of standalone pages, which inline it: receipt, approval link, and errors on either. */
-export const SHEET_STYLE = styleOf("sheet", [
+/** What all pages have. */
+export const SHEET_PARTS = [
   tokensCss,
   baseCss,
   jsonViewCss,
@@ -55,4 +55,7 @@ export const SHEET_STYLE = styleOf("sheet", [
   decisionCss,
   problemCss,
   decisionFormCss,
-]);
+];
+
+/** The style of standalone pages, which inline it: receipt, approval link, and errors on either. */
+export const SHEET_STYLE = styleOf("sheet", SHEET_PARTS);
