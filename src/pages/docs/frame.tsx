@@ -5,7 +5,7 @@ import { DOCS_QUERY_CHARS_MAX } from "../../core/limits.ts";
 import { Icon, Logo } from "../../ui/icons.tsx";
 import { Head, render } from "../../ui/layout.tsx";
 import { docsPath } from "./guides.ts";
-import type { DocsLink, DocsNavGroup, DocsPage, DocsSite } from "./site.tsx";
+import type { DocsPage, DocsSite } from "./site.tsx";
 import type { DocsHit } from "./search.ts";
 
 export const DOCS_SEARCH_PATH = "/docs/search";
@@ -134,14 +134,8 @@ function DocsFrame({ title, current, site, query = "", isLoggedIn, children }: D
   );
 }
 
-interface DocsSearchFormProps {
-  readonly query: string;
-  /** The page shows the results itself. */
-  readonly isOnResults: boolean;
-}
-
-/** Without script, Enter opens the page of results. */
-function DocsSearchForm({ query, isOnResults }: DocsSearchFormProps) {
+/** Without script, Enter opens the page of results, which shows what is found itself. */
+function DocsSearchForm({ query, isOnResults }: { readonly query: string; readonly isOnResults: boolean }) {
   const [target, swap] = isOnResults ? ["#results", "outerHTML"] : ["#docs-found", "innerHTML"];
   return (
     <form class="search docs-search" role="search" action={DOCS_SEARCH_PATH}>
@@ -175,26 +169,20 @@ function DocsNavigation({ current, site }: Pick<DocsFrameProps, "current" | "sit
   const groups = isApi ? [site.api, ...site.operations, ...guides] : [...guides, site.api];
   return (
     <>
-      {groups.map((group) => (
-        <NavGroup {...group} current={current} />
+      {groups.map(({ title, links }) => (
+        <>
+          <h2>{title}</h2>
+          <ul>
+            {links.map(({ name, title: of }) => (
+              <li>
+                <a href={docsPath(name)} aria-current={name === current ? "page" : undefined}>
+                  {of}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </>
       ))}
-    </>
-  );
-}
-
-function NavGroup({ title, links, current }: DocsNavGroup & Pick<DocsFrameProps, "current">) {
-  return (
-    <>
-      <h2>{title}</h2>
-      <ul>
-        {links.map(({ name, title: of }) => (
-          <li>
-            <a href={docsPath(name)} aria-current={name === current ? "page" : undefined}>
-              {of}
-            </a>
-          </li>
-        ))}
-      </ul>
     </>
   );
 }
@@ -219,26 +207,23 @@ function OnThisPage({ headings }: Pick<DocsPage, "headings">) {
 function Neighbours({ page, site }: Pick<DocsPageProps, "page" | "site">) {
   const all = [...site.groups, ...site.operations].flatMap(({ links }) => links);
   const at = all.findIndex(({ name }) => name === page.name);
-  const [before, after] = [all[at - 1], all[at + 1]];
+  const neighbours = [
+    { link: all[at - 1], word: "Previous", rel: "prev", look: "card" },
+    { link: all[at + 1], word: "Next", rel: "next", look: "card docs-next" },
+  ];
   return (
     <nav class="docs-neighbours" aria-label="Neighbouring pages">
-      <Neighbour link={before} word="Previous" />
-      <Neighbour link={after} word="Next" />
+      {neighbours.map(({ link, word, rel, look }) =>
+        link === undefined ? (
+          <span />
+        ) : (
+          <a class={look} href={docsPath(link.name)} rel={rel}>
+            <span class="quiet small">{word}</span>
+            {link.title}
+          </a>
+        ),
+      )}
     </nav>
-  );
-}
-
-function Neighbour({ link, word }: { readonly link: DocsLink | undefined; readonly word: "Previous" | "Next" }) {
-  if (link === undefined) return <span />;
-  return (
-    <a
-      class={word === "Next" ? "card docs-next" : "card"}
-      href={docsPath(link.name)}
-      rel={word === "Next" ? "next" : "prev"}
-    >
-      <span class="quiet small">{word}</span>
-      {link.title}
-    </a>
   );
 }
 
