@@ -36,5 +36,3 @@ export const SQLITE = {
 
 /** The tables that statements for both databases are built with: a value is encoded alike in both. */
 export const tables = describeTables(SQLITE);
-
-export type Tables = typeof tables;

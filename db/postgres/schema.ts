@@ -16,26 +16,10 @@ import type { SQLITE } from "../libsql/schema.ts";
 import { describeTables } from "../tables.ts";
 
 /** Texts are in the order of their bytes, as in SQLite. */
-const TEXT = 'text collate "C"';
-const text = customType<{ data: string }>({ dataType: () => TEXT });
+const text = customType<{ data: string }>({ dataType: () => 'text collate "C"' });
 const number = (name?: string) => (name === undefined ? bigint({ mode: "number" }) : bigint(name, { mode: "number" }));
-const time = customType<{ data: Date; driverData: number }>({
-  dataType: () => "bigint",
-  toDriver: (value) => value.getTime(),
-  fromDriver: (value) => new Date(value),
-});
-const flag = customType<{ data: boolean; driverData: number }>({
-  dataType: () => "smallint",
-  toDriver: Number,
-  fromDriver: Boolean,
-});
-const json = customType<{ data: unknown; driverData: string }>({
-  dataType: () => TEXT,
-  toDriver: (value) => JSON.stringify(value),
-  fromDriver: (value): unknown => JSON.parse(value),
-});
 
-/** How PostgreSQL writes the tables of `tables.ts`. */
+/** How PostgreSQL writes the tables of `tables.ts`, for its migrations: statements are built with those of SQLite. */
 const POSTGRES = {
   table: pgTable,
   index,
@@ -44,9 +28,9 @@ const POSTGRES = {
   check,
   text: (name?: unknown) => (typeof name === "string" ? text(name) : text()),
   number,
-  time,
-  flag,
-  json: () => json(),
+  time: number,
+  flag: (name: string) => smallint(name),
+  json: () => text(),
   serial: () => bigserial({ mode: "number" }).primaryKey(),
   /** The order of a sequence is not the order of commits; this function's is. */
   position: () =>
@@ -58,7 +42,7 @@ const POSTGRES = {
   inOrder: (id: PgColumn) => [id],
 };
 
-// Safe: the builders of both databases have the same methods, and a column the same type of value.
+// Safe: the builders of both databases have the same methods, and no value is encoded with these.
 export const tables = describeTables(POSTGRES as unknown as typeof SQLITE);
 
 /** One row: what is added to the positions of the timeline, so that they rise after a move to another server too. */
@@ -68,13 +52,13 @@ export const positions = pgTable("positions", { id: smallint().primaryKey(), bas
 export const nodes = pgTable("nodes", {
   id: text().primaryKey(),
   version: text().notNull(),
-  startedAt: time("started_at").notNull(),
-  seenAt: time("seen_at").notNull(),
+  startedAt: number("started_at").notNull(),
+  seenAt: number("seen_at").notNull(),
 });
 
 /** Which node runs a periodic job, and until when. */
 export const jobs = pgTable("jobs", {
   name: text().primaryKey(),
   nodeId: text("node_id").notNull(),
-  until: time("until").notNull(),
+  until: number("until").notNull(),
 });
