@@ -89,11 +89,8 @@ export function createHeldReads(reads: ActionReads) {
       .orderBy(keyId, id);
   // No equality, after which the order by keys would mean nothing.
   const isOfKey = (key: SQL) => between(keyId, key, key);
-  const sizesOf = (condition: SQL | undefined) =>
-    qb
-      .select({ id, accountId: actions.accountId, status, bytes: bytesOfAction().as("bytes") })
-      .from(actions)
-      .where(condition);
+  const columns = { id, accountId: actions.accountId, status, bytes: bytesOfAction().as("bytes") };
+  const sizesOf = (ids: readonly string[]) => qb.select(columns).from(actions).where(isOneOf(id, ids));
   const heldTotal: ActionStore["heldTotal"] = async (accountId, filter, limit) => {
     const isKey = filter.keyId === null ? undefined : eq(keyId, filter.keyId);
     const isHost = filter.host === null ? undefined : eq(host, filter.host);
@@ -137,7 +134,7 @@ export function createHeldReads(reads: ActionReads) {
         .slice(0, limit + 1);
       if (next.length === 0) return { actions: [], after: null };
       const nextIds = next.map((one) => one.id);
-      const sizes = new Map((await all(reader, sizesOf(isOneOf(id, nextIds)))).map((size) => [size.id, size]));
+      const sizes = new Map((await all(reader, sizesOf(nextIds))).map((size) => [size.id, size]));
       const sized = nextIds.slice(0, limit).flatMap((one) => sizes.get(one) ?? []);
       const ids = fitting(LIST_BYTES_MAX, sized).map((one) => one.id);
       const shown = next.slice(0, next.findLastIndex((one) => one.id === ids.at(-1)) + 1);
@@ -146,7 +143,7 @@ export function createHeldReads(reads: ActionReads) {
     },
 
     async heldAmong(accountId, among) {
-      const found = await all(reader, sizesOf(isOneOf(id, among)).orderBy(id));
+      const found = await all(reader, sizesOf(among).orderBy(id));
       const held = found.filter((one) => one.accountId === accountId && one.status === "awaiting_approval");
       const ids = fitting(LIST_BYTES_MAX, held).map((one) => one.id);
       return findActions(reads, ids);

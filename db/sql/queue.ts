@@ -355,7 +355,7 @@ function subjectOf({ id, attempts, leaseUntil }: Notification): string {
 }
 
 /** Callbacks, mails and messages. A row's attempts, with its lease, are the fencing token. */
-export function createOutboxStore(db: Omit<StoreContext, "seal" | "written">): OutboxStore {
+export function createOutboxStore(db: QueueContext): OutboxStore {
   const { reader, writer } = db;
   return {
     ...writer.methods({ permitMail }),
