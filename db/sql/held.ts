@@ -78,8 +78,8 @@ export function createHeldReads(reads: ActionReads) {
   // A literal: SQLite uses a partial index only where it sees its condition.
   const isHeld = (accountId: string) => and(eq(actions.accountId, accountId), sql`${status} = 'awaiting_approval'`);
   /**
-   * Of a key or of a host. In an order that only the index by them has: while PostgreSQL has no statistics of the table, it would else
-   * read all that is held in the account for each of them.
+   * What is held of a key or at a host, in an order that only the index by keys or by hosts has: without it PostgreSQL, as long as it has
+   * no statistics of the table, reads everything that is held in the account for each of them.
    */
   const heldIds = (accountId: string, condition: SQL) =>
     qb
@@ -87,7 +87,7 @@ export function createHeldReads(reads: ActionReads) {
       .from(actions)
       .where(and(isHeld(accountId), condition))
       .orderBy(keyId, id);
-  // No equality, after which the order by keys would mean nothing.
+  // A range: PostgreSQL leaves a column that equals a value out of the order.
   const isOfKey = (key: SQL) => between(keyId, key, key);
   const columns = { id, accountId: actions.accountId, status, bytes: bytesOfAction().as("bytes") };
   const sizesOf = (ids: readonly string[]) => qb.select(columns).from(actions).where(isOneOf(id, ids));
