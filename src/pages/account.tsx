@@ -10,7 +10,7 @@ import { LOG_IN_PATH, render, SETTINGS_LINK } from "../ui/layout.tsx";
 import { Ago, Card, Facts, Name, Problem, sentence, UntrustedText, Notice } from "../ui/parts.tsx";
 import { browserName, roleLabel, duration } from "../ui/text.ts";
 import { FIRST_STEPS_PATH } from "./first-steps.tsx";
-import { answerForm, type FormState, personPages, EMPTY_FORM } from "./forms.ts";
+import { answers, EMPTY_FORM, type FormState, personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
 import { AgoOr, List, None, RowAction, SettingsPage, Tagged } from "./settings-frame.tsx";
@@ -184,13 +184,12 @@ function BrowserName({ agent }: { readonly agent: string | null }) {
 
 export function accountPages(deps: PageDeps) {
   const { teamService, peopleService, ownFormOf, flash } = deps;
-  const switchTo = answerForm(ownFormOf, async ({ person, form }) => {
+  const switchTo = answers(ownFormOf)(async ({ person, form }) => {
     const account = form.get("account") ?? "";
     await teamService.switchTo(person, AccountParams["~standard"].validate({ id: account }).value.id);
     return HOME_PATH;
   });
-  const leave = answerForm(
-    ownFormOf,
+  const leave = answers(ownFormOf)(
     async ({ person, form }) => {
       if (form.get("sure") !== "yes")
         throw new DomainError("validation_error", "Tick the box to confirm that you leave.");
@@ -200,15 +199,14 @@ export function accountPages(deps: PageDeps) {
     },
     ({ person }, { problem }) => accountPage(deps, person, { problem }),
   );
-  const rename = answerForm(
-    ownFormOf,
+  const rename = answers(ownFormOf)(
     async ({ person, form }) => {
       await peopleService.renameAccount(person.caller, NAME_FORM.check(form).name);
       return LOG_IN_PATH;
     },
     ({ person }, typed) => accountPage(deps, person, { typed }),
   );
-  const end = answerForm(ownFormOf, async ({ person, form }) => {
+  const end = answers(ownFormOf)(async ({ person, form }) => {
     const id = form.get("id");
     if (id === undefined) throw new DomainError("validation_error", "Choose which session ends.");
     await teamService.endSessions(person, id === "" ? null : id);
@@ -288,8 +286,7 @@ function passwordPage(user: Person, typed: Typed): string {
 /** Another password for whoever is logged in and knows the one they have. */
 export function passwordPages(deps: PageDeps) {
   const { peopleService, tokenFormOf, startSession, flash, log, ownMails } = deps;
-  const change = answerForm(
-    tokenFormOf,
+  const change = answers(tokenFormOf)(
     async ({ context, person, form }) => {
       const asked = checkPasswordChange({
         current_password: form.get("current_password") ?? null,
@@ -301,9 +298,8 @@ export function passwordPages(deps: PageDeps) {
     },
     ({ person }, typed) => passwordPage(person, typed),
   );
-  const mailLink = answerForm(
-    // People who log in with the identity provider have no password to confirm with, and the link goes to their own address alone.
-    tokenFormOf,
+  // People who log in with the identity provider have no password to confirm with, and the link goes to their own address alone.
+  const mailLink = answers(tokenFormOf)(
     async ({ person }) => {
       const { error } = await ownMails.sendPasswordLink(person);
       if (error !== null) throw new DomainError("unavailable", error);

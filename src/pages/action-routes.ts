@@ -1,7 +1,7 @@
 import { DECISIONS } from "../core/action.ts";
 import { wholeAttempt } from "../core/attempts.ts";
 import { choiceInForm, requestInForm } from "./decision-form.tsx";
-import { answerForm, type ById, personPages } from "./forms.ts";
+import { type ById, personPages } from "./forms.ts";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "./grant-form.tsx";
 import { asSent, maskedPause } from "../receipts/masked-action.ts";
 import { maskedAttempts, see } from "../receipts/see.ts";
@@ -71,8 +71,7 @@ const CHOICES = [...DECISIONS, APPROVE_MORE, "cancel", "send_now", "retry", "ret
 
 function decide(deps: PageDeps): AnswerById {
   const { approve, cancel, retry, sendNow } = deps.actionService;
-  return answerForm<ById>(
-    deps.formOf,
+  return deps.answer<ById>(
     async ({ context, person: { caller }, params, form }) => {
       const id = actionIdOf(context, params);
       const { decision, reason } = choiceInForm(form, CHOICES);
@@ -97,8 +96,8 @@ function decide(deps: PageDeps): AnswerById {
 }
 
 /** Shows secrets in the response to a form, which is not cached and has no address. */
-function reveal({ actionService, formOf, auditService }: PageDeps): AnswerById {
-  return answerForm<ById>(formOf, async ({ context, person, params }) => {
+function reveal({ actionService, answer, auditService }: PageDeps): AnswerById {
+  return answer<ById>(async ({ context, person, params }) => {
     const id = actionIdOf(context, params);
     if (!mayDo(person.caller.role, "approve")) throw new DomainError("forbidden", "Your role can't view secrets.");
     const action = await actionService.get(person.caller, id);

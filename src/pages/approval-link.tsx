@@ -15,7 +15,7 @@ import { page, seeOther } from "../http/response.ts";
 import { LATE_PARAMETER } from "../receipts/history.ts";
 import { see } from "../receipts/see.ts";
 import { bodyPage } from "./request.tsx";
-import { answerForm } from "./forms.ts";
+import { answers } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 
 interface ConfirmProps extends HeldRequest {
@@ -122,8 +122,7 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
     return page("approval", bodyPage({ action, back, user: null }));
   };
 
-  const decideOn = answerForm<{ readonly token: string; readonly opened: OpenedLink }, null>(
-    readForm,
+  const decideOn = answers(readForm)<{ readonly token: string; readonly opened: OpenedLink }>(
     async ({ context, params: { token, opened }, form }) => {
       const { digest: shown } = requestInForm(form, opened.action.id);
       const decision = { ...choiceInForm(form, DECISIONS), shown, client: clientOf(context) };

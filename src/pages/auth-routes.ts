@@ -3,7 +3,7 @@ import { checkCredentials, Credentials, LoggedIn, SignedUp } from "../accounts/p
 import { compileQuery } from "../api/schema-helpers.ts";
 import type { Log } from "../observability/log.ts";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
-import { answerForm, EMPTY_FORM, personPages } from "./forms.ts";
+import { answers, EMPTY_FORM, personPages } from "./forms.ts";
 import { logInPage, type MadeAccount, signedUpPage, signUpPage, welcomePage, withNext } from "./sign-in.tsx";
 import { json, page, seeOther, UNLISTED } from "../http/response.ts";
 import { type Form, isForm, readForm, readJson, readQuery, type RequestContext } from "../http/request.ts";
@@ -29,8 +29,7 @@ const UNCACHED = { "cache-control": "no-store" } as const;
 /** Sign-up, log-in and log-out: JSON for programs, forms for our own pages. Requests of other sites' pages are refused. */
 export function authRoutes(deps: PageDeps) {
   const { cookie, ownOrigin, personOf, peopleService, startSession } = deps;
-  const signUpByForm = answerForm<null, null>(
-    readForm,
+  const signUpByForm = answers(readForm)(
     async ({ context, form }) => {
       const entered = await peopleService.signUp(credentialsIn(form), sourceOf(context, deps, form));
       const result: MadeAccount = { apiKey: entered.apiKey, next: nextOf(form.get("next")) ?? GET_STARTED_PATH };
@@ -40,8 +39,7 @@ export function authRoutes(deps: PageDeps) {
     },
     ({ form }, typed) => signUpPage(nextOf(form.get("next")), typed),
   );
-  const logInByForm = answerForm<null, null>(
-    readForm,
+  const logInByForm = answers(readForm)(
     async ({ context, form }) => {
       const entered = await peopleService.logIn(credentialsIn(form), sourceOf(context, deps, form));
       return startSession(context, entered, seeOther("own", nextOf(form.get("next")) ?? HOME_PATH));
@@ -215,8 +213,7 @@ function welcomeRoutes(deps: PageDeps) {
   const { peopleService, ownOrigin, startSession, log } = deps;
   const pathOf = (token: string) => `/welcome/${token}`;
   const hooks = { params: TokenParams };
-  const redeem = answerForm<OpenedLink, null>(
-    readForm,
+  const redeem = answers(readForm)<OpenedLink>(
     async ({ context, params: { token, email }, form }) => {
       const entered = await peopleService.redeemLink(token, credentialsIn(form), sourceOf(context, deps, form));
       if (email !== null) logPasswordChange(context, entered, log);

@@ -30,7 +30,7 @@ import { seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { BULK_ID } from "../core/ids.ts";
 import { reasonInForm } from "./decision-form.tsx";
-import { answerForm, type ById, personPages } from "./forms.ts";
+import { type ById, personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { List } from "./settings-frame.tsx";
 
@@ -317,9 +317,8 @@ async function bulkListPage({ bulkService }: PageDeps, user: Person, search: str
 }
 
 export function bulkPages(deps: PageDeps) {
-  const { bulkService, formOf } = deps;
-  const begin = answerForm(
-    formOf,
+  const { bulkService, answer } = deps;
+  const begin = answer(
     async ({ context, person, form }) => {
       const { operation, query: filter } = jobIn(context, form);
       const job = await bulkService.start(person.caller, { operation, filter, reason: reasonInForm(form) });
@@ -328,7 +327,7 @@ export function bulkPages(deps: PageDeps) {
     ({ context, person }, { problem, values }) =>
       newBulkPage(deps, person, { ...jobIn(context, values), problem, reason: values.get("reason") }),
   );
-  const stop = answerForm<ById>(formOf, async ({ person, params: { id } }) => {
+  const stop = answer<ById>(async ({ person, params: { id } }) => {
     await bulkService.stop(person.caller, id);
     return bulkPath(id);
   });

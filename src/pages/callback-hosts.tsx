@@ -10,16 +10,7 @@ import { Button, PostForm } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
 import { Card, Day, Name, Notice, Problem } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
-import {
-  answerForm,
-  answerOn,
-  EMPTY_FORM,
-  filled,
-  type FormState,
-  personPages,
-  problemBeside,
-  unlessGone,
-} from "./forms.ts";
+import { answerOn, EMPTY_FORM, filled, type FormState, personPages, problemBeside, unlessGone } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
 import { List, RowAction, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
@@ -132,7 +123,7 @@ interface Tested {
 }
 
 export function callbackHostPages(deps: PageDeps) {
-  const { callbackHosts, callbackTests, formOf, flash } = deps;
+  const { callbackHosts, callbackTests, flash } = deps;
   const answer = answerOn(deps, HOSTS_PATH);
   const add = answer(
     async ({ person, form }) =>
@@ -140,8 +131,7 @@ export function callbackHostPages(deps: PageDeps) {
     ({ person }, typed) => callbackHostsPage(deps, person, { typed }),
   );
   const remove = answer(({ person, form }) => unlessGone(callbackHosts.remove(person.caller, form.get("host") ?? "")));
-  const test = answerForm(
-    formOf,
+  const test = deps.answer(
     async ({ person, form }) => {
       const asked = TEST_FORM.check(form);
       const result = await callbackTests.test(person.caller, asked.url, asked.wrong_signature === true);

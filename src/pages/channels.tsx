@@ -12,7 +12,7 @@ import type { Person } from "../http/session.ts";
 import { render } from "../ui/layout.tsx";
 import { Ago, Dot, Name, Problem, UntrustedText } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
-import { answerForm, answerOn, type ById, EMPTY_FORM, type FormState, personPages, unlessGone } from "./forms.ts";
+import { answerOn, type ById, EMPTY_FORM, type FormState, personPages, unlessGone } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
 import { AddedBy, AddForm, List, None, RowAction, RowMenu, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
@@ -158,14 +158,13 @@ function TestResult({ error, atMs, now }: ShownTest & { readonly now: Date }) {
 }
 
 export function channelPages(deps: PageDeps) {
-  const { channelService, formOf, flash, clock } = deps;
+  const { channelService, flash, clock } = deps;
   const answer = answerOn(deps, CHANNELS_PATH);
   const add = answer(
     ({ person, form }) => channelService.add(person.caller, CHANNEL_FORM.check(form)),
     ({ person }, typed) => channelsPage(deps, person, { typed }),
   );
-  const test = answerForm<ById>(
-    formOf,
+  const test = deps.answer<ById>(
     async ({ person, params: { id } }) => {
       const { error } = await channelService.test(person.caller, id);
       const tested: ShownTest = { id, error, atMs: clock.now().getTime() };

@@ -12,7 +12,7 @@ import type { ConsentRequest } from "../oauth/service.ts";
 import { Button, CONFIRM_PASSWORD_FIELD, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { Day, Facts, Notice, PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
-import { answerForm, filled, type FormState, personPages, problemBeside } from "./forms.ts";
+import { filled, type FormState, personPages, problemBeside } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { CredentialChecks, KEY_FORM, keyMembersIn, LimitFields, LoopBrake, SHOWN_FIELDS } from "./new-key.tsx";
 import type { BridgedResponse } from "../oauth/bridge.ts";
@@ -125,7 +125,7 @@ function keyName({ clientName, clientHost }: ConsentRequest): string {
 
 /** What a person sees when a client wants to be connected. It works without script, and is never framed. */
 export function connectPages(deps: PageDeps) {
-  const { oauth, formOf, ruleService } = deps;
+  const { oauth, ruleService } = deps;
   const routes = personPages(deps);
   if (oauth === null) return [routes];
 
@@ -135,8 +135,7 @@ export function connectPages(deps: PageDeps) {
     return { html, headers: { "content-security-policy": policyWithForm(asked.redirectUri) } };
   };
 
-  const decide = answerForm<{ readonly uid: string }>(
-    formOf,
+  const decide = deps.answer<{ readonly uid: string }>(
     async ({ context, person, params: { uid }, form }) => {
       const { headers } = context.request;
       const allow = () => {

@@ -28,7 +28,7 @@ import {
   UntrustedText,
 } from "../ui/parts.tsx";
 import { agentKeys, CREDENTIAL_FORM, credentialPath } from "./credentials.tsx";
-import { answerForm, type ById, EMPTY_FORM, type FormState, personPages } from "./forms.ts";
+import { type ById, EMPTY_FORM, type FormState, personPages } from "./forms.ts";
 import { keyBoxes } from "./rule-form.tsx";
 import { schemaForm } from "./schema-form.tsx";
 import type { PageDeps } from "./needs.ts";
@@ -233,19 +233,17 @@ async function answerForms(deps: PageDeps, user: Person, request: SeenCredential
 }
 
 export function credentialRequestPages(deps: PageDeps) {
-  const { credentialRequests, formOf } = deps;
+  const { credentialRequests, answer } = deps;
   const path = `${CREDENTIAL_REQUESTS_PATH}/:id`;
   const hooks = { params: CredentialRequestParams };
-  const answerGrant = answerForm<ById>(
-    formOf,
+  const answerGrant = answer<ById>(
     async ({ person, params: { id }, form }) => {
       await credentialRequests.grant(person.caller, id, CREDENTIAL_FORM.check(form));
       return `${CREDENTIAL_REQUESTS_PATH}/${id}`;
     },
     ({ person, params: { id } }, grant) => requestPage(deps, person, id, { grant }),
   );
-  const answerDecline = answerForm<ById>(
-    formOf,
+  const answerDecline = answer<ById>(
     async ({ person, params: { id }, form }) => {
       const { reason = null } = DECLINE_FORM.check(form);
       await credentialRequests.decline(person.caller, id, reason);

@@ -30,16 +30,7 @@ import {
 } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
 import { DayBars } from "./chart.tsx";
-import {
-  answerForm,
-  answerOn,
-  EMPTY_FORM,
-  filled,
-  type FormState,
-  personPages,
-  problemBeside,
-  unlessGone,
-} from "./forms.ts";
+import { answerOn, EMPTY_FORM, filled, type FormState, personPages, problemBeside, unlessGone } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { keyBoxes } from "./rule-form.tsx";
 import { schemaForm } from "./schema-form.tsx";
@@ -416,7 +407,7 @@ export function newCredentialPath(host: string): string {
 }
 
 export function credentialPages(deps: PageDeps) {
-  const { credentialService, credentialTests, formOf } = deps;
+  const { credentialService, credentialTests } = deps;
   const answer = answerOn(deps, CREDENTIALS_PATH);
   const add = answer(
     async ({ person, form }) => credentialService.add(person.caller, CREDENTIAL_FORM.check(form)),
@@ -431,8 +422,7 @@ export function credentialPages(deps: PageDeps) {
       credentialService.change(person.caller, name, SECRET_FORM.check(form)),
     ({ person, params: { name } }, secret) => credentialPage(deps, person, { name, secret }),
   );
-  const test = answerForm<ByName>(
-    formOf,
+  const test = deps.answer<ByName>(
     async ({ person, params: { name }, form }) => {
       const found = await credentialTests.test(person.caller, name, TRY_FORM.check(form).url);
       const url = { ...EMPTY_FORM, values: form };

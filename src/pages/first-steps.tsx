@@ -13,7 +13,7 @@ import type { PageUser } from "../ui/text.ts";
 import { createCheckCreate } from "../actions/create-schema.ts";
 import { seeOther } from "../http/response.ts";
 import { FORM_ID } from "../core/ids.ts";
-import { answerForm, personPages } from "./forms.ts";
+import { personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { templatePath, TEMPLATES } from "./rule-form.tsx";
 import { NO_EXTRAS } from "../core/extras.ts";
@@ -215,9 +215,9 @@ function SendTest({ baseUrl, children }: { readonly baseUrl: string; readonly ch
 }
 
 export function getStartedPages(deps: PageDeps) {
-  const { firstSteps, formOf, ids, baseUrl } = deps;
+  const { firstSteps, answer, ids, baseUrl } = deps;
   const create = testActions(deps);
-  const send = answerForm(formOf, async ({ person: { caller }, form }) => {
+  const send = answer(async ({ person: { caller }, form }) => {
     authorize(caller, "create");
     const formId = form.get("form_id") ?? "";
     return create(caller, "My first action", FORM_ID.test(formId) ? formId : null);

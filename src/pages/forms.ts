@@ -33,7 +33,8 @@ export function createPageDeps(needs: PageNeeds) {
     const isCurrent = (accountId: string) => accountId === caller.accountId;
     return { ...person, badges, accounts: accounts.map((one) => ({ ...one, isCurrent: isCurrent(one.accountId) })) };
   };
-  return { ...needs, ...sessions, sessionOf, personOf, flash: createFlash(needs) };
+  const answer = answers(sessions.formOf);
+  return { ...needs, ...sessions, sessionOf, personOf, answer, flash: createFlash(needs) };
 }
 
 /** All are bounded counts over an index: they cost the same in a table of any size. */
@@ -115,44 +116,44 @@ interface Asked<Params, Who> extends FormRequest<Params, Who> {
   readonly form: Form;
 }
 
+/** Makes the page of a form again, with what was typed and what is wrong. */
+type Again<Params, Who> = (asked: Asked<Params, Who>, refused: RefusedForm) => string | Promise<string>;
+
 /**
- * Answers a form: does what it asks for and leads to the path that this returns, or answers with it. Where it is refused, `again`
- * makes its page with what was typed and what is wrong; what it can't show either, such as what is gone, gets the page of the
- * error. `formOf` reads the form and checks who sent it; where a form begins a session or comes from a link, there is no person to
- * check.
+ * Answers forms that `formOf` reads. It checks who sent them; where a form begins a session or comes from a link, there is no
+ * person to check. `act` does what a form asks for and returns the path that this leads to, or the answer. Where it is refused,
+ * `again` makes its page; what it can't show either, such as what is gone, gets the page of the error.
  */
-export function answerForm<Params = unknown, Who = Person>(
-  formOf: (context: RequestContext, person: Who) => Promise<Form>,
-  act: (asked: Asked<Params, Who>) => Promise<Response | string>,
-  again?: (asked: Asked<Params, Who>, refused: RefusedForm) => string | Promise<string>,
-  forbidden: "elsewhere" | "here" = "elsewhere",
-): (request: FormRequest<Params, Who>) => Promise<Response> {
-  return async ({ context, person, params }) => {
-    // Outside of the `try`: it may ask for the password.
-    const form = await formOf(context, person);
-    const asked = { context, person, params, form };
-    try {
-      const done = await act(asked);
-      return typeof done === "string" ? seeOther("own", done) : done;
-    } catch (error) {
-      if (again === undefined || !(error instanceof DomainError)) throw error;
-      // The page may have no form for whoever may not send it, and nowhere to say so.
-      if (error.code === "forbidden" && forbidden === "elsewhere") throw error;
-      const { code, issues, message } = error;
-      const problem = issues.map((issue) => issue.message).join(" ") || message;
-      const html = await again(asked, { values: form, issues, problem, code });
-      context.errorCode = code;
-      return page(context.page ?? "own", html, { status: HTTP_STATUS[code], headers: headersOf(error) });
-    }
-  };
+export function answers<Who>(formOf: (context: RequestContext, person: Who) => Promise<Form>) {
+  return <Params = unknown>(
+    act: (asked: Asked<Params, Who>) => Promise<Response | string>,
+    again?: Again<Params, Who>,
+    forbidden: "elsewhere" | "here" = "elsewhere",
+  ) =>
+    async ({ context, person, params }: FormRequest<Params, Who>): Promise<Response> => {
+      // Outside of the `try`: it may ask for the password.
+      const form = await formOf(context, person);
+      const asked = { context, person, params, form };
+      try {
+        const done = await act(asked);
+        return typeof done === "string" ? seeOther("own", done) : done;
+      } catch (error) {
+        if (again === undefined || !(error instanceof DomainError)) throw error;
+        // The page may have no form for whoever may not send it, and nowhere to say so.
+        if (error.code === "forbidden" && forbidden === "elsewhere") throw error;
+        const { code, issues, message } = error;
+        const problem = issues.map((issue) => issue.message).join(" ") || message;
+        const html = await again(asked, { values: form, issues, problem, code });
+        context.errorCode = code;
+        return page(context.page ?? "own", html, { status: HTTP_STATUS[code], headers: headersOf(error) });
+      }
+    };
 }
 
 /** Answers a form of the page at `path` that does what it asks for and leads back to the page. */
-export function answerOn({ formOf }: Pick<PageDeps, "formOf">, path: string) {
-  return <Params = unknown>(
-    act: (asked: Asked<Params, Person>) => Promise<unknown>,
-    again?: (asked: Asked<Params, Person>, refused: RefusedForm) => string | Promise<string>,
-  ) => answerForm<Params>(formOf, async (asked) => act(asked).then(() => path), again);
+export function answerOn({ answer }: Pick<PageDeps, "answer">, path: string) {
+  return <Params = unknown>(act: (asked: Asked<Params, Person>) => Promise<unknown>, again?: Again<Params, Person>) =>
+    answer<Params>(async (asked) => act(asked).then(() => path), again);
 }
 
 /** Somebody else may have removed it already. */

@@ -6,7 +6,7 @@ import type { Person } from "../http/session.ts";
 import { actionPath, render } from "../ui/layout.tsx";
 import { Name, sentence, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
-import { answerForm, type ById, personPages, unlessGone } from "./forms.ts";
+import { type ById, personPages, unlessGone } from "./forms.ts";
 import { memberName } from "./grant-form.tsx";
 import type { PageDeps } from "./needs.ts";
 import { List, None, RowAction, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
@@ -90,8 +90,8 @@ function variesCell({ vary, max }: NamedGrant) {
 }
 
 export function grantPages(deps: PageDeps) {
-  const { grantService, formOf, clock } = deps;
-  const end = answerForm<ById>(formOf, async ({ person, params: { id } }) => {
+  const { grantService, answer, clock } = deps;
+  const end = answer<ById>(async ({ person, params: { id } }) => {
     await unlessGone(grantService.end(person.caller, id));
     return GRANTS_PATH;
   });

@@ -5,7 +5,7 @@ import { ALL_HOSTS, type HostSettings, type HostSettingsRow, NO_HOST_SETTINGS } 
 import type { Pause } from "../core/pause.ts";
 import { hostSettingsFrom, hostSettingsJson, PutDefaults, PutHostSettings } from "../api/host-settings.ts";
 import { Button, Field } from "../ui/form.tsx";
-import { answerForm, answerOn, EMPTY_FORM, type FormState, personPages, unlessGone } from "./forms.ts";
+import { answerOn, answers, EMPTY_FORM, type FormState, personPages, unlessGone } from "./forms.ts";
 import { Card, Dot, LinkButton, Name, sentence, UntrustedText, Ago } from "../ui/parts.tsx";
 import { ATTEMPT_TIMEOUT_SET_MS_MAX, ATTEMPT_TIMEOUT_SET_MS_MIN } from "../core/limits.ts";
 import { type FieldSpecs, schemaForm } from "./schema-form.tsx";
@@ -264,8 +264,9 @@ export function hostPages(deps: PageDeps) {
     ({ person, form }, typed) => hostFormPage(deps, person, form.get("host") ?? "", typed),
   );
   // Changes nothing: the form is the query.
-  const edit = answerForm(
-    ({ search }) => Promise.resolve(new Map([["host", new URLSearchParams(search).get("host") ?? ""]])),
+  const edit = answers<Person>(({ search }) =>
+    Promise.resolve(new Map([["host", new URLSearchParams(search).get("host") ?? ""]])),
+  )(
     async ({ person, form }) => {
       const { hosts } = await listForOwner(deps, person);
       const host = checkHost(form.get("host") ?? "", "validation_error");

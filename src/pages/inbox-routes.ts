@@ -1,5 +1,5 @@
 import { choiceInForm, requestInForm, requestsInForm } from "./decision-form.tsx";
-import { answerForm, type ById, personPages } from "./forms.ts";
+import { type ById, personPages } from "./forms.ts";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "./grant-form.tsx";
 import type { Grant } from "../core/grant.ts";
 import { mayDo, viewerOf } from "../core/roles.ts";
@@ -141,9 +141,8 @@ function fittingIn(actions: readonly Action[]): number {
 
 /** Decides on the request that the page showed. The list then shows the result, even if somebody else was first. */
 function decideHere(deps: PageDeps): AnswerById {
-  const { actionService, formOf } = deps;
-  return answerForm<ById>(
-    formOf,
+  const { actionService, answer } = deps;
+  return answer<ById>(
     async ({ context, person, params, form }) => {
       const id = actionIdOf(context, params);
       const { decision, reason } = choiceInForm(form, [...DECISIONS, APPROVE_MORE]);
@@ -168,8 +167,7 @@ function decideHere(deps: PageDeps): AnswerById {
 /** Decides on each request that the review showed. The list then shows what each has come to. */
 function decideOnMany(deps: PageDeps): AnswerPerson {
   const restIn = (form: Form) => idsOf((form.get("rest") ?? "").split(" "), REVIEW_SELECTED_MAX);
-  return answerForm(
-    deps.formOf,
+  return deps.answer(
     async ({ person, form }) => {
       const requests = requestsInForm(form);
       await deps.actionService.decideMany(person.caller, choiceInForm(form, DECISIONS), requests);

@@ -10,7 +10,7 @@ import { HOME_PATH, sourceOf } from "../http/session.ts";
 import { Button, PostForm, Submit } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
-import { answerForm, EMPTY_FORM } from "./forms.ts";
+import { answers, EMPTY_FORM } from "./forms.ts";
 import { EntryForm, ProviderForm } from "./sign-in.tsx";
 import { type PageUser, roleLabel } from "../ui/text.ts";
 import type { PageDeps } from "./needs.ts";
@@ -94,8 +94,9 @@ function JoinForm({ path, problem, user, email, isKnown }: JoinProps) {
 export function joinPages(deps: PageDeps) {
   const { teamService, personOf, ownFormOf, ownOrigin, startSession } = deps;
   const hooks = { params: TokenParams };
-  const join = answerForm<{ readonly token: string }, Person | null>(
-    (context, person) => (person === null ? readForm(context) : ownFormOf(context, person)),
+  const join = answers((context, person: Person | null) =>
+    person === null ? readForm(context) : ownFormOf(context, person),
+  )<{ readonly token: string }>(
     async ({ context, person, params: { token }, form }) => {
       if (person !== null) {
         await teamService.joinAs(token, person);

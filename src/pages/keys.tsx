@@ -6,7 +6,7 @@ import type { UnfinishedOnRevoke } from "../core/pause.ts";
 import type { Unfinished } from "../accounts/keys.ts";
 import { KeyParams, type KeyView, type ListedKeyView } from "../accounts/key-routes.ts";
 import { timeAgo } from "../core/clock.ts";
-import { answerForm, type ById, personPages } from "./forms.ts";
+import { type ById, personPages } from "./forms.ts";
 import { seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { describeActor, type Hold } from "../core/roles.ts";
@@ -312,8 +312,8 @@ function revokeKeyPage(user: PageUser, key: KeyView, left: Unfinished, now: Date
 }
 
 export function keyListPages(deps: PageDeps) {
-  const { keyService, formOf, clock } = deps;
-  const revoke = answerForm<ById>(formOf, async ({ person, params: { id }, form }) => {
+  const { keyService, answer, clock } = deps;
+  const revoke = answer<ById>(async ({ person, params: { id }, form }) => {
     const said = form.get("unfinished") ?? "keep";
     const unfinished = UNFINISHED.find(({ value }) => value === said)?.value;
     if (unfinished === undefined)

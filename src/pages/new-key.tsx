@@ -8,7 +8,7 @@ import type { Clock } from "../core/clock.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import { testActions, KeyInstructions } from "./first-steps.tsx";
 import { KEYS_LINK, limitsOf } from "./keys.tsx";
-import { answerForm, type ById, filled, type FormState, personPages, problemBeside } from "./forms.ts";
+import { type ById, filled, type FormState, personPages, problemBeside } from "./forms.ts";
 import type { AnswerById, Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
 import { page } from "../http/response.ts";
@@ -233,7 +233,7 @@ export function madeKeyPage(
 }
 
 export function newKeyPages(deps: PageDeps) {
-  const { keyService, ruleService, credentialService, formOf, flash, clock } = deps;
+  const { keyService, ruleService, credentialService, answer, flash, clock } = deps;
   // It refuses whoever may not manage keys.
   const keyOf = async ({ caller }: Person, wanted: string | null | undefined) =>
     (await keyService.list(caller)).find(({ id }) => id === wanted);
@@ -245,8 +245,7 @@ export function newKeyPages(deps: PageDeps) {
     const isUnbraked = isBraked && !(await ruleService.brakeLoops(caller, made.row.id).then(() => true, notBraked));
     return { ...made, isUnbraked };
   };
-  const create = answerForm(
-    formOf,
+  const create = answer(
     async ({ person, form }) => {
       const formId = (form.get("form_id") ?? "").slice(0, FORM_ID_CHARS_MAX);
       const request = KEY_FORM.check(form, keyMembersIn(form));
@@ -302,9 +301,9 @@ function notBraked(error: unknown): false {
  * the key, and sends it along: nobody else can act as it by the rights of a person.
  */
 function test(deps: PageDeps): AnswerById {
-  const { authenticate, formOf } = deps;
+  const { authenticate, answer } = deps;
   const create = testActions(deps);
-  return answerForm<ById>(formOf, async ({ person, params: { id }, form }) => {
+  return answer<ById>(async ({ person, params: { id }, form }) => {
     authorize(person.caller, "manage");
     const caller = await authenticate(`Bearer ${form.get("key") ?? ""}`).catch((error: unknown) => {
       if (error instanceof DomainError && error.code === "unauthorized") throw notFound("key");

@@ -8,7 +8,7 @@ import { Copied } from "../ui/controls.tsx";
 import { render } from "../ui/layout.tsx";
 import { Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
-import { answerForm, answerOn, type ById, EMPTY_FORM, type FormState, personPages, unlessGone } from "./forms.ts";
+import { answerOn, type ById, EMPTY_FORM, type FormState, personPages, unlessGone } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
 import {
@@ -144,9 +144,8 @@ function newClientPage({ baseUrl }: PageDeps, user: Person, { id, name }: Accoun
 }
 
 export function oauthClientPages(deps: PageDeps) {
-  const { oauthClients, formOf, flash } = deps;
-  const add = answerForm(
-    formOf,
+  const { oauthClients, answer, flash } = deps;
+  const add = answer(
     async ({ person, form }) => {
       const { client, secret } = await oauthClients.add(person.caller, CLIENT_FORM.check(form));
       const shown: ClientSecret = { secret };

@@ -29,7 +29,7 @@ import { counted, duration, number, type PageUser } from "../ui/text.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
 import { readQuery, withoutEmpty } from "../http/request.ts";
 import { seeOther } from "../http/response.ts";
-import { answerForm, personPages } from "./forms.ts";
+import { personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 
 const VIEWS = ["charts", "table"] as const;
@@ -548,8 +548,8 @@ function Scheduled({ retries: { count, due, dueSince, isCut, hosts }, user, now 
 }
 
 export function overviewPages(deps: PageDeps) {
-  const { overviewService, firstSteps, formOf, clock, baseUrl } = deps;
-  const hide = answerForm(formOf, async ({ person, form }) => {
+  const { overviewService, firstSteps, clock, baseUrl } = deps;
+  const hide = deps.answer(async ({ person, form }) => {
     await (form.get("hidden") === "no" ? firstSteps.show(person.caller) : firstSteps.hide(person.caller));
     return OVERVIEW_PATH;
   });

@@ -10,7 +10,7 @@ import { nextOf, type Person } from "../http/session.ts";
 import { NEXT_FIELD, PAUSES_PATH, render } from "../ui/layout.tsx";
 import { Ago, Card, Name, Notice, sentence, Time, UntrustedText } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
-import { answerForm, answerOn, type ById, filled, type FormState, personPages } from "./forms.ts";
+import { answerOn, type ById, filled, type FormState, personPages } from "./forms.ts";
 import { keyLabel } from "./keys.tsx";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
@@ -123,7 +123,7 @@ export function PausedNotice({ pause, user }: { readonly pause: Pause; readonly 
 }
 
 export function pausePages(deps: PageDeps) {
-  const { pauseService, formOf } = deps;
+  const { pauseService, answer } = deps;
   const pause = answerOn(deps, PAUSES_PATH)(
     async ({ person, form }) => {
       const { scope, key_id: keyId = null, host: named = "", reason = null } = PAUSE_FORM.check(form);
@@ -133,7 +133,7 @@ export function pausePages(deps: PageDeps) {
     },
     ({ person }, typed) => pausesPage(deps, person, typed),
   );
-  const resume = answerForm<ById>(formOf, async ({ person, params, form }) => {
+  const resume = answer<ById>(async ({ person, params, form }) => {
     await pauseService.resume(person.caller, params.id);
     return nextOf(form.get(NEXT_FIELD)) ?? PAUSES_PATH;
   });

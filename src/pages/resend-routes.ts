@@ -10,13 +10,13 @@ import { see } from "../receipts/see.ts";
 import { storedOf } from "../receipts/seen-action.ts";
 import { FORM_ID } from "../core/ids.ts";
 import { hasUnknown } from "./action.tsx";
-import { answerForm, type ById, EMPTY_FORM, personPages } from "./forms.ts";
+import { type ById, EMPTY_FORM, personPages } from "./forms.ts";
 import { actionPath } from "../ui/layout.tsx";
 import { editPage, resendPage } from "./resend.tsx";
 import type { PageDeps } from "./needs.ts";
 
 export function resendRoutes(deps: PageDeps) {
-  const { actionService, formOf, clock, ids } = deps;
+  const { actionService, answer, clock, ids } = deps;
   const checkCreate = createCheckCreate(deps);
   const originalOf = async ({ caller }: Person, id: string) => {
     authorize(caller, "create");
@@ -46,8 +46,7 @@ export function resendRoutes(deps: PageDeps) {
 
   const againHtml = async (user: Person, id: string, problem?: string) =>
     resendPage({ ...(await originalOf(user, id)), user, problem, formId: ids.request() });
-  const again = answerForm<ById>(
-    formOf,
+  const again = answer<ById>(
     async ({ context, person, params, form }) => {
       const original = await originalOf(person, actionIdOf(context, params));
       requireSendable(original, form);
@@ -56,8 +55,7 @@ export function resendRoutes(deps: PageDeps) {
     },
     ({ person, params }, { problem }) => againHtml(person, params.id, problem),
   );
-  const edited = answerForm<ById>(
-    formOf,
+  const edited = answer<ById>(
     async ({ context, person, params, form }) => {
       const original = await originalOf(person, actionIdOf(context, params));
       requireSendable(original, form);

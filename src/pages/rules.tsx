@@ -35,16 +35,7 @@ import {
   UntrustedText,
 } from "../ui/parts.tsx";
 import { duration, number } from "../ui/text.ts";
-import {
-  answerForm,
-  type ById,
-  EMPTY_FORM,
-  filled,
-  type FormState,
-  personPages,
-  type RefusedForm,
-  unlessGone,
-} from "./forms.ts";
+import { type ById, EMPTY_FORM, filled, type FormState, personPages, type RefusedForm, unlessGone } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import {
   DAY_LABELS,
@@ -366,7 +357,7 @@ const REMOVED: Readonly<Record<RuleEffect, string>> = {
 };
 
 export function rulePages(deps: PageDeps) {
-  const { ruleService, formOf } = deps;
+  const { ruleService, answer } = deps;
   const ruleOf = async ({ caller }: Person, id: string): Promise<RuleRow> => {
     authorize(caller, "manage");
     const row = (await ruleService.list(caller)).find((one) => one.id === id);
@@ -379,8 +370,7 @@ export function rulePages(deps: PageDeps) {
     const typed = { ...EMPTY_FORM, values: form };
     return page("own", await ruleFormPage(deps, person, { typed, row, result }));
   };
-  const add = answerForm(
-    formOf,
+  const add = answer(
     async ({ person, form }) => {
       if (form.get(TRY_FIELD) !== undefined) return tried(person, form, null);
       const { definition, before } = ruleIn(form);
@@ -389,8 +379,7 @@ export function rulePages(deps: PageDeps) {
     },
     ({ person }, typed) => ruleFormPage(deps, person, { typed, row: null }),
   );
-  const change = answerForm<ById>(
-    formOf,
+  const change = answer<ById>(
     async ({ person, params: { id }, form }) => {
       const row = await ruleOf(person, id);
       if (form.get(TRY_FIELD) !== undefined) return tried(person, form, row);
@@ -399,7 +388,7 @@ export function rulePages(deps: PageDeps) {
     },
     async ({ person, params: { id } }, typed) => ruleFormPage(deps, person, { typed, row: await ruleOf(person, id) }),
   );
-  const remove = answerForm<ById>(formOf, async ({ person, params: { id } }) => {
+  const remove = answer<ById>(async ({ person, params: { id } }) => {
     await unlessGone(ruleService.remove(person.caller, id));
     return RULES_PATH;
   });
@@ -408,31 +397,23 @@ export function rulePages(deps: PageDeps) {
     (words: string) =>
     ({ person }: { readonly person: Person }, { code, problem }: RefusedForm) =>
       rulesPage(deps, person, code === "validation_error" || code === "not_found" ? words : problem);
-  const undo = answerForm(
-    formOf,
-    async ({ person, form }) => {
-      await ruleService.undo(person.caller, Number(form.get("seq")));
-      return RULES_PATH;
-    },
-    changedSince("The rules were changed since. Look at them again."),
-  );
-  const move = answerForm<ById>(
-    formOf,
-    async ({ person, params: { id }, form }) => {
-      authorize(person.caller, "manage");
-      const isUp = form.get("direction") === "up";
-      const ids = (await ruleService.list(person.caller)).map((row) => row.id);
-      const from = ids.indexOf(id);
-      if (from === -1) throw notFound("rule");
-      const to = isUp ? from - 1 : from + 1;
-      const other = ids[to];
-      if (other !== undefined) await ruleService.reorder(person.caller, ids.with(from, other).with(to, id));
-      // At an end of the list, the button that was pressed is disabled and takes no focus.
-      const goesOn = isUp ? to > 0 : to < ids.length - 1;
-      return `${RULES_PATH}#${goesOn === isUp ? "up" : "down"}-${id}`;
-    },
-    changedSince("Another person has just changed the rules. Look at their order, then try again."),
-  );
+  const undo = answer(async ({ person, form }) => {
+    await ruleService.undo(person.caller, Number(form.get("seq")));
+    return RULES_PATH;
+  }, changedSince("The rules were changed since. Look at them again."));
+  const move = answer<ById>(async ({ person, params: { id }, form }) => {
+    authorize(person.caller, "manage");
+    const isUp = form.get("direction") === "up";
+    const ids = (await ruleService.list(person.caller)).map((row) => row.id);
+    const from = ids.indexOf(id);
+    if (from === -1) throw notFound("rule");
+    const to = isUp ? from - 1 : from + 1;
+    const other = ids[to];
+    if (other !== undefined) await ruleService.reorder(person.caller, ids.with(from, other).with(to, id));
+    // At an end of the list, the button that was pressed is disabled and takes no focus.
+    const goesOn = isUp ? to > 0 : to < ids.length - 1;
+    return `${RULES_PATH}#${goesOn === isUp ? "up" : "down"}-${id}`;
+  }, changedSince("Another person has just changed the rules. Look at their order, then try again."));
   const hooks = { params: RuleParams };
   return (
     personPages(deps)

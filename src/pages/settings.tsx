@@ -12,7 +12,7 @@ import { seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { PostForm, Submit } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
-import { answerForm, answerOn, type ById, personPages } from "./forms.ts";
+import { answerOn, type ById, personPages } from "./forms.ts";
 import { Card, Day, Dot, Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
 import { List, None, RowAction, SETTINGS_PATHS, SettingsPage, Tagged } from "./settings-frame.tsx";
 import { duration, number } from "../ui/text.ts";
@@ -214,9 +214,8 @@ async function accountsPage({ signUpGate }: PageDeps, user: Person): Promise<str
 }
 
 export function serverPages(deps: PageDeps) {
-  const { signUpGate, ownMails, flash, formOf } = deps;
-  const testMail = answerForm(
-    formOf,
+  const { signUpGate, ownMails, flash, answer } = deps;
+  const testMail = answer(
     async ({ person }) => {
       authorize(person.caller, "manage");
       const { error } = await ownMails.test(person);

@@ -14,7 +14,7 @@ import { PostForm, Submit } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
 import { Card, LinkButton, Notice, sentence, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
-import { answerForm, EMPTY_FORM, filled, type FormState, personPages } from "./forms.ts";
+import { EMPTY_FORM, filled, type FormState, personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
 import { AgoOr, List, RowAction, Secret, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
@@ -233,12 +233,11 @@ interface SigningState {
 
 /** The pages of signing secrets. A secret is only in the response to a form, never in a URL. */
 export function signingPages(deps: PageDeps) {
-  const { signingService, verifyService, formOf, flash } = deps;
+  const { signingService, verifyService, answer, flash } = deps;
   const again = ({ person }: { readonly person: Person }, typed: FormState) => signingPage(deps, person, { typed });
   const secretHtml = async (user: Person, origin: string, use: SigningUse, isRotated = false) =>
     secretPage(user, await signingService.read(user.caller, origin, use), use, isRotated);
-  const show = answerForm(
-    formOf,
+  const show = answer(
     async ({ person, form }) => page("own", await secretHtml(person, originIn(form), useIn(form))),
     again,
   );
@@ -255,28 +254,23 @@ export function signingPages(deps: PageDeps) {
    * Asks for confirmation first. A confirmation is valid only for the state that was shown: the same one twice, by a double
    * click or a reload, would invalidate the previous secret, which targets still use.
    */
-  const rotate = answerForm(
-    formOf,
-    async ({ person, form }) => {
-      const asked: Asked = { origin: (form.get("origin") ?? "") === "" ? null : originIn(form), use: useIn(form) };
-      const { origin, use } = asked;
-      const seen = form.get("seen");
-      const endsNow = await overlapEndOf(person, asked);
-      if (seen !== stateOf(endsNow)) return page("own", askRotationPage(person, asked, endsNow, seen !== undefined));
-      const { previousExpiresAt } = await signingService.rotate(person.caller, origin, origin === null ? null : use);
-      const result: Rotated = { origin, use, untilMs: previousExpiresAt.getTime() };
-      // After a rotation of all secrets, none is shown.
-      if (origin === null) return flash.redirect(person, ROTATED_PATH, result);
-      return flash.showSecretOnce(person, ROTATED_PATH, result, async () =>
-        page("own", await rotatedHtml(person, result)),
-      );
-    },
-    again,
-  );
+  const rotate = answer(async ({ person, form }) => {
+    const asked: Asked = { origin: (form.get("origin") ?? "") === "" ? null : originIn(form), use: useIn(form) };
+    const { origin, use } = asked;
+    const seen = form.get("seen");
+    const endsNow = await overlapEndOf(person, asked);
+    if (seen !== stateOf(endsNow)) return page("own", askRotationPage(person, asked, endsNow, seen !== undefined));
+    const { previousExpiresAt } = await signingService.rotate(person.caller, origin, origin === null ? null : use);
+    const result: Rotated = { origin, use, untilMs: previousExpiresAt.getTime() };
+    // After a rotation of all secrets, none is shown.
+    if (origin === null) return flash.redirect(person, ROTATED_PATH, result);
+    return flash.showSecretOnce(person, ROTATED_PATH, result, async () =>
+      page("own", await rotatedHtml(person, result)),
+    );
+  }, again);
 
   /** With the service of POST /v1/signing-secret/verify. */
-  const check = answerForm(
-    formOf,
+  const check = answer(
     async ({ person, form }) => {
       const origin = originOf(form.get("origin") ?? "");
       const message = receivedMessage(form);

@@ -9,7 +9,7 @@ import { HOME_PATH, type Person } from "../http/session.ts";
 import { render } from "../ui/layout.tsx";
 import { Day, Dot, LinkButton, Name, Notice, Problem, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { duration, MEMBER_ROLE_CHOICES, roleLabel } from "../ui/text.ts";
-import { answerForm, answerOn, type ById, filled, type FormState, personPages, problemOf } from "./forms.ts";
+import { answerOn, type ById, filled, type FormState, personPages, problemOf } from "./forms.ts";
 import { FormerKeys } from "./keys.tsx";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
@@ -206,35 +206,26 @@ function invitedPage(user: Person, { email, link, isMailed }: Invited): string {
 }
 
 export function peoplePages(deps: PageDeps) {
-  const { teamService, personOf, formOf, flash } = deps;
+  const { teamService, personOf, answer, flash } = deps;
   const again = ({ person }: { readonly person: Person }, { problem }: FormState) =>
     peoplePage(deps, person, { problem });
   /** Who has changed themselves may not see the list any more. */
   const isStillOwner = async (context: RequestContext) => (await personOf(context))?.role === "owner";
-  const changeRole = answerForm<ById>(
-    formOf,
-    async ({ context, person, params: { id }, form }) => {
-      const asked = checkRole({ role: form.get("role") ?? null }).role;
-      const { email, role } = await teamService.changeRole(person.caller, id, asked);
-      const changed: RoleChange = { email, role };
-      return (await isStillOwner(context)) ? flash.redirect(person, PEOPLE_PATH, changed) : HOME_PATH;
-    },
-    again,
-  );
-  const remove = answerForm<ById>(
-    formOf,
-    async ({ context, person, params: { id } }) => {
-      await teamService.remove(person.caller, id);
-      return (await isStillOwner(context)) ? PEOPLE_PATH : HOME_PATH;
-    },
-    again,
-  );
+  const changeRole = answer<ById>(async ({ context, person, params: { id }, form }) => {
+    const asked = checkRole({ role: form.get("role") ?? null }).role;
+    const { email, role } = await teamService.changeRole(person.caller, id, asked);
+    const changed: RoleChange = { email, role };
+    return (await isStillOwner(context)) ? flash.redirect(person, PEOPLE_PATH, changed) : HOME_PATH;
+  }, again);
+  const remove = answer<ById>(async ({ context, person, params: { id } }) => {
+    await teamService.remove(person.caller, id);
+    return (await isStillOwner(context)) ? PEOPLE_PATH : HOME_PATH;
+  }, again);
   const withdraw = answerOn(
     deps,
     PEOPLE_PATH,
   )<ById>(({ person, params: { id } }) => teamService.withdraw(person.caller, id));
-  const invite = answerForm(
-    formOf,
+  const invite = answer(
     async ({ person, form }) => {
       const { email, role } = INVITATION_FORM.check(form);
       const { link, isMailed } = await teamService.invite(person.caller, email, role);
