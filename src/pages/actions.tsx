@@ -26,10 +26,11 @@ import { normalTarget } from "../core/target.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { forRow, noteOf } from "./action-row.ts";
 import type { Counted } from "../core/store.ts";
+import { ENTER_KEY, firstActionCall } from "../accounts/first-action.ts";
 import { BULK_OPERATIONS, type BulkOperation } from "../core/bulk-job.ts";
 import { ActionFilters, type FiltersProps } from "./action-filters.tsx";
 import { BULK_PATH, newBulkPath } from "./bulk.tsx";
-import { EmptyState, FilterLinks, Menu } from "../ui/controls.tsx";
+import { CodeBlock, EmptyState, FilterLinks, Menu } from "../ui/controls.tsx";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { Button } from "../ui/form.tsx";
 import {
@@ -61,6 +62,7 @@ interface ActionsProps extends FiltersProps {
   readonly searchedUntil: Date | null;
   /** How many actions the other filters find, by status. */
   readonly counts: StatusCounts["counts"];
+  readonly baseUrl: string;
 }
 
 /** The list of actions, newest first. Its filters are the query parameters of `GET /v1/actions`. */
@@ -157,7 +159,7 @@ function Pager({ query, cursor, actions }: ActionsProps) {
   );
 }
 
-function Empty({ query, cursor, searchedUntil }: ActionsProps) {
+function Empty({ user, query, cursor, searchedUntil, baseUrl }: ActionsProps) {
   if (cursor !== null) {
     return (
       <EmptyState icon="search" title="No match yet">
@@ -180,13 +182,27 @@ function Empty({ query, cursor, searchedUntil }: ActionsProps) {
       </EmptyState>
     );
   }
+  const mayCreateKeys = mayDo(user.role, "manage");
   return (
     <EmptyState icon="send" title="No actions yet">
-      <p>Calls that agents and programs send through Outgate appear here at once.</p>
       <p>
-        <LinkButton href={GET_STARTED_PATH} look="main">
-          Get started
-        </LinkButton>
+        {mayCreateKeys
+          ? "Create a key for an agent, and send a first action with it. It appears here at once."
+          : "Ask an owner of this account for a key, and send a first action with it. It appears here at once."}
+      </p>
+      {mayCreateKeys ? (
+        <p>
+          <LinkButton href="/keys/new" look="main">
+            Create key
+          </LinkButton>
+        </p>
+      ) : null}
+      <p>
+        Put the key into <code>OUTGATE_API_KEY</code> with <code>{ENTER_KEY}</code>, then run:
+      </p>
+      <CodeBlock label="A first action" text={firstActionCall(baseUrl)} />
+      <p>
+        <a href={GET_STARTED_PATH}>Get started</a>
       </p>
     </EmptyState>
   );
@@ -268,11 +284,11 @@ export function actionListRoutes(deps: PageDeps) {
 const EXPORT = compileQuery(ExportQuery);
 
 async function list(deps: PageDeps, { search }: RequestContext, person: Person): Promise<Response | string> {
-  const { actionService, clock, pauseOf } = deps;
+  const { actionService, clock, baseUrl, pauseOf } = deps;
   const plain = plainSearch(search);
   if (plain !== null) return seeOther("own", plain === "" ? ACTIONS_PATH : `${ACTIONS_PATH}?${plain}`);
   const values = await actionService.filterValues(person.caller);
-  const shared = { user: person, typed: typedIn(search), values, now: clock.now(), pauseOf };
+  const shared = { user: person, typed: typedIn(search), values, now: clock.now(), baseUrl, pauseOf };
   const filters = tryFilters(search);
   if (filters.problems !== undefined) {
     const empty = { query: {}, actions: [], cursor: null, searchedUntil: null, counts: [] };

@@ -65,7 +65,7 @@ test("what a rule says and compares is told to the account, and not to whoever h
     const { json: timeline } = await app.call("GET", `/v1/actions/${id}/timeline`, undefined, KEYS.agent);
     expect(JSON.stringify(timeline)).toContain(`The rule \\"${name}\\" `);
     for (const accept of ["application/json", "text/html"]) {
-      const shown = await fetch(app.url + String(receipt), { headers: { accept } });
+      const shown = await fetch(app.url + receipt, { headers: { accept } });
       const text = await shown.text();
       expect(shown.status).toBe(200);
       expect(text).toContain("amount");
