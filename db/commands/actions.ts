@@ -420,7 +420,7 @@ export const UPDATES = {
   all: updateList(actions, [...STATE, ...RESULT, "lateResult", "approve", "policy", "counted"], GUARD),
 };
 
-export interface ActionChange extends Owner, SideRows {
+export interface ActionWrite extends Owner, SideRows {
   readonly run: number;
   /** The revision that it was decided on. */
   readonly expected: number;
@@ -445,7 +445,7 @@ export interface ActionChange extends Owner, SideRows {
 
 /** Writes changes with their other rows; whether each was written: its action had the revision, and no limit or key stood against it. */
 export const apply = listCommand(
-  async (tx, list: readonly ActionChange[]): Promise<readonly boolean[]> => {
+  async (tx, list: readonly ActionWrite[]): Promise<readonly boolean[]> => {
     const guarded = list.map((one) =>
       one.retaken !== null || counts(one) || one.counts.length > 0 ? guardOf(one) : null,
     );
@@ -469,7 +469,7 @@ export const apply = listCommand(
       for (const key of one.keys) known.holders.set(nameOf(one, key), one.id);
       return true;
     });
-    const written = new Set<ActionChange>();
+    const written = new Set<ActionWrite>();
     for (const round of roundsOf(allowed, ({ id }) => id)) {
       for (const kind of ["state", "result", "all"] as const) {
         const some = round.filter((one) => one.written === kind);
@@ -506,7 +506,7 @@ const ATTEMPTS_OF_RUN = prepare({ id: "text", run: "number" }, ({ id, run }) => 
 const ATTEMPT_ROWS = ["attempt", "late_result", "late"] as const;
 
 /** Gives back what ended runs have counted for rules. */
-async function giveBack(tx: Tx, list: readonly ActionChange[], ruleCounts: RuleCounts): Promise<void> {
+async function giveBack(tx: Tx, list: readonly ActionWrite[], ruleCounts: RuleCounts): Promise<void> {
   const asked = list.filter(({ givesBack }) => givesBack?.unlessSent === true);
   const ofRuns = await tx.lists.find(
     ATTEMPTS_OF_RUN,
@@ -521,7 +521,7 @@ async function giveBack(tx: Tx, list: readonly ActionChange[], ruleCounts: RuleC
 }
 
 /** What a change looks at before it is written. */
-function guardOf({ id, accountId, keyId, at, request, budget, retaken, counts: added }: ActionChange) {
+function guardOf({ id, accountId, keyId, at, request, budget, retaken, counts: added }: ActionWrite) {
   const keys: readonly KeyName[] = retaken === null ? [] : [{ kind: "dedupe", key: retaken.key }];
   const asked = { request, budget, keys, host: "", claim: null, isHeld: false, counts: added };
   return { id, accountId, keyId, at, ...asked };
@@ -540,7 +540,7 @@ export const extendLease = listCommand(
 );
 
 /** Writes what belongs to changes that were written. */
-async function writeBeside(tx: Tx, list: readonly ActionChange[], known: Known): Promise<void> {
+async function writeBeside(tx: Tx, list: readonly ActionWrite[], known: Known): Promise<void> {
   const { lists } = tx;
   await insertEach(lists, KEYS, list, ({ id, accountId, retaken }) =>
     retaken === null ? [] : [[accountId, "dedupe", retaken.key, id, retaken.createdAt]],

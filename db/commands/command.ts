@@ -119,18 +119,18 @@ export function isOneOfRows(columns: readonly Column[], rows: readonly (readonly
 
 export type AnyCommand = Command<never, unknown>;
 
-export interface Call {
+export interface CommandCall {
   readonly command: AnyCommand;
   readonly args: readonly unknown[];
 }
 
 /** Runs calls in their turns by `run`, which gets those of one list command together. One result per call, in order. */
 export async function runCalls(
-  calls: readonly Call[],
-  run: (group: readonly Call[]) => Promise<readonly unknown[]>,
+  calls: readonly CommandCall[],
+  run: (group: readonly CommandCall[]) => Promise<readonly unknown[]>,
 ): Promise<readonly unknown[]> {
   const groups = [...Map.groupBy(calls, (call) => (call.command.runAll === null ? call : call.command)).values()];
-  const results = new Map<Call, unknown>();
+  const results = new Map<CommandCall, unknown>();
   for (const turn of TURNS) {
     for (const group of groups.filter(([call]) => call?.command.turn === turn)) {
       const values = await run(group);
@@ -141,7 +141,7 @@ export async function runCalls(
 }
 
 /** Runs a group over a transaction. An error of the database is thrown as it is, without the values of its statement. */
-export async function runGroup(tx: Tx, calls: readonly Call[]): Promise<readonly unknown[]> {
+export async function runGroup(tx: Tx, calls: readonly CommandCall[]): Promise<readonly unknown[]> {
   const [first] = calls;
   if (first === undefined) return [];
   const { run, runAll } = first.command;

@@ -1,5 +1,5 @@
 import { Database, type Statement as NativeStatement } from "bun:sqlite";
-import { type Call, runCalls, runGroup } from "../commands/command.ts";
+import { type CommandCall, runCalls, runGroup } from "../commands/command.ts";
 import { orUnavailable } from "../sql/errors.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { openTx } from "./tx.ts";
@@ -71,7 +71,7 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
       throw error;
     }
   };
-  const run = async (calls: readonly Call[]): Promise<readonly unknown[]> => {
+  const run = async (calls: readonly CommandCall[]): Promise<readonly unknown[]> => {
     const tx = openTx(async (sql, all, answers) => {
       const { statement } = prepare(sql);
       if (answers === "rows") return all.map((args) => ({ rows: statement.values(...args), changes: 0 }));

@@ -1,17 +1,17 @@
 import { type Client, createClient, type InStatement, type ResultSet } from "@libsql/client";
 import { REMOTE_CALL_MS_MAX } from "../../src/core/limits.ts";
-import { type Call, runCalls, runGroup } from "../commands/command.ts";
+import { type CommandCall, runCalls, runGroup } from "../commands/command.ts";
 import { NoAnswer, orUnavailable } from "../sql/errors.ts";
 import type { Done, Row, Sql, Statement } from "../sql/sql.ts";
 import { sqliteDialect } from "./dialect.ts";
 import type { Values } from "../commands/lists.ts";
-import { type Answers, openTx, type Outcome } from "./tx.ts";
+import { type Answers, openTx, type Executed } from "./tx.ts";
 
 /** A database behind a URL. */
 export interface RemoteSql extends Sql {
   /** Commands, and then the statements in the same transaction. */
   transactThen(
-    calls: readonly Call[],
+    calls: readonly CommandCall[],
     last: readonly Statement[],
   ): Promise<{ readonly results: readonly unknown[]; readonly done: readonly Done[] }>;
 }
@@ -32,7 +32,7 @@ export function openRemote(url: string, authToken: string | null, callMsMax: num
     fetch: (request: Request) => answerWithin(callMsMax, request),
     ...(authToken === null ? {} : { authToken }),
   });
-  const transact = async (calls: readonly Call[], last: readonly Statement[] = []) => {
+  const transact = async (calls: readonly CommandCall[], last: readonly Statement[] = []) => {
     const transaction = await client.transaction("write");
     const sending = new RoundTrips((statements) => transaction.batch(statements));
     try {
@@ -77,7 +77,7 @@ class RoundTrips {
   }
 
   /** Runs a statement for each of the arguments. `answers`: what came of it; otherwise it is sent with what follows. */
-  async add(sql: string, all: readonly Values[], answers: Answers): Promise<readonly Outcome[]> {
+  async add(sql: string, all: readonly Values[], answers: Answers): Promise<readonly Executed[]> {
     const from = this.#waiting.length;
     this.#waiting.push(...all.map((args) => inStatement({ sql, args })));
     if (answers === "nothing") return [];

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { SERVICE_LOCK_BEAT_MS, SERVICE_LOCK_MS } from "../../src/core/limits.ts";
 import { StoreLost, StoreUnavailable } from "../../src/core/store.ts";
-import type { Call } from "../commands/command.ts";
+import type { CommandCall } from "../commands/command.ts";
 import { faultOf, isAnswered, unavailable } from "../sql/errors.ts";
 import { type Done, type Row, type Sql, type Statement, toStatement } from "../sql/sql.ts";
 import { sqliteDialect } from "./dialect.ts";
@@ -118,7 +118,7 @@ export class FencedSql implements Sql {
     });
   }
 
-  async transact(calls: readonly Call[]): Promise<readonly unknown[]> {
+  async transact(calls: readonly CommandCall[]): Promise<readonly unknown[]> {
     return this.#writeUnlessAway(async (renew) => {
       const { results, done } = await this.#sql.transactThen(calls, [renew]);
       return { renewed: done[0], result: results };

@@ -1,5 +1,5 @@
 import { nameOfCommand } from "../commands/all.ts";
-import type { Call } from "../commands/command.ts";
+import type { CommandCall } from "../commands/command.ts";
 import { openFile } from "./file.ts";
 import { isForLackOfRoom, openOnFullDisk } from "./full-disk.ts";
 import type { Done, Sql, Statement } from "../sql/sql.ts";
@@ -47,7 +47,7 @@ async function openWithThread(path: string, onDeath: (cause: unknown) => void): 
     throw error;
   }
   const reader = openFile(path, "read");
-  const transact = async (calls: readonly Call[]) => {
+  const transact = async (calls: readonly CommandCall[]) => {
     const named = calls.map(({ command, args }) => ({ name: nameOfCommand(command), args }));
     // Dates, which JSON would lose, are in the arguments of commands that are not for lists.
     const isJson = calls.every(({ command }) => command.runAll !== null);

@@ -2,13 +2,13 @@ import { getTableName } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
 import type { Tx } from "../commands/command.ts";
 import { columnsOf, type InsertList, type Lists, type Named, type UpdateList, type Values } from "../commands/lists.ts";
-import { compile, once, type Prepared } from "../sql/read.ts";
+import { compileSelect, once, type Prepared } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 import { claimAll } from "./claim.ts";
 import { sqliteDialect } from "./dialect.ts";
 
 /** What a statement did: its rows as lists of values in the order of its columns, and how many it changed. */
-export interface Outcome {
+export interface Executed {
   readonly rows: readonly (readonly unknown[])[];
   readonly changes: number;
 }
@@ -17,7 +17,7 @@ export interface Outcome {
 export type Answers = "rows" | "changes" | "nothing";
 
 /** Runs a statement of a transaction once for each of the arguments. */
-export type Execute = (sql: string, args: readonly Values[], answers: Answers) => Promise<readonly Outcome[]>;
+export type Execute = (sql: string, args: readonly Values[], answers: Answers) => Promise<readonly Executed[]>;
 
 /** A transaction of SQLite as one command has it. Statements after `end` are refused: they would be part of another. */
 export function openTx(execute: Execute): Tx & { end(): void } {
@@ -60,7 +60,7 @@ export function openTx(execute: Execute): Tx & { end(): void } {
 }
 
 const FIND = once(({ build }: Pick<Prepared<never, unknown>, "build">) =>
-  compile(build(sqliteDialect), (_, number) => `?${number}`),
+  compileSelect(build(sqliteDialect), (_, number) => `?${number}`),
 );
 
 /** How many rows one statement inserts: each has a text of its own, and each statement costs as much as binding ten values. */

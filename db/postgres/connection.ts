@@ -6,7 +6,7 @@ import {
   REMOTE_CALL_MS_MAX,
   TRANSACTION_MS_MAX,
 } from "../../src/core/limits.ts";
-import { type Call, runCalls, runGroup } from "../commands/command.ts";
+import { type CommandCall, runCalls, runGroup } from "../commands/command.ts";
 import { unavailable } from "../sql/errors.ts";
 import type { Done, Row, Sql, Statement } from "../sql/sql.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
@@ -60,7 +60,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
 
   /** Ends when the transaction under way has: another between its statements would commit a part of it. */
   let last: Promise<unknown> = Promise.resolve();
-  const transact = (calls: readonly Call[], statements: readonly Statement[] = []) => {
+  const transact = (calls: readonly CommandCall[], statements: readonly Statement[] = []) => {
     const queries = statements.map(queryOf);
     const run = () => commit(writer, begin, calls, queries, onCommit);
     const turn = last.then(() => again(preparing, run, () => false));
@@ -104,7 +104,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
 async function commit(
   connection: Connection,
   begin: string,
-  calls: readonly Call[],
+  calls: readonly CommandCall[],
   queries: readonly Query[],
   onCommit: PostgresOptions["onCommit"],
 ) {

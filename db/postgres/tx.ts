@@ -4,7 +4,7 @@ import { drizzle } from "drizzle-orm/pg-proxy";
 import type { Tx } from "../commands/command.ts";
 import { columnsOf, type InsertList, type Named, type UpdateList, type Values } from "../commands/lists.ts";
 import { tables } from "../libsql/schema.ts";
-import { compile, once, type Prepared } from "../sql/read.ts";
+import { compileSelect, once, type Prepared } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 import { claimAll } from "./claim.ts";
 import { postgresDialect } from "./dialect.ts";
@@ -75,7 +75,7 @@ function textOf(value: SqlValue): string | null {
  * index: one that was made when the table was small, and is kept.
  */
 const FIND = once(({ types, build }: Pick<Prepared<never, unknown>, "types" | "build">) => {
-  const { text, decode } = compile(build(postgresDialect), (name) => `arg."${name}"`);
+  const { text, decode } = compileSelect(build(postgresDialect), (name) => `arg."${name}"`);
   const names = Object.keys(types);
   const arrays = names.map((name, at) => unseen(`${postgresDialect.place(at + 1, types[name] ?? "text")}[]`));
   const listed = names.map((name) => `"${name}"`).join(", ");

@@ -19,7 +19,7 @@ import { actionPolicyText } from "../../src/core/action-policy.ts";
 import type { Change } from "../../src/core/changes.ts";
 import { countedText, givesBack } from "../../src/core/rule-count.ts";
 import {
-  type ActionChange,
+  type ActionWrite,
   apply,
   AUDIT_ENTRIES,
   CLAIMED,
@@ -185,7 +185,7 @@ function actionChange({
   budget,
   grant,
   counts = [],
-}: ChangeWrite): ActionChange {
+}: ChangeWrite): ActionWrite {
   const { before, after, events } = change;
   const { id, accountId, keyId, run } = after;
   const response = responseToKeep(change);
@@ -219,7 +219,7 @@ function actionChange({
 function writtenRow(
   { before, after }: Pick<Change, "before" | "after">,
   at: Date,
-): Pick<ActionChange, "written" | "row"> {
+): Pick<ActionWrite, "written" | "row"> {
   const isSame = (name: keyof Action) => after[name] === before[name];
   const isOfState = isSame("lateResult") && isSame("policy") && isSame("counted");
   const least = isSame("result") ? "state" : "result";

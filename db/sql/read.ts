@@ -102,7 +102,7 @@ export function prepare<const Types extends ArgTypes, Built extends SQLWrapper>(
     keyof Types & string
   >;
   const compiledFor = once((dialect: Dialect) =>
-    compile(build(arg, dialect), (name, number) => dialect.place(number, types[name] ?? "text")),
+    compileSelect(build(arg, dialect), (name, number) => dialect.place(number, types[name] ?? "text")),
   );
   const read = (reader: Reader, values: ArgsOf<ArgTypes>) => {
     const { text, names } = compiledFor(reader.dialect);
@@ -139,7 +139,7 @@ interface Compiled {
 }
 
 /** Compiles what `Prepared.build` returns; `place` is how an argument stands in the text, by its name and number. */
-export function compile(built: SQLWrapper, place: (name: string, number: number) => string): Compiled {
+export function compileSelect(built: SQLWrapper, place: (name: string, number: number) => string): Compiled {
   const names: string[] = [];
   const { sql: text } = textOf(built.getSQL().inlineParams(), (_, param) => {
     const name = nameOf(param);

@@ -1,4 +1,4 @@
-import type { Call } from "../commands/command.ts";
+import type { CommandCall } from "../commands/command.ts";
 import type { Dialect } from "./dialect.ts";
 
 /** A value of a column. Times are integers in milliseconds, booleans 0 and 1. */
@@ -52,6 +52,6 @@ export interface Sql {
   /** All or nothing; durable when it resolves; one `Done` per statement. */
   batch(statements: readonly Statement[]): Promise<readonly Done[]>;
   /** Runs commands in one transaction, under their locks. All or nothing; durable when it resolves, with the result of each. */
-  transact(calls: readonly Call[]): Promise<readonly unknown[]>;
+  transact(calls: readonly CommandCall[]): Promise<readonly unknown[]>;
   close(): Promise<void>;
 }

@@ -8,7 +8,7 @@ import {
   WRITES_WAITING_MAX,
 } from "../../src/core/limits.ts";
 import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
-import type { AnyCommand, Call, Command } from "../commands/command.ts";
+import type { AnyCommand, CommandCall, Command } from "../commands/command.ts";
 import { faultOf, type OnAway, unavailable } from "./errors.ts";
 import type { Sql } from "./sql.ts";
 
@@ -17,7 +17,7 @@ const BUSY_PAUSES_MS = [25, 50, 100, 200, 250, 250, 250, 250, 250, 250];
 
 /** A call that waits for a commit. */
 interface Write {
-  readonly call: Call;
+  readonly call: CommandCall;
   readonly rows: number;
   readonly bytes: number;
   readonly resolve: (result: unknown) => void;

@@ -9,7 +9,7 @@ import { jsonOf } from "../http/response.ts";
 import { auditOf } from "../core/audit.ts";
 import { MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
 import type { Header, SignedHeaders } from "../delivery/attempt.ts";
-import { faultOf, postRequest } from "../delivery/deliver.ts";
+import { deliveryFault, postRequest } from "../delivery/deliver.ts";
 import { createMessageLimit } from "../runtime/message-limit.ts";
 import type { Sender } from "../outbound/deadline.ts";
 import { normalTarget } from "../core/target.ts";
@@ -73,7 +73,7 @@ export function createCallbackTestService(app: AppContext, { sender, signedHeade
     const data = { message: "This is a test callback of Outgate. It is about no action." };
     const body = JSON.stringify({ type: "callback.test", timestamp: now.toISOString(), data });
     const post = { channel: { accountId, kind: "webhook" }, url, id: `test_${ids.row(now)}`, body } as const;
-    const request = await postRequest({ signedHeaders }, post, now).catch(faultOf);
+    const request = await postRequest({ signedHeaders }, post, now).catch(deliveryFault);
     if (typeof request === "string") return tryOf({ kind: "not_sent", fault: request }, 0);
     const startedMs = clock.monotonicMs();
     const outcome = await sender.send(

@@ -5,7 +5,7 @@ import type { Clock } from "../core/clock.ts";
 import { DomainError, invalidFields } from "../core/domain-error.ts";
 import type { Ids } from "../core/ids.ts";
 import { MESSAGE_TIMEOUT_MS, PASSWORD_LINK_MS_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
-import type { Delivery } from "../core/notification.ts";
+import type { DeliveryResult } from "../core/notification.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import type { Person } from "../core/session.ts";
 import type { TeamStore } from "../core/team-store.ts";
@@ -40,7 +40,7 @@ export function createOwnMailService({ clock, ids, config, store }: OwnMailApp, 
   const count = createMessageLimit(clock, "You have just sent a mail to yourself.");
   const countOfKeys = createMessageLimit(clock, "This account has just sent a test mail.");
   /** Why a mail was not delivered; null: it was. */
-  const fare = (delivery: Delivery) => {
+  const fare = (delivery: DeliveryResult) => {
     const error = messageError(delivery);
     return { delivered: error === null, error };
   };

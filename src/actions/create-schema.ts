@@ -23,7 +23,7 @@ import {
 import type { ActionRequest, Action } from "../core/action.ts";
 import { type BodyKind, type Extras, extrasText, NO_EXTRAS, ownRetrySettings, textsIn } from "../core/extras.ts";
 import { retrySettingsJson } from "../api/retry-settings.ts";
-import { NO_RETRY_SETTINGS } from "../core/retry-settings.ts";
+import { NO_RETRY_SETTINGS } from "../core/host-settings.ts";
 import { headerIssues } from "../api/headers.ts";
 import { isStorableText } from "../core/json.ts";
 import type { Role } from "../core/roles.ts";

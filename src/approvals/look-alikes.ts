@@ -8,7 +8,7 @@ import {
   LOOK_ALIKES_MIN,
 } from "../core/limits.ts";
 import { type RequesterTextName, requesterTexts, withoutTexts } from "../core/extras.ts";
-import { jsonLeaves } from "../core/json-leaves.ts";
+import { jsonLeaves } from "../core/json-tree.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { utcMinute } from "./facts.ts";
 import { mayBeId } from "../core/rejections.ts";

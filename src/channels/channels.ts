@@ -14,11 +14,11 @@ import {
   REMIND_MINUTES_MIN,
   URL_TAIL_CHARS,
 } from "../core/limits.ts";
-import type { Delivery } from "../core/notification.ts";
+import type { DeliveryResult } from "../core/notification.ts";
 import { describeOutcome } from "../core/outcome.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { normalTarget } from "../core/target.ts";
-import { deliveryOf, faultOf, type PostDeps, postRequest } from "../delivery/deliver.ts";
+import { deliveryOf, deliveryFault, type PostDeps, postRequest } from "../delivery/deliver.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import { slackTest, webhookTest } from "../mail/chat-messages.ts";
@@ -128,19 +128,21 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
     throwIssues(allowed.flatMap((may, at) => (may ? [] : [{ field: `to.${at}`, message: NOT_AN_APPROVER }])));
   };
 
-  const testPost = async (channel: Channel): Promise<Delivery> => {
+  const testPost = async (channel: Channel): Promise<DeliveryResult> => {
     const { kind, name, url } = channel;
     if (url === null) return { kind: "withheld", error: "Where the channel goes can't be read. Set its URL again." };
     const now = clock.now();
     const body = kind === "slack" ? slackTest(name) : webhookTest(channel, now);
-    const request = await postRequest(needs, { channel, url, id: `test_${ids.row(now)}`, body }, now).catch(faultOf);
+    const request = await postRequest(needs, { channel, url, id: `test_${ids.row(now)}`, body }, now).catch(
+      deliveryFault,
+    );
     if (typeof request === "string") return deliveryOf({ kind: "not_sent", fault: request }, now, MESSAGE_TIMEOUT_MS);
     const outcome = await sender.send(request, { timeoutMs: MESSAGE_TIMEOUT_MS });
     return outcome.kind === "stopped" ? INTERRUPTED : deliveryOf(outcome, now, MESSAGE_TIMEOUT_MS);
   };
 
   /** To every address, of which there are few; the first failure counts. */
-  const testMails = async ({ id: channelId, name, to, accountId }: Channel): Promise<Delivery> => {
+  const testMails = async ({ id: channelId, name, to, accountId }: Channel): Promise<DeliveryResult> => {
     if (mailer === null) return NO_MAILER;
     if (to.length === 0)
       return { kind: "withheld", error: "Where the channel goes can't be read. Set its addresses again." };
@@ -245,7 +247,7 @@ const OWNER: Creator = { role: "owner", hold: "none" };
 
 const NOT_AN_APPROVER = "Is neither of a person of this account nor one of the APPROVERS of this server.";
 
-const INTERRUPTED: Delivery = {
+const INTERRUPTED: DeliveryResult = {
   kind: "failed",
   error: describeOutcome({ kind: "unknown", fault: "interrupted" }, 0),
   notBeforeMs: null,

@@ -12,7 +12,7 @@ const ID_COLUMNS_MIN = "act_".length + 14;
 const AGENT_COLUMNS = 14;
 
 /** On a narrow terminal title and result go below their row, then attempts and age are left out. */
-export const ACTION_COLUMNS: readonly ListColumn<Action>[] = [
+export const LISTED_COLUMNS: readonly ListColumn<Action>[] = [
   ["ID", ({ id }) => id, { min: ID_COLUMNS_MIN, mark: "" }],
   ["AGE", ({ created_at: at }, now) => ({ text: age(at, now), color: "grey" }), { leaves: 4 }],
   ["STATUS", statusCell],
@@ -128,6 +128,6 @@ export async function findActionId(session: Session, text: string): Promise<stri
   if (found.length === 1) return first.id;
   const many = found.length < SHOWN_MAX ? `${found.length} actions have` : "Several actions have";
   throw new Error(
-    `${many} an id that begins with ${visible(given)}. Add more of it:\n${listTable(session, found, ACTION_COLUMNS)}`.trimEnd(),
+    `${many} an id that begins with ${visible(given)}. Add more of it:\n${listTable(session, found, LISTED_COLUMNS)}`.trimEnd(),
   );
 }

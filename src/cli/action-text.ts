@@ -4,7 +4,7 @@ import { settingsParts } from "./retry-options.ts";
 import type { Session } from "./session.ts";
 import { type Color, visible } from "../observability/terminal.ts";
 import { jsonText } from "./output.ts";
-import { type Cell, table } from "./table.ts";
+import { type Cell, textTable } from "./table.ts";
 
 type Status = Action["status"];
 
@@ -61,8 +61,8 @@ export function actionText(action: Action, { paint, url, io }: Session): string 
   const filled = rows.filter((row): row is readonly [string, Cell] => row[1] !== null);
   const [first, ...others] = filled;
   return (
-    table([[action.id, ...(first?.slice(1) ?? [])]], paint) +
-    table(
+    textTable([[action.id, ...(first?.slice(1) ?? [])]], paint) +
+    textTable(
       others.map(([name, value]) => [`  ${name}`, value]),
       paint,
       io.columns,
@@ -144,13 +144,13 @@ export function describeDecision(action: Action, { facts, risks }: DecisionFacts
   });
   const { label = "Body", value = "" } = facts[bodyAt] ?? {};
   return [
-    table(rowsOf(facts.slice(0, Math.max(bodyAt, 0))), paint),
+    textTable(rowsOf(facts.slice(0, Math.max(bodyAt, 0))), paint),
     ...warnings,
     `${label}: ${visible(value)}\n`,
     shown === null ? "" : `  ${shown.replaceAll("\n", "\n  ")}\n`,
     ...(headers.length === 0 ? [] : ["Headers\n", ...headers]),
     "Details\n",
-    table(rowsOf(facts.slice(bodyAt + 1)), paint),
+    textTable(rowsOf(facts.slice(bodyAt + 1)), paint),
   ].join("");
 }
 
@@ -175,7 +175,7 @@ export function describeTimeline({ data }: Timeline, { paint, io }: Session): st
     { text: item.status, color: STATUS_COLOR[item.status] },
     visible(detailOf(item)),
   ]);
-  return table(rows, paint, io.columns);
+  return textTable(rows, paint, io.columns);
 }
 
 function detailOf(item: Timeline["data"][number]): string {

@@ -1,6 +1,6 @@
 import type { PutDefaults } from "../client/openapi.ts";
 import { ATTEMPT_TIMEOUT_SET_MS_MAX, ATTEMPT_TIMEOUT_SET_MS_MIN } from "../core/limits.ts";
-import type { StatusPattern } from "../core/retry-settings.ts";
+import type { StatusPattern } from "../core/host-settings.ts";
 import { type CliCommand, wholeNumber } from "./command.ts";
 import { UsageError } from "./io.ts";
 

@@ -21,7 +21,7 @@ export interface Column {
 const GAP = 2;
 
 /** Rows in aligned columns; the last column is cut at the width of the terminal. */
-export function table(rows: readonly (readonly Cell[])[], paint: Paint, room = Number.POSITIVE_INFINITY): string {
+export function textTable(rows: readonly (readonly Cell[])[], paint: Paint, room = Number.POSITIVE_INFINITY): string {
   const count = Math.max(0, ...rows.map((row) => row.length));
   const widths = Array.from({ length: count }, (_, at) => widthOf(rows, at));
   return rows.map((row) => lineOf(row, widths, { paint, room })).join("");

@@ -9,7 +9,7 @@ import {
   GIVE_UP_ON_MAX,
   REASON_CHARS_MAX,
 } from "./limits.ts";
-import { STATUS_CLASSES } from "./retry-settings.ts";
+import { STATUS_CLASSES } from "./host-settings.ts";
 
 /** The last millisecond of `Date` (ECMA-262, 21.4.1.1). */
 const DATE_MS_MAX = 8_640_000_000_000_000;

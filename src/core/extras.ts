@@ -1,6 +1,6 @@
 import type { Static } from "typebox";
 import type { ExtrasSchema } from "./extras-schema.ts";
-import type { RetrySettings } from "./retry-settings.ts";
+import type { RetrySettings } from "./host-settings.ts";
 
 /** How a body was given, where not as `body`. The column `body` has the JSON, the encoded form, the text or the base64. */
 export const BODY_KINDS = ["json", "form", "text", "base64"] as const;

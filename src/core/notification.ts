@@ -5,7 +5,7 @@ import type { Action, ActionStatus } from "./action.ts";
 import { SYSTEM } from "./roles.ts";
 import { normalTarget } from "./target.ts";
 import { type Channel, type AskEvent, asksFor } from "./channel.ts";
-import { type AlertEvent, alertOf } from "./credential-alert.ts";
+import { type AlertEvent, alertOf } from "./credential.ts";
 
 /** `dropped`: it was no longer needed; the timeline does not mention it. */
 export type NotificationStatus = "pending" | "active" | "delivered" | "given_up" | "dropped";
@@ -30,7 +30,7 @@ export interface Notification {
 }
 
 /** How one attempt to deliver a notification ended; a value, never an exception. */
-export type Delivery =
+export type DeliveryResult =
   | { readonly kind: "delivered" }
   /** Retried on the schedule, but not before `notBeforeMs` where the receiver asked for that (`Retry-After`). */
   | { readonly kind: "failed"; readonly error: string; readonly notBeforeMs: number | null }
@@ -59,7 +59,7 @@ export interface NotificationChange {
 }
 
 interface DeliveryEnd {
-  readonly delivery: Delivery;
+  readonly delivery: DeliveryResult;
   readonly now: Date;
   /** Uniform in [0, 1). */
   readonly chance: number;
@@ -106,7 +106,7 @@ function nextOf(
   return { ...over, status: "given_up", lastError: `${error} Given up after ${made}.` };
 }
 
-type Failure = Extract<Delivery, { readonly kind: "failed" | "refused" | "interrupted" }>;
+type Failure = Extract<DeliveryResult, { readonly kind: "failed" | "refused" | "interrupted" }>;
 
 /** Milliseconds until the next attempt; null when there is none. */
 function delayBefore(attempts: number, failure: Failure, chance: number): number | null {

@@ -1,5 +1,5 @@
 import { type Action, type Result, isLateSuccess, type LateResult, lateSuccessIn, statusAfter } from "./action.ts";
-import { type Backoff, backoffMs, retryAfterMs, isOneOfStatuses, type StatusPattern } from "./retry-settings.ts";
+import { type Backoff, backoffMs, isOneOfStatuses, retryAfterMs, type StatusPattern } from "./host-settings.ts";
 import { heldBy, refusedBy, type Stop } from "./action-policy.ts";
 import { type Change, step } from "./changes.ts";
 import { describeOutcome, errorSourceOf, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";

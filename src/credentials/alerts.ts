@@ -1,5 +1,5 @@
 import type { Channel } from "../core/channel.ts";
-import { alertDue, alertEvent } from "../core/credential-alert.ts";
+import { alertDue, alertEvent } from "../core/credential.ts";
 import { PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import { hostOf, type NewNotification } from "../core/notification.ts";
 import type { AppContext } from "../runtime/app-context.ts";

@@ -13,7 +13,7 @@ import type { AttemptCredential, CredentialUse } from "../credentials/use.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
 import type { OutboundRequest, Route, Sender } from "../outbound/deadline.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import type { Attempt } from "./in-flight.ts";
+import type { RunAttempt } from "./in-flight.ts";
 import type { Due } from "./scheduler.ts";
 import type { Settlement } from "./settlement.ts";
 
@@ -51,7 +51,7 @@ interface Prepared {
  * Prepare, send, settle. The claim is committed before this runs, and the outcome is committed before it resolves. When
  * no byte can have left, the claim is returned and the attempt does not count.
  */
-export function createAttempt({ bus, clock, config }: AppContext, needs: AttemptNeeds): Attempt<Action> {
+export function createAttempt({ bus, clock, config }: AppContext, needs: AttemptNeeds): RunAttempt<Action> {
   const { sender, signedHeaders, settlement, credentials, rules, hashOf, hosts, isPaused } = needs;
 
   /** Null: the claim has ended otherwise. Rejects when the store is away. */

@@ -1,9 +1,9 @@
 import type { DecisionHistory } from "../approvals/facts.ts";
 import type { Action } from "../core/action.ts";
 import type { Channel } from "../core/channel.ts";
-import { alertOf } from "../core/credential-alert.ts";
+import { alertOf } from "../core/credential.ts";
 import { MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
-import { type Delivery, isCredentialRequested, type Notification } from "../core/notification.ts";
+import { type DeliveryResult, isCredentialRequested, type Notification } from "../core/notification.ts";
 import {
   slackAlert,
   slackQuestion,
@@ -75,7 +75,7 @@ export function createMessage({ clock, config, store }: AppContext, needs: Messa
   };
 }
 
-const UNREADABLE: Delivery = {
+const UNREADABLE: DeliveryResult = {
   kind: "withheld",
   error: "No message was sent: where the channel goes can't be read. Set its URL again.",
 };

@@ -6,8 +6,7 @@ import type { Action, Creator } from "../core/action.ts";
 import { isHeldIn } from "../core/changes.ts";
 import { type AskKind, askOf, type Channel } from "../core/channel.ts";
 import type { Clock } from "../core/clock.ts";
-import type { Credential } from "../core/credential.ts";
-import { alertOf, type CredentialAlert } from "../core/credential-alert.ts";
+import { alertOf, type Credential, type CredentialAlert } from "../core/credential.ts";
 import { type CredentialRequest, statusOfRequest } from "../core/credential-request.ts";
 import {
   APPROVAL_LINK_MS,
@@ -18,9 +17,9 @@ import {
   PEOPLE_PER_ACCOUNT_MAX,
 } from "../core/limits.ts";
 import { isByManager } from "../core/makers.ts";
-import { type Delivery, isCredentialRequested, type Notification } from "../core/notification.ts";
+import { type DeliveryResult, isCredentialRequested, type Notification } from "../core/notification.ts";
 import { attemptMs, describeOutcome, type Fault, isPolicyRefusal, isSuccess, type Outcome } from "../core/outcome.ts";
-import { retryAfterMs } from "../core/retry-settings.ts";
+import { retryAfterMs } from "../core/host-settings.ts";
 import { mayDo } from "../core/roles.ts";
 import { type Store, StoreUnavailable } from "../core/store.ts";
 import { invitationLink } from "../core/team-store.ts";
@@ -33,7 +32,7 @@ import type { AppContext } from "../runtime/app-context.ts";
 import type { SignedHeaders } from "./attempt.ts";
 
 /** Makes one attempt to deliver a notification. Rejects only when the store is away, and then nothing was sent. */
-export type Deliver = (notification: Notification, stop: AbortSignal) => Promise<Delivery>;
+export type Deliver = (notification: Notification, stop: AbortSignal) => Promise<DeliveryResult>;
 
 /** How a text is posted to a callback or channel. */
 export interface PostDeps {
@@ -79,9 +78,9 @@ export async function post(
   notification: Notification,
   { url, channel, body }: Omit<Post, "id">,
   { timeoutMax, stop, keepFor }: PostLimits,
-): Promise<Delivery> {
+): Promise<DeliveryResult> {
   const now = clock.now();
-  const request = await postRequest(needs, { channel, url, id: notification.id, body }, now).catch(faultOf);
+  const request = await postRequest(needs, { channel, url, id: notification.id, body }, now).catch(deliveryFault);
   if (typeof request === "string") return deliveryOf({ kind: "not_sent", fault: request }, now, timeoutMax);
   const timeoutMs = attemptMs(notification, clock.now(), timeoutMax);
   if (timeoutMs === 0) return { kind: "not_started", why: "late" };
@@ -91,7 +90,7 @@ export async function post(
 }
 
 /** Why nothing is sent. Rethrows when the store is away. */
-export function faultOf(error: unknown): Fault {
+export function deliveryFault(error: unknown): Fault {
   if (error instanceof StoreUnavailable) throw error;
   // A rotation can replace an unreadable secret before the callback is given up. Otherwise the row was altered and its
   // account is gone.
@@ -99,7 +98,7 @@ export function faultOf(error: unknown): Fault {
 }
 
 /** What the outcome of a POST means for a callback or message. */
-export function deliveryOf(outcome: Outcome, now: Date, timeoutMs: number): Delivery {
+export function deliveryOf(outcome: Outcome, now: Date, timeoutMs: number): DeliveryResult {
   if (isSuccess(outcome, "POST")) return { kind: "delivered" };
   const error = describeOutcome(outcome, timeoutMs);
   if (isPolicyRefusal(outcome)) return { kind: "refused", error };
@@ -135,7 +134,7 @@ export function createCallback({ clock, config, store }: AppContext, needs: Call
   };
 }
 
-const NOT_LISTED: Delivery = {
+const NOT_LISTED: DeliveryResult = {
   kind: "withheld",
   error:
     "No callback was sent: its host is not listed for this account, and callbacks of a key with a hold or a limit go only to listed hosts.",
@@ -152,7 +151,7 @@ interface MailNeeds {
 }
 
 /** A mail to send; null: nobody needs it any more. */
-type MailNow = OutgoingMail | Delivery | null;
+type MailNow = OutgoingMail | DeliveryResult | null;
 
 /**
  * Builds the mail when it is sent, so that no link is ever stored. It is sent only while it is still useful: a request
@@ -312,7 +311,7 @@ function isDeliveredRequest({ event }: TimelineEntry): boolean {
   return event.type === "mail" && event.event === "approval" && event.delivered;
 }
 
-export const NOT_NEEDED: Delivery = { kind: "needless" };
+export const NOT_NEEDED: DeliveryResult = { kind: "needless" };
 
 const MAILED_DECISIONS: Readonly<Partial<Record<string, DecidedMail["decision"]>>> = {
   approved: "approved",
@@ -320,14 +319,14 @@ const MAILED_DECISIONS: Readonly<Partial<Record<string, DecidedMail["decision"]>
   cancelled: "withdrawn",
 };
 
-const NOT_AN_APPROVER: Delivery = {
+const NOT_AN_APPROVER: DeliveryResult = {
   kind: "withheld",
   error: "No mail was sent: the address is neither of a person of this account nor one of the APPROVERS.",
 };
 
-const DECIDED_BEFORE: Delivery = { kind: "withheld", error: "No mail was sent: it was decided before." };
+const DECIDED_BEFORE: DeliveryResult = { kind: "withheld", error: "No mail was sent: it was decided before." };
 
-const TOO_MANY: Delivery = {
+const TOO_MANY: DeliveryResult = {
   kind: "withheld",
   error:
     `No mail was sent: at most ${MAILS_PER_RECIPIENT_MAX} go to one address and ` +

@@ -3,14 +3,14 @@ import type { Clock } from "../core/clock.ts";
 import type { Claimed } from "../core/settle.ts";
 
 /** What the scheduler gives an attempt. */
-export interface Run {
+export interface AttemptRun {
   /** Aborts when the attempt must end early. */
   readonly stop: AbortSignal;
   /** Call it once, as soon as the target is done with the request. The result may still have to be written. */
   readonly releaseSlot: () => void;
 }
 
-export type Attempt<Row> = (row: Row, run: Run) => Promise<void>;
+export type RunAttempt<Row> = (row: Row, run: AttemptRun) => Promise<void>;
 
 interface RunEvents {
   /** Called exactly once, as soon as the target is done with the request. */
@@ -23,13 +23,13 @@ interface RunEvents {
 /** Everything a scheduler has started: attempts by row, and other work that a stop must wait for. */
 export class RunsInFlight<Row extends { readonly id: string }> {
   readonly #clock: Clock;
-  readonly #attempt: Attempt<Row>;
+  readonly #attempt: RunAttempt<Row>;
   /** Attempts per row. The next attempt may start while the result of the last one is still being written. */
   readonly #inFlight = new Map<string, number>();
   readonly #work = new Set<Promise<unknown>>();
   readonly #interrupt = new AbortController();
 
-  constructor(clock: Clock, attempt: Attempt<Row>) {
+  constructor(clock: Clock, attempt: RunAttempt<Row>) {
     this.#clock = clock;
     this.#attempt = attempt;
   }

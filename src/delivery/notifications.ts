@@ -1,7 +1,7 @@
 import { askOf, type KnownChannels } from "../core/channel.ts";
 import { NOTIFY_DELAYS_MS } from "../core/limits.ts";
 import {
-  type Delivery,
+  type DeliveryResult,
   type Notification,
   type NotificationChange,
   type NotificationKind,
@@ -31,14 +31,14 @@ export function createNotificationScheduler(app: LoopContext, needs: Notificatio
   const { outbox } = store;
   const name = `${kind}s` as const;
 
-  const changeOf = (notification: Notification, delivery: Delivery, now: Date): NotificationChange => {
+  const changeOf = (notification: Notification, delivery: DeliveryResult, now: Date): NotificationChange => {
     const ask = askOf(notification.message.event);
     const channel = ask === null ? null : channels.nameOf(notification.accountId, ask.channelId);
     return settleNotification(notification, { delivery, now, chance: ids.random(), channel });
   };
 
   /** In the log one line per attempt, whose error is one of our own sentences. */
-  const report = (change: NotificationChange, delivery: Delivery, now: Date, durationMs: number | null): void => {
+  const report = (change: NotificationChange, delivery: DeliveryResult, now: Date, durationMs: number | null): void => {
     const { before, status, dueAt, lastError } = change;
     const { id, accountId, actionId, message, host, attempts } = before;
     const next = status === "pending" ? "retry" : status;
@@ -64,7 +64,11 @@ export function createNotificationScheduler(app: LoopContext, needs: Notificatio
    * For an attempt of this process. Never rejects because of the store: it resolves when the result is written or the
    * process ends.
    */
-  const settle = async (notification: Notification, delivery: Delivery, durationMs: number | null): Promise<void> => {
+  const settle = async (
+    notification: Notification,
+    delivery: DeliveryResult,
+    durationMs: number | null,
+  ): Promise<void> => {
     const now = clock.now();
     const change = changeOf(notification, delivery, now);
     const names = { id: notification.id, attempt: notification.attempts };
@@ -118,9 +122,9 @@ export function createNotificationScheduler(app: LoopContext, needs: Notificatio
   return scheduler;
 }
 
-const UNREAD: Delivery = { kind: "not_started", why: "store_away" };
+const UNREAD: DeliveryResult = { kind: "not_started", why: "store_away" };
 
-const INTERRUPTED: Delivery = {
+const INTERRUPTED: DeliveryResult = {
   kind: "interrupted",
   error: describeOutcome({ kind: "unknown", fault: "interrupted" }, 0),
 };

@@ -36,7 +36,7 @@ import type { Node } from "../runtime/node.ts";
 import { type NodeShare, WHOLE_SHARE } from "../runtime/shares.ts";
 import { type Lane, type LaneClaim, Lanes, nameOf, type SlotLimits } from "./lanes.ts";
 import { rescue, type RowEnds } from "./recovery.ts";
-import { type Attempt, Leases, RunsInFlight } from "./in-flight.ts";
+import { type RunAttempt, Leases, RunsInFlight } from "./in-flight.ts";
 import type { UnwrittenResults } from "./settlement.ts";
 
 /** What the delivery needs of a node among several. */
@@ -71,7 +71,7 @@ export interface SchedulerOptions<Row extends QueueRow> {
   readonly queue: Queue<Row>;
   /** The rows of this queue that a change of an action has stored, at most one for each lane. */
   readonly dueOf: (action: Action) => readonly Due[];
-  readonly attempt: Attempt<Row>;
+  readonly attempt: RunAttempt<Row>;
   readonly ends: RowEnds<Row>;
   readonly limits: SlotLimits;
   /** Whether nothing of the lane may be sent now. Call `pauseChanged` when that changes. */

@@ -1,9 +1,9 @@
 import type { ActionRequest } from "../core/action.ts";
 import { bodyMemberOf, contentTypeOf, isJsonMember } from "../core/body.ts";
 import { unknownExtras } from "../core/extras.ts";
-import { type JsonLeaf, jsonLeaves } from "../core/json-leaves.ts";
+import { type JsonLeaf, jsonLeaves } from "../core/json-tree.ts";
 import { GRANT_BODY_CHARS_MAX, GRANT_FIELDS_MAX } from "../core/limits.ts";
-import { sentTarget } from "../core/sent-target.ts";
+import { sentTarget } from "../core/target.ts";
 
 /**
  * A digest of all of a request that has to be equal: the target as it is sent, method, headers, callback, when it is sent and how it

@@ -17,9 +17,8 @@ import {
   MESSAGE_LINES_CHARS_MAX,
 } from "../core/limits.ts";
 import type { AskKind } from "../core/channel.ts";
-import type { Credential } from "../core/credential.ts";
+import type { Credential, CredentialAlert } from "../core/credential.ts";
 import type { CredentialRequest } from "../core/credential-request.ts";
-import type { CredentialAlert } from "../core/credential-alert.ts";
 import { endOfHost, subjectOf } from "../approvals/subject.ts";
 import { bodyLines, shownBody } from "../ui/body-view.tsx";
 import { bodyKindText } from "../receipts/mask-body.ts";

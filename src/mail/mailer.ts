@@ -1,8 +1,8 @@
 import type { Interfaces, MailgunMessageData } from "mailgun.js/definitions";
 import { type Answered, describeOutcome, isPolicyRefusal, type Outcome } from "../core/outcome.ts";
-import { retryAfterMs } from "../core/retry-settings.ts";
+import { retryAfterMs } from "../core/host-settings.ts";
 import { type Config, USER_AGENT } from "../config/config.ts";
-import type { Delivery } from "../core/notification.ts";
+import type { DeliveryResult } from "../core/notification.ts";
 import type { OutboundRequest, Sender, SendLimits, Stopped } from "../outbound/deadline.ts";
 import { providerPolicy } from "../config/target-policy.ts";
 import { createSender } from "../outbound/send.ts";
@@ -24,7 +24,7 @@ import type { EmailContent } from "./templates.tsx";
 /** Sends a mail once. Failures are deliveries, not exceptions. */
 export interface Mailer {
   /** The same mail always has the same `Message-ID`, so that repeats can be detected. */
-  send(mail: OutgoingMail, limits: SendLimits): Promise<Delivery>;
+  send(mail: OutgoingMail, limits: SendLimits): Promise<DeliveryResult>;
 }
 
 /** The mailer for these settings; null if no provider is configured. */
@@ -53,10 +53,10 @@ export async function createMailer({ mail: settings, approvalLinks }: Config, cl
 export const NO_MAILER = {
   kind: "withheld",
   error: "No mail was sent: no mail provider is configured (see MAILGUN_API_KEY).",
-} as const satisfies Delivery;
+} as const satisfies DeliveryResult;
 
 /** Why such a message was not delivered; null: it was. */
-export function messageError(delivery: Delivery): string | null {
+export function messageError(delivery: DeliveryResult): string | null {
   if (delivery.kind === "delivered") return null;
   return "error" in delivery ? delivery.error : "Nothing was sent: the service is stopping.";
 }
@@ -186,7 +186,7 @@ const NOT_OF_ACTIONS: ReadonlySet<string> = new Set(["invited", "tested", "crede
  * What the provider's response means for a mail. Only errors of the mail itself are final. A wrong key, domain or region can
  * be fixed while the mail waits. The sentences are fixed and never contain text of the response.
  */
-export function deliveryFrom(outcome: Outcome | Stopped, now: Date, timeoutMs: number): Delivery {
+export function deliveryFrom(outcome: Outcome | Stopped, now: Date, timeoutMs: number): DeliveryResult {
   if (outcome.kind === "stopped") return { kind: "not_started", why: "stopping" };
   if (outcome.kind !== "answered") {
     const error = describeOutcome(outcome, timeoutMs).replaceAll("target", "mail provider");

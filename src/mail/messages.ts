@@ -14,8 +14,8 @@ import {
   paragraph,
   question,
   receiptLink,
-  type Row,
-  table,
+  type FactRow,
+  factTable,
   terms,
 } from "./templates.tsx";
 import {
@@ -28,8 +28,7 @@ import {
 import type { AskKind } from "../core/channel.ts";
 import { waitingText } from "../ui/text.ts";
 import type { Action } from "../core/action.ts";
-import type { Credential } from "../core/credential.ts";
-import type { CredentialAlert } from "../core/credential-alert.ts";
+import type { Credential, CredentialAlert } from "../core/credential.ts";
 import type { MaskedAction } from "../receipts/seen-action.ts";
 import type { Actor } from "../core/roles.ts";
 import type { AccountLabel } from "../core/account-store.ts";
@@ -106,7 +105,7 @@ export function decisionMessage(mail: DecidedMail<MaskedAction>): EmailContent {
   return email(`Re: ${subjectOf(sent, run)}`, [
     opening(sentence, DECIDED, `${sentence}. ${DECIDED}`),
     call(sent),
-    table([
+    factTable([
       ["At", utcMinute(at)],
       ...(reason === null ? [] : [["Reason", withoutLinks(visibleText(maskText(reason, "mail")))] as const]),
       ["Action", action.id],
@@ -135,7 +134,7 @@ export function invitationMessage({ invitation, link, account }: InvitedMail): E
       "Join an account on Outgate",
       "You are invited to join an account on Outgate, which holds the HTTP calls of agents until a person approves them.",
     ),
-    table([
+    factTable([
       ["Invited by", visibleText(actorText(createdBy))],
       ...accountFacts(account),
       ["Role", ROLE_TERMS[role]],
@@ -171,7 +170,7 @@ export function credentialRequestMessage({ request, baseUrl }: CredentialRequest
   const says = (text: string) => `“${withoutLinks(visibleText(maskText(text, "mail").replaceAll(/\s+/g, " ")))}”`;
   return email(subject, [
     opening(subject, "An agent asks for a credential: a secret that its calls are sent with, and that it never sees."),
-    table([
+    factTable([
       ["Host", visibleText(host)],
       ["Asked by", visibleText(actorText(maskedActor(createdBy, "mail")))],
       ["Why", says(reason)],
@@ -192,7 +191,7 @@ export function credentialMessage({ credential, stage, expiresAt, account, baseU
   const subject = `Credential ${shown} ${isOver ? "has expired" : "expires soon"} at ${endOfHost(host)}`;
   return email(subject, [
     opening(subject, credentialSentence(credential, { stage, expiresAt })),
-    table([
+    factTable([
       ["Credential", shown],
       ["May go to", withoutLinks(visibleText(hosts.join(", ")))],
       [isOver ? "Expired" : "Expires", utcMinute(expiresAt)],
@@ -204,7 +203,7 @@ export function credentialMessage({ credential, stage, expiresAt, account, baseU
   ]);
 }
 
-function accountFacts({ name, email: address }: AccountLabel): readonly Row[] {
+function accountFacts({ name, email: address }: AccountLabel): readonly FactRow[] {
   return [
     ...(name === null ? [] : [["Account", `“${withoutLinks(visibleText(name))}”`] as const]),
     ...(address === null ? [] : [["Account of", visibleText(address)] as const]),

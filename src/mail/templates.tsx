@@ -143,10 +143,10 @@ export function receiptLink(href: string): Part {
   };
 }
 
-export type Row = readonly [name: string, value: string];
+export type FactRow = readonly [name: string, value: string];
 
 /** Names and values, one of each a line. */
-export function table(rows: readonly Row[]): Part {
+export function factTable(rows: readonly FactRow[]): Part {
   return {
     text: rows.map(([name, value]) => `${name}: ${value}`).join("\n"),
     html: rowsOf(

@@ -18,7 +18,7 @@ export interface Pool {
 }
 
 /** What one call is made over, from `take` to `release`. */
-export interface Connection {
+export interface TargetConnection {
   readonly session: Bun.FetchSession;
   /** Null: it ends with the call. */
   readonly pool: Pool | null;
@@ -27,7 +27,7 @@ export interface Connection {
   readonly calls: number;
 }
 
-interface IdleConnection extends Connection {
+interface IdleConnection extends TargetConnection {
   readonly pool: Pool;
   readonly sinceMs: number;
 }
@@ -58,7 +58,7 @@ export function poolOf(
  */
 export class Connections {
   readonly #clock: Pick<Clock, "monotonicMs" | "after">;
-  readonly #fresh: Connection;
+  readonly #fresh: TargetConnection;
   /** Idle connections, the longest idle first. */
   readonly #idle = new Set<IdleConnection>();
   /** The same by pool and in the same order. */
@@ -84,7 +84,7 @@ export class Connections {
    * The pool's connection that was used last, or a new one. One that ends with the call if there is no pool, or as many as
    * there may be: none is closed to make room, since what we close ourselves holds a port of ours for a minute.
    */
-  take(pool: Pool | null): Connection {
+  take(pool: Pool | null): TargetConnection {
     if (pool === null || !this.#keeps(pool)) return this.#fresh;
     const latest = this.#latestOf(pool);
     if (latest !== null) {
@@ -104,7 +104,7 @@ export class Connections {
    * Gives it back after the call. If one with earlier calls was lost, the target closes connections without saying so:
    * its pool then keeps none for a while, so that this ends few calls as unknown.
    */
-  release({ session, pool, openedMs, calls }: Connection, state: ConnectionState): void {
+  release({ session, pool, openedMs, calls }: TargetConnection, state: ConnectionState): void {
     if (pool === null) return;
     const nowMs = this.#clock.monotonicMs();
     if (state === "lost" && calls > 0) this.#pause(pool, nowMs);

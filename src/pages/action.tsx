@@ -39,7 +39,7 @@ import {
 } from "../ui/parts.tsx";
 import { duration, lastDecision, type PageUser } from "../ui/text.ts";
 import { needsEdit, Story } from "./action-story.tsx";
-import { ActionStatus } from "./actions.tsx";
+import { ListedStatus } from "./actions.tsx";
 import { Attempts } from "./attempts.tsx";
 import { newCredentialPath } from "./credentials.tsx";
 import { DecisionForm, type DecisionPageProps, shownField } from "./decision-form.tsx";
@@ -142,7 +142,7 @@ function State({ action, timeline, now, pause, user }: ActionProps) {
   const isPaused = status === "pending" && pause !== null;
   return (
     <div class="state">
-      {isPaused ? <Dot tone="wait">Paused</Dot> : <ActionStatus action={action} />}
+      {isPaused ? <Dot tone="wait">Paused</Dot> : <ListedStatus action={action} />}
       {isPaused ? (
         <PausedNotice pause={pause} user={user} />
       ) : (

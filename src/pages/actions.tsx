@@ -435,7 +435,7 @@ function Row({ action, isPaused, now }: RowProps & { readonly isPaused: boolean;
           <What action={action} />
         </a>
       </td>
-      <td class="status">{isPaused ? <Dot tone="wait">Paused</Dot> : <ActionStatus action={action} isQuiet />}</td>
+      <td class="status">{isPaused ? <Dot tone="wait">Paused</Dot> : <ListedStatus action={action} isQuiet />}</td>
       <td class="tries">
         <Tries action={action} />
       </td>
@@ -485,7 +485,7 @@ interface ActionStatusProps {
 }
 
 /** The status of an action that is not paused. The code of one that is sent again is that of an earlier attempt. */
-export function ActionStatus({ action, isQuiet = false }: ActionStatusProps) {
+export function ListedStatus({ action, isQuiet = false }: ActionStatusProps) {
   const { status, attempts, result } = action;
   const code = result?.responseCode ?? null;
   if (awaitsRunAt(action)) return <Dot tone="still">Scheduled</Dot>;

@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import { bodyCheck } from "../api/schema-helpers.ts";
 import { invalidFields, type Issue } from "../core/domain-error.ts";
 import type { GrantTerms } from "../core/grant.ts";
-import type { JsonLeaf } from "../core/json-leaves.ts";
+import type { JsonLeaf } from "../core/json-tree.ts";
 import { GRANT_CALLS_MAX, GRANT_FIELDS_SHOWN_MAX, GRANT_VARY_MAX } from "../core/limits.ts";
 import { fieldsOf, numberOf } from "../grants/likeness.ts";
 import { GrantTermsJson } from "../grants/grants.ts";

@@ -1,7 +1,13 @@
 /** @jsxImportSource hono/jsx */
 import type { Static } from "typebox";
-import type { Backoff, StatusPattern } from "../core/retry-settings.ts";
-import { ALL_HOSTS, type HostSettings, type HostSettingsRow, NO_HOST_SETTINGS } from "../core/host-settings.ts";
+import {
+  ALL_HOSTS,
+  type Backoff,
+  type HostSettings,
+  type HostSettingsRow,
+  NO_HOST_SETTINGS,
+  type StatusPattern,
+} from "../core/host-settings.ts";
 import type { Pause } from "../core/pause.ts";
 import { hostSettingsFrom, hostSettingsJson, PutDefaults, PutHostSettings } from "../api/host-settings.ts";
 import { Button, Field } from "../ui/form.tsx";

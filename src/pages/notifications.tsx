@@ -3,7 +3,7 @@ import { NOTIFICATIONS_SHOWN_MAX } from "../core/limits.ts";
 import { seeOther } from "../http/response.ts";
 import type { OutboxEntry } from "../core/store.ts";
 import { askOf } from "../core/channel.ts";
-import { alertOf } from "../core/credential-alert.ts";
+import { alertOf } from "../core/credential.ts";
 import { isAboutAction, isCredentialRequested, type NotificationStatus } from "../core/notification.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import { actionPath, render } from "../ui/layout.tsx";

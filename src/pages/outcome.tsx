@@ -9,7 +9,7 @@ import { Icon } from "../ui/icons.tsx";
 import { actionPath } from "../ui/layout.tsx";
 import { Dot, LinkButton, Problem, sentence, statusLabel, Time, type Tone, UntrustedText } from "../ui/parts.tsx";
 import { counted, duration, lastDecision, lateText } from "../ui/text.ts";
-import { Call } from "./request.tsx";
+import { CallLine } from "./request.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { ActorName } from "./timeline.tsx";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
@@ -23,7 +23,7 @@ export interface DecidedRequest {
 }
 
 /** The state of a decided request: "Sent · 200 in 180 ms". The action must be masked. */
-export function Outcome({ action }: { readonly action: SeenAction }) {
+export function OutcomeCard({ action }: { readonly action: SeenAction }) {
   const [tone, text, more = null] = outcomeOf(action);
   return (
     <span class="chips outcome">
@@ -70,7 +70,7 @@ export function DecidedRow({ decided }: { readonly decided: DecidedRequest }) {
         <DecidedBy {...decided} />
       </p>
       <p class="between">
-        <Outcome action={action} />
+        <OutcomeCard action={action} />
         <a class="small" href={decided.receiptUrl}>
           View receipt
         </a>
@@ -138,12 +138,12 @@ export function DecidedPane({ decided, nextPath, problem }: DecidedPaneProps) {
           <RequestTitle action={action} />
         </h2>
         <p class="line">
-          <Call action={action} />
+          <CallLine action={action} />
         </p>
         <p>
           <DecidedBy {...decided} />
         </p>
-        <Outcome action={action} />
+        <OutcomeCard action={action} />
         <div class="buttons">
           {nextPath === null ? null : (
             <LinkButton href={nextPath} look="main">

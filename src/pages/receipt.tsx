@@ -27,7 +27,7 @@ import {
   type Tone,
   UntrustedText,
 } from "../ui/parts.tsx";
-import { Call, callText, RequestParts } from "./request.tsx";
+import { CallLine, callText, RequestParts } from "./request.tsx";
 import { ResponseView } from "./response.tsx";
 import { counted, duration, lastDecision, summaryOf } from "../ui/text.ts";
 import { timeAgo } from "../core/clock.ts";
@@ -65,7 +65,7 @@ export function receiptPage({ timeline, part = 0, now, reload, isLate = false, .
           </div>
           {title === null ? (
             <h1 class="paper-call">
-              <Call action={action} />
+              <CallLine action={action} />
             </h1>
           ) : (
             <>
@@ -76,7 +76,7 @@ export function receiptPage({ timeline, part = 0, now, reload, isLate = false, .
                 </q>
               </h1>
               <p class="paper-call">
-                <Call action={action} />
+                <CallLine action={action} />
               </p>
             </>
           )}

@@ -70,7 +70,7 @@ export function RequestParts(props: RequestPartsProps) {
     <>
       {isAsked ? null : (
         <p class="line">
-          <Call action={action} />
+          <CallLine action={action} />
         </p>
       )}
       <WithCredential action={action} />
@@ -124,7 +124,7 @@ function copiedBody(action: SeenAction): string | null {
 }
 
 /** Method and URL. */
-export function Call({
+export function CallLine({
   action: { method, url, host },
 }: {
   readonly action: Pick<SeenAction, "method" | "url" | "host">;
@@ -187,7 +187,7 @@ export function bodyPage({ action, back, user }: BodyPageProps): string {
     <Layout title={title} nav="Approvals" user={user} isStandalone={user === null}>
       <PageHead title="Body of the request" back={back}>
         <p>
-          <Call action={action} />
+          <CallLine action={action} />
         </p>
       </PageHead>
       <section class="card">

@@ -2,11 +2,11 @@ import { type ActionRequest, firstDueAt } from "../core/action.ts";
 import { bodyMemberOf, formPairs, isJsonMember, sentBody, sentBytes } from "../core/body.ts";
 import { exactNumber } from "../core/decimal.ts";
 import { foldName, otherNames } from "../core/field-names.ts";
-import { type JsonValue, readJson } from "../core/json-values.ts";
+import { type JsonValue, readJsonValue } from "../core/json-values.ts";
 import { RULE_BODY_CHARS_MAX, RULE_BODY_DEPTH_MAX, RULES_STEPS_MAX } from "../core/limits.ts";
 import type { Requester } from "../core/judge.ts";
 import { OTHER_METHOD, plainHeaderName } from "../core/method-overrides.ts";
-import { type SentTarget, sentTarget } from "../core/sent-target.ts";
+import { type SentTarget, sentTarget } from "../core/target.ts";
 import { maskText } from "../receipts/masking.ts";
 
 /** Why an expression can't be decided: a sentence. */
@@ -287,7 +287,7 @@ function bodyOf(request: RuledRequest): Named {
     // The row was altered in the database, or is nested so deep that the parser gives up.
     throw new Undecidable("The body can't be read as JSON.");
   }
-  named.value = readJson(body, {
+  named.value = readJsonValue(body, {
     number: (text) => exactNumber(text) ?? INEXACT,
     name: (name, isTwice) => named.add(name, isTwice),
     depth(depth) {

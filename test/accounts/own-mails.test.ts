@@ -4,7 +4,7 @@ import type { AuditEntry } from "../../src/core/audit.ts";
 import type { WelcomeLink } from "../../src/core/account-store.ts";
 import { createOwnMailService } from "../../src/accounts/own-mails.ts";
 import { NO_PASSWORD } from "../../src/accounts/people.ts";
-import type { Delivery } from "../../src/core/notification.ts";
+import type { DeliveryResult } from "../../src/core/notification.ts";
 import type { OutgoingMail } from "../../src/mail/messages.ts";
 import { ACCOUNT, later, NOON } from "../support/factory.ts";
 import { ownerOf } from "../support/owner.ts";
@@ -46,7 +46,7 @@ beforeEach(() => {
 
 interface Given {
   readonly passwordHash?: string;
-  readonly delivery?: Delivery;
+  readonly delivery?: DeliveryResult;
   readonly hasMail?: boolean;
 }
 
@@ -106,7 +106,7 @@ test("without a mail provider nothing is offered, and both say why", async () =>
 });
 
 test("a test mail says how it fared, and both count against one limit", async () => {
-  const refused: Delivery = { kind: "refused", error: "Mailgun refused it." };
+  const refused: DeliveryResult = { kind: "refused", error: "Mailgun refused it." };
   const service = serviceOf({ delivery: refused });
   expect(await service.test(ANN)).toEqual({ delivered: false, error: "Mailgun refused it." });
   expect(sent).toMatchObject([{ event: "tested", to: ANN.email, channel: null }]);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { ACTION_COLUMNS, eventLine, failureIn, span } from "../../src/cli/action-list.ts";
+import { LISTED_COLUMNS, eventLine, failureIn, span } from "../../src/cli/action-list.ts";
 import { listTable } from "../../src/cli/session.ts";
-import { type Column, table, tableOf } from "../../src/cli/table.ts";
+import { type Column, textTable, tableOf } from "../../src/cli/table.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import type { ActionJson } from "../../src/api/action-schemas.ts";
 
@@ -9,7 +9,7 @@ const plain = (text: string) => text;
 
 /** Actions as a list shows them in so many columns. */
 const listed = (actions: readonly ActionJson[], columns: number, now = new Date("2026-03-01T12:02:00Z")) =>
-  listTable({ paint: plain, io: { columns } }, actions, ACTION_COLUMNS, now);
+  listTable({ paint: plain, io: { columns } }, actions, LISTED_COLUMNS, now);
 
 const COLUMNS: readonly Column[] = [
   { heading: "ID", min: 4, mark: "" },
@@ -40,7 +40,7 @@ test("where room is short, columns are left out and the widest are cut, down to 
 
 test("what must never be cut stays whole, in the last column and in any other", () => {
   const cell = { text: "POST bank.example/pay", uncut: "POST bank.example".length };
-  expect(table([["a", cell]], plain, 10)).toBe("a  POST bank.example…\n");
+  expect(textTable([["a", cell]], plain, 10)).toBe("a  POST bank.example…\n");
   const columns = [{ heading: "CALL", min: 2 }, { heading: "B" }];
   expect(tableOf(columns, [[cell, "b"]], plain, 5)).toStartWith("CALL                B\nPOST bank.example…");
 });
@@ -128,7 +128,7 @@ test("without a message of the target our own sentence is told", () => {
 
 test("what comes next is told in place of an error, where something does", () => {
   const now = new Date("2026-03-01T12:02:00Z");
-  const resultOf = (more: object) => ACTION_COLUMNS.at(-1)?.[1](action(more), now);
+  const resultOf = (more: object) => LISTED_COLUMNS.at(-1)?.[1](action(more), now);
   expect(resultOf({ status: "pending", next_retry_in_seconds: 38 })).toMatchObject({ text: "again in 38 s" });
   expect(resultOf({ status: "completed" })).toMatchObject({ text: "193 ms" });
   expect(resultOf({ status: "pending", pause: { id: "pau_1" } })).toMatchObject({ text: "paused" });

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { backoffMs, retryAfterMs } from "../../src/core/retry-settings.ts";
+import { backoffMs, retryAfterMs } from "../../src/core/host-settings.ts";
 import { RETRY_BASE_MS_DEFAULT, RETRY_CAP_MS_DEFAULT } from "../../src/core/limits.ts";
 import { SEED } from "../support/long.ts";
 

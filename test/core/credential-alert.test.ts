@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { alertDue, alertEvent, alertOf } from "../../src/core/credential-alert.ts";
+import { alertDue, alertEvent, alertOf } from "../../src/core/credential.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { aCredential, later, NOON } from "../support/factory.ts";
 

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { NOTIFY_DELAYS_MS } from "../../src/core/limits.ts";
-import { type Delivery, type Notification, settleNotification } from "../../src/core/notification.ts";
+import { type DeliveryResult, type Notification, settleNotification } from "../../src/core/notification.ts";
 import { later, NOON } from "../support/factory.ts";
 
-const FAILED: Delivery = { kind: "failed", error: "The target refused the connection.", notBeforeMs: null };
+const FAILED: DeliveryResult = { kind: "failed", error: "The target refused the connection.", notBeforeMs: null };
 
 function attempt(attempts: number): Notification {
   return {
@@ -19,7 +19,7 @@ function attempt(attempts: number): Notification {
   };
 }
 
-const after = (attempts: number, delivery: Delivery, chance = 0.5) =>
+const after = (attempts: number, delivery: DeliveryResult, chance = 0.5) =>
   settleNotification(attempt(attempts), { delivery, now: NOON, chance });
 
 const delayMs = ({ dueAt }: { dueAt: Date | null }) => (dueAt === null ? null : dueAt.getTime() - NOON.getTime());
@@ -63,13 +63,13 @@ test("what is delivered has no error and no next attempt", () => {
 });
 
 test("a refusal by policy is not tried again", () => {
-  const refused: Delivery = { kind: "refused", error: "The target's address is not allowed." };
+  const refused: DeliveryResult = { kind: "refused", error: "The target's address is not allowed." };
   const error = "The target's address is not allowed. Given up after 1 attempt.";
   expect(after(1, refused)).toMatchObject({ status: "given_up", lastError: error });
 });
 
 test("an interrupted attempt is due again at once, while attempts remain", () => {
-  const interrupted: Delivery = { kind: "interrupted", error: "Interrupted." };
+  const interrupted: DeliveryResult = { kind: "interrupted", error: "Interrupted." };
   expect(after(1, interrupted)).toMatchObject({ status: "pending", dueAt: NOON });
   expect(after(6, interrupted)).toMatchObject({ status: "given_up", dueAt: null });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { isUnder, normalPrefix, sentTarget } from "../../src/core/sent-target.ts";
+import { isUnder, normalPrefix, sentTarget } from "../../src/core/target.ts";
 
 describe("a target is read as it is sent", () => {
   test.each([

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { alertEvent } from "../../src/core/credential-alert.ts";
+import { alertEvent } from "../../src/core/credential.ts";
 import { CREDENTIAL_REQUEST_STATUSES } from "../../src/core/credential-request.ts";
 import { approve, cancel, retry } from "../../src/core/changes.ts";
 import { NO_SEARCH, type Search } from "../../src/core/search.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Delivery } from "../../src/core/notification.ts";
+import type { DeliveryResult } from "../../src/core/notification.ts";
 import { createMailgun, deliveryFrom } from "../../src/mail/mailer.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
@@ -22,7 +22,7 @@ const settingsOf = (url: string, apiKey = MAILGUN_KEY) => ({
 const plain: Sender = createSender(LOCAL);
 
 /** One message given to whoever is at the URL, and what that means for the mail. */
-async function give(url: string, { apiKey = MAILGUN_KEY, sender = plain } = {}): Promise<Delivery> {
+async function give(url: string, { apiKey = MAILGUN_KEY, sender = plain } = {}): Promise<DeliveryResult> {
   const mailgun = await createMailgun(settingsOf(url, apiKey), sender, "Outgate/1");
   const outcome = await mailgun(aMessage(), { timeoutMs: DEADLINE_MS });
   return deliveryFrom(outcome, NOON, DEADLINE_MS);
@@ -77,7 +77,7 @@ test("every call is our sender's: the library makes none of its own", async () =
 });
 
 describe("what the provider answers", () => {
-  const waits = (error: string, notBeforeMs: number | null = null): Delivery => ({
+  const waits = (error: string, notBeforeMs: number | null = null): DeliveryResult => ({
     kind: "failed",
     error,
     notBeforeMs,
@@ -130,7 +130,7 @@ describe("what the provider answers", () => {
 });
 
 describe("a provider that misbehaves", () => {
-  const failure = (error: string): Delivery => ({ kind: "failed", error, notBeforeMs: null });
+  const failure = (error: string): DeliveryResult => ({ kind: "failed", error, notBeforeMs: null });
   const SILENT: Behaviour = () => {};
 
   test.each([
@@ -151,7 +151,7 @@ describe("a provider that misbehaves", () => {
       floods("HTTP/1.1 200 OK\r\n\r\n", "x".repeat(65_536)),
       { kind: "delivered" },
     ],
-  ] as readonly (readonly [string, Behaviour, Delivery])[])(
+  ] as readonly (readonly [string, Behaviour, DeliveryResult])[])(
     "%s: one call, within the deadline, no socket left",
     async (_what, behaviour, expected) => {
       await using target = await openRawTarget(behaviour);

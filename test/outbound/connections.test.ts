@@ -8,7 +8,7 @@ import {
   KEPT_PAUSE_MS,
   KEPT_PAUSES_MAX,
 } from "../../src/core/limits.ts";
-import { type Connection, Connections, type Pool, poolOf } from "../../src/outbound/connections.ts";
+import { type TargetConnection, Connections, type Pool, poolOf } from "../../src/outbound/connections.ts";
 import { parseTarget } from "../../src/core/target.ts";
 import { FakeClock } from "../support/clock.ts";
 
@@ -22,7 +22,7 @@ const [OTHER, FAR] = [poolNamed("other"), poolNamed("far")];
 function opened() {
   const clock = new FakeClock();
   const connections = new Connections(clock);
-  const closed = new Set<Connection["session"]>();
+  const closed = new Set<TargetConnection["session"]>();
   const take = (pool: Pool | null = POOL) => {
     const connection = connections.take(pool);
     const { session } = connection;
@@ -33,7 +33,7 @@ function opened() {
     };
     return connection;
   };
-  return { clock, connections, take, isClosed: ({ session }: Connection) => closed.has(session) };
+  return { clock, connections, take, isClosed: ({ session }: TargetConnection) => closed.has(session) };
 }
 
 describe("a connection that was left open", () => {

@@ -1,7 +1,7 @@
 import { isTerminal } from "../../core/action.ts";
 import type { FilterQuery, ListQuery, AttemptList } from "../../client/openapi.ts";
 import type { OutgateClient } from "../../client/client.ts";
-import { ACTION_COLUMNS, eventLine, findActionId, failureIn } from "../action-list.ts";
+import { LISTED_COLUMNS, eventLine, findActionId, failureIn } from "../action-list.ts";
 import {
   actionText,
   describeDecision,
@@ -14,7 +14,7 @@ import { addBulkOptions, type BulkOptions, refuseFilters, runBulk } from "./bulk
 import { addFilterOptions, type FilterOptions, filterQueryOf, statuses } from "../filters.ts";
 import { type CliCommand, CliOption, given, wholeNumber } from "../command.ts";
 import { EXIT, saysYes, UsageError } from "../io.ts";
-import { table, type Cell } from "../table.ts";
+import { textTable, type Cell } from "../table.ts";
 import { type ListColumn, openStream, printList, type Session } from "../session.ts";
 import { waitForEnd } from "../../client/wait.ts";
 import { clockTime, visible } from "../../observability/terminal.ts";
@@ -55,7 +55,7 @@ export function addReadCommands(program: CliCommand): void {
       if (more !== undefined && !session.isJson) {
         session.io.err(`Searched back to ${more}; older actions may match too: go on with --cursor.\n`);
       }
-      printList(session, page, ACTION_COLUMNS, { empty: "No actions found.", command: "outgate list" });
+      printList(session, page, LISTED_COLUMNS, { empty: "No actions found.", command: "outgate list" });
     });
   program
     .service("watch", "show every change as it happens, or follow one action to its end")
@@ -94,7 +94,7 @@ async function countActions(session: Session, query: FilterQuery): Promise<void>
     ]);
     const until = counts.counted_until;
     const note = until === null ? "" : `Complete for what was created after ${until}.\n`;
-    return table(rows, session.paint, session.io.columns) + note;
+    return textTable(rows, session.paint, session.io.columns) + note;
   });
 }
 

@@ -1,6 +1,6 @@
 import type { BulkDryRun, BulkJob, BulkQuery, BulkResultQuery, ExportQuery, StartBulk } from "../../client/openapi.ts";
 import { setTimeout as pause } from "node:timers/promises";
-import { ACTION_COLUMNS } from "../action-list.ts";
+import { LISTED_COLUMNS } from "../action-list.ts";
 import { STATUS_COLOR } from "../action-text.ts";
 import { type CliCommand, given, wholeNumber } from "../command.ts";
 import { EXIT, saysYes, UsageError } from "../io.ts";
@@ -115,7 +115,7 @@ async function foundText(session: Session, { operation, filter }: Bulk, found: B
     `${countText(found)} would be ${WORDS[operation].done}.\n`,
     unknown === 0 ? "" : `${paint(warning, "yellow")}\n`,
     late === 0 ? "" : `${paint(done, "red")}\n`,
-    listTable(session, page.data, ACTION_COLUMNS),
+    listTable(session, page.data, LISTED_COLUMNS),
     left > 0 ? `${paint(`and ${left} more`, "grey")}\n` : "",
   ].join("");
 }

@@ -8,7 +8,7 @@ import { VERSION } from "../../config/config.ts";
 import { systemClock } from "../../core/clock.ts";
 import { visible } from "../../observability/terminal.ts";
 import { explain } from "../output.ts";
-import { type Cell, table } from "../table.ts";
+import { type Cell, textTable } from "../table.ts";
 import {
   type ServiceAccess,
   openSession,
@@ -38,7 +38,7 @@ export async function diagnose(io: Io, { api_key_file: keyFile, json }: SessionO
   const isWrong = findings.some(({ state }) => state === "wrong");
   // In a pipe too, people read it.
   if (json === true) session.json({ ok: !isWrong, findings });
-  else session.say(table(findings.map(rowOf), session.paint, io.columns));
+  else session.say(textTable(findings.map(rowOf), session.paint, io.columns));
   return isWrong ? EXIT.failed : EXIT.ok;
 }
 

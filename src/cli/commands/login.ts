@@ -8,7 +8,7 @@ import { EXIT, type Io, readValue, UsageError } from "../io.ts";
 import { removeLogin, writeLogin } from "../login-file.ts";
 import { explain } from "../output.ts";
 import { parseUrl, readApiKey, readUrl, type SessionOptions } from "../session.ts";
-import { table } from "../table.ts";
+import { textTable } from "../table.ts";
 
 export function addLoginCommands(program: CliCommand): void {
   program
@@ -45,7 +45,7 @@ address alone, and only where no other key is set.`,
       const { id, name, email, key } = account;
       const label = name ?? email;
       print({ url, key_source: keySource, ...account }, () =>
-        table(
+        textTable(
           [
             ["service", url],
             ["account", label === null ? id : `${visible(label)}  ${id}`],

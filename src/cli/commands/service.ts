@@ -3,7 +3,7 @@ import { type Color, visible } from "../../observability/terminal.ts";
 import { type CliCommand, given } from "../command.ts";
 import { EXIT } from "../io.ts";
 import { type ListColumn, listTable, type Session } from "../session.ts";
-import { table } from "../table.ts";
+import { textTable } from "../table.ts";
 
 export function addOverview(program: CliCommand): void {
   program
@@ -55,7 +55,7 @@ function overviewText(overview: Overview, session: Session): string {
     ["scheduled retries", `${retries.scheduled}${retries.is_more ? "+" : ""}`],
   ];
   const byHost = hosts.length === 0 ? "" : `\n${listTable(session, hosts, HOST_COLUMNS)}`;
-  return table(figures, session.paint, session.io.columns) + byHost;
+  return textTable(figures, session.paint, session.io.columns) + byHost;
 }
 
 const HOST_COLUMNS: readonly ListColumn<Overview["hosts"][number]>[] = [

@@ -1,6 +1,5 @@
 import { describe, expect } from "bun:test";
-import type { SealedCredential } from "../../../src/core/credential.ts";
-import { alertEvent } from "../../../src/core/credential-alert.ts";
+import { alertEvent, type SealedCredential } from "../../../src/core/credential.ts";
 import {
   CREDENTIAL_ALERTS_KEPT_MS,
   CREDENTIAL_KEYS_MAX,

@@ -3,7 +3,7 @@ import { describe, expect } from "bun:test";
 import { cancel, retry } from "../../../src/core/changes.ts";
 import type { Action } from "../../../src/core/action.ts";
 import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../../src/core/limits.ts";
-import { type Delivery, type Notification, settleNotification } from "../../../src/core/notification.ts";
+import { type DeliveryResult, type Notification, settleNotification } from "../../../src/core/notification.ts";
 import type { Queue, StoredLink } from "../../../src/core/store.ts";
 import { ACCOUNT, aDecision, creationOf, KEY, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { TestStore } from "../../support/store.ts";
@@ -14,7 +14,7 @@ const HELD = { approve: true, callback: "https://hooks.example.com/a", notifyEma
 
 const LANE = { accountId: ACCOUNT, host: "hooks.example.com", keyId: KEY };
 
-const FAILED: Delivery = { kind: "failed", error: "The target answered with status 500.", notBeforeMs: null };
+const FAILED: DeliveryResult = { kind: "failed", error: "The target answered with status 500.", notBeforeMs: null };
 
 /** Callbacks and mails: claimed once an attempt, settled by whoever holds the claim, and never a change of the action. */
 export function testOutbox(test: StoreTest): void {
@@ -291,7 +291,7 @@ async function claimedMails(db: TestStore, count: number, asked: (n: number) => 
   return (await Promise.all(lanes.map((lane) => claimDue(db.notifications.mails, lane, { limit: count })))).flat();
 }
 
-function settle(db: TestStore, notification: Notification, delivery: Delivery): Promise<boolean> {
+function settle(db: TestStore, notification: Notification, delivery: DeliveryResult): Promise<boolean> {
   return db.notifications.settle(settleNotification(notification, { delivery, now: NOON, chance: 0.5 }), NOON);
 }
 
