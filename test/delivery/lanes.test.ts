@@ -5,7 +5,7 @@ import { type LaneClaim, type Lane, Lanes, type SlotLimits } from "../../src/del
 import type { Sender } from "../../src/outbound/deadline.ts";
 import type { HostLimits } from "../../src/core/host-settings.ts";
 import { shareOfRate } from "../../src/runtime/shares.ts";
-import { CREATE_WAIT_MS, LANES_MAX, LARGE_ROW_BYTES } from "../../src/core/limits.ts";
+import { CREATE_WAIT_MS, CREATES_WAITING_MAX, LANES_MAX, LARGE_ROW_BYTES } from "../../src/core/limits.ts";
 import type { LaneName } from "../../src/core/store.ts";
 import { holding } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
@@ -510,6 +510,17 @@ describe("a create that finds no free slot where others have just got one", () =
     await until(() => ends.length > 0);
     for (const end of ends.splice(0)) end();
     await engine.saw(action.id, { status: "completed" });
+  });
+
+  test("is stored at once where as many wait as may", async () => {
+    const { engine, busy, ends, inTime } = await openFull();
+    await using _ = engine;
+    const waiting = Array.from({ length: CREATES_WAITING_MAX }, () => engine.create({ url: busy }));
+    expect(await inTime(Promise.race(waiting))).toBe(false);
+    expect((await engine.create({ url: busy })).status).toBe("pending");
+    engine.clock.advance(CREATE_WAIT_MS);
+    await Promise.all(waiting);
+    for (const end of ends.splice(0)) end();
   });
 
   test("is stored as pending after a tenth of a second, or when the service stops", async () => {
