@@ -1,10 +1,11 @@
 import { type Column, type SQL, sql } from "drizzle-orm";
-import { ACTION_STATUSES, HTTP_METHODS, type HttpMethod } from "../src/core/action.ts";
+import { ACTION_STATUSES } from "../src/core/action.ts";
 import type { AuditRow } from "../src/core/audit.ts";
 import type { CredentialKind, CredentialSettings } from "../src/core/credential.ts";
 import type { CredentialDecision } from "../src/core/credential-request.ts";
 import { type Actor, HOLDS, MEMBER_ROLES, ROLES } from "../src/core/roles.ts";
 import type { SQLITE } from "./libsql/schema.ts";
+import { HTTP_METHODS, type HttpMethod } from "../src/core/target.ts";
 
 /**
  * The tables of both databases, described once; `dialect` is how a database writes a table, an index and each kind of column.

@@ -5,7 +5,6 @@ import {
   announceStart,
   configIn,
   isLogged,
-  listenOn,
   refuseToStart,
   stopInOrder,
   stopOnSignal,
@@ -15,9 +14,8 @@ import { type Config, listeningOn, RELEASE, targetPolicyOf } from "./config/conf
 import { type Clock, systemClock } from "./core/clock.ts";
 import { systemIds } from "./core/ids.ts";
 import { StoreLost, type StoreUnavailable } from "./core/store.ts";
-import { openStartServer } from "./http/listen.ts";
-import { createLogText } from "./observability/log-text.ts";
-import { createLog, jsonLine, writerTo } from "./observability/log.ts";
+import { explainPortErrors, openStartServer } from "./http/listen.ts";
+import { createLog, createLogText, jsonLine, writerTo } from "./observability/log.ts";
 import type { Sender } from "./outbound/deadline.ts";
 import { createWaitingLog, repeatWhileAway } from "./runtime/store-away.ts";
 
@@ -89,7 +87,7 @@ export async function serve(
 async function startApp(settings: Config, deps: AppDeps): Promise<App | null> {
   const { port, host } = settings;
   // From the first moment on, so that probes see a process that lives, however long the database takes.
-  const listening = listenOn({ setting: "PORT", port, host }, () =>
+  const listening = explainPortErrors({ setting: "PORT", port, host }, () =>
     openStartServer(port, host, { ids: deps.ids, ...RELEASE }),
   );
   try {

@@ -1,11 +1,11 @@
 import { and, eq, exists, gt, inArray, sql } from "drizzle-orm";
 import { CLOCK_TOLERANCE_MS } from "../../src/core/limits.ts";
-import type { NotificationKind } from "../../src/core/notification.ts";
 import type { ClaimedLane, LaneName, SetBack } from "../../src/core/store.ts";
 import { pauseLocks } from "../sql/locks.ts";
 import { command, listCommand } from "./command.ts";
 import { updateList, type Values } from "./lists.ts";
 import { tables } from "../libsql/schema.ts";
+import type { NotificationKind } from "../../src/core/notification-events.ts";
 
 const { actions, outbox, timeline } = tables;
 

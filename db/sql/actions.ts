@@ -1,7 +1,6 @@
 import { and, gte } from "drizzle-orm";
 import { type Action, lateResultText } from "../../src/core/action.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
-import { askOf } from "../../src/core/channel.ts";
 import { atUse, type GrantUse } from "../../src/core/grant.ts";
 import type { KeyKind } from "../../src/core/dedupe.ts";
 import { DECIDE_TRIES_MAX } from "../../src/core/limits.ts";
@@ -16,8 +15,8 @@ import {
 import { isTooLate, type TimelineEvent } from "../../src/core/timeline.ts";
 import { mayHaveTooMany, responseToKeep } from "../../src/core/attempts.ts";
 import { actionPolicyText } from "../../src/core/action-policy.ts";
-import type { Change } from "../../src/core/changes.ts";
-import { countedText, givesBack } from "../../src/core/rule-count.ts";
+import { type Change, givesBack } from "../../src/core/changes.ts";
+import { countedText } from "../../src/core/rule-count.ts";
 import {
   type ActionWrite,
   apply,
@@ -43,6 +42,7 @@ import { get, qb } from "./read.ts";
 import { rowTypeOf, scheduledAtOf, storedValues } from "./rows.ts";
 import { isConstraint } from "./errors.ts";
 import { tables } from "../libsql/schema.ts";
+import { askOf } from "../../src/core/notification-events.ts";
 
 const { timeline } = tables;
 

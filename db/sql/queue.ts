@@ -10,7 +10,7 @@ import {
   RETRY_HOSTS_SHOWN_MAX,
   SMALL_ROW_BYTES_MAX,
 } from "../../src/core/limits.ts";
-import type { Notification, NotificationKind } from "../../src/core/notification.ts";
+import type { Notification } from "../../src/core/notification.ts";
 import type {
   ActionStore,
   Claim,
@@ -43,6 +43,7 @@ import { valuesOf } from "../commands/lists.ts";
 import { permitMail, settle, SETTLED } from "../commands/outbox.ts";
 import * as commands from "../commands/claims.ts";
 import { tables } from "../libsql/schema.ts";
+import type { NotificationKind } from "../../src/core/notification-events.ts";
 
 const { actions, apiKeys, outbox, timeline } = tables;
 

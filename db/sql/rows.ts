@@ -4,7 +4,7 @@ import { type Action, awaitsRunAt, parseLateResult, type Result } from "../../sr
 import { type ActionPolicy, actionPolicyText, parseActionPolicy } from "../../src/core/action-policy.ts";
 import { extrasText, NO_EXTRAS } from "../../src/core/extras.ts";
 import { parseExtras } from "../../src/core/extras-schema.ts";
-import type { NewNotification, Notification } from "../../src/core/notification.ts";
+import type { Notification } from "../../src/core/notification.ts";
 import { type StoredCount, countedText, parseCounted } from "../../src/core/rule-count.ts";
 import type { OutboxEntry } from "../../src/core/store.ts";
 import {
@@ -19,6 +19,7 @@ import { RESULT } from "../commands/actions.ts";
 import type { QueueName } from "../commands/claims.ts";
 import { tables } from "../libsql/schema.ts";
 import type { Row, SqlValue } from "./sql.ts";
+import type { NewNotification } from "../../src/core/notification-events.ts";
 
 const { actions, outbox, timeline } = tables;
 

@@ -1,7 +1,7 @@
 import Type from "typebox";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { toJson } from "../api/serializer.ts";
-import { MadeByQuery } from "./key-routes.ts";
+import { MadeByQuery } from "./keys.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import type { TeamService } from "./team.ts";
 import * as t from "../api/schema-helpers.ts";

@@ -10,7 +10,6 @@ import {
   PEOPLE_PER_ACCOUNT_MAX,
 } from "../core/limits.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import { hostOf } from "../core/notification.ts";
 import { type AccountLabel, type PersonRow, type SessionRow, emailKey } from "../core/account-store.ts";
 import {
   type Identity,
@@ -25,6 +24,7 @@ import { isByManager } from "../core/makers.ts";
 import { NO_PASSWORD, type PeopleService } from "./people.ts";
 import { authorize, type Caller, type MemberRole, holderIdOf } from "../core/roles.ts";
 import { newSession } from "./sessions.ts";
+import { hostOf } from "../core/notification-events.ts";
 
 interface TeamNeeds {
   readonly peopleService: Pick<PeopleService, "authenticate" | "hashPassword" | "recheckPerson">;

@@ -19,17 +19,19 @@ import {
   type BodyMember,
   bodyMemberJson,
   bodyMemberOf,
+  type BodyKind,
 } from "../core/body.ts";
 import type { ActionRequest, Action } from "../core/action.ts";
-import { type BodyKind, type Extras, extrasText, NO_EXTRAS, ownRetrySettings, textsIn } from "../core/extras.ts";
+import { extrasText, NO_EXTRAS, ownRetrySettings, textsIn } from "../core/extras.ts";
 import { retrySettingsJson } from "../api/retry-settings.ts";
-import { NO_RETRY_SETTINGS } from "../core/host-settings.ts";
 import { headerIssues } from "../api/headers.ts";
 import { isStorableText } from "../core/json.ts";
 import type { Role } from "../core/roles.ts";
 import { NOT_IN_SYNC } from "../core/policy.ts";
 import { CreateAction } from "../api/action-schemas.ts";
 import { compile, isJsonObject, onePerField, withoutNulls } from "../api/schema-helpers.ts";
+import type { Extras } from "../core/extras-schema.ts";
+import { NO_RETRY_SETTINGS } from "../core/retry.ts";
 
 type AllowedTarget = Pick<ActionRequest, "hostname" | "host">;
 

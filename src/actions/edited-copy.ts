@@ -1,7 +1,7 @@
 import { METADATA_NAMES_MAX, EDITED_BODY_BYTES_MAX } from "../core/limits.ts";
-import { type Action, HTTP_METHODS } from "../core/action.ts";
+import type { Action } from "../core/action.ts";
 import { compactJson, prettyPrint, scanJson } from "../core/json.ts";
-import { normalTarget } from "../core/target.ts";
+import { normalTarget, HTTP_METHODS } from "../core/target.ts";
 import { maskedBody } from "../receipts/mask-body.ts";
 import { type MaskedAction, storedOf } from "../receipts/seen-action.ts";
 import { MASK, MASK_PATTERN, Masking } from "../receipts/mask-rules.ts";

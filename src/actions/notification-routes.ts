@@ -15,7 +15,7 @@ import { jsonOf } from "../http/response.ts";
 import { createApiRoutes, operation } from "../http/operation.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import type { OutboxEntry } from "../core/store.ts";
-import { eventName } from "../core/notification.ts";
+import { eventName } from "../core/notification-events.ts";
 
 const CURSOR_EXAMPLE = "MDFranZmNXYwMGU3djhjOXgybTRuNnA4cXI";
 

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { copyDatabase, factsIn } from "../../db/backup.ts";
 import { databaseExists } from "../../db/open.ts";
-import { type Config, InvalidSettings, targetPolicyOf, readConfig } from "../config/config.ts";
+import { type Config, InvalidSettings, isSecretSetting, readConfig, targetPolicyOf } from "../config/config.ts";
 import {
   ANOTHER_KEY,
   INTERRUPTED,
@@ -13,7 +13,6 @@ import {
   loadMasterKey,
   fingerprint,
 } from "../crypto/master-key.ts";
-import { isSecretSetting } from "../config/server-settings.ts";
 import { settingNames, textsOf } from "../config/settings.ts";
 import { maskText } from "../receipts/masking.ts";
 import { describeTargetPolicy } from "../config/target-policy.ts";

@@ -12,12 +12,10 @@ import {
   keyIdOf,
   fingerprint,
   ANOTHER_KEY,
-  checkOpens,
   KEY_FACTS,
-  keptLinkKey,
   LINK_KEY_PLACE,
 } from "../crypto/master-key.ts";
-import { createSecrets, linkKeyOf, type Secrets } from "../crypto/secrets.ts";
+import { createSecrets, linkKeyOf, type Secrets, checkOpens, keptLinkKey } from "../crypto/secrets.ts";
 import { FIRST_KEYS_FACT, FIRST_KEYS_PLACE } from "../accounts/first-start.ts";
 import type { Store } from "../core/store.ts";
 import { NODE_LIVES_MS, RESEAL_ROWS_MAX, UNDECRYPTABLE_LISTED_MAX } from "../core/limits.ts";

@@ -2,7 +2,7 @@ import { POLICY_SOURCES } from "../core/action-policy.ts";
 import { PAUSE_KINDS } from "../core/pause.ts";
 import Type, { type Static } from "typebox";
 import { CREDENTIAL_KINDS } from "../core/credential.ts";
-import { ACTION_STATUSES, HTTP_METHODS, OPERATIONS } from "../core/action.ts";
+import { ACTION_STATUSES, OPERATIONS } from "../core/action.ts";
 import { HEADER_NAME_PATTERN, HEADER_VALUE_PATTERN } from "./headers.ts";
 import {
   DELAY_SECONDS_MAX,
@@ -23,6 +23,7 @@ import {
 } from "../core/limits.ts";
 import * as t from "./schema-helpers.ts";
 import { retryMembers } from "./retry-settings.ts";
+import { HTTP_METHODS } from "../core/target.ts";
 
 // `title` becomes the name of the schema in the API description.
 export const ActionId = t.idSchema("act", "Id of an action.", "ActionId");

@@ -1,10 +1,11 @@
-import { type HostSettings, NO_HOST_SETTINGS, STATUS_CLASSES } from "../core/host-settings.ts";
+import { type HostSettings, NO_HOST_SETTINGS } from "../core/host-settings.ts";
 import { credentialNameSchema } from "./action-schemas.ts";
 import { compile, requestObject, positive } from "./schema-helpers.ts";
 import { toJson } from "./serializer.ts";
 import { retryMembers, retrySettingsFrom } from "./retry-settings.ts";
 import { CALLS_PER_SECOND_MIN, CALLS_PER_SECOND_MAX } from "../core/limits.ts";
 import Type, { type Static } from "typebox";
+import { STATUS_CLASSES } from "../core/retry.ts";
 
 export const PutDefaults = requestObject(
   "PutDefaults",

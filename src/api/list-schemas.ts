@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import { ACTION_STATUSES, type ActionStatus, HTTP_METHODS } from "../core/action.ts";
+import { ACTION_STATUSES, type ActionStatus } from "../core/action.ts";
 import { ERROR_KINDS, OUTCOMES } from "../core/outcome.ts";
 import type { MetadataFilter, Search } from "../core/search.ts";
 import { ACTION_ID } from "../core/ids.ts";
@@ -11,7 +11,7 @@ import {
   SEARCH_CHARS_MAX,
   SEARCH_VALUES_MAX,
 } from "../core/limits.ts";
-import { normalHost } from "../core/target.ts";
+import { normalHost, HTTP_METHODS } from "../core/target.ts";
 import { ActionId, ActionJson, Status } from "./action-schemas.ts";
 import * as t from "./schema-helpers.ts";
 import { checkListQuery, encodeCursor, RESPONSE_CODE } from "./schema-helpers.ts";

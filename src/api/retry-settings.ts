@@ -9,7 +9,7 @@ import {
   BACKOFF_CAP_MS_MAX,
   GIVE_UP_ON_MAX,
 } from "../core/limits.ts";
-import { type RetrySettings, STATUS_CLASSES, type StatusPattern } from "../core/host-settings.ts";
+import { type RetrySettings, STATUS_CLASSES, type StatusPattern } from "../core/retry.ts";
 
 const BackoffJson = Type.Refine(
   Type.Object(

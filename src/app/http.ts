@@ -3,7 +3,7 @@ import { accountRoutes, accountsRoutes } from "../accounts/account-routes.ts";
 import { callbackHostRoutes } from "../accounts/callback-hosts.ts";
 import { callbackTestRoutes } from "../accounts/callback-test.ts";
 import { firstStepRoutes } from "../accounts/first-steps.ts";
-import { keyRoutes } from "../accounts/key-routes.ts";
+import { keyRoutes } from "../accounts/keys.ts";
 import { serverRoutes } from "../accounts/server-routes.ts";
 import { signingSecretRoutes } from "../accounts/signing-secrets.ts";
 import { verifyRoutes } from "../accounts/verify-signature.ts";

@@ -23,8 +23,8 @@ import { type Opened, openForService, type OpeningDeps } from "./encrypted-store
 import { addGauges } from "./gauges.ts";
 import { housekeeping, sharedReads } from "./housekeeping.ts";
 import { agentRoutes, createHttp, httpSettings } from "./http.ts";
-import { listenOn } from "./process.ts";
 import { createServices, type Services } from "./services.ts";
+import { explainPortErrors } from "../http/listen.ts";
 
 export interface AppDeps extends Omit<OpeningDeps, "nodeId" | "onWaiting" | "onAway" | "onUnreadable"> {
   /** Aborted when the service stops, also while it starts. */
@@ -110,10 +110,10 @@ async function openServices(
   let metricsServer: Server<unknown> | null = null;
   try {
     // Answered 503 so far.
-    listenOn({ setting: "PORT", port: config.port, host }, () => http.serveOn(listening, host));
+    explainPortErrors({ setting: "PORT", port: config.port, host }, () => http.serveOn(listening, host));
     if (metricsPort !== null) {
       const place = { setting: "METRICS_PORT", port: metricsPort, host } as const;
-      metricsServer = listenOn(place, () => listenForMetrics(metricsPort, host, settings));
+      metricsServer = explainPortErrors(place, () => listenForMetrics(metricsPort, host, settings));
     }
   } catch (error) {
     await Promise.all([http.stop(0), services.drain(0)]);

@@ -15,26 +15,6 @@ const STOP_GRACE_MS = 1_000;
 /** A second signal within this time is no second request: `timeout` and others forward a signal that the group got already. */
 const SAME_SIGNAL_MS = 200;
 
-const LISTEN_ERRORS: Readonly<Record<string, string>> = {
-  EADDRINUSE: "another program uses it. Stop that program, or set PORT to another port.",
-  EACCES: "this user may not. Set PORT to a port above 1023.",
-  EADDRNOTAVAIL: "HOST is not an address of this machine.",
-};
-
-/** Throws an error for the operator where the port can't be listened on. `setting`: what sets the port. */
-export function listenOn<Listening>(
-  { setting, port, host }: { readonly setting: "PORT" | "METRICS_PORT"; readonly port: number; readonly host: string },
-  listen: () => Listening,
-): Listening {
-  try {
-    return listen();
-  } catch (cause) {
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
-    const why = LISTEN_ERRORS[code] ?? "it is taken, not allowed, or HOST is not an address of this machine.";
-    throw new Error(`Port ${port} of ${host} can't be listened on: ${why.replace("PORT", setting)}`, { cause });
-  }
-}
-
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** How the output looks. */

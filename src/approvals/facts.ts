@@ -2,7 +2,7 @@ import { utcFormat } from "../core/clock.ts";
 import Type, { type Static } from "typebox";
 import { runAtOf } from "../core/action.ts";
 import { type ActionPolicy, POLICY_SOURCE_WORDS } from "../core/action-policy.ts";
-import { type Extras, unknownExtras, REQUESTER_LABELS, REQUESTER_TEXTS, requesterTexts } from "../core/extras.ts";
+import { unknownExtras, REQUESTER_LABELS, REQUESTER_TEXTS, requesterTexts } from "../core/extras.ts";
 import { type Actor, describeActor, type Viewer } from "../core/roles.ts";
 import { describeCredential, type RequestedCredential } from "../core/credential.ts";
 import { plainText, run as runSchema, choice } from "../api/schema-helpers.ts";
@@ -13,6 +13,7 @@ import { bodyKindText } from "../receipts/mask-body.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { EarlierRejection, RequestHistory } from "../core/rejections.ts";
 import { type CredentialState, type KeyEnd, RISK_LEVELS, RISKS, risksOf } from "./risks.ts";
+import type { Extras } from "../core/extras-schema.ts";
 
 /**
  * The facts that an approver sees of a request, in this order, in mail, pages, MCP and CLI: what is sent, what the requester

@@ -1,9 +1,9 @@
 import type { FilterQuery } from "../client/openapi.ts";
-import { HTTP_METHODS } from "../core/action.ts";
 import { ERROR_KINDS, OUTCOMES } from "../core/outcome.ts";
 import { type CliCommand, given, several } from "./command.ts";
 import { findActionId } from "./action-list.ts";
 import type { Session } from "./session.ts";
+import { HTTP_METHODS } from "../core/target.ts";
 
 /** What the options of `addFilterOptions` say: the filters of the API, with the beginnings of ids. */
 export interface FilterOptions extends Omit<FilterQuery, "reason"> {

@@ -1,8 +1,8 @@
 import type { PutDefaults } from "../client/openapi.ts";
 import { ATTEMPT_TIMEOUT_SET_MS_MAX, ATTEMPT_TIMEOUT_SET_MS_MIN } from "../core/limits.ts";
-import type { StatusPattern } from "../core/host-settings.ts";
 import { type CliCommand, wholeNumber } from "./command.ts";
 import { UsageError } from "./io.ts";
+import type { StatusPattern } from "../core/retry.ts";
 
 /** Adds the options about how attempts are made and repeated: they set the members of `PutDefaults`. */
 export function addRetryOptions(command: CliCommand): CliCommand {

@@ -1,6 +1,5 @@
 import Type, { type Static } from "typebox";
 import { Compile } from "typebox/compile";
-import type { Grant } from "./grant.ts";
 
 /** Who decides what becomes of a request: the hold of its key, its own `approve`, a rule of the account, or a person's grant. */
 export const POLICY_SOURCES = ["key", "caller", "rule", "grant"] as const;
@@ -64,13 +63,6 @@ export interface Stop {
   readonly effect: "hold" | "refuse";
   /** Of a rule, or of the hold of its key behind a grant that was ended. */
   readonly policy: ActionPolicy;
-}
-
-/** Of an action that a grant lets pass. */
-export function policyOfGrant({ id, calls, createdBy, expiresAt }: Grant): ActionPolicy {
-  const name = createdBy.slice(createdBy.indexOf(":") + 1);
-  const reason = `${name} allowed ${calls === 1 ? "one call" : `${calls} calls`} like this until ${expiresAt.toISOString()}.`;
-  return { effect: "allow", by: "grant", id, name, version: null, reason };
 }
 
 /** Of an action that its key or its caller has held. */

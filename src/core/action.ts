@@ -2,15 +2,13 @@ import type { ActionPolicy } from "./action-policy.ts";
 import type { StoredCount } from "./rule-count.ts";
 import type { Actor, Hold, Role } from "./roles.ts";
 import { SMALL_ROW_BYTES_MAX } from "./limits.ts";
-import { type Extras, extrasText } from "./extras.ts";
+import { extrasText } from "./extras.ts";
+import type { HttpMethod } from "./target.ts";
+import type { Extras } from "./extras-schema.ts";
 
 export const ACTION_STATUSES = ["pending", "active", "awaiting_approval", "completed", "failed", "cancelled"] as const;
 
 export type ActionStatus = (typeof ACTION_STATUSES)[number];
-
-export const HTTP_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
-
-export type HttpMethod = (typeof HTTP_METHODS)[number];
 
 /** What to do after an attempt that the target may or may not have received. */
 export type OnUnknown = "retry" | "stop";

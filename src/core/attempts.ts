@@ -1,18 +1,8 @@
 import { ATTEMPT_BODY_BYTES_MAX, ATTEMPTS_KEPT } from "./limits.ts";
 import type { Action, Result } from "./action.ts";
 import { BASE64_START } from "./body.ts";
-import type { Change } from "./changes.ts";
+import type { Change, KeptResponse } from "./changes.ts";
 import type { TimelineEntry, TimelineEvent } from "./timeline.ts";
-
-/** What came back of an attempt, as far as the timeline doesn't have it. */
-export interface KeptResponse {
-  readonly run: number;
-  readonly attempt: number;
-  readonly responseHeaders: string | null;
-  /** JSON text. */
-  readonly responseBody: string | null;
-  readonly responseTruncated: boolean;
-}
 
 /** One attempt that has ended. */
 export interface PastAttempt extends KeptResponse {

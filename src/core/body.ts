@@ -1,12 +1,18 @@
-import type { ActionRequest } from "./action.ts";
-import { BODY_KINDS } from "./extras.ts";
+/** How a body was given, where not as `body`. The column `body` has the JSON, the encoded form, the text or the base64. */
+export const BODY_KINDS = ["json", "form", "text", "base64"] as const;
+
+export type BodyKind = (typeof BODY_KINDS)[number];
 
 /** The members of a create and of an action that hold a body. An action has at most one of them. */
 export const BODY_MEMBERS = ["body", ...BODY_KINDS] as const;
 
 export type BodyMember = (typeof BODY_MEMBERS)[number];
 
-type Sent = Pick<ActionRequest, "body" | "extras">;
+/** A request's body, and how it was given. */
+interface Sent {
+  readonly body: string | null;
+  readonly extras: { readonly bodyKind?: BodyKind };
+}
 
 /** The member that a body was given as; null: there is no body. */
 export function bodyMemberOf({ body, extras }: Sent): BodyMember | null {
@@ -32,7 +38,9 @@ export const DEFAULT_TYPES: Readonly<Record<BodyMember, string>> = {
 };
 
 /** The `Content-Type` that is sent; null: there is no body. */
-export function contentTypeOf(request: Sent & Pick<ActionRequest, "headers">): string | null {
+export function contentTypeOf(
+  request: Sent & { readonly headers: Readonly<Record<string, string>> | null },
+): string | null {
   const member = bodyMemberOf(request);
   if (member === null) return null;
   const [, given] = Object.entries(request.headers ?? {}).find(([name]) => name.toLowerCase() === "content-type") ?? [];

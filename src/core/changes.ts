@@ -1,5 +1,4 @@
 import { HOUR_MS } from "./limits.ts";
-import type { KeptResponse } from "./attempts.ts";
 import {
   type Action,
   type ActionState,
@@ -16,6 +15,7 @@ import type { GrantTerms } from "./grant.ts";
 import { type Actor, SYSTEM, type Caller } from "./roles.ts";
 import { DomainError, type ErrorCode } from "./domain-error.ts";
 import { EXPIRED, type TimelineEvent } from "./timeline.ts";
+import type { StoredCount } from "./rule-count.ts";
 
 /**
  * One allowed step of an action: the whole action before and after it, and its timeline events. The store writes it only
@@ -202,3 +202,29 @@ export type Decide = (
   expected?: ExpectedRun,
   terms?: GrantTerms,
 ) => Promise<Action>;
+
+/**
+ * What a change gives back of what the run has counted: of one that ends before any send, or with calls that were not sent.
+ * `unlessSent`: if no earlier attempt of it may have reached the target. Null: nothing.
+ */
+export function givesBack({
+  before,
+  after,
+  events,
+}: Change): { counted: readonly StoredCount[]; unlessSent: boolean } | null {
+  const { counted, attempts } = after;
+  if (counted.length === 0 || after.run !== before.run || after.status === before.status) return null;
+  if (after.status === "cancelled") return { counted, unlessSent: attempts > 0 };
+  const isNotSent = events.some((event) => event.type === "attempt" && event.outcome === "not_sent");
+  return after.status === "failed" && isNotSent ? { counted, unlessSent: attempts > 1 } : null;
+}
+
+/** What came back of an attempt, as far as the timeline doesn't have it. */
+export interface KeptResponse {
+  readonly run: number;
+  readonly attempt: number;
+  readonly responseHeaders: string | null;
+  /** JSON text. */
+  readonly responseBody: string | null;
+  readonly responseTruncated: boolean;
+}

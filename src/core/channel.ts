@@ -1,8 +1,8 @@
 import { AccountCache, type CachedSettingsStore } from "./account-settings.ts";
 import type { Action } from "./action.ts";
-import type { NewNotification } from "./notification.ts";
 import type { Actor } from "./roles.ts";
 import type { AuditEntry } from "./audit.ts";
+import type { AskKind, NewNotification } from "./notification-events.ts";
 
 /** `mail` goes to addresses, the others to a URL. */
 export const CHANNEL_KINDS = ["mail", "slack", "webhook"] as const;
@@ -64,24 +64,6 @@ export class KnownChannels extends AccountCache<Channel, readonly Channel[]> {
 
 /** Shared, since most accounts have none. */
 const NO_CHANNELS: readonly Channel[] = [];
-
-/** What channels hear of an action: that it awaits approval, and once that it still does. */
-const ASKS = ["requested", "reminded"] as const;
-
-export type AskKind = (typeof ASKS)[number];
-
-/**
- * The event of a notification to a channel, with the channel's id; of a mail also the place of its address. A row of the outbox
- * is unique by action, revision, kind and event.
- */
-export type AskEvent = `${AskKind}:${string}`;
-
-/** What an event asks; null: it is not for a channel. */
-export function askOf(event: string): { readonly kind: AskKind; readonly channelId: string } | null {
-  const [word, channelId = ""] = event.split(":");
-  const kind = ASKS.find((ask) => ask === word);
-  return kind === undefined || channelId === "" ? null : { kind, channelId };
-}
 
 /** A notification for a channel, and after how long it is due. */
 interface DueAsk {

@@ -1,7 +1,7 @@
-import type { HttpMethod } from "./action.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { CredentialKind, SealedCredential } from "./credential.ts";
 import type { Actor, Role } from "./roles.ts";
+import type { HttpMethod } from "./target.ts";
 
 /** What a key asks for: a credential for a host. All but the host is a suggestion. */
 interface RequestedBounds {

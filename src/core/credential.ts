@@ -1,9 +1,9 @@
-import type { HttpMethod } from "./action.ts";
 import type { CachedSettingsStore } from "./account-settings.ts";
 import type { AuditEntry } from "./audit.ts";
-import type { NewNotification } from "./notification.ts";
 import type { Actor } from "./roles.ts";
 import { CREDENTIAL_ALERT_MS } from "./limits.ts";
+import type { HttpMethod } from "./target.ts";
+import type { CredentialAlert, NewNotification } from "./notification-events.ts";
 
 /** Where a credential may go. */
 export interface CredentialBounds {
@@ -155,32 +155,6 @@ export const KIND_WORDS: Readonly<Record<CredentialKind, string>> = {
   basic: "Basic",
   hmac: "HMAC",
 };
-
-/** Why people are notified of the end of a credential: it is near, or has come. */
-const STAGES = ["expiring", "expired"] as const;
-
-/** One of two alerts for each end that a credential is given. */
-export interface CredentialAlert {
-  readonly stage: (typeof STAGES)[number];
-  readonly expiresAt: Date;
-}
-
-/**
- * The event of a notification about the end of a credential, with that end in milliseconds and the place of its recipient. With
- * the id of the credential a row of the outbox is unique by it, so that nobody is notified twice.
- */
-export type AlertEvent = `credential_${CredentialAlert["stage"]}:${number}:${number}`;
-
-export function alertEvent({ stage, expiresAt }: CredentialAlert, place: number): AlertEvent {
-  return `credential_${stage}:${expiresAt.getTime()}:${place}`;
-}
-
-/** The alert of an event; null: it is about something else. */
-export function alertOf(event: string): CredentialAlert | null {
-  const [, word, ms] = /^credential_(expiring|expired):(\d{1,15}):\d{1,4}$/.exec(event) ?? [];
-  const stage = STAGES.find((one) => one === word);
-  return stage === undefined ? null : { stage, expiresAt: new Date(Number(ms)) };
-}
 
 /**
  * Which alert of a credential is due now; null: none. Whoever makes one that ends within the time of the first alert knows of its

@@ -1,6 +1,7 @@
 import type { Action, ActionRequest } from "./action.ts";
 import { BODY_MEMBERS, bodyAs, contentTypeOf } from "./body.ts";
-import { type Extras, unknownExtras } from "./extras.ts";
+import { unknownExtras } from "./extras.ts";
+import type { Extras } from "./extras-schema.ts";
 
 /**
  * The two kinds of keys by which a create can find an older action, for `DEDUPE_WINDOW_MS`: `Idempotency-Key` whatever

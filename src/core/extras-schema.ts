@@ -1,7 +1,6 @@
-import Type from "typebox";
+import Type, { type Static } from "typebox";
 import { Compile } from "typebox/compile";
 import { CREDENTIAL_KINDS } from "./credential.ts";
-import { BODY_KINDS, type Extras, extrasText } from "./extras.ts";
 import {
   METADATA_NAME_PATTERN,
   METADATA_NAMES_MAX,
@@ -9,7 +8,8 @@ import {
   GIVE_UP_ON_MAX,
   REASON_CHARS_MAX,
 } from "./limits.ts";
-import { STATUS_CLASSES } from "./host-settings.ts";
+import { BODY_KINDS } from "./body.ts";
+import { STATUS_CLASSES } from "./retry.ts";
 
 /** The last millisecond of `Date` (ECMA-262, 21.4.1.1). */
 const DATE_MS_MAX = 8_640_000_000_000_000;
@@ -67,13 +67,19 @@ export const ExtrasSchema = Type.Object(
   { additionalProperties: true },
 );
 
+/**
+ * What a create sets beyond the core of an action; a member that it doesn't set is absent. Stored as JSON in one column, null
+ * where there is none. It may have members that only another version knows: copy it by `...`, so that they stay.
+ */
+export type Extras = Readonly<Static<typeof ExtrasSchema>>;
+
 const EXTRAS = Compile(ExtrasSchema);
 
 /** The extras in a column that is not null; null: it was altered, since the service writes nothing else than `extrasText`. */
 export function parseExtras(text: string): Extras | null {
   try {
     const value: unknown = JSON.parse(text);
-    return EXTRAS.Check(value) && extrasText(value) === text ? value : null;
+    return EXTRAS.Check(value) && text !== "{}" && JSON.stringify(value) === text ? value : null;
   } catch {
     return null;
   }

@@ -1,11 +1,5 @@
-import type { Static } from "typebox";
-import type { ExtrasSchema } from "./extras-schema.ts";
-import type { RetrySettings } from "./host-settings.ts";
-
-/** How a body was given, where not as `body`. The column `body` has the JSON, the encoded form, the text or the base64. */
-export const BODY_KINDS = ["json", "form", "text", "base64"] as const;
-
-export type BodyKind = (typeof BODY_KINDS)[number];
+import type { ExtrasSchema, Extras } from "./extras-schema.ts";
+import type { RetrySettings } from "./retry.ts";
 
 /**
  * What people call a member that is a text in the requester's words; null: a setting. A text has its name in the API too. It is
@@ -35,12 +29,6 @@ const LABELS = Object.fromEntries(Object.entries(MEMBERS).filter(([, label]) => 
 
 /** The members that are texts, in the order in which people see them. */
 export const TEXT_EXTRAS = Object.keys(LABELS) as readonly TextName[];
-
-/**
- * What a create sets beyond the core of an action; a member that it doesn't set is absent. Stored as JSON in one column, null
- * where there is none. It may have members that only another version knows: copy it by `...`, so that they stay.
- */
-export type Extras = Readonly<Static<typeof ExtrasSchema>>;
 
 export const NO_EXTRAS: Extras = Object.freeze({});
 

@@ -2,6 +2,7 @@ import type { AuditEntry } from "./audit.ts";
 import type { CachedSettingsStore } from "./account-settings.ts";
 import type { ActionRequest } from "./action.ts";
 import type { Actor, Caller } from "./roles.ts";
+import type { ActionPolicy } from "./action-policy.ts";
 
 /** What a person allows an agent for a while: calls like one that they approved. */
 export interface Grant {
@@ -83,4 +84,11 @@ export function atUse<Policy extends { readonly reason: string | null }>(
 /** Whether it may let a call pass; how often it was used is counted where the call is stored. */
 export function isInForce({ endedAt, expiresAt, used, calls }: Grant, now: Date): boolean {
   return endedAt === null && expiresAt > now && used < calls;
+}
+
+/** Of an action that a grant lets pass. */
+export function policyOfGrant({ id, calls, createdBy, expiresAt }: Grant): ActionPolicy {
+  const name = createdBy.slice(createdBy.indexOf(":") + 1);
+  const reason = `${name} allowed ${calls === 1 ? "one call" : `${calls} calls`} like this until ${expiresAt.toISOString()}.`;
+  return { effect: "allow", by: "grant", id, name, version: null, reason };
 }

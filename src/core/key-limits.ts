@@ -1,7 +1,6 @@
 import { DomainError, type Issue, TooEarly } from "./domain-error.ts";
 import { DAY_MS, KEY_EXPIRY_YEARS_MAX } from "./limits.ts";
-import { normalHost, type NormalTarget, normalTarget } from "./target.ts";
-import type { HttpMethod } from "./action.ts";
+import { normalHost, type NormalTarget, normalTarget, type HttpMethod } from "./target.ts";
 import { methodOverrides, type SentRequest } from "./method-overrides.ts";
 import { dayOf, type KeyBudget } from "./store.ts";
 import type { Caller, KeyLimits } from "./roles.ts";

@@ -3,9 +3,15 @@ import { RETRY_JITTER, NOTIFY_DELAYS_MS } from "./limits.ts";
 import { isTooLate, type TimelineEvent } from "./timeline.ts";
 import type { Action, ActionStatus } from "./action.ts";
 import { SYSTEM } from "./roles.ts";
-import { normalTarget } from "./target.ts";
-import { type Channel, type AskEvent, asksFor } from "./channel.ts";
-import { type AlertEvent, alertOf } from "./credential.ts";
+import { type Channel, asksFor } from "./channel.ts";
+import {
+  type CallbackEvent,
+  eventName,
+  isAboutAction,
+  type NewNotification,
+  type NotificationKind,
+  hostOf,
+} from "./notification-events.ts";
 
 /** `dropped`: it was no longer needed; the timeline does not mention it. */
 export type NotificationStatus = "pending" | "active" | "delivered" | "given_up" | "dropped";
@@ -117,52 +123,6 @@ function delayBefore(attempts: number, failure: Failure, chance: number): number
   // The later of the two: otherwise a receiver that always answers "retry in a second" would use up all attempts in
   // seconds.
   return Math.max(delayMs, failure.notBeforeMs ?? 0);
-}
-
-/** Events that callbacks report. See docs/events.md. */
-export type CallbackEvent = `action.${"awaiting_approval" | "completed" | "failed" | "cancelled" | "late_result"}`;
-
-/**
- * `approval` asks for a decision. `decided` says to the recipient of that mail that somebody else has decided. `invited` is about
- * an invitation instead of an action. Events of channels and of credentials are in files of their own.
- */
-type MailEvent = "approval" | "decided" | "invited";
-
-/** Tells of what an agent asks for, with the place of its recipient. */
-type RequestEvent = `credential_requested:${number}`;
-
-/** The name of an event, without what names its recipient. */
-export function eventName(event: string): string {
-  return event.split(":", 1)[0] ?? event;
-}
-
-/** Whether it is about a request for a credential, whose id stands in place of the action's. */
-export function isCredentialRequested(event: string): boolean {
-  return eventName(event) === "credential_requested";
-}
-
-/** False: it is about an invitation, a credential or a request for one, whose id stands in place of the action's. */
-export function isAboutAction(event: string): boolean {
-  return event !== "invited" && !isCredentialRequested(event) && alertOf(event) === null;
-}
-
-/** A notification to send because of a change. It is written to the outbox in the change's own commit. */
-export type NewNotification =
-  | { readonly kind: "callback"; readonly event: CallbackEvent; readonly target: string }
-  | { readonly kind: "mail"; readonly event: MailEvent | AskEvent | AlertEvent | RequestEvent; readonly target: string }
-  /** To a channel that is no mail; `target` is its id. */
-  | { readonly kind: "message"; readonly event: AskEvent | AlertEvent | RequestEvent; readonly target: string };
-
-export type NotificationKind = NewNotification["kind"];
-
-/**
- * Where a notification goes, which with account and key names its lane. Mail addresses are compared without case. A
- * callback URL that was altered to an invalid one still gets a lane: it is given up there, and no change of its action
- * fails. Each channel is a lane of its own.
- */
-export function hostOf({ kind, target }: Pick<NewNotification, "kind" | "target">): string {
-  if (kind === "message") return target;
-  return kind === "callback" ? (normalTarget(target)?.host ?? target) : target.toLowerCase();
 }
 
 const CALLBACK_EVENTS: Readonly<Record<ActionStatus, CallbackEvent | null>> = {

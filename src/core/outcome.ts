@@ -1,6 +1,7 @@
-import type { Action, ErrorSource, HttpMethod, Result } from "./action.ts";
+import type { Action, ErrorSource, Result } from "./action.ts";
 import { CERTIFICATE_REASONS } from "./tls.ts";
 import { ATTEMPT_MS_MIN, LEASE_WRITE_MS } from "./limits.ts";
+import type { HttpMethod } from "./target.ts";
 
 /** Why no answer arrived. Each has a fixed sentence; messages of libraries are never shown. */
 export type Fault = "timed_out" | keyof typeof FAULTS;

@@ -1,13 +1,6 @@
 import type { Action, ActionRequest, Creator, LimitedCreator } from "./action.ts";
-import {
-  type ActionPolicy,
-  policyOfGrant,
-  policyOfHold,
-  policyOfRuling,
-  refusedBy,
-  type Ruling,
-} from "./action-policy.ts";
-import type { Grant } from "./grant.ts";
+import { type ActionPolicy, policyOfHold, policyOfRuling, refusedBy, type Ruling } from "./action-policy.ts";
+import { type Grant, policyOfGrant } from "./grant.ts";
 import { budgetSpent, limitRefusal } from "./key-limits.ts";
 import { type Caller, type Hold, isHeld, mayDo, type Role } from "./roles.ts";
 import { DomainError, invalidField, invalidFields, type Issue, TooEarly } from "./domain-error.ts";
@@ -15,9 +8,9 @@ import { HELD_PER_KEY_MAX, REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from
 import { methodsOf, type SentRequest } from "./method-overrides.ts";
 import { originOf, normalTarget } from "./target.ts";
 import { isCounted, mayRepeat, type RejectionCount, saysWhy } from "./rejections.ts";
-import { retryAfterMs } from "./host-settings.ts";
 import type { RuleCount } from "./rule-count.ts";
 import type { CreateRefusal } from "./store.ts";
+import { retryAfterMs } from "./retry.ts";
 
 /** What becomes of a request: it is sent, it waits for a person, or it is refused. */
 type PolicyDecision =

@@ -1,5 +1,5 @@
-import type { HttpMethod } from "./action.ts";
 import { DomainError } from "./domain-error.ts";
+import type { HttpMethod } from "./target.ts";
 
 export const ROLES = ["owner", "approver", "agent", "reader"] as const;
 

@@ -1,6 +1,5 @@
 import Type from "typebox";
 import { Compile } from "typebox/compile";
-import type { Change } from "./changes.ts";
 
 /** What an action has counted for a rule: the rule, whose count it is, the part of time, and how much. */
 export type StoredCount = readonly [ruleId: string, subject: string, start: number, amount: string];
@@ -29,22 +28,6 @@ export interface RuleCount {
 /** What is stored with the action. */
 export function countedOf({ ruleId, subject, start, amount }: RuleCount): StoredCount {
   return [ruleId, subject, start, amount];
-}
-
-/**
- * What a change gives back of what the run has counted: of one that ends before any send, or with calls that were not sent.
- * `unlessSent`: if no earlier attempt of it may have reached the target. Null: nothing.
- */
-export function givesBack({
-  before,
-  after,
-  events,
-}: Change): { counted: readonly StoredCount[]; unlessSent: boolean } | null {
-  const { counted, attempts } = after;
-  if (counted.length === 0 || after.run !== before.run || after.status === before.status) return null;
-  if (after.status === "cancelled") return { counted, unlessSent: attempts > 0 };
-  const isNotSent = events.some((event) => event.type === "attempt" && event.outcome === "not_sent");
-  return after.status === "failed" && isNotSent ? { counted, unlessSent: attempts > 1 } : null;
 }
 
 const STORED = Compile(

@@ -1,11 +1,11 @@
 import { type Action, type Result, isLateSuccess, type LateResult, lateSuccessIn, statusAfter } from "./action.ts";
-import { type Backoff, backoffMs, isOneOfStatuses, retryAfterMs, type StatusPattern } from "./host-settings.ts";
 import { heldBy, refusedBy, type Stop } from "./action-policy.ts";
 import { type Change, step } from "./changes.ts";
 import { describeOutcome, errorSourceOf, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
 import { RESPONSE_HEADER_CHARS_MAX } from "./limits.ts";
 import { SYSTEM } from "./roles.ts";
 import type { TimelineEvent } from "./timeline.ts";
+import { type Backoff, backoffMs, isOneOfStatuses, retryAfterMs, type StatusPattern } from "./retry.ts";
 
 /** The end of an attempt. Time and randomness are arguments, so that `settle` is pure. */
 export interface AttemptEnd {

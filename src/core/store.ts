@@ -1,20 +1,13 @@
 import { DAY_MS } from "./limits.ts";
 import type { Actor } from "./roles.ts";
-import type { Action, ActionStatus, HttpMethod, LimitedCreator, ApprovalLink } from "./action.ts";
-import type { KeptResponse } from "./attempts.ts";
+import type { Action, ActionStatus, LimitedCreator, ApprovalLink } from "./action.ts";
 import type { ActionPolicy } from "./action-policy.ts";
 import type { AuditEntry, AuditStore } from "./audit.ts";
-import type { Change } from "./changes.ts";
+import type { Change, KeptResponse } from "./changes.ts";
 import type { Search, MaskedTexts } from "./search.ts";
 import type { Claimed } from "./settle.ts";
 import type { KeyKind } from "./dedupe.ts";
-import type {
-  Notification,
-  NotificationChange,
-  NotificationStatus,
-  NewNotification,
-  NotificationKind,
-} from "./notification.ts";
+import type { Notification, NotificationChange, NotificationStatus } from "./notification.ts";
 import type { RejectionCount, RejectionEntry, RejectionStore } from "./rejections.ts";
 import type { TimelineEvent, TimelineEntry } from "./timeline.ts";
 import type { ActivityStore, FirstStepStore } from "./activity-store.ts";
@@ -30,6 +23,8 @@ import type { Grant, GrantStore, GrantUse } from "./grant.ts";
 import type { OAuthStore } from "./oauth-store.ts";
 import type { HostSettingsStore } from "./host-settings.ts";
 import type { PauseStore } from "./pause.ts";
+import type { HttpMethod } from "./target.ts";
+import type { NewNotification, NotificationKind } from "./notification-events.ts";
 
 /** The store can't be read or written now: the disk is full or the database is away. It recovers by itself. */
 export class StoreUnavailable extends Error {

@@ -276,3 +276,7 @@ export function normalPrefix(text: string): string | null {
   const target = sentTarget(`http://host${text}`);
   return target === null || target.isAmbiguous ? null : target.path;
 }
+
+export const HTTP_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+
+export type HttpMethod = (typeof HTTP_METHODS)[number];

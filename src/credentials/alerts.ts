@@ -1,8 +1,8 @@
 import type { Channel } from "../core/channel.ts";
-import { alertDue, alertEvent } from "../core/credential.ts";
+import { alertDue } from "../core/credential.ts";
 import { PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
-import { hostOf, type NewNotification } from "../core/notification.ts";
 import type { AppContext } from "../runtime/app-context.ts";
+import { alertEvent, hostOf, type NewNotification } from "../core/notification-events.ts";
 
 /** Who is notified about credentials, and how what waits for them is sent. */
 export interface ToldNeeds {

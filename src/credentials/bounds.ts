@@ -1,10 +1,9 @@
-import type { HttpMethod } from "../core/action.ts";
 import { addressOfHost } from "../core/addresses.ts";
 import type { CredentialBounds } from "../core/credential.ts";
 import type { Issue } from "../core/domain-error.ts";
 import { readHosts } from "../core/key-limits.ts";
 import { methodsOf, type SentRequest } from "../core/method-overrides.ts";
-import { isUnder, normalPrefix, type SentTarget, sentTarget } from "../core/target.ts";
+import { isUnder, normalPrefix, type SentTarget, sentTarget, type HttpMethod } from "../core/target.ts";
 import type { ChangeCredential } from "./schemas.ts";
 
 /** The bounds of a body in their normal form, and what is wrong with them. Bounds that are not given are absent. */

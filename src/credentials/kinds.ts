@@ -1,7 +1,6 @@
 import type { CredentialKind, CredentialSettings, HmacScheme } from "../core/credential.ts";
-import type { HttpMethod } from "../core/action.ts";
 import { plainHeaderName } from "../core/method-overrides.ts";
-import { normalTarget } from "../core/target.ts";
+import { normalTarget, type HttpMethod } from "../core/target.ts";
 
 /** What is sent, without the headers of its credential. */
 interface Unsigned {

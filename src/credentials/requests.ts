@@ -27,7 +27,6 @@ import {
   CREDENTIAL_REQUESTS_PER_KEY_MAX,
   LIST_LIMIT_DEFAULT,
 } from "../core/limits.ts";
-import { hostOf } from "../core/notification.ts";
 import { authorize, type Caller, hasScope, viewOf } from "../core/roles.ts";
 import { createApiRoutes, jsonBody, operation, optionalBody, pathParams } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
@@ -38,6 +37,7 @@ import { recipientsOf, type ToldNeeds } from "./alerts.ts";
 import { boundsFrom } from "./bounds.ts";
 import { CreateCredential } from "./schemas.ts";
 import type { CredentialService } from "./service.ts";
+import { hostOf } from "../core/notification-events.ts";
 
 const CredentialRequestId = t.idSchema("crq", "Id of a request for a credential.", "CredentialRequestId");
 

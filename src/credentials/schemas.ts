@@ -2,7 +2,6 @@ import Type, { type Static } from "typebox";
 import { CredentialKindName as kind, credentialNameSchema } from "../api/action-schemas.ts";
 import { HEADER_NAME_PATTERN, headerIssues, isHeaderName, NO_HEADER_NAME } from "../api/headers.ts";
 import * as t from "../api/schema-helpers.ts";
-import { HTTP_METHODS } from "../core/action.ts";
 import {
   type CredentialKind,
   type CredentialSettings,
@@ -22,6 +21,7 @@ import {
 } from "../core/limits.ts";
 import { plainHeaderName } from "../core/method-overrides.ts";
 import { headersOfCredential, secretProblem, SIGNED_PLACES, unknownPlaces, VALUE_PLACES } from "./kinds.ts";
+import { HTTP_METHODS } from "../core/target.ts";
 
 const template = (description: string, example: string) =>
   t.shortText(CREDENTIAL_TEMPLATE_CHARS_MAX, description, example);

@@ -14,9 +14,8 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { type Store, StoreUnavailable, TRANSFER_FACT } from "../core/store.ts";
+import { StoreUnavailable } from "../core/store.ts";
 import { realPathOf, KEY_BYTES, KEY_FORMS, readKey } from "../config/values.ts";
-import type { Secrets } from "./secrets.ts";
 
 /** The purpose of a subkey. Separate keys, so that a leak of one does not affect the others. */
 type Purpose =
@@ -223,58 +222,8 @@ export const KEY_FACTS = { present: "master-key", next: "next-master-key", links
 
 export const LINK_KEY_PLACE: SealedPlace = { table: "facts", row: KEY_FACTS.links, column: "value" };
 
-/**
- * Throws an error for the operator unless this is the master key of the store. Writes only the check value of a new store.
- */
-export async function checkMasterKey(
-  store: Store,
-  masterKey: Uint8Array,
-  secrets: Pick<Secrets, "open">,
-): Promise<void> {
-  const mark = fingerprint(masterKey);
-  const { facts } = store;
-  const [present, next, transfer] = await Promise.all([
-    facts.read(KEY_FACTS.present),
-    facts.read(KEY_FACTS.next),
-    facts.read(TRANSFER_FACT),
-  ]);
-  if (next !== null) throw new Error(INTERRUPTED);
-  if (transfer !== null) throw new Error(UNFINISHED_COPY);
-  if (present !== null && present !== mark) throw new Error(ANOTHER_KEY);
-  await checkOpens(store, secrets);
-  if (present === null) await store.facts.write(KEY_FACTS.present, mark);
-}
-
-/** Throws unless one of the keys decrypts the root secret of the first account: a damaged store may still have its check value. */
-export async function checkOpens({ accounts }: Store, ...keys: readonly Pick<Secrets, "open">[]): Promise<void> {
-  const account = await accounts.first();
-  if (account === null) return;
-  const place = { table: "accounts", row: account.id, column: "sealed_root_secret" };
-  const opens = (key: Pick<Secrets, "open">) => {
-    try {
-      return key.open(account.sealedRootSecret, place).length > 0;
-    } catch {
-      return false;
-    }
-  };
-  if (keys.some(opens)) return;
-  throw new Error(
-    `The root secret of account ${account.id} can't be opened: the database is damaged, or its master key is another one. ` +
-      "Nothing was written to it. Restore a backup of the database and its key.",
-  );
-}
-
-/** The link key that the store keeps after a rotation of the master key; null: it is derived from the master key. */
-export async function keptLinkKey({ facts }: Store, secrets: Pick<Secrets, "open">): Promise<Uint8Array | null> {
-  const sealed = await facts.read(KEY_FACTS.links);
-  return sealed === null ? null : secrets.open(sealed, LINK_KEY_PLACE);
-}
-
 export const INTERRUPTED =
   "A change of the master key was interrupted. Run `outgate rotate-secret-key` again: it goes on where it stopped.";
-
-const UNFINISHED_COPY =
-  "The copy of a database file to this database is not complete. Run `outgate migrate` again: it goes on where it stopped.";
 
 export const ANOTHER_KEY =
   "The master key is not the one that this database is sealed under. Set SECRET_KEY to that key, or put its key file back. " +

@@ -1,8 +1,9 @@
 import type { SigningUse, SealedPlace } from "../core/account-store.ts";
 import { KEY_BYTES } from "../config/values.ts";
 import { createCipheriv, createDecipheriv, hkdfSync, timingSafeEqual } from "node:crypto";
-import { keyIdOf, subkey } from "./master-key.ts";
+import { keyIdOf, subkey, fingerprint, KEY_FACTS, LINK_KEY_PLACE, INTERRUPTED, ANOTHER_KEY } from "./master-key.ts";
 import { createCredentials, createTokens } from "./tokens.ts";
+import { type Store, TRANSFER_FACT } from "../core/store.ts";
 
 /**
  * All cryptography with keys, from one master key of 32 bytes and a random generator. Tokens that people were sent depend on
@@ -142,3 +143,53 @@ export function isSignedBy(secret: string, message: SignedMessage, digests: read
   const right = Buffer.from(sign(secret, message).slice("v1,".length), "base64");
   return digests.filter((digest) => timingSafeEqual(digest, right)).length > 0;
 }
+
+/**
+ * Throws an error for the operator unless this is the master key of the store. Writes only the check value of a new store.
+ */
+export async function checkMasterKey(
+  store: Store,
+  masterKey: Uint8Array,
+  secrets: Pick<Secrets, "open">,
+): Promise<void> {
+  const mark = fingerprint(masterKey);
+  const { facts } = store;
+  const [present, next, transfer] = await Promise.all([
+    facts.read(KEY_FACTS.present),
+    facts.read(KEY_FACTS.next),
+    facts.read(TRANSFER_FACT),
+  ]);
+  if (next !== null) throw new Error(INTERRUPTED);
+  if (transfer !== null) throw new Error(UNFINISHED_COPY);
+  if (present !== null && present !== mark) throw new Error(ANOTHER_KEY);
+  await checkOpens(store, secrets);
+  if (present === null) await store.facts.write(KEY_FACTS.present, mark);
+}
+
+/** Throws unless one of the keys decrypts the root secret of the first account: a damaged store may still have its check value. */
+export async function checkOpens({ accounts }: Store, ...keys: readonly Pick<Secrets, "open">[]): Promise<void> {
+  const account = await accounts.first();
+  if (account === null) return;
+  const place = { table: "accounts", row: account.id, column: "sealed_root_secret" };
+  const opens = (key: Pick<Secrets, "open">) => {
+    try {
+      return key.open(account.sealedRootSecret, place).length > 0;
+    } catch {
+      return false;
+    }
+  };
+  if (keys.some(opens)) return;
+  throw new Error(
+    `The root secret of account ${account.id} can't be opened: the database is damaged, or its master key is another one. ` +
+      "Nothing was written to it. Restore a backup of the database and its key.",
+  );
+}
+
+/** The link key that the store keeps after a rotation of the master key; null: it is derived from the master key. */
+export async function keptLinkKey({ facts }: Store, secrets: Pick<Secrets, "open">): Promise<Uint8Array | null> {
+  const sealed = await facts.read(KEY_FACTS.links);
+  return sealed === null ? null : secrets.open(sealed, LINK_KEY_PLACE);
+}
+
+const UNFINISHED_COPY =
+  "The copy of a database file to this database is not complete. Run `outgate migrate` again: it goes on where it stopped.";

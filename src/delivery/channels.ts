@@ -1,9 +1,8 @@
 import type { DecisionHistory } from "../approvals/facts.ts";
 import type { Action } from "../core/action.ts";
 import type { Channel } from "../core/channel.ts";
-import { alertOf } from "../core/credential.ts";
 import { MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
-import { type DeliveryResult, isCredentialRequested, type Notification } from "../core/notification.ts";
+import type { DeliveryResult, Notification } from "../core/notification.ts";
 import {
   slackAlert,
   slackQuestion,
@@ -15,6 +14,7 @@ import {
 import { see } from "../receipts/see.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { askedNow, type Deliver, endingNow, NOT_NEEDED, pendingNow, post, type PostDeps } from "./deliver.ts";
+import { alertOf, isCredentialRequested } from "../core/notification-events.ts";
 
 interface MessageNeeds extends PostDeps {
   readonly historyOf: (action: Action) => Promise<DecisionHistory>;

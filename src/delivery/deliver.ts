@@ -4,9 +4,9 @@ import { createLinksOf } from "../approvals/links.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import type { Action, Creator } from "../core/action.ts";
 import { isHeldIn } from "../core/changes.ts";
-import { type AskKind, askOf, type Channel } from "../core/channel.ts";
+import type { Channel } from "../core/channel.ts";
 import type { Clock } from "../core/clock.ts";
-import { alertOf, type Credential, type CredentialAlert } from "../core/credential.ts";
+import type { Credential } from "../core/credential.ts";
 import { type CredentialRequest, statusOfRequest } from "../core/credential-request.ts";
 import {
   APPROVAL_LINK_MS,
@@ -17,9 +17,8 @@ import {
   PEOPLE_PER_ACCOUNT_MAX,
 } from "../core/limits.ts";
 import { isByManager } from "../core/makers.ts";
-import { type DeliveryResult, isCredentialRequested, type Notification } from "../core/notification.ts";
+import type { DeliveryResult, Notification } from "../core/notification.ts";
 import { attemptMs, describeOutcome, type Fault, isPolicyRefusal, isSuccess, type Outcome } from "../core/outcome.ts";
-import { retryAfterMs } from "../core/host-settings.ts";
 import { mayDo } from "../core/roles.ts";
 import { type Store, StoreUnavailable } from "../core/store.ts";
 import { invitationLink } from "../core/team-store.ts";
@@ -30,6 +29,14 @@ import type { DecidedMail, OutgoingMail } from "../mail/messages.ts";
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { SignedHeaders } from "./attempt.ts";
+import { retryAfterMs } from "../core/retry.ts";
+import {
+  type AskKind,
+  askOf,
+  alertOf,
+  type CredentialAlert,
+  isCredentialRequested,
+} from "../core/notification-events.ts";
 
 /** Makes one attempt to deliver a notification. Rejects only when the store is away, and then nothing was sent. */
 export type Deliver = (notification: Notification, stop: AbortSignal) => Promise<DeliveryResult>;

@@ -25,7 +25,8 @@ import { createMessage } from "./channels.ts";
 import { createCallback, createMail } from "./deliver.ts";
 import { createNotificationScheduler } from "./notifications.ts";
 import { type DeliveryNode, Scheduler } from "./scheduler.ts";
-import { Settlement, UnwrittenResults } from "./settlement.ts";
+import { Settlement } from "./settlement.ts";
+import { UnwrittenResults } from "./in-flight.ts";
 
 interface DeliveryNeeds {
   readonly secrets: Secrets;

@@ -1,10 +1,9 @@
-import { askOf, type KnownChannels } from "../core/channel.ts";
+import type { KnownChannels } from "../core/channel.ts";
 import { NOTIFY_DELAYS_MS } from "../core/limits.ts";
 import {
   type DeliveryResult,
   type Notification,
   type NotificationChange,
-  type NotificationKind,
   notificationHosts,
   settleNotification,
 } from "../core/notification.ts";
@@ -14,6 +13,7 @@ import { errorName } from "../observability/log.ts";
 import { NOTHING_DUE } from "./attempt.ts";
 import type { Deliver } from "./deliver.ts";
 import { type LoopContext, Scheduler, type SchedulerOptions } from "./scheduler.ts";
+import { askOf, type NotificationKind } from "../core/notification-events.ts";
 
 interface NotificationNeeds extends Pick<SchedulerOptions<Notification>, "limits" | "isPaused"> {
   readonly kind: NotificationKind;

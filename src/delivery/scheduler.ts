@@ -36,8 +36,7 @@ import type { Node } from "../runtime/node.ts";
 import { type NodeShare, WHOLE_SHARE } from "../runtime/shares.ts";
 import { type Lane, type LaneClaim, Lanes, nameOf, type SlotLimits } from "./lanes.ts";
 import { rescue, type RowEnds } from "./recovery.ts";
-import { type RunAttempt, Leases, RunsInFlight } from "./in-flight.ts";
-import type { UnwrittenResults } from "./settlement.ts";
+import { type RunAttempt, Leases, RunsInFlight, type UnwrittenResults } from "./in-flight.ts";
 
 /** What the delivery needs of a node among several. */
 export type DeliveryNode = Pick<Node, "id" | "share" | "recoveryLease"> & {

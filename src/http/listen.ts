@@ -84,3 +84,23 @@ export function openStartServer(port: number, host: string, deps: OwnPortDeps & 
 }
 
 const STARTING = new DomainError("unavailable", "The service is starting, or waits for its database. Try again.");
+
+const LISTEN_ERRORS: Readonly<Record<string, string>> = {
+  EADDRINUSE: "another program uses it. Stop that program, or set PORT to another port.",
+  EACCES: "this user may not. Set PORT to a port above 1023.",
+  EADDRNOTAVAIL: "HOST is not an address of this machine.",
+};
+
+/** Throws an error for the operator where the port can't be listened on. `setting`: what sets the port. */
+export function explainPortErrors<Listening>(
+  { setting, port, host }: { readonly setting: "PORT" | "METRICS_PORT"; readonly port: number; readonly host: string },
+  listen: () => Listening,
+): Listening {
+  try {
+    return listen();
+  } catch (cause) {
+    const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+    const why = LISTEN_ERRORS[code] ?? "it is taken, not allowed, or HOST is not an address of this machine.";
+    throw new Error(`Port ${port} of ${host} can't be listened on: ${why.replace("PORT", setting)}`, { cause });
+  }
+}

@@ -16,8 +16,7 @@ import {
   MESSAGE_FACTS_MAX,
   MESSAGE_LINES_CHARS_MAX,
 } from "../core/limits.ts";
-import type { AskKind } from "../core/channel.ts";
-import type { Credential, CredentialAlert } from "../core/credential.ts";
+import type { Credential } from "../core/credential.ts";
 import type { CredentialRequest } from "../core/credential-request.ts";
 import { endOfHost, subjectOf } from "../approvals/subject.ts";
 import { bodyLines, shownBody } from "../ui/body-view.tsx";
@@ -25,6 +24,7 @@ import { bodyKindText } from "../receipts/mask-body.ts";
 import { asSent, maskedActor } from "../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { visibleText, withoutLinks } from "../receipts/visible-text.ts";
+import type { AskKind, CredentialAlert } from "../core/notification-events.ts";
 
 /** A question to a channel. */
 interface Question {

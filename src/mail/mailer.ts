@@ -1,6 +1,5 @@
 import type { Interfaces, MailgunMessageData } from "mailgun.js/definitions";
 import { type Answered, describeOutcome, isPolicyRefusal, type Outcome } from "../core/outcome.ts";
-import { retryAfterMs } from "../core/host-settings.ts";
 import { type Config, USER_AGENT } from "../config/config.ts";
 import type { DeliveryResult } from "../core/notification.ts";
 import type { OutboundRequest, Sender, SendLimits, Stopped } from "../outbound/deadline.ts";
@@ -20,6 +19,7 @@ import {
   testMessage,
 } from "./messages.ts";
 import type { EmailContent } from "./templates.tsx";
+import { retryAfterMs } from "../core/retry.ts";
 
 /** Sends a mail once. Failures are deliveries, not exceptions. */
 export interface Mailer {

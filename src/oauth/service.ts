@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type Provider from "oidc-provider";
-import type { KeyService } from "../accounts/keys.ts";
-import type { CreateKey } from "../accounts/key-routes.ts";
+import type { CreateKey, KeyService } from "../accounts/keys.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { type Actor, authorize, type Caller } from "../core/roles.ts";
 import { clientCreator } from "./account-clients.ts";

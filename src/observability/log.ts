@@ -2,7 +2,7 @@ import { LOG_LEVELS, type LogLevel } from "../config/values.ts";
 import { writeSync } from "node:fs";
 import { LOG_GATHERED_CHARS_MAX, LOG_GATHERED_MS } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
-import type { LogText } from "./log-text.ts";
+import { clockTime, type Color, columnCount, padded, type Paint, visible } from "./terminal.ts";
 
 /** How long to wait for a reader of the log that takes nothing. After that, lines are lost until it reads again. */
 const STALL_MS_MAX = 1_000;
@@ -25,13 +25,13 @@ export interface LineLog extends Log {
  * One JSON line per event: `{ "at", "level", "event", … }`, UTC, without undefined fields. Lines are gathered for
  * `LOG_GATHERED_MS` or up to `LOG_GATHERED_CHARS_MAX` and written together, since a system call per line would cost more
  * than the line. An error is written at once with all lines before it, since the process may be about to die. `write` must
- * be synchronous; it gets whole lines. `textOf` makes text for people in place of JSON.
+ * be synchronous; it gets whole lines. `terminalText` makes text for people in place of JSON.
  */
 export function createLog(
   write: (lines: string) => void,
   clock: Clock,
   level: LogLevel,
-  textOf: LogText | null = null,
+  terminalText: LogText | null = null,
 ): LineLog {
   let gathered = "";
   let isFlushDue = false;
@@ -53,19 +53,19 @@ export function createLog(
 
   const append = (at: LogLevel, event: string, fields: LogFields = {}): void => {
     gathered +=
-      textOf === null
+      terminalText === null
         ? jsonLine({ at: clock.now(), level: at, event, fields })
-        : (textOf({ at: clock.now(), level: at, event, fields }) ?? "");
+        : (terminalText({ at: clock.now(), level: at, event, fields }) ?? "");
     if (at === "error" || gathered.length >= LOG_GATHERED_CHARS_MAX) flush();
     else flushLater();
   };
 
-  const lineOf = (at: LogLevel): Log[LogLevel] => {
+  const logAt = (at: LogLevel): Log[LogLevel] => {
     const isWanted = LOG_LEVELS.indexOf(at) >= LOG_LEVELS.indexOf(level);
     return isWanted ? (event, fields) => append(at, event, fields) : () => {};
   };
 
-  return { debug: lineOf("debug"), info: lineOf("info"), warn: lineOf("warn"), error: lineOf("error"), flush };
+  return { debug: logAt("debug"), info: logAt("info"), warn: logAt("warn"), error: logAt("error"), flush };
 }
 
 /** An event of the log. */
@@ -137,4 +137,236 @@ export interface Log {
   info(event: string, fields?: LogFields): void;
   warn(event: string, fields?: LogFields): void;
   error(event: string, fields?: LogFields): void;
+}
+
+/** The text of an event with its line break; null: it is no news for somebody who watches. */
+export type LogText = (event: LogEvent) => string | null;
+
+interface LogTextOptions {
+  readonly paint: Paint;
+  /** Whether what went as expected and changed nothing is told too. */
+  readonly isVerbose: boolean;
+  /** The width of the terminal at this moment; undefined: there is none. */
+  readonly columns: () => number | undefined;
+}
+
+/** What a line says, in columns. */
+interface Line {
+  /** The first word: what kind of event it is. */
+  readonly word: string;
+  readonly color?: Color;
+  /** A status. */
+  readonly code?: string;
+  readonly text: string;
+  /** What stands at the right edge, in this order. Where there is no room, the least important is left out. */
+  readonly aside?: readonly Aside[];
+  /** Is put behind the line, on lines of its own. */
+  readonly trace?: string;
+}
+
+/** An empty text is left out. */
+interface Aside {
+  readonly text: string;
+  /** The higher, the longer it stays. */
+  readonly rank: number;
+}
+
+/** Longer lines are harder to read: what stands at the right comes to here at most. */
+const LINE_COLUMNS_MAX = 140;
+
+const LINE_COLUMNS_MIN = 60;
+
+const WORD_COLUMNS = "stopping".length;
+
+const CODE_COLUMNS = 3;
+
+const METHOD_COLUMNS = "DELETE".length;
+
+/** The first characters of an id that `outgate` takes for the whole one. */
+const SHORT_ID = 18;
+
+/** The terminal is wide enough for whole ids. */
+const WIDE_COLUMNS = 120;
+
+/**
+ * The log for a person at a terminal: one aligned line for each event, in local time. Requests that only read and
+ * succeeded are left out, since a page makes dozens of them; LOG_LEVEL=debug shows them.
+ */
+export function createLogText({ paint, isVerbose, columns }: LogTextOptions): LogText {
+  return (event) => {
+    if (!isVerbose && isRoutine(event)) return null;
+    const room = Math.max(LINE_COLUMNS_MIN, columns() ?? LINE_COLUMNS_MAX);
+    const { word, color, code = "", text, aside = [], trace } = lineOf(event, room >= WIDE_COLUMNS);
+    const named = `${padded(word, WORD_COLUMNS)} ${padded(code, CODE_COLUMNS)}`;
+    const left = Math.min(room, LINE_COLUMNS_MAX) - clockTime(event.at).length - columnCount(named) - 2 * GAP.length;
+    const edge = fitting(aside, left - columnCount(text) - GAP.length);
+    const space = " ".repeat(Math.max(0, left - columnCount(text) - columnCount(edge)));
+    const line = [
+      paint(clockTime(event.at), "grey"),
+      color === undefined ? named : paint(named, color),
+      edge === "" ? text : text + space + paint(edge, "grey"),
+    ];
+    return `${line.join(GAP).trimEnd()}\n${trace === undefined ? "" : paint(indented(trace), "grey")}`;
+  };
+}
+
+const GAP = "  ";
+
+function fitting(aside: readonly Aside[], room: number): string {
+  const parts = aside.filter(({ text }) => text !== "");
+  const text = parts.map((part) => part.text).join(GAP);
+  if (columnCount(text) <= room || parts.length === 0) return text;
+  const least = Math.min(...parts.map(({ rank }) => rank));
+  return fitting(
+    parts.filter(({ rank }) => rank > least),
+    room,
+  );
+}
+
+function indented(trace: string): string {
+  return trace
+    .split("\n")
+    .map((line) => `          ${line.trim()}\n`)
+    .join("");
+}
+
+/** A read that succeeded. */
+function isRoutine({ level, event, fields }: LogEvent): boolean {
+  if (level !== "info" || event !== "http.requested") return false;
+  const { method, status } = fields;
+  return (method === "GET" || method === "HEAD") && typeof status === "number" && status < 400;
+}
+
+function lineOf(event: LogEvent, isWide: boolean): Line {
+  const known = KNOWN[event.event];
+  return known === undefined ? otherLine(event) : known(event, isWide);
+}
+
+const KNOWN: Readonly<Record<string, (event: LogEvent, isWide: boolean) => Line>> = {
+  "action.attempted": attemptLine,
+  "action.held": heldLine,
+  "http.requested": requestLine,
+  "callback.attempted": notificationLine,
+  "mail.attempted": notificationLine,
+  "message.attempted": notificationLine,
+  "mcp.called": ({ fields: { tool, code, duration_ms: ms } }) => ({
+    word: "tool",
+    ...(code !== undefined && { color: "yellow" }),
+    text: `${textOf(tool)}${code === undefined ? "" : `  ${textOf(code)}`}`,
+    aside: [{ text: duration(ms), rank: 1 }],
+  }),
+  "service.stopping": ({ fields }) => ({
+    word: "stopping",
+    text: `${textOf(fields["signal"])}: finishing what is under way`,
+  }),
+  "service.stopped": () => ({ word: "stopped", text: "Everything is written." }),
+};
+
+const ATTEMPTS = {
+  completed: { word: "sent", color: "green" },
+  retry: { word: "retry", color: "yellow" },
+  failed: { word: "failed", color: "red" },
+} as const satisfies Readonly<Record<string, Pick<Line, "word" | "color">>>;
+
+/** One attempt to send an action. */
+function attemptLine({ fields }: LogEvent, isWide: boolean): Line {
+  const { next, code, fault, method, host, attempt, attempts_max: most, next_in_ms: nextMs, action_id: id } = fields;
+  const head = next === "completed" || next === "retry" || next === "failed" ? ATTEMPTS[next] : { word: "attempt" };
+  return {
+    ...head,
+    code: code === undefined ? "" : textOf(code),
+    text: `${textOf(method).padEnd(METHOD_COLUMNS)} ${textOf(host)}`,
+    aside: [
+      { text: textOf(fault).replaceAll("_", " "), rank: 5 },
+      { text: next === "completed" && attempt === 1 ? "" : `${textOf(attempt)} of ${textOf(most)}`, rank: 2 },
+      { text: typeof nextMs === "number" ? `again in ${duration(nextMs)}` : "", rank: 4 },
+      { text: duration(fields["duration_ms"]), rank: 1 },
+      { text: idText(id, isWide), rank: 3 },
+    ],
+  };
+}
+
+/** An action waits for a person. */
+function heldLine({ fields: { method, host, action_id: id } }: LogEvent, isWide: boolean): Line {
+  return {
+    word: "held",
+    color: "bold",
+    text: `${textOf(method).padEnd(METHOD_COLUMNS)} ${textOf(host)}${GAP}Awaiting approval`,
+    aside: [{ text: idText(id, isWide), rank: 1 }],
+  };
+}
+
+const NOTIFICATION_COLOR: Readonly<Record<string, Color>> = { delivered: "green", retry: "yellow", given_up: "red" };
+
+/** One attempt to deliver a callback, a mail or a message to a channel. */
+function notificationLine({ event, fields }: LogEvent, isWide: boolean): Line {
+  const { next, host, error, attempt, attempts_max: most, next_in_ms: nextMs } = fields;
+  const color = NOTIFICATION_COLOR[textOf(next)];
+  const words = [textOf(next).replaceAll("_", " "), textOf(fields["event"]), textOf(host), textOf(error)];
+  return {
+    word: event.replace(".attempted", ""),
+    ...(color !== undefined && { color }),
+    text: words.filter((part) => part !== "").join(GAP),
+    aside: [
+      { text: next === "delivered" && attempt === 1 ? "" : `${textOf(attempt)} of ${textOf(most)}`, rank: 2 },
+      { text: typeof nextMs === "number" ? `again in ${duration(nextMs)}` : "", rank: 4 },
+      { text: duration(fields["duration_ms"]), rank: 1 },
+      { text: idText(fields["action_id"], isWide), rank: 3 },
+    ],
+  };
+}
+
+function requestLine({ fields }: LogEvent, isWide: boolean): Line {
+  const { method, route, action_id: id, status, code } = fields;
+  // Refused before its route was looked for, or there is none.
+  const path = route === null || route === undefined ? "" : textOf(route);
+  const place = path.replace("{id}", () => (id === undefined ? "{id}" : idText(id, isWide)));
+  const own = path.includes("{id}") || id === undefined ? "" : idText(id, isWide);
+  const words = [textOf(method).padEnd(METHOD_COLUMNS), place, textOf(code)];
+  const isWrong = typeof status === "number" && status >= 400;
+  return {
+    word: "request",
+    ...(isWrong && { color: status >= 500 ? "red" : "yellow" }),
+    code: textOf(status),
+    text: words.filter((part) => part !== "").join(" "),
+    aside: [
+      { text: duration(fields["duration_ms"]), rank: 1 },
+      { text: own, rank: 2 },
+    ],
+  };
+}
+
+const LEVEL_WORD = { debug: "debug", info: "info", warn: "warning", error: "error" } as const;
+
+const LEVEL_COLOR = { debug: "grey", info: undefined, warn: "yellow", error: "red" } as const;
+
+/** Any other event: its name, its message, and its fields. */
+function otherLine({ level, event, fields }: LogEvent): Line {
+  const { message, error, ...others } = fields;
+  // Only the trace of an unexpected error has several lines.
+  const trace = typeof error === "string" && error.includes("\n") ? error : undefined;
+  const rest = Object.entries(trace === undefined ? { ...others, error } : others)
+    .filter(([, value]) => value !== undefined && value !== null)
+    .map(([name, value]) => `${name}=${textOf(value)}`);
+  const color = LEVEL_COLOR[level];
+  return {
+    word: LEVEL_WORD[level],
+    ...(color !== undefined && { color }),
+    text: [event, ...(message === undefined ? [] : [textOf(message)]), ...rest].join("  "),
+    ...(trace !== undefined && { trace: visible(trace, true) }),
+  };
+}
+
+function textOf(value: LogFields[string]): string {
+  return visible(String(value ?? ""));
+}
+
+function idText(id: LogFields[string], isWide: boolean): string {
+  return isWide ? textOf(id) : textOf(id).slice(0, SHORT_ID);
+}
+
+function duration(ms: LogFields[string]): string {
+  if (typeof ms !== "number") return "";
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  return ms < 60_000 ? `${(ms / 1_000).toFixed(1)} s` : `${Math.round(ms / 60_000)} min`;
 }

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { OutcomeKind } from "../core/outcome.ts";
-import type { NotificationKind } from "../core/notification.ts";
+import type { NotificationKind } from "../core/notification-events.ts";
 
 /** What a request spent its time on: work, a requested wait, or opening a stream. */
 export type RequestKind = "work" | "wait" | "stream";

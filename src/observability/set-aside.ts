@@ -1,6 +1,6 @@
-import type { NotificationKind } from "../core/notification.ts";
 import type { Log, LogFields } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
+import type { NotificationKind } from "../core/notification-events.ts";
 
 interface Reports {
   readonly log: Pick<Log, "error">;

@@ -1,7 +1,7 @@
-import type { HttpMethod } from "../core/action.ts";
 import type { Address } from "../core/addresses.ts";
 import type { NotSent, Outcome } from "../core/outcome.ts";
 import { DEADLINE_LATE_MS, DEADLINE_TURN_MS, DEADLINE_TURNS, DEADLINE_TURNS_LATE } from "../core/limits.ts";
+import type { HttpMethod } from "../core/target.ts";
 
 /** Why we ended an attempt early; null while we did not. */
 export type EarlyEnd = "timed_out" | "interrupted" | null;

@@ -1,7 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { FilterValues } from "../core/store.ts";
 import { describeActor } from "../core/roles.ts";
-import { HTTP_METHODS } from "../core/action.ts";
 import { ListQuery } from "../api/list-schemas.ts";
 import { ERROR_KINDS, OUTCOMES } from "../core/outcome.ts";
 import type { Issue } from "../core/domain-error.ts";
@@ -11,6 +10,7 @@ import { Button, Field } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { ACTIONS_PATH, listPath } from "../ui/layout.tsx";
 import { LinkButton, sentence, Time, UntrustedText } from "../ui/parts.tsx";
+import { HTTP_METHODS } from "../core/target.ts";
 
 export interface FiltersProps {
   /** Empty if they are invalid. */

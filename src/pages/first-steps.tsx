@@ -18,7 +18,7 @@ import type { PageDeps } from "./needs.ts";
 import { templatePath, TEMPLATES } from "./rule-form.tsx";
 import { NO_EXTRAS } from "../core/extras.ts";
 import { limitRefusal } from "../core/key-limits.ts";
-import type { KeyView } from "../accounts/key-routes.ts";
+import type { KeyView } from "../accounts/keys.ts";
 
 /** The form that hides the first steps. */
 export const FIRST_STEPS_PATH = "/overview/first-steps";

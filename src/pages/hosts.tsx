@@ -1,13 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Static } from "typebox";
-import {
-  ALL_HOSTS,
-  type Backoff,
-  type HostSettings,
-  type HostSettingsRow,
-  NO_HOST_SETTINGS,
-  type StatusPattern,
-} from "../core/host-settings.ts";
+import { ALL_HOSTS, type HostSettings, type HostSettingsRow, NO_HOST_SETTINGS } from "../core/host-settings.ts";
 import type { Pause } from "../core/pause.ts";
 import { hostSettingsFrom, hostSettingsJson, PutDefaults, PutHostSettings } from "../api/host-settings.ts";
 import { Button, Field } from "../ui/form.tsx";
@@ -35,6 +28,7 @@ import type { Person } from "../http/session.ts";
 import { authorize } from "../core/roles.ts";
 import { calledHosts } from "./pauses.tsx";
 import type { PageDeps } from "./needs.ts";
+import type { Backoff, StatusPattern } from "../core/retry.ts";
 
 const HOSTS_PATH = SETTINGS_PATHS.hosts;
 

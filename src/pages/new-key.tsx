@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { authorize } from "../core/roles.ts";
 import { Layout, render } from "../ui/layout.tsx";
-import { KeyParams, CreateKey, type KeyView, serializeKey } from "../accounts/key-routes.ts";
+import { CreateKey, KeyParams, type KeyView, serializeKey } from "../accounts/keys.ts";
 import { DomainError, notFound } from "../core/domain-error.ts";
 import { CREATED_KEYS_REMEMBERED_MAX, FLASH_MS_MAX, NAME_CHARS_MAX } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";

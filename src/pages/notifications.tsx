@@ -2,9 +2,7 @@
 import { NOTIFICATIONS_SHOWN_MAX } from "../core/limits.ts";
 import { seeOther } from "../http/response.ts";
 import type { OutboxEntry } from "../core/store.ts";
-import { askOf } from "../core/channel.ts";
-import { alertOf } from "../core/credential.ts";
-import { isAboutAction, isCredentialRequested, type NotificationStatus } from "../core/notification.ts";
+import type { NotificationStatus } from "../core/notification.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import { actionPath, render } from "../ui/layout.tsx";
 import { Dot, ListedTime, Name, NextPage, type Tone, UntilTime, UntrustedText } from "../ui/parts.tsx";
@@ -12,6 +10,7 @@ import { counted, mailName, type PageUser } from "../ui/text.ts";
 import { personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { List, None, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
+import { askOf, alertOf, isAboutAction, isCredentialRequested } from "../core/notification-events.ts";
 
 interface NotificationsProps {
   readonly user: PageUser;

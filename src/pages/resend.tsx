@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import Type from "typebox";
-import { formatSize, HTTP_METHODS } from "../core/action.ts";
+import { formatSize } from "../core/action.ts";
 import { type BodyMember, bodyMemberOf } from "../core/body.ts";
 import type { EditedFields } from "../actions/edited-copy.ts";
 import { risksOfRequest } from "../approvals/facts.ts";
@@ -17,6 +17,7 @@ import { bodySize } from "../receipts/mask-body.ts";
 import { asSent } from "../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { schemaForm } from "./schema-form.tsx";
+import { HTTP_METHODS } from "../core/target.ts";
 
 interface ResendPageProps {
   readonly action: MaskedAction;

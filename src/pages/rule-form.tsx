@@ -1,6 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import type { KeyView } from "../accounts/key-routes.ts";
-import { HTTP_METHODS } from "../core/action.ts";
+import type { KeyView } from "../accounts/keys.ts";
 import { NAME_CHARS_MAX } from "../core/limits.ts";
 import type { Form } from "../http/request.ts";
 import {
@@ -19,6 +18,7 @@ import { type FormState, problemBeside } from "./forms.ts";
 import { keyLabel } from "./keys.tsx";
 import { chosenIn, schemaForm } from "./schema-form.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
+import { HTTP_METHODS } from "../core/target.ts";
 
 interface Template {
   readonly name: string;

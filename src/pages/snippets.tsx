@@ -3,7 +3,6 @@ import { keyHeader } from "../accounts/first-action.ts";
 import { retrySettingsJson } from "../api/retry-settings.ts";
 import { bodyMemberJson, bodyMemberOf } from "../core/body.ts";
 import { ownRetrySettings, textsIn } from "../core/extras.ts";
-import { NO_RETRY_SETTINGS } from "../core/host-settings.ts";
 import { RETRIES_DEFAULT, SNIPPET_CHARS_MAX } from "../core/limits.ts";
 import { prettyPrint } from "../core/json.ts";
 import { MASK, MASK_PATTERN } from "../receipts/mask-rules.ts";
@@ -11,6 +10,7 @@ import { publicRequest } from "../receipts/masked-action.ts";
 import { Menu } from "../ui/controls.tsx";
 import { UntrustedBlock } from "../ui/parts.tsx";
 import type { SeenAction } from "../receipts/seen-action.ts";
+import { NO_RETRY_SETTINGS } from "../core/retry.ts";
 
 /** A menu with the call as curl, TypeScript, Python and MCP, and how its target verifies it. */
 export function AsCode({ action, baseUrl }: { readonly action: SeenAction; readonly baseUrl: string }) {

@@ -1,6 +1,6 @@
 import type { MaskedTexts } from "../core/search.ts";
 import type { Action, Result, LateResult } from "../core/action.ts";
-import { type Extras, NO_EXTRAS, unknownExtras } from "../core/extras.ts";
+import { NO_EXTRAS, unknownExtras } from "../core/extras.ts";
 import type { TimelineEvent, TimelineEntry } from "../core/timeline.ts";
 import { type Caller, hasScope, type Viewer, viewerOf } from "../core/roles.ts";
 import type { EarlierRejection } from "../core/rejections.ts";
@@ -18,6 +18,7 @@ import {
 } from "./masking.ts";
 import { type MaskedAction, markMasked, type SeenAction, type SeenBytes, seenWith, storedOf } from "./seen-action.ts";
 import type { Pause } from "../core/pause.ts";
+import type { Extras } from "../core/extras-schema.ts";
 
 /** The number of hidden values in words, for approvers; null: none. */
 export function hiddenValuesText(values: number): string | null {

@@ -11,9 +11,10 @@ import { NO_EXTRAS, ownRetrySettings, textsIn, unknownExtras } from "../core/ext
 import { retrySettingsJson } from "../api/retry-settings.ts";
 import { operationsOf } from "../core/changes.ts";
 import { type Channel, asksFor } from "../core/channel.ts";
-import { type CallbackEvent, hostOf, type NewNotification, notificationsFor } from "../core/notification.ts";
+import { notificationsFor } from "../core/notification.ts";
 import type { Ids } from "../core/ids.ts";
 import type { OutboxRow } from "../core/store.ts";
+import { type CallbackEvent, hostOf, type NewNotification } from "../core/notification-events.ts";
 
 export interface ViewOptions {
   readonly now: Date;

@@ -1,7 +1,6 @@
 import Type, { type Static, type TProperties } from "typebox";
 import { credentialNameSchema } from "../api/action-schemas.ts";
 import * as t from "../api/schema-helpers.ts";
-import { HTTP_METHODS } from "../core/action.ts";
 import type { RuleRow } from "../core/account-rules.ts";
 import { isStorableText } from "../core/json.ts";
 import {
@@ -20,6 +19,7 @@ import {
 } from "../core/limits.ts";
 import { mayDo, type Role } from "../core/roles.ts";
 import { PERIODS, WEEKDAYS } from "../core/zones.ts";
+import { HTTP_METHODS } from "../core/target.ts";
 
 export const ruleIdSchema = t.idSchema("rul", "Id of a rule.", "RuleId");
 

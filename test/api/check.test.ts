@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import Type from "typebox";
-import { MadeByQuery } from "../../src/accounts/key-routes.ts";
+import { MadeByQuery } from "../../src/accounts/keys.ts";
 import {
   bodyCheck,
   compile,

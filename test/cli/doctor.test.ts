@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readConfig } from "../../src/config/config.ts";
-import { serverSettings } from "../../src/config/server-settings.ts";
+import { readConfig, serverSettings } from "../../src/config/config.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { outgate } from "./outgate.ts";
 import { shared } from "../support/shared.ts";

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { readConfig } from "../../src/config/config.ts";
-import { serverSettings } from "../../src/config/server-settings.ts";
+import { readConfig, serverSettings } from "../../src/config/config.ts";
 import { settingNames } from "../../src/config/settings.ts";
 
 const SECRETS = {

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { backoffMs, retryAfterMs } from "../../src/core/host-settings.ts";
 import { RETRY_BASE_MS_DEFAULT, RETRY_CAP_MS_DEFAULT } from "../../src/core/limits.ts";
 import { SEED } from "../support/long.ts";
+import { backoffMs, retryAfterMs } from "../../src/core/retry.ts";
 
 const DEFAULTS = { baseMs: RETRY_BASE_MS_DEFAULT, capMs: RETRY_CAP_MS_DEFAULT };
 

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
-import { alertDue, alertEvent, alertOf } from "../../src/core/credential.ts";
+import { alertDue } from "../../src/core/credential.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { aCredential, later, NOON } from "../support/factory.ts";
+import { alertEvent, alertOf } from "../../src/core/notification-events.ts";
 
 const END = later(90 * DAY_MS);
 

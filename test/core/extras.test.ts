@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type Extras, extrasText, NO_EXTRAS, unknownExtras } from "../../src/core/extras.ts";
-import { parseExtras } from "../../src/core/extras-schema.ts";
+import { extrasText, NO_EXTRAS, unknownExtras } from "../../src/core/extras.ts";
+import { parseExtras, type Extras } from "../../src/core/extras-schema.ts";
 
 describe("extras in their column", () => {
   test.each<[Extras]>([

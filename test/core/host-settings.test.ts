@@ -1,17 +1,11 @@
 import { PutHostSettings, hostSettingsFrom, hostSettingsText, parseHostSettings } from "../../src/api/host-settings.ts";
 import { describe, expect, test } from "bun:test";
-import {
-  effectiveRetrySettings,
-  type HostSettingsRow,
-  isOneOfStatuses,
-  KnownHostSettings,
-  NO_HOST_SETTINGS,
-  NO_RETRY_SETTINGS,
-} from "../../src/core/host-settings.ts";
+import { type HostSettingsRow, KnownHostSettings, NO_HOST_SETTINGS } from "../../src/core/host-settings.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { bodyCheck } from "../../src/api/schema-helpers.ts";
 import { checkHost } from "../../src/core/target.ts";
 import { ACCOUNT, NOON, OTHER_ACCOUNT } from "../support/factory.ts";
+import { effectiveRetrySettings, isOneOfStatuses, NO_RETRY_SETTINGS } from "../../src/core/retry.ts";
 
 const SERVER = { timeoutMs: 30_000, backoff: { baseMs: 2_000, capMs: 60_000 }, giveUpOn: [] };
 

@@ -12,11 +12,11 @@ import {
   NO_COUNTS,
   refusalOf,
 } from "../../src/core/policy.ts";
-import { HTTP_METHODS, type HttpMethod } from "../../src/core/action.ts";
 import type { DomainError } from "../../src/core/domain-error.ts";
 import type { RejectionCount } from "../../src/core/rejections.ts";
 import type { CreateRefusal } from "../../src/core/store.ts";
 import { anAction, aRequest, later, NOON } from "../support/factory.ts";
+import { HTTP_METHODS, type HttpMethod } from "../../src/core/target.ts";
 
 type Facts = Parameters<typeof decide>[0];
 type CreateFacts = Extract<Facts, { operation: "create" }>;

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { type Action, HTTP_METHODS, type Result } from "../../src/core/action.ts";
+import type { Action, Result } from "../../src/core/action.ts";
 import type { Answered, Fault, Outcome } from "../../src/core/outcome.ts";
 import { type AttemptEnd, settle } from "../../src/core/settle.ts";
 import { anAction, anAttempt, answered, aResult, later, NOON } from "../support/factory.ts";
+import { HTTP_METHODS } from "../../src/core/target.ts";
 
 const answer = (overrides: Partial<Answered>): Answered => ({ ...answered(200, '{"n":1.0}'), ...overrides });
 

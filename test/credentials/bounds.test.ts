@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { CredentialBounds } from "../../src/core/credential.ts";
-import type { HttpMethod } from "../../src/core/action.ts";
 import { describeBounds, outOfBounds } from "../../src/credentials/bounds.ts";
+import type { HttpMethod } from "../../src/core/target.ts";
 
 const STRIPE: CredentialBounds = {
   hosts: ["api.stripe.com", "*.pay.example.com", "127.0.0.1:8080"],

@@ -1,5 +1,4 @@
 import { expect } from "bun:test";
-import { alertEvent } from "../../src/core/credential.ts";
 import { CREDENTIAL_REQUEST_STATUSES } from "../../src/core/credential-request.ts";
 import { approve, cancel, retry } from "../../src/core/changes.ts";
 import { NO_SEARCH, type Search } from "../../src/core/search.ts";
@@ -45,6 +44,7 @@ import {
   stored,
   settleMany,
 } from "./conformance/steps.ts";
+import { alertEvent } from "../../src/core/notification-events.ts";
 
 /** Something that a service asks of its store. */
 export type Operation = (store: Store) => Promise<unknown>;

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { UnwrittenResults } from "../../src/delivery/settlement.ts";
 import { DRAIN_WRITE_MS, UNWRITTEN_RESULTS_BYTES_MAX } from "../../src/core/limits.ts";
 import { type Store, StoreUnavailable } from "../../src/core/store.ts";
 import { answering } from "../actions/senders.ts";
@@ -8,6 +7,7 @@ import { FakeClock } from "../support/clock.ts";
 import { type Engine, openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered } from "../support/factory.ts";
+import { UnwrittenResults } from "../../src/delivery/in-flight.ts";
 
 /** A store that takes claims and refuses results for as long as `isFull` says so, as a disk does whose last kilobyte is left. */
 function narrowStore() {

@@ -1,15 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { ACTION_STATUSES, type ActionStatus } from "../../src/core/action.ts";
-import { askOf, asksFor } from "../../src/core/channel.ts";
+import { asksFor } from "../../src/core/channel.ts";
 import { aChannel } from "../support/factory.ts";
 import type { Actor } from "../../src/core/roles.ts";
-import {
-  type CallbackEvent,
-  hostOf,
-  type NewNotification,
-  notificationsFor,
-  notificationHosts,
-} from "../../src/core/notification.ts";
+import { notificationsFor, notificationHosts } from "../../src/core/notification.ts";
+import { askOf, type CallbackEvent, hostOf, type NewNotification } from "../../src/core/notification-events.ts";
 
 const EVENTS: Readonly<Record<ActionStatus, CallbackEvent | null>> = {
   pending: null,

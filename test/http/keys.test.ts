@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { compile } from "../../src/api/schema-helpers.ts";
-import { KeyListJson, CreatedKeyJson } from "../../src/accounts/key-routes.ts";
+import { CreatedKeyJson, KeyListJson } from "../../src/accounts/keys.ts";
 import { LIVE_KEYS_MAX } from "../../src/core/limits.ts";
 import { HOLDS, ROLES } from "../../src/core/roles.ts";
 import { isWellFormedApiKey } from "../support/api-key.ts";

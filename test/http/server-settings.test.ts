@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { readConfig } from "../../src/config/config.ts";
-import { serverSettings } from "../../src/config/server-settings.ts";
+import { readConfig, serverSettings } from "../../src/config/config.ts";
 import { openRealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
 import { SOME_RULES } from "./stub-server.ts";

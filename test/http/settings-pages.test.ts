@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { NOTIFICATIONS_SHOWN_MAX } from "../../src/core/limits.ts";
-import { readConfig } from "../../src/config/config.ts";
-import { serverSettings } from "../../src/config/server-settings.ts";
+import { readConfig, serverSettings } from "../../src/config/config.ts";
 import type { OutgoingMail } from "../../src/mail/messages.ts";
 import { SOME_RULES } from "./stub-server.ts";
 import { hiddenIn } from "../support/forms.ts";

@@ -1,7 +1,6 @@
 import type { LogLevel } from "../../src/config/values.ts";
 import { expect, test } from "bun:test";
-import { createLogText } from "../../src/observability/log-text.ts";
-import type { LogFields } from "../../src/observability/log.ts";
+import { createLogText, type LogFields } from "../../src/observability/log.ts";
 import { createPaint } from "../../src/observability/terminal.ts";
 
 const AT = new Date(2026, 2, 1, 14, 2, 11);

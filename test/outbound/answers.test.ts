@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { retryAfterMs } from "../../src/core/host-settings.ts";
 import { answers, openRawTarget, says } from "../support/raw-target.ts";
 import { answer, attempt, base64, IN_TIME, OK, sender, whole, withoutHeaders } from "./attempt.ts";
 import { requestTo } from "./policies.ts";
+import { retryAfterMs } from "../../src/core/retry.ts";
 
 describe("a target that is odd but right", () => {
   test.each([

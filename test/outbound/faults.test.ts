@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { brotliCompressSync } from "node:zlib";
-import { retryAfterMs } from "../../src/core/host-settings.ts";
 import { describeOutcome as sentence, type Fault, isSuccess, type Outcome } from "../../src/core/outcome.ts";
 import { answers, type Behaviour, drips, floods, openRawTarget, resets, says } from "../support/raw-target.ts";
 import { answer, attempt, base64, CUT_OFF, IN_TIME, OK, sender, whole } from "./attempt.ts";
 import { requestTo } from "./policies.ts";
 import { SEED } from "../support/long.ts";
+import { retryAfterMs } from "../../src/core/retry.ts";
 
 const unknown = (fault: Fault): Outcome => ({ kind: "unknown", fault });
 

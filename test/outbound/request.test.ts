@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import type { HttpMethod } from "../../src/core/action.ts";
 import { answers, openRawTarget, type RawTarget, resets, says } from "../support/raw-target.ts";
 import { IN_TIME, sender } from "./attempt.ts";
 import { requestTo } from "./policies.ts";
+import type { HttpMethod } from "../../src/core/target.ts";
 
 const METHODS: readonly HttpMethod[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 

@@ -1,5 +1,4 @@
 import type { CreateAction } from "../../client/openapi.ts";
-import { HTTP_METHODS } from "../../core/action.ts";
 import { EXIT_CODES_HELP, actionText, exitCodeOf } from "../action-text.ts";
 import { type CliCommand, CliOption, given, oneOf, several, wholeNumber, headersIn } from "../command.ts";
 import { type Io, readValue, UsageError } from "../io.ts";
@@ -7,6 +6,7 @@ import { inOrder, parseJson, parseObject } from "../output.ts";
 import { addRetryOptions } from "../retry-options.ts";
 import type { Session } from "../session.ts";
 import { waitForEnd } from "../../client/wait.ts";
+import { HTTP_METHODS } from "../../core/target.ts";
 
 /** `-d` of curl sends a form. */
 const OTHER_BODIES = " For a form use --form name=value, for other text --text.";

@@ -1,5 +1,5 @@
 import { describe, expect } from "bun:test";
-import { alertEvent, type SealedCredential } from "../../../src/core/credential.ts";
+import type { SealedCredential } from "../../../src/core/credential.ts";
 import {
   CREDENTIAL_ALERTS_KEPT_MS,
   CREDENTIAL_KEYS_MAX,
@@ -31,6 +31,7 @@ import {
   type CredentialRequest,
   statusOfRequest,
 } from "../../../src/core/credential-request.ts";
+import { alertEvent } from "../../../src/core/notification-events.ts";
 
 const add = ({ credentials }: Store, one: SealedCredential) => credentials.add(one, entry("credential_added", one.id));
 

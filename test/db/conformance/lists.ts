@@ -1,5 +1,5 @@
 import { describe, expect } from "bun:test";
-import { type Action, ACTION_STATUSES, HTTP_METHODS } from "../../../src/core/action.ts";
+import { type Action, ACTION_STATUSES } from "../../../src/core/action.ts";
 import { NO_SEARCH, type Search } from "../../../src/core/search.ts";
 import { cancel } from "../../../src/core/changes.ts";
 import {
@@ -28,6 +28,7 @@ import type { StoreTest } from "./store-test.ts";
 import { actionInStatus, claimDue, createdAction, failedAction, attemptedAction } from "./steps.ts";
 import type { Outcome } from "../../../src/core/outcome.ts";
 import type { TestStore } from "../../support/store.ts";
+import { HTTP_METHODS } from "../../../src/core/target.ts";
 
 /** Lists: newest first, by keyset, each filter, what is found beyond the indexes, and never more than a bounded look a page. */
 export function testLists(test: StoreTest): void {
