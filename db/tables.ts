@@ -1,8 +1,7 @@
 import { type Column, type SQL, sql } from "drizzle-orm";
 import { ACTION_STATUSES } from "../src/core/action.ts";
 import type { AuditRow } from "../src/core/audit.ts";
-import type { CredentialKind, CredentialSettings } from "../src/core/credential.ts";
-import type { CredentialDecision } from "../src/core/credential-request.ts";
+import type { CredentialDecision, CredentialKind, CredentialSettings } from "../src/core/credential.ts";
 import { type Actor, HOLDS, MEMBER_ROLES, ROLES } from "../src/core/roles.ts";
 import type { SQLITE } from "./libsql/schema.ts";
 import { HTTP_METHODS, type HttpMethod } from "../src/core/target.ts";
@@ -522,7 +521,7 @@ export function describeTables(dialect: typeof SQLITE) {
         claimedBy: text("claimed_by"),
         /** What the call does, in the requester's words. */
         title: text(),
-        /** What a create set beyond the core: JSON of `src/core/extras.ts`. */
+        /** What a create set beyond the core: JSON of `src/core/action.ts`. */
         extras: text(),
         /** No attempt begins from this time on. */
         expiresAt: time("expires_at"),

@@ -14,7 +14,7 @@ import {
 import { bodyMemberJson, bodyMemberOf } from "../src/core/body.ts";
 import { operationsOf } from "../src/core/changes.ts";
 import { cutJson, cutRequestBody } from "../src/receipts/cut-body.ts";
-import { actionJson } from "../src/receipts/serialize.ts";
+import { actionJson, see, seeAll } from "../src/receipts/see.ts";
 import type { ActionService } from "../src/actions/service.ts";
 import { isDecided, type LatestDecision, latestDecision } from "../src/core/timeline.ts";
 import { DomainError, type ErrorCode, type Issue, TooEarly } from "../src/core/domain-error.ts";
@@ -33,7 +33,6 @@ import {
 import { parseExactly, scanJson } from "../src/core/json.ts";
 import { traceOf } from "../src/observability/log.ts";
 import { maskedActor, maskedPause } from "../src/receipts/masked-action.ts";
-import { see, seeAll } from "../src/receipts/see.ts";
 import { type SeenAction, seenWith } from "../src/receipts/seen-action.ts";
 import { hideEchoes, maskHeaders, maskText } from "../src/receipts/masking.ts";
 import type { AgentDeps, ToolCall } from "./call.ts";

@@ -1,5 +1,5 @@
 import { isBytes } from "../src/receipts/cut-body.ts";
-import { membersIn } from "../src/core/json-walk.ts";
+import { membersIn } from "../src/core/json-values.ts";
 
 export type JsonMember = readonly [name: string, text: string];
 

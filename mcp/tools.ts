@@ -13,7 +13,7 @@ import { authorize, type Caller, type Permission } from "../src/core/roles.ts";
 import { type Action, isTerminal } from "../src/core/action.ts";
 import { createCheckCreate } from "../src/actions/create-schema.ts";
 import { checkList, ListQuery } from "../src/api/list-schemas.ts";
-import type { ListedCredentialRequest } from "../src/core/credential-request.ts";
+import type { ListedCredentialRequest } from "../src/core/credential.ts";
 import { AskCredentialBody, serializeRequest } from "../src/credentials/requests.ts";
 import { serializeCredential } from "../src/credentials/routes.ts";
 import { DomainError, type Issue } from "../src/core/domain-error.ts";

@@ -14,7 +14,16 @@ import {
   type SQL,
 } from "drizzle-orm";
 import type { AuditEntry } from "../../src/core/audit.ts";
-import type { Credential, CredentialStore, SealedCredential } from "../../src/core/credential.ts";
+import {
+  type Credential,
+  type CredentialRequest,
+  type CredentialRequestStatus,
+  type CredentialRequestStore,
+  type CredentialStore,
+  type DeclinedRequest,
+  type SealedCredential,
+  statusOfRequest,
+} from "../../src/core/credential.ts";
 import {
   CREDENTIAL_ALERTS_KEPT_MS,
   CREDENTIAL_ECHOES_MAX,
@@ -33,13 +42,6 @@ import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, deleteSome, hasRow, type Selects, type Tx } from "./command.ts";
 import { addNotifications, pruneNotifications } from "./outbox.ts";
 import { CREDENTIALS_VERSION, readVersion, renewVersion } from "./facts.ts";
-import {
-  type CredentialRequest,
-  type CredentialRequestStatus,
-  type CredentialRequestStore,
-  type DeclinedRequest,
-  statusOfRequest,
-} from "../../src/core/credential-request.ts";
 import { tables } from "../libsql/schema.ts";
 
 const { apiKeys, credentialRequests: requests, credentials, outbox } = tables;

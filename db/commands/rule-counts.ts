@@ -1,6 +1,5 @@
 import { and, gte, inArray, lt, lte } from "drizzle-orm";
-import { countName, CountParts } from "../../src/core/count-parts.ts";
-import type { StoredCount, RuleCount } from "../../src/core/rule-count.ts";
+import { countName, CountParts, type RuleCount, type StoredCount } from "../../src/core/rule-count.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { prepare, type Reader, qb } from "../sql/read.ts";
 import { PRUNE_ROWS, type Tx } from "./command.ts";

@@ -16,8 +16,7 @@ import {
   sql,
 } from "drizzle-orm";
 import { unionAll } from "drizzle-orm/sqlite-core";
-import { ACTION_STATUSES } from "../../src/core/action.ts";
-import { NO_EXTRAS } from "../../src/core/extras.ts";
+import { ACTION_STATUSES, NO_EXTRAS } from "../../src/core/action.ts";
 import { parseExtras } from "../../src/core/extras-schema.ts";
 import { firstActionId } from "../../src/core/ids.ts";
 import {

@@ -1,8 +1,14 @@
 import { type Column, type GetColumnData, getTableColumns, getTableName } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
-import { type Action, awaitsRunAt, parseLateResult, type Result } from "../../src/core/action.ts";
+import {
+  type Action,
+  awaitsRunAt,
+  extrasText,
+  NO_EXTRAS,
+  parseLateResult,
+  type Result,
+} from "../../src/core/action.ts";
 import { type ActionPolicy, actionPolicyText, parseActionPolicy } from "../../src/core/action-policy.ts";
-import { extrasText, NO_EXTRAS } from "../../src/core/extras.ts";
 import { parseExtras } from "../../src/core/extras-schema.ts";
 import type { Notification } from "../../src/core/notification.ts";
 import { type StoredCount, countedText, parseCounted } from "../../src/core/rule-count.ts";

@@ -13,7 +13,7 @@ import { deliveryFault, postRequest } from "../delivery/deliver.ts";
 import { createMessageLimit } from "../runtime/message-limit.ts";
 import type { Sender } from "../outbound/deadline.ts";
 import { normalTarget } from "../core/target.ts";
-import { NO_EXTRAS } from "../core/extras.ts";
+import { NO_EXTRAS } from "../core/action.ts";
 import { limitRefusal } from "../core/key-limits.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 

@@ -11,7 +11,7 @@ import {
   RETRIES_DEFAULT,
   WAIT_SECONDS_DEFAULT,
 } from "../core/limits.ts";
-import { elementsIn, membersIn } from "../core/json-walk.ts";
+import { elementsIn, membersIn } from "../core/json-values.ts";
 import {
   encodeForm,
   type FormPair,
@@ -21,8 +21,7 @@ import {
   bodyMemberOf,
   type BodyKind,
 } from "../core/body.ts";
-import type { ActionRequest, Action } from "../core/action.ts";
-import { extrasText, NO_EXTRAS, ownRetrySettings, textsIn } from "../core/extras.ts";
+import { type Action, type ActionRequest, extrasText, NO_EXTRAS, ownRetrySettings, textsIn } from "../core/action.ts";
 import { retrySettingsJson } from "../api/retry-settings.ts";
 import { headerIssues } from "../api/headers.ts";
 import { isStorableText } from "../core/json.ts";

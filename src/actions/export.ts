@@ -4,12 +4,10 @@ import { DomainError } from "../core/domain-error.ts";
 import { EXPORT_PAGE_ACTIONS, EXPORTS_PER_ACCOUNT_MAX, IDLE_EXPORT_SECONDS } from "../core/limits.ts";
 import type { RequestContext } from "../http/request.ts";
 import { streamOf } from "../http/response.ts";
-import { seeAll } from "../receipts/see.ts";
+import { type ActionSerializer, seeAll } from "../receipts/see.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
-import { TEXT_EXTRAS } from "../core/extras.ts";
-import { nextRetryAt } from "../core/action.ts";
-import { OpenPerAccount } from "../runtime/open-per-account.ts";
-import type { ActionSerializer } from "../receipts/serialize.ts";
+import { nextRetryAt, TEXT_EXTRAS } from "../core/action.ts";
+import { OpenPerAccount } from "../runtime/fair-share.ts";
 import type { ActionService, CountFilter } from "./service.ts";
 
 const EXPORT_FORMATS = ["ndjson", "csv"] as const;

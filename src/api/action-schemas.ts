@@ -284,7 +284,7 @@ const ActionPauseJson = t.answerObject(
   { id: pauseIdSchema, kind: pauseKind, reason: pauseReason, created_at: t.dateTime("When it was paused.") },
 );
 
-/** An action in answers, as `serialize.ts` writes it. */
+/** An action in answers, as `see.ts` writes it. */
 export const ActionJson = t.answerObject("Action", "One HTTP call: its request, state and result.", {
   id: ActionId,
   status: Status,

@@ -9,7 +9,7 @@ import type { Ids } from "../core/ids.ts";
 import { type Store, StoreUnavailable } from "../core/store.ts";
 import { createSecrets, type Secrets, checkMasterKey, keptLinkKey } from "../crypto/secrets.ts";
 import { bootstrap } from "../accounts/first-start.ts";
-import { inTurn } from "../runtime/job-leases.ts";
+import { inTurn } from "../runtime/jobs.ts";
 import { createNode, type Node } from "../runtime/node.ts";
 import type { Log } from "../observability/log.ts";
 

@@ -14,7 +14,7 @@ import { createVerifyService } from "../accounts/verify-signature.ts";
 import { createActionService, createListNotifications } from "../actions/service.ts";
 import { createHeld } from "../approvals/held.ts";
 import { createFollowLink } from "../approvals/links.ts";
-import { createRecipients } from "../approvals/recipients.ts";
+import { createRecipients } from "../approvals/decide.ts";
 import { createAuditService } from "../audit/audit.ts";
 import { createBulk } from "../bulk/service.ts";
 import { createCredentialAlerts } from "../credentials/alerts.ts";
@@ -54,9 +54,9 @@ import { OIDC_CALLBACK_PATH } from "../pages/sign-in.tsx";
 import { createKnownRules } from "../rules/known.ts";
 import { createRuleService } from "../rules/service.ts";
 import { ActivePauses, createPauseService } from "../pauses/pauses.ts";
-import { createEnqueue } from "../receipts/serialize.ts";
+import { createEnqueue } from "../receipts/see.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import type { JobLeases } from "../runtime/job-leases.ts";
+import type { JobLeases } from "../runtime/jobs.ts";
 
 interface ServiceNeeds {
   readonly secrets: Secrets;

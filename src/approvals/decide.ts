@@ -1,4 +1,4 @@
-import type { Action, Decision, Operation } from "../core/action.ts";
+import type { Action, ActionRequest, Creator, Decision, LimitedCreator, Operation } from "../core/action.ts";
 import { type Audited, auditOf, auditOfSystem } from "../core/audit.ts";
 import {
   approve,
@@ -17,7 +17,7 @@ import { type HashOf, requestDigest } from "../core/dedupe.ts";
 import { DomainError, notFound } from "../core/domain-error.ts";
 import type { Grant } from "../core/grant.ts";
 import { type Judge, judgeAgain, judgeByCounts } from "../core/judge.ts";
-import { budgetOf } from "../core/key-limits.ts";
+import { budgetOf, isLimited } from "../core/key-limits.ts";
 import {
   DECIDE_TRIES_MAX,
   EXPIRE_PARALLEL_MAX,
@@ -26,7 +26,18 @@ import {
   HELD_PER_KEY_MAX,
   HOUR_MS,
 } from "../core/limits.ts";
-import { creatorOf, decide, mayApproveIt, needsListedCallback, NO_COUNTS, ruleRefusal } from "../core/policy.ts";
+import {
+  creatorOf,
+  decide,
+  mayApproveIt,
+  mayCallBack,
+  mayMail,
+  needsListedCallback,
+  needsMember,
+  NO_COUNTS,
+  type RecipientFacts,
+  ruleRefusal,
+} from "../core/policy.ts";
 import { entryOfDecision, entryOfRequest } from "../core/rejections.ts";
 import { authorize, type Caller, isWithdrawal, mayDo, requireMayChange } from "../core/roles.ts";
 import { countedOf, type RuleCount } from "../core/rule-count.ts";
@@ -36,10 +47,9 @@ import type { GrantService } from "../grants/grants.ts";
 import { errorName } from "../observability/log.ts";
 import { maskText } from "../receipts/masking.ts";
 import { keptRetryAfter } from "../receipts/response-headers.ts";
-import type { Enqueue } from "../receipts/serialize.ts";
+import type { Enqueue } from "../receipts/see.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { logHeld } from "./held.ts";
-import type { Recipients } from "./recipients.ts";
 
 export interface DecisionNeeds {
   readonly enqueue: Enqueue;
@@ -348,5 +358,50 @@ function expiry<Row extends Pick<HeldAction, "id" | "accountId">>(
       after = page.at(-1) ?? null;
     }
     if (expired > 0) log.info(event, { count: expired });
+  };
+}
+
+/**
+ * Where callbacks and mails of an action may go, by the role, hold and limits of its creator, and by the present lists and rules. The policy
+ * checks it at the creation, and whoever sends checks it again.
+ */
+export type Recipients = ReturnType<typeof createRecipients>;
+
+export function createRecipients({ config: { approvers }, store }: AppContext, rules: Pick<Judge, "isRuled">) {
+  const { accounts, callbackHosts, people } = store;
+  /** Rules judge calls: a callback of an agent must not go where none of them has looked. */
+  const boundByRules = (accountId: string, creator: LimitedCreator): LimitedCreator =>
+    creator.role === "agent" && rules.isRuled(accountId) ? { ...creator, isLimited: true } : creator;
+  /** Reads only what the rules need for this request: mostly nothing. */
+  const factsFor = async (
+    accountId: string,
+    creator: LimitedCreator,
+    { callback, notifyEmail }: Pick<ActionRequest, "callback" | "notifyEmail">,
+  ): Promise<RecipientFacts> => {
+    const [listed, isMember] = await Promise.all([
+      callback !== null && needsListedCallback(creator) ? callbackHosts.list(accountId) : [],
+      notifyEmail !== null && needsMember(creator, notifyEmail, approvers)
+        ? people.mayApprove(accountId, notifyEmail)
+        : false,
+    ]);
+    return { callbackHosts: listed.map(({ host }) => host), approvers, isMember };
+  };
+  return {
+    boundByRules,
+    factsFor,
+    /** Who created an action. A key that is not found counts as one with limits. */
+    async creatorOf({ accountId, keyId, creator }: Action): Promise<LimitedCreator> {
+      const key = keyId === "" ? null : await accounts.findKey(accountId, keyId);
+      return { ...creator, isLimited: keyId !== "" && (key === null || isLimited(key)) };
+    },
+    async mayCallBack(accountId: string, givenCreator: LimitedCreator, url: string): Promise<boolean> {
+      const creator = boundByRules(accountId, givenCreator);
+      const facts = await factsFor(accountId, creator, { callback: url, notifyEmail: null });
+      return mayCallBack(creator, url, facts.callbackHosts);
+    },
+    async mayMail(accountId: string, creator: Creator, email: string): Promise<boolean> {
+      const facts = await factsFor(accountId, { ...creator, isLimited: false }, { callback: null, notifyEmail: email });
+      return mayMail(creator, email, facts);
+    },
   };
 }

@@ -1,8 +1,7 @@
 import { utcFormat } from "../core/clock.ts";
 import Type, { type Static } from "typebox";
-import { runAtOf } from "../core/action.ts";
+import { REQUESTER_LABELS, REQUESTER_TEXTS, requesterTexts, runAtOf, unknownExtras } from "../core/action.ts";
 import { type ActionPolicy, POLICY_SOURCE_WORDS } from "../core/action-policy.ts";
-import { unknownExtras, REQUESTER_LABELS, REQUESTER_TEXTS, requesterTexts } from "../core/extras.ts";
 import { type Actor, describeActor, type Viewer } from "../core/roles.ts";
 import { describeCredential, type RequestedCredential } from "../core/credential.ts";
 import { plainText, run as runSchema, choice } from "../api/schema-helpers.ts";

@@ -1,6 +1,6 @@
 import { type HeldFilter, hostOfKey, NO_FILTER } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { createYield } from "../runtime/turns.ts";
+import { createYield } from "../runtime/fair-share.ts";
 import type { Action } from "../core/action.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { type DecisionHistory, NO_HISTORY } from "./facts.ts";

@@ -6,7 +6,7 @@ import { SYSTEM } from "../core/roles.ts";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import { auditOfSystem } from "../core/audit.ts";
 import { BULK_ROUND_JOBS_MAX, BULK_STEP_ACTIONS } from "../core/limits.ts";
-import type { JobLeases } from "../runtime/job-leases.ts";
+import type { JobLeases } from "../runtime/jobs.ts";
 import type { Log } from "../observability/log.ts";
 import type { BulkAction, BulkEnd, BulkJob } from "../core/bulk-job.ts";
 

@@ -12,7 +12,7 @@ import type { MatchedActions } from "../core/store.ts";
 import { searchedAs } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { type JobLeases, NO_JOB_LEASES } from "../runtime/job-leases.ts";
+import { type JobLeases, NO_JOB_LEASES } from "../runtime/jobs.ts";
 import { BulkRunner } from "./runner.ts";
 
 export interface BulkRequest {

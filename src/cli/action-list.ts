@@ -1,5 +1,5 @@
 import type { Action } from "../client/openapi.ts";
-import { targetMessage } from "../actions/target-message.ts";
+import { targetMessage } from "../actions/service.ts";
 import { clockTime, type Color, padded, type Paint, shortened, visible } from "../observability/terminal.ts";
 import { age, STATUS_COLOR, withHost } from "./action-text.ts";
 import { type Cell, type Column, tableOf } from "./table.ts";

@@ -1,5 +1,5 @@
 import { compactJson } from "../core/json.ts";
-import { elementsIn, membersIn } from "../core/json-walk.ts";
+import { elementsIn, membersIn } from "../core/json-values.ts";
 import { UNSAFE_IN_LINES, visible } from "../observability/terminal.ts";
 import { UsageError, EXIT } from "./io.ts";
 import { OutgateError } from "../client/transport.ts";

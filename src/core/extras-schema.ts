@@ -30,7 +30,7 @@ const CREDENTIAL = Type.Object(
   { additionalProperties: false },
 );
 
-/** Not in `extras.ts`, which the command line loads: it starts without TypeBox. */
+/** Not in `action.ts`, which the command line loads: it starts without TypeBox. */
 export const ExtrasSchema = Type.Object(
   {
     bodyKind: Type.Optional(Type.Enum([...BODY_KINDS])),

@@ -1,5 +1,5 @@
 import { compactJson } from "./json.ts";
-import { elementsIn, membersIn } from "./json-walk.ts";
+import { elementsIn, membersIn } from "./json-values.ts";
 
 /** A JSON value to be shown. `text` is its source: numbers and escapes stay as they are sent. */
 export type JsonNode =

@@ -5,7 +5,7 @@ import {
   PRETTY_JSON_GROWN_CHARS_MAX,
   PRETTY_JSON_GROWTH_MAX,
 } from "./limits.ts";
-import { endOfString, endOfToken, endOfValue, skipSpace } from "./json-walk.ts";
+import { endOfString, endOfToken, endOfValue, skipSpace } from "./json-values.ts";
 
 /** The result of a scan before parsing. `exact`: some number may change when it is parsed and printed. */
 export type JsonScan = "too_deep" | "too_many_members" | "plain" | "exact";

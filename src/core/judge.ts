@@ -1,8 +1,7 @@
 import type { Action, ActionRequest } from "./action.ts";
 import { type Ruling, type Stop, strictest } from "./action-policy.ts";
 import type { Caller } from "./roles.ts";
-import { countName } from "./count-parts.ts";
-import type { RuleCount } from "./rule-count.ts";
+import { countName, type RuleCount } from "./rule-count.ts";
 
 /** Whoever makes a request, as far as rules ask. */
 export interface Requester extends Pick<Caller, "accountId" | "role" | "keyName" | "replaced"> {

@@ -1,4 +1,4 @@
-import { elementsIn, membersIn } from "./json-walk.ts";
+import { elementsIn, membersIn } from "./json-values.ts";
 import type { ActionRequest } from "./action.ts";
 import { bodyMemberOf, formPairs, isJsonMember, sentBody } from "./body.ts";
 import { OVERRIDE_NAME_CHARS_MAX, OVERRIDES_READ_MAX } from "./limits.ts";

@@ -15,8 +15,7 @@ import type { AccountStore, PeopleStore, SealedStore, SigningStore, CallbackHost
 import type { BulkStore } from "./bulk-job.ts";
 import type { TeamStore } from "./team-store.ts";
 import type { ChannelStore } from "./channel.ts";
-import type { CredentialStore } from "./credential.ts";
-import type { CredentialRequestStore } from "./credential-request.ts";
+import type { CredentialRequestStore, CredentialStore } from "./credential.ts";
 import type { RuleStore } from "./account-rules.ts";
 import type { RuleCount } from "./rule-count.ts";
 import type { Grant, GrantStore, GrantUse } from "./grant.ts";

@@ -4,16 +4,16 @@ import * as t from "../api/schema-helpers.ts";
 import { checkListQuery } from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
 import { auditOf } from "../core/audit.ts";
-import type { Credential } from "../core/credential.ts";
 import {
   type AskedCredential,
+  type Credential,
   CREDENTIAL_REQUEST_STATUSES,
   type CredentialRequest,
   type ListedCredentialRequest,
   type ListedRequests,
   type RequestNotice,
   statusOfRequest,
-} from "../core/credential-request.ts";
+} from "../core/credential.ts";
 import { DomainError, invalidFields, type Issue, notFound, TooEarly } from "../core/domain-error.ts";
 import { CREDENTIAL_REQUEST_ID } from "../core/ids.ts";
 import {

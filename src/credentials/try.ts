@@ -2,7 +2,7 @@ import Type, { type Static } from "typebox";
 import * as t from "../api/schema-helpers.ts";
 import { USER_AGENT } from "../config/config.ts";
 import { DomainError, invalidField } from "../core/domain-error.ts";
-import { NO_EXTRAS } from "../core/extras.ts";
+import { NO_EXTRAS } from "../core/action.ts";
 import { limitRefusal } from "../core/key-limits.ts";
 import { CREDENTIAL_TEST_BODY_CHARS_MAX, MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
 import { describeOutcome, isSuccess, type Outcome } from "../core/outcome.ts";

@@ -1,13 +1,12 @@
 import { USER_AGENT } from "../config/config.ts";
 import type { DecisionHistory } from "../approvals/facts.ts";
 import { createLinksOf } from "../approvals/links.ts";
-import type { Recipients } from "../approvals/recipients.ts";
+import type { Recipients } from "../approvals/decide.ts";
 import type { Action, Creator } from "../core/action.ts";
 import { isHeldIn } from "../core/changes.ts";
 import type { Channel } from "../core/channel.ts";
 import type { Clock } from "../core/clock.ts";
-import type { Credential } from "../core/credential.ts";
-import { type CredentialRequest, statusOfRequest } from "../core/credential-request.ts";
+import { type Credential, type CredentialRequest, statusOfRequest } from "../core/credential.ts";
 import {
   APPROVAL_LINK_MS,
   HOUR_MS,

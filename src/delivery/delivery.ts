@@ -1,5 +1,5 @@
 import type { DecisionHistory } from "../approvals/facts.ts";
-import type { Recipients } from "../approvals/recipients.ts";
+import type { Recipients } from "../approvals/decide.ts";
 import { type Action, largeBytesOf } from "../core/action.ts";
 import type { KnownChannels } from "../core/channel.ts";
 import type { KnownHostSettings } from "../core/host-settings.ts";
@@ -18,7 +18,7 @@ import type { Secrets } from "../crypto/secrets.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import type { Sender } from "../outbound/deadline.ts";
 import type { ActivePauses } from "../pauses/pauses.ts";
-import type { Enqueue } from "../receipts/serialize.ts";
+import type { Enqueue } from "../receipts/see.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { createAttempt, createSignedHeaders, dueAction, type SigningDeps } from "./attempt.ts";
 import { createMessage } from "./channels.ts";

@@ -1,4 +1,4 @@
-import type { RecoveryLease } from "../runtime/job-leases.ts";
+import type { RecoveryLease } from "../runtime/jobs.ts";
 import { RECOVERY_ROWS_MAX } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import { errorName, type Log } from "../observability/log.ts";

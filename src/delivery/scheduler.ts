@@ -31,9 +31,9 @@ import {
 import { errorName } from "../observability/log.ts";
 import { collectLargeTexts } from "../observability/runtime.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import type { RecoveryLease } from "../runtime/job-leases.ts";
+import type { RecoveryLease } from "../runtime/jobs.ts";
 import type { Node } from "../runtime/node.ts";
-import { type NodeShare, WHOLE_SHARE } from "../runtime/shares.ts";
+import { type NodeShare, WHOLE_SHARE } from "../runtime/membership.ts";
 import { type Lane, type LaneClaim, Lanes, nameOf, type SlotLimits } from "./lanes.ts";
 import { rescue, type RowEnds } from "./recovery.ts";
 import { type RunAttempt, Leases, RunsInFlight, type UnwrittenResults } from "./in-flight.ts";

@@ -1,4 +1,4 @@
-import { type ActionSerializer, eventJson } from "../receipts/serialize.ts";
+import { type ActionSerializer, eventJson, seeAll } from "../receipts/see.ts";
 import { type Caller, viewOf } from "../core/roles.ts";
 import { type EventStream, type Feed, positionText } from "./feed.ts";
 import { type Log, traceOf } from "../observability/log.ts";
@@ -6,7 +6,6 @@ import { StoreUnavailable, type ActionChange } from "../core/store.ts";
 import { dropBodyFirst } from "../http/body.ts";
 import { type RequestContext, readQuery } from "../http/request.ts";
 import type { WatchOf } from "../http/session.ts";
-import { seeAll } from "../receipts/see.ts";
 import { answerEvents, SSE_HEADERS, type SseDeps, type SseEnd, type SseSource } from "../http/sse.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
 import { DomainError } from "../core/domain-error.ts";

@@ -1,11 +1,32 @@
 import type { Server } from "bun";
-import type { AnyElysia } from "elysia";
+import { type AnyElysia, Elysia } from "elysia";
 import type { Caller } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { DRAIN_MS_MAX } from "../core/limits.ts";
-import { createHandler, type HandlerDeps } from "./handler.ts";
 import { type Answer, listenApart, listenOn, type ListenOptions, type OwnPortDeps, refused } from "./listen.ts";
 import { answerMetrics, type MetricsDeps } from "./system-routes.ts";
+import type { AppContext } from "../runtime/app-context.ts";
+import type { Authenticate } from "../core/session.ts";
+import type { Clock } from "../core/clock.ts";
+import {
+  bindContext,
+  clientAddressOf,
+  clientOf,
+  contextOf,
+  hasBody,
+  isMcpPath,
+  type IsTrustedProxy,
+  nameRequest,
+  noTarget,
+  type RequestContext,
+  targetOf,
+} from "./request.ts";
+import type { Guard } from "./own-origin.ts";
+import { MethodNotAllowed } from "../api/errors.ts";
+import { CLIENT_GONE, pathNotFound, refuse, type RefuseDeps } from "./errors.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { chunkedBodyOf, dropBody } from "./body.ts";
+import { createRateLimit } from "./rate-limit.ts";
 
 export type Http = ReturnType<typeof createHttpServer>;
 
@@ -92,3 +113,180 @@ export function listenForMetrics(port: number, host: string, deps: MetricsPortDe
 }
 
 const METRICS_FAILED = new DomainError("internal_error", "The metrics can't be read at the moment.");
+
+export interface HandlerDeps extends Pick<AppContext, "clock" | "ids" | "log" | "metrics">, RefuseDeps {
+  readonly authenticate: Authenticate;
+  readonly isTrustedProxy: IsTrustedProxy;
+  /** Checks the Host of a request for a page. */
+  readonly pagesGuard: Guard;
+  /** Checks Host and Origin of a request for /mcp, which needs a key too. */
+  readonly mcpGuard: Guard;
+  readonly limits: { readonly rateLimitPerSecond: number };
+}
+
+/** Answers any request and never rejects. A request with a `known` caller needs no key and isn't rate limited. */
+type Handler = (request: Request, server: Server<unknown> | null, known?: Caller) => Promise<Response>;
+
+/**
+ * The entry point of every request. The order of the checks is part of the API: request id, Host and Origin, key, rate
+ * limit, route. Every response carries the request's id and is logged in one line.
+ */
+export function createHandler(deps: HandlerDeps, modules: readonly AnyElysia[]): Handler {
+  const { clock } = deps;
+  const rate = createRateLimit(clock, deps.limits.rateLimitPerSecond);
+  const authenticate = createAuthenticateRequest(deps, rate);
+  // `standardHostname: false`, or a short host name would shift the path (elysia#748).
+  const app = new Elysia({ normalize: false, handler: { standardHostname: false } })
+    // Before routing, so that every path under /v1 needs a key, also one that doesn't exist.
+    .onRequest(({ request }) => authenticate(contextOf(request)))
+    .onError(({ error, request }) => refuse(contextOf(request), error, deps));
+  for (const module of modules) app.use(module);
+  // OPTIONS is answered with 204, and every method that a path doesn't have with 405.
+  for (const [path, same] of Map.groupBy(app.routes, (route) => route.path)) {
+    const methods = same.map(({ method }) => method);
+    const allow = [...new Set(methods.includes("GET") ? [...methods, "HEAD"] : methods)].toSorted().join(", ");
+    const answer = ({ request }: { readonly request: Request }) => {
+      const context = contextOf(request);
+      // Elysia takes an empty segment for a parameter.
+      if (context.path.includes("//")) throw pathNotFound();
+      if (context.request.method === "OPTIONS") return new Response(null, { status: 204, headers: { allow } });
+      throw new MethodNotAllowed(allow);
+    };
+    app.all(path, answer, { parse: "none" });
+  }
+
+  return async (request, server, known) => {
+    const context = begin(request, server, known ?? null, deps);
+    const route = () => {
+      if (context.path === "") throw noTarget();
+      const routed = routable(context);
+      bindContext(routed, context);
+      return app.fetch(routed);
+    };
+    // Elysia fails on a thrown `undefined`.
+    const answered = await Promise.try(route).catch((error: unknown) => refuse(context, error, deps));
+    if (context.errorCode === "rate_limited" && context.caller !== null) {
+      context.kind = "wait";
+      await rate.slowDown(context.caller);
+    }
+    const response = context.isBodyUnread ? await closeWithAnswer(context, answered, clock) : answered;
+    response.headers.set("x-request-id", context.name.id);
+    logRequest(context, response.status, deps);
+    return response;
+  };
+}
+
+function createAuthenticateRequest(
+  { authenticate, pagesGuard, mcpGuard }: HandlerDeps,
+  rate: ReturnType<typeof createRateLimit>,
+) {
+  return async (context: RequestContext): Promise<void> => {
+    if (context.caller !== null) return;
+    const { path } = context;
+    const { headers } = context.request;
+    const isMcp = isMcpPath(path);
+    if (isMcp) mcpGuard(headers);
+    else if (!path.startsWith("/v1/") && path !== "/v1") {
+      if (!PROBE_PATH.test(path)) pagesGuard(headers);
+      return;
+    }
+    const known = await authenticate(headers.get("authorization"), isMcp);
+    const caller: Caller = { ...known, client: clientOf(context) };
+    context.caller = caller;
+    context.count = (requests) => rate.count(caller, requests);
+    context.count(1);
+  };
+}
+
+/** Probes may use any Host: load balancers often address the machine by its IP address. */
+const PROBE_PATH = /^\/(health|ready|metrics|openapi\.json)\/?$/;
+
+/**
+ * The request that Elysia routes. HEAD is routed as GET, because Elysia would read a whole response to know its length;
+ * Bun leaves out the body. Where the Host is unusable or the target has a fragment, Elysia would find another path in the
+ * URL than was sent, and than was authenticated.
+ */
+function routable({ request, path }: RequestContext): Request {
+  const isHead = request.method === "HEAD";
+  const start = request.url.indexOf("/", "http://".length);
+  const end = start + path.length;
+  const isPlain = request.url.startsWith(path, start) && (request.url.length === end || request.url[end] === "?");
+  if (isPlain && !isHead) return request;
+  return new Request(`http://localhost${path}`, { method: isHead ? "GET" : request.method });
+}
+
+function begin(
+  request: Request,
+  server: Server<unknown> | null,
+  caller: Caller | null,
+  { isTrustedProxy, ids, clock }: HandlerDeps,
+): RequestContext {
+  const target = targetOf(request);
+  const address = server?.requestIP(request)?.address ?? "";
+  return {
+    request,
+    server,
+    path: target?.path ?? "",
+    search: target?.search ?? "",
+    client: clientAddressOf(address, request.headers.get("x-forwarded-for"), isTrustedProxy),
+    name: nameRequest(request.headers.get("x-request-id"), ids),
+    startedMs: clock.monotonicMs(),
+    caller,
+    count: () => {},
+    route: null,
+    actionId: null,
+    errorCode: null,
+    page: null,
+    kind: "work",
+    // Without a target the connection closes, whatever else was sent on it.
+    isBodyUnread: target === null || hasBody(request),
+    chunked: request.headers.has("transfer-encoding") ? chunkedBodyOf(request) : null,
+  };
+}
+
+/** Logs one line and counts the request. Only the route's pattern is logged: a path may hold a token, a query anything. */
+function logRequest(context: RequestContext, status: number, { clock, log, metrics }: HandlerDeps): void {
+  const { request, name, client, caller, errorCode } = context;
+  const durationMs = clock.monotonicMs() - context.startedMs;
+  metrics.requested({ method: request.method, route: context.route, status, kind: context.kind }, durationMs);
+  log.info("http.requested", {
+    request_id: name.logId,
+    error_id: errorCode === null ? undefined : name.envelopeId(),
+    method: request.method,
+    route: context.route,
+    action_id: context.actionId ?? undefined,
+    status,
+    code: errorCode ?? (status === CLIENT_GONE ? "client_gone" : undefined),
+    client_gone: request.signal.aborted || undefined,
+    duration_ms: Math.round(durationMs * 10) / 10,
+    account_id: caller?.accountId,
+    key_id: caller?.keyId ?? undefined,
+    person_id: caller?.personId,
+    client: client === "" ? undefined : client,
+  });
+}
+
+/**
+ * Sends a response that was ready before the body was read, and closes the connection. It is sent at once, since a client
+ * may wait for it before it sends more. The connection is closed once the rest of the body was read and dropped: closed
+ * earlier, the client would see a reset instead of the response; kept open, the rest would be taken for another request.
+ */
+export async function closeWithAnswer(context: RequestContext, response: Response, clock: Clock): Promise<Response> {
+  const drained = dropBody(context, clock).then(() => true);
+  const hasNoBody = context.request.method === "HEAD" || response.body === null;
+  // A body that arrived together with its headers is drained within one turn of the event loop.
+  const isDrained = await Promise.race([drained, hasNoBody ? drained : nextTurn().then(() => false)]);
+  const headers = new Headers(response.headers);
+  headers.set("connection", "close");
+  const init = { status: response.status, headers };
+  if (isDrained) return new Response(response.body, init);
+  const bytes = await response.bytes();
+  const body = new ReadableStream({
+    async start(controller) {
+      controller.enqueue(bytes);
+      await drained;
+      controller.close();
+    },
+  });
+  return new Response(body, init);
+}

@@ -1,5 +1,5 @@
-import { REQUESTER_TEXTS } from "../core/extras.ts";
-import { actionJson } from "../receipts/serialize.ts";
+import { REQUESTER_TEXTS } from "../core/action.ts";
+import { actionJson } from "../receipts/see.ts";
 import {
   actorText,
   ADDRESS_FACTS,
@@ -16,8 +16,7 @@ import {
   MESSAGE_FACTS_MAX,
   MESSAGE_LINES_CHARS_MAX,
 } from "../core/limits.ts";
-import type { Credential } from "../core/credential.ts";
-import type { CredentialRequest } from "../core/credential-request.ts";
+import type { Credential, CredentialRequest } from "../core/credential.ts";
 import { endOfHost, subjectOf } from "../approvals/subject.ts";
 import { bodyLines, shownBody } from "../ui/body-view.tsx";
 import { bodyKindText } from "../receipts/mask-body.ts";

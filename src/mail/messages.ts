@@ -27,11 +27,10 @@ import {
 } from "./chat-messages.ts";
 import { waitingText } from "../ui/text.ts";
 import type { Action } from "../core/action.ts";
-import type { Credential } from "../core/credential.ts";
+import type { Credential, CredentialRequest } from "../core/credential.ts";
 import type { MaskedAction } from "../receipts/seen-action.ts";
 import type { Actor } from "../core/roles.ts";
 import type { AccountLabel } from "../core/account-store.ts";
-import type { CredentialRequest } from "../core/credential-request.ts";
 import type { Invitation } from "../core/team-store.ts";
 import { endOfHost, subjectOf } from "../approvals/subject.ts";
 import type { AskKind, CredentialAlert } from "../core/notification-events.ts";

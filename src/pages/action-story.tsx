@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import { describeActor, mayDo, type Role } from "../core/roles.ts";
 import { awaitsRunAt, isExpired, nextRetryAt, isLateSuccess } from "../core/action.ts";
 import { type ErrorKind, errorKindOf } from "../core/outcome.ts";
-import { targetMessage } from "../actions/target-message.ts";
+import { targetMessage } from "../actions/service.ts";
 import { latestDecision, type TimelineEntry } from "../core/timeline.ts";
 import { Name, sentence, Time, UntilTime, UntrustedLines, UntrustedText } from "../ui/parts.tsx";
 import { counted, duration, lateText } from "../ui/text.ts";

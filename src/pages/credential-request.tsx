@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import { type CredentialRequestStatus, statusOfRequest } from "../core/credential-request.ts";
+import { type CredentialRequestStatus, statusOfRequest } from "../core/credential.ts";
 import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
 import {
   CredentialRequestParams,

@@ -2,9 +2,8 @@
 import type { Child } from "hono/jsx";
 import { type DecisionFacts, type DecisionHistory, type Fact, type FactName, maskedFacts } from "../approvals/facts.ts";
 import type { RISKS } from "../approvals/risks.ts";
-import { runAtOf } from "../core/action.ts";
+import { REQUESTER_TEXTS, runAtOf } from "../core/action.ts";
 import type { ActionPolicy } from "../core/action-policy.ts";
-import { REQUESTER_TEXTS } from "../core/extras.ts";
 import { describeActor, mayDo } from "../core/roles.ts";
 import { normalTarget } from "../core/target.ts";
 import { bodyKindText } from "../receipts/mask-body.ts";

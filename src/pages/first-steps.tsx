@@ -16,7 +16,7 @@ import { FORM_ID } from "../core/ids.ts";
 import { personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { templatePath, TEMPLATES } from "./rule-form.tsx";
-import { NO_EXTRAS } from "../core/extras.ts";
+import { NO_EXTRAS } from "../core/action.ts";
 import { limitRefusal } from "../core/key-limits.ts";
 import type { KeyView } from "../accounts/keys.ts";
 

@@ -2,7 +2,7 @@
 import type { Child } from "hono/jsx";
 import { awaitsRunAt, isTerminal } from "../core/action.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
-import { targetMessage } from "../actions/target-message.ts";
+import { targetMessage } from "../actions/service.ts";
 import { asSent, maskedEntry } from "../receipts/masked-action.ts";
 import type { Grant } from "../core/grant.ts";
 import { Icon } from "../ui/icons.tsx";

@@ -2,7 +2,7 @@
 import { keyHeader } from "../accounts/first-action.ts";
 import { retrySettingsJson } from "../api/retry-settings.ts";
 import { bodyMemberJson, bodyMemberOf } from "../core/body.ts";
-import { ownRetrySettings, textsIn } from "../core/extras.ts";
+import { ownRetrySettings, textsIn } from "../core/action.ts";
 import { RETRIES_DEFAULT, SNIPPET_CHARS_MAX } from "../core/limits.ts";
 import { prettyPrint } from "../core/json.ts";
 import { MASK, MASK_PATTERN } from "../receipts/mask-rules.ts";

@@ -1,4 +1,4 @@
-import { endOfString, endOfValue, skipSpace } from "../core/json-walk.ts";
+import { endOfString, endOfValue, skipSpace } from "../core/json-values.ts";
 import { EditedText, isNamedMember, isNamingMember, type Masking, secretKind } from "./mask-rules.ts";
 
 /** Masks a text that was nested or encoded inside another one. */

@@ -1,6 +1,5 @@
 import type { MaskedTexts } from "../core/search.ts";
-import type { Action, Result, LateResult } from "../core/action.ts";
-import { NO_EXTRAS, unknownExtras } from "../core/extras.ts";
+import { type Action, type LateResult, NO_EXTRAS, type Result, unknownExtras } from "../core/action.ts";
 import type { TimelineEvent, TimelineEntry } from "../core/timeline.ts";
 import { type Caller, hasScope, type Viewer, viewerOf } from "../core/roles.ts";
 import type { EarlierRejection } from "../core/rejections.ts";

@@ -1,6 +1,6 @@
 import type { Viewer } from "../core/roles.ts";
 import { BASE64_START, type FormPair } from "../core/body.ts";
-import { endOfString } from "../core/json-walk.ts";
+import { endOfString } from "../core/json-values.ts";
 import { ECHO_CHARS_MIN, ECHOES_MAX } from "../core/limits.ts";
 import { readHeaders } from "./response-headers.ts";
 import { EditedText, isVisibleHeader, MASK, Masking, secretKind } from "./mask-rules.ts";

@@ -1,5 +1,5 @@
 import Type from "typebox";
-import { TEXT_EXTRAS, withoutUnknown, withoutTexts } from "../core/extras.ts";
+import { TEXT_EXTRAS, withoutTexts, withoutUnknown } from "../core/action.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
 import { ActionJson } from "../api/action-schemas.ts";
 import { cutJson, cutRequestBody } from "./cut-body.ts";
@@ -9,7 +9,7 @@ import { plainText, quantity } from "../api/schema-helpers.ts";
 import { maskedEntry } from "./masked-action.ts";
 import { type MaskedAction, type SeenAction, seenWith } from "./seen-action.ts";
 import { TimelineItem } from "../api/list-schemas.ts";
-import { actionJson, timelineItem } from "./serialize.ts";
+import { actionJson, timelineItem } from "./see.ts";
 
 const { body } = ActionJson.properties;
 

@@ -10,13 +10,11 @@ import {
   DRY_RUNS_PER_ACCOUNT_MAX,
 } from "../core/limits.ts";
 import { authorize, type Caller } from "../core/roles.ts";
-import { CountParts } from "../core/count-parts.ts";
-import type { RuleCount } from "../core/rule-count.ts";
+import { CountParts, type RuleCount } from "../core/rule-count.ts";
 import { NO_SEARCH } from "../core/search.ts";
 import type { ActionStore, Store } from "../core/store.ts";
 import { seeAll } from "../receipts/see.ts";
-import { OpenPerAccount } from "../runtime/open-per-account.ts";
-import { createYield, eachPage } from "../runtime/turns.ts";
+import { createYield, eachPage, OpenPerAccount } from "../runtime/fair-share.ts";
 import type { KnownRules } from "./known.ts";
 import { type CompiledRule, decideByWalks, type Walk } from "./rule.ts";
 import { DifferingJson, type DryRunDifference, type DryRunJson, type RuleEffect } from "./schemas.ts";

@@ -1,7 +1,7 @@
 import { type ASTNode, Environment, ParseError, TypeError as CheckError } from "@marcbachmann/cel-js";
 import { RE2JS } from "re2js";
 import { exactNumber, isExact, PLAIN_NUMBER } from "../core/decimal.ts";
-import { foldName } from "../core/field-names.ts";
+import { foldName } from "../core/json-values.ts";
 import {
   RULE_EXPRESSION_BYTES_MAX,
   RULE_LIST_MEMBERS_MAX,

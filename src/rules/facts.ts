@@ -1,8 +1,7 @@
 import { type ActionRequest, firstDueAt } from "../core/action.ts";
 import { bodyMemberOf, formPairs, isJsonMember, sentBody, sentBytes } from "../core/body.ts";
 import { exactNumber } from "../core/decimal.ts";
-import { foldName, otherNames } from "../core/field-names.ts";
-import { type JsonValue, readJsonValue } from "../core/json-values.ts";
+import { foldName, type JsonValue, otherNames, readJsonValue } from "../core/json-values.ts";
 import { RULE_BODY_CHARS_MAX, RULE_BODY_DEPTH_MAX, RULES_STEPS_MAX } from "../core/limits.ts";
 import type { Requester } from "../core/judge.ts";
 import { OTHER_METHOD, plainHeaderName } from "../core/method-overrides.ts";

@@ -16,11 +16,10 @@ import {
 import { KEYS_LISTED_MAX } from "../core/limits.ts";
 import { isHeldBy } from "../core/policy.ts";
 import { describeActor, mayDo } from "../core/roles.ts";
-import { countName } from "../core/count-parts.ts";
-import type { RuleCount } from "../core/rule-count.ts";
+import { countName, type RuleCount } from "../core/rule-count.ts";
 import type { Store } from "../core/store.ts";
 import { isSend } from "../core/timeline.ts";
-import type { YieldTurn } from "../runtime/turns.ts";
+import type { YieldTurn } from "../runtime/fair-share.ts";
 import { factsOf, lazily } from "./facts.ts";
 import { askRules, type CompiledRule, decideByWalks, storedRule, type Walk } from "./rule.ts";
 

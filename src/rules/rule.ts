@@ -6,8 +6,7 @@ import { DomainError, invalidFields, type Issue } from "../core/domain-error.ts"
 import type { Judgement } from "../core/judge.ts";
 import { RULE_WARNING_STEPS_MAX } from "../core/limits.ts";
 import { methodsOf } from "../core/method-overrides.ts";
-import { countName } from "../core/count-parts.ts";
-import type { RuleCount } from "../core/rule-count.ts";
+import { countName, type RuleCount } from "../core/rule-count.ts";
 import { isUnder, normalPrefix, readHost } from "../core/target.ts";
 import { isZone, NO_ZONE, windowCheck } from "../core/zones.ts";
 import { type Counter, countersOf, countOf } from "./counting.ts";

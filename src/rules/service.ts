@@ -16,7 +16,7 @@ import {
 import { rulesChange } from "../core/policy.ts";
 import { authorize, type Caller, describeActor } from "../core/roles.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { createYield } from "../runtime/turns.ts";
+import { createYield } from "../runtime/fair-share.ts";
 import { createDryRun, type DryRunRange, type DryRunStep, newest, refusalsSince } from "./dry-run.ts";
 import type { KnownRules } from "./known.ts";
 import { type CompiledRule, deadRules, ruleFrom } from "./rule.ts";

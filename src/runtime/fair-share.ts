@@ -1,3 +1,8 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Clock } from "../core/clock.ts";
+import { TURN_MS_MAX } from "../core/limits.ts";
+import { DomainError } from "../core/domain-error.ts";
+
 /**
  * Whose place an account frees when all its places are taken and another holder asks for one: the holder with the most,
  * if that is at least two more than the asking one has; null otherwise. So one holder may have all places, and when
@@ -15,4 +20,58 @@ export function countByHolder(all: Iterable<{ readonly holder: string }>): Reado
   const held = new Map<string, number>();
   for (const { holder } of all) held.set(holder, (held.get(holder) ?? 0) + 1);
   return held;
+}
+
+/** What a long loop awaits after each step: others get their turn where this one has held the event loop for `TURN_MS_MAX`. */
+export type YieldTurn = () => Promise<void>;
+
+export function createYield(clock: Pick<Clock, "monotonicMs">): YieldTurn {
+  let since = clock.monotonicMs();
+  return async () => {
+    if (clock.monotonicMs() - since < TURN_MS_MAX) return;
+    await nextTurn();
+    since = clock.monotonicMs();
+  };
+}
+
+/** Page after page, newest first, and at most so many. A database in this thread would otherwise block the event loop for all of them. */
+export async function* eachPage<Cursor, Page extends { readonly before: Cursor | null }>(
+  read: (before: Cursor | null) => Promise<Page>,
+  pagesMax = Number.POSITIVE_INFINITY,
+): AsyncGenerator<Page> {
+  let before: Cursor | null = null;
+  for (let pages = 0; pages < pagesMax; pages += 1) {
+    await nextTurn();
+    const page: Page = await read(before);
+    yield page;
+    ({ before } = page);
+    if (before === null) return;
+  }
+}
+
+/** What accounts read step by step: each has at most so many open at a time. */
+export class OpenPerAccount {
+  readonly #max: number;
+  readonly #refusal: string;
+  readonly #counts = new Map<string, number>();
+
+  /** `refusal`: what is said of one more. */
+  constructor(max: number, refusal: string) {
+    this.#max = max;
+    this.#refusal = refusal;
+  }
+
+  /** The same steps. Throws `rate_limited` at the first. */
+  async *during<Step>(accountId: string, steps: AsyncGenerator<Step>): AsyncGenerator<Step> {
+    const count = this.#counts.get(accountId) ?? 0;
+    if (count >= this.#max) throw new DomainError("rate_limited", this.#refusal);
+    this.#counts.set(accountId, count + 1);
+    try {
+      yield* steps;
+    } finally {
+      const left = (this.#counts.get(accountId) ?? 1) - 1;
+      if (left === 0) this.#counts.delete(accountId);
+      else this.#counts.set(accountId, left);
+    }
+  }
 }

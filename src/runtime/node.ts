@@ -1,11 +1,10 @@
 import { VERSION } from "../config/config.ts";
 import { FIRST_KEYS_LEASE_MS, JOB_LEASE_MS } from "../core/limits.ts";
-import { type NodeShare, shareOfHost, shareOfRate } from "./shares.ts";
+import { NodeMembership, type NodeShare, shareOfHost, shareOfRate } from "./membership.ts";
 import { type ClusterStore, StoreUnavailable } from "../core/store.ts";
 import type { Log } from "../observability/log.ts";
 import type { Clock } from "../core/clock.ts";
-import { createJobLeases, inTurn, type JobLeases, type RecoveryLease } from "./job-leases.ts";
-import { NodeMembership } from "./membership.ts";
+import { createJobLeases, inTurn, type JobLeases, type RecoveryLease } from "./jobs.ts";
 import { NodeClock } from "./node-clock.ts";
 
 interface NodeDeps {

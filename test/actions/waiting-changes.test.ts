@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { awaitsRunAt, isExpired, nextRetryAt } from "../../src/core/action.ts";
+import { awaitsRunAt, extrasText, isExpired, nextRetryAt, ownRetrySettings } from "../../src/core/action.ts";
 import { approve, type Change, expireUnsent, operationsOf, retry, sendNow } from "../../src/core/changes.ts";
 import { differs } from "../../src/core/dedupe.ts";
-import { extrasText, ownRetrySettings } from "../../src/core/extras.ts";
 import { parseExtras } from "../../src/core/extras-schema.ts";
 import { settle } from "../../src/core/settle.ts";
 import { latestDecision } from "../../src/core/timeline.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { NO_EXTRAS } from "../../src/core/extras.ts";
+import { NO_EXTRAS } from "../../src/core/action.ts";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { type RiskInput, risksOf } from "../../src/approvals/risks.ts";
 

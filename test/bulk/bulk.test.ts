@@ -6,7 +6,7 @@ import { createBulk, type BulkRequest } from "../../src/bulk/service.ts";
 import type { BulkEnd } from "../../src/core/bulk-job.ts";
 import { BULK_STEP_ACTIONS } from "../../src/core/limits.ts";
 import type { Caller, Role } from "../../src/core/roles.ts";
-import type { JobLeases } from "../../src/runtime/job-leases.ts";
+import type { JobLeases } from "../../src/runtime/jobs.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { type Engine, openEngine } from "../support/engine.ts";

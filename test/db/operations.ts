@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { CREDENTIAL_REQUEST_STATUSES } from "../../src/core/credential-request.ts";
+import { CREDENTIAL_REQUEST_STATUSES } from "../../src/core/credential.ts";
 import { approve, cancel, retry } from "../../src/core/changes.ts";
 import { NO_SEARCH, type Search } from "../../src/core/search.ts";
 import { DAY_MS, DEDUPE_WINDOW_MS } from "../../src/core/limits.ts";

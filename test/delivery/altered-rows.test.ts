@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
-import { actionJson } from "../../src/receipts/serialize.ts";
+import { actionJson } from "../../src/receipts/see.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
 import { DomainError } from "../../src/core/domain-error.ts";

@@ -4,7 +4,7 @@ import type { Outcome } from "../../src/core/outcome.ts";
 import { type LaneClaim, type Lane, Lanes, type SlotLimits } from "../../src/delivery/lanes.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import type { HostLimits } from "../../src/core/host-settings.ts";
-import { shareOfRate } from "../../src/runtime/shares.ts";
+import { shareOfRate } from "../../src/runtime/membership.ts";
 import { CREATE_WAIT_MS, CREATES_WAITING_MAX, LANES_MAX, LARGE_ROW_BYTES } from "../../src/core/limits.ts";
 import type { LaneName } from "../../src/core/store.ts";
 import { holding } from "../actions/senders.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import ipaddr from "ipaddr.js";
 import { CONNECTABLE_FRESH_MS, CONNECTABLE_REMEMBERED_MAX } from "../../src/core/limits.ts";
-import { ConnectionProbe } from "../../src/outbound/resolve.ts";
+import { ConnectionProbe } from "../../src/outbound/connections.ts";
 import { answers, openRawTarget } from "../support/raw-target.ts";
 import { sender } from "./attempt.ts";
 import { requestTo } from "./policies.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { actionJson, timelineJson } from "../../src/receipts/serialize.ts";
+import { actionJson, timelineJson } from "../../src/receipts/see.ts";
 import { maskAction, maskedEntry } from "../../src/receipts/masked-action.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";

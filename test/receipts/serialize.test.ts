@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { callbackJson, actionJson, type ViewOptions } from "../../src/receipts/serialize.ts";
+import { actionJson, callbackJson, type ViewOptions } from "../../src/receipts/see.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
 import { type Action, ACTION_STATUSES, type ActionStatus } from "../../src/core/action.ts";
 import { openEngine, requestFor } from "../support/engine.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { JOB_LEASE_MS, JOB_RENEW_MS, JOB_REST_MS, START_LOOK_MS, START_WAIT_MS_MAX } from "../../src/core/limits.ts";
-import { createJobLeases, inTurn } from "../../src/runtime/job-leases.ts";
+import { createJobLeases, inTurn } from "../../src/runtime/jobs.ts";
 import { FakeClock } from "../support/clock.ts";
 import { MemoryCluster } from "../support/memory-cluster.ts";
 

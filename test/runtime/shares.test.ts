@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { shareOfHost } from "../../src/runtime/shares.ts";
+import { shareOfHost } from "../../src/runtime/membership.ts";
 
 const host = fc.string({ maxLength: 20 });
 const slots = fc.integer({ min: 1, max: 200 });

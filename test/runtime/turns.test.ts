@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createYield } from "../../src/runtime/turns.ts";
+import { createYield } from "../../src/runtime/fair-share.ts";
 import { FakeClock } from "../support/clock.ts";
 
 test("a loop lets others have their turn only where it has held the event loop for some milliseconds", async () => {

@@ -1,12 +1,10 @@
 import type { RuleCount } from "../../src/core/rule-count.ts";
 import type { Grant } from "../../src/core/grant.ts";
-import type { SealedCredential } from "../../src/core/credential.ts";
-import type { CredentialRequest } from "../../src/core/credential-request.ts";
+import type { CredentialRequest, SealedCredential } from "../../src/core/credential.ts";
 import type { RuleRow } from "../../src/core/account-rules.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
-import { createEnqueue } from "../../src/receipts/serialize.ts";
-import { type Action, type ActionRequest, firstState, type Result } from "../../src/core/action.ts";
-import { NO_EXTRAS } from "../../src/core/extras.ts";
+import { createEnqueue } from "../../src/receipts/see.ts";
+import { type Action, type ActionRequest, firstState, NO_EXTRAS, type Result } from "../../src/core/action.ts";
 import type { Channel } from "../../src/core/channel.ts";
 import type { AuditEntry, AuditFilter } from "../../src/core/audit.ts";
 import { type Change } from "../../src/core/changes.ts";

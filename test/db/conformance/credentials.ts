@@ -1,5 +1,10 @@
 import { describe, expect } from "bun:test";
-import type { SealedCredential } from "../../../src/core/credential.ts";
+import {
+  CREDENTIAL_REQUEST_STATUSES,
+  type CredentialRequest,
+  type SealedCredential,
+  statusOfRequest,
+} from "../../../src/core/credential.ts";
 import {
   CREDENTIAL_ALERTS_KEPT_MS,
   CREDENTIAL_KEYS_MAX,
@@ -26,11 +31,6 @@ import {
 import type { StoreTest } from "./store-test.ts";
 import { systemIds } from "../../../src/core/ids.ts";
 import { audited, entry, racingAtLast } from "./steps.ts";
-import {
-  CREDENTIAL_REQUEST_STATUSES,
-  type CredentialRequest,
-  statusOfRequest,
-} from "../../../src/core/credential-request.ts";
 import { alertEvent } from "../../../src/core/notification-events.ts";
 
 const add = ({ credentials }: Store, one: SealedCredential) => credentials.add(one, entry("credential_added", one.id));

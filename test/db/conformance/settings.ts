@@ -24,7 +24,7 @@ import { audited, entry, racingAtLast } from "./steps.ts";
 import type { StoreTest } from "./store-test.ts";
 import { type HostSettingsRow, NO_HOST_SETTINGS } from "../../../src/core/host-settings.ts";
 import type { Channel } from "../../../src/core/channel.ts";
-import { createEnqueue } from "../../../src/receipts/serialize.ts";
+import { createEnqueue } from "../../../src/receipts/see.ts";
 import { systemIds } from "../../../src/core/ids.ts";
 
 const hostEntry = (accountId: string, host: string): AuditEntry =>
