@@ -45,6 +45,8 @@ export interface CreateInput {
   /** The JSON of one of its members as text: with numbers as written, and names in their order. */
   readonly textOf: (member: "body" | "json" | "form") => string;
   readonly idempotencyKey: string | null;
+  /** Whether the key is a header, of which several arrive joined by a comma and a space. */
+  readonly isKeyHeader?: boolean;
   /** Whose headers they are: the caller's role, or that of the key whose request a person repeats. */
   readonly role: Role;
   readonly now: Date;
@@ -95,6 +97,8 @@ export function createCheckCreate({ checkTarget }: CreateRules) {
     checkHeaders(fields, role, broken);
     const key = idempotencyKey === null ? null : keyIn(idempotencyKey);
     if (key === undefined) note("Idempotency-Key", `Must be 1 to ${KEY_CHARS_MAX} printable ASCII characters.`);
+    const isUnquoted = key === idempotencyKey;
+    if (input.isKeyHeader === true && isUnquoted && key?.includes(", ") === true) note("Idempotency-Key", REPEATED_KEY);
     if (broken.length === 0 && CREATE.accepts(given) && target !== null && key !== undefined) {
       const encoded = form !== null && "encoded" in form ? form.encoded : null;
       const request = requestOf(given, target, { ...bodyOf(given, encoded, textOf), times, key });
@@ -299,6 +303,10 @@ const PRINTABLE = /^[ -~]+$/;
 
 /** The form of the Idempotency-Key draft: a structured-field string (RFC 9651, 3.3.3). */
 const QUOTED = /^"((?:[^"\\]|\\["\\])*)"$/;
+
+/** One of `a` and `b` would otherwise match neither the creates with `a` nor those with `b`, and send the call again. */
+const REPEATED_KEY =
+  "Send it once: it arrived twice, or has a comma and a space. A key with those must be in double quotes.";
 
 /** The key of an `Idempotency-Key` header, without quotes; undefined: it is none. */
 function keyIn(header: string): string | undefined {

@@ -153,6 +153,7 @@ function mainRoutes(deps: ActionRouteDeps) {
           value: body.value,
           textOf: (member) => (member === "body" ? memberText : orderedMemberText)(body, member),
           idempotencyKey: context.request.headers.get("idempotency-key"),
+          isKeyHeader: true,
           role: caller.role,
           now: deps.clock.now(),
           waitSeconds: query.wait,

@@ -13,7 +13,7 @@ const requestId = (description: string) => plainText(description, "my-id.7");
 /** Request headers that the API description lists. */
 export const REQUEST_HEADERS = {
   "Idempotency-Key": key(
-    "Creates of one account with the same value within 24 hours return the same action, whether the first was answered 201 or 200; a refused create is not remembered. Checked before `dedupe`. Surrounding quotes, as in the draft RFC, are not part of the key.",
+    "Creates of one account with the same value within 24 hours return the same action, whether the first was answered 201 or 200; a refused create is not remembered. Checked before `dedupe`. Surrounding quotes, as in the draft RFC, are not part of the key. A key with a comma and a space must be in quotes: without them it is refused, as is a header given twice.",
   ),
   "Last-Event-ID": Type.String({
     pattern: "^[A-Za-z0-9_-]+$",

@@ -74,7 +74,7 @@ export function createClient(settings: ClientSettings) {
   ): Promise<Api.Action> =>
     send("POST /v1/actions", options, {
       query: { wait: waitSeconds },
-      headers: idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey },
+      headers: idempotencyKey === undefined ? {} : { "idempotency-key": keyHeader(idempotencyKey) },
       body: action,
       isRepeatable: idempotencyKey !== undefined,
       waitSeconds: action.sync === true ? (waitSeconds ?? SYNC_WAIT_SECONDS) : 0,
@@ -278,6 +278,11 @@ export function createClient(settings: ClientSettings) {
 }
 
 const WAIT_FOR_SECONDS = 300;
+
+/** In quotes, as in the draft RFC, where the service would take it for two headers, joined by a comma. */
+function keyHeader(key: string): string {
+  return key.includes(", ") && !key.startsWith('"') ? `"${key.replaceAll(/["\\]/g, String.raw`\$&`)}"` : key;
+}
 
 /** The body of an export as it arrives. It breaks off with an error where the service does. */
 async function* chunksOf(

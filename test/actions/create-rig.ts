@@ -11,7 +11,7 @@ export function rigCreate() {
   const check = createCheckCreate({ checkTarget: (url) => checkTarget(policy, url) });
   return (
     text: string,
-    rest: Partial<Pick<CreateInput, "idempotencyKey" | "role" | "waitSeconds">> = {},
+    rest: Partial<Pick<CreateInput, "idempotencyKey" | "isKeyHeader" | "role" | "waitSeconds">> = {},
   ): CheckedCreate => {
     const scan = scanJson(new TextEncoder().encode(text));
     if (scan !== "plain" && scan !== "exact") throw new Error(scan);

@@ -97,6 +97,18 @@ describe("a create that is refused", () => {
     }
   });
 
+  test("with an Idempotency-Key header that was given twice it is validation_error", () => {
+    for (const idempotencyKey of ["a, b", "a, a", `"a", "b"`, ", b", "a, "]) {
+      const refused = refusalOf(() => check(create(`"retries":0`), { idempotencyKey, isKeyHeader: true }));
+      expect(refused).toEqual({ code: "validation_error", fields: ["retries", "Idempotency-Key"] });
+    }
+    const keys = ["a,b", `"a, b"`, String.raw`"a\"b, c"`];
+    const taken = keys.map((idempotencyKey) => check(create(""), { idempotencyKey, isKeyHeader: true }).request);
+    expect(taken.map((request) => request.idempotencyKey)).toEqual(["a,b", "a, b", `a"b, c`]);
+    // An argument of a tool is one value.
+    expect(check(create(""), { idempotencyKey: "a, b" }).request.idempotencyKey).toBe("a, b");
+  });
+
   test("says something about every field that it names, and quotes nothing", () => {
     const text = create(`"secret_canary":"s3cr3t","retries":"s3cr3t","headers":{"Host":"s3cr3t"}`);
     const told: string[] = [];

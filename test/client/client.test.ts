@@ -37,16 +37,16 @@ describe("the client", () => {
   test("takes an action through its life", async () => {
     const held = await owner.createAction(
       { url: target.url, body: { n: 1 }, approve: true, dedupe: "life" },
-      { idempotencyKey: "life-1" },
+      { idempotencyKey: "life, 1" },
     );
     expect(held).toMatchObject({
       status: "awaiting_approval",
-      idempotency_key: "life-1",
+      idempotency_key: "life, 1",
       actions: ["approve", "cancel"],
     });
     const again = await owner.createAction(
       { url: target.url, body: { n: 2 }, approve: true },
-      { idempotencyKey: "life-1" },
+      { idempotencyKey: "life, 1" },
     );
     expect(again).toMatchObject({ id: held.id, deduplicated: true, differs: ["body", "dedupe"] });
     expect((await owner.approveAction(held.id, { reason: "fine" })).status).not.toBe("awaiting_approval");

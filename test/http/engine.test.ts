@@ -48,6 +48,25 @@ const REFUSED: readonly (readonly [name: string, status: number, bytes: string])
   ["another version", 505, `GET /v1/actions HTTP/9.9\r\nHost: a\r\n${KEY}\r\n\r\n`],
 ];
 
+describe("a header that is given twice", () => {
+  test.each([
+    ["Authorization", 401, [KEY]],
+    ["Content-Type", 400, [TYPE]],
+    ["Idempotency-Key", 400, ["Idempotency-Key: a", "Idempotency-Key: b"]],
+  ])("is refused: %s", async (_name, status, headers) => {
+    const { text } = await exchange(app.port, [create([SIZE, "Connection: close", ...headers])]);
+    expect(readAnswer(text).status).toBe(status);
+    expect(app.calls).toEqual([]);
+  });
+
+  test("names no request: of two request ids neither is taken", async () => {
+    const ids = ["X-Request-Id: one", "X-Request-Id: two"];
+    const { text } = await exchange(app.port, [create([SIZE, "Connection: close", ...ids])]);
+    const answer = readAnswer(text);
+    expect([answer.status, answer.headers.get("x-request-id")]).toEqual([201, expect.stringMatching(/^req_/)]);
+  });
+});
+
 describe("what the HTTP engine refuses itself", () => {
   test.each(REFUSED)(
     "has no envelope, reaches no handler and ends the connection: %s",

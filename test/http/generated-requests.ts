@@ -295,7 +295,9 @@ function valid(operation: Operation): fc.Arbitrary<Draft> {
   const body =
     operation.id === "createAction" ? fits.map(reconciled) : maybeKnown(operation, fits.map(kept(operation)));
   const key = parametersOf(operation, "header").some(({ name }) => name === "Idempotency-Key");
-  const headers = key ? fc.record({ "idempotency-key": printable(1, 20) }, { requiredKeys: [] }) : fc.constant({});
+  const headers = key
+    ? fc.record({ "idempotency-key": printable(1, 20).filter((text) => !text.includes(", ")) }, { requiredKeys: [] })
+    : fc.constant({});
   return fc
     .record({ path: idOf(operation), query: queryOf(operation), body, headers, authorization: someKey })
     .map((it) => ({
