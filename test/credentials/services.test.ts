@@ -1,0 +1,98 @@
+import { describe, expect, test } from "bun:test";
+import { KEYS } from "../http/stub-server.ts";
+import type { Caller } from "../../src/core/roles.ts";
+import type { Sender } from "../../src/outbound/deadline.ts";
+import { STOPPED } from "../../src/outbound/resolve.ts";
+import { shared } from "../support/shared.ts";
+import { openCredentials, SECRET } from "./rig.ts";
+
+const rig = await shared(openCredentials());
+
+const { credentialRequests, credentialTests } = rig.app.engine.services;
+
+const callerWith = (key: string): Promise<Caller> => rig.app.authenticate(`Bearer ${key}`);
+
+const codeOf = (answer: Promise<unknown>): Promise<unknown> =>
+  answer.then(
+    () => "done",
+    (error: unknown) => (error instanceof Error && "code" in error ? error.code : error),
+  );
+
+const url = `${rig.target.url}v1/charges`;
+
+const body = { name: "granted", kind: "bearer" as const, secret: SECRET, hosts: [rig.host] } satisfies object;
+
+const asked = async (host: string) => {
+  const agent = await callerWith(KEYS.agent);
+  return (await credentialRequests.ask(agent, { host, reason: "To test." })).request.id;
+};
+
+const ownerKey = async (more: object) => {
+  const { json } = await rig.call("POST", "/v1/keys", { name: "limited", role: "owner", ...more });
+  return callerWith(json.key);
+};
+
+// Pages and tools call the services without the routes' own checks.
+describe("whoever calls the service", () => {
+  test.each(["agent", "approver", "reader"] as const)("a key that is no owner's decides nothing: %s", async (role) => {
+    await rig.add({ name: `of-${role}` });
+    const id = await asked(`${role}.example`);
+    const caller = await callerWith(KEYS[role]);
+    const answers = [
+      codeOf(credentialTests.test(caller, `of-${role}`, url)),
+      codeOf(credentialRequests.grant(caller, id, { ...body, name: `by-${role}` })),
+      codeOf(credentialRequests.decline(caller, id, null)),
+    ];
+    expect(await Promise.all(answers)).toEqual(["forbidden", "forbidden", "forbidden"]);
+    expect(await credentialRequests.find(caller, id)).toMatchObject({ decision: null });
+    expect(rig.target.received).toHaveLength(0);
+  });
+
+  test.each(["approver", "reader"] as const)("a key that creates nothing asks for nothing: %s", async (role) => {
+    const asking = credentialRequests.ask(await callerWith(KEYS[role]), { host: "x.example", reason: "To test." });
+    expect(await codeOf(asking)).toBe("forbidden");
+  });
+
+  test("a person asks for nothing", async () => {
+    const person = { ...(await callerWith(KEYS.owner)), keyId: null };
+    expect(await codeOf(credentialRequests.ask(person, { host: "p.example", reason: "To test." }))).toBe("forbidden");
+  });
+
+  test.each([
+    ["whose calls are all held", { hold: "all" }],
+    ["that calls other hosts alone", { hosts: ["elsewhere.example"] }],
+    ["that may not send GET", { methods: ["POST"] }],
+  ])("an owner's key tries no credential %s", async (_, more) => {
+    await rig.add({ name: "tried" });
+    expect(await codeOf(credentialTests.test(await ownerKey(more), "tried", url))).toBe("forbidden");
+    expect(rig.target.received).toHaveLength(0);
+  });
+
+  test.each([
+    ["declines", (caller: Caller, id: string) => credentialRequests.decline(caller, id, null)],
+    [
+      "grants",
+      (caller: Caller, id: string, at: number) => credentialRequests.grant(caller, id, { ...body, name: `two-${at}` }),
+    ],
+  ])("of two who answer a request at once one wins: %s", async (name, answer) => {
+    const owner = await callerWith(KEYS.owner);
+    const id = await asked(`${name}.example`);
+    const answers = await Promise.all([0, 1].map((at) => codeOf(answer(owner, id, at))));
+    expect(new Set(answers)).toEqual(new Set(["done", "not_approvable"]));
+  });
+});
+
+test("a try is not sent where its host is paused while it looks for the address", async () => {
+  const sender: Sender = {
+    async send(_request, { mayBegin }) {
+      await later.call("POST", "/v1/pauses", { host: later.host });
+      return mayBegin?.() === false ? STOPPED : { kind: "not_sent", fault: "refused" };
+    },
+  };
+  await using later = await openCredentials(200, { sender });
+  await later.add();
+  const { status, text } = await later.call("POST", "/v1/credentials/stripe-live/test", {
+    url: `${later.target.url}v1/charges`,
+  });
+  expect([status, text]).toEqual([403, expect.stringContaining("are paused")]);
+});
