@@ -206,7 +206,12 @@ export const SECRET_FORMATS: readonly SecretFormat[] = [
   // Addresses that let whoever knows them in: the host is shown, what stands behind it is the secret.
   ...places(
     "Slack webhook",
-    ["hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/"],
+    [
+      "hooks.slack.com/services/",
+      "hooks.slack.com/workflows/",
+      "hooks.slack.com/triggers/",
+      "hooks.slack-gov.com/services/",
+    ],
     20,
   ),
   ...places("Discord webhook", ["discord.com/api/webhooks/", "discordapp.com/api/webhooks/"], 40),

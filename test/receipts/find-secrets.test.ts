@@ -22,6 +22,26 @@ describe("a secret of a known format", () => {
     }
   });
 
+  const urls = SECRET_FORMATS.filter(({ isPlace, prefix }) => isPlace === true && prefix.includes("/"));
+
+  test.each(urls)("is found however its URL is written: $name ($prefix)", (format) => {
+    const { secret } = exampleOf(format, 3);
+    const { host, pathname } = new URL(`https://${format.prefix}`);
+    const first = `%${pathname.charCodeAt(1).toString(16)}`;
+    const written = [
+      `${host.toUpperCase()}${pathname}`,
+      `${host}:443${pathname}`,
+      `${host}.${pathname}`,
+      `${host}//${pathname}`,
+      `${host}/x/%2E./.${pathname}`,
+      ...(pathname === "/" ? [] : [`${host}/${first}${pathname.slice(2)}`]),
+    ];
+    for (const url of written) expect(textsOf(`see https://${url}${secret}.`).join()).toContain(secret);
+    expect(textsOf(`https://not.${host}.example${pathname}${secret}`).filter((found) => found.includes("/"))).toEqual(
+      [],
+    );
+  });
+
   test.each([
     "npm_please_delete_everything_from_the_database",
     "sk-proj-Delete-Everything-From-Production-Now-Please",
@@ -29,6 +49,8 @@ describe("a secret of a known format", () => {
     "re_delete_all_the_customers_and_their_orders_too",
     "sk_live_please-delete",
     "hooks.slack.com/services/overview",
+    "HOOKS.slack.com/%73ervices/overview/of/this/week",
+    "hooks.slack.com/a1b2C3d4e5F6g7H8i9J0k1L2",
     "cus_NffrFeUfNV2Hib",
     "pi_3MtwBwLkdIwHu7ix28a3tqPa",
     "T01ABCDEF",

@@ -639,7 +639,7 @@ describe("hostile text", () => {
     ...'=|a=|a= |?a=|token=|&token=|token=a |//|//a@|%|%41|%zz+@|\\|"|"\\|":|"a":|{"a":|[|{|"token":[|"pin" :1,'.split(
       "|",
     ),
-    ...'ghp_|xoxb-|-----BEGIN X-----MII|AKIA|AIza|whsec_/|"aa=a",|"Bearer",|?token=https://a:b@c/%3Ftoken%3D1 |••••|aA_| |\n'.split(
+    ...'ghp_|xoxb-|HC-ping.com/|hc-ping.com/%2e/|-----BEGIN X-----MII|AKIA|AIza|whsec_/|"aa=a",|"Bearer",|?token=https://a:b@c/%3Ftoken%3D1 |••••|aA_| |\n'.split(
       "|",
     ),
     ..."token: |token:a |token:\n|token: a\n|'token': |token='|(token: |{|a: b |name: token |value: |name:token,value:".split(
