@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { KEYS } from "../http/stub-server.ts";
 import type { Caller } from "../../src/core/roles.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
-import { STOPPED } from "../../src/outbound/resolve.ts";
+import { STOPPED } from "../../src/outbound/connections.ts";
 import { shared } from "../support/shared.ts";
 import { openCredentials, SECRET } from "./rig.ts";
 
