@@ -4,6 +4,7 @@ import { describeActor, mayDo, type Role } from "../core/roles.ts";
 import { awaitsRunAt, isExpired, nextRetryAt, isLateSuccess } from "../core/action.ts";
 import { type ErrorKind, errorKindOf } from "../core/outcome.ts";
 import { targetMessage } from "../actions/service.ts";
+import { firstAction } from "../accounts/first-action.ts";
 import { latestDecision, type TimelineEntry } from "../core/timeline.ts";
 import { Name, sentence, Time, UntilTime, UntrustedLines, UntrustedText } from "../ui/parts.tsx";
 import { counted, duration, lateText } from "../ui/text.ts";
@@ -15,6 +16,7 @@ interface StoryProps {
   readonly timeline: readonly TimelineEntry[];
   readonly role: Role;
   readonly now: Date;
+  readonly baseUrl: string;
 }
 
 /** What happened to an action, and what to do next, in a sentence or two. */
@@ -78,7 +80,7 @@ function completedText({ action: { attempts, result } }: StoryProps): Child {
   return `${answer}${time}${after}.`;
 }
 
-function failedText({ action, timeline, role }: StoryProps): Child {
+function failedText({ action, timeline, role, baseUrl }: StoryProps): Child {
   const { result, attempts } = action;
   const codes = codesOf(action, timeline);
   const [first = null] = codes;
@@ -86,8 +88,10 @@ function failedText({ action, timeline, role }: StoryProps): Child {
   const what = isSame
     ? `The target answered ${first}${times(attempts)}.`
     : `${result?.lastError ?? "It could not be delivered."}${attempts > 1 ? ` It failed after ${counted(attempts, "attempt")}.` : ""}`;
-  const advice = result === null ? null : adviceOn(errorKindOf(result) ?? "other", result.responseCode);
-  const next = advice === null || !mayDo(role, "retry") ? "" : ` ${advice}`;
+  const kind = (result === null ? null : errorKindOf(result)) ?? "other";
+  const isOwn = result?.responseCode === null && action.url === firstAction(baseUrl).url;
+  const advice = isOwn ? adviceOnOwn(kind) : adviceOn(kind, result?.responseCode ?? null);
+  const next = result === null || !mayDo(role, "retry") ? "" : ` ${advice}`;
   return lateStory(action) ?? `${what} It will not be retried.${next}`;
 }
 
@@ -141,10 +145,19 @@ const ADVICE: Readonly<Record<Exclude<ErrorKind, "target">, string>> = {
   refused: "Check that the target runs, then retry.",
   unreachable: "Check that the target can be reached, then retry.",
   dns: "Check the host name in the URL, then edit and resend.",
-  certificate: "Renew the target’s certificate, then retry.",
+  certificate: "Correct the target’s certificate, or let this server trust who signed it, then retry.",
   not_allowed: "Choose a target with a public address, or allow this one in the settings of the server.",
   other: "See the timeline for what happened, then edit and resend.",
 };
+
+/** The test of the first steps calls this service itself, which many networks don't allow from inside. */
+function adviceOnOwn(kind: ErrorKind): string {
+  const remedy =
+    kind === "certificate"
+      ? "give it a certificate that the server trusts (NODE_EXTRA_CA_CERTS names your own authority)"
+      : "let the server reach it (DNS, firewall, proxy)";
+  return `This test calls Outgate at its own address, BASE_URL: ${remedy}, or test with a URL of your own. Calls to other targets need neither.`;
+}
 
 const ADVICE_ON_CODE: Readonly<Record<number, string>> = {
   400: "Fix the request, then resend it.",

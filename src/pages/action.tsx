@@ -136,7 +136,7 @@ function ActionPart(props: ActionProps) {
   );
 }
 
-function State({ action, timeline, now, pause, user }: ActionProps) {
+function State({ action, timeline, now, pause, user, baseUrl }: ActionProps) {
   const { policy, status } = action;
   const isPaused = status === "pending" && pause !== null;
   return (
@@ -145,7 +145,7 @@ function State({ action, timeline, now, pause, user }: ActionProps) {
       {isPaused ? (
         <PausedNotice pause={pause} user={user} />
       ) : (
-        <Story action={action} timeline={timeline} role={user.role} now={now} />
+        <Story action={action} timeline={timeline} role={user.role} now={now} baseUrl={baseUrl} />
       )}
       {policy?.by === "grant" ? (
         <p class="story quiet">

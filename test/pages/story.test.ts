@@ -26,13 +26,15 @@ function result(code: number | null, lastError: string | null): Result {
 }
 
 function told(overrides: Partial<Action>, timeline: readonly TimelineEntry[] = [], role: Role = "owner"): string {
-  const part = Story({ action: seeWhole(anAction(overrides)), timeline, role, now: later(0) });
+  const part = Story({ action: seeWhole(anAction(overrides)), timeline, role, now: later(0), baseUrl: BASE_URL });
   return renderPart(part)
     .replaceAll(/<[^>]+>/g, " ")
     .replaceAll(/\s+/g, " ")
     .replaceAll(" .", ".")
     .trim();
 }
+
+const BASE_URL = "https://outgate.example.com";
 
 const REFUSED = "The target answered with status 422.";
 
@@ -77,6 +79,20 @@ describe("the sentence about an action", () => {
     );
     // Who can't do anything about it is not told to.
     expect(told(failed, same, "reader")).toBe("The target answered 422 three times. It will not be retried.");
+  });
+
+  test("says of the test of the first steps what keeps the service from calling itself", () => {
+    const url = `${BASE_URL}/health`;
+    const failed = (lastError: string, more: object = {}) =>
+      told({ url, status: "failed", attempts: 1, result: result(null, lastError), ...more });
+    const unknown = failed("The target's name could not be resolved.");
+    expect(unknown).toContain("calls Outgate at its own address, BASE_URL: let the server reach it");
+    const untrusted = failed(
+      "The target's TLS certificate was not accepted: no authority that this machine trusts has signed it (see NODE_EXTRA_CA_CERTS).",
+    );
+    expect(untrusted).toContain("BASE_URL: give it a certificate that the server trusts (NODE_EXTRA_CA_CERTS");
+    expect(failed("", { result: result(502, "The target answered with status 502.") })).not.toContain("BASE_URL");
+    expect(failed("", { url: "https://api.example.com/health" })).not.toContain("BASE_URL");
   });
 
   test("warns where the target may have received it", () => {
