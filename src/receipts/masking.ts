@@ -61,13 +61,15 @@ export function maskResponseHeaders(json: string, viewer: For): string {
   return JSON.stringify(masked);
 }
 
-/**
- * The answer of a target, as JSON text, without the secrets of the request's headers that it repeats. Only in texts, since a
- * mask among other values would be no JSON.
- */
+/** The answer of a target, as JSON text, without the secrets of the request's headers that it repeats: in texts, or as numbers. */
 export function hideEchoes(answer: string, headers: Readonly<Record<string, string>> | null): string {
   const repeated = secretsOf(headers ?? {}).filter((secret) => answer.includes(secret));
   if (repeated.length === 0) return answer;
+  const numbers = new Set(repeated.filter((secret) => /^\d+$/.test(secret)));
+  const hideNumbers = (part: string) =>
+    numbers.size === 0
+      ? part
+      : part.replaceAll(/(?<![\d.eE+-])\d+(?![\d.eE])/g, (digits) => (numbers.has(digits) ? `"${MASK}"` : digits));
   // No pattern: those that read texts with escapes take 50 ms for a quarter of a megabyte of some characters or others.
   const parts: string[] = [];
   let end = 0;
@@ -75,17 +77,17 @@ export function hideEchoes(answer: string, headers: Readonly<Record<string, stri
     const textEnd = endOfString(answer, at);
     const text = answer.slice(at, textEnd);
     parts.push(
-      answer.slice(end, at),
+      hideNumbers(answer.slice(end, at)),
       repeated.reduce((left, secret) => left.replaceAll(secret, MASK), text),
     );
     end = textEnd;
   }
-  return parts.join("") + answer.slice(end);
+  return parts.join("") + hideNumbers(answer.slice(end));
 }
 
 /**
  * Values of headers that are named as secrets, and their words, as JSON writes them, the longest first. Some targets, such as
- * those of PHP, write `\/` for `/`.
+ * those of PHP, write `\/` for `/`. In base64, hex and percent-encoding too, as targets dump what they got.
  */
 function secretsOf(headers: Readonly<Record<string, string>>): readonly string[] {
   const values = Object.entries(headers).flatMap(([name, value]) => (secretKind(name) === null ? [] : [value]));
@@ -94,7 +96,10 @@ function secretsOf(headers: Readonly<Record<string, string>>): readonly string[]
   const sorted = long.toSorted((one, other) => other.length - one.length).slice(0, ECHOES_MAX);
   return sorted.flatMap((secret) => {
     const written = JSON.stringify(secret).slice(1, -1);
-    return [...new Set([written, written.replaceAll("/", String.raw`\/`)])];
+    const bytes = Buffer.from(secret);
+    const base64 = bytes.toString("base64").replaceAll("=", "");
+    const encoded = [base64, bytes.toString("base64url"), bytes.toString("hex"), encodeURIComponent(secret)];
+    return [...new Set([written, written.replaceAll("/", String.raw`\/`), ...encoded])];
   });
 }
 

@@ -335,7 +335,7 @@ test("a result hides the secrets of headers that the target repeats, and only th
       token: "••••",
       short: "short",
       order: "order-4711",
-      n: 12_345_678,
+      n: "••••",
     });
   }
   const read = (size: number) => {
@@ -349,6 +349,17 @@ test("an answer is read in linear time, and however its target writes slashes", 
   const headers = { Authorization: "Bearer canary/one/two+three" };
   expect(hideEchoes(String.raw`{"a":"Bearer canary\/one\/two+three"}`, headers)).toBe('{"a":"••••"}');
   expect(hideEchoes(String.raw`["x canary\/one\/two+three",1]`, headers)).toBe('["x ••••",1]');
+  for (const form of ["base64", "base64url", "hex"] as const) {
+    const dumped = Buffer.from(headers.Authorization).toString(form);
+    expect(hideEchoes(`{"raw":"${dumped}"}`, headers)).toMatch(/^\{"raw":"••••=*"\}$/);
+  }
+  const pin = { "X-Pin": "4711081547" };
+  const numbers = `{"pin":4711081547,"list":[4711081547, 47110815471,0.4711081547],"text":"4711081547"}`;
+  expect(JSON.parse(hideEchoes(numbers, pin))).toEqual({
+    pin: "••••",
+    list: ["••••", 47_110_815_471, 0.471_108_154_7],
+    text: "••••",
+  });
   for (const character of ["x", '"', "\u00e4"]) {
     const read = (size: number) => {
       const long = JSON.stringify(`${character.repeat(size)}${headers.Authorization}`);
