@@ -11,6 +11,7 @@ import {
   terminalOf,
 } from "./app/process.ts";
 import { type Config, listeningOn, RELEASE, targetPolicyOf } from "./config/config.ts";
+import { databasePlace } from "./config/values.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
 import { systemIds } from "./core/ids.ts";
 import { StoreLost, type StoreUnavailable } from "./core/store.ts";
@@ -93,7 +94,7 @@ async function startApp(settings: Config, deps: AppDeps): Promise<App | null> {
   try {
     const config = port === 0 ? listeningOn(settings, listening.port ?? 0) : settings;
     // One name for all tries: what a try took in the database and could not give back is this process's still.
-    const own = { nodeId: deps.ids.node(), onWaiting: createWaitingLog(deps.log) };
+    const own = { nodeId: deps.ids.node(), onWaiting: createWaitingLog(deps.log, databasePlace(config.database)) };
     const parts = { config, policy: targetPolicyOf(config), listening, ...own };
     const onAway = ({ reason }: StoreUnavailable) => own.onWaiting(reason);
     // Imported when the port is open: /health answers half a second earlier.

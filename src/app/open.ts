@@ -1,6 +1,7 @@
 import type { Server } from "bun";
 import { firstKeysNotice, forgetFirstKeys } from "../accounts/first-start.ts";
 import type { Config } from "../config/config.ts";
+import { databasePlace } from "../config/values.ts";
 import { describeTargetPolicy, publicPolicy, type TargetPolicy } from "../config/target-policy.ts";
 import { createBus } from "../core/bus.ts";
 import { catchTimerErrors } from "../core/clock.ts";
@@ -45,7 +46,7 @@ export type App = Awaited<ReturnType<typeof openServices>>;
 
 /** One try. What it opened is closed when it rejects. */
 export async function openApp(parts: StartParts, deps: AppDeps): Promise<App> {
-  const [outage, metrics] = [new Outage(deps), new Metrics()];
+  const [outage, metrics] = [new Outage({ ...deps, database: databasePlace(parts.config.database) }), new Metrics()];
   const opened = await openForService(parts.config, {
     ...deps,
     ...parts,

@@ -28,11 +28,11 @@ export async function repeatWhileAway<T>(step: () => Promise<T>, deps: WaitDeps)
   return null;
 }
 
-/** Logs why the start waits: once for each reason in turn, however often it tries. */
-export function createWaitingLog(log: Pick<Log, "warn">): (reason: string) => void {
+/** Logs why the start waits, and for which database: once for each reason in turn, however often it tries. */
+export function createWaitingLog(log: Pick<Log, "warn">, database: string): (reason: string) => void {
   let last: string | null = null;
   return (reason) => {
-    if (reason !== last) log.warn("service.waiting", { reason });
+    if (reason !== last) log.warn("service.waiting", { reason, database });
     last = reason;
   };
 }
@@ -51,6 +51,8 @@ async function rest({ clock, stopping }: Omit<WaitDeps, "onAway">): Promise<void
 interface OutageDeps {
   readonly clock: Pick<Clock, "after" | "monotonicMs">;
   readonly log: Pick<Log, "error" | "info">;
+  /** Where it is, without user and password. */
+  readonly database: string;
 }
 
 /**
@@ -75,9 +77,9 @@ export class Outage {
   /** Call it whenever a call found the store away. */
   begin({ reason }: StoreUnavailable): void {
     if (this.#probe === null || this.#sinceMs !== null) return;
-    const { clock, log } = this.#deps;
+    const { clock, log, database } = this.#deps;
     this.#sinceMs = clock.monotonicMs();
-    log.error("store.away", { reason });
+    log.error("store.away", { reason, database });
     this.#askLater();
   }
 

@@ -27,7 +27,7 @@ describe("a step of the start", () => {
   test("begins anew every second while the store is away, and says why once for each reason", async () => {
     const clock = new FakeClock();
     const { lines, log } = logging();
-    const tell = createWaitingLog(log);
+    const tell = createWaitingLog(log, "/data/outgate.db");
     const reasons = ["too many connections", "too many connections", "it could not be reached", null];
     const step = async () => {
       const reason = reasons.shift();
@@ -41,8 +41,8 @@ describe("a step of the start", () => {
     for (const ms of [1, STORE_RETRY_MS, STORE_RETRY_MS]) await pass(clock, ms);
     expect(await started).toBe("serves");
     expect(lines).toEqual([
-      ["service.waiting", { reason: "too many connections" }],
-      ["service.waiting", { reason: "it could not be reached" }],
+      ["service.waiting", { reason: "too many connections", database: "/data/outgate.db" }],
+      ["service.waiting", { reason: "it could not be reached", database: "/data/outgate.db" }],
     ]);
     expect(clock.timers).toBe(0);
   });
@@ -76,7 +76,7 @@ describe("an outage", () => {
   function watched() {
     const clock = new FakeClock();
     const { lines, log } = logging();
-    const outage = new Outage({ clock, log });
+    const outage = new Outage({ clock, log, database: "/data/outgate.db" });
     const state = { probe: (): Promise<void> => Promise.reject(AWAY) };
     outage.watch(() => state.probe());
     return { clock, lines, outage, state };
@@ -89,7 +89,7 @@ describe("an outage", () => {
       outage.begin(new StoreUnavailable("Away.", { reason: "it could not be reached" }));
       await pass(clock, 1_000);
     }
-    expect(lines).toEqual([["store.away", { reason: "too many connections" }]]);
+    expect(lines).toEqual([["store.away", { reason: "too many connections", database: "/data/outgate.db" }]]);
     state.probe = () => Promise.resolve();
     await pass(clock, 1_000);
     expect(lines.slice(1)).toEqual([["store.back", { away_ms: 6_000 }]]);
@@ -112,7 +112,7 @@ describe("an outage", () => {
     outage.stop();
     outage.begin(AWAY);
     const { lines: early, log } = logging();
-    new Outage({ clock, log }).begin(AWAY);
+    new Outage({ clock, log, database: "/data/outgate.db" }).begin(AWAY);
     expect([lines, early, clock.timers]).toEqual([[], [], 0]);
   });
 
