@@ -258,6 +258,14 @@ const SESSION = prepare({ hash: "text", now: "time" }, (arg) => {
     .where(and(eq(sessions.hash, arg.hash), gt(sessions.expiresAt, arg.now)));
 });
 
+/** Asked with each `GET /v1/account`. */
+const LABEL = prepare({ accountId: "text" }, (arg) =>
+  qb
+    .select({ name: accounts.name, email: firstEmailOf(accounts.id) })
+    .from(accounts)
+    .where(eq(accounts.id, arg.accountId)),
+);
+
 /** People, their sessions and welcome links. */
 export function createPeopleStore({ reader, writer }: Connection): PeopleStore {
   return {
@@ -265,9 +273,7 @@ export function createPeopleStore({ reader, writer }: Connection): PeopleStore {
     ...writer.methods({ switchAccount, offer, welcome, renewPassword, changePassword, prune }),
     find: (email) => findMember(reader, eq(people.emailKey, emailKey(email))),
     async labelOf(accountId) {
-      const label = { name: accounts.name, email: firstEmailOf(accounts.id) };
-      const labelled = await get(reader, qb.select(label).from(accounts).where(eq(accounts.id, accountId)));
-      return labelled ?? { name: null, email: null };
+      return (await LABEL.get(reader, { accountId })) ?? { name: null, email: null };
     },
     async mayApprove(accountId, email) {
       const isIn = and(eq(people.emailKey, emailKey(email)), eq(members.accountId, accountId));
