@@ -23,7 +23,7 @@ import { histogramText, mergeHistogramTexts, parseHistogram } from "../../src/co
 import { ACTIVITY_PRUNE_ROWS, FIRST_ACTIONS_READ_MAX, OVERVIEW_READS_MAX } from "../../src/core/limits.ts";
 import type { Connection } from "../sql/context.ts";
 import { hasValues, membersIn } from "../sql/dialect.ts";
-import { all, get, prepare, type Reader, qb } from "../sql/read.ts";
+import { all, prepare, type Reader, qb } from "../sql/read.ts";
 import { command, isOneOfRows } from "./command.ts";
 import { readFact } from "./facts.ts";
 import { upsertList, type Values, valuesOf } from "./lists.ts";
@@ -93,12 +93,52 @@ export async function readPosition(reader: Reader): Promise<number> {
   return (await NEWEST_POSITION.get(reader, {}))?.seq ?? 0;
 }
 
+const STRETCH_END = prepare({ after: "number", rows: "number" }, (arg) => {
+  const { seq, at } = timeline;
+  const behind = qb.select({ seq, at }).from(timeline).where(gt(seq, arg.after)).orderBy(asc(seq));
+  return behind.limit(1).offset(arg.rows);
+});
+
 /** The last row of a stretch of so many rows of the timeline; null: there are fewer. Numbers have gaps, so rows are counted. */
 export function findStretchEnd(reader: Reader, after: number, rows: number) {
-  const { seq, at } = timeline;
-  const behind = qb.select({ seq, at }).from(timeline).where(gt(seq, after)).orderBy(asc(seq));
-  return get(reader, behind.limit(1).offset(rows - 1));
+  return STRETCH_END.get(reader, { after, rows: rows - 1 });
 }
+
+/** What the overview counts of a stretch of the timeline. An empty account: of all. */
+const HAPPENED = prepare({ after: "number", until: "number", since: "time", accountId: "text" }, (arg) => {
+  const { at, type, status, detail } = timeline;
+  // Found by its primary key as the event stream finds it: an index by account would slow all writes.
+  const isOfAccount = sql`(${arg.accountId} = '' or ${timeline.accountId} = ${arg.accountId})`;
+  const isOfStretch = and(gt(timeline.seq, arg.after), lte(timeline.seq, arg.until), gte(timeline.at, arg.since));
+  const types = inArray(timeline.type, ["created", "attempt", "approved", "rejected"]);
+  const begun = alias(timeline, "begun");
+  const heldAt = qb
+    .select({ at: min(begun.at) })
+    .from(begun)
+    .where(and(eq(begun.actionId, timeline.actionId), eq(begun.run, timeline.run)));
+  const isDecision = sql`${type} in ('approved', 'rejected')`;
+  return qb
+    .select({
+      accountId: timeline.accountId,
+      at,
+      type,
+      status,
+      detail,
+      host: actions.host,
+      keyId: actions.keyId,
+      byMcp: sql<number>`case when ${actions.createdBy} like 'mcp:%' then 1 else 0 end`.as("by_mcp"),
+      heldAt: sql<Date | null>`case when ${isDecision} then ${heldAt} end`.mapWith(at).as("held_at"),
+    })
+    .from(timeline)
+    .crossJoin(actions)
+    .where(and(isOfStretch, isOfAccount, types, eq(actions.id, timeline.actionId)));
+});
+
+const STORED = prepare({ slots: "list" }, (arg, { itemsOf, placeIn }) => {
+  const isSlot = sql`${activity.accountId} = ${placeIn(0)} and
+    ${activity.slotMinutes} = cast(${placeIn(1)} as bigint) and ${activity.at} = cast(${placeIn(2)} as bigint)`;
+  return qb.select(getTableColumns(activity)).from(itemsOf(arg.slots)).crossJoin(activity).where(isSlot);
+});
 
 const MINUTE_MS = 60_000;
 
@@ -188,43 +228,15 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
       if (newest <= after) return { groups: [], position: after, at: null, isLast: true };
       const end = await findStretchEnd(reader, after, limit);
       const until = end === null ? newest : Math.min(newest, end.seq);
-      // Found by its primary key as the event stream finds it: an index by account would slow all writes.
-      const isOfAccount = accountId === null ? undefined : eq(timeline.accountId, accountId);
-      const isOfStretch = and(gt(timeline.seq, after), lte(timeline.seq, until), gte(timeline.at, since));
-      const types = inArray(timeline.type, ["created", "attempt", "approved", "rejected"]);
-      const { at, type, status, detail } = timeline;
-      const begun = alias(timeline, "begun");
-      const heldAt = qb
-        .select({ at: min(begun.at) })
-        .from(begun)
-        .where(and(eq(begun.actionId, timeline.actionId), eq(begun.run, timeline.run)));
-      const isDecision = sql`${type} in ('approved', 'rejected')`;
-      const happened = qb
-        .select({
-          accountId: timeline.accountId,
-          at,
-          type,
-          status,
-          detail,
-          host: actions.host,
-          keyId: actions.keyId,
-          byMcp: sql<number>`case when ${actions.createdBy} like 'mcp:%' then 1 else 0 end`.as("by_mcp"),
-          heldAt: sql<Date | null>`case when ${isDecision} then ${heldAt} end`.mapWith(at).as("held_at"),
-        })
-        .from(timeline)
-        .crossJoin(actions)
-        .where(and(isOfStretch, isOfAccount, types, eq(actions.id, timeline.actionId)));
-      const groups = groupsOf(await all(reader, happened));
+      const happened = await HAPPENED.all(reader, { after, until, since, accountId: accountId ?? "" });
+      const groups = groupsOf(happened);
       return { groups, position: until, at: end?.at ?? null, isLast: until === newest };
     },
 
     async stored(slots) {
       if (slots.length === 0) return [];
       const items = slots.map(({ accountId, slotMinutes, at }) => [accountId, slotMinutes, at.getTime()]);
-      const isSlot = sql`${activity.accountId} = ${placeIn(0)} and
-        ${activity.slotMinutes} = cast(${placeIn(1)} as bigint) and ${activity.at} = cast(${placeIn(2)} as bigint)`;
-      const stored = qb.select(getTableColumns(activity)).from(itemsOf(items)).crossJoin(activity).where(isSlot);
-      return (await all(reader, stored)).map(activityRowOf);
+      return (await STORED.all(reader, { slots: items })).map(activityRowOf);
     },
 
     async read(span) {
