@@ -7,7 +7,7 @@ import { Button, Field } from "../ui/form.tsx";
 import { answerOn, answers, EMPTY_FORM, type FormState, personPages, unlessGone } from "./forms.ts";
 import { Card, Dot, LinkButton, Name, sentence, UntrustedText, Ago } from "../ui/parts.tsx";
 import { ATTEMPT_TIMEOUT_SET_MS_MAX, ATTEMPT_TIMEOUT_SET_MS_MIN } from "../core/limits.ts";
-import { type FieldSpecs, schemaForm } from "./schema-form.tsx";
+import { everyField, type FieldSpecs, schemaForm } from "./schema-form.tsx";
 import {
   AddedBy,
   List,
@@ -51,14 +51,15 @@ const RETRY_FIELDS = {
   give_up_on: { type: "text", hint: "Statuses after which no attempt follows: 401, 422, 5xx." },
 } as const satisfies FieldSpecs<Static<typeof PutDefaults>>;
 
+/** A new setting has its field, and its place in the list, by its schema alone. */
 const HOST_FORM = schemaForm(PutHostSettings, {
+  ...everyField(PutHostSettings),
   ...RETRY_FIELDS,
   max_per_second: { label: "Calls a second" },
   max_concurrent: { label: "Calls at a time" },
-  default_credential: { hint: "Name of the credential of calls that name none, for the keys that may use it." },
 });
 
-const DEFAULTS_FORM = schemaForm(PutDefaults, RETRY_FIELDS);
+const DEFAULTS_FORM = schemaForm(PutDefaults, { ...everyField(PutDefaults), ...RETRY_FIELDS });
 
 /** These settings, with the server's where they set nothing. */
 function inheritedSettings(settings: HostSettings, server: EffectiveSettings): HostSettings {
@@ -99,10 +100,7 @@ async function hostsPage(deps: PageDeps, user: Person, typed = EMPTY_FORM): Prom
         columns={[
           ["Host", (row) => hostCell(row, now), "main"],
           ["State", ({ host }) => (host === ALL_HOSTS ? <None /> : stateCell(paused.get(host), now))],
-          ["Limits", ({ settings }) => limitsText(settings) ?? <None />],
-          ["Timeout", ({ settings: { timeoutMs } }) => (timeoutMs === null ? <None /> : duration(timeoutMs))],
-          ["Retry delay", ({ settings }) => backoffText(settings.backoff) ?? <None />],
-          ["Give up on", ({ settings: { giveUpOn } }) => (giveUpOn === null ? <None /> : patternsText(giveUpOn))],
+          ["Settings", ({ settings }) => settingsCell(settings), "wide"],
         ]}
         actions={(row) => hostActions(user, row, paused.get(row.host))}
       />
@@ -198,13 +196,15 @@ function hostActions(user: Person, { host, setting }: HostRow, pause: Pause | un
   );
 }
 
-function limitsText({ maxPerSecond, maxConcurrent, defaultCredential }: HostSettings): string | null {
-  const limits = [
-    ...(maxPerSecond === null ? [] : [`${maxPerSecond} a second`]),
-    ...(maxConcurrent === null ? [] : [`${maxConcurrent} at a time`]),
-    ...(defaultCredential === null ? [] : [`with ${defaultCredential}`]),
-  ];
-  return limits.length === 0 ? null : limits.join(", ");
+function settingsCell(settings: HostSettings) {
+  const said = HOST_FORM.said(hostSettingsJson(settings));
+  if (said.length === 0) return <None />;
+  return said.map(([label, text], at) => (
+    <>
+      {at === 0 ? "" : "\u00a0· "}
+      <span class="quiet">{label}</span> {text}
+    </>
+  ));
 }
 
 /** Null: it is not set. */

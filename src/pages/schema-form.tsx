@@ -127,6 +127,14 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs?: Field
         ),
       ),
 
+    /** What a body sets, each with the label of its field. */
+    said: (body: object): readonly (readonly [label: string, text: string])[] =>
+      names.flatMap((name) => {
+        const { label = inWords(name), type } = specOf.get(name) ?? {};
+        const [texts] = textsOf(name, memberAt(body, name), type);
+        return texts === undefined ? [] : [[label, texts[1] || "nothing"] as const];
+      }),
+
     /** Whether something is typed into a field, or wrong with it; what is always chosen says nothing. */
     isSet: (state: FormState, name: string): boolean => {
       if (isAlwaysChosen(name)) return false;
@@ -139,6 +147,12 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs?: Field
     /** The body that a form says, with members that are no fields of its own. Throws `validation_error`. */
     check: (form: Form, more: object = {}): Static<Schema> => accept({ ...read(form), ...more }),
   };
+}
+
+/** A field for every member, by what the schema says of it. */
+export function everyField<Schema extends TObject>(schema: Schema): FieldSpecs<Static<Schema>>;
+export function everyField(schema: TObject): Readonly<Record<string, FieldSpec>> {
+  return Object.fromEntries([...membersOf(schema).keys()].map((name) => [name, {}]));
 }
 
 /** What a form needs to know of a member of a schema. */
