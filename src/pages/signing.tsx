@@ -1,11 +1,11 @@
 /** @jsxImportSource hono/jsx */
 import { SIGNING_OVERLAP_MS } from "../core/limits.ts";
-import type { SigningUse } from "../core/account-store.ts";
-import { checkOrigin, type KnownOrigin, type SigningSecret } from "../accounts/signing-secrets.ts";
+import { SIGNING_USES, type SigningUse } from "../core/account-store.ts";
+import { checkOrigin, type SigningSecret } from "../accounts/signing-secrets.ts";
 import { type ReceivedMessage, SIGNATURE_HEADERS, type SignatureCheck } from "../accounts/verify-signature.ts";
 import Type from "typebox";
 import { choice, isJsonObject, yesNo } from "../api/schema-helpers.ts";
-import { DomainError, invalidFields } from "../core/domain-error.ts";
+import { invalidField } from "../core/domain-error.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
@@ -23,9 +23,30 @@ const SECRET_PATH = "/settings/signing-secret";
 
 const ROTATION_PATH = "/settings/rotation";
 
+/** Shows the result of a rotation. Reloading it rotates nothing. */
+const ROTATED_PATH = "/settings/rotated";
+
+const CHECK_PATH = "/settings/signing/check";
+
+/** What a secret is for. */
+interface Place {
+  readonly origin: string;
+  readonly use: SigningUse;
+}
+
+interface Rotated {
+  /** Null: all of them. */
+  readonly place: Place | null;
+  readonly untilMs: number;
+}
+
 const PLACE = {
-  origin: Type.String(),
-  for: choice(["calls", "callbacks"], "What is signed.", "calls"),
+  origin: Type.Refine(
+    Type.String(),
+    isOrigin,
+    () => "Enter only the scheme, host and port of a target, like https://api.example.com.",
+  ),
+  for: Type.Optional(choice(SIGNING_USES, "What is signed.", "calls")),
 };
 
 const PLACE_FIELDS = {
@@ -62,9 +83,20 @@ const CHECK_FORM = schemaForm(
   },
 );
 
+interface SigningState {
+  /** The origin whose secret was asked for. */
+  readonly typed?: FormState;
+  /** Until when the secrets before a rotation of all are valid. */
+  readonly rotatedUntil?: Date;
+  /** The form that checks a signature, and what it found. */
+  readonly checked?: FormState;
+  readonly found?: SignatureCheck;
+}
+
 async function signingPage(deps: PageDeps, user: Person, more: SigningState = {}): Promise<string> {
-  const { typed = EMPTY_FORM, rotatedUntil = null, check = {} } = more;
+  const { typed = EMPTY_FORM, rotatedUntil, checked, found } = more;
   const origins = await deps.signingService.origins(user.caller);
+  const [newest] = origins;
   const now = deps.clock.now();
   return render(
     <SettingsPage
@@ -79,7 +111,7 @@ async function signingPage(deps: PageDeps, user: Person, more: SigningState = {}
       actions={<LinkButton href={ROTATION_PATH}>Rotate all secrets</LinkButton>}
       now={now}
     >
-      {rotatedUntil === null ? null : (
+      {rotatedUntil === undefined ? null : (
         <Notice tone="good">
           All secrets are rotated. The previous secrets are valid until <Time at={rotatedUntil} />.
         </Notice>
@@ -113,7 +145,16 @@ async function signingPage(deps: PageDeps, user: Person, more: SigningState = {}
             ),
           ],
         ]}
-        actions={(one) => originActions(user, one)}
+        actions={({ origin, use }) => {
+          const of = sentence`of ${use} to ${<UntrustedText text={origin} />}`;
+          const row = { user, look: "plain", fields: fieldsOf(origin, use), of } as const;
+          return (
+            <div>
+              <RowAction {...row} path={SECRET_PATH} name="Show secret" />
+              <RowAction {...row} path={ROTATION_PATH} name="Rotate…" />
+            </div>
+          );
+        }}
         empty={{
           icon: "send",
           title: "No calls yet",
@@ -123,19 +164,21 @@ async function signingPage(deps: PageDeps, user: Person, more: SigningState = {}
       <Card id="other" title="Another origin">
         <PLACE_FORM.Form user={user} action={SECRET_PATH} state={typed} submit="Show secret" look="plain" />
       </Card>
-      <CheckForm user={user} newest={origins[0]} {...check} />
+      <Card id="check" title="Check a signature">
+        <p class="quiet">
+          Does a receiver refuse a call or callback? Paste what it got to see why. Nothing is stored.{" "}
+          <a href="/docs/verify#when-verification-fails">When verification fails</a>
+        </p>
+        {found === undefined ? null : <Found found={found} />}
+        {/* Most likely it is about the newest call or callback. */}
+        <CHECK_FORM.Form
+          user={user}
+          action={`${CHECK_PATH}#check`}
+          state={checked ?? filled({ origin: newest?.origin ?? "", for: newest?.use ?? "calls" })}
+          submit="Check signature"
+        />
+      </Card>
     </SettingsPage>,
-  );
-}
-
-function originActions(user: Person, { origin, use }: KnownOrigin) {
-  const of = sentence`of ${use} to ${<UntrustedText text={origin} />}`;
-  const row = { user, look: "plain", fields: fieldsOf(origin, use), of } as const;
-  return (
-    <div>
-      <RowAction {...row} path={SECRET_PATH} name="Show secret" />
-      <RowAction {...row} path={ROTATION_PATH} name="Rotate…" />
-    </div>
   );
 }
 
@@ -184,14 +227,14 @@ function fieldsOf(origin: string, use: SigningUse) {
  * Asks for confirmation before a rotation, with the state that is shown, so that confirming twice rotates once. Another rotation
  * ends the previous secret at once; `endsNow` is when it would have ended, null where there is none.
  */
-function askRotationPage(user: Person, { origin, use }: Asked, endsNow: Date | null, isLate: boolean): string {
+function askRotationPage(user: Person, place: Place | null, endsNow: Date | null, isLate: boolean): string {
   return render(
     <SettingsPage
       user={user}
       section="Signing secrets"
-      title={origin === null ? "Rotate the secrets of all origins?" : "Rotate this secret?"}
+      title={place === null ? "Rotate the secrets of all origins?" : "Rotate this secret?"}
       back={SIGNING_LINK}
-      intro={origin === null ? undefined : <UntrustedText text={origin} />}
+      intro={place === null ? undefined : <UntrustedText text={place.origin} />}
     >
       {/* The confirmed question was shown before another rotation. */}
       {isLate ? <Notice tone="wait">It was rotated a moment ago. Nothing else was changed.</Notice> : null}
@@ -199,12 +242,12 @@ function askRotationPage(user: Person, { origin, use }: Asked, endsNow: Date | n
         user={user}
         action={ROTATION_PATH}
         class="card"
-        fields={[...fieldsOf(origin ?? "", use), ["seen", stateOf(endsNow)]]}
+        fields={[...fieldsOf(place?.origin ?? "", place?.use ?? "calls"), ["seen", stateOf(endsNow)]]}
       >
         <p>
-          For {duration(SIGNING_OVERLAP_MS)}, every {SIGNED[origin === null ? "all" : use]} carries two signatures, with
-          the new and with the previous secret. Use this time to give the new one to{" "}
-          {origin === null ? "every target" : "the target"}.
+          For {duration(SIGNING_OVERLAP_MS)}, every {SIGNED[place?.use ?? "all"]} carries two signatures, with the new
+          and with the previous secret. Use this time to give the new one to{" "}
+          {place === null ? "every target" : "the target"}.
         </p>
         {endsNow === null ? null : (
           <Notice tone="bad">
@@ -222,48 +265,33 @@ function askRotationPage(user: Person, { origin, use }: Asked, endsNow: Date | n
 
 const SIGNED = { calls: "call", callbacks: "callback", all: "call and callback" } as const;
 
-interface SigningState {
-  /** The origin whose secret was asked for. */
-  readonly typed?: FormState;
-  /** Until when the secrets before a rotation of all are valid; null: there was none just now. */
-  readonly rotatedUntil?: Date | null;
-  /** The state of the form that checks a signature. */
-  readonly check?: Omit<CheckFormProps, "user" | "newest">;
-}
-
 /** The pages of signing secrets. A secret is only in the response to a form, never in a URL. */
 export function signingPages(deps: PageDeps) {
   const { signingService, verifyService, answer, flash } = deps;
   const again = ({ person }: { readonly person: Person }, typed: FormState) => signingPage(deps, person, { typed });
-  const secretHtml = async (user: Person, origin: string, use: SigningUse, isRotated = false) =>
+  const secretHtml = async (user: Person, { origin, use }: Place, isRotated: boolean) =>
     secretPage(user, await signingService.read(user.caller, origin, use), use, isRotated);
-  const show = answer(
-    async ({ person, form }) => page("own", await secretHtml(person, originIn(form), useIn(form))),
-    again,
-  );
+  const show = answer(async ({ person, form }) => page("own", await secretHtml(person, placeIn(form), false)), again);
 
   /** When the previous secret expires; null if there is none. */
-  const overlapEndOf = ({ caller }: Person, { origin, use }: Asked) =>
-    signingService.overlapEnd(caller, origin ?? ANY_ORIGIN, use);
-  const rotatedHtml = async (person: Person, { origin, use, untilMs }: Rotated) =>
-    origin === null
-      ? signingPage(deps, person, { rotatedUntil: new Date(untilMs) })
-      : secretHtml(person, origin, use, true);
+  const overlapEndOf = ({ caller }: Person, place: Place | null) =>
+    signingService.overlapEnd(caller, place?.origin ?? ANY_ORIGIN, place?.use);
+  const rotatedHtml = async (person: Person, { place, untilMs }: Rotated) =>
+    place === null ? signingPage(deps, person, { rotatedUntil: new Date(untilMs) }) : secretHtml(person, place, true);
 
   /**
    * Asks for confirmation first. A confirmation is valid only for the state that was shown: the same one twice, by a double
    * click or a reload, would invalidate the previous secret, which targets still use.
    */
   const rotate = answer(async ({ person, form }) => {
-    const asked: Asked = { origin: (form.get("origin") ?? "") === "" ? null : originIn(form), use: useIn(form) };
-    const { origin, use } = asked;
+    const place = (form.get("origin") ?? "") === "" ? null : placeIn(form);
     const seen = form.get("seen");
-    const endsNow = await overlapEndOf(person, asked);
-    if (seen !== stateOf(endsNow)) return page("own", askRotationPage(person, asked, endsNow, seen !== undefined));
-    const { previousExpiresAt } = await signingService.rotate(person.caller, origin, origin === null ? null : use);
-    const result: Rotated = { origin, use, untilMs: previousExpiresAt.getTime() };
+    const endsNow = await overlapEndOf(person, place);
+    if (seen !== stateOf(endsNow)) return page("own", askRotationPage(person, place, endsNow, seen !== undefined));
+    const { previousExpiresAt } = await signingService.rotate(person.caller, place?.origin ?? null, place?.use ?? null);
+    const result: Rotated = { place, untilMs: previousExpiresAt.getTime() };
     // After a rotation of all secrets, none is shown.
-    if (origin === null) return flash.redirect(person, ROTATED_PATH, result);
+    if (place === null) return flash.redirect(person, ROTATED_PATH, result);
     return flash.showSecretOnce(person, ROTATED_PATH, result, async () =>
       page("own", await rotatedHtml(person, result)),
     );
@@ -272,21 +300,11 @@ export function signingPages(deps: PageDeps) {
   /** With the service of POST /v1/signing-secret/verify. */
   const check = answer(
     async ({ person, form }) => {
-      const origin = originOf(form.get("origin") ?? "");
-      const message = receivedMessage(form);
-      if (origin === null || message === null) {
-        throw invalidFields([
-          ...(origin === null ? [NO_ORIGIN] : []),
-          ...(message === null
-            ? [{ field: "body", message: "This is not base64. Copy it whole, or untick the box below." }]
-            : []),
-        ]);
-      }
-      const found = await verifyService.check(person.caller, origin, useIn(form), message);
-      const typed = { ...EMPTY_FORM, values: form };
-      return page("own", await signingPage(deps, person, { check: { typed, found } }));
+      const { origin, use } = placeIn(form);
+      const found = await verifyService.check(person.caller, origin, use, messageIn(form));
+      return page("own", await signingPage(deps, person, { checked: { ...EMPTY_FORM, values: form }, found }));
     },
-    ({ person }, typed) => signingPage(deps, person, { check: { typed } }),
+    ({ person }, checked) => signingPage(deps, person, { checked }),
   );
   return (
     personPages(deps)
@@ -294,10 +312,7 @@ export function signingPages(deps: PageDeps) {
       // Where the address of a refused form, of a secret or of a result is loaded again.
       .get(SECRET_PATH, () => seeOther("own", SETTINGS_PATHS.signing))
       .post(SECRET_PATH, show)
-      .get(ROTATION_PATH, async ({ person }) => {
-        const asked: Asked = { origin: null, use: "calls" };
-        return askRotationPage(person, asked, await overlapEndOf(person, asked), false);
-      })
+      .get(ROTATION_PATH, async ({ person }) => askRotationPage(person, null, await overlapEndOf(person, null), false))
       .post(ROTATION_PATH, rotate)
       .get(ROTATED_PATH, async ({ context, person }) => {
         // Safe: only `rotate` writes a flash for this path.
@@ -309,19 +324,6 @@ export function signingPages(deps: PageDeps) {
   );
 }
 
-/** Shows the result of a rotation. Reloading it rotates nothing. */
-const ROTATED_PATH = "/settings/rotated";
-
-interface Asked {
-  /** Null: all of them. */
-  readonly origin: string | null;
-  readonly use: SigningUse;
-}
-
-interface Rotated extends Asked {
-  readonly untilMs: number;
-}
-
 /** A reserved name (RFC 6761, 6.4): its secret stands for every origin that was never rotated alone. */
 const ANY_ORIGIN = "https://any.invalid";
 
@@ -329,60 +331,23 @@ function stateOf(overlapEnd: Date | null): string {
   return overlapEnd?.toISOString() ?? "none";
 }
 
-function useIn(form: Form): SigningUse {
-  return form.get("for") === "callbacks" ? "callbacks" : "calls";
-}
-
-/** Throws `validation_error`. */
-function originIn(form: Form): string {
-  const origin = originOf(form.get("origin") ?? "");
-  if (origin !== null) return origin;
-  throw invalidFields([NO_ORIGIN]);
-}
-
-const NO_ORIGIN = {
-  field: "origin",
-  message: "Enter only the scheme, host and port of a target, like https://api.example.com.",
-} as const;
-
-/** Null if it is not an origin. A slash at its end, as browsers add, is accepted. */
-function originOf(text: string): string | null {
+function isOrigin(text: string): boolean {
   try {
-    return checkOrigin(text.trim().replace(/\/$/, ""));
-  } catch (error) {
-    if (error instanceof DomainError) return null;
-    throw error;
+    return originOf(text) !== "";
+  } catch {
+    return false;
   }
 }
 
-const CHECK_PATH = "/settings/signing/check";
-
-interface CheckFormProps {
-  readonly user: Person;
-  readonly typed?: FormState | undefined;
-  /** Where the newest call or callback went: most likely what is asked about. */
-  readonly newest?: Pick<KnownOrigin, "origin" | "use"> | undefined;
-  /** What was found; left out where nothing was checked. */
-  readonly found?: SignatureCheck;
+/** A slash at its end, as browsers add, is accepted. */
+function originOf(text: string): string {
+  return checkOrigin(text.replace(/\/$/, ""));
 }
 
-/** A form that says whether a signature matches, and if not, why. It shows no secret. */
-function CheckForm({ user, newest, found, typed }: CheckFormProps) {
-  return (
-    <Card id="check" title="Check a signature">
-      <p class="quiet">
-        Does a receiver refuse a call or callback? Paste what it got to see why. Nothing is stored.{" "}
-        <a href="/docs/verify#when-verification-fails">When verification fails</a>
-      </p>
-      {found === undefined ? null : <Found found={found} />}
-      <CHECK_FORM.Form
-        user={user}
-        action={`${CHECK_PATH}#check`}
-        state={typed ?? filled({ origin: newest?.origin ?? "", for: newest?.use ?? "calls" })}
-        submit="Check signature"
-      />
-    </Card>
-  );
+/** Throws `validation_error`. */
+function placeIn(form: Form): Place {
+  const { origin, for: use = "calls" } = PLACE_FORM.check(form);
+  return { origin: originOf(origin), use };
 }
 
 function Found({ found: { secret, problems, warnings } }: { readonly found: SignatureCheck }) {
@@ -402,45 +367,37 @@ function Found({ found: { secret, problems, warnings } }: { readonly found: Sign
   );
 }
 
-/** Null if the body is not the base64 that it is said to be. */
-function receivedMessage(form: Form): ReceivedMessage | null {
+/** Throws `validation_error` if the body is not the base64 that it is said to be. */
+function messageIn(form: Form): ReceivedMessage {
   const body = form.get("body") ?? "";
-  const lines = valuesIn(form.get("headers") ?? "");
-  const found = SIGNATURE_HEADERS.map((name) => [name, lines.get(name) ?? null] as const);
-  // Safe: it has every header.
-  const read = Object.fromEntries(found) as ReceivedMessage["headers"];
+  const headers = headersIn(form.get("headers") ?? "");
   if (form.get("base64") === "yes") {
     const text = body.replaceAll(/\s/g, "");
     const bytes = Buffer.from(text, "base64");
-    return bytes.toString("base64") === text ? { headers: read, bodies: [bytes] } : null;
+    if (bytes.toString("base64") === text) return { headers, bodies: [bytes] };
+    throw invalidField("body", "This is not base64. Copy it whole, or untick the box below.");
   }
   // Browsers send every line break of a text field as CR LF.
   const unix = body.replaceAll("\r\n", "\n");
-  return { headers: read, bodies: [...new Set([unix, body])].map((text) => Buffer.from(text)) };
+  return { headers, bodies: [...new Set([unix, body])].map((text) => Buffer.from(text)) };
 }
 
 /** Headers as people copy them: lines of names and values, perhaps quoted, or the JSON of an object. */
-function valuesIn(text: string): ReadonlyMap<string, string> {
-  const values = new Map<string, string>();
-  for (const [name, value] of Object.entries(objectIn(text) ?? {})) {
-    if (typeof value === "string") values.set(name.toLowerCase(), value);
-  }
-  if (values.size > 0) return values;
-  for (const line of text.split("\n")) {
-    for (const name of SIGNATURE_HEADERS) {
-      const at = line.toLowerCase().indexOf(name);
-      if (at === -1) continue;
-      values.set(name, unquoted(line.slice(at + name.length)));
-      break;
-    }
-  }
-  return values;
+function headersIn(text: string): ReceivedMessage["headers"] {
+  const lines = jsonLines(text) ?? text.split("\n");
+  const valueOf = (name: (typeof SIGNATURE_HEADERS)[number]) => {
+    const line = lines.findLast((one) => one.toLowerCase().includes(name)) ?? null;
+    return line === null ? null : unquoted(line.slice(line.toLowerCase().indexOf(name) + name.length));
+  };
+  // Safe: it has every header.
+  return Object.fromEntries(SIGNATURE_HEADERS.map((name) => [name, valueOf(name)])) as ReceivedMessage["headers"];
 }
 
-function objectIn(text: string): Readonly<Record<string, unknown>> | null {
+/** The members of an object as lines; null: it is no JSON of one. */
+function jsonLines(text: string): readonly string[] | null {
   try {
     const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : null;
+    return isJsonObject(value) ? Object.entries(value).map(([name, one]) => `${name}: ${String(one)}`) : null;
   } catch {
     return null;
   }
