@@ -8,14 +8,13 @@ import {
   REMIND_MINUTES_MAX,
   REMIND_MINUTES_MIN,
 } from "../core/limits.ts";
-import type { Person } from "../http/session.ts";
-import { render } from "../ui/layout.tsx";
-import { Ago, Dot, Name, Problem, UntrustedText } from "../ui/parts.tsx";
+import { Ago, Dot, Name, UntrustedText } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
-import { answerOn, type ById, EMPTY_FORM, type FormState, personPages, unlessGone } from "./forms.ts";
+import { type ById, unlessGone } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
-import { AddedBy, AddForm, List, None, RowAction, RowMenu, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
+import { AddedBy, None, RowAction, RowMenu, SETTINGS_PATHS } from "./settings-frame.tsx";
+import { settingsList } from "./settings-list.tsx";
 
 const CHANNELS_PATH = SETTINGS_PATHS.channels;
 
@@ -52,91 +51,6 @@ interface ShownTest {
   readonly atMs: number;
 }
 
-interface ChannelsState {
-  readonly typed?: FormState;
-  readonly tested?: ShownTest | null;
-  /** Why nothing was tested. */
-  readonly problem?: string;
-}
-
-/** Where the account asks for approval. */
-async function channelsPage({ channelService, clock }: PageDeps, user: Person, state: ChannelsState) {
-  const { typed = EMPTY_FORM, tested = null, problem } = state;
-  const channels = await channelService.list(user.caller);
-  const now = clock.now();
-  return render(
-    <SettingsPage
-      user={user}
-      section="Channels"
-      intro="Every request awaiting approval is announced in every channel, with a link to its page. You log in to decide."
-      now={now}
-    >
-      <Problem text={problem} />
-      <List
-        title="Channels"
-        rows={channels}
-        columns={[
-          [
-            "Channel",
-            ({ name, createdAt, createdBy }) => (
-              <>
-                <Name text={name} />
-                <AddedBy at={createdAt} by={createdBy} now={now} />
-              </>
-            ),
-            "main",
-          ],
-          ["Kind", ({ kind }) => KINDS[kind].label],
-          ["Goes to", targetCell, "wide"],
-          [
-            "Reminder",
-            ({ remindAfterMinutes: minutes }) =>
-              minutes === null ? <None>Never</None> : `After ${duration(minutes * MINUTE_MS)}`,
-          ],
-          [
-            "State",
-            ({ id, enabled }) => (
-              <>
-                {enabled ? <Dot tone="good">On</Dot> : <Dot tone="still">Off</Dot>}
-                {tested?.id === id ? <TestResult {...tested} now={now} /> : null}
-              </>
-            ),
-          ],
-        ]}
-        actions={({ id, name, enabled }) => {
-          const row = { user, look: "plain", of: <UntrustedText text={name} /> } as const;
-          const path = `${CHANNELS_PATH}/${id}`;
-          return (
-            <div>
-              <RowAction {...row} path={`${path}/test`} name="Test" />
-              <RowMenu
-                of={name}
-                items={[
-                  <RowAction
-                    {...row}
-                    path={`${path}/switch`}
-                    fields={[["enabled", String(!enabled)]]}
-                    name={enabled ? "Switch off" : "Switch on"}
-                  />,
-                ]}
-                ends={<RowAction {...row} path={`${path}/remove`} name="Remove" />}
-              />
-            </div>
-          );
-        }}
-        empty={{
-          icon: "send",
-          title: "No channels yet",
-          text: "Add an email list, a Slack channel or a webhook, so that approvers see waiting requests at once.",
-        }}
-      />
-      <AddForm title="Add a channel" count={channels.length} max={CHANNELS_MAX} state={typed}>
-        <CHANNEL_FORM.Form user={user} action={CHANNELS_PATH} state={typed} submit="Add channel" />
-      </AddForm>
-    </SettingsPage>,
-  );
-}
-
 function targetCell({ to, url }: Channel) {
   const text = url === null ? to.join(", ") : shownUrl(url);
   return text === "" ? "Can’t be read: remove the channel, and add it again." : <UntrustedText text={text} />;
@@ -157,33 +71,87 @@ function TestResult({ error, atMs, now }: ShownTest & { readonly now: Date }) {
   );
 }
 
+/** Where the account asks for approval. */
 export function channelPages(deps: PageDeps) {
   const { channelService, flash, clock } = deps;
-  const answer = answerOn(deps, CHANNELS_PATH);
-  const add = answer(
-    ({ person, form }) => channelService.add(person.caller, CHANNEL_FORM.check(form)),
-    ({ person }, typed) => channelsPage(deps, person, { typed }),
-  );
-  const test = deps.answer<ById>(
-    async ({ person, params: { id } }) => {
-      const { error } = await channelService.test(person.caller, id);
-      const tested: ShownTest = { id, error, atMs: clock.now().getTime() };
-      return flash.redirect(person, CHANNELS_PATH, tested);
-    },
-    ({ person }, { problem }) => channelsPage(deps, person, { problem }),
-  );
-  const switchIt = answer<ById>(({ person, params: { id }, form }) =>
+  const { routes, rowForm } = settingsList<Channel, typeof CreateChannel, ShownTest>(deps, {
+    section: "Channels",
+    path: CHANNELS_PATH,
+    intro:
+      "Every request awaiting approval is announced in every channel, with a link to its page. You log in to decide.",
+    view: async ({ user, now, shown }) => ({
+      rows: await channelService.list(user.caller),
+      columns: [
+        [
+          "Channel",
+          ({ name, createdAt, createdBy }) => (
+            <>
+              <Name text={name} />
+              <AddedBy at={createdAt} by={createdBy} now={now} />
+            </>
+          ),
+          "main",
+        ],
+        ["Kind", ({ kind }) => KINDS[kind].label],
+        ["Goes to", targetCell, "wide"],
+        [
+          "Reminder",
+          ({ remindAfterMinutes: minutes }) =>
+            minutes === null ? <None>Never</None> : `After ${duration(minutes * MINUTE_MS)}`,
+        ],
+        [
+          "State",
+          ({ id, enabled }) => (
+            <>
+              {enabled ? <Dot tone="good">On</Dot> : <Dot tone="still">Off</Dot>}
+              {shown?.id === id ? <TestResult {...shown} now={now} /> : null}
+            </>
+          ),
+        ],
+      ],
+      actions: ({ id, name, enabled }) => {
+        const row = { user, look: "plain", of: <UntrustedText text={name} /> } as const;
+        const path = `${CHANNELS_PATH}/${id}`;
+        return (
+          <div>
+            <RowAction {...row} path={`${path}/test`} name="Test" />
+            <RowMenu
+              of={name}
+              items={[
+                <RowAction
+                  {...row}
+                  path={`${path}/switch`}
+                  fields={[["enabled", String(!enabled)]]}
+                  name={enabled ? "Switch off" : "Switch on"}
+                />,
+              ]}
+              ends={<RowAction {...row} path={`${path}/remove`} name="Remove" />}
+            />
+          </div>
+        );
+      },
+      empty: {
+        icon: "send",
+        title: "No channels yet",
+        text: "Add an email list, a Slack channel or a webhook, so that approvers see waiting requests at once.",
+      },
+    }),
+    form: CHANNEL_FORM,
+    add: ["Add a channel", "Add channel"],
+    max: CHANNELS_MAX,
+    create: ({ caller }, body) => channelService.add(caller, body),
+  });
+  const test = rowForm<ById>(async ({ person, params: { id } }) => {
+    const { error } = await channelService.test(person.caller, id);
+    const tested: ShownTest = { id, error, atMs: clock.now().getTime() };
+    return flash.redirect(person, CHANNELS_PATH, tested);
+  });
+  const switchIt = rowForm<ById>(({ person, params: { id }, form }) =>
     channelService.change(person.caller, id, { enabled: form.get("enabled") === "true" }),
   );
-  const remove = answer<ById>(({ person, params: { id } }) => unlessGone(channelService.remove(person.caller, id)));
+  const remove = rowForm<ById>(({ person, params: { id } }) => unlessGone(channelService.remove(person.caller, id)));
   const hooks = { params: ChannelParams };
-  return personPages(deps)
-    .get(CHANNELS_PATH, ({ context, person }) => {
-      // Safe: only the test of a channel writes a flash for this path.
-      const tested = flash.read(context, person) as ShownTest | null;
-      return channelsPage(deps, person, { tested });
-    })
-    .post(CHANNELS_PATH, add)
+  return routes
     .post(`${CHANNELS_PATH}/:id/test`, test, hooks)
     .post(`${CHANNELS_PATH}/:id/switch`, switchIt, hooks)
     .post(`${CHANNELS_PATH}/:id/remove`, remove, hooks);

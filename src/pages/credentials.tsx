@@ -30,11 +30,12 @@ import {
 } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
 import { DayBars } from "./chart.tsx";
-import { answerOn, EMPTY_FORM, filled, type FormState, personPages, problemBeside, unlessGone } from "./forms.ts";
+import { EMPTY_FORM, filled, type FormState, problemBeside, unlessGone } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { keyBoxes } from "./rule-form.tsx";
 import { schemaForm } from "./schema-form.tsx";
-import { AddForm, List, RowAction, RowLink, RowMenu, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
+import { RowAction, RowLink, RowMenu, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
+import { settingsList } from "./settings-list.tsx";
 import { ActorName } from "./timeline.tsx";
 
 const CREDENTIALS_PATH = SETTINGS_PATHS.credentials;
@@ -120,56 +121,6 @@ export const credentialPath = (name: string) => `${CREDENTIALS_PATH}/${name}`;
 /** Agents' keys, which are the only ones that a credential lists. */
 export async function agentKeys({ keyService }: PageDeps, user: Person): Promise<readonly KeyView[]> {
   return (await keyService.list(user.caller)).filter(({ role }) => role === "agent");
-}
-
-async function credentialsPage(deps: PageDeps, user: Person, typed: FormState): Promise<string> {
-  const { credentialService, clock } = deps;
-  const [credentials, keys, uses] = await Promise.all([
-    credentialService.list(user.caller),
-    agentKeys(deps, user),
-    credentialService.uses(user.caller),
-  ]);
-  const now = clock.now();
-  return render(
-    <SettingsPage
-      user={user}
-      section="Credentials"
-      intro="Secrets that calls are sent with. Agents use a name; Outgate adds the secret when it sends the call. No one can read it back."
-      now={now}
-    >
-      <List
-        title="Credentials"
-        rows={credentials}
-        columns={[
-          ["Credential", (one) => nameCell(one, now), "main"],
-          ["May go to", boundsCell, "wide"],
-          ["Used by", (one) => usedCell(one, keys, uses, now)],
-          ["State", (one) => stateCell(one, now)],
-        ]}
-        actions={(one) => credentialActions(user, one)}
-        empty={{
-          icon: "keys",
-          title: "No credentials yet",
-          text: "An agent that holds no key can’t go round a hold. Store the key here, and let the agent name it.",
-        }}
-      />
-      <AddForm
-        title="Add a credential"
-        count={credentials.length}
-        max={CREDENTIALS_MAX}
-        state={typed}
-        isOpen={typed.values.size > 0}
-      >
-        <CREDENTIAL_FORM.Form
-          user={user}
-          action={CREDENTIALS_PATH}
-          state={typed}
-          now={{ keys: { boxes: keyBoxes(keys, typed) } }}
-          submit="Add credential"
-        />
-      </AddForm>
-    </SettingsPage>,
-  );
 }
 
 function nameCell({ name, settings, hint, createdAt, createdBy }: Credential, now: Date) {
@@ -397,8 +348,8 @@ function changedIn(form: Form): ChangeCredential {
 }
 
 /** The host that a link names for a new credential, in its normal form; null: it names none. */
-function hostIn(search: string): string | null {
-  const { bounds, issues } = boundsFrom({ hosts: new URLSearchParams(search).getAll("host").slice(0, 1) });
+function hostIn(search: URLSearchParams): string | null {
+  const { bounds, issues } = boundsFrom({ hosts: search.getAll("host").slice(0, 1) });
   return issues.length > 0 ? null : (bounds.hosts?.[0] ?? null);
 }
 
@@ -408,18 +359,49 @@ export function newCredentialPath(host: string): string {
 
 export function credentialPages(deps: PageDeps) {
   const { credentialService, credentialTests } = deps;
-  const answer = answerOn(deps, CREDENTIALS_PATH);
-  const add = answer(
-    async ({ person, form }) => credentialService.add(person.caller, CREDENTIAL_FORM.check(form)),
-    ({ person }, typed) => credentialsPage(deps, person, typed),
-  );
-  const change = answer<ByName>(
-    async ({ person, params: { name }, form }) => credentialService.change(person.caller, name, changedIn(form)),
+  const { routes, rowForm } = settingsList<Credential, typeof CreateCredential>(deps, {
+    section: "Credentials",
+    path: CREDENTIALS_PATH,
+    intro:
+      "Secrets that calls are sent with. Agents use a name; Outgate adds the secret when it sends the call. No one can read it back.",
+    view: async ({ user, now, typed }) => {
+      const [rows, keys, uses] = await Promise.all([
+        credentialService.list(user.caller),
+        agentKeys(deps, user),
+        credentialService.uses(user.caller),
+      ]);
+      return {
+        rows,
+        columns: [
+          ["Credential", (one) => nameCell(one, now), "main"],
+          ["May go to", boundsCell, "wide"],
+          ["Used by", (one) => usedCell(one, keys, uses, now)],
+          ["State", (one) => stateCell(one, now)],
+        ],
+        actions: (one) => credentialActions(user, one),
+        empty: {
+          icon: "keys",
+          title: "No credentials yet",
+          text: "An agent that holds no key can’t go round a hold. Store the key here, and let the agent name it.",
+        },
+        fields: { keys: { boxes: keyBoxes(keys, typed) } },
+      };
+    },
+    form: CREDENTIAL_FORM,
+    add: ["Add a credential", "Add credential"],
+    max: CREDENTIALS_MAX,
+    start: (search) => {
+      const host = hostIn(search);
+      return host === null ? EMPTY_FORM : filled({ hosts: host });
+    },
+    create: ({ caller }, body) => credentialService.add(caller, body),
+  });
+  const change = rowForm<ByName>(
+    ({ person, params: { name }, form }) => credentialService.change(person.caller, name, changedIn(form)),
     ({ person, params: { name } }, bounds) => credentialPage(deps, person, { name, bounds }),
   );
-  const replace = answer<ByName>(
-    async ({ person, params: { name }, form }) =>
-      credentialService.change(person.caller, name, SECRET_FORM.check(form)),
+  const replace = rowForm<ByName>(
+    ({ person, params: { name }, form }) => credentialService.change(person.caller, name, SECRET_FORM.check(form)),
     ({ person, params: { name } }, secret) => credentialPage(deps, person, { name, secret }),
   );
   const test = deps.answer<ByName>(
@@ -432,21 +414,16 @@ export function credentialPages(deps: PageDeps) {
     // The URL lies out of bounds.
     "here",
   );
-  const switchIt = answer<ByName>(({ person, params: { name }, form }) =>
+  const switchIt = rowForm<ByName>(({ person, params: { name }, form }) =>
     credentialService.change(person.caller, name, { enabled: form.get("enabled") === "true" }),
   );
-  const remove = answer<ByName>(({ person, params: { name } }) =>
+  const remove = rowForm<ByName>(({ person, params: { name } }) =>
     unlessGone(credentialService.remove(person.caller, name)),
   );
   const path = `${CREDENTIALS_PATH}/:name`;
   const hooks = { params: CredentialParams };
   return (
-    personPages(deps)
-      .get(CREDENTIALS_PATH, ({ context, person }) => {
-        const host = hostIn(context.search);
-        return credentialsPage(deps, person, host === null ? EMPTY_FORM : filled({ hosts: host }));
-      })
-      .post(CREDENTIALS_PATH, add)
+    routes
       .get(path, ({ person, params: { name } }) => credentialPage(deps, person, { name }), hooks)
       .post(`${path}/test`, test, hooks)
       // Where the address of an answer is loaded again.

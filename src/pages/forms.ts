@@ -112,12 +112,12 @@ interface FormRequest<Params, Who> {
   readonly params: Params;
 }
 
-interface Asked<Params, Who> extends FormRequest<Params, Who> {
+export interface Asked<Params, Who> extends FormRequest<Params, Who> {
   readonly form: Form;
 }
 
 /** Makes the page of a form again, with what was typed and what is wrong. */
-type Again<Params, Who> = (asked: Asked<Params, Who>, refused: RefusedForm) => string | Promise<string>;
+export type Again<Params, Who> = (asked: Asked<Params, Who>, refused: RefusedForm) => string | Promise<string>;
 
 /**
  * Answers forms that `formOf` reads. It checks who sent them; where a form begins a session or comes from a link, there is no

@@ -8,20 +8,11 @@ import { Copied } from "../ui/controls.tsx";
 import { render } from "../ui/layout.tsx";
 import { Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
-import { answerOn, type ById, EMPTY_FORM, type FormState, personPages, unlessGone } from "./forms.ts";
+import { type ById, unlessGone } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
-import {
-  AddedBy,
-  AddForm,
-  List,
-  None,
-  RowAction,
-  Secret,
-  SETTINGS_PATHS,
-  SettingsPage,
-  ShownOnce,
-} from "./settings-frame.tsx";
+import { AddedBy, None, RowAction, Secret, SETTINGS_PATHS, SettingsPage, ShownOnce } from "./settings-frame.tsx";
+import { settingsList } from "./settings-list.tsx";
 
 const CLIENTS_PATH = SETTINGS_PATHS.oauthClients;
 
@@ -43,75 +34,6 @@ const CLIENT_FORM = schemaForm(CreateOAuthClient, {
     wrong: "Choose whether it can keep a secret.",
   },
 });
-
-async function clientsPage({ oauth, oauthClients, clock }: PageDeps, user: Person, typed: FormState): Promise<string> {
-  const clients = await oauthClients.list(user.caller);
-  const now = clock.now();
-  return render(
-    <SettingsPage
-      user={user}
-      section="OAuth clients"
-      intro={
-        <>
-          Clients that people of this account can connect by logging in. You need none for claude.ai, ChatGPT and other
-          clients that describe themselves. <a href="/docs/connect">Connect by log-in</a>
-        </>
-      }
-      now={now}
-    >
-      {oauth === null ? (
-        <Notice tone="wait">OAuth is off on this server, so no client can log in. The setting is OAUTH.</Notice>
-      ) : null}
-      <List
-        title="OAuth clients"
-        rows={clients}
-        columns={[
-          [
-            "Client",
-            ({ name, type, createdAt, createdBy }) => (
-              <>
-                <Name text={name} />
-                <AddedBy
-                  what={`${type === "confidential" ? "Confidential" : "Public"} · added`}
-                  at={createdAt}
-                  by={createdBy}
-                  now={now}
-                />
-              </>
-            ),
-            "main",
-          ],
-          ["Client id", ({ id }) => <Copied text={id} what="client id" />, "wide"],
-          [
-            "Answers go to",
-            ({ redirectUris }) =>
-              redirectUris.map((uri) => (
-                <div>
-                  <UntrustedText text={uri} />
-                </div>
-              )),
-            "wide",
-          ],
-          ["Connections", ({ connections }) => (connections === 0 ? <None>None</None> : number(connections))],
-        ]}
-        actions={({ id, name }) => (
-          <RowAction user={user} path={`${CLIENTS_PATH}/${id}/remove`} of={name} name="Delete" />
-        )}
-        empty={{
-          icon: "external",
-          title: "No clients yet",
-          text: "Add one for software that asks you for a client id.",
-        }}
-      />
-      {clients.length === 0 ? null : (
-        <p class="quiet small">Deleting a client ends its connections: their keys are revoked.</p>
-      )}
-      <AddForm title="Add a client" count={clients.length} max={OAUTH_CLIENTS_PER_ACCOUNT_MAX} state={typed}>
-        <CLIENT_FORM.Form user={user} action={CLIENTS_PATH} state={typed} submit="Add client" />
-      </AddForm>
-    </SettingsPage>,
-  );
-}
 
 /** The secret of a new client in plain text; null: it has none. */
 interface ClientSecret {
@@ -144,25 +66,81 @@ function newClientPage({ baseUrl }: PageDeps, user: Person, { id, name }: Accoun
 }
 
 export function oauthClientPages(deps: PageDeps) {
-  const { oauthClients, answer, flash } = deps;
-  const add = answer(
-    async ({ person, form }) => {
-      const { client, secret } = await oauthClients.add(person.caller, CLIENT_FORM.check(form));
+  const { oauth, oauthClients, flash } = deps;
+  const { routes, rowForm } = settingsList<AccountClient, typeof CreateOAuthClient>(deps, {
+    section: "OAuth clients",
+    path: CLIENTS_PATH,
+    intro: (
+      <>
+        Clients that people of this account can connect by logging in. You need none for claude.ai, ChatGPT and other
+        clients that describe themselves. <a href="/docs/connect">Connect by log-in</a>
+      </>
+    ),
+    view: async ({ user, now }) => {
+      const rows = await oauthClients.list(user.caller);
+      return {
+        rows,
+        columns: [
+          [
+            "Client",
+            ({ name, type, createdAt, createdBy }) => (
+              <>
+                <Name text={name} />
+                <AddedBy
+                  what={`${type === "confidential" ? "Confidential" : "Public"} · added`}
+                  at={createdAt}
+                  by={createdBy}
+                  now={now}
+                />
+              </>
+            ),
+            "main",
+          ],
+          ["Client id", ({ id }) => <Copied text={id} what="client id" />, "wide"],
+          [
+            "Answers go to",
+            ({ redirectUris }) =>
+              redirectUris.map((uri) => (
+                <div>
+                  <UntrustedText text={uri} />
+                </div>
+              )),
+            "wide",
+          ],
+          ["Connections", ({ connections }) => (connections === 0 ? <None>None</None> : number(connections))],
+        ],
+        actions: ({ id, name }) => (
+          <RowAction user={user} path={`${CLIENTS_PATH}/${id}/remove`} of={name} name="Delete" />
+        ),
+        empty: {
+          icon: "external",
+          title: "No clients yet",
+          text: "Add one for software that asks you for a client id.",
+        },
+        above:
+          oauth === null ? (
+            <Notice tone="wait">OAuth is off on this server, so no client can log in. The setting is OAUTH.</Notice>
+          ) : null,
+        below:
+          rows.length === 0 ? null : (
+            <p class="quiet small">Deleting a client ends its connections: their keys are revoked.</p>
+          ),
+      };
+    },
+    form: CLIENT_FORM,
+    add: ["Add a client", "Add client"],
+    max: OAUTH_CLIENTS_PER_ACCOUNT_MAX,
+    create: async (person, body) => {
+      const { client, secret } = await oauthClients.add(person.caller, body);
       const shown: ClientSecret = { secret };
       return flash.showSecretOnce(person, `${CLIENTS_PATH}/${client.id}/made`, shown, () =>
         page("own", newClientPage(deps, person, client, shown)),
       );
     },
-    ({ person }, typed) => clientsPage(deps, person, typed),
-  );
-  const remove = answerOn(
-    deps,
-    CLIENTS_PATH,
-  )<ById>(({ person, params: { id } }) => unlessGone(oauthClients.remove(person.caller, id)));
+  });
+  const remove = rowForm<ById>(({ person, params: { id } }) => unlessGone(oauthClients.remove(person.caller, id)));
   const hooks = { params: OAuthClientParams };
-  return personPages(deps)
-    .get(CLIENTS_PATH, ({ person }) => clientsPage(deps, person, EMPTY_FORM))
-    .post(CLIENTS_PATH, add)
+  return routes
     .get(
       `${CLIENTS_PATH}/:id/made`,
       async ({ context, person, params: { id } }) => {

@@ -47,7 +47,7 @@ export type FieldSpecs<Body> = Readonly<Partial<Record<Path<Body>, FieldSpec>>>;
 interface FormProps<Body> extends Pick<PostFormProps, "user" | "action" | "fields"> {
   readonly state: FormState;
   /** What is known of its fields only now. */
-  readonly now?: FieldSpecs<Body>;
+  readonly now?: FieldSpecs<Body> | undefined;
   readonly submit: string;
   readonly look?: "plain" | "bad";
   /** Where the link beside the button leads. */

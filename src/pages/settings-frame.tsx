@@ -9,7 +9,6 @@ import { Icon, type IconName } from "../ui/icons.tsx";
 import { Layout, LOG_IN_PATH, PAUSES_PATH, SETTINGS_LINK } from "../ui/layout.tsx";
 import { Ago, BackLink, Notice, PageHead, type PageHeadProps } from "../ui/parts.tsx";
 import { duration, type PageUser } from "../ui/text.ts";
-import type { FormState } from "./forms.ts";
 import { ActorName } from "./timeline.tsx";
 
 export const SETTINGS_PATHS = {
@@ -82,7 +81,7 @@ const GROUPS = [
 
 export const SETTINGS_SECTIONS: readonly Section[] = GROUPS.flatMap(({ sections }): readonly Section[] => sections);
 
-interface SettingsPageProps extends Partial<PageHeadProps> {
+export interface SettingsPageProps extends Partial<PageHeadProps> {
   readonly user: PageUser;
   /** Also the title, where the page has no other. */
   readonly section: (typeof GROUPS)[number]["sections"][number]["name"];
@@ -152,7 +151,7 @@ function Sections({ user, section, isIndex }: Pick<SettingsPageProps, "user" | "
  */
 type Column<Row> = readonly [head: string, cell: (row: Row) => Child, as?: "number" | "buttons" | "main" | "wide"];
 
-interface ListProps<Row> {
+export interface ListProps<Row> {
   /** The title of a list with an id; of others only for screen readers. */
   readonly title: string;
   readonly id?: string;
@@ -247,30 +246,6 @@ export function RowLink({ href, name, of }: Pick<RowActionProps, "name" | "of"> 
 /** The end of a name that says of which row it is, for screen readers. */
 export function OfRow({ of }: Pick<RowActionProps, "of">) {
   return of === undefined ? null : <span class="visually-hidden"> {of}</span>;
-}
-
-interface AddFormProps {
-  readonly id?: string;
-  readonly title: string;
-  /** How many rows there are, and may be. */
-  readonly count: number;
-  readonly max?: number;
-  readonly state: FormState;
-  /** Whether something else than a refusal opens it. */
-  readonly isOpen?: boolean;
-  readonly children?: Child;
-}
-
-/** A form that adds a row, closed until somebody wants it, and left out where there can't be one more. */
-export function AddForm({ id = "add", title, count, max, state, isOpen = false, children }: AddFormProps) {
-  const isRefused = state.problem !== null;
-  if (max !== undefined && count >= max && !isRefused) return null;
-  return (
-    <details class="add" id={id} open={isOpen || isRefused || count === 0}>
-      <summary>{title}</summary>
-      <div class="card">{children}</div>
-    </details>
-  );
 }
 
 /** Above a secret that no other page shows. */

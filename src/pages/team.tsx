@@ -7,23 +7,14 @@ import type { RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { HOME_PATH, type Person } from "../http/session.ts";
 import { render } from "../ui/layout.tsx";
-import { Day, Dot, LinkButton, Name, Notice, Problem, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { Day, Dot, LinkButton, Name, Notice, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { duration, MEMBER_ROLE_CHOICES, roleLabel } from "../ui/text.ts";
-import { answerOn, type ById, filled, type FormState, personPages, problemOf } from "./forms.ts";
+import { type ById, filled, problemOf } from "./forms.ts";
 import { FormerKeys } from "./keys.tsx";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
-import {
-  AddForm,
-  AgoOr,
-  List,
-  RowAction,
-  RowMenu,
-  Secret,
-  SETTINGS_PATHS,
-  SettingsPage,
-  Tagged,
-} from "./settings-frame.tsx";
+import { AgoOr, List, RowAction, RowMenu, Secret, SETTINGS_PATHS, SettingsPage, Tagged } from "./settings-frame.tsx";
+import { settingsList } from "./settings-list.tsx";
 
 const PEOPLE_PATH = SETTINGS_PATHS.people;
 
@@ -36,9 +27,6 @@ interface RoleChange {
   readonly role: MemberRole;
 }
 
-/** Most people are invited to approve. */
-const EMPTY_INVITATION = filled({ role: "approver" });
-
 const INVITATION_FORM = schemaForm(CreateInvitation, {
   email: {
     hint: "They join with this address. The next page shows a link for them, once.",
@@ -46,85 +34,6 @@ const INVITATION_FORM = schemaForm(CreateInvitation, {
   },
   role: { label: "What can they do?", choices: MEMBER_ROLE_CHOICES, wrong: "Choose what they can do." },
 });
-
-interface PeopleState {
-  readonly typed?: FormState;
-  readonly problem?: string | null;
-  readonly changed?: RoleChange | null;
-}
-
-async function peoplePage(deps: PageDeps, user: Person, state: PeopleState): Promise<string> {
-  const { caller } = user;
-  const now = deps.clock.now();
-  const { typed = EMPTY_INVITATION, changed = null } = state;
-  const [members, invitations, former] = await Promise.all([
-    deps.teamService.list(caller),
-    deps.teamService.invitations(caller),
-    // Live keys whose makers may no longer manage the account.
-    deps.keyService.ofFormer(caller),
-  ]);
-  const isSelf = (member: TeamMember) => member.personId === caller.personId;
-  // The service's own words, and not the schema's.
-  const isTaken = /account/.test(problemOf(typed, "email") ?? "");
-  return render(
-    <SettingsPage
-      user={user}
-      section="People"
-      intro="Who may log in to this account. Every decision is recorded under a person’s address."
-      now={now}
-    >
-      <Problem text={state.problem} />
-      {changed === null ? null : (
-        <Notice tone="good">
-          <UntrustedText text={changed.email} /> is now {ROLE_NOUNS[changed.role]}.
-        </Notice>
-      )}
-      <List
-        title="People"
-        rows={members}
-        columns={[
-          ["Person", (one) => <Tagged name={<Name text={one.email} />} tag={isSelf(one) ? "You" : null} />, "wide"],
-          ["Role", ({ role }) => roleLabel(role)],
-          ["Joined", ({ joinedAt }) => <Day at={joinedAt} />],
-          ["Last seen", ({ lastSeenAt }) => <AgoOr at={lastSeenAt} none="Not yet" now={now} />],
-        ]}
-        actions={(member) => memberMenu(user, member, isSelf(member))}
-      />
-      <FormerKeys user={user} keys={former} />
-      {invitations.length === 0 ? null : (
-        <List
-          id="invitations"
-          title="Invitations"
-          rows={invitations}
-          columns={[
-            ["Address", ({ email }) => <Name text={email} />, "wide"],
-            ["Role", ({ role }) => roleLabel(role)],
-            ["Invited by", ({ createdBy }) => <Name text={createdBy.slice(createdBy.indexOf(":") + 1)} />],
-            ["State", (one) => (one.isVoid ? <VoidInvitation /> : <Dot tone="wait">Open</Dot>)],
-            ["Ends", ({ expiresAt }) => <UntilTime at={expiresAt} now={now} />],
-          ]}
-          actions={({ id, email }) => (
-            <RowAction
-              user={user}
-              path={`${INVITATIONS_PATH}/${id}/withdraw`}
-              of={`the invitation of ${email}`}
-              name="Withdraw"
-            />
-          )}
-        />
-      )}
-      <AddForm id="invite" title="Invite a person" count={members.length - 1} state={typed}>
-        <INVITATION_FORM.Form
-          user={user}
-          action={PEOPLE_PATH}
-          state={typed}
-          now={isTaken ? { email: { wrong: undefined } } : {}}
-          submit="Invite"
-        />
-      </AddForm>
-    </SettingsPage>,
-  );
-}
 
 function VoidInvitation() {
   return (
@@ -205,44 +114,95 @@ function invitedPage(user: Person, { email, link, isMailed }: Invited): string {
   );
 }
 
+/** Who may log in to this account, the open invitations to it, and keys that people may know who left it. */
 export function peoplePages(deps: PageDeps) {
-  const { teamService, personOf, answer, flash } = deps;
-  const again = ({ person }: { readonly person: Person }, { problem }: FormState) =>
-    peoplePage(deps, person, { problem });
-  /** Who has changed themselves may not see the list any more. */
-  const isStillOwner = async (context: RequestContext) => (await personOf(context))?.role === "owner";
-  const changeRole = answer<ById>(async ({ context, person, params: { id }, form }) => {
-    const asked = checkRole({ role: form.get("role") ?? null }).role;
-    const { email, role } = await teamService.changeRole(person.caller, id, asked);
-    const changed: RoleChange = { email, role };
-    return (await isStillOwner(context)) ? flash.redirect(person, PEOPLE_PATH, changed) : HOME_PATH;
-  }, again);
-  const remove = answer<ById>(async ({ context, person, params: { id } }) => {
-    await teamService.remove(person.caller, id);
-    return (await isStillOwner(context)) ? PEOPLE_PATH : HOME_PATH;
-  }, again);
-  const withdraw = answerOn(
-    deps,
-    PEOPLE_PATH,
-  )<ById>(({ person, params: { id } }) => teamService.withdraw(person.caller, id));
-  const invite = answer(
-    async ({ person, form }) => {
-      const { email, role } = INVITATION_FORM.check(form);
+  const { teamService, keyService, personOf, flash } = deps;
+  const { routes, rowForm } = settingsList<TeamMember, typeof CreateInvitation, RoleChange>(deps, {
+    section: "People",
+    path: PEOPLE_PATH,
+    intro: "Who may log in to this account. Every decision is recorded under a person’s address.",
+    view: async ({ user, now, typed, shown }) => {
+      const { caller } = user;
+      const [members, invitations, former] = await Promise.all([
+        teamService.list(caller),
+        teamService.invitations(caller),
+        // Live keys whose makers may no longer manage the account.
+        keyService.ofFormer(caller),
+      ]);
+      const isSelf = (member: TeamMember) => member.personId === caller.personId;
+      // The service's own words, and not the schema's.
+      const isTaken = /account/.test(problemOf(typed, "email") ?? "");
+      return {
+        rows: members,
+        columns: [
+          ["Person", (one) => <Tagged name={<Name text={one.email} />} tag={isSelf(one) ? "You" : null} />, "wide"],
+          ["Role", ({ role }) => roleLabel(role)],
+          ["Joined", ({ joinedAt }) => <Day at={joinedAt} />],
+          ["Last seen", ({ lastSeenAt }) => <AgoOr at={lastSeenAt} none="Not yet" now={now} />],
+        ],
+        actions: (member) => memberMenu(user, member, isSelf(member)),
+        above:
+          shown === null ? null : (
+            <Notice tone="good">
+              <UntrustedText text={shown.email} /> is now {ROLE_NOUNS[shown.role]}.
+            </Notice>
+          ),
+        below: (
+          <>
+            <FormerKeys user={user} keys={former} />
+            {invitations.length === 0 ? null : (
+              <List
+                id="invitations"
+                title="Invitations"
+                rows={invitations}
+                columns={[
+                  ["Address", ({ email }) => <Name text={email} />, "wide"],
+                  ["Role", ({ role }) => roleLabel(role)],
+                  ["Invited by", ({ createdBy }) => <Name text={createdBy.slice(createdBy.indexOf(":") + 1)} />],
+                  ["State", (one) => (one.isVoid ? <VoidInvitation /> : <Dot tone="wait">Open</Dot>)],
+                  ["Ends", ({ expiresAt }) => <UntilTime at={expiresAt} now={now} />],
+                ]}
+                actions={({ id, email }) => (
+                  <RowAction
+                    user={user}
+                    path={`${INVITATIONS_PATH}/${id}/withdraw`}
+                    of={`the invitation of ${email}`}
+                    name="Withdraw"
+                  />
+                )}
+              />
+            )}
+          </>
+        ),
+        fields: isTaken ? { email: { wrong: undefined } } : {},
+      };
+    },
+    form: INVITATION_FORM,
+    add: ["Invite a person", "Invite"],
+    // Most people are invited to approve.
+    start: () => filled({ role: "approver" }),
+    create: async (person, { email, role }) => {
       const { link, isMailed } = await teamService.invite(person.caller, email, role);
       const invited: Invited = { email, link, isMailed };
       return flash.showSecretOnce(person, INVITED_PATH, invited, () => page("own", invitedPage(person, invited)));
     },
-    ({ person }, typed) => peoplePage(deps, person, { typed }),
-  );
-  return personPages(deps)
-    .get(PEOPLE_PATH, ({ context, person }) => {
-      // Safe: only the change of a role writes a flash for this path.
-      const changed = flash.read(context, person) as RoleChange | null;
-      return peoplePage(deps, person, { changed });
-    })
-    .post(PEOPLE_PATH, invite)
+  });
+  /** Who has changed themselves may not see the list any more. */
+  const isStillOwner = async (context: RequestContext) => (await personOf(context))?.role === "owner";
+  const changeRole = rowForm<ById>(async ({ context, person, params: { id }, form }) => {
+    const asked = checkRole({ role: form.get("role") ?? null }).role;
+    const { email, role } = await teamService.changeRole(person.caller, id, asked);
+    const changed: RoleChange = { email, role };
+    return (await isStillOwner(context)) ? flash.redirect(person, PEOPLE_PATH, changed) : seeOther("own", HOME_PATH);
+  });
+  const remove = rowForm<ById>(async ({ context, person, params: { id } }) => {
+    await teamService.remove(person.caller, id);
+    return (await isStillOwner(context)) ? null : seeOther("own", HOME_PATH);
+  });
+  const withdraw = rowForm<ById>(({ person, params: { id } }) => teamService.withdraw(person.caller, id));
+  return routes
     .get(INVITED_PATH, ({ context, person }) => {
-      // Safe: only `invite` writes a flash for this path.
+      // Safe: only an invitation writes a flash for this path.
       const invited = flash.read(context, person) as Invited | null;
       return invited === null ? seeOther("own", PEOPLE_PATH) : invitedPage(person, invited);
     })

@@ -37,6 +37,8 @@ describe.skipIf(!HAS_BROWSER)("the secret of a session, in a browser", () => {
     expect(first).toMatch(/^[0-9a-f]{64}$/);
     const addHost = async (host: string) => {
       await page.goto(`${app.url}/settings/callback-hosts`);
+      // The form is closed where the list has a host.
+      if (host !== "one.example") await page.getByText("Add a host").click();
       await page.getByLabel("Host", { exact: true }).fill(host);
       await page.getByRole("button", { name: "Add host" }).click();
     };

@@ -1,0 +1,106 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import type { Static, TObject } from "typebox";
+import type { Person } from "../http/session.ts";
+import { render } from "../ui/layout.tsx";
+import { Problem } from "../ui/parts.tsx";
+import { type Again, type Asked, EMPTY_FORM, type FormState, personPages } from "./forms.ts";
+import type { PageDeps } from "./needs.ts";
+import type { FieldSpecs, schemaForm } from "./schema-form.tsx";
+import { List, type ListProps, SettingsPage, type SettingsPageProps } from "./settings-frame.tsx";
+
+interface ViewRequest<Shown> {
+  readonly user: Person;
+  readonly now: Date;
+  /** What the form holds that adds a row. */
+  readonly typed: FormState;
+  /** What another form of the page has led to; null: nothing has. */
+  readonly shown: Shown | null;
+}
+
+interface View<Row, Body> extends Omit<ListProps<Row>, "title" | "id" | "intro" | "children"> {
+  /** Stands above the list, and between it and the form. */
+  readonly above?: Child;
+  readonly below?: Child;
+  /** What is known of the form's fields only now. */
+  readonly fields?: FieldSpecs<Body>;
+}
+
+interface SettingsList<Row, Schema extends TObject, Shown> extends Pick<SettingsPageProps, "section" | "intro"> {
+  readonly path: string;
+  /** Reads the rows, and says how they are shown. */
+  readonly view: (request: ViewRequest<Shown>) => Promise<View<Row, Static<Schema>>>;
+  readonly form: ReturnType<typeof schemaForm<Schema>>;
+  /** The title and the button of the form that adds a row: it is closed until somebody wants it, and left out where the list is full. */
+  readonly add: readonly [title: string, button: string];
+  readonly max?: number;
+  /** What the form holds at first, perhaps by the link that led here. */
+  readonly start?: (search: URLSearchParams) => FormState;
+  /** Adds a row. It may answer with a page of its own, such as that of a secret. */
+  readonly create: (person: Person, body: Static<Schema>) => Promise<unknown>;
+}
+
+interface ListState<Shown> {
+  readonly typed?: FormState;
+  readonly isOpen?: boolean;
+  readonly shown?: Shown | null;
+  /** Why the form of a row was refused. */
+  readonly problem?: string;
+}
+
+/**
+ * A page of the settings: a list, and the form that adds a row to it, both by the schema and the service of the REST route. Another
+ * form of the page leads back to it with `flash`, and what that holds is `shown`.
+ */
+export function settingsList<Row, Schema extends TObject, Shown extends object = never>(
+  deps: PageDeps,
+  list: SettingsList<Row, Schema, Shown>,
+) {
+  const { path, section, intro, form, max = Infinity, start = () => EMPTY_FORM } = list;
+  const [title, button] = list.add;
+  const html = async (user: Person, state: ListState<Shown>): Promise<string> => {
+    const { typed = start(new URLSearchParams()), isOpen = false, shown = null, problem } = state;
+    const now = deps.clock.now();
+    const { above, below, fields, ...rows } = await list.view({ user, now, typed, shown });
+    const count = rows.rows.length;
+    const isRefused = typed.problem !== null;
+    return render(
+      <SettingsPage user={user} section={section} intro={intro} now={now}>
+        <Problem text={problem} />
+        {above}
+        <List title={section} {...rows} />
+        {below}
+        {count < max || isRefused ? (
+          <details class="add" id="add" open={isOpen || isRefused || count === 0}>
+            <summary>{title}</summary>
+            <div class="card">
+              <form.Form user={user} action={path} state={typed} now={fields} submit={button} />
+            </div>
+          </details>
+        ) : null}
+      </SettingsPage>,
+    );
+  };
+  const ledTo = (done: unknown): Response | string => (done instanceof Response ? done : path);
+  const create = deps.answer(
+    async ({ person, form: given }) => ledTo(await list.create(person, form.check(given))),
+    ({ person }, typed) => html(person, { typed }),
+  );
+  const routes = personPages(deps)
+    .get(path, ({ context, person }) => {
+      const typed = start(new URLSearchParams(context.search));
+      // Safe: only the forms of this page write a flash for its path.
+      const shown = deps.flash.read(context, person) as Shown | null;
+      return html(person, { typed, shown, isOpen: context.search !== "" && typed.values.size > 0 });
+    })
+    .post(path, create);
+  return {
+    html,
+    routes,
+    /** Answers a form of a row. Where it is refused, the list says why, or its own page. */
+    rowForm: <Params,>(
+      act: (asked: Asked<Params, Person>) => Promise<unknown>,
+      again: Again<Params, Person> = ({ person }, { problem }) => html(person, { problem }),
+    ) => deps.answer<Params>(async (asked) => ledTo(await act(asked)), again),
+  };
+}
