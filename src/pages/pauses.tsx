@@ -2,108 +2,43 @@
 import Type from "typebox";
 import { checkPausedHost, CreatePause, PauseParams } from "../pauses/pauses.ts";
 import { choice } from "../api/schema-helpers.ts";
+import type { KeyView } from "../accounts/keys.ts";
 import type { SigningService } from "../accounts/signing-secrets.ts";
 import { invalidField } from "../core/domain-error.ts";
 import type { Pause } from "../core/pause.ts";
 import { type Caller, mayDo } from "../core/roles.ts";
-import { nextOf, type Person } from "../http/session.ts";
-import { NEXT_FIELD, PAUSES_PATH, render } from "../ui/layout.tsx";
-import { Ago, Card, Name, Notice, sentence, Time, UntrustedText } from "../ui/parts.tsx";
+import { nextOf } from "../http/session.ts";
+import { NEXT_FIELD, PAUSES_PATH } from "../ui/layout.tsx";
+import { Ago, Name, Notice, sentence, Time, UntrustedText } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
-import { answerOn, type ById, filled, type FormState, personPages } from "./forms.ts";
+import { type ById, EMPTY_FORM, filled } from "./forms.ts";
 import { keyLabel } from "./keys.tsx";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
-import { List, None, RowAction, SettingsPage } from "./settings-frame.tsx";
+import { None, RowAction } from "./settings-frame.tsx";
+import { settingsList } from "./settings-list.tsx";
 import { ActorName } from "./timeline.tsx";
 
 /** People choose what is paused; programs name it. */
-const PAUSE_FORM = schemaForm(
-  Type.Object({ scope: choice(["host", "key", "account"], "What to pause.", "host"), ...CreatePause.properties }),
-  {
-    scope: {
-      label: "What to pause",
-      choices: [
-        { value: "host", label: "One host", hint: "All calls to it wait." },
-        { value: "key", label: "One key", hint: "All actions that it created wait." },
-        { value: "account", label: "The whole account", hint: "All calls wait." },
-      ],
-      wrong: "Choose what to pause.",
-    },
-    host: { hint: "For example api.example.com or 10.0.0.7:8080.", onlyFor: ["host"] },
-    key_id: { label: "Key", options: [], none: "Choose a key", wrong: "Choose a key.", onlyFor: ["key"] },
-    reason: { type: "lines", hint: "Optional. Shown with every paused action." },
-  },
-);
+const AskPause = Type.Object({
+  scope: choice(["host", "key", "account"], "What to pause.", "host"),
+  ...CreatePause.properties,
+});
 
-async function pausesPage(deps: PageDeps, user: Person, typed: FormState): Promise<string> {
-  const now = deps.clock.now();
-  const [pauses, keys, hosts] = await Promise.all([
-    deps.pauseService.list(user.caller),
-    deps.keyService.list(user.caller),
-    calledHosts(deps.signingService, user.caller),
-  ]);
-  /** What a pause stops. */
-  const paused = ({ kind, subject }: Pause) => {
-    const key = keys.find(({ id }) => id === subject);
-    if (kind === "key") return <>Key {key === undefined ? <code>{subject}</code> : <Name text={key.name} />}</>;
-    if (kind !== "host") return <b>The whole account</b>;
-    return sentence`Calls to ${(
-      <b class="untrusted">
-        <UntrustedText text={subject} />
-      </b>
-    )}`;
-  };
-  return render(
-    <SettingsPage
-      user={user}
-      section="Pauses"
-      intro="Paused actions are not sent. They stay pending until the pause ends; new actions are accepted and wait too. Calls in progress finish as usual. Callbacks and approval emails are still sent."
-      now={now}
-    >
-      {pauses.length === 0 ? (
-        <p class="quiet">No pause is in force: everything is sent.</p>
-      ) : (
-        <List
-          title="Pauses"
-          rows={pauses}
-          columns={[
-            [
-              "Paused",
-              (pause) => (
-                <>
-                  {paused(pause)}
-                  {pause.cancels ? (
-                    <span class="says">Its unfinished actions are being cancelled. The pause ends when all are.</span>
-                  ) : null}
-                </>
-              ),
-              "wide",
-            ],
-            ["Since", ({ createdAt }) => <Ago at={createdAt} now={now} />],
-            ["By", ({ createdBy }) => <ActorName actor={createdBy} />],
-            ["Reason", ({ reason }) => (reason === null ? <None /> : <UntrustedText text={reason} />)],
-          ]}
-          actions={({ id, kind }) =>
-            kind === "sign_up" ? null : (
-              <RowAction user={user} path={`${PAUSES_PATH}/${id}/resume`} look="plain" name="Resume" />
-            )
-          }
-        />
-      )}
-      <Card id="pause" title="Pause now">
-        <PAUSE_FORM.Form
-          user={user}
-          action={PAUSES_PATH}
-          state={typed}
-          now={{ host: { known: hosts }, key_id: { options: keys.map((key) => [key.id, keyLabel(key)]) } }}
-          submit="Pause"
-          look="bad"
-        />
-      </Card>
-    </SettingsPage>,
-  );
-}
+const PAUSE_FORM = schemaForm(AskPause, {
+  scope: {
+    label: "What to pause",
+    choices: [
+      { value: "host", label: "One host", hint: "All calls to it wait." },
+      { value: "key", label: "One key", hint: "All actions that it created wait." },
+      { value: "account", label: "The whole account", hint: "All calls wait." },
+    ],
+    wrong: "Choose what to pause.",
+  },
+  host: { hint: "For example api.example.com or 10.0.0.7:8080.", onlyFor: ["host"] },
+  key_id: { label: "Key", options: [], none: "Choose a key", wrong: "Choose a key.", onlyFor: ["key"] },
+  reason: { type: "lines", hint: "Optional. Shown with every paused action." },
+});
 
 const SENDS_NOTHING = {
   account: "the whole account sends nothing",
@@ -123,29 +58,78 @@ export function PausedNotice({ pause, user }: { readonly pause: Pause; readonly 
 }
 
 export function pausePages(deps: PageDeps) {
-  const { pauseService, answer } = deps;
-  const pause = answerOn(deps, PAUSES_PATH)(
-    async ({ person, form }) => {
-      const { scope, key_id: keyId = null, host: named = "", reason = null } = PAUSE_FORM.check(form);
-      if (scope === "key" && keyId === null) throw invalidField("key_id", "Choose a key.");
-      const host = scope === "host" ? checkPausedHost(named, null) : null;
-      await pauseService.pause(person.caller, { keyId, host, reason });
+  const { pauseService, keyService, signingService, answer } = deps;
+  const { routes } = settingsList<Pause, typeof AskPause>(deps, {
+    section: "Pauses",
+    path: PAUSES_PATH,
+    intro:
+      "Paused actions are not sent. They stay pending until the pause ends; new actions are accepted and wait too. Calls in progress finish as usual. Callbacks and approval emails are still sent.",
+    view: async ({ user, now }) => {
+      const [rows, keys, hosts] = await Promise.all([
+        pauseService.list(user.caller),
+        keyService.list(user.caller),
+        calledHosts(signingService, user.caller),
+      ]);
+      return {
+        rows,
+        columns: [
+          [
+            "Paused",
+            ({ kind, subject, cancels }) => (
+              <>
+                {pausedText(kind, subject, keys)}
+                {cancels ? (
+                  <span class="says">Its unfinished actions are being cancelled. The pause ends when all are.</span>
+                ) : null}
+              </>
+            ),
+            "wide",
+          ],
+          ["Since", ({ createdAt }) => <Ago at={createdAt} now={now} />],
+          ["By", ({ createdBy }) => <ActorName actor={createdBy} />],
+          ["Reason", ({ reason }) => (reason === null ? <None /> : <UntrustedText text={reason} />)],
+        ],
+        actions: ({ id, kind }) =>
+          kind === "sign_up" ? null : (
+            <RowAction user={user} path={`${PAUSES_PATH}/${id}/resume`} look="plain" name="Resume" />
+          ),
+        empty: { icon: "pause", title: "No pause is in force", text: "Everything is sent." },
+        fields: { host: { known: hosts }, key_id: { options: keys.map((key) => [key.id, keyLabel(key)]) } },
+      };
     },
-    ({ person }, typed) => pausesPage(deps, person, typed),
-  );
+    form: PAUSE_FORM,
+    add: ["Pause now", "Pause"],
+    start: (search) => {
+      const [key, host] = [search.get("key") ?? "", search.get("host") ?? ""];
+      const scope = [host && "host", key && "key", search.get("scope") ?? ""].find((one) => one !== "");
+      return scope === undefined ? EMPTY_FORM : filled({ key_id: key, host, scope });
+    },
+    create: ({ caller }, { scope, key_id: keyId = null, host: named = "", reason = null }) => {
+      if (scope === "key" && keyId === null) throw invalidField("key_id", "Choose a key.");
+      return pauseService.pause(caller, {
+        keyId,
+        host: scope === "host" ? checkPausedHost(named, null) : null,
+        reason,
+      });
+    },
+  });
   const resume = answer<ById>(async ({ person, params, form }) => {
     await pauseService.resume(person.caller, params.id);
     return nextOf(form.get(NEXT_FIELD)) ?? PAUSES_PATH;
   });
-  return personPages(deps)
-    .get(PAUSES_PATH, ({ context, person }) => {
-      const search = new URLSearchParams(context.search);
-      const [key, host] = [search.get("key") ?? "", search.get("host") ?? ""];
-      const scope = [host && "host", key && "key", search.get("scope") ?? ""].find((one) => one !== "") ?? "";
-      return pausesPage(deps, person, filled({ key_id: key, host, scope }));
-    })
-    .post(PAUSES_PATH, pause)
-    .post(`${PAUSES_PATH}/:id/resume`, resume, { params: PauseParams });
+  return routes.post(`${PAUSES_PATH}/:id/resume`, resume, { params: PauseParams });
+}
+
+/** What a pause stops. */
+function pausedText(kind: Pause["kind"], subject: string, keys: readonly KeyView[]) {
+  const key = keys.find(({ id }) => id === subject);
+  if (kind === "key") return <>Key {key === undefined ? <code>{subject}</code> : <Name text={key.name} />}</>;
+  if (kind !== "host") return <b>The whole account</b>;
+  return sentence`Calls to ${(
+    <b class="untrusted">
+      <UntrustedText text={subject} />
+    </b>
+  )}`;
 }
 
 /** The hosts that the account's calls went to, with their ports, the last called first. */

@@ -323,7 +323,7 @@ export const LOG_IN_PATH = "/settings/login";
 export const PAUSES_PATH = "/settings/pauses";
 
 /** Asks for confirmation and a reason before it pauses the account. */
-export const PAUSE_EVERYTHING = { name: "Pause everything", path: `${PAUSES_PATH}?scope=account#pause` } as const;
+export const PAUSE_EVERYTHING = { name: "Pause everything", path: `${PAUSES_PATH}?scope=account#add` } as const;
 
 /** The main navigation, each entry for whose role allows something there. On phones the rare ones are behind "More". */
 export const NAVIGATION = [

@@ -269,12 +269,10 @@ describe("for people, without script,", () => {
     const shown = async (path: string) => (await ann.context(path, { headers: { accept: "text/html" } })).text();
     const banner = "Everything is paused: nothing is sent.";
     const menu = await ann.pageOf("/overview");
-    expect(menu).toContain('href="/settings/pauses?scope=account#pause"');
+    expect(menu).toContain('href="/settings/pauses?scope=account#add"');
     expect(menu).not.toContain(banner);
     // On a phone, at the head of the page behind the tabs.
-    expect(await ann.pageOf("/more")).toMatch(
-      /class="button button-bad" href="\/settings\/pauses\?scope=account#pause"/,
-    );
+    expect(await ann.pageOf("/more")).toMatch(/class="button button-bad" href="\/settings\/pauses\?scope=account#add"/);
     const asked = await ann.pageOf("/settings/pauses?scope=account");
     expect(asked).toMatch(/value="account" required="" checked/);
     const hidden = await ann.hiddenOf("/settings/pauses");
