@@ -19,7 +19,7 @@ interface ViewRequest<Shown> {
 }
 
 interface View<Row, Body> extends Omit<ListProps<Row>, "title" | "id" | "intro" | "children"> {
-  /** Stands above the list, and between it and the form. */
+  /** Stands above the list, and below the form. */
   readonly above?: Child;
   readonly below?: Child;
   /** What is known of the form's fields only now. */
@@ -69,7 +69,6 @@ export function settingsList<Row, Schema extends TObject, Shown extends object =
         <Problem text={problem} />
         {above}
         <List title={section} {...rows} />
-        {below}
         {count < max || isRefused ? (
           <details class="add" id="add" open={isOpen || isRefused || count === 0}>
             <summary>{title}</summary>
@@ -78,6 +77,7 @@ export function settingsList<Row, Schema extends TObject, Shown extends object =
             </div>
           </details>
         ) : null}
+        {below}
       </SettingsPage>,
     );
   };
