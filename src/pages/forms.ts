@@ -5,7 +5,7 @@ import { checkFilters } from "../api/list-schemas.ts";
 import { DomainError, type ErrorCode, type Issue } from "../core/domain-error.ts";
 import type { Form, RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { createFlash, createPersonRoutes, createSessions, type Person, type PersonOf } from "../http/session.ts";
+import { createFlash, createPersonRoutes, createSessions, type PersonOf } from "../http/session.ts";
 import { maskedPause } from "../receipts/masked-action.ts";
 import type { NavBadges } from "../ui/text.ts";
 import type { PageDeps, PageNeeds } from "./needs.ts";
@@ -148,12 +148,6 @@ export function answers<Who>(formOf: (context: RequestContext, person: Who) => P
         return page(context.page ?? "own", html, { status: HTTP_STATUS[code], headers: headersOf(error) });
       }
     };
-}
-
-/** Answers a form of the page at `path` that does what it asks for and leads back to the page. */
-export function answerOn({ answer }: Pick<PageDeps, "answer">, path: string) {
-  return <Params = unknown>(act: (asked: Asked<Params, Person>) => Promise<unknown>, again?: Again<Params, Person>) =>
-    answer<Params>(async (asked) => act(asked).then(() => path), again);
 }
 
 /** Somebody else may have removed it already. */

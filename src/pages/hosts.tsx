@@ -4,7 +4,7 @@ import { ALL_HOSTS, type HostSettings, type HostSettingsRow, NO_HOST_SETTINGS } 
 import type { Pause } from "../core/pause.ts";
 import { hostSettingsFrom, hostSettingsJson, PutDefaults, PutHostSettings } from "../api/host-settings.ts";
 import { Button, Field } from "../ui/form.tsx";
-import { answerOn, answers, EMPTY_FORM, type FormState, personPages, unlessGone } from "./forms.ts";
+import { answers, EMPTY_FORM, type FormState, personPages, unlessGone } from "./forms.ts";
 import { Card, Dot, LinkButton, Name, sentence, UntrustedText, Ago } from "../ui/parts.tsx";
 import { ATTEMPT_TIMEOUT_SET_MS_MAX, ATTEMPT_TIMEOUT_SET_MS_MIN } from "../core/limits.ts";
 import { everyField, type FieldSpecs, schemaForm } from "./schema-form.tsx";
@@ -250,8 +250,7 @@ async function hostFormPage(deps: PageDeps, user: Person, host: string, typed: F
 }
 
 export function hostPages(deps: PageDeps) {
-  const { hostService } = deps;
-  const answer = answerOn(deps, HOSTS_PATH);
+  const { hostService, answer } = deps;
   const put = answer(
     async ({ person, form }) => {
       const host = form.get("host") ?? "";
@@ -260,6 +259,7 @@ export function hostPages(deps: PageDeps) {
         const settings = hostSettingsFrom(HOST_FORM.check(form));
         await hostService.put(person.caller, checkHost(host, "validation_error"), settings);
       }
+      return HOSTS_PATH;
     },
     ({ person, form }, typed) => hostFormPage(deps, person, form.get("host") ?? "", typed),
   );
@@ -275,7 +275,10 @@ export function hostPages(deps: PageDeps) {
     },
     ({ person }, { values, problem }) => hostsPage(deps, person, { ...EMPTY_FORM, values, problem }),
   );
-  const remove = answer(({ person, form }) => unlessGone(hostService.remove(person.caller, form.get("host") ?? "")));
+  const remove = answer(async ({ person, form }) => {
+    await unlessGone(hostService.remove(person.caller, form.get("host") ?? ""));
+    return HOSTS_PATH;
+  });
   return personPages(deps)
     .get(HOSTS_PATH, ({ person }) => hostsPage(deps, person))
     .get(`${HOSTS_PATH}/defaults`, async ({ person }) => {

@@ -11,7 +11,7 @@ import { seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { PostForm, Submit } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
-import { answerOn, type ById, personPages } from "./forms.ts";
+import { type ById, personPages } from "./forms.ts";
 import { Card, Day, Dot, Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
 import { List, None, RowAction, SETTINGS_PATHS, SettingsPage, Tagged } from "./settings-frame.tsx";
 import { duration, number } from "../ui/text.ts";
@@ -223,10 +223,10 @@ export function serverPages(deps: PageDeps) {
     },
     ({ person }, { problem }) => serverPage(deps, person, { isGood: false, text: problem }),
   );
-  const allow = answerOn(
-    deps,
-    ACCOUNTS_PAGE_PATH,
-  )<ById>(({ person, params }) => signUpGate.allow(person.caller, params.id));
+  const allow = answer<ById>(async ({ person, params: { id } }) => {
+    await signUpGate.allow(person.caller, id);
+    return ACCOUNTS_PAGE_PATH;
+  });
   return personPages(deps)
     .get(SETTINGS_PATHS.server, ({ context, person }) => {
       // Safe: only the test of mail writes a flash for this path.
