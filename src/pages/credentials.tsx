@@ -12,7 +12,6 @@ import { type CredentialUses, daysOf, sumOf } from "../credentials/service.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
-import { PostForm, Submit } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
 import {
   Ago,
@@ -21,7 +20,6 @@ import {
   Facts,
   Name,
   Notice,
-  Problem,
   sentence,
   SubSection,
   UntilTime,
@@ -30,7 +28,7 @@ import {
 } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
 import { DayBars } from "./chart.tsx";
-import { EMPTY_FORM, filled, type FormState, problemBeside, unlessGone } from "./forms.ts";
+import { EMPTY_FORM, filled, type FormState, unlessGone } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { keyBoxes } from "./rule-form.tsx";
 import { schemaForm } from "./schema-form.tsx";
@@ -285,13 +283,10 @@ async function credentialPage(deps: PageDeps, user: Person, props: OnePageProps)
           Set <Ago at={credential.replacedAt} now={now} />. The old one is gone at once; what was approved stays
           approved.
         </p>
-        <PostForm user={user} action={`${credentialPath(name)}/secret`}>
-          <Problem text={problemBeside(secret, SECRET_FORM.shown)} />
+        <SECRET_FORM.Form user={user} action={`${credentialPath(name)}/secret`} state={secret} submit="Replace">
           {/* Browsers that keep passwords want to know whose it is. */}
           <input type="text" autocomplete="username" value={name} hidden />
-          <SECRET_FORM.Field name="secret" state={secret} />
-          <Submit>Replace</Submit>
-        </PostForm>
+        </SECRET_FORM.Form>
       </Card>
       <Card id="bounds" title="Where it may go">
         <BOUNDS_FORM.Form

@@ -52,18 +52,18 @@ interface FormProps<Body> extends Pick<PostFormProps, "user" | "action" | "field
   readonly look?: "plain" | "bad";
   /** Where the link beside the button leads. */
   readonly cancel?: string;
-  /** Stands before the button. */
+  /** Stands before the fields. */
   readonly children?: Child;
 }
 
 /**
- * A form for a body of the API, which its schema checks as it checks the body; without `specs` it may have every member. Its
+ * A form for a body of the API, which its schema checks as it checks the body. Its
  * fields are named as the members: "name", "sum.limit" for a member of a member, "method_GET" for the box of an item of `methods`.
  */
-export function schemaForm<Schema extends TObject>(schema: Schema, specs?: FieldSpecs<Static<Schema>>) {
+export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldSpecs<Static<Schema>>) {
   const accept = bodyCheck(schema);
   const members = membersOf(schema);
-  const specOf = new Map(Object.entries<FieldSpec | undefined>(specs ?? {}));
+  const specOf = new Map(Object.entries<FieldSpec | undefined>(specs));
   const names = [...specOf.keys()];
   /** Fields that say what is wrong with them. */
   const shown = names.filter((name) => members.get(name)?.type !== "boolean");
@@ -74,9 +74,8 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs?: Field
     const body: Record<string, unknown> = {};
     for (const [name, member] of members) {
       const { type, onlyFor } = specOf.get(name) ?? {};
-      const isField = specs === undefined || specOf.has(name);
       // What is not seen may still hold something.
-      if (!isField || onlyFor?.some((one) => chosen.has(one)) === false) continue;
+      if (!specOf.has(name) || onlyFor?.some((one) => chosen.has(one)) === false) continue;
       const value = valueIn(form, name, member, type);
       if (value === undefined || (value === "" && !member.isRequired)) continue;
       const [outer = "", inner] = name.split(".");
@@ -108,10 +107,10 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs?: Field
       return (
         <PostForm {...form}>
           <Problem text={problemBeside(state, shown)} />
+          {children}
           {[...specOf].map(([name, spec]) => (
             <MemberField name={name} state={state} member={members.get(name)} {...spec} {...specNow.get(name)} />
           ))}
-          {children}
           <Submit look={look} cancel={cancel}>
             {submit}
           </Submit>
