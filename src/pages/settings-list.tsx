@@ -31,8 +31,9 @@ interface SettingsList<Row, Schema extends TObject, Shown> extends Pick<Settings
   /** Reads the rows, and says how they are shown. */
   readonly view: (request: ViewRequest<Shown>) => Promise<View<Row, Static<Schema>>>;
   readonly form: ReturnType<typeof schemaForm<Schema>>;
-  /** The title and the button of the form that adds a row: it is closed until somebody wants it, and left out where the list is full. */
+  /** The form that adds a row is closed until somebody wants it. */
   readonly add: readonly [title: string, button: string];
+  /** How many rows there may be; by default any number. Then the form is left out. */
   readonly max?: number;
   /** What the form holds at first, perhaps by the link that led here. */
   readonly start?: (search: URLSearchParams) => FormState;
@@ -49,8 +50,8 @@ interface ListState<Shown> {
 }
 
 /**
- * A page of the settings: a list, and the form that adds a row to it, both by the schema and the service of the REST route. Another
- * form of the page leads back to it with `flash`, and what that holds is `shown`.
+ * A page of the settings: a list, and the form that adds a row to it, of the schema and the service of the REST route. Other forms of
+ * the page lead back to it, perhaps with a flash for its path, which is `shown` then.
  */
 export function settingsList<Row, Schema extends TObject, Shown extends object = never>(
   deps: PageDeps,
@@ -61,14 +62,14 @@ export function settingsList<Row, Schema extends TObject, Shown extends object =
   const html = async (user: Person, state: ListState<Shown>): Promise<string> => {
     const { typed = start(new URLSearchParams()), isOpen = false, shown = null, problem } = state;
     const now = deps.clock.now();
-    const { above, below, fields, ...rows } = await list.view({ user, now, typed, shown });
-    const count = rows.rows.length;
+    const { above, below, fields, ...table } = await list.view({ user, now, typed, shown });
+    const count = table.rows.length;
     const isRefused = typed.problem !== null;
     return render(
       <SettingsPage user={user} section={section} intro={intro} now={now}>
         <Problem text={problem} />
         {above}
-        <List title={section} {...rows} />
+        <List title={section} {...table} />
         {count < max || isRefused ? (
           <details class="add" id="add" open={isOpen || isRefused || count === 0}>
             <summary>{title}</summary>
