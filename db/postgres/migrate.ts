@@ -16,11 +16,13 @@ import credentials from "./migrations/0010_credentials.sql" with { type: "text" 
 import oauth from "./migrations/0011_oauth.sql" with { type: "text" };
 import credentialRequests from "./migrations/0012_credential_requests.sql" with { type: "text" };
 import roomInIndexes from "./migrations/0013_room_in_indexes.sql" with { type: "text" };
+import roomInTimeline from "./migrations/0014_room_in_timeline.sql" with { type: "text" };
 
 /**
  * In the order in which they run; `drizzle-kit` generates them from `tables.ts`. Never edit one: generate another. Written by hand:
- * 0000, and 0013, which leaves room for the entries that each change of an action adds to indexes whose columns it doesn't change:
- * without it pages that are full split in two halves, which nothing fills again.
+ * 0000, and those that leave room in indexes: 0013 for the entries that each change of an action adds to indexes whose columns it
+ * doesn't change, 0014 for events that come when those of later actions are stored already. Without it pages that are full split in
+ * two halves, which nothing fills again.
  */
 const MIGRATIONS: ReadonlyMap<string, string> = new Map([
   ["0000_functions", functions],
@@ -37,6 +39,7 @@ const MIGRATIONS: ReadonlyMap<string, string> = new Map([
   ["0011_oauth", oauth],
   ["0012_credential_requests", credentialRequests],
   ["0013_room_in_indexes", roomInIndexes],
+  ["0014_room_in_timeline", roomInTimeline],
 ]);
 
 const HAS_MIGRATIONS = "select cast(to_regclass('migrations') is not null as int) as found";

@@ -1,0 +1,1 @@
+ALTER INDEX "timeline_once" SET (fillfactor = 70);
