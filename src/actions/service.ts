@@ -11,14 +11,7 @@ import { type PastAttempt, pastAttempts } from "../core/attempts.ts";
 import { budgetOf } from "../core/key-limits.ts";
 import { authorize, type Caller, viewerOf, viewOf } from "../core/roles.ts";
 import { differs, requestDigest } from "../core/dedupe.ts";
-import {
-  COUNTED_MAX,
-  FILTER_VALUES_MAX,
-  LIST_SCAN_ROWS_MAX,
-  RULE_TRIES_MAX,
-  TARGET_MESSAGE_BODY_CHARS_MAX,
-  TARGET_MESSAGE_CHARS_MAX,
-} from "../core/limits.ts";
+import { COUNTED_MAX, FILTER_VALUES_MAX, LIST_SCAN_ROWS_MAX, RULE_TRIES_MAX } from "../core/limits.ts";
 import type { StatusCounts } from "../api/list-schemas.ts";
 import { creatorOf, creatorOfCopy, decide, NO_RECIPIENTS, refusalOf, rulesChange } from "../core/policy.ts";
 import { entryOfRequest } from "../core/rejections.ts";
@@ -319,56 +312,4 @@ export function createListNotifications({ store: { outbox } }: AppContext) {
     // `before`: where the next page begins; null when there is none.
     return { entries, before: found.length > limit ? (entries.at(-1)?.id ?? null) : null };
   };
-}
-
-/** Where answers of APIs say what went wrong, the usual ones first (Stripe, GitHub, RFC 9457, OAuth). */
-const MEMBERS = [
-  "message",
-  "detail",
-  "error_description",
-  "error",
-  "errors",
-  "description",
-  "reason",
-  "title",
-] as const;
-
-/** An error in a list in an error in the answer. */
-const DEPTH_MAX = 4;
-
-/**
- * What a target says about its failure, in its own words and on one line; null: nothing that reads as a message. `json` is
- * a response body as it is stored, masked for whoever reads the message.
- */
-export function targetMessage(json: string | null): string | null {
-  if (json === null || json.length > TARGET_MESSAGE_BODY_CHARS_MAX) return null;
-  let text: string | null;
-  try {
-    text = messageIn(JSON.parse(json), DEPTH_MAX);
-  } catch {
-    // The row was altered and can't be read.
-    return null;
-  }
-  if (text === null) return null;
-  return text.length > TARGET_MESSAGE_CHARS_MAX ? `${text.slice(0, TARGET_MESSAGE_CHARS_MAX - 1)}…` : text;
-}
-
-function messageIn(value: unknown, depth: number): string | null {
-  if (typeof value === "string") return lineOf(value);
-  if (depth === 0) return null;
-  if (Array.isArray(value)) return messageIn(value[0], depth - 1);
-  if (typeof value !== "object" || value === null) return null;
-  const members = new Map<string, unknown>(Object.entries(value));
-  if (members.get("encoding") === "base64") return null;
-  for (const name of MEMBERS) {
-    const message = messageIn(members.get(name), depth - 1);
-    if (message !== null) return message;
-  }
-  return null;
-}
-
-/** A page of HTML is no message. */
-function lineOf(text: string): string | null {
-  const line = text.replaceAll(/\s+/g, " ").trim();
-  return line === "" || line.startsWith("<") ? null : line;
 }

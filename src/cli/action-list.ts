@@ -1,9 +1,9 @@
 import type { Action } from "../client/openapi.ts";
-import { targetMessage } from "../actions/service.ts";
 import { clockTime, type Color, padded, type Paint, shortened, visible } from "../observability/terminal.ts";
 import { age, STATUS_COLOR, withHost } from "./action-text.ts";
 import { type Cell, type Column, tableOf } from "./table.ts";
 import { type ListColumn, listTable, type Session } from "./session.ts";
+import { targetMessage } from "../actions/target-message.ts";
 
 /** A beginning that is unique in practice: the time, version and counter of a UUIDv7. One less, and two ids in a row look the same. */
 const ID_COLUMNS_MIN = "act_".length + 14;

@@ -1,8 +1,8 @@
 import { type Action, awaitsRunAt, isTerminal, nextRetryAt } from "../core/action.ts";
-import { targetMessage } from "../actions/service.ts";
 import { TARGET_MESSAGE_BODY_CHARS_MAX } from "../core/limits.ts";
 import { lateText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
+import { targetMessage } from "../actions/target-message.ts";
 
 /** What the last column says: what comes next, or what went wrong. */
 type RowNote =

@@ -3,12 +3,12 @@ import type { Child } from "hono/jsx";
 import { describeActor, mayDo, type Role } from "../core/roles.ts";
 import { awaitsRunAt, isExpired, nextRetryAt, isLateSuccess } from "../core/action.ts";
 import { type ErrorKind, errorKindOf } from "../core/outcome.ts";
-import { targetMessage } from "../actions/service.ts";
 import { firstAction } from "../accounts/first-action.ts";
 import { latestDecision, type TimelineEntry } from "../core/timeline.ts";
 import { Name, sentence, Time, UntilTime, UntrustedLines, UntrustedText } from "../ui/parts.tsx";
 import { counted, duration, lateText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
+import { targetMessage } from "../actions/target-message.ts";
 
 interface StoryProps {
   readonly action: SeenAction;

@@ -2,7 +2,6 @@
 import type { Child } from "hono/jsx";
 import { awaitsRunAt, isTerminal } from "../core/action.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
-import { targetMessage } from "../actions/service.ts";
 import { asSent, maskedEntry } from "../receipts/masked-action.ts";
 import type { Grant } from "../core/grant.ts";
 import { Icon } from "../ui/icons.tsx";
@@ -13,6 +12,7 @@ import { CallLine } from "./request.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { ActorName } from "./timeline.tsx";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
+import { targetMessage } from "../actions/target-message.ts";
 
 export interface DecidedRequest {
   readonly action: MaskedAction;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { targetMessage } from "../../src/actions/service.ts";
 import { TARGET_MESSAGE_BODY_CHARS_MAX, TARGET_MESSAGE_CHARS_MAX } from "../../src/core/limits.ts";
+import { targetMessage } from "../../src/actions/target-message.ts";
 
 const of = (answer: unknown) => targetMessage(JSON.stringify(answer));
 
