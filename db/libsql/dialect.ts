@@ -10,6 +10,7 @@ export const sqliteDialect: Dialect = {
   isOneOf: (column, list) => sql`${column} in (select j.value from json_each(${bound(list)}) j)`,
   itemsOf: (list) => sql`json_each(${bound(list)}) j`,
   placeIn: (at) => sql.raw(`json_extract(j.value, '$[${at}]')`),
+  jsonList: (value) => sql`json_group_array(${value})`,
   indexedBy: (table, index) => sql`${table} indexed by ${sql.raw(index)}`,
   // For a comparison of row values SQLite would use the index for the account only, and read all rows of the lane before.
   joinNextLane(table, condition, { accountId, host, keyId }) {

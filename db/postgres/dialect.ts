@@ -10,6 +10,7 @@ export const postgresDialect: Dialect = {
   isOneOf: (column, list) => sql`${column} = any(${bound(list)})`,
   itemsOf: (list) => sql`unnest(cast(${bound(list)} as text[])) as j(value)`,
   placeIn: (at) => sql.raw(`(cast(j.value as json) ->> ${at})`),
+  jsonList: (value) => sql`json_agg(${value})`,
   indexedBy: (table) => sql`${table}`,
   joinNextLane: (table, condition, { accountId, host, keyId }) => sql`cross join lateral (
     select b.account_id, b.host, b.key_id, b.due_at from ${table} b

@@ -15,6 +15,8 @@ export interface Dialect {
   readonly itemsOf: (list: ListSql) => SQL;
   /** A place of the list that an item of `itemsOf` is. */
   readonly placeIn: (at: number) => SQL;
+  /** Values of rows as the text of a JSON list, in the order of the rows. */
+  readonly jsonList: (value: SQLWrapper) => SQL;
   /** The table, read by this index. PostgreSQL chooses by itself. */
   readonly indexedBy: (table: SQLWrapper, index: string) => SQL;
   /** Joins `next`: of the rows of a table that hold a condition, the earliest of the first lane behind one. */

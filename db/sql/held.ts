@@ -1,4 +1,4 @@
-import { and, between, eq, gt, lt, type SQL, sql } from "drizzle-orm";
+import { and, between, eq, lt, lte, type SQL, sql } from "drizzle-orm";
 import { firstActionId } from "../../src/core/ids.ts";
 import {
   COUNTED_MAX,
@@ -25,6 +25,12 @@ interface Held {
   readonly keyId: string;
   /** How many of the key come before it on this page; 0 for all that come by their ids. */
   readonly turn: number;
+}
+
+interface KeyIds {
+  readonly keyId: string;
+  /** JSON; null: none is left. */
+  readonly ids: string | null;
 }
 
 /**
@@ -73,7 +79,7 @@ function idBefore({ before }: Pick<HeldFilter, "before">): string {
 
 export function createHeldReads(reads: ActionReads) {
   const { reader } = reads;
-  const { isOneOf, itemsOf, indexedBy } = reader.dialect;
+  const { isOneOf, itemsOf, placeIn, jsonList, indexedBy } = reader.dialect;
   const { id, keyId, host, status, createdAt, createdBy } = actions;
   // A literal: SQLite uses a partial index only where it sees its condition.
   const isHeld = (accountId: string) => and(eq(actions.accountId, accountId), sql`${status} = 'awaiting_approval'`);
@@ -81,7 +87,7 @@ export function createHeldReads(reads: ActionReads) {
    * What is held of a key or at a host, in an order that only the index by keys or by hosts has: without it PostgreSQL, as long as it has
    * no statistics of the table, reads everything that is held in the account for each of them.
    */
-  const heldIds = (accountId: string, condition: SQL) =>
+  const heldIds = (accountId: string, condition: SQL | undefined) =>
     qb
       .select({ id })
       .from(actions)
@@ -92,7 +98,7 @@ export function createHeldReads(reads: ActionReads) {
   const columns = { id, accountId: actions.accountId, status, bytes: bytesOfAction().as("bytes") };
   const sizesOf = (ids: readonly string[]) => qb.select(columns).from(actions).where(isOneOf(id, ids));
   const heldTotal: ActionStore["heldTotal"] = async (accountId, filter, limit) => {
-    const isKey = filter.keyId === null ? undefined : eq(keyId, filter.keyId);
+    const isKey = filter.keyId === null ? undefined : isOfKey(sql`${filter.keyId}`);
     const isHost = filter.host === null ? undefined : eq(host, filter.host);
     // Entries of an index alone. Left alone, SQLite takes one of all actions for the sake of the id.
     const ofAll = isKey === undefined ? "actions_by_status" : "actions_held_by_key";
@@ -100,46 +106,46 @@ export function createHeldReads(reads: ActionReads) {
     const isIndexed =
       index === "actions_by_status" ? sql`${status} <> 'completed' and ${status} <> 'active'` : undefined;
     const isCounted = and(isHeld(accountId), isIndexed, isHost, isKey, lt(id, idBefore(filter)));
+    const order = isIndexed === undefined ? sql`order by ${keyId}, ${id}` : sql``;
     const counted = await get(
       reader,
       sql<{ readonly count: number }>`select count(*) as count from (
-        select ${id} from ${indexedBy(actions, index)} where ${isCounted} limit ${limit}) held`,
+        select ${id} from ${indexedBy(actions, index)} where ${isCounted} ${order} limit ${limit}) held`,
     );
     return counted?.count ?? 0;
   };
   return {
     heldTotal,
 
-    // With several keys a page takes the oldest of each in turn, so that none buries the others. Each key by an index that has
-    // its held actions, of all hosts or of one, in the order of their ids.
+    // With several keys a page takes the oldest of each in turn, so that none buries the others.
     async held(accountId, after, limit, filter = NO_FILTER) {
-      const isAtHost = and(isHeld(accountId), filter.host === null ? undefined : eq(host, filter.host));
+      const isHost = filter.host === null ? undefined : eq(host, filter.host);
+      const isAtHost = and(isHeld(accountId), isHost);
       const keys = eachValue<{ readonly key: string }>(keyId, isAtHost, sql`found.value as key`, HELD_KEYS_MAX);
       const keyIds = filter.keyId === null ? (await all(reader, keys)).map(({ key }) => key) : [filter.keyId];
       const place = after === null ? { isInTurns: keyIds.length > 1, id: "", later: NOWHERE } : placeFrom(after);
-      const ofKeys = keyIds.map(async (key): Promise<readonly Held[]> => {
-        const isOfPage = and(
-          isAtHost,
-          eq(keyId, key),
-          lt(id, idBefore(filter)),
-          gt(id, place.later.get(key) ?? place.id),
-        );
-        const ids = qb.select({ id }).from(actions).where(isOfPage).orderBy(id);
-        const rows = await all(reader, ids.limit(limit + 1));
-        return rows.map((row, turn) => ({ id: row.id, keyId: key, turn: place.isInTurns ? turn : 0 }));
-      });
-      const next = (await Promise.all(ofKeys))
-        .flat()
+      const [key, reached] = [placeIn(0), placeIn(1)];
+      const isBehind = sql`(${keyId}, ${id}) > (${key}, ${reached})`;
+      const ofKey = heldIds(accountId, and(isHost, isBehind, lte(keyId, key), lt(id, idBefore(filter))));
+      const asked = keyIds.map((one) => [one, place.later.get(one) ?? place.id]);
+      const ids = sql`select ${jsonList(sql`held.id`)} from ${ofKey.limit(limit + 1).as("held")}`;
+      const ofKeys = sql<KeyIds>`select j.value as asked, ${key} as "keyId", (${ids}) as ids from ${itemsOf(asked)}`;
+      const next = (await all(reader, ofKeys))
+        .flatMap((row) => {
+          // Safe: they are texts.
+          const found = JSON.parse(row.ids ?? "[]") as readonly string[];
+          return found.map((one, turn) => ({ id: one, keyId: row.keyId, turn: place.isInTurns ? turn : 0 }));
+        })
         .toSorted((a, b) => a.turn - b.turn || (a.id < b.id ? -1 : 1))
         .slice(0, limit + 1);
       if (next.length === 0) return { actions: [], after: null };
       const nextIds = next.map((one) => one.id);
       const sizes = new Map((await all(reader, sizesOf(nextIds))).map((size) => [size.id, size]));
       const sized = nextIds.slice(0, limit).flatMap((one) => sizes.get(one) ?? []);
-      const ids = fitting(LIST_BYTES_MAX, sized).map((one) => one.id);
-      const shown = next.slice(0, next.findLastIndex((one) => one.id === ids.at(-1)) + 1);
+      const fit = fitting(LIST_BYTES_MAX, sized).map((one) => one.id);
+      const shown = next.slice(0, next.findLastIndex((one) => one.id === fit.at(-1)) + 1);
       const isCut = next.length > shown.length;
-      return { actions: await findActions(reads, ids.toSorted()), after: isCut ? textOf(behind(place, shown)) : null };
+      return { actions: await findActions(reads, fit.toSorted()), after: isCut ? textOf(behind(place, shown)) : null };
     },
 
     async heldAmong(accountId, among) {

@@ -204,26 +204,40 @@ describe.skipIf(!hasPostgres)("while PostgreSQL has no statistics of actions,", 
   const insert = `insert into actions (id, account_id, revision, status, run, attempts, retries, url, hostname, host, method,
       on_unknown, approve, created_at, created_by, scheduled_at, key_id)
     select 'act_' || lpad(n::text, 9, '0'), '${ACCOUNT}', 1, 'awaiting_approval', 1, 0, 3, 'https://h.example/',
-      'h' || n % 20 || '.example', 'h' || n % 20 || '.example', 'POST', 'retry', 1, n, 'x', 1, 'key_' || n % 20
+      'h' || n % 20 || '.example', 'h' || n % 20 || '.example', 'POST', 'retry', 1, n, 'x', 1,
+      case n % 5000 when 7 then 'key_few' else 'key_' || n % 20 end
     from generate_series(1, ${ROWS}) n`;
+
+  const OF_KEY = { ...NO_FILTER, keyId: "key_few" };
+  const AT_HOST_7 = { ...NO_FILTER, host: "h7.example" };
+  const AT_BOTH = { ...AT_HOST_7, ...OF_KEY, host: "h7.example" };
 
   test.each([
     ["an action", 10, ({ actions }: Store) => actions.find(ACCOUNT, "act_000000700")],
     ["some that are held", 10, ({ actions }: Store) => actions.heldAmong(ACCOUNT, ["act_000000700", "act_000000900"])],
+    ["what is held of a key", 50, ({ actions }: Store) => actions.held(ACCOUNT, null, 9, OF_KEY)],
+    ["what is held at a host", 150, ({ actions }: Store) => actions.held(ACCOUNT, null, 9, AT_HOST_7)],
+    ["how much is held of a key", 50, ({ actions }: Store) => actions.heldTotal(ACCOUNT, OF_KEY, 900)],
+    ["how much is held at a host", 2_000, ({ actions }: Store) => actions.heldTotal(ACCOUNT, AT_HOST_7, 900)],
+    ["how much is held of a key at a host", 50, ({ actions }: Store) => actions.heldTotal(ACCOUNT, AT_BOTH, 900)],
     // Each of them counted whole.
-    ["hosts with something held", 2 * ROWS, ({ actions }: Store) => actions.heldHosts(ACCOUNT)],
-    ["who has something held", 2 * ROWS, ({ actions }: Store) => actions.requesters(ACCOUNT)],
+    ["hosts with something held", 3 * ROWS, ({ actions }: Store) => actions.heldHosts(ACCOUNT)],
+    ["who has something held", 3 * ROWS, ({ actions }: Store) => actions.requesters(ACCOUNT)],
   ])("%s is found without reading all that is held for each", async (_, most, run) => {
     await using db = await openMigrated();
     const { client } = db;
     await client.query("alter table actions set (autovacuum_enabled = false)");
-    const real = openPostgres(db.url);
-    const store = storeOver(real, { isOnlyProcess: false });
-    // Each of its connections keeps a plan of the empty table.
-    for (let times = 0; times < 40; times += 1) await run(store);
+    const asked = async (times: number) => {
+      const sql = openPostgres(db.url);
+      for (let n = 0; n < times; n += 1) await run(storeOver(sql, { isOnlyProcess: false }));
+      return sql;
+    };
+    // Each of its connections keeps a plan of the empty table; the others plan when it is full.
+    const early = await asked(40);
     await client.query(insert);
-    await run(store);
-    await real.close();
+    await run(storeOver(early, { isOnlyProcess: false }));
+    await early.close();
+    await (await asked(1)).close();
     const counts = "select sum(idx_tup_read) from pg_stat_user_indexes where relname = 'actions'";
     const [read] = await readOf(client, counts);
     expect(read).toBeLessThan(most);
