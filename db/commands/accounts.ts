@@ -1,4 +1,18 @@
-import { and, type Column, desc, eq, gt, gte, isNotNull, isNull, ne, notExists, type SQL, sql } from "drizzle-orm";
+import {
+  and,
+  type Column,
+  desc,
+  eq,
+  exists,
+  gt,
+  gte,
+  isNotNull,
+  isNull,
+  ne,
+  notExists,
+  type SQL,
+  sql,
+} from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
 import type { AccountStop, AccountStore, ApiKey } from "../../src/core/account-store.ts";
 import type { Pause } from "../../src/core/pause.ts";
@@ -16,7 +30,7 @@ import { command, hasRow, type Selects, type Tx } from "./command.ts";
 import { setFact } from "./facts.ts";
 import { endGrantsOf } from "./grants.ts";
 import { insertEach, insertList, valuesOf } from "./lists.ts";
-import { findInForce, isStopped } from "./pauses.ts";
+import { findInForce } from "./pauses.ts";
 import { SPENT_ON_DAY } from "./actions.ts";
 import { tables } from "../libsql/schema.ts";
 
@@ -38,12 +52,16 @@ export const create = command<AccountStore["create"]>(
 
 const PAUSES = insertList(pauses);
 
+/** The pause by which an account is stopped. */
+const STOP = qb
+  .select({ id: pauses.id })
+  .from(pauses)
+  .where(and(eq(pauses.accountId, accounts.id), eq(pauses.kind, "sign_up"), isNull(pauses.endedAt)));
+
 /** Stops every account that was not allowed, except the first; returns how many were not stopped before. */
 async function stopAll(tx: Tx, { at, reason }: AccountStop): Promise<number> {
   const [first] = await selectFirst(tx.db, tx.addedOrder);
-  const isStop = and(eq(pauses.accountId, accounts.id), eq(pauses.kind, "sign_up"), isNull(pauses.endedAt));
-  const stop = tx.db.select({ id: pauses.id }).from(pauses).where(isStop);
-  const isOther = and(isNull(accounts.allowedAt), ne(accounts.id, first?.id ?? ""), notExists(stop));
+  const isOther = and(isNull(accounts.allowedAt), ne(accounts.id, first?.id ?? ""), notExists(STOP));
   const others = await tx.db.select({ id: accounts.id }).from(accounts).where(isOther);
   const stopped = { kind: "sign_up", reason, cancels: false, createdAt: at, createdBy: "system" };
   await insertEach(tx.lists, PAUSES, others, ({ id }) => [
@@ -249,7 +267,7 @@ export function createAccountStore({ reader, writer }: Connection): AccountStore
     /** Stopped accounts first, then the newest. */
     async list(limit) {
       const firstId = (await first())?.id;
-      const isStoppedNow = sql<boolean>`${isStopped(reader.dialect, accounts.id)}`.mapWith(Boolean).as("is_stopped");
+      const isStoppedNow = sql<boolean>`${exists(STOP)}`.mapWith(Boolean).as("is_stopped");
       const listed = qb
         .select({
           id: accounts.id,

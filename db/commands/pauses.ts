@@ -1,10 +1,10 @@
-import { and, desc, eq, inArray, isNull, lte, type SQL, sql, type SQLWrapper } from "drizzle-orm";
+import { and, desc, eq, inArray, isNull, lte, type SQL, sql } from "drizzle-orm";
 import type { Action } from "../../src/core/action.ts";
 import { PAUSES_MAX, TIMELINE_PAUSES_MAX } from "../../src/core/limits.ts";
 import type { Pause, PauseStore } from "../../src/core/pause.ts";
 import type { LaneName, Queue } from "../../src/core/store.ts";
 import type { Connection } from "../sql/context.ts";
-import { type Dialect, hasValues, type LaneSql } from "../sql/dialect.ts";
+import { hasValues } from "../sql/dialect.ts";
 import { pauseLock } from "../sql/locks.ts";
 import { all, findRow, prepare, type Reader, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
@@ -42,7 +42,7 @@ export function stopsOf({ accountId }: Pick<Subject, "accountId">): readonly Sub
   return [{ accountId, kind: "sign_up", subject: accountId }];
 }
 
-/** Which of the subjects are paused, for `isPaused`. */
+/** Which of the subjects are paused, for `isHeldBack`. */
 export async function findPaused(lists: Lists, subjects: readonly Subject[]): Promise<ReadonlySet<string>> {
   const found = await findEach(lists, PAUSE_OF, subjects, subjectName);
   return new Set([...found].flatMap(([name, rows]) => (rows.length > 0 ? [name] : [])));
@@ -87,29 +87,11 @@ export const prune = command<PauseStore["prune"]>(async (tx, until) => {
   return (await deleteSome(tx, id, lte(endedAt, until))) === PRUNE_ROWS;
 });
 
-/** Holds while a pause of this kind and subject is in force: one look into an index that is almost always empty. */
-function isInForce(
-  { indexedBy }: Dialect,
-  kind: Pause["kind"],
-  accountId: SQLWrapper,
-  subject: SQLWrapper | string,
-): SQL {
-  // The builder can't name an index, and the planner may choose one by subject.
-  return sql`exists (select 1 from ${indexedBy(pauses, "pauses_in_force")} where ${pauses.accountId} = ${accountId}
-    and ${pauses.kind} = ${kind} and ${pauses.subject} = ${subject} and ${pauses.endedAt} is null)`;
-}
-
-/** Holds while the account is stopped: it signed up and was not allowed. */
-export function isStopped(dialect: Dialect, accountId: SQLWrapper): SQL {
-  return isInForce(dialect, "sign_up", accountId, accountId);
-}
-
-/** Holds while a pause covers the actions of a lane. */
-export function isPaused(dialect: Dialect, { accountId, host, keyId }: LaneSql): SQL {
-  const ofKey = isInForce(dialect, "key", accountId, keyId);
-  const ofHost = isInForce(dialect, "host", accountId, host);
-  const ofAccount = isInForce(dialect, "account", accountId, "");
-  return sql`(${ofAccount} or ${ofKey} or ${ofHost} or ${isStopped(dialect, accountId)})`;
+/** The names of all subjects that are paused, for `isHeldBack`. */
+export async function readPaused(reader: Reader): Promise<ReadonlySet<string>> {
+  const { accountId, kind, subject, endedAt } = pauses;
+  const inForce = qb.select({ accountId, kind, subject }).from(pauses).where(isNull(endedAt));
+  return new Set((await all(reader, inForce)).map(subjectName));
 }
 
 /** Ids of the earliest pending actions of a lane. */
@@ -129,8 +111,8 @@ export async function findPendingIds(
 /** Lanes per read. */
 const LANES = 128;
 
-/** `lanes` are those of the pending actions. */
-export function createPauseStore({ reader, writer }: Connection, lanes: Queue<Action>["lanes"]): PauseStore {
+/** `queue` is that of the actions. */
+export function createPauseStore({ reader, writer }: Connection, queue: Pick<Queue<Action>, "lanes">): PauseStore {
   const { indexedBy } = reader.dialect;
   /** Ids of the actions of a key. */
   const idsOf = async (isStatus: SQL, { accountId, keyId }: Omit<LaneName, "host">, limit: number) => {
@@ -173,7 +155,7 @@ export function createPauseStore({ reader, writer }: Connection, lanes: Queue<Ac
       const ids = await idsOf(sql`${actions.status} = 'awaiting_approval'`, key, limit);
       let after = { accountId, host: "", keyId: "" };
       while (ids.length < limit) {
-        const heads = (await lanes(after, LANES)).filter((head) => head.accountId === accountId);
+        const heads = (await queue.lanes(after, LANES)).filter((head) => head.accountId === accountId);
         for (const head of heads) {
           if (head.keyId !== keyId || ids.length >= limit) continue;
           ids.push(...(await findPendingIds(reader, head, limit - ids.length)));

@@ -21,7 +21,7 @@ import type {
   Queue,
   SetBack,
 } from "../../src/core/store.ts";
-import { findPendingIds, isPaused } from "../commands/pauses.ts";
+import { findPendingIds, isHeldBack, pausesOf, readPaused } from "../commands/pauses.ts";
 import type { StoreContext } from "./context.ts";
 import { AFTER_ALL_IDS, bytesOf, bytesOfAction, type Dialect, hasValues, type LaneSql } from "./dialect.ts";
 import { isConstraint } from "./errors.ts";
@@ -262,8 +262,6 @@ function largeOf(bytes: unknown): number {
   return Number(bytes) > SMALL_ROW_BYTES_MAX ? Number(bytes) : 0;
 }
 
-const FIRST_LANE = { accountId: sql`''`, host: sql`''`, keyId: sql`''` };
-
 /** Counts rows, in a turn of the event loop of its own: it takes 5 ms at most. */
 async function countOf(reader: Reader, source: string): Promise<number> {
   await nextTurn();
@@ -273,16 +271,15 @@ async function countOf(reader: Reader, source: string): Promise<number> {
 }
 
 /** What waits in the queue. See `ActionStore`. */
-export function createQueueReads(reader: Reader): Pick<ActionStore, "firstDueAt" | "waiting" | "scheduledRetries"> {
-  const { dialect } = reader;
+export function createQueueReads(
+  reader: Reader,
+  queue: Pick<Queue<Action>, "lanes">,
+): Pick<ActionStore, "firstDueAt" | "waiting" | "scheduledRetries"> {
   return {
     async firstDueAt() {
-      const found = await get(
-        reader,
-        sql<{ readonly dueAt: SqlValue }>`${headsAfter("action", dialect, FIRST_LANE, sql`${DUE_LANES_SCANNED_MAX}`)}
-          select min(head.due_at) as "dueAt" from head where not ${isPaused(dialect, HEAD)}`,
-      );
-      return typeof found?.dueAt === "number" ? new Date(found.dueAt) : null;
+      const [heads, paused] = await Promise.all([queue.lanes(null, DUE_LANES_SCANNED_MAX), readPaused(reader)]);
+      const due = heads.filter((head) => !isHeldBack(paused, pausesOf(head)));
+      return due.length === 0 ? null : new Date(Math.min(...due.map(({ dueAt }) => dueAt.getTime())));
     },
     async waiting() {
       const counts: Partial<Record<ActionStatus, number>> = {};

@@ -62,7 +62,7 @@ export function createStore(parts: StoreParts): Store {
   return {
     actions: {
       ...queue,
-      ...createQueueReads(sql),
+      ...createQueueReads(sql, queue),
       ...createFinds(db),
       ...createLists(db),
       ...createHeldReads(db),
@@ -89,7 +89,7 @@ export function createStore(parts: StoreParts): Store {
     people: createPeopleStore(db),
     team: createTeamStore(db),
     signing: createSigningStore(db),
-    pauses: createPauseStore(db, (after, limit) => queue.lanes(after, limit)),
+    pauses: createPauseStore(db, queue),
     rejections: createRejectionStore(db),
     audit: createAuditStore(db),
     bulk: createBulkStore(db),
