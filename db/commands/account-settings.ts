@@ -3,16 +3,12 @@ import type { CallbackHostStore } from "../../src/core/account-store.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import type { HostSettings, HostSettingsRow, HostSettingsStore } from "../../src/core/host-settings.ts";
 import { CALLBACK_HOSTS_MAX, HOST_SETTINGS_MAX } from "../../src/core/limits.ts";
-import type { Connection } from "../sql/context.ts";
-import { hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
-import { all, qb } from "../sql/read.ts";
+import { all, hasValues, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, countRows } from "./command.ts";
+import { command, type Connection, countRows } from "./command.ts";
 import { HOST_SETTINGS_VERSION, readVersion, renewVersion } from "./facts.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { callbackHosts, hostSettings } = tables;
+import { callbackHosts, hostSettings } from "../libsql/schema.ts";
 
 /** What accounts set for hosts: each kind has a table, and a write counts its rows and is audited. */
 

@@ -21,20 +21,26 @@ import type { Actor } from "../../src/core/roles.ts";
 import { firstActionId } from "../../src/core/ids.ts";
 import { dayOf, type KeyBudget } from "../../src/core/store.ts";
 import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX, REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
-import { hasValues } from "../sql/dialect.ts";
 import { firstStartLock, pauseLock, stopLock } from "../sql/locks.ts";
-import { all, findRow, get, prepare, type Reader, qb } from "../sql/read.ts";
-import type { Connection } from "../sql/context.ts";
+import { all, findRow, get, hasValues, prepare, qb, type Reader } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, hasRow, type Selects, type Tx } from "./command.ts";
+import { command, type Connection, hasRow, type Selects, type Tx } from "./command.ts";
 import { setFact } from "./facts.ts";
 import { endGrantsOf } from "./grants.ts";
 import { insertEach, insertList, valuesOf } from "./lists.ts";
 import { findInForce } from "./pauses.ts";
 import { SPENT_ON_DAY } from "./actions.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { accounts, actions, apiKeys, keyDays, members, pauses, people, rejections, welcomeLinks } = tables;
+import {
+  accounts,
+  actions,
+  apiKeys,
+  keyDays,
+  members,
+  pauses,
+  people,
+  rejections,
+  welcomeLinks,
+} from "../libsql/schema.ts";
 
 export const create = command<AccountStore["create"]>(
   async (tx, account, keys, extras) => {

@@ -3,7 +3,6 @@ import type { ActionPolicy } from "../../src/core/action-policy.ts";
 import type { KeyKind } from "../../src/core/dedupe.ts";
 import { atUse } from "../../src/core/grant.ts";
 import { ATTEMPTS_KEPT, DEDUPE_WINDOW_MS, HELD_PER_KEY_MAX } from "../../src/core/limits.ts";
-import { hasValues, membersIn } from "../sql/dialect.ts";
 import { countLock, createLock, grantLock, keyLock, pauseLocks, limitLock } from "../sql/locks.ts";
 import type { Lock } from "../sql/sql.ts";
 import {
@@ -31,11 +30,19 @@ import { addGrants, type GrantCounts, readGrants, type UsedGrant, useGrant, writ
 import type { StoredCount, RuleCount } from "../../src/core/rule-count.ts";
 import { type GoesBeyond, placeOf, readCounts, type RuleCounts } from "./rule-counts.ts";
 import { readRulesVersions } from "./rules.ts";
-import { type Args, prepare, qb } from "../sql/read.ts";
+import { type Args, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
 import { COUNT_OF_KEY, REJECTED, REPEATED, rejectionCount } from "./rejections.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { actionKeys, actionMetadata, actions, attempts, keyDays, outbox, timeline } = tables;
+import {
+  actionKeys,
+  actionMetadata,
+  actions,
+  attempts,
+  audit as auditLog,
+  keyDays,
+  outbox,
+  rejections,
+  timeline,
+} from "../libsql/schema.ts";
 
 /**
  * Creating actions and writing what becomes of them: for lists, since these are most of all writes. Rows are lists of values in the
@@ -58,9 +65,9 @@ export const RESULT = [
 export const ACTIONS = insertList(actions, [...RESULT, "lateResult"]);
 export const EVENTS = insertList(timeline, ["seq"]);
 export const NOTIFICATIONS = insertList(outbox, ["leaseUntil", "sentAt", "lastError", "claimedBy"]);
-export const AUDIT_ENTRIES = insertList(tables.audit, ["seq"]);
+export const AUDIT_ENTRIES = insertList(auditLog, ["seq"]);
 const METADATA = insertList(actionMetadata);
-const REJECTIONS = insertList(tables.rejections, ["seq"]);
+const REJECTIONS = insertList(rejections, ["seq"]);
 
 /** The older action of the key is no longer live. */
 const KEYS = upsertList(actionKeys, ["accountId", "kind", "key"]);
@@ -376,11 +383,7 @@ async function readKnown(
 }
 
 /** Writes what requests, decisions and creates count for. */
-async function writeCounts(
-  tx: Tx,
-  list: readonly (Limited & { readonly run: number })[],
-  { rejections }: Known,
-): Promise<void> {
+async function writeCounts(tx: Tx, list: readonly (Limited & { readonly run: number })[], known: Known): Promise<void> {
   const days = Map.groupBy(
     list.flatMap(({ budget }) => budget ?? []),
     dayName,
@@ -391,20 +394,18 @@ async function writeCounts(
   );
   const entries = list.flatMap(({ request, ...one }) => (request === null ? [] : { ...one, request }));
   const counted = entries.filter((one) => {
-    const known = rejections.get(requestName({ ...one, digest: one.request.digest })) ?? NEVER_REJECTED;
+    const before = known.rejections.get(requestName({ ...one, digest: one.request.digest })) ?? NEVER_REJECTED;
     // A first request is not a repeated one: only after a rejection is it counted.
     return one.request.kind === "asked"
-      ? known.rejectedAt !== null
-      : one.request.kind === "rejected" && known.fullSince === null;
+      ? before.rejectedAt !== null
+      : one.request.kind === "rejected" && before.fullSince === null;
   });
   await insertEach(tx.lists, REJECTIONS, counted, ({ id, request, ...one }) => [
     valuesOf(REJECTIONS.columns, { ...request, ...one, actionId: id, actor: request.by }),
   ]);
   for (const { accountId, keyId, request } of entries) {
     if (request.kind !== "approved") continue;
-    await tx.db
-      .delete(tables.rejections)
-      .where(hasValues(tables.rejections, { accountId, keyId, digest: request.digest }));
+    await tx.db.delete(rejections).where(hasValues(rejections, { accountId, keyId, digest: request.digest }));
   }
 }
 

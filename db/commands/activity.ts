@@ -21,15 +21,11 @@ import type { ActivityGroup, ActivityRow } from "../../src/core/activity.ts";
 import type { ActivitySpan, ActivityStore, FirstStepStore, HostSlot } from "../../src/core/activity-store.ts";
 import { histogramText, mergeHistogramTexts, parseHistogram } from "../../src/core/histogram.ts";
 import { ACTIVITY_PRUNE_ROWS, FIRST_ACTIONS_READ_MAX, OVERVIEW_READS_MAX } from "../../src/core/limits.ts";
-import type { Connection } from "../sql/context.ts";
-import { hasValues, membersIn } from "../sql/dialect.ts";
-import { all, prepare, type Reader, qb } from "../sql/read.ts";
-import { command, isOneOfRows } from "./command.ts";
+import { all, hasValues, membersIn, prepare, qb, type Reader } from "../sql/read.ts";
+import { command, type Connection, isOneOfRows } from "./command.ts";
 import { readFact } from "./facts.ts";
 import { upsertList, type Values, valuesOf } from "./lists.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { actions, activity, facts, firstSteps, timeline } = tables;
+import { actions, activity, facts, firstSteps, timeline } from "../libsql/schema.ts";
 
 /** The fact that says up to which position of the timeline the figures of the overview are counted. */
 const POSITION_FACT = "activity";

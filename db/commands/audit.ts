@@ -1,13 +1,10 @@
 import { and, count, desc, eq, gt, gte, lt, lte, max, min, sql } from "drizzle-orm";
 import type { AuditEntry, AuditStore } from "../../src/core/audit.ts";
 import { AUDIT_SCAN_ROWS_MAX, DAY_MS } from "../../src/core/limits.ts";
-import type { Connection } from "../sql/context.ts";
 import { all, get, qb } from "../sql/read.ts";
-import { command, PRUNE_ROWS, type Tx } from "./command.ts";
+import { command, type Connection, PRUNE_ROWS, type Tx } from "./command.ts";
 import { renewVersion } from "./facts.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { audit } = tables;
+import { audit } from "../libsql/schema.ts";
 
 /** Adds an entry to the audit log; none if it is undefined. */
 export async function addToAudit({ db }: Tx, entry: AuditEntry | undefined): Promise<void> {

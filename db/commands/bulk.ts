@@ -1,16 +1,12 @@
 import { and, desc, eq, inArray, isNotNull, lt, lte, sql } from "drizzle-orm";
 import type { BulkEnd, BulkStore } from "../../src/core/bulk-job.ts";
 import { BULK_JOBS_MAX, BULK_RUNNING_MAX } from "../../src/core/limits.ts";
-import type { Connection } from "../sql/context.ts";
-import { AFTER_ALL_IDS, hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
-import { all, findRow, qb } from "../sql/read.ts";
+import { AFTER_ALL_IDS, all, findRow, hasValues, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, countRows, hasRow, PRUNE_ROWS } from "./command.ts";
+import { command, type Connection, countRows, hasRow, PRUNE_ROWS } from "./command.ts";
 import { insertEach, insertList, updateList } from "./lists.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { bulkJobs, bulkResults } = tables;
+import { bulkJobs, bulkResults } from "../libsql/schema.ts";
 
 const ADD_ACTIONS = insertList(bulkResults, ["actionStatus", "code", "message"]);
 

@@ -3,15 +3,12 @@ import type { AuditEntry } from "../../src/core/audit.ts";
 import { type Channel, CHANNEL_KINDS, type ChannelStore, type ChannelTarget } from "../../src/core/channel.ts";
 import { CHANNELS_MAX } from "../../src/core/limits.ts";
 import type { StoreContext } from "../sql/context.ts";
-import { hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
-import { all, findRow, qb } from "../sql/read.ts";
+import { all, findRow, hasValues, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows } from "./command.ts";
 import { CHANNELS_VERSION, readVersion, renewVersion } from "./facts.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { channels } = tables;
+import { channels } from "../libsql/schema.ts";
 
 type Row = typeof channels.$inferSelect;
 

@@ -4,10 +4,8 @@ import type { ClaimedLane, LaneName, SetBack } from "../../src/core/store.ts";
 import { pauseLocks } from "../sql/locks.ts";
 import { command, listCommand } from "./command.ts";
 import { updateList, type Values } from "./lists.ts";
-import { tables } from "../libsql/schema.ts";
 import type { NotificationKind } from "../../src/core/notification-events.ts";
-
-const { actions, outbox, timeline } = tables;
+import { actions, outbox, timeline } from "../libsql/schema.ts";
 
 /** What waits in lanes: actions, and each kind of notification. */
 export type QueueName = "action" | NotificationKind;

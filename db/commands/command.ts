@@ -1,9 +1,17 @@
 import { type Column, count, DrizzleQueryError, inArray, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
+import type { Reader } from "../sql/read.ts";
 import type { Lock } from "../sql/sql.ts";
+import type { Writer } from "../sql/writer.ts";
 import type { ClaimResult, QueueClaim } from "./claims.ts";
 import type { Lists } from "./lists.ts";
+
+/** What every part of the store has. */
+export interface Connection {
+  readonly reader: Reader;
+  readonly writer: Writer;
+}
 
 /** What a command reads and writes with: one transaction. It ends with the command. */
 export interface Tx {

@@ -34,17 +34,13 @@ import {
   CREDENTIALS_MAX,
   DAY_MS,
 } from "../../src/core/limits.ts";
-import type { Connection } from "../sql/context.ts";
-import { AFTER_ALL_IDS, hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
-import { all, findRow, get, qb } from "../sql/read.ts";
+import { AFTER_ALL_IDS, all, findRow, get, hasValues, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, countRows, deleteSome, hasRow, type Selects, type Tx } from "./command.ts";
+import { command, type Connection, countRows, deleteSome, hasRow, type Selects, type Tx } from "./command.ts";
 import { addNotifications, pruneNotifications } from "./outbox.ts";
 import { CREDENTIALS_VERSION, readVersion, renewVersion } from "./facts.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { apiKeys, credentialRequests: requests, credentials, outbox } = tables;
+import { apiKeys, credentialRequests as requests, credentials, outbox } from "../libsql/schema.ts";
 
 type Row = typeof credentials.$inferSelect;
 

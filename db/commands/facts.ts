@@ -1,11 +1,8 @@
 import { eq } from "drizzle-orm";
 import type { FactStore } from "../../src/core/store.ts";
-import type { Connection } from "../sql/context.ts";
 import { prepare, type Reader, qb } from "../sql/read.ts";
-import { command, type Tx } from "./command.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { facts } = tables;
+import { command, type Connection, type Tx } from "./command.ts";
+import { facts } from "../libsql/schema.ts";
 
 /** Facts that change with every write of a table, for nodes that cache its rows. */
 export const CHANNELS_VERSION = "channels";

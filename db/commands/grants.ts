@@ -2,15 +2,12 @@ import { and, desc, eq, gt, gte, inArray, isNotNull, isNull, lt } from "drizzle-
 import type { AuditDetail, AuditEntry } from "../../src/core/audit.ts";
 import type { GrantStore } from "../../src/core/grant.ts";
 import { grantLock } from "../sql/locks.ts";
-import type { Connection } from "../sql/context.ts";
 import { all, get, qb } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
-import { command, type Tx } from "./command.ts";
+import { command, type Connection, type Tx } from "./command.ts";
 import { GRANTS_VERSION, readVersion, renewVersion } from "./facts.ts";
 import { insertList, updateList, type Values } from "./lists.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { grants } = tables;
+import { grants } from "../libsql/schema.ts";
 
 export const GRANTS = insertList(grants);
 

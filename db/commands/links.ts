@@ -1,10 +1,7 @@
 import type { LinkStore } from "../../src/core/store.ts";
-import type { Connection } from "../sql/context.ts";
 import { findRow } from "../sql/read.ts";
-import { command } from "./command.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { approvalLinks } = tables;
+import { command, type Connection } from "./command.ts";
+import { approvalLinks } from "../libsql/schema.ts";
 
 /** A link that is stored again for a repeated mail keeps its end; its hash changes with the master key. */
 export const keep = command<LinkStore["keep"]>(async (tx, links, expiresAt) => {

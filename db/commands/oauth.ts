@@ -10,16 +10,12 @@ import {
   OAUTH_UNUSED_CLIENT_MS,
 } from "../../src/core/limits.ts";
 import type { OAuthArtifact, OAuthKind, OAuthStore } from "../../src/core/oauth-store.ts";
-import type { Connection } from "../sql/context.ts";
-import { hasValues } from "../sql/dialect.ts";
 import { oauthLock, accountLock } from "../sql/locks.ts";
-import { all, findRow, prepare, qb } from "../sql/read.ts";
+import { all, findRow, hasValues, prepare, qb } from "../sql/read.ts";
 import { revokeAll } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, countRows, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { apiKeys, members, oauthArtifacts } = tables;
+import { command, type Connection, countRows, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
+import { apiKeys, members, oauthArtifacts } from "../libsql/schema.ts";
 
 /** What the authorization server stores. */
 

@@ -2,15 +2,12 @@ import { and, count, eq, gt, gte, lt, ne, type SQL, sql } from "drizzle-orm";
 import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/core/limits.ts";
 import type { Notification } from "../../src/core/notification.ts";
 import type { OutboxRow, OutboxStore } from "../../src/core/store.ts";
-import { hasValues } from "../sql/dialect.ts";
 import { mailLocks } from "../sql/locks.ts";
-import { prepare, qb } from "../sql/read.ts";
+import { hasValues, prepare, qb } from "../sql/read.ts";
 import { EVENTS } from "./actions.ts";
 import { command, deleteSome, listCommand, type Tx } from "./command.ts";
 import { updateEach, updateList, type Values } from "./lists.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { actions, outbox } = tables;
+import { actions, outbox } from "../libsql/schema.ts";
 
 /** What the end of an attempt writes. */
 export const SETTLED = ["status", "attempts", "dueAt", "scheduledAt", "leaseUntil", "lastError"] as const;

@@ -3,16 +3,12 @@ import type { Action } from "../../src/core/action.ts";
 import { PAUSES_MAX, TIMELINE_PAUSES_MAX } from "../../src/core/limits.ts";
 import type { Pause, PauseStore } from "../../src/core/pause.ts";
 import type { LaneName, Queue } from "../../src/core/store.ts";
-import type { Connection } from "../sql/context.ts";
-import { hasValues } from "../sql/dialect.ts";
 import { pauseLock } from "../sql/locks.ts";
-import { all, findRow, prepare, type Reader, qb } from "../sql/read.ts";
+import { all, findRow, hasValues, prepare, qb, type Reader } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, countRows, deleteSome, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
+import { command, type Connection, countRows, deleteSome, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
 import { findEach, type Lists } from "./lists.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { actions, apiKeys, pauses } = tables;
+import { actions, apiKeys, pauses } from "../libsql/schema.ts";
 
 type Subject = Pick<Pause, "accountId" | "kind" | "subject">;
 

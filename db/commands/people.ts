@@ -24,20 +24,26 @@ import {
 } from "../../src/core/account-store.ts";
 import { INVITATIONS_OPEN_MAX, PEOPLE_PER_ACCOUNT_MAX, SESSIONS_PER_PERSON_MAX } from "../../src/core/limits.ts";
 import { mayDo } from "../../src/core/roles.ts";
-import type { Connection } from "../sql/context.ts";
-import { hasValues } from "../sql/dialect.ts";
 import { accountLock, personLock, signUpLock } from "../sql/locks.ts";
-import { all, get, prepare, type Reader, qb } from "../sql/read.ts";
+import { all, get, hasValues, prepare, qb, type Reader } from "../sql/read.ts";
 import { firstEmailOf, isHoldOf, selectFirst } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, countRows, deleteSome, hasRow, type Tx } from "./command.ts";
+import { command, type Connection, countRows, deleteSome, hasRow, type Tx } from "./command.ts";
 import type { Invitation, Joining, TeamStore } from "../../src/core/team-store.ts";
 import { addNotifications, pruneNotifications } from "./outbox.ts";
 import { endGrantsOf } from "./grants.ts";
 import { revokeConnections } from "./oauth.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { accounts, apiKeys, identities, invitations, members, outbox, people, sessions, welcomeLinks } = tables;
+import {
+  accounts,
+  apiKeys,
+  identities,
+  invitations,
+  members,
+  outbox,
+  people,
+  sessions,
+  welcomeLinks,
+} from "../libsql/schema.ts";
 
 /** Adds a person; returns whether their address was free. */
 async function addPerson({ db }: Tx, person: PersonRow): Promise<boolean> {

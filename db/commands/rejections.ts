@@ -6,13 +6,9 @@ import {
   SIMILAR_REJECTIONS_COUNTED_MAX,
 } from "../../src/core/limits.ts";
 import { type RejectionCount, type RejectionStore, rejectionWindowStart } from "../../src/core/rejections.ts";
-import type { Connection } from "../sql/context.ts";
-import { hasValues, membersIn } from "../sql/dialect.ts";
-import { all, type Args, get, prepare, qb } from "../sql/read.ts";
-import { command, deleteSome, PRUNE_ROWS } from "./command.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { rejections, timeline } = tables;
+import { all, type Args, get, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
+import { command, type Connection, deleteSome, PRUNE_ROWS } from "./command.ts";
+import { rejections, timeline } from "../libsql/schema.ts";
 
 /** Requests that people rejected within the last day, and how they are counted. */
 

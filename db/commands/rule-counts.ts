@@ -1,12 +1,9 @@
 import { and, gte, inArray, lt, lte } from "drizzle-orm";
 import { countName, CountParts, type RuleCount, type StoredCount } from "../../src/core/rule-count.ts";
-import { hasValues } from "../sql/dialect.ts";
-import { prepare, type Reader, qb } from "../sql/read.ts";
+import { hasValues, prepare, qb, type Reader } from "../sql/read.ts";
 import { PRUNE_ROWS, type Tx } from "./command.ts";
 import { insertEach, upsertList, type Lists, type Values } from "./lists.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { ruleCounts } = tables;
+import { ruleCounts } from "../libsql/schema.ts";
 
 /** The rows of one count in a part of time. */
 const COUNT_ROWS = prepare(

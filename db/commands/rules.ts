@@ -1,16 +1,13 @@
 import { and, desc, eq, getTableColumns, gte, isNotNull, sql } from "drizzle-orm";
 import type { RuleStore } from "../../src/core/account-rules.ts";
 import type { ActionPolicy } from "../../src/core/action-policy.ts";
-import type { Connection } from "../sql/context.ts";
 import { rulesLock } from "../sql/locks.ts";
 import { all, qb } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
-import { command, type Tx } from "./command.ts";
+import { command, type Connection, type Tx } from "./command.ts";
 import { findEach } from "./lists.ts";
 import { FACT, readVersion, RULES_VERSION, renewVersion, rulesVersionOf } from "./facts.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { actions, facts, rules } = tables;
+import { actions, facts, rules } from "../libsql/schema.ts";
 
 /** The version of each account's rules: a create is decided by those that are in force when it is committed. */
 export async function readRulesVersions(

@@ -2,9 +2,8 @@ import { and, asc, getTableColumns, getTableName, gt, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { SealedStore, SealedText } from "../../src/core/account-store.ts";
 import { tables } from "../libsql/schema.ts";
-import type { Connection } from "../sql/context.ts";
 import { all, qb } from "../sql/read.ts";
-import { command } from "./command.ts";
+import { command, type Connection } from "./command.ts";
 import type { UpdateList } from "./lists.ts";
 
 /** All columns with sealed texts: those whose names say so, in tables with an id. */

@@ -2,15 +2,11 @@ import { and, desc, eq, lt, sql } from "drizzle-orm";
 import type { OriginUse, SigningSeed, SigningStore, SigningUse } from "../../src/core/account-store.ts";
 import { CALLBACKS_SCANNED_MAX, KNOWN_ORIGINS_MAX, SEEDS_LISTED_MAX } from "../../src/core/limits.ts";
 import { normalTarget } from "../../src/core/target.ts";
-import type { Connection } from "../sql/context.ts";
-import { eachValue, hasValues } from "../sql/dialect.ts";
-import { all, prepare, qb } from "../sql/read.ts";
+import { all, eachValue, hasValues, prepare, qb } from "../sql/read.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { addToAudit } from "./audit.ts";
-import { command } from "./command.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { actions, callbackOverlaps, outbox, signingSeeds } = tables;
+import { command, type Connection } from "./command.ts";
+import { actions, callbackOverlaps, outbox, signingSeeds } from "../libsql/schema.ts";
 
 /** The newest seed and the one it replaces. */
 export const SEEDS_KEPT = 2;

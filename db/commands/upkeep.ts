@@ -3,16 +3,21 @@ import { and, eq, gt, gte, inArray, lt, lte, max, or, type SQL, sql } from "driz
 import { firstActionId } from "../../src/core/ids.ts";
 import { DEDUPE_WINDOW_MS, PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
 import type { UpkeepStore } from "../../src/core/store.ts";
-import type { Connection } from "../sql/context.ts";
-import { bytesOf, bytesOfAction, hasValues } from "../sql/dialect.ts";
-import { all, qb } from "../sql/read.ts";
+import { all, bytesOf, bytesOfAction, hasValues, qb } from "../sql/read.ts";
 import { isWaitingToExpire } from "../tables.ts";
 import { keyWindowStart } from "./actions.ts";
 import { pruneCounts } from "./rule-counts.ts";
-import { command, isOneOfRows, PRUNE_ROWS, type Tx } from "./command.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { actionKeys, actionMetadata, actions, approvalLinks, attempts, keyDays, outbox, timeline } = tables;
+import { command, type Connection, isOneOfRows, PRUNE_ROWS, type Tx } from "./command.ts";
+import {
+  actionKeys,
+  actionMetadata,
+  actions,
+  approvalLinks,
+  attempts,
+  keyDays,
+  outbox,
+  timeline,
+} from "../libsql/schema.ts";
 
 interface Until {
   readonly finishedUntil: Date;

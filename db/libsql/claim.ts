@@ -3,11 +3,8 @@ import { EVENTS } from "../commands/actions.ts";
 import type { ClaimResult, QueueClaim } from "../commands/claims.ts";
 import { findPaused, isHeldBack, pausesOf, stopsOf } from "../commands/pauses.ts";
 import { type Lists, updateEach, updateList } from "../commands/lists.ts";
-import { bytesOf, hasValues } from "../sql/dialect.ts";
-import { prepare, qb } from "../sql/read.ts";
-import { tables } from "./schema.ts";
-
-const { actions, outbox } = tables;
+import { bytesOf, hasValues, prepare, qb } from "../sql/read.ts";
+import { actions, outbox } from "./schema.ts";
 
 const LANE = { accountId: "text", host: "text", keyId: "text", most: "number" } as const;
 

@@ -1,5 +1,5 @@
 import { Placeholder, type SQL, sql } from "drizzle-orm";
-import type { Dialect, ListSql } from "../sql/dialect.ts";
+import type { Dialect, ListSql } from "../sql/sql.ts";
 
 const bound = (list: ListSql) => (list instanceof Placeholder ? list : JSON.stringify(list));
 

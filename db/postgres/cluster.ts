@@ -4,9 +4,7 @@ import type { ChangedPage, ClusterStore } from "../../src/core/store.ts";
 import { orUnavailable } from "../sql/errors.ts";
 import type { Done, Sql, SqlValue } from "../sql/sql.ts";
 import { prepare, type Reader, qb } from "../sql/read.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { actions, timeline } = tables;
+import { actions, timeline } from "../libsql/schema.ts";
 
 /** In milliseconds. It goes on within a transaction and a statement, unlike `now()`. */
 const CLOCK = "cast(extract(epoch from clock_timestamp()) * 1000 as bigint)";

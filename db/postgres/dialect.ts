@@ -1,6 +1,5 @@
 import { Placeholder, sql } from "drizzle-orm";
-import type { Dialect, ListSql } from "../sql/dialect.ts";
-import type { ArgType } from "../sql/read.ts";
+import type { ArgType, Dialect, ListSql } from "../sql/sql.ts";
 
 /** Lists are arrays of texts: U+0000 is a text here, but not in its JSON. */
 export const postgresDialect: Dialect = {

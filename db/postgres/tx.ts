@@ -3,7 +3,7 @@ import type { QueryResult } from "pg";
 import { drizzle } from "drizzle-orm/pg-proxy";
 import type { Tx } from "../commands/command.ts";
 import { columnsOf, type InsertList, type Named, type UpdateList, type Values } from "../commands/lists.ts";
-import { tables } from "../libsql/schema.ts";
+import { timeline } from "../libsql/schema.ts";
 import { compileSelect, once, type Prepared } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 import { claimAll } from "./claim.ts";
@@ -97,7 +97,7 @@ function unnested(table: InsertList["table"], names: readonly string[]) {
 const INSERT = once(({ table, columns: members, onConflict }: InsertList) => {
   const { columns, source, rows } = unnested(table, members);
   const into = `insert into "${getTableName(table)}"`;
-  if (table !== tables.timeline) return named(`${into} (${columns.join(", ")}) select * from ${source} ${onConflict}`);
+  if (table !== timeline) return named(`${into} (${columns.join(", ")}) select * from ${source} ${onConflict}`);
   const values = columns.map((_, at) => `v${at + 1}`).join(", ");
   return named(
     `with taken as materialized (select next_positions(${rows}) as first)

@@ -37,14 +37,11 @@ import { GRANTS, type UsedGrant } from "../commands/grants.ts";
 import { type Values, valuesOf } from "../commands/lists.ts";
 import type { StoreContext } from "./context.ts";
 import { findHolder } from "./find.ts";
-import { hasValues } from "./dialect.ts";
-import { get, qb } from "./read.ts";
+import { get, hasValues, qb } from "./read.ts";
 import { rowTypeOf, scheduledAtOf, storedValues } from "./rows.ts";
 import { isConstraint } from "./errors.ts";
-import { tables } from "../libsql/schema.ts";
 import { askOf } from "../../src/core/notification-events.ts";
-
-const { timeline } = tables;
+import { timeline } from "../libsql/schema.ts";
 
 /** Creates an action, or finds the live one that one of its keys names; see the command. */
 export async function createAction(db: StoreContext, creation: Creation): Promise<Created> {

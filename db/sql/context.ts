@@ -1,13 +1,6 @@
-import type { Reader } from "./read.ts";
+import type { Connection } from "../commands/command.ts";
 import type { HeaderSeal, OnUnreadable } from "./rows.ts";
-import type { Writer } from "./writer.ts";
 import { type Action, largeBytesOf } from "../../src/core/action.ts";
-
-/** What every part of the store has. */
-export interface Connection {
-  readonly reader: Reader;
-  readonly writer: Writer;
-}
 
 /** What those of actions have besides. */
 export interface StoreContext extends Connection {

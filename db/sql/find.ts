@@ -13,15 +13,12 @@ import { type ActionChange, type ActionStore, type FilterValues, hostOfKey } fro
 import { HOLDER, keyWindowStart } from "../commands/actions.ts";
 import { LATE_SUCCESS } from "../tables.ts";
 import type { StoreContext } from "./context.ts";
-import { bytesOfAction, eachValue, hasValues } from "./dialect.ts";
-import { all, prepare, type Reader, qb } from "./read.ts";
+import { all, bytesOfAction, eachValue, hasValues, prepare, qb, type Reader } from "./read.ts";
 import { ACTION_COLUMNS, isJson, readable, shownActionOf, timelineEntryOf } from "./rows.ts";
 import type { Row } from "./sql.ts";
 import { actionAsOf, type TimelineEntry } from "../../src/core/timeline.ts";
 import { findStretchEnd, readPosition } from "../commands/activity.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { actions, attempts, timeline } = tables;
+import { actions, attempts, timeline } from "../libsql/schema.ts";
 
 const FIND_BY_ID = prepare({ id: "text" }, (arg) =>
   qb.select(ACTION_COLUMNS).from(actions).where(eq(actions.id, arg.id)),

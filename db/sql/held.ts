@@ -11,12 +11,9 @@ import {
   LIST_BYTES_MAX,
 } from "../../src/core/limits.ts";
 import { type ActionStore, type HeldFilter, NO_FILTER, type WaitingHost } from "../../src/core/store.ts";
-import { AFTER_ALL_IDS, bytesOfAction, eachValue } from "./dialect.ts";
 import { type ActionReads, findActions, fitting } from "./find.ts";
-import { all, get, qb } from "./read.ts";
-import { tables } from "../libsql/schema.ts";
-
-const { actions } = tables;
+import { AFTER_ALL_IDS, all, bytesOfAction, eachValue, get, qb } from "./read.ts";
+import { actions } from "../libsql/schema.ts";
 
 /** The actions that await approval. */
 

@@ -39,14 +39,11 @@ import {
   type Search,
 } from "../../src/core/search.ts";
 import type { ActionQuery, ActionStore } from "../../src/core/store.ts";
-import { tables } from "../libsql/schema.ts";
-import { AFTER_ALL_IDS, bytesOfAction, type Dialect, membersIn } from "./dialect.ts";
+import { actionMetadata, actions, timeline } from "../libsql/schema.ts";
 import { type ActionReads, findActions, fitting } from "./find.ts";
-import { all, get, type Reader, repeatable, qb } from "./read.ts";
+import { AFTER_ALL_IDS, all, bytesOfAction, get, membersIn, qb, type Reader, repeatable } from "./read.ts";
 import { only, readable, rowReader } from "./rows.ts";
-import type { Row } from "./sql.ts";
-
-const { actionMetadata, actions, timeline } = tables;
+import type { Dialect, Row } from "./sql.ts";
 
 interface SearchStep {
   readonly found: readonly Found[];

@@ -23,10 +23,9 @@ import type {
 } from "../../src/core/store.ts";
 import { findPendingIds, isHeldBack, pausesOf, readPaused } from "../commands/pauses.ts";
 import type { StoreContext } from "./context.ts";
-import { AFTER_ALL_IDS, bytesOf, bytesOfAction, type Dialect, hasValues, type LaneSql } from "./dialect.ts";
 import { isConstraint } from "./errors.ts";
 import { findRows, fitting } from "./find.ts";
-import { all, get, prepare, raw, type Reader, qb } from "./read.ts";
+import { AFTER_ALL_IDS, all, bytesOf, bytesOfAction, get, hasValues, prepare, qb, raw, type Reader } from "./read.ts";
 import {
   actionOf,
   COLUMNS_BUT_RESULT,
@@ -37,15 +36,13 @@ import {
   readCreator,
   type UnreadableRow,
 } from "./rows.ts";
-import type { Row, SqlValue } from "./sql.ts";
+import type { Dialect, LaneSql, Row, SqlValue } from "./sql.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { valuesOf } from "../commands/lists.ts";
 import { permitMail, settle, SETTLED } from "../commands/outbox.ts";
 import * as commands from "../commands/claims.ts";
-import { tables } from "../libsql/schema.ts";
 import type { NotificationKind } from "../../src/core/notification-events.ts";
-
-const { actions, apiKeys, outbox, timeline } = tables;
+import { actions, apiKeys, outbox, timeline } from "../libsql/schema.ts";
 
 type QueueContext = Omit<StoreContext, "seal" | "written">;
 

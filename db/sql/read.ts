@@ -1,21 +1,9 @@
-import { Column, is, Param, Placeholder, SQL, sql, type SQLWrapper } from "drizzle-orm";
+import { and, Column, eq, getTableColumns, is, Param, Placeholder, SQL, sql, type SQLWrapper } from "drizzle-orm";
 import { CasingCache } from "drizzle-orm/casing";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { drizzle, type SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
-import { type Dialect, hasValues, type ValuesOf } from "./dialect.ts";
-import type { Row, Sql, SqlValue } from "./sql.ts";
-
-/** The type of an argument. */
-export type ArgType = keyof ArgValues;
-
-interface ArgValues {
-  readonly text: string;
-  readonly number: number;
-  /** Bound in milliseconds. */
-  readonly time: Date | number;
-  /** One argument, so that the text stays the same: see `Dialect.isOneOf`. Items that are no texts become JSON. */
-  readonly list: readonly unknown[];
-}
+import { actions } from "../libsql/schema.ts";
+import type { ArgType, ArgValues, Dialect, Row, Sql, SqlValue } from "./sql.ts";
 
 type ArgTypes = Readonly<Record<string, ArgType>>;
 
@@ -204,3 +192,60 @@ export function once<Key extends object, Made>(make: (key: Key) => Made): (key: 
     return made;
   };
 }
+
+/** Later than every id. */
+export const AFTER_ALL_IDS = "\u{10ffff}";
+
+/** Bytes of a column that can be long. It reads only the length, which both databases keep before the value. */
+export function bytesOf(column: SQLWrapper): SQL {
+  return sql`coalesce(cast(octet_length(${column}) as bigint), 0)`;
+}
+
+/** Bytes of the columns that can be long. */
+export function bytesOfAction(): SQL<number> {
+  const { body, sealedHeaders, extras, responseBody, lateResult } = actions;
+  return sql<number>`${sql.join([body, sealedHeaders, extras, responseBody, lateResult].map(bytesOf), sql` + `)}`;
+}
+
+/**
+ * The values of a column that an index orders after the columns of the condition: one look into the index for each, however many rows
+ * have it. What is selected of a value has it as `found.value`. The builder has no recursion. The condition of a partial index has to
+ * be in it.
+ */
+export function eachValue<Value>(column: Column, condition: SQL | undefined, selected: SQL, limit: number): SQL<Value> {
+  const first = (after?: SQL) =>
+    sql`(select ${column} from ${column.table} where ${and(condition, after)} order by ${column} limit 1)`;
+  return sql<Value>`with recursive found (value) as (
+      select ${first()}
+      union all
+      select ${first(sql`${column} > found.value`)} from found where found.value is not null)
+    select ${selected} from found where found.value is not null limit ${limit}`;
+}
+
+/** The members of the JSON object in a text; none if it was altered to something else. */
+export function membersIn(text: string | null | undefined): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text ?? "");
+    // Safe: its members are of any type.
+    return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Whether a row of the table has these values. */
+export function hasValues<Table extends SQLiteTable>(table: Table, values: ValuesOf<Table>): SQL | undefined {
+  const columns = getTableColumns(table);
+  const equal = Object.entries(values).map(([name, value]) => {
+    const column = columns[name];
+    if (column === undefined) throw new Error(`A table has no column ${name}.`);
+    return eq(column, value);
+  });
+  // Without any, it would hold for all rows, also those to be deleted.
+  if (equal.length === 0) throw new Error("A condition has no values.");
+  return and(...equal);
+}
+
+export type ValuesOf<Table extends SQLiteTable> = {
+  readonly [Name in keyof Table["$inferSelect"]]?: NonNullable<Table["$inferSelect"][Name]> | Placeholder;
+};

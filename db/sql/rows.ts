@@ -23,11 +23,9 @@ import {
 import type { Secrets } from "../../src/crypto/secrets.ts";
 import { RESULT } from "../commands/actions.ts";
 import type { QueueName } from "../commands/claims.ts";
-import { tables } from "../libsql/schema.ts";
+import { actions, outbox, timeline } from "../libsql/schema.ts";
 import type { Row, SqlValue } from "./sql.ts";
 import type { NewNotification } from "../../src/core/notification-events.ts";
-
-const { actions, outbox, timeline } = tables;
 
 /** A row with a value that the service never writes: a hand has altered it in the database. Nothing of it is ever sent. */
 export class UnreadableRow extends Error {

@@ -1,5 +1,5 @@
+import type { Placeholder, SQL, SQLWrapper } from "drizzle-orm";
 import type { CommandCall } from "../commands/command.ts";
-import type { Dialect } from "./dialect.ts";
 
 /** A value of a column. Times are integers in milliseconds, booleans 0 and 1. */
 export type SqlValue = string | number | null;
@@ -54,4 +54,56 @@ export interface Sql {
   /** Runs commands in one transaction, under their locks. All or nothing; durable when it resolves, with the result of each. */
   transact(calls: readonly CommandCall[]): Promise<readonly unknown[]>;
   close(): Promise<void>;
+}
+
+/** What SQLite and PostgreSQL write in different ways. Each has one. */
+export interface Dialect {
+  /** How an argument stands in a text; by its type where that is known. */
+  readonly place: (number: number, type?: ArgType) => string;
+  /** A list as it is bound: the text of a statement stays the same, however many items there are. */
+  readonly list: (items: readonly unknown[]) => string;
+  /** Whether a column has one of the values of a list. */
+  readonly isOneOf: (column: SQLWrapper, list: ListSql) => SQL;
+  /** The items of a list as rows of one column, `j.value`. */
+  readonly itemsOf: (list: ListSql) => SQL;
+  /** A place of the list that an item of `itemsOf` is. */
+  readonly placeIn: (at: number) => SQL;
+  /** Values of rows as the text of a JSON list, in the order of the rows. */
+  readonly jsonList: (value: SQLWrapper) => SQL;
+  /** The table, read by this index. PostgreSQL chooses by itself. */
+  readonly indexedBy: (table: SQLWrapper, index: string) => SQL;
+  /** Joins `next`: of the rows of a table that hold a condition, the earliest of the first lane behind one. */
+  readonly joinNextLane: (table: SQLWrapper, condition: SQLWrapper, lane: LaneSql) => SQL;
+  /** The order in which the rows of `accounts` were added. */
+  readonly addedOrder: SQL;
+  /** In a group with `max(by)` over the rows where `value` is not null: the value of the row that has it. */
+  readonly valueOfMax: (value: SQLWrapper, by: SQLWrapper) => SQL;
+  /**
+   * Whether no transaction can add a row at this position of the timeline any more. In PostgreSQL later positions may be
+   * committed before earlier ones: readers stop at the first transaction that is still open. SQLite has one writer.
+   */
+  readonly isSettled: (position: SQLWrapper) => SQL | undefined;
+}
+
+/** Items, or the place of a list that is bound. */
+export type ListSql = Placeholder | readonly unknown[];
+
+/** The lane of an action, as SQL. */
+export interface LaneSql {
+  readonly accountId: SQLWrapper;
+  readonly host: SQLWrapper;
+  readonly keyId: SQLWrapper;
+}
+
+/** The type of an argument. */
+export type ArgType = keyof ArgValues;
+
+/** The values of arguments by their types. */
+export interface ArgValues {
+  readonly text: string;
+  readonly number: number;
+  /** Bound in milliseconds. */
+  readonly time: Date | number;
+  /** One argument, so that the text stays the same: see `Dialect.isOneOf`. Items that are no texts become JSON. */
+  readonly list: readonly unknown[];
 }

@@ -18,9 +18,7 @@ import { TcpProxy } from "../support/cluster/tcp-proxy.ts";
 import { storeOver } from "../support/store.ts";
 import { until } from "../support/until.ts";
 import { claimed, createdAction, stored } from "./conformance/steps.ts";
-import { tables } from "../../db/libsql/schema.ts";
-
-const { facts } = tables;
+import { facts } from "../../db/libsql/schema.ts";
 
 const CALL_MS = 500;
 

@@ -4,10 +4,8 @@ import { sqliteDialect } from "../../db/libsql/dialect.ts";
 import { postgresDialect } from "../../db/postgres/dialect.ts";
 import { all, prepare, qb } from "../../db/sql/read.ts";
 import type { Row, Statement } from "../../db/sql/sql.ts";
-import { tables } from "../../db/libsql/schema.ts";
+import { apiKeys } from "../../db/libsql/schema.ts";
 import { NOON } from "../support/factory.ts";
-
-const { apiKeys } = tables;
 
 /** A connection that keeps what it is asked, and answers with these rows. */
 function reading(dialect: typeof sqliteDialect, rows: readonly Row[] = []) {

@@ -16,9 +16,7 @@ import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { maxGapMs } from "./event-loop.ts";
 import { until } from "../support/until.ts";
-import { tables } from "../../db/libsql/schema.ts";
-
-const { facts } = tables;
+import { facts } from "../../db/libsql/schema.ts";
 
 type Fact = readonly [name: string, value: string];
 
