@@ -1,6 +1,7 @@
+import { codeOf, DatabaseFault } from "../sql/errors.ts";
 import type { Row, Sql } from "../sql/sql.ts";
 import { describeRow, keyOf, type RowKey, TRANSFER_TABLES, type TransferSource, type TransferTable } from "./source.ts";
-import { rowsBetween, type TransferProgress, TransferTaken, writeRows } from "./target.ts";
+import { rowsBetween, type TransferProgress, writeRows } from "./target.ts";
 
 /** How far it has come, for whoever watches. */
 export interface TransferReport {
@@ -50,13 +51,13 @@ async function writeBatch(
     await writeRows(sql, table, rows, { before, next });
     return next;
   } catch (error) {
+    const code = error instanceof DatabaseFault ? codeOf(error.cause) : "";
     // Integrity constraints and values out of range.
-    const isOfRows = /^2[23]/.test(sqlStateIn(error) ?? "");
-    if (error instanceof TransferTaken || !isOfRows) throw error;
+    if (!/^2[23]/.test(code)) throw error;
     const [row] = rows;
     if (row !== undefined && rows.length === 1) {
       throw new Error(
-        `The row ${describeRow(table, keyOf(table, row))} is refused by PostgreSQL (${sqlStateIn(error)}): it was changed by ` +
+        `The row ${describeRow(table, keyOf(table, row))} is refused by PostgreSQL (${code}): it was changed by ` +
           "hand. Correct or delete it in the file, then run this again.",
         { cause: error },
       );
@@ -72,25 +73,6 @@ function progressAfter(table: TransferTable, rows: readonly Row[], before: Trans
   const last = rows.at(-1);
   const copied = { ...before.copied, [table.name]: (before.copied[table.name] ?? 0) + rows.length };
   return { ...before, copied, after: last === undefined ? null : keyOf(table, last) };
-}
-
-/** How deep a library nests the error that began it. */
-const CAUSES_MAX = 5;
-
-/** The code of PostgreSQL (SQLSTATE), else of the network, in an error or its causes; null: it has none. */
-export function faultCodeIn(error: unknown): string | null {
-  let one = error;
-  for (let depth = 0; depth < CAUSES_MAX && one instanceof Error; depth += 1) {
-    if ("code" in one && typeof one.code === "string" && one.code !== "") return one.code;
-    one = one.cause;
-  }
-  return null;
-}
-
-/** The code of PostgreSQL alone. */
-function sqlStateIn(error: unknown): string | null {
-  const code = faultCodeIn(error);
-  return code !== null && /^[0-9A-Z]{5}$/.test(code) ? code : null;
 }
 
 /** A table whose rows are the same on both sides. */

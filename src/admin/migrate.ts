@@ -1,13 +1,6 @@
-import { DatabaseFault } from "../../db/sql/errors.ts";
+import { DatabaseFault, reasonOf } from "../../db/sql/errors.ts";
 import { StoreUnavailable } from "../core/store.ts";
-import {
-  CopyDiffers,
-  copyRows,
-  faultCodeIn,
-  type OnProgress,
-  type VerifiedTable,
-  verifyRows,
-} from "../../db/transfer/copy.ts";
+import { CopyDiffers, copyRows, type OnProgress, type VerifiedTable, verifyRows } from "../../db/transfer/copy.ts";
 import {
   analyzeCopy,
   finishTransfer,
@@ -118,18 +111,6 @@ function targetOf(to: string): Target {
   return { url, name: `${host}${url.pathname}` };
 }
 
-/** What is wrong with the target, by the code of the driver or of PostgreSQL (SQLSTATE). */
-const FAULTS: Readonly<Record<string, string>> = {
-  "28P01": "refuses the user or the password",
-  "28000": "refuses the user",
-  "3D000": "has no such database: create it first",
-  "42501": "doesn't let this user create or write its tables",
-  "53100": "has no disk space left",
-  "25006": "is read-only: name the primary",
-  "57P01": "was shut down",
-  "57P03": "is starting or stopping",
-};
-
 const RESUMES = "What was copied is kept: run the same command again, and it continues.";
 
 function explained(error: unknown, { name }: Target): unknown {
@@ -138,8 +119,6 @@ function explained(error: unknown, { name }: Target): unknown {
       cause: error,
     });
   }
-  const code = faultCodeIn(error);
-  if (code === null && !(error instanceof StoreUnavailable || error instanceof DatabaseFault)) return error;
-  const what = code === null ? "doesn't answer any more" : (FAULTS[code] ?? `can't be used (${code})`);
-  return new Error(`PostgreSQL at ${name} ${what}. ${RESUMES}`, { cause: error });
+  if (!(error instanceof StoreUnavailable || error instanceof DatabaseFault)) return error;
+  return new Error(`PostgreSQL at ${name} can't be used: ${reasonOf(error)}. ${RESUMES}`, { cause: error });
 }
