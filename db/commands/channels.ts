@@ -2,7 +2,7 @@ import { eq } from "drizzle-orm";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { type Channel, CHANNEL_KINDS, type ChannelStore, type ChannelTarget } from "../../src/core/channel.ts";
 import { CHANNELS_MAX } from "../../src/core/limits.ts";
-import type { StoreContext } from "../sql/context.ts";
+import type { StoreContext } from "../sql/actions.ts";
 import { accountLock } from "../sql/locks.ts";
 import { all, findRow, hasValues, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";

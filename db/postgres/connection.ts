@@ -11,9 +11,8 @@ import { unavailable } from "../sql/errors.ts";
 import type { Done, Row, Sql, Statement } from "../sql/sql.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { postgresDialect } from "./dialect.ts";
-import { queryOf, type Query, unescapeText } from "./queries.ts";
+import { lockQuery, type Query, queryOf, unescapeText } from "./queries.ts";
 import { faultIn, isAftermath, isConnectionSound, isOfPooler, isOutdated } from "./faults.ts";
-import { lockQuery } from "./lock.ts";
 import { openTx } from "./tx.ts";
 
 /** A connection to PostgreSQL: reads on a few connections, one transaction at a time on another. */

@@ -1,7 +1,7 @@
 import { TRANSACTION_MS_MAX } from "../../src/core/limits.ts";
 import { ranIn, requireAll } from "../libsql/migrate.ts";
 import type { PostgresSql } from "./connection.ts";
-import { START_LOCK } from "./lock.ts";
+import { START_LOCK } from "./queries.ts";
 import functions from "./migrations/0000_functions.sql" with { type: "text" };
 import start from "./migrations/0001_start.sql" with { type: "text" };
 import weekOne from "./migrations/0002_week-one.sql" with { type: "text" };

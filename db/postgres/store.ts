@@ -3,10 +3,9 @@ import { tellingAway } from "../sql/errors.ts";
 import { orClose, type Sql } from "../sql/sql.ts";
 import { createStore } from "../sql/store.ts";
 import type { Store } from "../../src/core/store.ts";
-import { createChangeReader, createNodeStore } from "./cluster.ts";
+import { createChangeReader, createHintSender, createListen, createNodeStore } from "./cluster.ts";
 import { openPostgres, type PostgresSql } from "./connection.ts";
 import { refusalIn } from "./faults.ts";
-import { createHintSender, createListen } from "./hints.ts";
 import { checkPostgresMigrated, migratePostgres } from "./migrate.ts";
 
 interface PostgresSettings extends Pick<StoreSettings, "url" | "seal" | "now" | "onAway" | "onUnreadable"> {

@@ -1,5 +1,5 @@
 import { and, gte } from "drizzle-orm";
-import { type Action, lateResultText } from "../../src/core/action.ts";
+import { type Action, largeBytesOf, lateResultText } from "../../src/core/action.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { atUse, type GrantUse } from "../../src/core/grant.ts";
 import type { KeyKind } from "../../src/core/dedupe.ts";
@@ -18,30 +18,67 @@ import { actionPolicyText } from "../../src/core/action-policy.ts";
 import { type Change, givesBack } from "../../src/core/changes.ts";
 import { countedText } from "../../src/core/rule-count.ts";
 import {
+  ACTIONS,
   type ActionWrite,
   apply,
   AUDIT_ENTRIES,
   CLAIMED,
   create,
   EVENTS,
-  RESPONSES,
   type KeyName,
-  ACTIONS,
   type NewAction,
   NOTIFICATIONS,
   type RejectedBefore,
+  RESPONSES,
   type SideRows,
   UPDATES,
 } from "../commands/actions.ts";
 import { GRANTS, type UsedGrant } from "../commands/grants.ts";
 import { type Values, valuesOf } from "../commands/lists.ts";
-import type { StoreContext } from "./context.ts";
 import { findHolder } from "./find.ts";
 import { get, hasValues, qb } from "./read.ts";
-import { rowTypeOf, scheduledAtOf, storedValues } from "./rows.ts";
+import { type HeaderSeal, type OnUnreadable, rowTypeOf, scheduledAtOf, storedValues } from "./rows.ts";
 import { isConstraint } from "./errors.ts";
 import { askOf } from "../../src/core/notification-events.ts";
 import { timeline } from "../libsql/schema.ts";
+import type { Connection } from "../commands/command.ts";
+
+/** What reads and writes of actions have besides. */
+export interface StoreContext extends Connection {
+  readonly seal: HeaderSeal;
+  readonly written: WrittenActions;
+  readonly onUnreadable: OnUnreadable;
+}
+
+/** 32 MiB at most: large actions are read again at the claim. */
+const WRITTEN_ACTIONS_MAX = 2_000;
+
+/**
+ * Actions that were just written and will be claimed next: reading them back, and opening their headers, would cost more
+ * than the rest of a claim (0.04 of the bench's share). A revision never changes, so an entry of the claimed one is never stale.
+ */
+export class WrittenActions {
+  readonly #actions = new Map<string, Action>();
+
+  /** Keeps a pending action without its last result, which a claim does not return and which may be large. */
+  keep(action: Action): void {
+    if (action.dueAt === null || largeBytesOf(action) !== undefined) return;
+    this.#actions.set(action.id, action.result === null ? action : { ...action, result: null });
+    if (this.#actions.size <= WRITTEN_ACTIONS_MAX) return;
+    for (const oldest of this.#actions.keys()) {
+      this.#actions.delete(oldest);
+      return;
+    }
+  }
+
+  /** Removes and returns an action of exactly this revision. */
+  take(id: string, revision: number): Action | null {
+    const action = this.#actions.get(id);
+    if (action === undefined) return null;
+    this.#actions.delete(id);
+    return action.revision === revision ? action : null;
+  }
+}
 
 /** Creates an action, or finds the live one that one of its keys names; see the command. */
 export async function createAction(db: StoreContext, creation: Creation): Promise<Created> {

@@ -12,7 +12,7 @@ import {
 import { type ActionChange, type ActionStore, type FilterValues, hostOfKey } from "../../src/core/store.ts";
 import { HOLDER, keyWindowStart } from "../commands/actions.ts";
 import { LATE_SUCCESS } from "../tables.ts";
-import type { StoreContext } from "./context.ts";
+import type { StoreContext } from "./actions.ts";
 import { all, bytesOfAction, eachValue, hasValues, prepare, qb, type Reader } from "./read.ts";
 import { ACTION_COLUMNS, isJson, readable, shownActionOf, timelineEntryOf } from "./rows.ts";
 import type { Row } from "./sql.ts";

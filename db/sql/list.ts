@@ -237,31 +237,15 @@ function foundColumns(hasTexts: boolean) {
   return { id, bytes: bytes.as("bytes"), run, url, host, responseCode, errorSource, lastError, ...texts };
 }
 
-interface Found {
-  readonly id: string;
-  readonly bytes: number;
-  readonly run: number;
-  readonly url: string;
-  readonly host: string;
-  readonly responseCode: number | null;
-  readonly errorSource: "target" | "dispatch" | null;
-  readonly lastError: string | null;
-  /** Null also where they were not read; `needsTexts`. */
-  readonly title: string | null;
-  readonly extras: string | null;
-}
+const readFound = rowReader(
+  only(actions, ["id", "run", "url", "host", "responseCode", "errorSource", "lastError", "title", "extras"]),
+);
 
-const readFound = rowReader(only(actions, ["id", "run", "url", "host", "responseCode", "lastError"]));
+/** Title and extras are null also where they were not read; see `needsTexts`. */
+type Found = ReturnType<typeof foundOf>;
 
-function foundOf(row: Row): Found {
-  const { bytes, error_source: source, title, extras } = row;
-  return {
-    ...readFound(row),
-    bytes: Number(bytes),
-    errorSource: source === "target" || source === "dispatch" ? source : null,
-    title: typeof title === "string" ? title : null,
-    extras: typeof extras === "string" ? extras : null,
-  };
+function foundOf(row: Row) {
+  return { ...readFound(row), bytes: Number(row["bytes"]) };
 }
 
 /** Whether a search looks into titles or reasons. */

@@ -22,7 +22,7 @@ import type {
   SetBack,
 } from "../../src/core/store.ts";
 import { findPendingIds, isHeldBack, pausesOf, readPaused } from "../commands/pauses.ts";
-import type { StoreContext } from "./context.ts";
+import type { StoreContext } from "./actions.ts";
 import { isConstraint } from "./errors.ts";
 import { findRows, fitting } from "./find.ts";
 import { AFTER_ALL_IDS, all, bytesOf, bytesOfAction, get, hasValues, prepare, qb, raw, type Reader } from "./read.ts";

@@ -11,7 +11,7 @@ import { approve, cancel } from "../../src/core/changes.ts";
 import { ACCOUNT, NOON, aCreation, aDecision, aQuery, writeOf } from "../support/factory.ts";
 import { hasPostgres } from "../support/postgres.ts";
 import { migratePostgres } from "../../db/postgres/migrate.ts";
-import { START_LOCK } from "../../db/postgres/lock.ts";
+import { START_LOCK } from "../../db/postgres/queries.ts";
 import { openMigrated } from "../support/postgres-store.ts";
 import { hasPooler, Pooler } from "../support/postgres/pooler.ts";
 import { TcpProxy } from "../support/cluster/tcp-proxy.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { createHintSender, createListen, HINT_CHANNEL } from "../../db/postgres/hints.ts";
+import { createHintSender, createListen, HINT_CHANNEL } from "../../db/postgres/cluster.ts";
 import { HINT_EVERY_MS } from "../../src/core/limits.ts";
 import { TcpProxy } from "../support/cluster/tcp-proxy.ts";
 import { eventually } from "../support/eventually.ts";

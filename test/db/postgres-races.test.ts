@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openStore } from "../../db/open.ts";
-import { lockQuery } from "../../db/postgres/lock.ts";
+import { lockQuery } from "../../db/postgres/queries.ts";
 import { pauseLock } from "../../db/sql/locks.ts";
 import type { OutboxStore, Store } from "../../src/core/store.ts";
 import { countedOf } from "../../src/core/rule-count.ts";

@@ -1,6 +1,6 @@
 import { Client } from "pg";
 import { openPostgres } from "../../db/postgres/connection.ts";
-import { createHintSender } from "../../db/postgres/hints.ts";
+import { createHintSender } from "../../db/postgres/cluster.ts";
 import { migratePostgres } from "../../db/postgres/migrate.ts";
 import { createPostgresStore } from "../../db/postgres/store.ts";
 import type { Sql } from "../../db/sql/sql.ts";
