@@ -12,7 +12,7 @@ import {
   rejectionWindowStart,
   saysWhy,
 } from "../../src/core/rejections.ts";
-import type { KeyBudget } from "../../src/core/store.ts";
+import type { CreateRefusal, KeyBudget } from "../../src/core/store.ts";
 import { LATE_SUCCESS } from "../tables.ts";
 import { listCommand, type Tx } from "./command.ts";
 import { findPaused, isHeldBack, pausesOf } from "./pauses.ts";
@@ -130,22 +130,12 @@ export interface NewAction extends Owner, SideRows {
   readonly firstNotifications: readonly Values[];
 }
 
-/** The count of a rejected request; times in milliseconds. */
-export interface RejectedBefore {
-  readonly rejectedAt: number | null;
-  readonly repeatedAt: readonly number[];
-  readonly fullSince: number | null;
-}
-
 type CreateOutcome =
   /** `isClaimed` is false where a pause covers it. `uses`: of the grant that lets it pass. */
   | { readonly kind: "created"; readonly isClaimed: boolean; readonly uses: number | null }
   | { readonly kind: "matched"; readonly by: KeyKind; readonly id: string }
-  | { readonly kind: "too_many_held" | "refused" | "rules_changed" | "grant_over" }
-  | { readonly kind: "budget_spent" }
-  /** It would go beyond these counts of rules. */
-  | { readonly kind: "beyond"; readonly counts: readonly RuleCount[] }
-  | { readonly kind: "rejected_before"; readonly count: RejectedBefore };
+  | { readonly kind: "rejected_before"; readonly request: RejectionEntry }
+  | Exclude<CreateRefusal, { readonly kind: "rejected_before" | "unreadable" }>;
 
 /**
  * Creates actions, each unless one of its keys names a live one, a limit is reached or the request was rejected. Of racing
@@ -271,13 +261,11 @@ function decide(one: NewAction, known: KnownOfCreates, used: Values[]): CreateOu
   return { kind: "created", isClaimed: one.claim !== null && !isHeldBack(known.paused, pausesOf(one)), uses };
 }
 
-type Refusal = Extract<CreateOutcome, { readonly kind: "rejected_before" | "budget_spent" }>;
-
 /** Why a request may not be made now; null: it may. */
-function refusalOf({ request, budget, ...one }: Limited, known: Known): Refusal | null {
+function refusalOf({ request, budget, ...one }: Limited, known: Known): CreateOutcome | null {
   if (request?.kind === "asked") {
     const before = known.rejections.get(requestName({ ...one, digest: request.digest })) ?? NEVER_REJECTED;
-    if (!mayRepeat(before, saysWhy(request.reason))) return { kind: "rejected_before", count: inMs(before) };
+    if (!mayRepeat(before, saysWhy(request.reason))) return { kind: "rejected_before", request };
   }
   const spent = budget === null ? 0 : (known.spent.get(dayName(budget)) ?? 0);
   return budget !== null && spent >= budget.limit ? { kind: "budget_spent" } : null;
@@ -303,14 +291,6 @@ function counts({ request, budget }: Pick<NewAction, "request" | "budget">): boo
 type Limited = Pick<NewAction, "id" | "accountId" | "keyId" | "at" | "request" | "budget">;
 
 const NEVER_REJECTED: RejectionCount = { rejectedAt: null, repeatedAt: [], fullSince: null };
-
-function inMs({ rejectedAt, repeatedAt, fullSince }: RejectionCount): RejectedBefore {
-  return {
-    rejectedAt: rejectedAt?.getTime() ?? null,
-    repeatedAt: repeatedAt.map((at) => at.getTime()),
-    fullSince: fullSince?.getTime() ?? null,
-  };
-}
 
 /** The start of the window in which a key names its action, exclusive, in milliseconds. */
 export function keyWindowStart(nowMs: number): number {

@@ -5,8 +5,13 @@ import {
   REPEATS_PER_REJECTION_MAX,
   SIMILAR_REJECTIONS_COUNTED_MAX,
 } from "../../src/core/limits.ts";
-import { type RejectionCount, type RejectionStore, rejectionWindowStart } from "../../src/core/rejections.ts";
-import { all, type Args, get, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
+import {
+  type RejectedRequest,
+  type RejectionCount,
+  type RejectionStore,
+  rejectionWindowStart,
+} from "../../src/core/rejections.ts";
+import { all, type Args, get, hasValues, membersIn, prepare, qb, type Reader } from "../sql/read.ts";
 import { command, type Connection, deleteSome, PRUNE_ROWS } from "./command.ts";
 import { rejections, timeline } from "../libsql/schema.ts";
 
@@ -59,6 +64,16 @@ export function rejectionCount(
   };
 }
 
+export async function countRejections(
+  reader: Reader,
+  { accountId, keyId, digest }: RejectedRequest,
+  now: Date,
+): Promise<RejectionCount> {
+  const request = { accountId, keyId, digest, rejectedAfter: rejectionWindowStart(now).getTime() };
+  const reads = [REJECTED.all(reader, request), REPEATED.all(reader, request)] as const;
+  return rejectionCount(...(await Promise.all([...reads, COUNT_OF_KEY.all(reader, request)])));
+}
+
 export const prune = command<RejectionStore["prune"]>(async (tx, now) => {
   const { seq, at } = rejections;
   return (await deleteSome(tx, seq, lte(at, rejectionWindowStart(now)))) === PRUNE_ROWS;
@@ -69,11 +84,7 @@ export function createRejectionStore({ reader, writer }: Connection): RejectionS
     and(hasValues(rejections, { accountId, keyId }), gt(rejections.at, rejectionWindowStart(now)));
   return {
     ...writer.methods({ prune }),
-    async count({ accountId, keyId, digest }, now) {
-      const request = { accountId, keyId, digest, rejectedAfter: rejectionWindowStart(now).getTime() };
-      const reads = [REJECTED.all(reader, request), REPEATED.all(reader, request)] as const;
-      return rejectionCount(...(await Promise.all([...reads, COUNT_OF_KEY.all(reader, request)])));
-    },
+    count: (request, now) => countRejections(reader, request, now),
     async earlier({ id, run, accountId, keyId }, digest, now) {
       const { kind, at, actor: by, reason, actionId } = rejections;
       const entries = qb

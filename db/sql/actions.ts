@@ -28,13 +28,14 @@ import {
   type KeyName,
   type NewAction,
   NOTIFICATIONS,
-  type RejectedBefore,
   RESPONSES,
   type SideRows,
   UPDATES,
 } from "../commands/actions.ts";
 import { GRANTS, type UsedGrant } from "../commands/grants.ts";
 import { type Values, valuesOf } from "../commands/lists.ts";
+import { countRejections } from "../commands/rejections.ts";
+import { mayRepeat, saysWhy } from "../../src/core/rejections.ts";
 import { findHolder } from "./find.ts";
 import { get, hasValues, qb } from "./read.ts";
 import { type HeaderSeal, type OnUnreadable, rowTypeOf, scheduledAtOf, storedValues } from "./rows.ts";
@@ -87,7 +88,12 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
   const one = newAction(db, creation);
   for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
     const outcome = await writer.run(create, one);
-    if (outcome.kind === "rejected_before") return { kind: "rejected_before", rejections: countOf(outcome.count) };
+    if (outcome.kind === "rejected_before") {
+      const rejections = await countRejections(db.reader, { ...action, ...outcome.request }, action.createdAt);
+      // Somebody has approved it meanwhile.
+      if (mayRepeat(rejections, saysWhy(outcome.request.reason))) continue;
+      return { kind: "rejected_before", rejections };
+    }
     if (outcome.kind === "created") {
       const { isClaimed, uses } = outcome;
       const calls = Number(creation.grant?.audit.detail["calls"]);
@@ -162,12 +168,6 @@ function keysOf({ idempotencyKey, dedupe }: Action): readonly KeyName[] {
     { kind: "dedupe", key: dedupe },
   ];
   return keys.flatMap(({ kind, key }) => (key === null ? [] : { kind, key }));
-}
-
-function countOf({ rejectedAt, repeatedAt, fullSince }: RejectedBefore) {
-  const timeOf = (ms: number | null) => (ms === null ? null : new Date(ms));
-  const repeats = repeatedAt.map((ms) => new Date(ms));
-  return { rejectedAt: timeOf(rejectedAt), repeatedAt: repeats, fullSince: timeOf(fullSince) };
 }
 
 /** `after`: the action as it is after the change. */

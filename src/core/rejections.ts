@@ -149,7 +149,7 @@ export interface RequestHistory {
 }
 
 /** A request of one key of an account. */
-interface RejectedRequest {
+export interface RejectedRequest {
   readonly accountId: string;
   /** Of the key that created it. */
   readonly keyId: string;
