@@ -2,6 +2,7 @@ import { type Column, type SQL, sql } from "drizzle-orm";
 import { ACTION_STATUSES } from "../src/core/action.ts";
 import type { AuditRow } from "../src/core/audit.ts";
 import type { CredentialDecision, CredentialKind, CredentialSettings } from "../src/core/credential.ts";
+import { OAUTH_KINDS } from "../src/core/oauth-store.ts";
 import { type Actor, HOLDS, MEMBER_ROLES, ROLES } from "../src/core/roles.ts";
 import type { SQLITE } from "./libsql/schema.ts";
 import { HTTP_METHODS, type HttpMethod } from "../src/core/target.ts";
@@ -356,17 +357,7 @@ export function describeTables(dialect: typeof SQLITE) {
       "oauth_artifacts",
       {
         id: text().primaryKey(),
-        kind: text({
-          enum: [
-            "Interaction",
-            "Grant",
-            "AuthorizationCode",
-            "AccessToken",
-            "RefreshToken",
-            "Client",
-            "ReplayDetection",
-          ],
-        }).notNull(),
+        kind: text({ enum: OAUTH_KINDS }).notNull(),
         accountId: text("account_id").notNull(),
         keyId: text("key_id"),
         grantId: text("grant_id"),

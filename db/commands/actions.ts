@@ -30,7 +30,7 @@ import { addGrants, type GrantCounts, readGrants, type UsedGrant, useGrant, writ
 import type { StoredCount, RuleCount } from "../../src/core/rule-count.ts";
 import { type GoesBeyond, placeOf, readCounts, type RuleCounts } from "./rule-counts.ts";
 import { readRulesVersions } from "./rules.ts";
-import { type Args, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
+import { hasValues, membersIn, prepare, qb } from "../sql/read.ts";
 import { COUNT_OF_KEY, REJECTED, REPEATED, rejectionCount } from "./rejections.ts";
 import {
   actionKeys,
@@ -297,23 +297,20 @@ export function keyWindowStart(nowMs: number): number {
   return nowMs - DEDUPE_WINDOW_MS;
 }
 
-const KEY_ARGS = { accountId: "text", kind: "text", key: "text", windowStart: "number" } as const;
-
-/** Whether a key names its action: `src/core/dedupe.ts` has the same rule for one action. */
-function isHolder({ windowStart, ...key }: Args<keyof typeof KEY_ARGS>) {
-  const isKey = and(hasValues(actionKeys, key), gt(actionKeys.createdAt, windowStart));
-  const isLive = or(
-    eq(actionKeys.kind, "idempotency"),
-    ne(actions.status, "failed"),
-    like(actions.lateResult, LATE_SUCCESS),
-  );
-  return and(isKey, isLive);
-}
-
-export const HOLDER = prepare(KEY_ARGS, (arg) => {
-  const keys = qb.select({ id: actions.id, status: actions.status }).from(actionKeys);
-  return keys.innerJoin(actions, eq(actions.id, actionKeys.actionId)).where(isHolder(arg));
-});
+/** The action that a key names: `src/core/dedupe.ts` has the same rule for one action. */
+export const HOLDER = prepare(
+  { accountId: "text", kind: "text", key: "text", windowStart: "number" },
+  ({ windowStart, ...key }) => {
+    const isKey = and(hasValues(actionKeys, key), gt(actionKeys.createdAt, windowStart));
+    const isLive = or(
+      eq(actionKeys.kind, "idempotency"),
+      ne(actions.status, "failed"),
+      like(actions.lateResult, LATE_SUCCESS),
+    );
+    const keys = qb.select({ id: actions.id, status: actions.status }).from(actionKeys);
+    return keys.innerJoin(actions, eq(actions.id, actionKeys.actionId)).where(and(isKey, isLive));
+  },
+);
 
 const HELD = prepare({ accountId: "text", keyId: "text" }, ({ accountId, keyId }) => {
   const isHeld = hasValues(actions, { accountId, keyId, status: "awaiting_approval" });

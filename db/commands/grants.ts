@@ -1,8 +1,8 @@
-import { and, desc, eq, gt, gte, inArray, isNotNull, isNull, lt } from "drizzle-orm";
+import { and, desc, eq, gt, gte, inArray, isNotNull, isNull, lt, type SQL } from "drizzle-orm";
 import type { AuditDetail, AuditEntry } from "../../src/core/audit.ts";
 import type { GrantStore } from "../../src/core/grant.ts";
 import { grantLock } from "../sql/locks.ts";
-import { all, get, qb } from "../sql/read.ts";
+import { all, get, hasValues, qb } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
 import { command, type Connection, type Tx } from "./command.ts";
 import { GRANTS_VERSION, readVersion, renewVersion } from "./facts.ts";
@@ -27,13 +27,17 @@ export interface UsedGrant {
   readonly detail: AuditDetail;
 }
 
+/** Nobody has ended it, and it has time left; used up or not. */
+function isOpen(now: Date, condition: SQL | undefined): SQL | undefined {
+  return and(isNull(grants.endedAt), gt(grants.expiresAt, now), condition);
+}
+
 export const end = command<GrantStore["end"]>(
   async (tx, accountId, id, { at, by, audit }) => {
-    const isOpen = and(isNull(grants.endedAt), gt(grants.expiresAt, at));
     const [ended] = await tx.db
       .update(grants)
       .set({ endedAt: at, endedBy: by })
-      .where(and(eq(grants.id, id), eq(grants.accountId, accountId), isOpen))
+      .where(isOpen(at, hasValues(grants, { id, accountId })))
       .returning();
     if (ended === undefined) return null;
     await addToAudit(tx, audit);
@@ -48,11 +52,10 @@ export async function endGrantsOf(
   tx: Tx,
   { accountId, makerId, at, by }: Readonly<{ accountId: string; makerId: string; at: Date; by: AuditEntry["actor"] }>,
 ): Promise<void> {
-  const isOpen = and(eq(grants.accountId, accountId), isNull(grants.endedAt), gt(grants.expiresAt, at));
   const ended = await tx.db
     .update(grants)
     .set({ endedAt: at, endedBy: by === "anonymous" ? null : by })
-    .where(and(isOpen, eq(grants.createdById, makerId)))
+    .where(isOpen(at, hasValues(grants, { accountId, createdById: makerId })))
     .returning();
   if (ended.length > 0) await renewVersion(tx, GRANTS_VERSION);
 }
@@ -84,25 +87,21 @@ export async function writeUses({ lists }: Tx, counts: GrantCounts): Promise<voi
   await lists.update(USED, rows);
 }
 
+/** Those that can be ended, in the order in which people see them: what is used up comes last. */
+function openWhere(now: Date, condition: SQL | undefined) {
+  const isUsedUp = gte(grants.used, grants.calls);
+  return qb.select().from(grants).where(isOpen(now, condition)).orderBy(isUsedUp, desc(grants.createdAt), grants.id);
+}
+
 export function createGrantStore({ reader, writer }: Connection): GrantStore {
   return {
     ...writer.methods({ end }),
     version: () => readVersion(reader, GRANTS_VERSION),
     list(accountId, now) {
       const isOfAccount = accountId === null ? undefined : eq(grants.accountId, accountId);
-      const isInForce = and(isNull(grants.endedAt), gt(grants.expiresAt, now), lt(grants.used, grants.calls));
-      const listed = qb.select().from(grants).where(and(isOfAccount, isInForce));
-      return all(reader, listed.orderBy(desc(grants.createdAt), grants.id));
+      return all(reader, openWhere(now, and(isOfAccount, lt(grants.used, grants.calls))));
     },
-    listOpen(accountId, now, limit) {
-      const isOpen = and(isNull(grants.endedAt), gt(grants.expiresAt, now));
-      const listed = qb
-        .select()
-        .from(grants)
-        .where(and(eq(grants.accountId, accountId), isOpen));
-      const isUsedUp = gte(grants.used, grants.calls);
-      return all(reader, listed.orderBy(isUsedUp, desc(grants.createdAt), grants.id).limit(limit));
-    },
+    listOpen: (accountId, now, limit) => all(reader, openWhere(now, eq(grants.accountId, accountId)).limit(limit)),
     async wasEnded(accountId, id) {
       const isOne = and(eq(grants.id, id), eq(grants.accountId, accountId), isNotNull(grants.endedAt));
       return (await get(reader, qb.select({ id: grants.id }).from(grants).where(isOne))) !== null;
