@@ -44,24 +44,24 @@ import { askOf } from "../../src/core/notification-events.ts";
 import { timeline } from "../libsql/schema.ts";
 import type { Connection } from "../commands/command.ts";
 
-/** What reads and writes of actions have besides. */
+/** What reading and writing actions needs besides. */
 export interface StoreContext extends Connection {
   readonly seal: HeaderSeal;
   readonly written: WrittenActions;
   readonly onUnreadable: OnUnreadable;
 }
 
-/** 32 MiB at most: large actions are read again at the claim. */
+/** 32 MiB at most, since large actions are not kept. */
 const WRITTEN_ACTIONS_MAX = 2_000;
 
 /**
- * Actions that were just written and will be claimed next: reading them back, and opening their headers, would cost more
- * than the rest of a claim (0.04 of the bench's share). A revision never changes, so an entry of the claimed one is never stale.
+ * Actions that were just written and will be claimed next: reading them back and opening their headers would cost more than the rest
+ * of a claim. An entry of the claimed revision is never stale.
  */
 export class WrittenActions {
   readonly #actions = new Map<string, Action>();
 
-  /** Keeps a pending action without its last result, which a claim does not return and which may be large. */
+  /** Keeps a pending action, without its last result: it may be large, and a claim does not return it. */
   keep(action: Action): void {
     if (action.dueAt === null || largeBytesOf(action) !== undefined) return;
     this.#actions.set(action.id, action.result === null ? action : { ...action, result: null });
@@ -81,7 +81,7 @@ export class WrittenActions {
   }
 }
 
-/** Creates an action, or finds the live one that one of its keys names; see the command. */
+/** Creates an action, or returns the one that a key of it names. */
 export async function createAction(db: StoreContext, creation: Creation): Promise<Created> {
   const { action } = creation;
   const { writer, written } = db;
@@ -108,12 +108,12 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
     const holder = await findHolder(db, id);
     if (holder === "unreadable") return { kind: "unreadable", by, id };
     if (holder !== null) return { kind: "matched", by, action: holder };
-    // It was deleted meanwhile, and so its keys are free.
+    // It was deleted meanwhile, so its keys are free.
   }
   throw new StoreUnavailable("The keys of this create change hands too fast.");
 }
 
-/** An action that is claimed at create has both states: a pause may stand against the claim. */
+/** With the states before and after a claim, if it may be claimed at once: a pause may prevent that. */
 function newAction({ seal }: Pick<StoreContext, "seal">, creation: Creation): NewAction {
   const { action, claim, budget, counts = [], beyond = null } = creation;
   const { id, accountId, keyId, host, createdAt: at } = action;
@@ -178,7 +178,7 @@ function sideRows(after: Action, at: Date, events: readonly TimelineEvent[], out
   };
 }
 
-/** What came too late may add nothing to the revision, so its attempt tells it from the others of that revision. */
+/** A late result may leave the revision as it is, so its row is told from others of the revision by its attempt. */
 function eventRow(after: Action, at: Date, event: TimelineEvent): Values {
   const { type: _type, ...detail } = event;
   const isLate = event.type === "attempt" && isTooLate(event);
@@ -189,20 +189,20 @@ function eventRow(after: Action, at: Date, event: TimelineEvent): Values {
 }
 
 function notificationRow(action: Action, at: Date, { id, message, host, payload, dueAt = at }: OutboxRow): Values {
-  // What a channel is asked is built when it is sent.
+  // The text for a channel is written when it is sent.
   const kept = askOf(message.event) === null ? payload : null;
   const due = { status: "pending", attempts: 0, dueAt, scheduledAt: at, createdAt: at };
   return valuesOf(NOTIFICATIONS.columns, { id, ...message, host, actionId: action.id, payload: kept, ...due }, action);
 }
 
-/** Writes a change with its other rows if the action still has the revision it was decided on; returns whether. */
+/** Writes a change if the action still has the revision that it was decided on; returns whether. */
 export async function applyChange(db: StoreContext, write: ChangeWrite): Promise<boolean> {
   const { before, after, events } = write.change;
   const isNote = after.revision === before.revision && events.some(isTooLate);
   try {
     if (!(await db.writer.run(apply, actionChange(write)))) return false;
   } catch (error) {
-    // It adds a row of the timeline, and nothing else that could be refused: that one is there already.
+    // Only the row of the timeline can be refused, if it was written before.
     if (isNote && isConstraint(error)) return true;
     throw error;
   }
@@ -223,7 +223,7 @@ function actionChange({
   const { before, after, events } = change;
   const { id, accountId, keyId, run } = after;
   const response = responseToKeep(change);
-  // A new run makes its dedupe key name the action again.
+  // In a new run, its dedupe key names the action again.
   const retaken = after.run === before.run ? null : after.dedupe;
   return {
     id,
@@ -249,7 +249,7 @@ function actionChange({
   };
 }
 
-/** What a change has left as it was is not written again: a result may be a quarter of a megabyte, and few actions ever have a late one. */
+/** Leaves out what a change did not touch: a result may be a quarter of a megabyte, and late results are rare. */
 function writtenRow(
   { before, after }: Pick<Change, "before" | "after">,
   at: Date,
@@ -264,7 +264,7 @@ function writtenRow(
   return { written, row: [...valuesOf(UPDATES[written].set, values, after), after.id, before.revision] };
 }
 
-/** Known by the timeline row that only this change can have written. */
+/** Only this change can have written its row of the timeline. */
 export async function isApplied(
   { reader }: Pick<StoreContext, "reader">,
   { change, at }: ChangeWrite,

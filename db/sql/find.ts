@@ -34,7 +34,7 @@ const TIMELINE = prepare({ actionId: "text", accountId: "text" }, (arg) =>
 
 export type ActionReads = Omit<StoreContext, "writer" | "written">;
 
-/** An action as it is shown; null: there is none, or its row can't be read. */
+/** The action as it is shown; null: there is none, or it can't be read. */
 function shown(rows: readonly Row[], { seal, onUnreadable }: ActionReads): Action | null {
   return (
     readable(
@@ -45,7 +45,7 @@ function shown(rows: readonly Row[], { seal, onUnreadable }: ActionReads): Actio
   );
 }
 
-/** The action that a key was found to name; null: it was deleted meanwhile. */
+/** The action that a key names; null: it was deleted meanwhile. */
 export async function findHolder(db: ActionReads, id: string): Promise<Action | "unreadable" | null> {
   const rows = await FIND_BY_ID.raw(db.reader, { id });
   return rows.length === 0 ? null : (shown(rows, db) ?? "unreadable");
@@ -71,7 +71,7 @@ export function fitting<Sized extends { readonly bytes?: unknown }>(bytesMax: nu
   return rows.slice(0, count === -1 ? rows.length : Math.max(1, count));
 }
 
-/** SQLite reads on this thread: others get their turn between two steps. */
+/** With turns of the event loop between the steps, since SQLite reads on this thread. */
 async function inSteps(
   ids: readonly string[],
   find: (ids: readonly string[]) => Promise<readonly { readonly id: string }[]>,
@@ -84,7 +84,7 @@ async function inSteps(
   return found;
 }
 
-/** Types of the first timeline row of a change: each change has exactly one of them. */
+/** The types of timeline rows that are changes of an action: each change has exactly one row of these. */
 const CHANGES = [
   "created",
   "started",
@@ -121,7 +121,7 @@ async function changesOf(db: ActionReads, rows: readonly Row[]): Promise<readonl
   for (const row of rows) {
     const action = byId.get(String(row["action_id"]));
     const [entry] = readable([row], timelineEntryOf);
-    // It was pruned between the two reads, or can't be read.
+    // Pruned between the two reads, or unreadable.
     if (action === undefined || entry === undefined) continue;
     const isLateResult = entry.event.type === "attempt" && entry.event.late === "result";
     const change = { seq: entry.seq, at: entry.at, ...(isLateResult && { isLateResult }) };
@@ -141,7 +141,7 @@ const ENTRIES_BEFORE = prepare({ actionId: "text", run: "number", seq: "number" 
     .limit(TIMELINE_ROWS_MAX);
 });
 
-/** The action as an entry left it. `runs`: complete timelines so far of runs on this page, by action and run. */
+/** The action as it was after an entry. `runs` keeps the timeline so far of each run on this page. */
 async function actionThen(
   reader: Reader,
   action: Action,
@@ -157,12 +157,11 @@ async function actionThen(
   return actionAsOf(action, entries);
 }
 
-/** Of one action, or of some that are known. See `ActionStore`. */
 export function createFinds(reads: ActionReads) {
   const { reader } = reads;
   const { isOneOf, itemsOf, placeIn, indexedBy } = reader.dialect;
   return {
-    // By the id alone: given the account too, PostgreSQL may read all rows of it, as long as it has no statistics of the table.
+    // By the id alone: until PostgreSQL has statistics of the table, it may read all actions of an account that is given too.
     async find(accountId, id) {
       const found = await FIND_BY_ID.raw(reader, { id });
       const own = found.filter((row) => row["account_id"] === accountId);
@@ -174,7 +173,7 @@ export function createFinds(reads: ActionReads) {
     async timeline(accountId, id) {
       return readable(await TIMELINE.raw(reader, { actionId: id, accountId }), timelineEntryOf).toReversed();
     },
-    // One look into an index for each pair of a key and a host (`j`).
+    // One look into an index for each pair (`j`) of a key and a host.
     async approvedHosts(accountId, asked) {
       const pairs = [...new Set(asked.map(hostOfKey))].map((pair): unknown => JSON.parse(pair));
       const { hostname, keyId, status, approvedAt } = actions;
@@ -194,12 +193,11 @@ export function createFinds(reads: ActionReads) {
       const newest = await all(reader, kept.orderBy(desc(attempts.run), desc(attempts.attempt)).limit(ATTEMPTS_KEPT));
       return newest.filter(({ responseBody }) => isJson(responseBody));
     },
-    // Costs a look into an index for each value.
     async filterValues(accountId, limit) {
       const { id, keyId, createdBy } = actions;
       const isOfAccount = eq(actions.accountId, accountId);
       const isOfKey = and(isOfAccount, sql`${keyId} <> ''`);
-      // With the name on the newest action of each: a key may be gone.
+      // Named as on the newest action of each, since a key may be gone.
       const named = qb.select({ createdBy }).from(actions);
       const newest = named.where(and(isOfKey, sql`${keyId} = found.value`)).orderBy(desc(id));
       const creator = sql`found.value as "keyId", ${newest.limit(1)} as "createdBy"`;
@@ -213,7 +211,7 @@ export function createFinds(reads: ActionReads) {
       return { hosts: hosts.map(({ host }) => host), creators };
     },
     withUnknown(ids) {
-      // A detail is JSON of our own: its quotes can't be part of a text in it.
+      // In the JSON of a detail, quotes within a text are escaped.
       const isUnknown = and(eq(timeline.type, "attempt"), like(timeline.detail, '%"outcome":"unknown"%'));
       const attempt = qb
         .select({ seq: timeline.seq })
@@ -229,14 +227,13 @@ export function createFinds(reads: ActionReads) {
         return all(reader, qb.select({ id: actions.id }).from(actions).where(isLate));
       }),
     /**
-     * The next changes of an account, found by scanning the timeline of all accounts: the one writer numbers rows in commit
-     * order, so nothing is ever inserted before a position. An index by account would avoid the scan, which costs 0.09 us
-     * per row, but make all writes 7 % slower with one account and 30 % with a hundred.
+     * The next changes of an account, found by reading the timeline of all accounts, whose positions are in the order of commits. An
+     * index by account would save 0.09 us per row, but make all writes 7 % slower with one account and 30 % with a hundred.
      */
     async changes(accountId, after) {
       const newest = await readPosition(reader);
       if (newest <= after) return { changes: [], position: after, isLast: true };
-      // Numbers have gaps, so rows are counted.
+      // Positions have gaps, so rows are counted.
       const isShort = newest - after <= EVENT_SCAN_ROWS_MAX;
       const last = isShort ? null : await findStretchEnd(reader, after, EVENT_SCAN_ROWS_MAX);
       const until = last === null ? newest : Math.min(newest, last.seq);
@@ -247,7 +244,7 @@ export function createFinds(reads: ActionReads) {
       return { changes: await changesOf(reads, page), position, isLast: position === newest };
     },
     position: () => readPosition(reader),
-    // 0 always exists; any other position exists while its row does.
+    // 0 always exists, any other position as long as its row.
     knowsPosition: async (position) => position === 0 || (await POSITION.get(reader, { position })) !== null,
   } satisfies Partial<ActionStore>;
 }

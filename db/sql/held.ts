@@ -15,36 +15,31 @@ import { type ActionReads, findActions, fitting } from "./find.ts";
 import { AFTER_ALL_IDS, all, bytesOfAction, eachValue, get, qb } from "./read.ts";
 import { actions } from "../libsql/schema.ts";
 
-/** The actions that await approval. */
-
 interface Held {
   readonly id: string;
   readonly keyId: string;
-  /** How many of the key come before it on this page; 0 for all that come by their ids. */
+  /** How many of its key come before it on this page; 0 if the page is in the order of ids. */
   readonly turn: number;
 }
 
 interface KeyIds {
   readonly keyId: string;
-  /** JSON; null: none is left. */
+  /** A JSON list; null: no more. */
   readonly ids: string | null;
 }
 
-/**
- * How far the pages before went, so that no request comes twice or is left out, whatever is decided meanwhile: a number of
- * those shown would count on what is gone.
- */
+/** How far the earlier pages went. By ids, since a count of what they showed would be wrong once some of it is decided. */
 interface Place {
   readonly isInTurns: boolean;
-  /** All up to this id were shown, empty: none. */
+  /** Everything up to this id was shown; empty: nothing. */
   readonly id: string;
-  /** Where keys are further, by their ids: at most `HELD_TURN_KEYS_MAX` and those of a page. */
+  /** The last id shown of each key that is ahead of `id`: at most `HELD_TURN_KEYS_MAX` keys and those of a page. */
   readonly later: ReadonlyMap<string, string>;
 }
 
 const NOWHERE: Place["later"] = new Map();
 
-/** The place behind what a page has shown. With many keys the cursor would be too long: from then on all come by their ids. */
+/** The place after a page. With too many keys for a cursor, the following pages are in the order of ids. */
 function behind({ isInTurns, id, later }: Place, shown: readonly Held[]): Place {
   if (isInTurns) {
     const reached = new Map([...later, ...shown.map(({ keyId, id: last }) => [keyId, last] as const)]);
@@ -56,7 +51,7 @@ function behind({ isInTurns, id, later }: Place, shown: readonly Held[]): Place 
 
 const IN_TURNS = "turns";
 
-/** As `after` has it: an id, or `turns`, and then each key that is further with its id. None of them has a `~`. */
+/** The cursor: an id or `turns`, then each key of `later` and its id, joined by `~`, which none of them contains. */
 function textOf({ isInTurns, id, later }: Place): string {
   return [isInTurns ? IN_TURNS : id, ...[...later].flat()].join("~");
 }
@@ -69,7 +64,7 @@ function placeFrom(after: string): Place {
   return { isInTurns, id: isInTurns ? "" : start, later };
 }
 
-/** The id that those before a time are below: ids begin with their time. */
+/** Actions created before the time have smaller ids: an id begins with its time. */
 function idBefore({ before }: Pick<HeldFilter, "before">): string {
   return before === null ? AFTER_ALL_IDS : firstActionId(before);
 }
@@ -78,11 +73,11 @@ export function createHeldReads(reads: ActionReads) {
   const { reader } = reads;
   const { isOneOf, itemsOf, placeIn, jsonList, indexedBy } = reader.dialect;
   const { id, keyId, host, status, createdAt, createdBy } = actions;
-  // A literal: SQLite uses a partial index only where it sees its condition.
+  // As a literal: SQLite uses a partial index only if it sees the value of its condition.
   const isHeld = (accountId: string) => and(eq(actions.accountId, accountId), sql`${status} = 'awaiting_approval'`);
   /**
-   * What is held of a key or at a host, in an order that only the index by keys or by hosts has: without it PostgreSQL, as long as it has
-   * no statistics of the table, reads everything that is held in the account for each of them.
+   * What is held of a key or at a host, in an order that only the index by keys or by hosts has. In another order, PostgreSQL would
+   * read everything held in the account until it has statistics of the table.
    */
   const heldIds = (accountId: string, condition: SQL | undefined) =>
     qb
@@ -90,14 +85,14 @@ export function createHeldReads(reads: ActionReads) {
       .from(actions)
       .where(and(isHeld(accountId), condition))
       .orderBy(keyId, id);
-  // A range: PostgreSQL leaves a column that equals a value out of the order.
+  // As a range: PostgreSQL ignores the order of a column that is equal to one value.
   const isOfKey = (key: SQL) => between(keyId, key, key);
   const columns = { id, accountId: actions.accountId, status, bytes: bytesOfAction().as("bytes") };
   const sizesOf = (ids: readonly string[]) => qb.select(columns).from(actions).where(isOneOf(id, ids));
   const heldTotal: ActionStore["heldTotal"] = async (accountId, filter, limit) => {
     const isKey = filter.keyId === null ? undefined : isOfKey(sql`${filter.keyId}`);
     const isHost = filter.host === null ? undefined : eq(host, filter.host);
-    // Entries of an index alone. Left alone, SQLite takes one of all actions for the sake of the id.
+    // Only the entries of an index are read. Without the hint SQLite would take an index of all actions.
     const ofAll = isKey === undefined ? "actions_by_status" : "actions_held_by_key";
     const index = isHost === undefined ? ofAll : "actions_held_by_host";
     const isIndexed =
@@ -114,7 +109,7 @@ export function createHeldReads(reads: ActionReads) {
   return {
     heldTotal,
 
-    // With several keys a page takes the oldest of each in turn, so that none buries the others.
+    // A page takes the oldest of each key in turn, so that no key buries the others.
     async held(accountId, after, limit, filter = NO_FILTER) {
       const isHost = filter.host === null ? undefined : eq(host, filter.host);
       const isAtHost = and(isHeld(accountId), isHost);
@@ -129,7 +124,7 @@ export function createHeldReads(reads: ActionReads) {
       const ofKeys = sql<KeyIds>`select j.value as asked, ${key} as "keyId", (${ids}) as ids from ${itemsOf(asked)}`;
       const next = (await all(reader, ofKeys))
         .flatMap((row) => {
-          // Safe: they are texts.
+          // Safe: ids are texts.
           const found = JSON.parse(row.ids ?? "[]") as readonly string[];
           return found.map((one, turn) => ({ id: one, keyId: row.keyId, turn: place.isInTurns ? turn : 0 }));
         })
@@ -154,7 +149,7 @@ export function createHeldReads(reads: ActionReads) {
 
     async waitingApprovals(accountId, now) {
       const waiting = await heldTotal(accountId, NO_FILTER, COUNTED_MAX);
-      // Ids begin with their time, so the first one is the oldest.
+      // The first id is the oldest.
       const isByStatus = sql`${status} <> 'completed' and ${status} <> 'active'`;
       const held = qb
         .select({ createdAt })
@@ -170,7 +165,7 @@ export function createHeldReads(reads: ActionReads) {
       return { count: waiting, isCut: waiting === COUNTED_MAX, oldestAt, overAnHour, overADay };
     },
 
-    // The keys with held actions, and the oldest of each: two looks into the index for each key.
+    // Two looks into the index for each key: the key, and its oldest action.
     async requesters(accountId) {
       const oldest = heldIds(accountId, isOfKey(sql`found.value`)).limit(1);
       const head = sql`found.value as "keyId", ${oldest} as id`;
@@ -197,7 +192,6 @@ export function createHeldReads(reads: ActionReads) {
       });
     },
 
-    // By the names of the hosts.
     heldHosts(accountId) {
       const held = heldIds(accountId, sql`${host} = found.value`)
         .limit(COUNTED_MAX)

@@ -47,16 +47,16 @@ import type { Dialect, Row } from "./sql.ts";
 
 interface SearchStep {
   readonly found: readonly Found[];
-  /** The last row that was looked at, where more may follow; null: it was the last one, or enough was found. */
+  /** The last row that was read, if there may be more to find; else null. */
   readonly last: string | null;
 }
 
 /**
- * Looks through the rows of one index, newest first, until one more than `query.limit` matches or `rowsMax` rows were
- * looked at. SQLite reads on this thread: each step is short, and others get their turn between two.
+ * Reads rows by one index, newest first, until one more than `query.limit` match or `rowsMax` were read. In short steps with a turn
+ * of the event loop between them, since SQLite reads on this thread.
  */
 async function* stepsOf(reader: Reader, query: ActionQuery, rowsMax: number): AsyncGenerator<SearchStep> {
-  // A masked value can't be confirmed either.
+  // Whoever doesn't see a value must not learn it by searching for it.
   const { seenAs = null } = query;
   const isHidden = ({ name, value }: MetadataFilter) => value !== null && seenAs?.showsMetadata(name, value) === false;
   if (query.search.metadata.some(isHidden)) return;
@@ -67,7 +67,7 @@ async function* stepsOf(reader: Reader, query: ActionQuery, rowsMax: number): As
   for (let looked = 0; looked < rowsMax && left > 0;) {
     if (looked > 0) await nextTurn();
     const rows = Math.min(SEARCH_STEP_ROWS, rowsMax - looked);
-    // What is decided in code needs every candidate.
+    // Some of the candidates may be left out below.
     const stretch = await page({ before, rows, limit: isRefined ? rows : left });
     const end = stretch.find(({ is_end: isEnd }) => isEnd === 1);
     const candidates = stretch.filter(({ matches }) => matches === 1);
@@ -82,9 +82,8 @@ async function* stepsOf(reader: Reader, query: ActionQuery, rowsMax: number): As
 }
 
 /**
- * The rows of a step that match as far as SQL can tell, and the last row of a full step in any case: where the next one
- * goes on. A statement of its own would find another last row when others have written in between, and the next step
- * would repeat or skip rows.
+ * The rows of a step that match as far as SQL can tell, and the last row of a full step in any case, where the next step begins. One
+ * statement for both: between two, other writes could move the last row, so that a row would be skipped or come twice.
  */
 function pageOf(dialect: Dialect, query: ActionQuery) {
   const [before, rows] = [sql.placeholder("before"), sql.placeholder("rows")];
@@ -94,7 +93,7 @@ function pageOf(dialect: Dialect, query: ActionQuery) {
   const matches = filters(dialect, query) ?? sql`true`;
   const ends = {
     isEnd: sql`case when ${isEnd} then 1 else 0 end`.as("is_end"),
-    // The others match, or are not read.
+    // Other rows are selected only if they match.
     matches: sql`case when ${isEnd} then case when ${matches} then 1 else 0 end else 1 end`.as("matches"),
   };
   return qb
@@ -107,7 +106,7 @@ function pageOf(dialect: Dialect, query: ActionQuery) {
     .limit(sql.placeholder("limit"));
 }
 
-/** The ids of an index: of several conditions the most selective one, or the statuses, one after another. */
+/** Selects ids by the index of the most selective condition, or by that of each status. */
 function scanOf(dialect: Dialect, query: ActionQuery, before: string | Placeholder) {
   const { isOneOf } = dialect;
   const { id, dedupe, hostname, keyId } = actions;
@@ -122,7 +121,7 @@ function scanOf(dialect: Dialect, query: ActionQuery, before: string | Placehold
   if (query.dedupe !== null) return scan(eq(dedupe, query.dedupe)).orderBy(desc(id));
   const exact = search.metadata.find(({ value }) => value !== null);
   if (exact !== undefined) {
-    // Ids begin with their time, so the rows of one value are in the order of creation.
+    // The rows of one value are in the order of their ids, and so of creation.
     const { actionId, name, value } = actionMetadata;
     const isValue = and(eq(actionMetadata.accountId, accountId), eq(name, exact.name), eq(value, exact.value ?? ""));
     return qb
@@ -133,31 +132,31 @@ function scanOf(dialect: Dialect, query: ActionQuery, before: string | Placehold
   }
   if (host !== null) return scan(eq(hostname, hostnameOf(host))).orderBy(desc(id));
   if (isByStatus(query)) {
-    // Each branch is ordered by its index, so that SQLite merges them without sorting.
+    // Each branch is in the order of its index: SQLite merges them without sorting.
     const [first, second, ...more] = ACTION_STATUSES.filter((one) => query.statuses.includes(one)).map((one) =>
       scan(hasStatus(one)),
     );
     if (first !== undefined) return (second === undefined ? first : unionAll(first, second, ...more)).orderBy(desc(id));
   }
-  // The words of the partial index.
+  // With the condition of the partial index.
   return scan(createdBy === null ? undefined : and(eq(keyId, createdBy), sql`${keyId} <> ''`)).orderBy(desc(id));
 }
 
-/** Whether a list finds its rows by the index of their statuses. */
+/** Whether a list reads by the index of statuses. */
 function isByStatus({ dedupe, host, statuses, search }: ActionQuery): boolean {
   const isByOther = search.ids.length > 0 || dedupe !== null || host !== null;
   const isByMetadata = search.metadata.some(({ value }) => value !== null);
   return !isByOther && !isByMetadata && statuses.length > 0 && !statuses.includes("completed");
 }
 
-/** As literals, and with terms that seem needless: SQLite uses a partial index only where it sees its condition. */
+/** As a literal, and with the condition of the partial index, without which SQLite would not use it. */
 function hasStatus(one: ActionQuery["statuses"][number]): SQL {
   const { status } = actions;
   const is = sql`${status} = ${sql.raw(`'${one}'`)}`;
   return one === "active" ? is : sql`${is} and ${status} <> 'completed' and ${status} <> 'active'`;
 }
 
-/** Whether the index of statuses alone says what matches: by status and times, without any other condition. */
+/** Whether a list filters only by statuses and times, so that the index of statuses has the answer. */
 function isOnlyByStatus(query: ActionQuery): boolean {
   const { method, createdBy } = query;
   const { responseCodes, error, metadata, q } = query.search;
@@ -165,7 +164,7 @@ function isOnlyByStatus(query: ActionQuery): boolean {
   return isByStatus(query) && isPlain && metadata.length === 0 && q === null && !needsRefining(query.search);
 }
 
-/** What SQL can tell of whether a row matches; undefined: all do. */
+/** The conditions that SQL can decide; undefined: none. */
 function filters({ isOneOf }: Dialect, query: ActionQuery): SQL | undefined {
   const { id, status, method, keyId, hostname, host, url, responseCode, errorSource } = actions;
   const { responseCodes, outcome, error, metadata } = query.search;
@@ -182,7 +181,7 @@ function filters({ isOneOf }: Dialect, query: ActionQuery): SQL | undefined {
     ...metadata.map(hasMetadata),
   );
 
-  /** A name without a port means any port of it. A call to the port of its own scheme is stored without it. */
+  /** A name without a port means any port. The default port of a scheme is not stored. */
   function isHost(asked: string) {
     const scheme = SCHEME_OF_PORT.get(/:(\d+)$/.exec(asked)?.[1] ?? "");
     const isOfScheme = scheme === undefined ? undefined : sql`${host} = ${hostname} and ${url} like ${`${scheme}:%`}`;
@@ -205,7 +204,7 @@ const SCHEME_OF_PORT: ReadonlyMap<string, "http" | "https"> = new Map([
   ["443", "https"],
 ]);
 
-/** The ids from which and before which a search looks. They begin with their time, so times need no index. */
+/** The first id that a search reads, and the id that it ends before. Ids begin with their time, so times need no index. */
 function rangeOf({ createdAfter, createdBefore, before, search }: ActionQuery) {
   const prefix = idPrefixIn(search.q);
   const starts = [createdAfter === null ? "" : firstIdAt(createdAfter.getTime() + 1), prefix ?? ""];
@@ -220,18 +219,18 @@ function rangeOf({ createdAfter, createdBefore, before, search }: ActionQuery) {
   };
 }
 
-/** An id has 48 bits of milliseconds (until the year 10889); a date may be later than that. */
+/** An id has 48 bits for milliseconds, which end in the year 10889; a date may be later. */
 const LAST_MS = 2 ** 48 - 1;
 
 function firstIdAt(ms: number): string {
   return firstActionId(new Date(Math.min(ms, LAST_MS)));
 }
 
-/** The columns of a row that a search reads: only short ones, which stand before the long ones. */
+/** What a search reads of a row: columns before the long ones, which are slow to read past. */
 function foundColumns(hasTexts: boolean) {
   const { id, run, url, host, responseCode, errorSource, lastError } = actions;
   const bytes = bytesOfAction();
-  // Title and extras stand behind the long columns: here only where those are short.
+  // Title and extras come after the long columns: read here only if those are short.
   const near = (column: Column) => sql`case when ${bytes} <= ${SEARCH_NEAR_BYTES} then ${column} end`.as(column.name);
   const texts = hasTexts ? { title: near(actions.title), extras: near(actions.extras) } : {};
   return { id, bytes: bytes.as("bytes"), run, url, host, responseCode, errorSource, lastError, ...texts };
@@ -241,26 +240,26 @@ const readFound = rowReader(
   only(actions, ["id", "run", "url", "host", "responseCode", "errorSource", "lastError", "title", "extras"]),
 );
 
-/** Title and extras are null also where they were not read; see `needsTexts`. */
+/** Title and extras are null also if they were not read; see `foundColumns`. */
 type Found = ReturnType<typeof foundOf>;
 
 function foundOf(row: Row) {
   return { ...readFound(row), bytes: Number(row["bytes"]) };
 }
 
-/** Whether a search looks into titles or reasons. */
+/** Whether a search looks at titles or reasons. */
 function needsTexts({ q, title, reason }: Search): boolean {
   return (q !== null && idPrefixIn(q) === null) || title !== null || reason !== null;
 }
 
-/** Whether SQL alone can't tell if a row matches. */
+/** Whether SQL alone can't decide what matches. */
 function needsRefining(search: Search): boolean {
   const { responseCodes, outcome, error, path } = search;
   const isInSql = responseCodes.length <= 1 && (error === null || error === "target");
   return needsTexts(search) || path !== null || outcome !== null || !isInSql;
 }
 
-/** Those of the rows that match, in their order. Texts are compared here: case in SQL is that of ASCII in SQLite. */
+/** The rows that match, in their order. Texts are compared here, since SQLite ignores case in ASCII only. */
 async function refine(
   reader: Reader,
   { search, seenAs = null }: Pick<ActionQuery, "search" | "seenAs">,
@@ -268,7 +267,7 @@ async function refine(
 ): Promise<readonly Found[]> {
   if (!needsRefining(search)) return rows;
   const { q, path, outcome, title, reason } = search;
-  // Masked only where the text itself matches: masking ten thousand texts would take seconds.
+  // Masked only if the text itself matches: masking ten thousand texts would take seconds.
   const isBoth = (text: string, mask: "url" | "text", matches: (seen: string) => boolean) =>
     matches(text) && (seenAs === null || matches(seenAs[mask](text)));
   const isAt = (row: Found) => path === null || isBoth(row.url, "url", (url) => pathOf(url).startsWith(path));
@@ -294,7 +293,7 @@ async function refine(
   return outcome === null ? found : withOutcome(reader, outcome, found);
 }
 
-/** Titles and extras of long rows, read in pieces. Those without both cost little: whether a column is null stands at the start of a row. */
+/** Titles and extras of long rows, read in pieces. A row without either costs little: its header says which columns are null. */
 async function textsOf(reader: Reader, rows: readonly Found[]) {
   const { isOneOf } = reader.dialect;
   const { id, title, extras } = actions;
@@ -314,7 +313,7 @@ async function textsOf(reader: Reader, rows: readonly Found[]) {
   return texts;
 }
 
-/** Where the row doesn't tell: no whole answer came, and the newest attempt says how far it got. */
+/** The rows with this outcome. If no whole answer came, the newest attempt says how far it got. */
 async function withOutcome(reader: Reader, outcome: OutcomeKind, rows: readonly Found[]): Promise<readonly Found[]> {
   const { itemsOf } = reader.dialect;
   const isAnswered = (row: Found) => row.errorSource !== "dispatch" && row.responseCode !== null;
@@ -331,12 +330,12 @@ async function withOutcome(reader: Reader, outcome: OutcomeKind, rows: readonly 
 
 export function createLists(reads: ActionReads): Pick<ActionStore, "list" | "count" | "matching"> {
   const { reader } = reads;
-  /** When the row was created where a search stopped; null: it did not stop early. */
+  /** When the row was created at which a search stopped early; null: it did not. */
   const createdAtOf = async (last: string | null) => {
     const found = qb.select({ createdAt: actions.createdAt }).from(actions);
     return last === null ? null : ((await get(reader, found.where(eq(actions.id, last))))?.createdAt ?? null);
   };
-  /** All that matches, and the last row that was looked at where more may follow. */
+  /** Everything that matches, and the last row that was read if there may be more. */
   const search = async (query: ActionQuery, rowsMax: number) => {
     const found: Found[] = [];
     let last: string | null = null;
@@ -348,11 +347,10 @@ export function createLists(reads: ActionReads): Pick<ActionStore, "list" | "cou
   };
   return {
     /**
-     * One page, newest first. The cursor is the last id (keyset), so that no page repeats an action or skips one that matches
-     * all the time. Nodes don't commit in the order of their ids: what is inserted meanwhile may come up on a later page. One
-     * filter uses an index; for the others it looks at `LIST_SCAN_ROWS_MAX` rows at most, in steps. A page that reaches this
-     * bound, or its limit of bytes, says where the next one begins: a hundred actions may be 100 MB, which blocked the event
-     * loop for a second.
+     * One page, newest first. Its cursor is the last id, so that no page repeats an action or skips one that matches throughout; what
+     * nodes insert meanwhile may come up on a later page. One filter uses an index, the others read `LIST_SCAN_ROWS_MAX` rows at
+     * most. A page that reaches this bound, or its limit of bytes, says where the next one begins: a hundred actions may be 100 MB,
+     * which blocked the event loop for a second.
      */
     async list(query) {
       const { found, last } = await search(query, LIST_SCAN_ROWS_MAX);
@@ -365,7 +363,7 @@ export function createLists(reads: ActionReads): Pick<ActionStore, "list" | "cou
     async count(query, rowsMax) {
       const { limit } = query;
       if (limit < rowsMax && isOnlyByStatus(query)) {
-        // The entries of the index are the answer: no row has to be looked at.
+        // Counted in the index, without reading rows.
         const { before } = rangeOf(query);
         const scanned = scanOf(reader.dialect, query, before)
           .limit(limit + 1)

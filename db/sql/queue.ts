@@ -70,7 +70,7 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
     },
     async orphans(leaseBefore, limit, after) {
       const isOver = leaseBefore === null ? undefined : lt(leaseUntil, leaseBefore);
-      // Only an empty page is the last, so one of rows that were ended is followed by the next.
+      // An empty page would be taken for the last one: go on if all of its rows were ended.
       for (let from = { accountId: after?.accountId ?? "", id: after?.id ?? "" }; ;) {
         const isAfter = sql`(${accountId}, ${id}) > (${from.accountId}, ${from.id})`;
         const orphans = qb
@@ -82,7 +82,7 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
         const last = page.at(-1);
         const ids = page.map((row) => row.id);
         const rows = await queue.readAll(await findRows(reader, ids));
-        // Between the two reads one may have ended, or begun its next attempt.
+        // Some may have ended or begun another attempt between the two reads.
         const left = rows.filter(({ status, leaseUntil: until }) => {
           return status === "active" && (leaseBefore === null || (until !== null && until < leaseBefore));
         });
@@ -112,10 +112,10 @@ function createNotificationQueue(kind: NotificationKind, db: QueueContext): Queu
   };
 }
 
-/** The row after a claim, if memory has it; null: it has to be read. `revision` is that after the claim. */
+/** The row as it is after a claim, if memory has it; null: it has to be read. `revision` is the one after the claim. */
 type ClaimedFrom<T> = (id: string, revision: number, at: Claimed) => T | null;
 
-/** The part of a queue that is the same for actions and notifications. */
+/** What queues of actions and of notifications share. */
 function createQueue<T extends object>(
   queue: commands.QueueName,
   { reader, writer, onUnreadable }: QueueContext,
@@ -123,7 +123,7 @@ function createQueue<T extends object>(
   claimedFrom: ClaimedFrom<T> | null = null,
 ) {
   const { lanes, claimedBy, claimedWith } = READS[queue];
-  /** The active rows that can be read. Those that can't are ended, so that they hold up nothing. */
+  /** Reads active rows, and ends those that can't be read, so that they hold up nothing. */
   const readAll = async <Value extends object = T>(rows: readonly Row[], read: (row: Row) => Value) => {
     const unreadable: UnreadableRow[] = [];
     const values = readable(rows, read, (row) => unreadable.push(row));
@@ -177,7 +177,7 @@ function createQueue<T extends object>(
   };
 }
 
-/** Where the rows of a queue are. */
+/** The table and columns of a queue. */
 function queueTable(queue: commands.QueueName) {
   const isOfKind = queue === "action" ? "" : ` and kind = '${queue}'`;
   // The conditions of the partial indexes.
@@ -189,13 +189,10 @@ function queueTable(queue: commands.QueueName) {
   return { table: actions, pending, active, bytes, columns: COLUMNS_BUT_RESULT };
 }
 
-/** A lane that was found. */
+/** The lane of a row of `head`. */
 const HEAD = { accountId: sql`head.account_id`, host: sql`head.host`, keyId: sql`head.key_id` };
 
-/**
- * The heads of the lanes after a lane, as rows of `head` in the order of `n`: first that of the next key of the same host, then of the
- * next host of the account, then of the next account.
- */
+/** The first rows of the lanes after a lane, by account, host and key, as rows of `head` in the order of `n`. */
 function headsAfter(queue: commands.QueueName, { joinNextLane }: Dialect, from: LaneSql, limit: SQLWrapper): SQL {
   const { table, pending } = queueTable(queue);
   const columns = sql`next.account_id, next.host, next.key_id, next.due_at`;
@@ -205,7 +202,7 @@ function headsAfter(queue: commands.QueueName, { joinNextLane }: Dialect, from: 
     select ${columns}, head.n + 1 from head ${joinNextLane(table, pending, HEAD)} where head.n < ${limit})`;
 }
 
-/** As it is stored: what was altered must not keep the other lanes from being found. */
+/** Undecoded: an altered row must not keep the other lanes from being found. */
 interface Head extends Readonly<Record<"accountId" | "host" | "keyId" | "dueAt", SqlValue>> {
   readonly n: number;
 }
@@ -245,7 +242,7 @@ function headOf({ accountId, host, keyId, dueAt }: Head): LaneHead {
   return { ...lane, dueAt: new Date(typeof dueAt === "number" ? dueAt : 0) };
 }
 
-/** Each lane once: one that is named twice would give its rows twice. The store has well-formed text. */
+/** Each lane once, or its rows would be claimed twice. In well-formed text, as the store has it. */
 function lanesOf(asked: Claim["lanes"]): Claim["lanes"] {
   const lanes = asked.map(({ host, ...lane }) => ({
     ...lane,
@@ -259,7 +256,7 @@ function largeOf(bytes: unknown): number {
   return Number(bytes) > SMALL_ROW_BYTES_MAX ? Number(bytes) : 0;
 }
 
-/** Counts rows, in a turn of the event loop of its own: it takes 5 ms at most. */
+/** Counts rows in a turn of the event loop of its own, which takes 5 ms at most. */
 async function countOf(reader: Reader, source: string): Promise<number> {
   await nextTurn();
   const rows = sql`select 1 from ${sql.raw(source)} limit ${METRIC_COUNT_MAX}`;
@@ -280,16 +277,13 @@ export function createQueueReads(
     },
     async waiting() {
       const counts: Partial<Record<ActionStatus, number>> = {};
-      // Each of them has a partial index, so no other rows are read.
+      // Each has a partial index, so no other rows are read.
       for (const status of ["pending", "active", "awaiting_approval"] as const) {
         counts[status] = await countOf(reader, `actions where status = '${status}'`);
       }
       return counts;
     },
-    /**
-     * Covered by the index of the queues: otherwise bodies of a megabyte would be read to reach later columns. What is due
-     * later is a retry or has a `run_at`.
-     */
+    // Only columns of the queue's index: to reach others, SQLite would read past bodies of a megabyte.
     async scheduledRetries(accountId, now) {
       const { host, dueAt, status } = actions;
       const s = qb
@@ -313,7 +307,7 @@ export function createQueueReads(
       const total = (member: "later" | "pending") => rows.reduce((sum, row) => sum + row[member], 0);
       const [later, pending] = [total("later"), total("pending")];
       const dueSince = rows.flatMap((row) => row.dueSince?.getTime() ?? []);
-      // A time that was altered can't be told.
+      // A time that was altered is no date.
       const hosts = rows.flatMap((row) =>
         row.nextAt === null || Number.isNaN(row.nextAt.getTime())
           ? []
@@ -349,7 +343,7 @@ function subjectOf({ id, attempts, leaseUntil }: Notification): string {
   return `${id} ${attempts} ${leaseUntil?.getTime() ?? ""}`;
 }
 
-/** Callbacks, mails and messages. A row's attempts, with its lease, are the fencing token. */
+/** Callbacks, mails and messages. A claim is known by the attempts and the lease of its row. */
 export function createOutboxStore(db: QueueContext): OutboxStore {
   const { reader, writer } = db;
   return {
@@ -381,7 +375,7 @@ export function createOutboxStore(db: QueueContext): OutboxStore {
         event: event === null ? null : eventOf(event),
       });
     },
-    // Known by the timeline row that only this result can have written, or, without one, by the row itself.
+    // Only this result can have written its row of the timeline; a result without one is known by the notification itself.
     async isSettled({ before, status, event }, at) {
       const { id, actionId } = before;
       const hasStatus = hasValues(outbox, { id, status, scheduledAt: at });

@@ -10,17 +10,17 @@ type ArgTypes = Readonly<Record<string, ArgType>>;
 /** The values of arguments. */
 type ArgsOf<Types extends ArgTypes> = { readonly [Name in keyof Types]: ArgValues[Types[Name]] };
 
-/** The places of arguments in a statement. */
+/** The placeholders of arguments, by name. */
 export type Args<Name extends string> = { readonly [Each in Name]: Placeholder<Each> };
 
-/** The rows that a builder selects, or the type of a row of `sql<Type>`. */
+/** The type of a row that a builder or `sql<Type>` selects. */
 type RowOf<Built> = Built extends { readonly _: { readonly result: readonly (infer Selected)[] } }
   ? Selected
   : Built extends SQL<infer Typed>
     ? Typed
     : never;
 
-/** Builds a SELECT, for both databases. What runs it: `all` and `get`, and `prepare` for one that runs often. */
+/** Builds a SELECT for both databases. `all` and `get` run it; `prepare` is for one that runs often. */
 export const qb: Pick<SqliteRemoteDatabase, "select" | "with" | "$with" | "$count"> = drizzle(() =>
   Promise.reject(new Error("Run statements over a connection.")),
 );
@@ -28,13 +28,13 @@ export const qb: Pick<SqliteRemoteDatabase, "select" | "with" | "$with" | "$coun
 /** A connection that reads. */
 export type Reader = Pick<Sql, "read" | "dialect">;
 
-/** The rows of a SELECT of the builder, or of `sql`. Building it costs 40 us: one that runs often is prepared. */
+/** Runs a SELECT. Building one costs 40 us: prepare what runs often. */
 export async function all<Built extends SQLWrapper>(reader: Reader, built: Built): Promise<readonly RowOf<Built>[]> {
-  // Safe: as the types of the builder say.
+  // Safe: these are the types of the builder.
   return (await raw(reader, built)).map(decoderOf(built)) as RowOf<Built>[];
 }
 
-/** The first of them. */
+/** The first row. */
 export async function get<Built extends SQLWrapper>(reader: Reader, built: Built): Promise<RowOf<Built> | null> {
   return (await all(reader, built))[0] ?? null;
 }
@@ -48,12 +48,12 @@ export function findRow<Table extends SQLiteTable>(
   return get(reader, qb.select().from<SQLiteTable>(table).where(hasValues(table, values)));
 }
 
-/** Rows as the database has them, for `rows.ts`. */
+/** Runs a SELECT and returns the rows undecoded, for `rows.ts`. */
 export function raw(reader: Reader, built: SQLWrapper): Promise<readonly Row[]> {
   return repeatable(reader, built)({});
 }
 
-/** The same for a query that is built once and runs several times, with values for its placeholders. */
+/** The same for a query that runs several times with other values for its placeholders. */
 export function repeatable(reader: Reader, built: SQLWrapper) {
   const { sql: text, params } = textOf(built.getSQL(), (at) => reader.dialect.place(at + 1));
   return (values: Readonly<Record<string, SqlValue>>): Promise<readonly Row[]> => {
@@ -65,27 +65,27 @@ export function repeatable(reader: Reader, built: SQLWrapper) {
   };
 }
 
-/** A SELECT that is compiled once for each database: filling in its arguments costs 0.35 us. */
+/** A SELECT that is compiled once for each database. Filling in its arguments costs 0.35 us. */
 export interface Prepared<Values, Selected> {
   readonly types: ArgTypes;
   readonly build: (dialect: Dialect) => SQLWrapper;
   all(reader: Reader, values: Values): Promise<readonly Selected[]>;
   /** The first row. */
   get(reader: Reader, values: Values): Promise<Selected | null>;
-  /** Rows as the database has them, for `rows.ts`. */
+  /** Rows undecoded, for `rows.ts`. */
   raw(reader: Reader, values: Values): Promise<readonly Row[]>;
 }
 
 /**
- * A SELECT that runs often. `build` returns a query of Drizzle's builder, or `sql` for what the builder can't express, in which
- * an argument stands as `arg.name`. Other values become literals, as SQLite uses a partial index only where it sees the value
- * of its condition. Compiled when it first runs.
+ * Prepares a SELECT that runs often; it is compiled when it first runs. `build` returns a query of Drizzle's builder, or `sql` for
+ * what the builder can't express, with `arg.name` for each argument. All other values become literals: SQLite uses a partial index
+ * only if it sees the value of the index's condition.
  */
 export function prepare<const Types extends ArgTypes, Built extends SQLWrapper>(
   types: Types,
   build: (arg: Args<keyof Types & string>, dialect: Dialect) => Built,
 ): Prepared<ArgsOf<Types>, RowOf<Built>> {
-  // Safe: it has a member of every name.
+  // Safe: it has a member for every name.
   const arg = Object.fromEntries(Object.keys(types).map((name) => [name, sql.placeholder(name)])) as Args<
     keyof Types & string
   >;
@@ -121,12 +121,12 @@ function encoded(value: SqlValue | Date): SqlValue {
 
 interface Compiled {
   readonly text: string;
-  /** The names of the arguments by their numbers. */
+  /** The names of the arguments, in the order of their numbers. */
   readonly names: readonly string[];
   readonly decode: (row: Row | readonly unknown[]) => unknown;
 }
 
-/** Compiles what `Prepared.build` returns; `place` is how an argument stands in the text, by its name and number. */
+/** Compiles what `Prepared.build` returns. `place` gives the placeholder of an argument by its name and number. */
 export function compileSelect(built: SQLWrapper, place: (name: string, number: number) => string): Compiled {
   const names: string[] = [];
   const { sql: text } = textOf(built.getSQL().inlineParams(), (_, param) => {
@@ -153,8 +153,8 @@ function nameOf(param: unknown): string {
 }
 
 /**
- * From a row of the database, an object or its values in the order of the columns, to one of the builder's types. `sql` has
- * no columns, so its rows stay as they are.
+ * Decodes a row, an object or a list of values, to the builder's types. Rows of `sql` stay as they are: it says nothing of its
+ * columns.
  */
 function decoderOf(built: SQLWrapper): (row: Row | readonly unknown[]) => unknown {
   if (!("_" in built) || is(built, SQL)) return (row) => row;
@@ -181,7 +181,7 @@ function isList(row: Row | readonly unknown[]): row is readonly unknown[] {
   return Array.isArray(row);
 }
 
-/** Keeps what is made of an object: there are as many as constants. */
+/** Makes something of each object once. For constants, since nothing is ever forgotten. */
 export function once<Key extends object, Made>(make: (key: Key) => Made): (key: Key) => Made {
   const known = new WeakMap<Key, Made>();
   return (key) => {
@@ -193,24 +193,24 @@ export function once<Key extends object, Made>(make: (key: Key) => Made): (key: 
   };
 }
 
-/** Later than every id. */
+/** Sorts after every id. */
 export const AFTER_ALL_IDS = "\u{10ffff}";
 
-/** Bytes of a column that can be long. It reads only the length, which both databases keep before the value. */
+/** The bytes of a column, which may be long: both databases store the length before the value and read only that. */
 export function bytesOf(column: SQLWrapper): SQL {
   return sql`coalesce(cast(octet_length(${column}) as bigint), 0)`;
 }
 
-/** Bytes of the columns that can be long. */
+/** The bytes of the long columns of an action together. */
 export function bytesOfAction(): SQL<number> {
   const { body, sealedHeaders, extras, responseBody, lateResult } = actions;
   return sql<number>`${sql.join([body, sealedHeaders, extras, responseBody, lateResult].map(bytesOf), sql` + `)}`;
 }
 
 /**
- * The values of a column that an index orders after the columns of the condition: one look into the index for each, however many rows
- * have it. What is selected of a value has it as `found.value`. The builder has no recursion. The condition of a partial index has to
- * be in it.
+ * Selects something of each distinct value (`found.value`) of a column, by one look into an index for each value, however many rows
+ * have it. The index must have the columns of the condition first and then this one; repeat its own condition if it is partial.
+ * Drizzle's builder can't express the recursion.
  */
 export function eachValue<Value>(column: Column, condition: SQL | undefined, selected: SQL, limit: number): SQL<Value> {
   const first = (after?: SQL) =>
@@ -222,7 +222,7 @@ export function eachValue<Value>(column: Column, condition: SQL | undefined, sel
     select ${selected} from found where found.value is not null limit ${limit}`;
 }
 
-/** The members of the JSON object in a text; none if it was altered to something else. */
+/** The members of the JSON object in a text; none if the text was altered to something else. */
 export function membersIn(text: string | null | undefined): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text ?? "");
@@ -233,7 +233,7 @@ export function membersIn(text: string | null | undefined): Readonly<Record<stri
   }
 }
 
-/** Whether a row of the table has these values. */
+/** Holds for rows that have these values. */
 export function hasValues<Table extends SQLiteTable>(table: Table, values: ValuesOf<Table>): SQL | undefined {
   const columns = getTableColumns(table);
   const equal = Object.entries(values).map(([name, value]) => {
@@ -241,7 +241,7 @@ export function hasValues<Table extends SQLiteTable>(table: Table, values: Value
     if (column === undefined) throw new Error(`A table has no column ${name}.`);
     return eq(column, value);
   });
-  // Without any, it would hold for all rows, also those to be deleted.
+  // An empty condition would hold for all rows, in a DELETE too.
   if (equal.length === 0) throw new Error("A condition has no values.");
   return and(...equal);
 }

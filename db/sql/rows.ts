@@ -27,7 +27,7 @@ import { actions, outbox, timeline } from "../libsql/schema.ts";
 import type { Row, SqlValue } from "./sql.ts";
 import type { NewNotification } from "../../src/core/notification-events.ts";
 
-/** A row with a value that the service never writes: a hand has altered it in the database. Nothing of it is ever sent. */
+/** A row with a value that the service never writes, since somebody altered the database. Nothing of it is ever sent. */
 export class UnreadableRow extends Error {
   override readonly name = "UnreadableRow";
   readonly id: string;
@@ -39,10 +39,10 @@ export class UnreadableRow extends Error {
   }
 }
 
-/** Called with a row that can't be read, of the actions or a kind of notification. */
+/** Called with each action or notification that can't be read. */
 export type OnUnreadable = (of: QueueName, row: UnreadableRow) => void;
 
-/** What can be read of rows. The others must not keep these from being listed, claimed or rescued: `onUnreadable` is called with them. */
+/** Reads rows, without those that can't be read: one altered row must not keep the others from being listed or claimed. */
 export function readable<Value extends object>(
   rows: readonly Row[],
   read: (row: Row) => Value,
@@ -67,7 +67,7 @@ type ColumnsOf<Names extends string> = Readonly<Record<Names, Column>>;
 
 type RowOf<Columns extends ColumnsOf<string>> = { readonly [Name in keyof Columns]: GetColumnData<Columns[Name]> };
 
-/** Reads columns of rows. A value that the service never writes, by the type of its column, throws `UnreadableRow`. */
+/** Makes a reader of these columns of a row. It throws `UnreadableRow` for a value that its column can't have. */
 export function rowReader<Columns extends ColumnsOf<string>>(columns: Columns): (row: Row) => RowOf<Columns> {
   const all = Object.entries(columns).map(([name, column]) => ({
     name,
@@ -87,7 +87,7 @@ export function rowReader<Columns extends ColumnsOf<string>>(columns: Columns): 
   };
 }
 
-/** What a value says; undefined: it is no value of the column. */
+/** Decodes a value; to undefined if the column can't have it. */
 function decoderOf({ dataType, enumValues }: Column): (value: SqlValue) => unknown {
   if (dataType === "number") return whole;
   if (dataType === "date") {
@@ -117,7 +117,7 @@ export function only<Table extends SQLiteTable, Name extends keyof Table["_"]["c
   names: readonly Name[],
 ) {
   const columns = getTableColumns(table);
-  // Safe: those are these.
+  // Safe: these are the members named.
   return Object.fromEntries(names.map((name) => [name, columns[name]])) as Pick<Table["_"]["columns"], Name>;
 }
 
@@ -126,14 +126,14 @@ function without<Columns extends object, Name extends keyof Columns & string>(
   names: readonly Name[],
 ) {
   const others = Object.entries(columns).filter(([name]) => !names.some((one) => one === name));
-  // Safe: those are the others.
+  // Safe: these are the members not named.
   return Object.fromEntries(others) as Omit<Columns, Name>;
 }
 
-/** A time of the wall clock stays right when the clock is set back. */
+/** A time that a requester chose (`run_at`) stays as it is when the clock is set back. */
 const NEVER_MOVED = new Date(0);
 
-/** `scheduled_at` of an action whose state was written at this time. */
+/** The `scheduled_at` of an action whose state is written at this time. */
 export function scheduledAtOf(action: Action, at: Date): Date {
   return awaitsRunAt(action) ? NEVER_MOVED : at;
 }
@@ -145,7 +145,7 @@ export function storedValues({ id, headers, creator, extras, policy, counted }: 
   return { sealedHeaders, keyRole, keyHold, ...texts };
 }
 
-/** Columns that have another form in an action. */
+/** Columns that an action has in another form. */
 const FORMED = ["keyRole", "keyHold", "sealedHeaders", "extras", "lateResult", "policy", "counted"] as const;
 
 const readPlain = rowReader(without(COLUMNS_BUT_RESULT, FORMED));
@@ -155,7 +155,7 @@ const readResult = rowReader(only(actions, RESULT));
 /** Reads who created an action. */
 export const readCreator = rowReader({ role: actions.keyRole, hold: actions.keyHold });
 
-/** An action from a row; without the columns of its result that is null. */
+/** Makes an action of a row. Its result is null if the row was selected without those columns. */
 export function actionOf(row: Row, seal: HeaderSeal): Action {
   const plain = readPlain(row);
   const { keyRole, keyHold, sealedHeaders, extras, lateResult, policy, counted } = readFormed(row);
@@ -180,12 +180,12 @@ export function actionOf(row: Row, seal: HeaderSeal): Action {
     policy: parsed<ActionPolicy | null>(actions.policy, policy, null, parseActionPolicy),
     counted: parsed(actions.counted, counted, NOTHING_COUNTED, parseCounted),
   };
-  // A body is of some kind.
+  // A kind needs a body.
   if (action.body === null && action.extras.bodyKind !== undefined) throw new UnreadableRow(actions.body, row);
   return action;
 }
 
-/** The same to show it: its texts are put into answers as the JSON that they are. */
+/** The same for an action that is shown: its texts become part of JSON answers as they are. */
 export function shownActionOf(row: Row, seal: HeaderSeal): Action {
   const action = actionOf(row, seal);
   const { bodyKind = "json" } = action.extras;
@@ -223,7 +223,7 @@ function headersPlace(actionId: string) {
   return { table: "actions", row: actionId, column: "sealed_headers" };
 }
 
-/** One list, so that actions of which nothing counts share it. */
+/** Shared, since nothing counts of most actions. */
 const NOTHING_COUNTED: readonly StoredCount[] = [];
 
 const readEntry = rowReader(only(timeline, ["seq", "at", "run", "status", "type", "detail"]));
@@ -234,7 +234,7 @@ export function timelineEntryOf(row: Row): TimelineEntry {
   if (type === undefined) throw new UnreadableRow(timeline.type, row);
   const detail = detailOf(text);
   if (detail === null) throw new UnreadableRow(timeline.detail, row);
-  // Safe: `actions.ts` writes a type with its own fields.
+  // Safe: `actions.ts` writes each type with its own members.
   const event = { ...detail, type: type === "late_result" || type === "late" ? "attempt" : type } as TimelineEvent;
   return { ...entry, event };
 }
@@ -249,8 +249,8 @@ function detailOf(text: string): object | null {
 }
 
 /**
- * What came of an attempt too late to settle the action, which is no change of its status: under other names than the end of
- * an attempt, so that the event stream and the overview find rows by their type alone.
+ * What became known of an attempt too late to settle its action, and so changes no status. Not stored as `attempt`, so that the event
+ * stream and the overview select rows by type alone.
  */
 const LATE_ROWS = ["late_result", "late"] as const;
 
@@ -258,13 +258,13 @@ type RowType = TimelineEventType | (typeof LATE_ROWS)[number];
 
 const ROW_TYPES: readonly RowType[] = [...TIMELINE_EVENT_TYPES, ...LATE_ROWS];
 
-/** The type of an event's row. */
+/** The type under which an event is stored. */
 export function rowTypeOf(event: TimelineEvent): RowType {
   if (!isTooLate(event)) return event.type;
   return "late" in event && event.late === "result" ? "late_result" : "late";
 }
 
-/** All that a notification is read from: its body is read when it is sent. */
+/** What a notification is made of, without its body, which is read when it is sent. */
 export const NOTIFICATION_COLUMNS = without(getTableColumns(outbox), [
   "revision",
   "payload",
@@ -280,7 +280,7 @@ const readOutboxEntry = rowReader(only(outbox, ENTRY));
 
 export function notificationOf(row: Row): Notification {
   const { kind, event, target, ...notification } = readNotification(row);
-  // Safe: `actions.ts` writes only events of the kind.
+  // Safe: `actions.ts` writes only events of this kind.
   return { ...notification, message: { kind, event, target } as NewNotification };
 }
 

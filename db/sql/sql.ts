@@ -25,10 +25,7 @@ export async function orClose<Result>(sql: Pick<Sql, "close">, work: () => Promi
   }
 }
 
-/**
- * What a write needs for itself where several processes write: it is held until the commit. Two writes that share it
- * may be written at the same time. One file has one writer, so SQLite ignores locks.
- */
+/** Held until the commit. Writes that share a lock may run at the same time. SQLite ignores locks: a file has one writer. */
 export interface Lock {
   readonly name: string;
   readonly mode: "exclusive" | "shared";
@@ -40,52 +37,48 @@ export interface Done {
   readonly rows: readonly Row[];
 }
 
-/**
- * What the store needs of a connection: reads, and writes in one transaction. A transaction can't stay open across
- * turns of the event loop, because a second one would block it. Both throw `StoreUnavailable` when the database can't
- * be reached or written.
- */
+/** A connection to a database. Its methods throw `StoreUnavailable` when the database can't be reached or written. */
 export interface Sql {
-  /** What its reads are built with. */
+  /** How statements are written for this database. */
   readonly dialect: Dialect;
   read(statement: Statement): Promise<readonly Row[]>;
-  /** All or nothing; durable when it resolves; one `Done` per statement. */
+  /** Runs statements in one transaction, which is durable when this resolves. */
   batch(statements: readonly Statement[]): Promise<readonly Done[]>;
-  /** Runs commands in one transaction, under their locks. All or nothing; durable when it resolves, with the result of each. */
+  /** Runs commands in one transaction under their locks, durable when this resolves with the result of each. */
   transact(calls: readonly CommandCall[]): Promise<readonly unknown[]>;
   close(): Promise<void>;
 }
 
-/** What SQLite and PostgreSQL write in different ways. Each has one. */
+/** What SQLite and PostgreSQL write differently. */
 export interface Dialect {
-  /** How an argument stands in a text; by its type where that is known. */
+  /** The placeholder of an argument, cast to its type where that is known. */
   readonly place: (number: number, type?: ArgType) => string;
-  /** A list as it is bound: the text of a statement stays the same, however many items there are. */
+  /** A list as one argument, so that the text of a statement does not depend on its length. */
   readonly list: (items: readonly unknown[]) => string;
-  /** Whether a column has one of the values of a list. */
+  /** Holds where a column has one of the values of a list. */
   readonly isOneOf: (column: SQLWrapper, list: ListSql) => SQL;
   /** The items of a list as rows of one column, `j.value`. */
   readonly itemsOf: (list: ListSql) => SQL;
-  /** A place of the list that an item of `itemsOf` is. */
+  /** An element of an item of `itemsOf` that is a list itself. */
   readonly placeIn: (at: number) => SQL;
-  /** Values of rows as the text of a JSON list, in the order of the rows. */
+  /** Aggregates the values of rows to a JSON list, in the order of the rows. */
   readonly jsonList: (value: SQLWrapper) => SQL;
-  /** The table, read by this index. PostgreSQL chooses by itself. */
+  /** Makes SQLite read the table by this index. PostgreSQL has no such hint. */
   readonly indexedBy: (table: SQLWrapper, index: string) => SQL;
-  /** Joins `next`: of the rows of a table that hold a condition, the earliest of the first lane behind one. */
+  /** Joins `next`: the earliest row of the first lane after this one, among the rows that meet a condition. */
   readonly joinNextLane: (table: SQLWrapper, condition: SQLWrapper, lane: LaneSql) => SQL;
-  /** The order in which the rows of `accounts` were added. */
+  /** A column by which the rows of `accounts` are in the order in which they were added. */
   readonly addedOrder: SQL;
-  /** In a group with `max(by)` over the rows where `value` is not null: the value of the row that has it. */
+  /** In a group that selects `max(by)`: the `value` of the row with that maximum. */
   readonly valueOfMax: (value: SQLWrapper, by: SQLWrapper) => SQL;
   /**
-   * Whether no transaction can add a row at this position of the timeline any more. In PostgreSQL later positions may be
-   * committed before earlier ones: readers stop at the first transaction that is still open. SQLite has one writer.
+   * Holds where no transaction can still add a row up to this position of the timeline. PostgreSQL may commit later positions
+   * before earlier ones, so readers stop at the first open transaction. Undefined for SQLite, which has one writer.
    */
   readonly isSettled: (position: SQLWrapper) => SQL | undefined;
 }
 
-/** Items, or the place of a list that is bound. */
+/** The items of a list, or the placeholder of one. */
 export type ListSql = Placeholder | readonly unknown[];
 
 /** The lane of an action, as SQL. */
@@ -104,6 +97,6 @@ export interface ArgValues {
   readonly number: number;
   /** Bound in milliseconds. */
   readonly time: Date | number;
-  /** One argument, so that the text stays the same: see `Dialect.isOneOf`. Items that are no texts become JSON. */
+  /** One argument: see `Dialect.list`. Items other than texts become JSON. */
   readonly list: readonly unknown[];
 }
