@@ -91,7 +91,7 @@ export const addKey = command<AccountStore["addKey"]>(
     }
     if (key.replaces !== null) await inheritRejections(tx, key, key.replaces);
   },
-  // No claim of an account that is stopped may go on by what it saw before.
+  // Claims share the lock: none may go on by what it read before the stop.
   (_key, _audit, stop) => (stop === undefined ? [] : [stopLock]),
 );
 
@@ -103,7 +103,7 @@ export function isHoldOf(accountId: string | undefined): SQL | undefined {
 /** Rows per statement: each value is an argument, and a statement may have 32,766. */
 const INHERITED_ROWS = 500;
 
-/** What counts for a key counts for the one that replaces it, or a rotation would end every count. */
+/** What counts for a key also counts for the one that replaces it: rotating a key must not reset its counts. */
 async function inheritRejections(tx: Tx, { id, accountId, createdAt }: ApiKey, replaced: string): Promise<void> {
   const isOfKey = hasValues(rejections, { accountId, keyId: replaced });
   const isCounted = and(isOfKey, gt(rejections.at, rejectionWindowStart(createdAt)));
@@ -112,7 +112,7 @@ async function inheritRejections(tx: Tx, { id, accountId, createdAt }: ApiKey, r
   while (rows.length > 0) await tx.db.insert(rejections).values(rows.splice(0, INHERITED_ROWS));
 }
 
-/** Revokes a key, and pauses what it left unfinished, however many pauses are in force; returns the key, null: no such key. */
+/** Revokes a key and pauses what it left unfinished, even if `PAUSES_MAX` are in force. Returns the key; null: no such key. */
 export const revokeKey = command<AccountStore["revokeKey"]>(
   async (tx, accountId, id, at, { by = null, audit, pause } = {}) => {
     const isKey = hasValues(apiKeys, { id, accountId });
@@ -126,7 +126,7 @@ export const revokeKey = command<AccountStore["revokeKey"]>(
   (accountId, _id, _at, { pause } = {}) => (pause === undefined ? [] : [pauseLock(accountId)]),
 );
 
-/** Revokes those of the keys that are live; returns them. */
+/** Revokes the live ones of these keys; returns them. */
 export async function revokeAll(
   { db }: Tx,
   condition: SQL | undefined,
@@ -136,7 +136,7 @@ export async function revokeAll(
   return db.update(apiKeys).set({ revokedAt: at, revokedBy: by }).where(isLive).returning();
 }
 
-/** A pause that is in force already cancels from now on if this one does. Returns whether anything was written. */
+/** If one is in force already, it cancels from now on if this one does. Returns whether anything was written. */
 async function pauseKey(tx: Tx, pause: Pause): Promise<boolean> {
   const found = await findInForce(tx, pause);
   if (found === undefined) await tx.db.insert(pauses).values(pause);
@@ -173,7 +173,7 @@ const FIND = prepare({ id: "text" }, (arg) => qb.select(ACCOUNT).from(accounts).
 
 const KEY_BY_HASH = prepare({ hash: "text" }, (arg) => qb.select().from(apiKeys).where(eq(apiKeys.hash, arg.hash)));
 
-/** The account that the first start created. Not by time: after a clock was set back, a later sign-up could look older. */
+/** The account that the first start created. Not by time: if the clock was set back, a later one could look older. */
 export function selectFirst(db: Selects, addedOrder: SQL) {
   return db.select(ACCOUNT).from(accounts).orderBy(addedOrder).limit(1);
 }
@@ -195,14 +195,14 @@ export async function hasBudgetLeft(reader: Reader, { keyId, day, limit }: KeyBu
 export function createAccountStore({ reader, writer }: Connection): AccountStore {
   const { isOneOf, addedOrder } = reader.dialect;
   const first = () => get(reader, selectFirst(qb, addedOrder));
-  /** That of the index by account. */
+  /** The order of the index by account. */
   const inOrder = [sql`${apiKeys.revokedAt} nulls first`, apiKeys.createdAt, apiKeys.id];
   return {
     ...writer.methods({ create, addKey, stopOthers, keyUsed, revokeKey, allow }),
     findKey: (accountId, id) => findRow(reader, apiKeys, { accountId, id }),
     first,
     find: (id) => FIND.get(reader, { id }),
-    /** Follows `replaces` by the primary key; bounded, even if rows were altered into a cycle. The builder has no recursion. */
+    /** Bounded even if rows were altered into a cycle. Drizzle's builder can't express the recursion. */
     async replacedBy(keyId) {
       const { id, replaces } = apiKeys;
       const keys = await all(
@@ -224,7 +224,7 @@ export function createAccountStore({ reader, writer }: Connection): AccountStore
     },
     async keyUse(accountId, now) {
       const day = dayOf(now);
-      // With the words of the index by key.
+      // With the condition of the partial index by key.
       const isOfKey = sql`${actions.accountId} = ${apiKeys.accountId} and ${actions.keyId} = ${apiKeys.id}
         and ${actions.keyId} <> ''`;
       const newest = qb.select({ id: actions.id }).from(actions).where(isOfKey).orderBy(desc(actions.id)).limit(1);
@@ -270,7 +270,6 @@ export function createAccountStore({ reader, writer }: Connection): AccountStore
       const isHold = isHoldOf((await first())?.id);
       return (await get(reader, qb.select({ id: apiKeys.id }).from(apiKeys).where(isHold).limit(1))) !== null;
     },
-    /** Stopped accounts first, then the newest. */
     async list(limit) {
       const firstId = (await first())?.id;
       const isStoppedNow = sql<boolean>`${exists(STOP)}`.mapWith(Boolean).as("is_stopped");

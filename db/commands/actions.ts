@@ -44,10 +44,7 @@ import {
   timeline,
 } from "../libsql/schema.ts";
 
-/**
- * Creating actions and writing what becomes of them: for lists, since these are most of all writes. Rows are lists of values in the
- * order of `columns`.
- */
+/** Creates actions and writes their changes, as list commands, since these are most of all writes. Rows are lists of values. */
 
 /** What every change of an action writes. */
 export const STATE = [
@@ -55,13 +52,13 @@ export const STATE = [
   ...(["approvedAt", "approvedBy", "approvedDigest", "scheduledAt"] as const),
 ] as const;
 
-/** The columns of a result. Every result has a code or a source, which distinguishes it from none. */
+/** The columns of a result. Every result has a code or a source. */
 export const RESULT = [
   ...(["lastError", "errorSource", "responseCode", "responseBody", "responseTruncated", "durationMs"] as const),
   "responseHeaders",
 ] as const;
 
-/** A new action: without the columns of a result. */
+/** A new action has no result. */
 export const ACTIONS = insertList(actions, [...RESULT, "lateResult"]);
 export const EVENTS = insertList(timeline, ["seq"]);
 export const NOTIFICATIONS = insertList(outbox, ["leaseUntil", "sentAt", "lastError", "claimedBy"]);
@@ -69,7 +66,7 @@ export const AUDIT_ENTRIES = insertList(auditLog, ["seq"]);
 const METADATA = insertList(actionMetadata);
 const REJECTIONS = insertList(rejections, ["seq"]);
 
-/** The older action of the key is no longer live. */
+/** Replaces the action that a key named: it is no longer live. */
 const KEYS = upsertList(actionKeys, ["accountId", "kind", "key"]);
 
 const SPENT = insertList(
@@ -78,10 +75,10 @@ const SPENT = insertList(
   "on conflict (key_id, day) do update set created = key_days.created + excluded.created",
 );
 
-/** A row that is there already is of a manual change: it is replaced. */
+/** Replaces a row that somebody has added by hand. */
 export const RESPONSES = upsertList(attempts, ["actionId", "run", "attempt"]);
 
-/** What a claim at the create changes of it. */
+/** What a claim in the commit of its create changes of an action. */
 export const CLAIMED = ["revision", "status", "attempts", "dueAt", "leaseUntil", "startedAt", "claimedBy"] as const;
 
 const CLAIMED_PLACES = CLAIMED.map((name) => ACTIONS.columns.indexOf(name));
@@ -109,13 +106,13 @@ interface Owner {
 export interface NewAction extends Owner, SideRows {
   readonly host: string;
   readonly row: Values;
-  /** What a claim at the create changes, in the order of `CLAIMED`, and the event of it. Null: no claim. */
+  /** The values of `CLAIMED` and the event of a claim in the same commit; null: no claim. */
   readonly claim: { readonly values: Values; readonly event: Values } | null;
   readonly keys: readonly KeyName[];
   readonly metadata: readonly Values[];
   readonly request: RejectionEntry | null;
   readonly budget: KeyBudget | null;
-  /** Whether it awaits approval, as a bounded number of each key may. */
+  /** Whether it awaits approval. The number of those of a key is bounded. */
   readonly isHeld: boolean;
   /** A rule refuses it: it may only match. */
   readonly isRefused: boolean;
@@ -125,22 +122,22 @@ export interface NewAction extends Owner, SideRows {
   readonly grant: UsedGrant | null;
   /** What it adds to counts of rules. */
   readonly counts: readonly RuleCount[];
-  /** The count beyond which it goes, and notifications for the first action that does so alone. */
+  /** The count that it goes beyond, and the notifications of only the first action that does. */
   readonly beyond: GoesBeyond | null;
   readonly firstNotifications: readonly Values[];
 }
 
 type CreateOutcome =
-  /** `isClaimed` is false where a pause covers it. `uses`: of the grant that lets it pass. */
+  /** `isClaimed` is false if a pause covers it. `uses`: how often the grant that lets it pass was used. */
   | { readonly kind: "created"; readonly isClaimed: boolean; readonly uses: number | null }
   | { readonly kind: "matched"; readonly by: KeyKind; readonly id: string }
   | { readonly kind: "rejected_before"; readonly request: RejectionEntry }
   | Exclude<CreateRefusal, { readonly kind: "rejected_before" | "unreadable" }>;
 
 /**
- * Creates actions, each unless one of its keys names a live one, a limit is reached or the request was rejected. Of racing
- * equals, in one commit or in many, the first is created and the others match it. An idempotency key whose create matches by
- * `dedupe` is kept, so that its repeat finds the same action even after that has failed.
+ * Creates each action unless one of its keys names a live one, a limit is reached or the request was rejected. Of racing equals, in one
+ * commit or in many, the first is created and the others match it. The idempotency key of a create that matches by `dedupe` is kept,
+ * so that its repeat finds the same action even after that has failed.
  */
 export const create = listCommand(
   async (tx, list: readonly NewAction[]): Promise<readonly CreateOutcome[]> => {
@@ -217,12 +214,12 @@ function countsIn({ counts: added, beyond }: Pick<NewAction, "counts" | "beyond"
   return beyond === null ? added : [...added, beyond.count];
 }
 
-/** What the store knows of the keys, lanes and limits of a list. The list's own effects are added as they are decided. */
+/** What decides on a list. What each of the list adds to it counts for those that follow. */
 interface Known {
   /** The live action of a key. */
   readonly holders: Map<string, string>;
   readonly paused: ReadonlySet<string>;
-  /** How many actions of a key are held, and how many it has created on a day. */
+  /** How many actions of a key are held, and how many it created on a day. */
   readonly held: Map<string, number>;
   readonly spent: Map<string, number>;
   readonly rejections: Map<string, RejectionCount>;
@@ -234,7 +231,7 @@ interface KnownOfCreates extends Known {
   readonly ruleCounts: RuleCounts;
 }
 
-/** Adds the entry of each use of a grant to `used`. Nothing is counted unless it is created. */
+/** Decides on a create, and counts it for those that follow if it is created. Adds entries about uses of grants to `used`. */
 function decide(one: NewAction, known: KnownOfCreates, used: Values[]): CreateOutcome {
   for (const kind of ["idempotency", "dedupe"] as const) {
     const key = one.keys.find((each) => each.kind === kind);
@@ -271,7 +268,7 @@ function refusalOf({ request, budget, ...one }: Limited, known: Known): CreateOu
   return budget !== null && spent >= budget.limit ? { kind: "budget_spent" } : null;
 }
 
-/** A request counts for those that follow it in the list. */
+/** Counts a request for those that follow in the list. */
 function countRequest({ request, budget, ...one }: Limited, known: Known): void {
   if (request?.kind === "asked") {
     const name = requestName({ ...one, digest: request.digest });
@@ -322,7 +319,7 @@ export const SPENT_ON_DAY = prepare({ keyId: "text", day: "number" }, ({ keyId, 
   qb.select({ created: keyDays.created }).from(keyDays).where(hasValues(keyDays, { keyId, day })),
 );
 
-/** Reads what the conditions of a list depend on, each once. */
+/** Reads what decides on a list, each row once. */
 async function readKnown(
   { lists }: Tx,
   list: readonly (Limited & Pick<NewAction, "keys" | "host" | "claim" | "isHeld">)[],
@@ -372,7 +369,7 @@ async function writeCounts(tx: Tx, list: readonly (Limited & { readonly run: num
   const entries = list.flatMap(({ request, ...one }) => (request === null ? [] : { ...one, request }));
   const counted = entries.filter((one) => {
     const before = known.rejections.get(requestName({ ...one, digest: one.request.digest })) ?? NEVER_REJECTED;
-    // A first request is not a repeated one: only after a rejection is it counted.
+    // A request is counted only after a rejection.
     return one.request.kind === "asked"
       ? before.rejectedAt !== null
       : one.request.kind === "rejected" && before.fullSince === null;
@@ -388,10 +385,7 @@ async function writeCounts(tx: Tx, list: readonly (Limited & { readonly run: num
 
 const GUARD = ["id", "revision"] as const;
 
-/**
- * What a change writes: its state, a result, or everything that can change. By id and revision: one that was decided on an older
- * state writes nothing.
- */
+/** A change writes the state, the result too, or everything that can change; nothing if it was decided on another revision. */
 export const UPDATES = {
   state: updateList(actions, STATE, GUARD),
   result: updateList(actions, [...STATE, ...RESULT], GUARD),
@@ -405,7 +399,7 @@ export interface ActionWrite extends Owner, SideRows {
   readonly written: keyof typeof UPDATES;
   /** The values of those columns, then its id and that revision. */
   readonly row: Values;
-  /** A dedupe key that names the action again, unless it names another live one, and since when it did. */
+  /** A dedupe key that names the action again, unless it names another live one; and when its window began. */
   readonly retaken: { readonly key: string; readonly createdAt: number } | null;
   readonly request: RejectionEntry | null;
   readonly budget: KeyBudget | null;
@@ -417,11 +411,11 @@ export interface ActionWrite extends Owner, SideRows {
   readonly grant: Values | null;
   /** What a new run adds to counts of rules. */
   readonly counts: readonly RuleCount[];
-  /** What its end gives back of them; `unlessSent`: if no attempt of the run may have reached the target. */
+  /** What its end gives back of counts. `unlessSent`: only if no attempt of the run may have reached the target. */
   readonly givesBack: { readonly counted: readonly StoredCount[]; readonly unlessSent: boolean } | null;
 }
 
-/** Writes changes with their other rows; whether each was written: its action had the revision, and no limit or key stood against it. */
+/** Writes changes; returns whether each was written: not if its action has another revision, or a limit or key forbids it. */
 export const apply = listCommand(
   async (tx, list: readonly ActionWrite[]): Promise<readonly boolean[]> => {
     const guarded = list.map((one) =>
@@ -507,7 +501,7 @@ function guardOf({ id, accountId, keyId, at, request, budget, retaken, counts: a
 
 const EXTEND = updateList(actions, ["leaseUntil"], ["id", "revision", "status"]);
 
-/** Makes leases of attempts longer that are still under way; whether each was. Times in milliseconds. */
+/** Extends the leases of attempts that are still under way; returns whether each was. Times in milliseconds. */
 export const extendLease = listCommand(
   (tx, list: readonly { readonly id: string; readonly revision: number; readonly leaseUntil: number }[]) =>
     tx.lists.update(
@@ -517,7 +511,7 @@ export const extendLease = listCommand(
   { locks: () => [], size: () => ({ rows: 1, bytes: 0 }) },
 );
 
-/** Writes what belongs to changes that were written. */
+/** Writes the other rows of changes that were written. */
 async function writeBeside(tx: Tx, list: readonly ActionWrite[], known: Known): Promise<void> {
   const { lists } = tx;
   await insertEach(lists, KEYS, list, ({ id, accountId, retaken }) =>
@@ -533,7 +527,7 @@ async function writeBeside(tx: Tx, list: readonly ActionWrite[], known: Known): 
   for (const { id, trims } of list) if (trims) await trimResponses(tx, id);
 }
 
-/** Deletes the responses of an action but the newest. */
+/** Deletes all but the newest responses of an action. */
 async function trimResponses({ db }: Tx, actionId: string): Promise<void> {
   const [oldest] = await db
     .select({ run: attempts.run, attempt: attempts.attempt })
@@ -547,7 +541,7 @@ async function trimResponses({ db }: Tx, actionId: string): Promise<void> {
   await db.delete(attempts).where(and(eq(attempts.actionId, actionId), isOlder));
 }
 
-/** With what its claim changes, and how often its grant was used. */
+/** The row of a new action, with its claim and the uses of its grant. */
 function rowOf(
   { row, claim, grant }: NewAction,
   { isClaimed, uses }: Extract<CreateOutcome, { readonly kind: "created" }>,
@@ -557,7 +551,7 @@ function rowOf(
   if (isClaimed) for (const [n, place] of CLAIMED_PLACES.entries()) stored[place] = claim?.values[n] ?? null;
   const policy = row[POLICY_PLACE];
   if (uses !== null && typeof policy === "string") {
-    // Safe: it is the text of a policy.
+    // Safe: this is the text of a policy.
     const told = atUse(JSON.parse(policy) as ActionPolicy, uses, Number(grant?.detail["calls"]));
     stored[POLICY_PLACE] = JSON.stringify(told);
   }
@@ -566,12 +560,12 @@ function rowOf(
 
 const POLICY_PLACE = ACTIONS.columns.indexOf("policy");
 
-/** Of rows with the same first values the last one: a statement can't write a row twice. */
+/** The last of rows with the same first values, since a statement can't write a row twice. */
 function newestOf(rows: readonly Values[], values: number): readonly Values[] {
   return [...new Map(rows.map((row) => [row.slice(0, values).join("\0"), row])).values()];
 }
 
-/** Each round has one item of a name at most: PostgreSQL writes a row once in a statement, and the next change follows it. */
+/** Rounds of items with different names, since a statement of PostgreSQL updates a row only once. */
 function roundsOf<Item>(items: readonly Item[], name: (item: Item) => unknown): readonly (readonly Item[])[] {
   const rounds: Item[][] = [];
   for (const same of Map.groupBy(items, name).values()) {

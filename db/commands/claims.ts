@@ -30,10 +30,7 @@ export interface ClaimResult {
   readonly next: readonly (LaneName & { readonly dueAt: number; readonly bytes: number })[];
 }
 
-/**
- * Makes due rows active with a lease: of each lane the earliest, one of each lane in turn, as many as fit into the bytes; the
- * first always fits. Each database has its own way.
- */
+/** Makes due rows active with a lease: the earliest of each lane in turn, as many as fit into the bytes; the first always fits. */
 export const claim = listCommand(
   (tx, claims: readonly QueueClaim[]): Promise<readonly ClaimResult[]> => tx.claim(claims),
   {
@@ -44,8 +41,8 @@ export const claim = listCommand(
 );
 
 /**
- * Ends those of the actions whose timeline knows a later revision than they have, as after a part of a backup was restored: what
- * they are was once decided otherwise, and no claim of them can be written.
+ * Ends actions that are older than their timeline, as after only a part of a backup was restored. They may have been decided otherwise
+ * since, and no claim of them can be written.
  */
 export const endSetBack = command(async ({ db }, ids: readonly string[], at: Date) => {
   const isLater = and(eq(timeline.actionId, actions.id), gt(timeline.revision, actions.revision));
@@ -86,23 +83,23 @@ const MOVE_ACTION = updateList(actions, ...MOVED);
 const MOVE_NOTIFICATION = updateList(outbox, ...MOVED);
 
 /**
- * After the wall clock was set back: makes pending rows that were scheduled in the future, and so before that, due earlier by as much,
- * but never before now, and never later than after the original delay; returns how many.
+ * After the wall clock was set back: makes pending rows that were scheduled in what is now the future due earlier by as much, but never
+ * before now, and never later than after their original delay. Returns how many.
  */
 export const reschedule = command(async (tx, queue: QueueName, { now, byMs }: SetBack, limit: number) => {
   const table = queue === "action" ? actions : outbox;
   const { id, status, dueAt, scheduledAt } = table;
-  // Where it is not known by how much, a clock that was corrected a little is tolerated.
+  // If it is not known by how much, small corrections of the clock are tolerated.
   const latest = new Date(now.getTime() + (byMs === 0 ? CLOCK_TOLERANCE_MS : 0));
   const isOfKind = queue === "action" ? undefined : eq(outbox.kind, queue);
-  // SQLite uses the index of pending rows only where it sees the value.
+  // As a literal: SQLite uses the partial index only if it sees the value.
   const isLate = and(sql`${status} = 'pending'`, isOfKind, gt(scheduledAt, latest));
   const found = await tx.db.select({ id, dueAt, scheduledAt }).from(table).where(isLate).limit(limit);
   const at = now.getTime();
   const rows = found.flatMap((row): readonly Values[] => {
     const [due, scheduled] = [(row.dueAt ?? now).getTime(), row.scheduledAt.getTime()];
     const earlier = Math.max(at, Math.min(due - byMs, at + due - scheduled));
-    // Of a row that was altered it may be no number: that one stays as it is.
+    // Not a number if the row was altered, which then stays as it is.
     return Number.isNaN(earlier) ? [] : [[earlier, at, row.id, "pending", scheduled]];
   });
   const moved = await tx.lists.update(queue === "action" ? MOVE_ACTION : MOVE_NOTIFICATION, rows);

@@ -13,49 +13,49 @@ export interface Connection {
   readonly writer: Writer;
 }
 
-/** What a command reads and writes with: one transaction. It ends with the command. */
+/** The transaction that a command reads and writes with. It ends with the command. */
 export interface Tx {
-  /** Drizzle over the transaction. Of PostgreSQL too: the builders have the same methods, but for locks and `run`. */
+  /** Drizzle over the transaction, of both databases: their builders have the same methods, except locks and `run`. */
   readonly db: Pick<SqliteRemoteDatabase, "select" | "selectDistinct" | "insert" | "update" | "delete">;
-  /** The order in which the rows of `accounts` were added. */
+  /** See `Dialect.addedOrder`. */
   readonly addedOrder: SQL;
-  /** For what is written often: one statement for many rows. */
+  /** One statement for many rows, for what is written often. */
   readonly lists: Lists;
-  /** A claim of rows by `commands/claims.ts`: SQLite reads and writes, PostgreSQL locks in one statement. */
+  /** Claims rows. SQLite reads and then writes, PostgreSQL locks in one statement. */
   claim(claims: readonly QueueClaim[]): Promise<readonly ClaimResult[]>;
 }
 
-/** What a SELECT is built with: `qb`, or the transaction of a command. */
+/** Builds a SELECT: `qb`, or the transaction of a command. */
 export type Selects = Pick<Tx["db"], "select">;
 
 /**
- * A write. `run` reads what it has to know and writes, in one transaction with other commands. It waits for nothing but its
- * own statements, and it may run again when a commit failed: ids and times are arguments. What it throws undoes what it wrote
- * and nothing else. Its arguments cross a thread: plain objects, lists, texts, numbers and dates.
+ * A write. `run` reads what it needs and writes, in one transaction with other commands. It must wait for nothing but its own
+ * statements. It may run again after a failed commit, so ids and times are arguments. What it throws undoes what it wrote and nothing
+ * else. Its arguments cross a thread: plain objects, lists, texts, numbers and dates.
  */
 export interface Command<Args extends readonly unknown[], Result> {
-  /** What must not be written at the same time by another process. Held until the commit, and taken before the first statement. */
+  /** Taken before the first statement of the transaction and held until its commit. */
   readonly locks: (...args: Args) => readonly Lock[];
-  /** About how many rows and bytes it writes: a commit is bounded by them. */
+  /** About how many rows and bytes it writes, by which a commit is bounded. */
   readonly size: (...args: Args) => { readonly rows: number; readonly bytes: number };
   readonly run: (tx: Tx, ...args: Args) => Promise<Result>;
-  /** Of a command that is called often: runs several calls of one argument at once. Arguments and results are JSON. */
+  /** For a command that is called often: runs several calls at once. Arguments and results are JSON. */
   readonly runAll: ((tx: Tx, args: readonly Args[0][]) => Promise<readonly Result[]>) | null;
   readonly turn: Turn;
 }
 
 /**
- * When a command runs among those of its commit. Claims come behind changes: they must not win over a pause or decision of
- * their commit. Creates come behind claims: what a claim finds was stored before it, so that memory has heard of it.
+ * When a command runs among those of its commit. Claims follow changes, so that a pause or decision of the same commit wins. Creates
+ * follow claims, so that a claim finds nothing that memory does not know yet.
  */
 type Turn = "change" | "claim" | "create";
 
 const TURNS: readonly Turn[] = ["change", "claim", "create"];
 
-/** A plain command takes the time of several rows, since it waits for each of its statements. */
+/** A plain command takes as long as several rows, since it waits for each of its statements. */
 const ROWS_OF_COMMAND = 10;
 
-/** A command that is a method of a store, as `command<PauseStore["end"]>`, which says what it does; or one of its own. */
+/** A command: of a method of a store, which describes it, as `command<PauseStore["end"]>`, or of its own. */
 export function command<Args extends readonly unknown[], Result>(
   run: (tx: Tx, ...args: Args) => Promise<Result>,
   locks?: Locks<Args>,
@@ -72,10 +72,10 @@ export function command<Args extends readonly unknown[], Result>(
   return { run, locks, size, runAll: null, turn: "change" };
 }
 
-/** Locks that say nothing of the types of arguments: it would be inferred that there are no more than these take. */
+/** Keeps the arguments of a command from being inferred from those that its locks take. */
 type Locks<Args> = Args extends infer Known extends readonly unknown[] ? (...args: Known) => readonly Lock[] : never;
 
-/** A command for lists. `runAll` must return a result for each of its arguments. */
+/** A command that runs several calls at once. `runAll` must return a result for each of its arguments. */
 export function listCommand<Arg, Result>(
   runAll: (tx: Tx, args: readonly Arg[]) => Promise<readonly Result[]>,
   { locks, size, turn = "change" }: Pick<Command<[Arg], Result>, "locks" | "size"> & { readonly turn?: Turn },
@@ -88,7 +88,6 @@ export function listCommand<Arg, Result>(
   return { run, runAll, locks, size, turn };
 }
 
-/** Files of commands export what they are called with too. */
 export function isCommand(exported: unknown): exported is AnyCommand {
   return typeof exported === "object" && exported !== null && "runAll" in exported;
 }
@@ -99,13 +98,13 @@ export async function countRows({ db }: Tx, table: SQLiteTable, condition: SQL |
   return row?.rows ?? 0;
 }
 
-/** Whether a condition holds for a row of a table. */
+/** Whether a condition holds for any row of a table. */
 export async function hasRow({ db }: Tx, table: SQLiteTable, condition?: SQL): Promise<boolean> {
   const found = db.select({ one: sql`1` }).from(table);
   return (await found.where(condition).limit(1)).length > 0;
 }
 
-/** Rows that one command deletes, so that it never blocks the writer for long. */
+/** Rows that one command deletes at most, so that it never blocks the writer for long. */
 export const PRUNE_ROWS = 500;
 
 /** Deletes rows that a condition holds for, `PRUNE_ROWS` at most; returns how many. */
@@ -114,7 +113,7 @@ export async function deleteSome({ db }: Tx, key: SQLiteColumn, condition: SQL |
   return (await db.delete(key.table).where(inArray(key, some)).returning({ key })).length;
 }
 
-/** Whether columns, those of a primary key, have the values of one of the rows. */
+/** Holds for rows whose key, these columns, has one of these lists of values. */
 export function isOneOfRows(columns: readonly Column[], rows: readonly (readonly (string | number)[])[]): SQL {
   const names = sql.join([...columns], sql`, `);
   const values = rows.map((row) => {
@@ -132,7 +131,7 @@ export interface CommandCall {
   readonly args: readonly unknown[];
 }
 
-/** Runs calls in their turns by `run`, which gets those of one list command together. One result per call, in order. */
+/** Runs calls in their turns, those of one list command together. Returns one result per call, in order. */
 export async function runCalls(
   calls: readonly CommandCall[],
   run: (group: readonly CommandCall[]) => Promise<readonly unknown[]>,
@@ -148,13 +147,13 @@ export async function runCalls(
   return calls.map((call) => results.get(call));
 }
 
-/** Runs a group over a transaction. An error of the database is thrown as it is, without the values of its statement. */
+/** Runs a call, or several of one list command. Throws errors of the database without the values of the statement. */
 export async function runGroup(tx: Tx, calls: readonly CommandCall[]): Promise<readonly unknown[]> {
   const [first] = calls;
   if (first === undefined) return [];
   const { run, runAll } = first.command;
   try {
-    // Safe: `Writer.run` takes the arguments of the command.
+    // Safe: `Writer.run` takes only arguments of the command.
     if (runAll === null) return [await run(tx, ...(first.args as never))];
     const results = await runAll(
       tx,

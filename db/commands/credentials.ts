@@ -44,7 +44,7 @@ import { apiKeys, credentialRequests as requests, credentials, outbox } from "..
 
 type Row = typeof credentials.$inferSelect;
 
-/** See `CredentialStore.add`. Whoever calls it holds `accountLock`. */
+/** See `CredentialStore.add`. Callers hold `accountLock`. */
 async function addCredential(tx: Tx, row: Row, audit: AuditEntry) {
   const { accountId, name } = row;
   if (await hasRow(tx, credentials, hasValues(credentials, { accountId, name }))) return "taken";
@@ -74,7 +74,7 @@ export const remove = command<CredentialStore["remove"]>(async (tx, accountId, i
   return addIfWritten(tx, removed, audit, CREDENTIALS_VERSION);
 });
 
-/** Keys that were revoked leave a list that is full. */
+/** If the list of keys is full, revoked ones leave it. */
 export const allow = command<CredentialStore["allow"]>(
   async (tx, accountId, keyId, ids) => {
     if (ids.length === 0) return;
@@ -108,7 +108,7 @@ export const use = command<CredentialStore["use"]>(async (tx, { accountId, id, r
   return addIfWritten(tx, used, audit);
 });
 
-/** The first row is the mark that it was stored. */
+/** The first row shows later that the alert was stored. */
 export const addAlert = command<CredentialStore["addAlert"]>(
   async (tx, { accountId, id, expiresAt }, rows, now) => {
     const [first] = rows;
@@ -190,13 +190,13 @@ export const ask = command<CredentialRequestStore["ask"]>(
   ({ accountId }) => [accountLock(accountId)],
 );
 
-/** Whether a request asks for what another one asked for, in whatever words. */
+/** Whether two requests ask for the same, for whatever reasons. */
 function asksSame(one: CredentialRequest, other: CredentialRequest): boolean {
   const asked = ({ host, paths, methods }: CredentialRequest) => JSON.stringify([host, paths, methods]);
   return asked(one) === asked(other);
 }
 
-/** Nobody has decided, it has not expired, and its key has not ended. */
+/** Holds for requests that nobody has decided and that have not expired, like their keys. */
 function isOpen(accountId: string, now: Date): SQL | undefined {
   return and(
     eq(requests.accountId, accountId),
@@ -207,7 +207,7 @@ function isOpen(accountId: string, now: Date): SQL | undefined {
   );
 }
 
-/** What `statusOfRequest` says. */
+/** The same as `statusOfRequest`. */
 function hasStatus(
   status: CredentialRequestStatus,
   { accountId, now }: { readonly accountId: string; readonly now: Date },
@@ -223,7 +223,7 @@ function hasStatus(
   return and(isNull(requests.decision), lte(requests.expiresAt, now), ...wasKeyIn);
 }
 
-/** `granted` is its entry of the audit log, beside that of the credential. */
+/** `granted` is the audit entry of the request, `audit` that of the credential. */
 export const grant = command<CredentialRequestStore["grant"]>(
   async (tx, id, credential, audit, granted) => {
     const { accountId, name, createdAt: at, createdBy: by } = credential;
@@ -258,14 +258,14 @@ async function isPending(tx: Tx, { accountId, id, at }: Pick<DeclinedRequest, "a
   return row !== undefined && statusOfRequest(row, at) === "pending";
 }
 
-/** Their notifications go too; an attempt that is under way ends first. */
+/** With their notifications. */
 export const pruneRequests = command<CredentialRequestStore["prune"]>(async (tx, until) => {
   const pruned = await deleteSome(tx, requests.id, lte(requests.expiresAt, until));
   const kept = tx.db.select({ id: requests.id }).from(requests).where(eq(requests.id, outbox.actionId));
   return pruned + (await pruneNotifications(tx, "crq_", notExists(kept))) > 0;
 });
 
-/** Requests with their keys. */
+/** Selects requests with what says whether their keys are live. */
 function listed(db: Selects) {
   const { role, revokedAt, expiresAt } = apiKeys;
   const ofKey = {
@@ -280,7 +280,7 @@ function listed(db: Selects) {
     .leftJoin(apiKeys, eq(apiKeys.id, requests.keyId));
 }
 
-/** Requests of keys for credentials that somebody else fills in. */
+/** Requests of agents for credentials that owners fill in. */
 export function createCredentialRequestStore({ reader, writer }: Connection): CredentialRequestStore {
   return {
     ...writer.methods({ ask, grant, decline, prune: pruneRequests }),

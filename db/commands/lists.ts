@@ -4,22 +4,22 @@ import type { Prepared } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 
 /**
- * Reads and writes for many rows at once. SQLite runs a prepared statement for each, PostgreSQL one statement for all of
- * them over `unnest`. Each is described once, as a constant, and compiled when it is first used.
+ * Reads and writes many rows at once: SQLite by a prepared statement for each, PostgreSQL by one statement over `unnest`. Queries
+ * and writes are constants, compiled when they are first used.
  */
 export interface Lists {
-  /** The rows that the query finds for each of the arguments, in their order. */
+  /** The rows that the query finds for each of the arguments. */
   find<Args extends Named, Row>(
     query: Prepared<Args, Row>,
     args: readonly Args[],
   ): Promise<readonly (readonly Row[])[]>;
-  /** Where it is refused, the command fails with it; PostgreSQL may say so with a later statement. */
+  /** A refused row fails the command; PostgreSQL may report it with a later statement. */
   insert(into: InsertList, rows: readonly Values[]): Promise<void>;
-  /** Whether each row was found and written; `rows` have the values to set and then those to find it by. */
+  /** Whether each row was found and written. A row has the values to set and then those to find it by. */
   update(what: UpdateList, rows: readonly Values[]): Promise<readonly boolean[]>;
 }
 
-/** The rows of each of the arguments by its name; of several with one name the last is asked for. */
+/** The rows that the query finds, by the name of each argument. Arguments of one name count once. */
 export async function findEach<Args extends Named, Row>(
   lists: Pick<Lists, "find">,
   query: Prepared<Args, Row>,
@@ -51,10 +51,10 @@ export async function updateEach<Item>(
   return items.filter((_, at) => isWritten[at] === true);
 }
 
-/** Arguments by their names. */
+/** Arguments by name. */
 export type Named = Readonly<Record<string, SqlValue>>;
 
-/** Values of columns as the database has them: times in milliseconds, flags 0 and 1. */
+/** Values as the database stores them: times in milliseconds, flags 0 and 1. */
 export type Values = readonly SqlValue[];
 
 type Member<Table extends SQLiteTable> = keyof Table["$inferInsert"] & string;
@@ -66,7 +66,7 @@ export interface InsertList {
   readonly onConflict: string;
 }
 
-/** Inserts rows with all columns of a table, in its order, but these. */
+/** Inserts rows with all columns of a table, in its order, except these. */
 export function insertList<Table extends SQLiteTable>(
   table: Table,
   but: readonly Member<Table>[] = [],
@@ -77,7 +77,7 @@ export function insertList<Table extends SQLiteTable>(
   return { table, columns, onConflict };
 }
 
-/** Inserts rows; one that is there already, by its key, gets the values of the new one for these columns, or for all others. */
+/** Inserts rows, or sets these columns (by default all) of a row that has the same key. */
 export function upsertList<Table extends SQLiteTable>(
   table: Table,
   key: readonly Member<Table>[],
@@ -94,7 +94,7 @@ export interface UpdateList {
   readonly set: readonly string[];
   /** The columns that must have the values of a row. */
   readonly where: readonly string[];
-  /** Of SQLite: what becomes of a row that it refuses. By default the command fails. */
+  /** What SQLite does with a row that it refuses. By default the command fails. */
   readonly onRefusal: "" | "or ignore";
 }
 
@@ -117,9 +117,9 @@ export function columnsOf(table: SQLiteTable, names: readonly string[]): readonl
   });
 }
 
-/** The values of columns as the database has them: of `row`, and of `others` where that has none. */
+/** Values of columns as the database stores them, from `row` or, if that has none, from `others`. */
 export function valuesOf(names: readonly string[], row: Readonly<Record<string, unknown>>, others?: object): Values {
-  // Safe: only read. A copy of an action for each row would cost as much as all else here.
+  // Safe: only read. Merging both into a copy would cost as much as everything else here.
   const rest = others as Readonly<Record<string, unknown>> | undefined;
   return names.map((name) => valueOf(row[name] === undefined ? rest?.[name] : row[name]));
 }

@@ -43,7 +43,7 @@ export const put = command<OAuthStore["put"]>(
   ],
 );
 
-/** Whether whoever made the key of a new connection still owns the account: `revokeConnections` has not seen the connection. */
+/** Whether the maker of a new connection's key still owns the account: `revokeConnections` could not see it yet. */
 async function mayConnect(tx: Tx, { accountId, keyId }: OAuthArtifact): Promise<boolean> {
   const isKey = and(hasValues(apiKeys, { id: keyId ?? "", accountId }), isNull(apiKeys.revokedAt));
   const [key] = await tx.db.select({ personId: apiKeys.createdById }).from(apiKeys).where(isKey);
@@ -53,15 +53,15 @@ async function mayConnect(tx: Tx, { accountId, keyId }: OAuthArtifact): Promise<
 }
 
 /**
- * Whether there is room for one more of the clients that register themselves. Where there is none, the oldest makes room that nobody has
- * connected in the time that a person has for it: strangers could keep everybody out for a day.
+ * Whether there is room for another client that registers itself. If not, the oldest that nobody has connected in time makes room:
+ * otherwise strangers could keep everybody out for a day.
  */
 async function hasRoom(tx: Tx, { id, createdAt: now }: OAuthArtifact): Promise<boolean> {
   const { createdAt, expiresAt } = oauthArtifacts;
   const isOther = and(hasValues(oauthArtifacts, { accountId: "", kind: "Client" }), ne(oauthArtifacts.id, id));
   if ((await countRows(tx, oauthArtifacts, isOther)) < OAUTH_CLIENTS_MAX) return true;
   const ago = (ms: number) => new Date(now.getTime() - ms);
-  // A connection of more than a day has made its client's end later.
+  // Connecting a client makes it expire later.
   const isUnused = and(
     gt(createdAt, ago(OAUTH_UNUSED_CLIENT_MS)),
     lte(createdAt, ago(OAUTH_CONSENT_MS_MAX)),
@@ -78,7 +78,7 @@ async function hasRoom(tx: Tx, { id, createdAt: now }: OAuthArtifact): Promise<b
   return true;
 }
 
-/** What is counted for an account, or for all. Clients are refused instead. */
+/** Kept of an account, or of all. Clients beyond their bound are refused instead. */
 const KEPT_MAX: Readonly<Partial<Record<OAuthKind, number>>> = {
   Interaction: OAUTH_INTERACTIONS_PER_ACCOUNT_MAX,
   ReplayDetection: OAUTH_ASSERTIONS_MAX,
@@ -152,7 +152,7 @@ export const removeClient = command<OAuthStore["removeClient"]>(async (tx, accou
   return addIfWritten(tx, removed, audit);
 });
 
-/** Revokes the keys of the connections that somebody made, who may make none any more. */
+/** Revokes the keys of all connections of somebody who may no longer make any. */
 export async function revokeConnections(
   tx: Tx,
   { accountId, personId, at }: Readonly<{ accountId: string; personId: string; at: Date }>,

@@ -12,12 +12,12 @@ import { actions, outbox } from "../libsql/schema.ts";
 /** What the end of an attempt writes. */
 export const SETTLED = ["status", "attempts", "dueAt", "scheduledAt", "leaseUntil", "lastError"] as const;
 
-/** A returned claim does not count, so claims with the same number of attempts are told apart by their leases. */
+/** With the lease, since a claim that is given back leaves the number of attempts as it was. */
 const CLAIM = ["id", "attempts", "leaseUntil", "status"] as const;
 
 const SETTLE = updateList(outbox, SETTLED, CLAIM);
 
-/** A delivered callback needs its body no more, which may be a megabyte. */
+/** Drops the body of a delivered callback, which may be a megabyte. */
 const DELIVER = updateList(outbox, [...SETTLED, "payload"], CLAIM);
 
 interface NotificationEnd {
@@ -26,7 +26,7 @@ interface NotificationEnd {
   readonly claim: readonly [attempts: number, leaseUntil: number | null];
   readonly row: Values;
   readonly isDelivered: boolean;
-  /** A row of the timeline but for what the rows of the notification and its action say. */
+  /** A row of the timeline, without what the notification and its action have. */
   readonly event: {
     readonly at: number;
     readonly type: string;
@@ -35,7 +35,7 @@ interface NotificationEnd {
   } | null;
 }
 
-/** Writes how attempts ended; whether each was written: its claim still held. */
+/** Writes how attempts ended; returns whether each was written, since its claim still held. */
 export const settle = listCommand(
   async (tx, list: readonly NotificationEnd[]): Promise<readonly boolean[]> => {
     const claimOf = ({ id, claim }: NotificationEnd) => [id, ...claim, "active"];
@@ -47,7 +47,7 @@ export const settle = listCommand(
     const events = list.flatMap((one) =>
       one.event === null || !written.has(one) ? [] : [{ ...one.event, id: one.id }],
     );
-    // Those of the actions that are still there.
+    // None for actions that were deleted.
     const found = await tx.lists.find(ACTION_OF_NOTIFICATION, events);
     const rows = events.map(({ at, type, subject, detail }, n) =>
       (found[n] ?? []).map(({ actionId, accountId, run, revision, status }) => {
@@ -69,7 +69,7 @@ const ACTION_OF_NOTIFICATION = prepare({ id: "text" }, ({ id }) => {
     .where(eq(outbox.id, id));
 });
 
-/** Adds notifications about what is no action, to be sent at once. */
+/** Adds notifications about something else than an action, to be sent at once. */
 export async function addNotifications(
   { db }: Tx,
   about: Pick<Notification, "actionId" | "accountId">,
@@ -81,9 +81,9 @@ export async function addNotifications(
     await db.insert(outbox).values({ ...row, ...message, ...about, ...due, status: "pending" });
 }
 
-/** Deletes some notifications about what has ids that begin so, if this holds; returns how many. An attempt under way ends first. */
+/** Deletes some notifications about things whose ids have this prefix; returns how many. An attempt under way ends first. */
 export function pruneNotifications(tx: Tx, prefix: "inv_" | "crq_" | "crd_", isOver: SQL | undefined): Promise<number> {
-  // "`" follows "_".
+  // "`" is the character after "_".
   const isAbout = and(gte(outbox.actionId, prefix), lt(outbox.actionId, prefix.replace("_", "`")));
   return deleteSome(tx, outbox.id, and(isAbout, isOver, ne(outbox.status, "active")));
 }
@@ -92,7 +92,7 @@ export const permitMail = command<OutboxStore["permitMail"]>(
   async (tx, { id, attempts, host, accountId }, at) => {
     const others = async (isSame: SQL, limit: number) => {
       const since = gt(outbox.sentAt, new Date(at.getTime() - MAIL_WINDOW_MS));
-      // The words of the partial indexes of sent mails.
+      // With the condition of the partial indexes.
       const isSent = sql`${outbox.kind} = 'mail' and ${outbox.sentAt} is not null`;
       const isOther = and(isSent, isSame, since, ne(outbox.id, id));
       const sent = tx.db.select({ id: outbox.id }).from(outbox).where(isOther).limit(limit).as("counted");

@@ -12,7 +12,7 @@ import { actions, apiKeys, pauses } from "../libsql/schema.ts";
 
 type Subject = Pick<Pause, "accountId" | "kind" | "subject">;
 
-/** The pause of the same subject that is in force; undefined: there is none. */
+/** The pause of the same subject that is in force. */
 export async function findInForce({ db }: Tx, { accountId, kind, subject }: Subject): Promise<Pause | undefined> {
   const isOpen = and(hasValues(pauses, { accountId, kind, subject }), isNull(pauses.endedAt));
   return (await db.select().from(pauses).where(isOpen))[0];
@@ -23,7 +23,7 @@ const PAUSE_OF = prepare({ accountId: "text", kind: "text", subject: "text" }, (
   return qb.select({ id: pauses.id }).from(pauses).where(isOpen);
 });
 
-/** What holds back an action of a lane if it is paused. */
+/** The subjects whose pauses hold back the actions of a lane. */
 export function pausesOf({ accountId, keyId, host }: LaneName): readonly Subject[] {
   return [
     { accountId, kind: "account", subject: "" },
@@ -33,7 +33,7 @@ export function pausesOf({ accountId, keyId, host }: LaneName): readonly Subject
   ];
 }
 
-/** What holds back a notification: the stop of its account alone. */
+/** The subject whose pause holds back notifications too: a stopped account. */
 export function stopsOf({ accountId }: Pick<Subject, "accountId">): readonly Subject[] {
   return [{ accountId, kind: "sign_up", subject: accountId }];
 }
@@ -121,7 +121,7 @@ export function createPauseStore({ reader, writer }: Connection, queue: Pick<Que
     find: (accountId, id) => findRow(reader, pauses, { id, accountId }),
     async inForce(accountId) {
       const { id, endedAt } = pauses;
-      // Else the planner may choose the index by subject, which has the pauses that have ended too.
+      // Otherwise SQLite may choose the index by subject, which has ended pauses too.
       const ofAccount = sql`(select ${id} from ${indexedBy(pauses, "pauses_in_force")}
         where ${pauses.accountId} = ${accountId} and ${endedAt} is null)`;
       const isOpen = accountId === null ? isNull(endedAt) : inArray(id, ofAccount);
@@ -143,10 +143,10 @@ export function createPauseStore({ reader, writer }: Connection, queue: Pick<Que
       });
       return oldestFirst((await Promise.all(found)).flat()).slice(-TIMELINE_PAUSES_MAX);
     },
-    // By lanes, since no index of pending actions begins with the key: every action would pay for it.
+    // By lanes: an index of pending actions by key would make every create slower.
     async unfinished(accountId, keyId, limit) {
       const key = { accountId, keyId };
-      // Read first: an action that becomes pending again meanwhile is found below.
+      // Read first: an action that meanwhile becomes pending again is found below.
       const sending = await idsOf(sql`${actions.status} = 'active'`, key, 1);
       const ids = await idsOf(sql`${actions.status} = 'awaiting_approval'`, key, limit);
       let after = { accountId, host: "", keyId: "" };

@@ -5,7 +5,7 @@ import { PRUNE_ROWS, type Tx } from "./command.ts";
 import { insertEach, upsertList, type Lists, type Values } from "./lists.ts";
 import { ruleCounts } from "../libsql/schema.ts";
 
-/** The rows of one count in a part of time. */
+/** The rows of one count in a span of time. */
 const COUNT_ROWS = prepare(
   { ruleId: "text", subject: "text", from: "number", to: "number" },
   ({ from, to, ...count }) => {
@@ -17,13 +17,13 @@ const COUNT_ROWS = prepare(
 
 const COUNTS = upsertList(ruleCounts, ["ruleId", "subject", "start"], ["amount", "told"]);
 
-/** A create that a rule holds for going beyond one of its counts, and the entry of the audit log for the first of them. */
+/** The count that a create goes beyond, so that a rule holds it, and the audit entry for the first such create. */
 export interface GoesBeyond {
   readonly count: RuleCount;
   readonly audit: Values;
 }
 
-/** Which count, and the part of time that matters. */
+/** A count and the span of time that matters. */
 type Place = Pick<RuleCount, "ruleId" | "subject" | "from" | "to">;
 
 interface CountRow extends Pick<RuleCount, "ruleId" | "subject" | "start" | "until"> {
@@ -31,7 +31,7 @@ interface CountRow extends Pick<RuleCount, "ruleId" | "subject" | "start" | "unt
   told: boolean;
 }
 
-/** What is counted for rules. A list's own calls are counted as they are decided. */
+/** Counts of rules. The calls of a list are added as they are decided. */
 export class RuleCounts {
   readonly #parts: CountParts<CountRow>;
   /** The names of the counts that were read. */
@@ -43,7 +43,7 @@ export class RuleCounts {
     this.#read = read;
   }
 
-  /** Those of the counts that would be over their limit. */
+  /** The counts that would be over their limits. */
   beyond(counts: readonly RuleCount[]): readonly RuleCount[] {
     return counts.filter((one) => this.#parts.isBeyond(one));
   }
@@ -52,19 +52,19 @@ export class RuleCounts {
     for (const count of counts) this.#changing(count).amount += BigInt(count.amount);
   }
 
-  /** What was added for a change that is not written. */
+  /** Takes back what was added for a change that was not written. */
   takeBack(counts: readonly RuleCount[]): void {
     for (const count of counts) this.#changing(count).amount -= BigInt(count.amount);
   }
 
-  /** Notes that people were told; whether they had not been before. */
+  /** Notes that people were told; returns whether this is the first time. */
   tell(count: RuleCount): boolean {
     if (this.#parts.within(count).some(({ told }) => told)) return false;
     this.#changing(count).told = true;
     return true;
   }
 
-  /** Of rows that are there still. */
+  /** Nothing is given back to a row that has been pruned. */
   giveBack(counted: StoredCount): void {
     const amount = BigInt(counted[3]);
     for (const row of this.#parts.within(placeOf(counted))) {
@@ -90,7 +90,7 @@ export class RuleCounts {
 
 const NOTHING = new RuleCounts(new CountParts(), new Set());
 
-/** Reads counts, each time once. What lies between times that are far from each other is not read: a call may be due in a year. */
+/** Reads counts, each span by itself: one call may be due now and another in a year. */
 export async function readCounts(
   { lists }: { readonly lists: Pick<Lists, "find"> },
   places: readonly Place[],
@@ -121,14 +121,14 @@ export async function beyondCounts(reader: Reader, counts: readonly RuleCount[])
   return (await readCounts({ lists: { find } }, counts)).beyond(counts);
 }
 
-/** What was altered in the database is over every limit: it must neither keep creates from being stored nor let them pass. */
+/** The amount of an altered row: over every limit, so that it neither fails creates nor lets them pass. */
 const OVER_EVERY_LIMIT = 10n ** 60n;
 
 export function placeOf([ruleId, subject, start]: StoredCount): Place {
   return { ruleId, subject, from: start, to: start };
 }
 
-/** Forgets counts whose time is over, of `PRUNE_ROWS` at most; returns of how many. */
+/** Deletes up to `PRUNE_ROWS` counts whose time is over; returns how many. */
 export async function pruneCounts({ db }: Tx, now: Date): Promise<number> {
   const { subject, until } = ruleCounts;
   const isOver = lt(until, now);

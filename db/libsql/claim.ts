@@ -8,7 +8,7 @@ import { actions, outbox } from "./schema.ts";
 
 const LANE = { accountId: "text", host: "text", keyId: "text", most: "number" } as const;
 
-/** In milliseconds; of what was altered to no number, 0. */
+/** In milliseconds; 0 if it was altered to no number. */
 const timeIn = (column: SQLWrapper, name: string) => sql<number | null>`cast(${column} as integer)`.as(name);
 
 const bytesIn = (columns: readonly SQLWrapper[]) =>
@@ -41,7 +41,7 @@ const NOTIFICATIONS = prepare({ ...LANE, kind: "text" }, ({ most, ...lane }) =>
     .limit(most),
 );
 
-/** A row that was altered so that no claim of it can be written stays, and holds up no other. */
+/** A row that was altered so that its claim violates a constraint stays as it is, and holds up no other. */
 const MAY_REFUSE = "or ignore";
 
 const START = updateList(
@@ -58,7 +58,7 @@ const SEND = updateList(
   MAY_REFUSE,
 );
 
-/** Claims one after the other: the next sees what the one before has taken. */
+/** One after the other, so that each sees what the ones before have taken. */
 export async function claimAll(lists: Lists, claims: readonly QueueClaim[]): Promise<readonly ClaimResult[]> {
   const claimed: ClaimResult[] = [];
   for (const one of claims) claimed.push(await claimFrom(lists, one));
@@ -102,12 +102,12 @@ function claimedOf({ row: { id, fence } }: { readonly row: Found }): ClaimResult
   return { id, fence: after(fence) };
 }
 
-/** The number after one of a row; of one that was altered to no whole number, the first. */
+/** The next number; the first if a row was altered to no whole number. */
 function after(count: number): number {
   return Number.isSafeInteger(count) ? count + 1 : 1;
 }
 
-/** Which of the rows of each lane a claim takes, in the order of their turns, and the first of each that it leaves. */
+/** The rows that a claim takes, in the order of their turns, and the first row of each lane that it leaves. */
 function take<Row extends Found>(
   { bytesMax, rowBytesMax, now }: QueueClaim,
   lanes: QueueClaim["lanes"],

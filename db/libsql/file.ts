@@ -5,13 +5,13 @@ import { sqliteDialect } from "./dialect.ts";
 import { openTx } from "./tx.ts";
 import type { Done, Row, Sql, SqlValue, Statement } from "../sql/sql.ts";
 
-/** How long a statement may block the event loop for another process's lock; the writer retries without blocking. */
+/** How long a statement may block the event loop while another process holds the lock. The writer retries without blocking. */
 const BUSY_MS = 20;
 
 /** Prepared statements that are cached. Some twenty are used often; list filters make the rest. */
 const STATEMENTS_MAX = 256;
 
-/** Only an empty file takes it. Without it, pages of deleted rows are used again, but the file never gets smaller. */
+/** Takes effect only in an empty file. Without it the file never gets smaller, though pages of deleted rows are reused. */
 const CAN_SHRINK = "auto_vacuum = INCREMENTAL";
 
 const PRAGMAS = [
@@ -25,15 +25,14 @@ const PRAGMAS = [
 ];
 
 /**
- * `shared`: writes, but leaves the checkpoint to the service that owns the file. `alone`: reads without the files beside it, for which
- * there is no room, and locks out others.
+ * `shared`: writes, but leaves the checkpoint to the service that owns the file. `alone`: reads without the log and its shared memory,
+ * for which there is no room, and locks out other processes.
  */
 type FileMode = "write" | "read" | "shared" | "alone";
 
 /**
- * A database file, with its prepared statements cached, by Bun's own driver: it binds the 20 values of a create in 1.3 us,
- * that of libsql in 3.8. Every call is synchronous. No other library of this process may have the file open: the system
- * drops all locks of a process with the first of its files that is closed.
+ * A database file. By Bun's own driver, which binds the 20 values of a create in 1.3 us (libsql's: 3.8 us). Every call is synchronous. No
+ * other library of this process may open the file: when one closes it, the system drops all locks of the process.
  */
 export function openFile(path: string, mode: FileMode = "write"): Sql {
   const database = connect(path, mode);
@@ -47,7 +46,7 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
     if (known !== undefined) return known;
     if (prepared.size >= STATEMENTS_MAX) forget();
     const statement = database.prepare<Row, SqlValue[]>(sql);
-    // Read once: the property is a native call.
+    // Read once, since the property is a native call.
     const kept = { statement, isReader: statement.columnNames.length > 0 };
     prepared.set(sql, kept);
     return kept;
@@ -79,7 +78,7 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
     });
     return atOnce(runGroup(tx, calls)).finally(() => tx.end());
   };
-  /** Of the transactions that are under way or wait, which come one after the other. */
+  /** The last of the transactions that are under way or wait for their turn. */
   let last: Promise<void> | null = null;
   const inTurn = async <Result>(work: () => Promise<Result>): Promise<Result> => {
     const before = last;
@@ -98,7 +97,7 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
 
   return {
     dialect: sqliteDialect,
-    // It would see what is not committed yet.
+    // During a transaction it would see what is not committed yet.
     read: (statement) => (last === null ? read(statement) : inTurn(() => read(statement))),
     batch: (statements) => inTurn(() => transact(() => statements.map(runOne))),
     transact: (calls) => inTurn(() => transact(() => runCalls(calls, run))),
@@ -112,7 +111,7 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
   };
 }
 
-/** All statements are answered at once, so a command ends before the event loop comes round: what else it waits for is a fault. */
+/** Statements are answered at once, so a command ends before the next turn of the event loop, or it waits for something else. */
 async function atOnce<Result>(running: Promise<Result>): Promise<Result> {
   const { promise: over, reject } = Promise.withResolvers<never>();
   const timer = setImmediate(() => reject(new Error("A command waits for something that is no statement of its own.")));

@@ -9,14 +9,14 @@ import { type Answers, openTx, type Executed } from "./tx.ts";
 
 /** A database behind a URL. */
 export interface RemoteSql extends Sql {
-  /** Commands, and then the statements in the same transaction. */
+  /** Runs commands and then these statements in one transaction. */
   transactThen(
     calls: readonly CommandCall[],
     last: readonly Statement[],
   ): Promise<{ readonly results: readonly unknown[]; readonly done: readonly Done[] }>;
 }
 
-/** Concurrent reads. There is only one batch at a time, since the writer sends one after the other. */
+/** Concurrent reads, besides one write. */
 const CALLS_AT_ONCE_MAX = 20;
 
 /**
@@ -26,7 +26,7 @@ const CALLS_AT_ONCE_MAX = 20;
 export function openRemote(url: string, authToken: string | null, callMsMax: number = REMOTE_CALL_MS_MAX): RemoteSql {
   const client: Client = createClient({
     url,
-    // Calls to a file block the event loop: one that writes, and one that reads beside it.
+    // Calls to a file block the event loop: one to write and one to read.
     concurrency: url.startsWith("file:") ? 2 : CALLS_AT_ONCE_MAX,
     timeout: 20,
     fetch: (request: Request) => answerWithin(callMsMax, request),
@@ -62,13 +62,13 @@ export function openRemote(url: string, authToken: string | null, callMsMax: num
 }
 
 /**
- * Sends statements of a transaction in order, with as few round trips as possible: those of one turn together, and those that
- * nobody waits for with the next. What the database refuses, the transaction fails with.
+ * Sends the statements of a transaction in order with few round trips: those of one turn together, those that nobody waits for with the
+ * next. The transaction fails with a statement that is refused.
  */
 class RoundTrips {
   readonly #batch: (statements: InStatement[]) => Promise<ResultSet[]>;
   #waiting: InStatement[] = [];
-  /** The round trip that what waits goes with; null: none is planned. */
+  /** The next round trip; null: none is planned. */
   #next: Promise<readonly ResultSet[]> | null = null;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -76,7 +76,7 @@ class RoundTrips {
     this.#batch = batch;
   }
 
-  /** Runs a statement for each of the arguments. `answers`: what came of it; otherwise it is sent with what follows. */
+  /** Runs a statement for each of the arguments. If nobody needs the answers, it is sent with the next that waits. */
   async add(sql: string, all: readonly Values[], answers: Answers): Promise<readonly Executed[]> {
     const from = this.#waiting.length;
     this.#waiting.push(...all.map((args) => inStatement({ sql, args })));
@@ -87,7 +87,7 @@ class RoundTrips {
     });
   }
 
-  /** Sends what waits, and then these; returns what came of these. */
+  /** Sends what waits and then these; returns the results of these. */
   async send(last: readonly InStatement[]): Promise<readonly ResultSet[]> {
     const from = this.#waiting.length;
     this.#waiting.push(...last);
@@ -103,7 +103,7 @@ class RoundTrips {
   }
 }
 
-/** Reads the whole response within the deadline: a server may also stop in the middle of one. */
+/** Reads the whole response within the deadline, since a server may stop in the middle of one. */
 async function answerWithin(ms: number, request: Request): Promise<Response> {
   try {
     const { status, headers, body } = await fetch(request, { signal: AbortSignal.timeout(ms) });
@@ -122,7 +122,7 @@ function doneOf(result: ResultSet): Done {
   return { changes: result.columns.length > 0 ? rows.length : result.rowsAffected, rows };
 }
 
-/** Plain objects: the client's rows also have columns by number. */
+/** As plain objects: rows of the client also have their columns by number. */
 function rowsOf({ columns, rows }: ResultSet): readonly Row[] {
   // Safe: the schema has no blobs and no integers past 2^53, so that values are text, number or null.
   return rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, row[at]])) as Row);

@@ -44,17 +44,17 @@ const TAKE = `UPDATE service_lock SET holder = ?, name = ?, fence = fence + 1, e
 
 const LOOK = "SELECT holder, name, fence, expires_at FROM service_lock WHERE id = 1";
 
-// After its commit no write that was sent earlier can be committed. NULL, which the column refuses, if the lock is another's: then
-// nothing of the write is committed.
+// Raises the fence, after which no earlier write can be committed. If another service has the lock, this sets NULL, which the column
+// refuses, and nothing of the write is committed.
 const RENEW = `UPDATE service_lock SET expires_at = ${NOW} + ?,
   fence = CASE WHEN holder = ? AND fence < ? THEN ? END WHERE id = 1`;
 
 const RELEASE = "UPDATE service_lock SET holder = '', expires_at = 0 WHERE id = 1 AND holder = ?";
 
 /**
- * Takes the lock of a remote database: the right of one service to write it, a row that it renews with every batch, and every few
- * seconds. After its time without renewal another service may take it. If another service holds it, waits until that one renews
- * it, and throws `DatabaseInUse`; or until the lock expires, since that service may have been killed.
+ * Takes the lock of a remote database, the right of one service to write it: a row that is renewed with every write and every few
+ * seconds, and expires otherwise. If another service holds it, waits until that one renews it, and throws `DatabaseInUse`; or until
+ * the lock expires, since that service may have been killed.
  */
 export async function takeDatabase(sql: RemoteSql, settings: LockSettings): Promise<FencedSql> {
   const { holder, times, onWait } = settings;
@@ -77,20 +77,20 @@ export async function takeDatabase(sql: RemoteSql, settings: LockSettings): Prom
 
 /**
  * A remote database that one service writes. Each write raises the fence, so that no earlier one can be committed after it. When the
- * database gives no answer, calls are refused at once until a write of nothing is answered: what was sent before is committed by
- * then or never, and a row that is read shows how its write ended.
+ * database gives no answer, calls are refused until a renewal is answered. Whatever was sent before is then committed or never will
+ * be, so reading a row shows how its write ended.
  */
 export class FencedSql implements Sql {
   readonly dialect = sqliteDialect;
   readonly #sql: RemoteSql;
   readonly #settings: LockSettings;
   readonly #closing = new AbortController();
-  /** That of the last write. */
+  /** The fence of the last write. */
   #fence: number;
   #isAway = false;
   #isLost = false;
   #renewedMs = performance.now();
-  /** Ends when the last write has. */
+  /** The last write. */
   #last: Promise<unknown> = Promise.resolve();
   readonly #renewing: Promise<void>;
 
@@ -137,7 +137,7 @@ export class FencedSql implements Sql {
   async #writeUnlessAway<Result>(write: Write<Result>): Promise<Result> {
     this.#refuseWhileAway();
     return this.#write((renew) => {
-      // The write before it may have found out.
+      // The write before may have found it away.
       this.#refuseWhileAway();
       return write(renew);
     });
@@ -156,7 +156,7 @@ export class FencedSql implements Sql {
     this.#fence += 1;
     try {
       const { renewed, result } = await write(toStatement(RENEW, [times.lastsMs, holder.id, this.#fence, this.#fence]));
-      // The row was deleted: it is open who holds the database.
+      // The row was deleted, so nobody knows who has the lock.
       if (renewed?.changes !== 1) this.#reportLost();
       this.#renewedMs = sentMs;
       this.#isAway = false;
@@ -195,7 +195,7 @@ export class FencedSql implements Sql {
   }
 }
 
-/** Sends a write and the statement that renews the lock in one transaction; resolves with what came of both. */
+/** Sends a write and the renewal of the lock in one transaction; resolves with the results of both. */
 type Write<Result> = (renew: Statement) => Promise<{ readonly renewed: Done | undefined; readonly result: Result }>;
 
 /** Whether a write failed at `RENEW`. */

@@ -22,14 +22,13 @@ export interface Failure {
   readonly message: string;
 }
 
-/** `value`: of a batch what its statements did, of commands the result of each. */
+/** `value`: what each statement of a batch did, or the result of each command. */
 export type FromWorker = { readonly call: number } & ({ readonly value: unknown } | { readonly failed: Failure });
 
 /**
- * A database file that another thread writes: while one commit waits for the disk, the event loop goes on and collects
- * the next. Reads run here, on a read-only connection; in WAL mode they see everything committed before they begin.
- * `onDeath` is called when the thread has died: the result of its work is unknown, so the process must end. On a full disk the
- * file is only read until there is room.
+ * A database file that another thread writes: while a commit waits for the disk, the event loop collects the next. Reads run here, on a
+ * read-only connection, and see everything committed before they begin. `onDeath` is called when the thread has died: what it did
+ * last is unknown, so the process must end. On a full disk the file is only read until there is room.
  */
 export async function openThreaded(path: string, onDeath: (cause: unknown) => void): Promise<Sql> {
   try {
@@ -51,7 +50,7 @@ async function openWithThread(path: string, onDeath: (cause: unknown) => void): 
   const reader = openFile(path, "read");
   const transact = async (calls: readonly CommandCall[]) => {
     const named = calls.map(({ command, args }) => ({ name: nameOfCommand(command), args }));
-    // Dates, which JSON would lose, are in the arguments of commands that are not for lists.
+    // Plain commands have dates in their arguments, which JSON would lose.
     const isJson = calls.every(({ command }) => command.runAll !== null);
     // Safe: as `worker.ts` answers.
     return (await thread.call({ kind: "transact", calls: named }, isJson)) as readonly unknown[];
@@ -68,7 +67,7 @@ async function openWithThread(path: string, onDeath: (cause: unknown) => void): 
   };
 }
 
-/** A database error of the thread. */
+/** An error of the database in the thread. */
 class DatabaseError extends Error {
   override readonly name = "DatabaseError";
   readonly code: string;
@@ -84,7 +83,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** The writer thread, as this side sees it. Every call settles, even when the thread dies. */
+/** The writer thread. Every call settles, even when the thread dies. */
 class Thread {
   readonly #worker = new Worker(new URL("./worker.ts", import.meta.url).href);
   readonly #calls = new Map<number, Waiting>();
@@ -101,7 +100,7 @@ class Thread {
     this.#worker.unref();
   }
 
-  /** `isJson`: JSON keeps all of it, and costs less than a structured clone. */
+  /** `isJson`: it can be sent as JSON, which costs less than a structured clone. */
   call(order: Order, isJson = true): Promise<unknown> {
     if (!this.#isOpen) return Promise.reject(notOpen());
     this.#last += 1;
@@ -152,18 +151,18 @@ function notOpen(): DatabaseError {
   return new DatabaseError({ code: "", message: "The database connection is not open" });
 }
 
-/** More than the shared memory and the first pages of a log take. */
+/** More than the first pages of a log and its shared memory take. */
 const ROOM_BYTES_MIN = 128 * 1_024;
 
-/** Whether a file could not be opened because there is no room for the files beside it. */
+/** Whether a file could not be opened because there is no room for its log. */
 function isForLackOfRoom(error: unknown): boolean {
   return /^(SQLITE_IOERR_SHMSIZE|SQLITE_FULL|ENOSPC|EDQUOT)$/.test(codeOf(error));
 }
 
 /**
- * Opens a file that could not be opened for lack of room: SQLite finds none for the shared memory of the log. Until there is some,
- * this reads the file alone, with that memory in the heap, and refuses writes; then each write tries `open`, which opens it as
- * usual. Throws `cause`, why it could not be opened, if it can't be read either; or that it is damaged.
+ * Opens a file on a full disk, where SQLite finds no room for the shared memory of its log: reads it with that memory in the heap, and
+ * has each write try `open`, which opens it as usual once there is room. Throws `cause` if the file can't be read either, or that it
+ * is damaged.
  */
 function openOnFullDisk(path: string, open: () => Promise<Sql>, cause: unknown): Sql {
   let current = openAlone(path, cause);
@@ -171,7 +170,7 @@ function openOnFullDisk(path: string, open: () => Promise<Sql>, cause: unknown):
   let opening: Promise<void> | null = null;
   const openAgain = async () => {
     const { bavail, bsize } = statfsSync(dirname(path));
-    // As SQLite itself says it.
+    // The error of SQLite.
     if (bavail * bsize < ROOM_BYTES_MIN)
       throw Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
     await current.close();
@@ -187,7 +186,7 @@ function openOnFullDisk(path: string, open: () => Promise<Sql>, cause: unknown):
     if (isAlone) await (opening ??= openAgain().finally(() => (opening = null)));
     return current;
   };
-  /** While it is opened again nobody may read: one that reads the file alone locks out others. */
+  /** Waits while the file is opened again: a reader that has it alone would lock that out. */
   const opened = async (): Promise<Sql> => {
     await opening?.catch(() => {});
     return current;

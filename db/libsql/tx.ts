@@ -7,19 +7,19 @@ import type { SqlValue } from "../sql/sql.ts";
 import { claimAll } from "./claim.ts";
 import { sqliteDialect } from "./dialect.ts";
 
-/** What a statement did: its rows as lists of values in the order of its columns, and how many it changed. */
+/** What a statement did: its rows as lists of values, and how many rows it changed. */
 export interface Executed {
   readonly rows: readonly (readonly unknown[])[];
   readonly changes: number;
 }
 
-/** What a caller wants to know of a statement. Of `nothing`, an error may come with a later statement of the transaction. */
+/** What a caller needs of a statement. With `nothing`, a later statement may report its error. */
 export type Answers = "rows" | "changes" | "nothing";
 
 /** Runs a statement of a transaction once for each of the arguments. */
 export type Execute = (sql: string, args: readonly Values[], answers: Answers) => Promise<readonly Executed[]>;
 
-/** A transaction of SQLite as one command has it. Statements after `end` are refused: they would be part of another. */
+/** A transaction as one command sees it. After `end` it refuses statements, which would be part of another command. */
 export function openTx(execute: Execute): Tx & { end(): void } {
   let isOver = false;
   const run: Execute = (sql, args, answers) => {
@@ -27,7 +27,7 @@ export function openTx(execute: Execute): Tx & { end(): void } {
     return execute(sql, args, answers);
   };
   const db = drizzle(async (sql, params, method) => {
-    // Safe: the columns of the tables encode their values as these.
+    // Safe: columns encode their values to these types.
     const [outcome] = await run(sql, [params as SqlValue[]], method === "run" ? "changes" : "rows");
     const rows = outcome?.rows ?? [];
     return { rows: [...((method === "get" ? rows[0] : rows) ?? [])] };
@@ -63,7 +63,7 @@ const FIND = once(({ build }: Pick<Prepared<never, unknown>, "build">) =>
   compileSelect(build(sqliteDialect), (_, number) => `?${number}`),
 );
 
-/** How many rows one statement inserts: each has a text of its own, and each statement costs as much as binding ten values. */
+/** Rows that one statement inserts, each number with a text of its own: a statement costs as much as binding ten values. */
 const ROWS_AT_ONCE = [16, 4, 1];
 
 const INSERT = once(({ table, columns, onConflict }: InsertList) => {

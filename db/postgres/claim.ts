@@ -7,8 +7,8 @@ import type { NotificationKind } from "../../src/core/notification-events.ts";
 type Run = (query: Query) => Promise<readonly QueryResult[]>;
 
 /**
- * All claims are sent at once. Each is one statement: it locks of each lane the earliest due rows and skips those that another
- * node has locked, so that nodes neither wait for each other nor claim a row twice. A second one looks at what stays.
+ * Sends all claims at once. Each is a statement that locks the earliest due rows of each lane, without those that another node has
+ * locked: nodes neither wait for each other nor claim a row twice. A second one reads what stays.
  */
 export async function claimAll(run: Run, claims: readonly QueueClaim[]): Promise<readonly ClaimResult[]> {
   return Promise.all(
@@ -41,7 +41,7 @@ export async function claimAll(run: Run, claims: readonly QueueClaim[]): Promise
 
 async function rowsOf(sent: Promise<readonly QueryResult[]>): Promise<readonly (readonly unknown[])[]> {
   const [result] = await sent;
-  // Safe: they are asked for as lists.
+  // Safe: by `rowMode`, rows are lists.
   return (result?.rows ?? []) as unknown[][];
 }
 
@@ -76,7 +76,7 @@ function ofKind(kind: NotificationKind): QueueParts {
   return {
     table: "outbox",
     isPending: `status = 'pending' and kind = '${kind}'`,
-    // Always: each argument has to stand in each statement.
+    // Always true: the statement must contain every argument.
     isLive: "$6::bigint is not null",
     fence: "attempts",
     bytes: "coalesce(octet_length(payload), 0)::bigint",

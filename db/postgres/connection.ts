@@ -15,32 +15,31 @@ import { lockQuery, type Query, queryOf, unescapeText } from "./queries.ts";
 import { faultIn, isAftermath, isConnectionSound, isOfPooler, isOutdated } from "./faults.ts";
 import { openTx } from "./tx.ts";
 
-/** A connection to PostgreSQL: reads on a few connections, one transaction at a time on another. */
+/** PostgreSQL: reads over a few connections, and one transaction at a time over another. */
 export interface PostgresSql extends Sql {
-  /** Lends a connection of its own: for migrations. */
+  /** Opens a connection of its own, for migrations. */
   alone(work: (run: Run) => Promise<void>): Promise<void>;
-  /** How further connections to the same database are made. */
+  /** For further connections to the same database. */
   readonly config: ClientConfig;
 }
 
-/** Runs one query. `isLong`: it may take as long as it needs, while the server's machine answers. */
+/** Runs one query. `isLong`: without a deadline, as long as the server's machine answers. */
 export type Run = (text: string, options?: { readonly isLong: boolean }) => Promise<readonly Row[]>;
 
-/** Sends a query whose answer nobody waits for. */
+/** Sends a query without waiting for its answer. */
 export type Send = (text: string, values: readonly string[]) => void;
 
 interface PostgresOptions {
   readonly callMsMax?: number;
   readonly transactionMsMax?: number;
-  /** What to send after a commit that added to the timeline, without waiting for an answer. */
+  /** Called after a commit that added to the timeline. */
   readonly onCommit?: (send: Send) => void;
 }
 
 /**
- * Opens connections when they are needed, and again when they were lost. Every call has a deadline; a transaction without
- * an answer may have been committed. All queries of a transaction are sent at once. It works behind a pooler that lends
- * a connection for each transaction: nothing is kept in a session but prepared statements, and those are given up when
- * the pooler does not know them.
+ * Connects when a connection is needed, and again after it was lost. Every call has a deadline; a transaction without an answer may
+ * have been committed. Works behind a pooler that lends a connection for each transaction: sessions keep nothing but prepared
+ * statements, which are given up if the pooler does not know them.
  */
 export function openPostgres(url: string, options: PostgresOptions = {}): PostgresSql {
   const { callMsMax = REMOTE_CALL_MS_MAX, transactionMsMax = TRANSACTION_MS_MAX, onCommit } = options;
@@ -48,16 +47,16 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   const preparing: Preparing = { isOn: true };
   const connect = () => new Connection(config, callMsMax, preparing);
   const readers = Array.from({ length: POSTGRES_READERS }, connect);
-  /** The one that has the fewest queries to answer. */
+  /** The reader with the fewest unanswered queries. */
   const idlest = () => readers.reduce((best, one) => (one.waiting < best.waiting ? one : best));
   const writer = connect();
-  // Bounds of the server's own, so that what nobody waits for any more ends, and a process that stands still holds no locks.
+  // On the server, so that a query ends when nobody waits for it any more, and a process that stands still holds no locks.
   const bounds = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
     .map((name) => `set_config('${name}', '${transactionMsMax}', true)`)
     .join(", ");
   const begin = `begin isolation level read committed; select ${bounds}, ${BY_INDEX}`;
 
-  /** Ends when the transaction under way has: another between its statements would commit a part of it. */
+  /** The transaction under way. The next one waits for it: between its statements, a commit would be one of a part of it. */
   let last: Promise<unknown> = Promise.resolve();
   const transact = (calls: readonly CommandCall[], statements: readonly Statement[] = []) => {
     const queries = statements.map(queryOf);
@@ -96,10 +95,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   };
 }
 
-/**
- * Runs commands one after the other, then the queries, and commits. What need not wait for an answer is sent behind what came
- * before: without commands all of it at once.
- */
+/** Runs commands one after the other, then the queries, and commits. Sends without waiting for answers that nobody needs. */
 async function commit(
   connection: Connection,
   begin: string,
@@ -107,7 +103,7 @@ async function commit(
   queries: readonly Query[],
   onCommit: PostgresOptions["onCommit"],
 ) {
-  // Safe: they are the arguments of this command.
+  // Safe: these are the arguments of the command.
   const locking = lockQuery(calls.flatMap(({ command, args }) => command.locks(...(args as never))));
   const first = [plain(begin), ...(locking === null ? [] : [locking])];
   const last = [...queries, ...COMMIT];
@@ -141,10 +137,10 @@ async function commit(
   }
 }
 
-/** What adds to the timeline. */
+/** Statements that add to the timeline. */
 const ADDS_TO_TIMELINE = /insert into "?timeline"? /;
 
-/** A server that waits for its standby would answer that it is committed when it is not there: no timeout then. */
+/** Without a timeout: a server that waits for its standby would then say that it has committed what the standby has not. */
 const COMMIT = [plain("set local statement_timeout = 0"), plain("commit")];
 
 async function runAlone(config: ClientConfig, callMsMax: number, work: (run: Run) => Promise<void>): Promise<void> {
@@ -153,7 +149,7 @@ async function runAlone(config: ClientConfig, callMsMax: number, work: (run: Run
   try {
     await client.connect();
     await work(async (text, { isLong } = { isLong: false }) => {
-      // What is under way is rejected then.
+      // Rejects the query that is under way.
       const timer = isLong ? undefined : setTimeout(() => client.connection.stream.destroy(), callMsMax);
       try {
         return rowsOf(await client.query(text));
@@ -169,29 +165,28 @@ async function runAlone(config: ClientConfig, callMsMax: number, work: (run: Run
 }
 
 /**
- * No plan that reads a whole table, or sorts, where an index does: before its statistics know how many rows there are, the planner
- * takes a table for empty and any index for as good as another. Each update of a list would read all actions, and each claim would
- * sort the whole backlog; and a prepared plan stays.
+ * Rules out plans that read a whole table or sort. Until it has statistics, the planner takes a table for empty and any index for as
+ * good as another: each update of a list would read all actions, and each claim would sort the whole backlog. Prepared plans stay.
  */
 const BY_INDEX = ["enable_sort", "enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"]
   .map((name) => `set_config('${name}', 'off', true)`)
   .join(", ");
 
 /**
- * Reads that look into a table once for each step or each item of a list (`itemsOf`), where a plan that reads all of it would take
- * seconds; and those that count up to a bound. Not those that join such a list: for them a hash join is right.
+ * Reads that look into a table for each step of a recursion or each item of a list (`itemsOf`), and counts up to a bound: reading the
+ * whole table would take seconds. Not joins with such a list, for which a hash join is right.
  */
 const STEPS = /^(with recursive|select j\.value|select count\(\*\) as count) /;
 
-/** Others are not worth the two messages more: they look once. */
+/** Costs two more messages, which other reads are not worth. */
 const BEGIN_STEPS = plain(`begin; select ${BY_INDEX}`);
 
-/** Whether statements are prepared: until a pooler shows that it does not know them. */
+/** Whether statements are prepared. Off once a pooler did not know one. */
 interface Preparing {
   isOn: boolean;
 }
 
-/** Repeats what failed by a pooler or by tables that changed, before anything was done; a read also when its connection was lost. */
+/** Repeats a call that failed before it did anything: by a pooler, or since tables have changed. `isRepeatable`: others that may be repeated. */
 async function again<Result>(
   preparing: Preparing,
   run: () => Promise<Result>,
@@ -206,19 +201,19 @@ async function again<Result>(
   }
 }
 
-/** A connection that was lost while it had queries; not one that was too slow. */
+/** The connection was lost with queries unanswered; not that it was too slow. */
 class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 }
 
-/** The client of a transaction, from its first queries on. */
+/** The client that a transaction began on. */
 interface TransactionClient {
   client: Client | null;
-  /** A pipeline of it has failed: no other follows. */
+  /** A pipeline of it has failed, so no other may follow. */
   hasFailed: boolean;
 }
 
-/** One connection at a time; the next call after a lost one connects again. */
+/** A connection, which the next call makes again if it was lost. */
 class Connection {
   readonly #config: ClientConfig;
   readonly #callMsMax: number;
@@ -240,8 +235,8 @@ class Connection {
   }
 
   /**
-   * Sends all at once; rejects with the first error that is not the consequence of another. What belongs to one transaction goes
-   * over one client: without its `begin`, each statement would be a transaction of its own.
+   * Sends queries at once. Rejects with the first error that is not the consequence of another. Those of a transaction go over one
+   * client: on another they would be without its `begin`, and each a transaction of its own.
    */
   async pipeline(
     queries: readonly Query[],
@@ -277,12 +272,12 @@ class Connection {
     }
   }
 
-  /** Sends a query whose answer nobody waits for. */
+  /** Sends a query without waiting for its answer. */
   send(text: string, values: readonly string[]): void {
     this.#opening?.then((client) => client.query(text, [...values])).catch(ignore);
   }
 
-  /** Gives up the client of a transaction: the server undoes what was not committed, and the next call connects again. */
+  /** Drops the client of a transaction, so that the server rolls it back. The next call connects again. */
   abandon({ client }: TransactionClient): void {
     if (client !== null) this.#drop(client);
   }
@@ -293,7 +288,7 @@ class Connection {
     if (client === undefined || client === null) return;
     this.#forget(client);
     const { promise: deadline, resolve: giveUp } = Promise.withResolvers<void>();
-    // A timer that is left behind would keep the process from ending.
+    // Cleared, since a timer keeps the process from ending.
     const timer = setTimeout(giveUp, this.#callMsMax);
     await Promise.race([client.end(), deadline]);
     clearTimeout(timer);
@@ -305,7 +300,7 @@ class Connection {
     if (first === undefined) return settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
     const lost = failed.find(({ reason }) => !isConnectionSound(reason));
     if (lost !== undefined) throw lost.reason;
-    // A statement that was prepared in a transaction that failed may not be there.
+    // A statement that was prepared in a failed transaction may be missing.
     this.#drop(client);
     throw (failed.find(({ reason }) => !isAftermath(reason)) ?? first).reason;
   }
@@ -337,7 +332,7 @@ class Connection {
     }
   }
 
-  /** Not the client that has come in its place: the end of a client is told late. */
+  /** Unless another client has taken its place: the end of a client may be reported late. */
   #forget(client: Client): void {
     if (this.#client !== client) return;
     [this.#client, this.#opening] = [null, null];
@@ -350,12 +345,12 @@ class Connection {
   }
 }
 
-/** So many bytes are written at once; further ones do not wait for the end of the turn. */
+/** More bytes than this are written before the end of the turn. */
 const JOINED_BYTES_MAX = 65_536;
 
 /**
- * Makes one call of the kernel for what is written in one turn of the event loop. A query is up to five messages, and the socket
- * writes each by itself, even where it was corked.
+ * Writes everything of one turn of the event loop by one system call. A query is up to five messages, and the socket writes each by
+ * itself, even if it is corked.
  */
 function joinWrites(stream: Duplex): void {
   const write = stream.write.bind(stream);
@@ -371,7 +366,7 @@ function joinWrites(stream: Duplex): void {
     waiting.push(chunk);
     bytes += chunk.length;
     if (bytes >= JOINED_BYTES_MAX || onWritten !== undefined) flush();
-    // The last message of a connection.
+    // Only the last message of a connection has a callback.
     if (onWritten !== undefined) write(new Uint8Array(), onWritten);
     return true;
   };
@@ -410,5 +405,5 @@ function doneOf(result: QueryResult | undefined): Done {
 }
 
 function ignore(): void {
-  // Who waits for an answer gets the error.
+  // Whoever waits for the answer gets the error.
 }

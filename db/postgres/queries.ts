@@ -1,7 +1,7 @@
 import type { Lock, SqlValue, Statement } from "../sql/sql.ts";
 
 export interface Query {
-  /** Of a prepared statement: it says what the text is, so that a pooler can't run another client's under it. */
+  /** Of a prepared statement, or empty. A digest of the text, so that no pooler has another statement of this name. */
   readonly name: string;
   readonly text: string;
   readonly values: readonly (SqlValue | readonly (string | null)[])[];
@@ -13,12 +13,12 @@ export function queryOf({ sql, args }: Statement): Query {
   return { ...named(sql), values: args.map(valueOf) };
 }
 
-/** Hexadecimal characters of a digest in a name, of which PostgreSQL reads 63. */
+/** Characters of the digest in a name. PostgreSQL reads 63 of a name. */
 const NAME_CHARS = 32;
 
 const names = new Map<string, string>();
 
-/** Texts whose names are kept: there are as many as the store has kinds of statements. */
+/** More than the store has statements. */
 const NAMES_MAX = 2_000;
 
 export function named(text: string): Pick<Query, "name" | "text"> {
@@ -29,8 +29,8 @@ export function named(text: string): Pick<Query, "name" | "text"> {
 }
 
 /**
- * An array whose length the planner does not see. Where it sees that of a short one, it takes a plan for these values to be cheaper than
- * one for all, and plans the statement at each run, which takes longer than to run it.
+ * An array whose length the planner does not see. If it saw a short one, it would take a plan for these values to be cheaper than a
+ * general one, and plan the statement at each run, which takes longer than running it.
  */
 export function unseen(array: string): string {
   return `(select ${array})`;
@@ -62,8 +62,8 @@ const TEXT = `select case when l.is_exclusive then pg_advisory_xact_lock(l.key) 
 const NAME = "og_locks";
 
 /**
- * Takes all locks of a transaction until it ends, in one order, so that two transactions never wait for each other. A
- * lock is the number that a digest of its name begins with: two names with one number only wait more than they need.
+ * Takes the locks of a transaction in one order, so that two transactions never wait for each other, and holds them until its end. A
+ * lock is a number from the digest of its name; two names with one number would only wait needlessly.
  */
 export function lockQuery(locks: readonly Lock[]): Query | null {
   if (locks.length === 0) return null;
@@ -81,5 +81,5 @@ function keyOf(name: string): bigint {
   return new Bun.CryptoHasher("sha256").update(name).digest().readBigInt64BE();
 }
 
-/** The lock of a start: migrations, and the base of positions. */
+/** For migrations and the base of positions, at a start. */
 export const START_LOCK = String(keyOf("start"));

@@ -10,7 +10,7 @@ import { claimAll } from "./claim.ts";
 import { postgresDialect } from "./dialect.ts";
 import { named, type Query, valueOf, unseen } from "./queries.ts";
 
-/** A transaction of PostgreSQL as one command has it. Statements after `end` are refused: they would be part of another. */
+/** A transaction as one command sees it. After `end` it refuses statements, which would be part of another command. */
 export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]>): Tx & { end(): void } {
   let isOver = false;
   const run = (query: Query) => {
@@ -19,17 +19,17 @@ export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]
   };
   const rowsOf = async (query: Query): Promise<(readonly unknown[])[]> => {
     const [result] = await run(query);
-    // Safe: by the mode.
+    // Safe: by `rowMode`, rows are lists.
     return (result?.rows ?? []) as unknown[][];
   };
   const db = drizzle(async (text, params) => {
-    // Safe: the columns of the tables encode their values as these.
+    // Safe: columns encode their values to these types.
     const values = (params as SqlValue[]).map(valueOf);
-    // Without a name: how many texts there are depends on the lists in them, and the server would keep each.
+    // Not prepared: texts differ by the lengths of lists, and the server would keep each.
     return { rows: await rowsOf({ name: "", text, values }) };
   });
   return {
-    // Safe: a command uses what the builders of both databases have.
+    // Safe: commands use what the builders of both databases share.
     db: db as unknown as Tx["db"],
     addedOrder: postgresDialect.addedOrder,
     lists: {
@@ -39,7 +39,7 @@ export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]
         const values = names.map((name) => args.map((arg) => textOf(arg[name] ?? null)));
         const found: Row[][] = args.map(() => []);
         for (const [number, ...row] of await rowsOf({ ...statement, values })) {
-          // Safe: as the query's type says.
+          // Safe: this is the query's type.
           found[Number(number) - 1]?.push(decode(row) as Row);
         }
         return found;
@@ -71,8 +71,8 @@ function textOf(value: SqlValue): string | null {
 }
 
 /**
- * The offset keeps each look-up by itself, by an index and its own arguments. Joined, one plan for all of them could read the whole
- * index: one that was made when the table was small, and is kept.
+ * `offset 0` keeps each look-up apart, by an index and its own arguments. A joined plan could read the whole index, if it was made
+ * when the table was small.
  */
 const FIND = once(({ types, build }: Pick<Prepared<never, unknown>, "types" | "build">) => {
   const { text, decode } = compileSelect(build(postgresDialect), (name) => `arg."${name}"`);
@@ -86,7 +86,7 @@ const FIND = once(({ types, build }: Pick<Prepared<never, unknown>, "types" | "b
   return { statement, names, decode };
 });
 
-/** The arrays that rows arrive as, and the names of their members. */
+/** The columns of rows, and `unnest` over the array of each. */
 function unnested(table: InsertList["table"], names: readonly string[]) {
   const columns = columnsOf(table, names);
   const arrays = columns.map((column, at) => `$${at + 1}::${column.getSQLType() === "integer" ? "bigint" : "text"}[]`);
