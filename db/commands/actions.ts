@@ -185,7 +185,7 @@ export const create = listCommand(
     await lists.insert(AUDIT_ENTRIES, used);
     await writeCounts(
       tx,
-      created.flatMap(({ one }) => (counts(one) ? { ...one, run: 1 } : [])),
+      created.flatMap(({ one }) => (isLimited(one) ? { ...one, run: 1 } : [])),
       known,
     );
     return outcomes;
@@ -280,8 +280,8 @@ function countRequest({ request, budget, ...one }: Limited, known: Known): void 
   if (budget !== null) known.spent.set(dayName(budget), (known.spent.get(dayName(budget)) ?? 0) + 1);
 }
 
-/** Whether it counts for anything. */
-function counts({ request, budget }: Pick<NewAction, "request" | "budget">): boolean {
+/** Whether a limit of its key counts it. */
+function isLimited({ request, budget }: Pick<NewAction, "request" | "budget">): boolean {
   return request !== null || budget !== null;
 }
 
@@ -419,7 +419,7 @@ export interface ActionWrite extends Owner, SideRows {
 export const apply = listCommand(
   async (tx, list: readonly ActionWrite[]): Promise<readonly boolean[]> => {
     const guarded = list.map((one) =>
-      one.retaken !== null || counts(one) || one.counts.length > 0 ? guardOf(one) : null,
+      one.retaken !== null || isLimited(one) || one.counts.length > 0 ? guardOf(one) : null,
     );
     const [known, ruleCounts] = await Promise.all([
       readKnown(
@@ -521,7 +521,7 @@ async function writeBeside(tx: Tx, list: readonly ActionWrite[], known: Known): 
   await insertEach(lists, NOTIFICATIONS, list, ({ notifications }) => notifications);
   await insertEach(lists, RESPONSES, list, ({ response }) => (response === null ? [] : [response]));
   await insertEach(lists, AUDIT_ENTRIES, list, ({ audit }) => (audit === null ? [] : [audit]));
-  await writeCounts(tx, list.filter(counts), known);
+  await writeCounts(tx, list.filter(isLimited), known);
   const grants = list.flatMap(({ grant }) => (grant === null ? [] : [grant]));
   await addGrants(tx, grants);
   for (const { id, trims } of list) if (trims) await trimResponses(tx, id);
