@@ -518,7 +518,7 @@ export function describeTables(dialect: typeof SQLITE) {
         expiresAt: time("expires_at"),
         /** The headers of the last response: a JSON list of pairs, without values that may be secret. */
         responseHeaders: text("response_headers"),
-        /** A result that came after its attempt was closed as unknown: JSON of `src/core/late-result.ts`. */
+        /** A result that came after its attempt was closed as unknown: JSON of `src/core/action.ts`. */
         lateResult: text("late_result"),
         /** Why it was held, or which rule let it pass: JSON of `src/core/action-policy.ts`. Null: nothing held it. */
         policy: text(),

@@ -1,4 +1,4 @@
-import { and, between, eq, lt, lte, type SQL, sql } from "drizzle-orm";
+import { and, between, eq, lt, type SQL, sql } from "drizzle-orm";
 import { firstActionId } from "../../src/core/ids.ts";
 import {
   COUNTED_MAX,
@@ -117,8 +117,8 @@ export function createHeldReads(reads: ActionReads) {
       const keyIds = filter.keyId === null ? (await all(reader, keys)).map(({ key }) => key) : [filter.keyId];
       const place = after === null ? { isInTurns: keyIds.length > 1, id: "", later: NOWHERE } : placeFrom(after);
       const [key, reached] = [placeIn(0), placeIn(1)];
-      const isBehind = sql`(${keyId}, ${id}) > (${key}, ${reached})`;
-      const ofKey = heldIds(accountId, and(isHost, isBehind, lte(keyId, key), lt(id, idBefore(filter))));
+      const isBehind = sql`(${keyId}, ${id}) > (${key}, ${reached}) and (${keyId}, ${id}) < (${key}, ${idBefore(filter)})`;
+      const ofKey = heldIds(accountId, and(isHost, isBehind));
       const asked = keyIds.map((one) => [one, place.later.get(one) ?? place.id]);
       const ids = sql`select ${jsonList(sql`held.id`)} from ${ofKey.limit(limit + 1).as("held")}`;
       const ofKeys = sql<KeyIds>`select j.value as asked, ${key} as "keyId", (${ids}) as ids from ${itemsOf(asked)}`;
