@@ -8,17 +8,16 @@ import type { SQLITE } from "./libsql/schema.ts";
 import { HTTP_METHODS, type HttpMethod } from "../src/core/target.ts";
 
 /**
- * The tables of both databases, described once; `dialect` is how a database writes a table, an index and each kind of column.
- * Times are integers in milliseconds, flags 0 and 1. `drizzle-kit` generates the migrations of each database from its
- * `drizzle-kit.cjs` (docs/development.md).
+ * The tables of both databases. `dialect` builds tables, indexes and columns for one of them. Times are stored in milliseconds, flags as
+ * 0 and 1. `drizzle-kit` generates migrations from the `drizzle-kit.cjs` of each database (docs/development.md).
  */
 export function describeTables(dialect: typeof SQLITE) {
   const { table, index, uniqueIndex, primaryKey, check } = dialect;
   const { text, number, time, flag, json, serial, position, addedOrder } = dialect;
   const { nullsFirst, inOrder } = dialect;
 
-  // In the order in which a move to PostgreSQL copies them. Facts come last, so that what they say about the others (the
-  // master key) is there only when the others are.
+  // In the order in which a move to PostgreSQL copies them. Facts come last: what they say of the others, such as their master key,
+  // is there only when the others are.
   return {
     accounts: table("accounts", {
       id: text().primaryKey(),
@@ -30,7 +29,7 @@ export function describeTables(dialect: typeof SQLITE) {
        */
       allowedAt: time("allowed_at"),
       allowedBy: text("allowed_by"),
-      /** As its owners call it; null: by the address of its first person. */
+      /** Null: it is called by the address of its first person. */
       name: text(),
       ...addedOrder,
     }),
@@ -172,7 +171,7 @@ export function describeTables(dialect: typeof SQLITE) {
       ],
     ),
 
-    /** Whom a provider of OpenID Connect means by a subject. A person has one subject of a provider: an address may be given on. */
+    /** Whom a provider of OpenID Connect means by a subject, of which a person has one. Not by address: another person may get it later. */
     identities: table(
       "identities",
       {
@@ -252,7 +251,7 @@ export function describeTables(dialect: typeof SQLITE) {
       {
         ruleId: text("rule_id").notNull(),
         subject: text().notNull(),
-        /** The part of time that it is for. */
+        /** When the time begins that it is for. */
         start: number("start_at").notNull(),
         /** A whole number of any size. */
         amount: text().notNull(),
@@ -499,11 +498,11 @@ export function describeTables(dialect: typeof SQLITE) {
         responseCode: number("response_code"),
         responseTruncated: flag("response_truncated"),
         durationMs: number("duration_ms"),
-        // Long values last: columns after one are slow to read.
+        // Long values come last, since columns after them are slow to read.
         sealedHeaders: text("sealed_headers"),
         body: text(),
         responseBody: text("response_body"),
-        /** The key that created it: each key of an account has its own queue. Empty: no key did, or it is not known. */
+        /** The key that created it, whose queue it is in. Empty: no key did, or it is not known. */
         keyId: text("key_id").notNull().default(""),
         /** Role and hold of the key at the create. */
         keyRole: text("key_role", { enum: ROLES }).notNull().default("owner"),
@@ -539,7 +538,7 @@ export function describeTables(dialect: typeof SQLITE) {
           index("actions_by_dedupe")
             .on(row.accountId, row.dedupe, row.id)
             .where(sql`${row.dedupe} is not null`),
-          // Lists repeat the condition. Without it the planner prefers this index where one by status and key finds fewer.
+          // Partial, so that only queries with the condition use it: otherwise it may win over a better one by status.
           index("actions_by_key")
             .on(row.accountId, row.keyId, row.id)
             .where(sql`${row.keyId} <> ''`),
@@ -589,10 +588,7 @@ export function describeTables(dialect: typeof SQLITE) {
       },
     ),
 
-    /**
-     * What came back of the newest attempts that another one followed, or will: the row of the action has the last result
-     * only. The timeline has everything else of them.
-     */
+    /** The responses of earlier attempts, the newest ones: an action has only its last result. The timeline has the rest of them. */
     attempts: table(
       "attempts",
       {
@@ -622,7 +618,7 @@ export function describeTables(dialect: typeof SQLITE) {
       ],
     ),
 
-    /** The metadata of actions, again in a form that lists can search. */
+    /** The metadata of actions, in a form that lists can search. */
     actionMetadata: table(
       "action_metadata",
       {
@@ -759,7 +755,7 @@ export function describeTables(dialect: typeof SQLITE) {
         failed: number().notNull(),
         createdAt: time("created_at").notNull(),
         createdBy: text("created_by").$type<Actor>().notNull(),
-        /** Whoever began it, a key or a person: it acts with their rights of the moment. */
+        /** The key or person that began it: it acts with the rights that they have at the time. */
         keyId: text("key_id").notNull(),
         personId: text("person_id").notNull(),
         client: text().notNull(),
@@ -827,7 +823,7 @@ export function describeTables(dialect: typeof SQLITE) {
       ],
     ),
 
-    /** What an account has done for the first time, and which person (else empty) has hidden the list of it. */
+    /** What an account has done for the first time; and who (otherwise empty) has hidden the list of it. */
     firstSteps: table(
       "first_steps",
       {

@@ -10,9 +10,7 @@ import { command, type Connection, countRows } from "./command.ts";
 import { HOST_SETTINGS_VERSION, readVersion, renewVersion } from "./facts.ts";
 import { callbackHosts, hostSettings } from "../libsql/schema.ts";
 
-/** What accounts set for hosts: each kind has a table, and a write counts its rows and is audited. */
-
-/** Lists a host for callbacks; one that is listed keeps its time. `full`: the account has as many others as it may. */
+/** A host that is listed already keeps its time. */
 export const putCallbackHost = command<CallbackHostStore["put"]>(
   async (tx, row, audit) => {
     const isOther = and(eq(callbackHosts.accountId, row.accountId), ne(callbackHosts.host, row.host));
@@ -30,7 +28,7 @@ export const removeCallbackHost = command<CallbackHostStore["remove"]>(async (tx
   return addIfWritten(tx, removed, audit);
 });
 
-/** Writes the settings for a host, or for all where it is empty. `full`: the account has as many other hosts with settings as it may. */
+/** The settings for all hosts (an empty host) don't count. */
 export const putHostSettings = command(
   async (tx, row: typeof hostSettings.$inferInsert, audit: AuditEntry) => {
     const { accountId, host, ...values } = row;
@@ -62,7 +60,7 @@ export function createCallbackHostStore({ reader, writer }: Connection): Callbac
   };
 }
 
-/** How settings are stored. An argument: the schemas that it needs would slow the start of the writer thread. */
+/** Writes and reads stored settings. An argument, since its schemas would slow down the start of the writer thread. */
 interface HostSettingsText {
   readonly text: (settings: HostSettings) => string;
   readonly parse: (text: string) => HostSettings;

@@ -27,13 +27,13 @@ import { readFact } from "./facts.ts";
 import { upsertList, type Values, valuesOf } from "./lists.ts";
 import { actions, activity, facts, firstSteps, timeline } from "../libsql/schema.ts";
 
-/** The fact that says up to which position of the timeline the figures of the overview are counted. */
+/** The fact that has the position of the timeline up to which everything is counted. */
 const POSITION_FACT = "activity";
 
 const PUT = upsertList(activity, ["accountId", "slotMinutes", "at", "kind", "name"]);
 
 interface Counted {
-  /** The positions from and to which the rows were counted. */
+  /** The stretch of the timeline that was counted. */
   readonly from: number;
   readonly to: number;
   readonly rows: readonly Values[];
@@ -42,7 +42,7 @@ interface Counted {
 
 type FirstStep = typeof firstSteps.$inferInsert;
 
-/** Writes the figures of a part of the timeline; false: another node has counted it. */
+/** Writes the counts of a stretch of the timeline; false: another node has counted it. */
 export const put = command(async ({ db, lists }, { from, to, rows, steps }: Counted) => {
   await db.insert(facts).values({ name: POSITION_FACT, value: "0" }).onConflictDoNothing({ target: facts.name });
   const isNext = hasValues(facts, { name: POSITION_FACT, value: String(from) });
@@ -95,7 +95,7 @@ const STRETCH_END = prepare({ after: "number", rows: "number" }, (arg) => {
   return behind.limit(1).offset(arg.rows);
 });
 
-/** The last row of a stretch of so many rows of the timeline; null: there are fewer. Numbers have gaps, so rows are counted. */
+/** The last of so many rows of the timeline after a position; null: there are fewer. Positions have gaps, so rows are counted. */
 export function findStretchEnd(reader: Reader, after: number, rows: number) {
   return STRETCH_END.get(reader, { after, rows: rows - 1 });
 }
@@ -103,7 +103,7 @@ export function findStretchEnd(reader: Reader, after: number, rows: number) {
 /** What the overview counts of a stretch of the timeline. An empty account: of all. */
 const HAPPENED = prepare({ after: "number", until: "number", since: "time", accountId: "text" }, (arg) => {
   const { at, type, status, detail } = timeline;
-  // Found by its primary key as the event stream finds it: an index by account would slow all writes.
+  // By the primary key, as the event stream: an index by account would make all writes slower.
   const isOfAccount = sql`(${arg.accountId} = '' or ${timeline.accountId} = ${arg.accountId})`;
   const isOfStretch = and(gt(timeline.seq, arg.after), lte(timeline.seq, arg.until), gte(timeline.at, arg.since));
   const types = inArray(timeline.type, ["created", "attempt", "approved", "rejected"]);
@@ -123,6 +123,7 @@ const HAPPENED = prepare({ after: "number", until: "number", since: "time", acco
       host: actions.host,
       keyId: actions.keyId,
       byMcp: sql<number>`case when ${actions.createdBy} like 'mcp:%' then 1 else 0 end`.as("by_mcp"),
+      // When the run began that was decided on.
       heldAt: sql<Date | null>`case when ${isDecision} then ${heldAt} end`.mapWith(at).as("held_at"),
     })
     .from(timeline)
@@ -138,28 +139,20 @@ const STORED = prepare({ slots: "list" }, (arg, { itemsOf, placeIn }) => {
 
 const MINUTE_MS = 60_000;
 
-interface Happened extends Readonly<Record<"accountId" | "type" | "status" | "detail" | "host" | "keyId", string>> {
-  readonly at: Date;
-  /** 1: by a client of MCP; 0. */
-  readonly byMcp: number;
-  /** When the run of a decision began, which is with the row that holds it. */
-  readonly heldAt: Date | null;
-}
-
 type Group = { -readonly [Member in keyof ActivityGroup]: ActivityGroup[Member] };
 
-/** Counts together what differs in nothing but the time within a minute, and a little in its duration. */
-function groupsOf(rows: readonly Happened[]): readonly ActivityGroup[] {
+/** Groups what differs only in the time within a minute and slightly in duration. */
+function groupsOf(rows: Awaited<ReturnType<typeof HAPPENED.all>>): readonly ActivityGroup[] {
   const groups = new Map<string, { readonly group: Group; totalMs: number }>();
   for (const { accountId, host, keyId, type, status, detail, byMcp, heldAt, at } of rows) {
-    // A time that was altered says nothing.
+    // A time that was altered is no date.
     if (Number.isNaN(at.getTime()) || Number.isNaN(heldAt?.getTime() ?? 0)) continue;
     const isAttempt = type === "attempt";
     const { error, duration_ms: tookMs } = isAttempt ? membersIn(detail) : {};
     const waitedMs = heldAt === null ? null : Math.max(0, at.getTime() - heldAt.getTime());
     const ms = typeof tookMs === "number" ? Math.trunc(tookMs) : waitedMs;
     const happened = isAttempt ? status : type;
-    // An attempt after which its action is not final.
+    // After other attempts the action is not final.
     const kind = KINDS.find((one) => one === happened) ?? "retry";
     const minute = Math.floor(at.getTime() / MINUTE_MS);
     const name = `${accountId} ${host} ${keyId} ${kind} ${minute} ${ms === null ? "" : rounded(ms)}`;
@@ -184,7 +177,7 @@ function groupsOf(rows: readonly Happened[]): readonly ActivityGroup[] {
 
 const UNITS_MS = [1, 10, 100, 1_000];
 
-/** To two digits, so that a page has a bounded number of them. */
+/** To two digits, which bounds the number of groups. */
 function rounded(ms: number): number {
   const unit = UNITS_MS.findLast((each) => ms >= 10 * each) ?? 1;
   return Math.trunc(ms / unit) * unit;
@@ -210,7 +203,7 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
   const { itemsOf, placeIn, valueOfMax } = reader.dialect;
   const { kind: ofKind, name: named } = activity;
   const isPosition = eq(facts.name, POSITION_FACT);
-  /** Holds for the slots of some hosts and keys, which are chosen from the entries of the index. */
+  /** Holds for the slots of some hosts and keys. */
   const isOfNames = (span: ActivitySpan, names: readonly (readonly string[])[]) => {
     const isNamed = sql`(${ofKind}, ${named}) in (select ${placeIn(0)}, ${placeIn(1)} from ${itemsOf(names)})`;
     return and(isOfSpan(span), isNamed);
@@ -224,8 +217,7 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
       if (newest <= after) return { groups: [], position: after, at: null, isLast: true };
       const end = await findStretchEnd(reader, after, limit);
       const until = end === null ? newest : Math.min(newest, end.seq);
-      const happened = await HAPPENED.all(reader, { after, until, since, accountId: accountId ?? "" });
-      const groups = groupsOf(happened);
+      const groups = groupsOf(await HAPPENED.all(reader, { after, until, since, accountId: accountId ?? "" }));
       return { groups, position: until, at: end?.at ?? null, isLast: until === newest };
     },
 
@@ -243,7 +235,7 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
         .from(facts)
         .leftJoin(activity, and(isOfSpan(span), eq(ofKind, "all")))
         .where(isPosition);
-      // Without their latencies: the busier an account is, the longer these texts are, and an overview shows those of twenty names.
+      // Without latencies, which are long texts for busy accounts: the overview shows those of twenty names.
       const names = qb
         .select({
           counted: facts.value,
@@ -264,7 +256,7 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
       for (let reads = 1; ; reads += 1) {
         const [ofAll, ofNames] = await Promise.all([all(reader, slots), all(reader, names)]);
         const position = positionIn(ofAll);
-        // Otherwise more was counted between the two.
+        // If not, more was counted between the two reads.
         const isOfOneMoment = position === positionIn(ofNames);
         if (!isOfOneMoment && reads < OVERVIEW_READS_MAX) continue;
         return {
@@ -298,7 +290,7 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
       const columns = { counted: facts.value, host: named, at, created, completed, failed, attempts, failedAttempts };
       const stored = qb.select(columns).from(facts).leftJoin(activity, isOfNames(span, asked));
       const rows = await all(reader, stored.where(isPosition));
-      // Without slots, the position alone.
+      // Without slots there is one row, with the position alone.
       const found = rows.filter((row): row is typeof row & HostSlot => row.host !== null);
       return { position: positionIn(rows), slots: found.map(({ counted: _counted, ...slot }): HostSlot => slot) };
     },

@@ -6,12 +6,12 @@ import { command, type Connection, PRUNE_ROWS, type Tx } from "./command.ts";
 import { renewVersion } from "./facts.ts";
 import { audit } from "../libsql/schema.ts";
 
-/** Adds an entry to the audit log; none if it is undefined. */
+/** Adds an entry to the audit log, if there is one. */
 export async function addToAudit({ db }: Tx, entry: AuditEntry | undefined): Promise<void> {
   if (entry !== undefined) await db.insert(audit).values(entry);
 }
 
-/** Runs a write. If it has written any row, adds the entry and gives the version, if there is one, a new value. Returns whether. */
+/** Runs a write. If it returns any row, adds the entry and renews the version, if there are any. Returns whether it did. */
 export async function addIfWritten(
   tx: Tx,
   write: PromiseLike<readonly unknown[]>,
@@ -28,11 +28,11 @@ export async function addIfWritten(
 export const record = command<AuditStore["record"]>(addToAudit);
 
 /**
- * Deletes entries of then or earlier, but never the newest, whose number would be given out again; returns whether there may
- * be more. It reads only the oldest rows, so that every step costs the same.
+ * Deletes entries up to a time, but never the newest, whose number would be given out again; returns whether there may be more. Reads
+ * only the oldest rows, so that every step costs the same.
  */
 export const prune = command<AuditStore["prune"]>(async ({ db }, until) => {
-  // Each by itself: SQLite finds one of them in the index, but for both at once it reads all rows.
+  // In two queries: for both at once SQLite would read all rows.
   const [oldest] = await db.select({ seq: min(audit.seq) }).from(audit);
   const [newest] = await db.select({ seq: max(audit.seq) }).from(audit);
   const [first, last] = [oldest?.seq ?? 0, newest?.seq ?? 0];
@@ -43,10 +43,7 @@ export const prune = command<AuditStore["prune"]>(async ({ db }, until) => {
 /** The audit log. Rows are never changed, and only `prune` deletes them. */
 export function createAuditStore({ reader, writer }: Connection): AuditStore {
   const { isOneOf } = reader.dialect;
-  /**
-   * The last row of a page's scan, which it bounds. An index by actor or kind would be written with every entry, for pages that
-   * one read of this many rows of the account's own index fills nearly always.
-   */
+  /** The last row that a page may read: nearly always enough to fill it, without an index by actor or kind. */
   const lastScanned = (accountId: string, before: number) => {
     const isBefore = and(eq(audit.accountId, accountId), lt(audit.seq, before));
     const scanned = qb.select({ seq: audit.seq, at: audit.at }).from(audit).where(isBefore).orderBy(desc(audit.seq));
@@ -74,7 +71,7 @@ export function createAuditStore({ reader, writer }: Connection): AuditStore {
     async count({ accountId, kinds, until, days }) {
       const last = await lastScanned(accountId, Number.MAX_SAFE_INTEGER);
       const since = new Date(until.getTime() - days * DAY_MS);
-      // libSQL's client binds a whole number as one that has fractions.
+      // Cast, since libSQL's client binds numbers as floats.
       const daysAgo = sql<number>`(cast(${until} as bigint) - ${audit.at}) / ${sql.raw(String(DAY_MS))}`;
       const isCounted = and(
         eq(audit.accountId, accountId),

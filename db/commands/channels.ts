@@ -12,7 +12,6 @@ import { channels } from "../libsql/schema.ts";
 
 type Row = typeof channels.$inferSelect;
 
-/** Adds a channel if the account has room for one more; `full`: it has not. */
 export const add = command(
   async (tx, row: Row, audit: AuditEntry) => {
     if ((await countRows(tx, channels, eq(channels.accountId, row.accountId))) >= CHANNELS_MAX) return "full";
@@ -26,7 +25,6 @@ export const add = command(
 
 type Change = Partial<Pick<Row, "name" | "sealedConfig" | "remindAfterMinutes" | "enabled">>;
 
-/** Changes some members of a channel; returns whether there is such a channel. */
 export const change = command(
   async (tx, accountId: string, id: string, patch: Change, audit: AuditEntry | undefined) => {
     const isChannel = hasValues(channels, { accountId, id });
@@ -42,7 +40,7 @@ export const remove = command<ChannelStore["remove"]>(async (tx, accountId, id, 
 
 export function createChannelStore({ reader, writer, seal }: Omit<StoreContext, "written">): ChannelStore {
   const channelOf = ({ sealedConfig, kind, ...row }: Row): Channel => {
-    // An altered kind leaves nowhere to send to.
+    // If the kind was altered, there is nowhere to send to.
     const known = CHANNEL_KINDS.find((one) => one === kind);
     const target = known === undefined ? NOWHERE : openedTarget(sealedConfig, row.id, seal);
     return { ...row, kind: known ?? "webhook", ...target };
@@ -75,10 +73,10 @@ const PLACE = { table: "channels", column: "sealed_config" } as const;
 
 const NOWHERE: ChannelTarget = { to: [], url: null };
 
-/** Where it goes; nowhere if the row was altered or sealed under another key. */
+/** The target of a channel; none if the row was altered or sealed under another key. */
 function openedTarget(sealedConfig: string, id: string, seal: StoreContext["seal"]): ChannelTarget {
   try {
-    // Safe: written by `sealed` above, and nobody else can seal a text.
+    // Safe: `sealed` wrote it, since nobody else can seal a text.
     return JSON.parse(seal.open(sealedConfig, { ...PLACE, row: id }).toString("utf8")) as ChannelTarget;
   } catch {
     return NOWHERE;

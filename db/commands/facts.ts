@@ -4,19 +4,18 @@ import { prepare, type Reader, qb } from "../sql/read.ts";
 import { command, type Connection, type Tx } from "./command.ts";
 import { facts } from "../libsql/schema.ts";
 
-/** Facts that change with every write of a table, for nodes that cache its rows. */
+/** Facts that change with every write of a table, by which nodes know that what they keep of it is stale. */
 export const CHANNELS_VERSION = "channels";
 export const HOST_SETTINGS_VERSION = "host settings";
 export const RULES_VERSION = "rules";
 export const GRANTS_VERSION = "grants";
 export const CREDENTIALS_VERSION = "credentials";
 
-/** That of the rules of one account. */
+/** The same for the rules of one account. */
 export function rulesVersionOf(accountId: string): string {
   return `${RULES_VERSION} ${accountId}`;
 }
 
-/** Gives such a fact a new value. */
 export async function renewVersion(tx: Tx, name: string): Promise<void> {
   await setFact(tx, name, crypto.randomUUID());
 }
@@ -38,7 +37,7 @@ export async function readFact(reader: Reader, name: string): Promise<string | n
   return (await FACT.get(reader, { name }))?.value ?? null;
 }
 
-/** The value of a fact that changes with every write of a table; empty: nothing was written. */
+/** Empty: nothing was ever written. */
 export async function readVersion(reader: Reader, name: string): Promise<string> {
   return (await readFact(reader, name)) ?? "";
 }

@@ -72,7 +72,7 @@ async function endOthers({ db }: Tx, { personId, hash }: SessionRow): Promise<vo
   await db.delete(sessions).where(and(eq(sessions.personId, personId), ne(sessions.hash, hash)));
 }
 
-/** Ends the oldest sessions beyond the bound, never this one: after a clock was set back it would look like the oldest. */
+/** Ends the oldest sessions beyond the bound; never this one, which would look like the oldest if the clock was set back. */
 async function endOldest({ db }: Tx, { personId, hash }: SessionRow): Promise<void> {
   const others = db.select({ hash: sessions.hash }).from(sessions);
   const newestFirst = others
@@ -233,10 +233,10 @@ export const prune = command<PeopleStore["prune"]>(async (tx, now) => {
 const { emailKey: _key, ...PERSON } = getTableColumns(people);
 const MEMBER = { ...PERSON, accountId: members.accountId, role: members.role };
 
-/** The account that somebody used last, else the one that they joined first, comes first. */
+/** The account that somebody used last comes first, or the one that they joined first. */
 const LAST_USED_FIRST = [desc(sql`coalesce(${members.lastSeenAt}, 0)`), members.joinedAt, members.accountId];
 
-/** The person for whom this holds, and the account that they used last. */
+/** The person who meets a condition, with the account that they used last. */
 async function findMember(reader: Reader, condition: SQL | undefined): Promise<Member | null> {
   const joined = qb.select(MEMBER).from(people).innerJoin(members, eq(members.personId, people.id));
   const lastUsedFirst = joined.where(condition).orderBy(...LAST_USED_FIRST);
@@ -249,7 +249,7 @@ function memberOf(row: PersonRow & Omit<Member, "person">): Member {
   return { person: { id, email, passwordHash, createdAt }, accountId, role };
 }
 
-/** Asked with each page. The join ends a session of someone who left the account. */
+/** Read for each page. No session of somebody who has left the account joins a member. */
 const SESSION = prepare({ hash: "text", now: "time" }, (arg) => {
   const isMember = and(eq(members.accountId, sessions.accountId), eq(members.personId, sessions.personId));
   const other = alias(members, "other");
@@ -313,7 +313,7 @@ export function createPeopleStore({ reader, writer }: Connection): PeopleStore {
   };
 }
 
-/** See `TeamStore.managers`. The builder has no recursion; `union` ends it, even if rows were altered into a cycle. */
+/** See `TeamStore.managers`. `union` ends the recursion even if rows were altered into a cycle. */
 function managersOf(accountId: string, now: Date): SQL<{ readonly id: string }> {
   const { id, replaces } = apiKeys;
   const isOwner = and(sql`${apiKeys.accountId} = ${accountId}`, sql`${apiKeys.role} = 'owner'`);
@@ -327,7 +327,7 @@ function managersOf(accountId: string, now: Date): SQL<{ readonly id: string }> 
     select ${members.personId} as id from ${members} where ${members.accountId} = ${accountId} and ${members.role} = 'owner'`;
 }
 
-/** Why somebody can't stop to own an account or leave it: they are not in it, or nobody else owns it. */
+/** Why somebody can't leave an account or stop owning it: they are not in it, or nobody else owns it. */
 async function refusalOf(tx: Tx, accountId: string, personId: string): Promise<"gone" | "last_owner" | null> {
   const isMember = hasValues(members, { accountId, personId });
   const [member] = await tx.db.select({ role: members.role }).from(members).where(isMember);
@@ -418,7 +418,7 @@ export const join = command<TeamStore["join"]>(
     const { invitation, person, isNew, session, identity, at, audit } = joining;
     const { accountId, role } = invitation;
     if (!(await mayJoin(tx, joining))) return false;
-    // The password is the one that was checked.
+    // With the password that was checked.
     const isSame = hasValues(people, { id: person.id, passwordHash: person.passwordHash });
     if (!(isNew ? await addPerson(tx, person) : await hasRow(tx, people, isSame))) return false;
     const added = await tx.db
@@ -444,7 +444,7 @@ export const signIn = command<TeamStore["signIn"]>(
     const { accountId, personId, createdAt } = session;
     const isThis = hasValues(members, { accountId, personId });
     if (!(await hasRow(tx, members, isThis))) return false;
-    // Not where the person has another subject of the provider, or the subject is of another person.
+    // Nothing is added if the person has another subject of the provider, or the subject is another person's.
     await tx.db.insert(identities).values({ issuer, subject, personId, createdAt }).onConflictDoNothing();
     if (!(await hasRow(tx, identities, hasValues(identities, { issuer, subject, personId })))) return false;
     await tx.db.insert(sessions).values(session);

@@ -15,20 +15,18 @@ import { all, type Args, get, hasValues, membersIn, prepare, qb, type Reader } f
 import { command, type Connection, deleteSome, PRUNE_ROWS } from "./command.ts";
 import { rejections, timeline } from "../libsql/schema.ts";
 
-/** Requests that people rejected within the last day, and how they are counted. */
-
-/** A key, and since when its rejections count, in milliseconds. */
+/** A key, and from when on its rejections count, in milliseconds. */
 const KEY = { accountId: "text", keyId: "text", rejectedAfter: "number" } as const;
 
-/** A request of it. */
+/** A request of a key. */
 const REQUEST = { ...KEY, digest: "text" } as const;
 
-/** The entries of a key that count. */
+/** Holds for the entries of a key that count. */
 function isOfKey({ accountId, keyId, rejectedAfter }: Args<keyof typeof KEY>) {
   return and(hasValues(rejections, { accountId, keyId }), gt(rejections.at, rejectedAfter));
 }
 
-/** The newest of a request. */
+/** The newest entries of a request. */
 const ofRequest = (kind: "rejected" | "asked", limit: number) =>
   prepare(REQUEST, (arg) => {
     const isRequest = and(hasValues(rejections, { digest: arg.digest, kind }), isOfKey(arg));
@@ -38,7 +36,7 @@ const ofRequest = (kind: "rejected" | "asked", limit: number) =>
 export const REJECTED = ofRequest("rejected", 1);
 export const REPEATED = ofRequest("asked", REPEATS_PER_REJECTION_MAX);
 
-/** Of the entries of a key up to the limit, the oldest first. */
+/** The number of entries of a key, up to its limit, and the time of the oldest. */
 export const COUNT_OF_KEY = prepare(KEY, (arg) => {
   const ofKey = qb.select({ at: rejections.at }).from(rejections).where(isOfKey(arg));
   const counted = ofKey.orderBy(rejections.at).limit(REJECTIONS_PER_KEY_MAX).as("counted");
@@ -51,7 +49,7 @@ interface Counted {
   readonly since: Date | null;
 }
 
-/** The count of a request by the rows of the three reads above. */
+/** The count of a request, by the rows of these three reads. */
 export function rejectionCount(
   [rejected]: readonly { readonly at: Date }[],
   repeated: readonly { readonly at: Date }[],

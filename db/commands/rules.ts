@@ -9,7 +9,7 @@ import { findEach } from "./lists.ts";
 import { FACT, readVersion, RULES_VERSION, renewVersion, rulesVersionOf } from "./facts.ts";
 import { actions, facts, rules } from "../libsql/schema.ts";
 
-/** The version of each account's rules: a create is decided by those that are in force when it is committed. */
+/** The version of each account's rules. A create is decided by the rules in force at its commit. */
 export async function readRulesVersions(
   { lists }: Pick<Tx, "lists">,
   accountIds: ReadonlySet<string>,
@@ -42,7 +42,7 @@ export const recordRefusal = command<RuleStore["recordRefusal"]>(async (tx, expe
   return true;
 });
 
-/** The rules of accounts. `parse` reads the text of a policy: an argument, as its schema would slow the start of the writer thread. */
+/** The rules of accounts. `parse` reads a policy. It is an argument, since its schema would slow down the start of the writer thread. */
 export function createRuleStore(
   { reader, writer }: Connection,
   parse: (text: string) => ActionPolicy | undefined,

@@ -31,12 +31,12 @@ const OVERLAP = prepare({ accountId: "text", origin: "text" }, (arg) =>
   qb.select({ until: callbackOverlaps.until }).from(callbackOverlaps).where(hasValues(callbackOverlaps, arg)),
 );
 
-/** `origin` of seeds for all origins: of calls and callbacks, or of one of them. */
+/** The stored origin of a seed for all origins, of calls and callbacks or of one of them. */
 const EVERYTHING = "";
 
 const EVERY_ORIGIN = { calls: "calls", callbacks: "callbacks" } as const satisfies Record<SigningUse, string>;
 
-/** Prefix of an origin for callbacks. An origin for calls has none. */
+/** The prefix of stored origins of callbacks. Those of calls have none. */
 const CALLBACKS_TO = "callbacks ";
 
 function placeOf(origin: string | null, use: SigningUse | null): string {
@@ -52,7 +52,7 @@ function originAndUse(place: string): Pick<SigningSeed, "origin" | "use"> {
   return { origin: place, use: "calls" };
 }
 
-/** Each origin once, with its newest use. A URL that was altered in the database has none. */
+/** Each origin with its newest use. A URL that was altered may have no origin. */
 function usesOf(rows: readonly { readonly url: string; readonly at: Date }[]): readonly OriginUse[] {
   const newest = new Map<string, Date>();
   for (const { url, at } of rows) {
@@ -76,7 +76,7 @@ export function createSigningStore({ reader, writer }: Connection): SigningStore
         return { id, accountId, ...originAndUse(place), sealedSeed, rotatedAt };
       });
     },
-    // Everything is bounded, and none of it grows with the table.
+    // Each read is bounded, whatever the size of the table.
     async origins(accountId) {
       const { hostname, id, url, createdAt } = actions;
       const isOfAccount = eq(actions.accountId, accountId);
@@ -99,7 +99,7 @@ export function createSigningStore({ reader, writer }: Connection): SigningStore
       ]);
       const ids = hosts.map((host) => host.id);
       const called = qb.select({ url, at: createdAt }).from(actions).where(isOneOf(id, ids));
-      // The newest of a place comes last.
+      // The last of each is the newest.
       const newest = new Map(rotations.map(({ place, at }) => [place, at]));
       return {
         calls: ids.length === 0 ? [] : usesOf(await all(reader, called)),

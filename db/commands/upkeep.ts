@@ -26,8 +26,8 @@ interface Until {
 }
 
 /**
- * Holds for actions that may be deleted. A pending notification keeps an action, and so does an Idempotency-Key that may
- * name it; which keys do is not looked up, since every create would pay for that index.
+ * Holds for actions that may be deleted: not while a notification is pending or an Idempotency-Key may name it. Which keys do is judged
+ * by time, since an index of them would make every create slower.
  */
 function isDeletable({ finishedUntil, boundUntil }: Until): SQL {
   const isUnsent = sql`${outbox.actionId} = ${actions.id} and ${outbox.status} in ('pending', 'active')`;
@@ -36,9 +36,7 @@ function isDeletable({ finishedUntil, boundUntil }: Until): SQL {
     and not exists (select 1 from ${outbox} where ${isUnsent})`;
 }
 
-/** What the service deletes by the clock. Each deletes a bounded number of rows, so that it never blocks the writer for long. */
-
-/** Forgets dedupe and idempotency keys, and what API keys did and rules counted in times that are over; returns whether there may be more. */
+/** Deletes dedupe and idempotency keys, and counts of API keys and of rules, whose time is over; returns whether there may be more. */
 export const pruneKeys = command(async (tx, now: Date, today: number) => {
   const { db } = tx;
   const { accountId, kind, key } = actionKeys;
@@ -51,7 +49,7 @@ export const pruneKeys = command(async (tx, now: Date, today: number) => {
     );
     await db.delete(actionKeys).where(and(isKey, isOver));
   }
-  // One more than yesterday, since the clock may be set back.
+  // Not yesterday, since the clock may be set back.
   const isPast = lt(keyDays.day, today - 1);
   const days = db.select({ keyId: keyDays.keyId }).from(keyDays).where(isPast).limit(PRUNE_ROWS);
   await db.delete(keyDays).where(and(isPast, inArray(keyDays.keyId, days)));
@@ -59,13 +57,13 @@ export const pruneKeys = command(async (tx, now: Date, today: number) => {
   return keys.length === PRUNE_ROWS || counts === PRUNE_ROWS;
 });
 
-/** The newest row of the timeline is never deleted, only emptied: otherwise its number would be given out again. */
+/** The newest row of the timeline is never deleted, only emptied: its position would be given out again. */
 async function newestPosition({ db }: Tx): Promise<number> {
   const [newest] = await db.select({ seq: max(timeline.seq) }).from(timeline);
   return newest?.seq ?? 0;
 }
 
-/** Deletes the oldest rows of the very long timeline of an action that may be deleted: only the newest are shown anyway. */
+/** Deletes the oldest rows of a timeline too long for one commit, if its action may be deleted. Only the newest are shown anyway. */
 export const shorten = command(async (tx, { id, revision, ...until }: Pick<Scanned, "id" | "revision"> & Until) => {
   const isExpected = and(hasValues(actions, { id, revision }), isDeletable(until));
   const events = tx.db
@@ -76,7 +74,7 @@ export const shorten = command(async (tx, { id, revision, ...until }: Pick<Scann
   await tx.db.delete(timeline).where(inArray(timeline.seq, older.limit(PRUNE_ROWS_MAX)));
 });
 
-/** Deletes actions that may still be deleted in these revisions, with everything of them; returns how many. */
+/** Deletes those of these actions that may still be deleted and have the same revision, with everything of them; returns how many. */
 export const deleteActions = command(async (tx, found: readonly Scanned[], until: Until) => {
   const { db } = tx;
   const newest = await newestPosition(tx);
@@ -85,7 +83,7 @@ export const deleteActions = command(async (tx, found: readonly Scanned[], until
     [actions.id, actions.revision],
     found.map(({ id, revision }) => [id, revision]),
   );
-  // By id too, for PostgreSQL: it may read a whole table for rows of two values.
+  // By id too: PostgreSQL may read the whole table for a list of pairs.
   const isThis = inArray(
     actions.id,
     found.map(({ id }) => id),
@@ -116,18 +114,18 @@ export const deleteActions = command(async (tx, found: readonly Scanned[], until
   return deleted.length;
 });
 
-/** Ids may be ahead of their time: thousands in one millisecond continue in later ones. */
+/** Ids may be ahead of their time: thousands of one millisecond take those of later ones. */
 const ID_AHEAD_MS = 10_000;
 
-/** Ids begin with their time: actions created later can't have finished before. */
+/** Actions with later ids were created later, and so can't have finished by then. */
 function firstIdAfter(until: Date): string {
   return firstActionId(new Date(until.getTime() + ID_AHEAD_MS));
 }
 
-/** How long an Idempotency-Key may name an action that it matched by `dedupe` at the end of that key's window. */
+/** How long an Idempotency-Key may name an action, if it matched it by `dedupe` at the end of that key's window. */
 const BOUND_MS_MAX = 2 * DEDUPE_WINDOW_MS;
 
-/** With the rows of the timeline, counted up to the bound; null for actions that must stay. */
+/** Selects actions with the rows of their timelines, counted up to a bound; null for actions that must stay. */
 function scanned(until: Until, after: string) {
   const rows = qb.select({ seq: timeline.seq }).from(timeline).where(eq(timeline.actionId, actions.id));
   const count = qb.$count(rows.limit(PRUNE_ROWS_MAX + 1).as("counted"));
@@ -148,7 +146,7 @@ function scanned(until: Until, after: string) {
 
 type Scanned = ReturnType<typeof scanned>["_"]["result"][number];
 
-/** The rows that one commit may delete, at least one, and the last row scanned. */
+/** The actions that one commit may delete, at least one, and the last one looked at. */
 function fitting(found: readonly Scanned[]) {
   const deletable: Scanned[] = [];
   let last: string | null = null;
@@ -166,11 +164,11 @@ function fitting(found: readonly Scanned[]) {
   return { deletable, last };
 }
 
-/** Each step begins with a turn of the event loop, so that steps in a row don't block others. */
+/** Each step begins with a turn of the event loop, so that a row of steps doesn't block others. */
 export function createUpkeepStore({ reader, writer }: Connection): UpkeepStore {
   const { id, accountId, expiresAt } = actions;
   return {
-    /** A run is held when it begins: the first at the create, others at their retry. */
+    /** A run is held from its beginning: the create or a retry. */
     async held(until, after, limit) {
       await nextTurn();
       const isOfRun = sql`${timeline.actionId} = ${id} and ${timeline.run} = ${actions.run}`;
@@ -188,7 +186,7 @@ export function createUpkeepStore({ reader, writer }: Connection): UpkeepStore {
     async expired(until, after, limit) {
       await nextTurn();
       const from = after?.expiresAt ?? new Date(0);
-      // By its parts: the comparison of a pair uses the index for its first part only.
+      // As two conditions: a comparison of pairs would use the index for the first column only.
       const isBehind = and(gte(expiresAt, from), or(gt(expiresAt, from), gt(id, after?.id ?? "")));
       const expired = qb
         .select({ id, accountId, expiresAt })
@@ -197,10 +195,7 @@ export function createUpkeepStore({ reader, writer }: Connection): UpkeepStore {
       const rows = await all(reader, expired.orderBy(expiresAt, id).limit(limit));
       return rows.flatMap(({ expiresAt: at, ...row }) => (at === null ? [] : [{ ...row, expiresAt: at }]));
     },
-    /**
-     * Scans some actions by id and deletes those that may go, in one commit that is bounded in rows and bytes. It needs no
-     * index by end, which every action would pay for.
-     */
+    /** Reads actions by id and deletes those that may go in one bounded commit. An index by end would make every action slower. */
     async prune({ now, finishedUntil }, after) {
       await nextTurn();
       const until = { finishedUntil, boundUntil: new Date(now.getTime() - BOUND_MS_MAX) };

@@ -15,7 +15,7 @@ export type FaultKind =
 const UNAVAILABLE =
   /SQLITE_(FULL|IOERR|CANTOPEN|READONLY|NOTADB|CORRUPT|PROTOCOL)|HRANA|SERVER_ERROR|CLIENT_CLOSED|connection is not open|closed database|ECONN|ENOTFOUND|fetch/i;
 
-/** The server did not answer. What it was asked to write may be committed, even later. */
+/** The server did not answer. What was sent may be committed, even later. */
 export class NoAnswer extends Error {
   override readonly name = "NoAnswer";
 
@@ -24,7 +24,7 @@ export class NoAnswer extends Error {
   }
 }
 
-/** An error whose meaning its connection knows. */
+/** An error that its connection has classified. */
 export class DatabaseFault extends Error {
   override readonly name = "DatabaseFault";
   readonly kind: FaultKind;
@@ -37,7 +37,7 @@ export class DatabaseFault extends Error {
   }
 }
 
-/** Whether the database itself answered with the error, and so did nothing. */
+/** Whether the database itself answered with the error, and so has done nothing. */
 export function isAnswered(error: unknown): boolean {
   const first = error instanceof StoreUnavailable ? error.cause : error;
   return faultOf(first) !== "unavailable" || /SQLITE_/.test(codeOf(first));
@@ -61,13 +61,13 @@ export function isConstraint(error: unknown): boolean {
   return /SQLITE_CONSTRAINT|constraint failed/i.test(codeAndText(error));
 }
 
-/** The error that callers of the store get; the library's own is its cause. */
+/** The error for callers of the store. Its cause is the error of the library. */
 export function unavailable(cause: unknown): StoreUnavailable {
   const reason = cause instanceof StoreUnavailable ? cause.reason : reasonOf(cause);
   return new StoreUnavailable(`The store cannot be used now: ${reason}.`, { cause, reason });
 }
 
-/** Runs what is no commit of the writer. Rejects with `StoreUnavailable` when the database is. */
+/** For work that does not pass the writer: rejects with `StoreUnavailable` if the database is away. */
 export async function orUnavailable<Result>(work: () => Result | Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -85,10 +85,10 @@ export function codeAndText(error: unknown): string {
   return `${codeOf(error)} ${error instanceof Error ? error.message : ""}`;
 }
 
-/** Called whenever the database was found away, however often that is. */
+/** Called each time that the database is found away. */
 export type OnAway = (error: StoreUnavailable) => void;
 
-/** The same connection, which tells of each call that found the database away, but for commits: `Writer` tells of those. */
+/** A connection that reports each call that finds the database away, except commits, which `Writer` reports. */
 export function tellingAway(sql: Sql, onAway: OnAway): Sql {
   const tell = (error: unknown): never => {
     if (faultOf(error) === "unavailable") onAway(unavailable(error));
@@ -106,7 +106,7 @@ export function tellingAway(sql: Sql, onAway: OnAway): Sql {
 /** Deeper than any library nests its errors. */
 const CAUSES_MAX = 6;
 
-/** By SQLSTATE, by codes of SQLite, of the system and of TLS, and by words of libraries that give no code. The first that fits counts. */
+/** By SQLSTATE, codes of SQLite, of the system and of TLS, and words of libraries that give no code. The first that matches counts. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^53300 |too many (connections|clients)|no more connections/i, "too many connections"],
   [/^28P01 |\bSASL\b|password must be/, "password authentication failed"],
@@ -129,7 +129,6 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** Where the words of the error say nothing that is known here. */
 const UNKNOWN_REASON = "it could not be used";
 
 /**
@@ -143,7 +142,7 @@ export function reasonOf(error: unknown): string {
     texts.push(codeAndText(at));
     at = at.cause;
   }
-  // The innermost error knows best.
+  // The innermost error says most.
   for (const text of texts.toReversed()) {
     const found = REASONS.find(([pattern]) => pattern.test(text));
     if (found !== undefined) return found[1];

@@ -70,7 +70,7 @@ export class Writer {
     this.#clock = clock ?? systemClock;
   }
 
-  /** Whether the last commit found the database unavailable, or has not ended in time. */
+  /** Whether the last commit found the database away, or has not ended in time. */
   get isAway(): boolean {
     return this.#isAway || this.#isStuck;
   }
@@ -78,13 +78,13 @@ export class Writer {
   /**
    * Runs the command in one transaction with other waiting writes, under its locks, and returns its result once that is
    * committed. Rejects with `StoreBusy` when the queue is full, with `StoreUnavailable` when the database is, or with what the
-   * command throws, of which nothing is written then. It settles within the time limit of a commit; after a timeout it is open
-   * whether it was or will be written.
+   * command throws, of which nothing is written then. Settles within the time limit of a commit; after a timeout it may have been
+   * written, or will be.
    */
   run<Args extends readonly unknown[], Result>(command: Command<Args, Result>, ...args: Args): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#add({ call: { command, args }, ...command.size(...args), resolve, reject });
-    // Safe: it is what the command returned.
+    // Safe: the command returned it.
     return promise as Promise<Result>;
   }
 
@@ -127,12 +127,12 @@ export class Writer {
     while (this.#waiting.length > 0) {
       const committing = this.#commitInTime(this.#take());
       notify();
-      // Sockets get a turn in every commit, even if the database has no thread of its own.
+      // With a turn of the event loop in every commit, even if the database has no thread of its own.
       [notify] = await Promise.all([committing, nextTurn()]);
       if (this.#waiting.length > 0) continue;
       notify();
       notify = noCallers;
-      // Callers that just got their results may write again: wait for that.
+      // Callers that just got their results may write again.
       await nextTurn();
     }
     this.#flushing = null;

@@ -3,7 +3,7 @@ import type { Row, Sql } from "../sql/sql.ts";
 import { describeRow, keyOf, type RowKey, TRANSFER_TABLES, type TransferSource, type TransferTable } from "./source.ts";
 import { rowsBetween, type TransferProgress, writeRows } from "./target.ts";
 
-/** How far it has come, for whoever watches. */
+/** Progress, to show. */
 export interface TransferReport {
   readonly phase: "copied" | "verified";
   readonly table: string;
@@ -13,7 +13,7 @@ export interface TransferReport {
 
 export type OnProgress = (report: TransferReport) => void;
 
-/** Copies what is left, in commits of bounded size, each with its progress. Resolves with the last progress. */
+/** Copies what is left in bounded commits, which write the progress too. Resolves with the last progress. */
 export async function copyRows(
   source: TransferSource,
   sql: Sql,
@@ -28,7 +28,7 @@ export async function copyRows(
   let progress = from;
   for (const table of TRANSFER_TABLES.slice(first)) {
     const { name } = table;
-    // A key belongs to the table that it was copied from.
+    // `after` is a key of the last table begun.
     const isBegun = Object.hasOwn(progress.copied, name);
     let batch = source.batch(table, isBegun ? progress.after : null);
     while (batch.length > 0) {
@@ -63,7 +63,7 @@ async function writeBatch(
       );
     }
   }
-  // One of them is refused: one by one, the others are written, and the message names it.
+  // One by one, so that the message names the row that is refused.
   let progress = before;
   for (const row of rows) progress = await writeBatch(sql, table, [row], progress);
   return progress;
@@ -114,7 +114,7 @@ async function verifyTable(
     const expected = source.batch(table, after);
     const end = expected.at(-1);
     const last: RowKey | null = end === undefined ? null : keyOf(table, end);
-    // Beyond the last row of the file there may be nothing. One row more than expected tells that there are too many.
+    // One row more than expected, to see rows that are not in the file. After its last row there may be none.
     const found = await rowsBetween(sql, table, { after, until: last, limit: expected.length + 1 });
     compare(table, expected, found);
     if (last === null) break;

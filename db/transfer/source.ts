@@ -13,7 +13,7 @@ export interface TransferTable {
   readonly columns: readonly TransferColumn[];
   /** The columns of its primary key: rows are copied and compared in their order. */
   readonly key: readonly string[];
-  /** Whether the target numbers its rows (`seq`) by a sequence, and not by a function as the timeline's. */
+  /** Whether the target numbers its rows (`seq`) by a sequence. Those of the timeline it numbers by a function. */
   readonly isCounted: boolean;
 }
 
@@ -33,7 +33,7 @@ function describeTable(table: SQLiteTable): TransferTable {
   const { name, columns, primaryKeys } = getTableConfig(table);
   const [composite] = primaryKeys;
   const key = composite === undefined ? columns.filter((column) => column.primary) : composite.columns;
-  // SQLite numbers every row, and the first account is the one that was added first.
+  // The first account is the one that was added first: SQLite has the order in `rowid`.
   const added: readonly TransferColumn[] =
     name === "accounts" ? [{ name: "seq", kind: "integer", source: "rowid" }] : [];
   const own = columns.map((column): TransferColumn => ({
@@ -55,9 +55,9 @@ export function describeRow(table: TransferTable, key: RowKey): string {
   return `${key.join(" / ")} of ${table.name}`;
 }
 
-/** A database file that is copied. It is only read, and no service can open it meanwhile. */
+/** A database file that is copied: only read, and locked against services meanwhile. */
 export interface TransferSource {
-  /** The first account: a file of the same name may be another service's. */
+  /** Its first account, which tells it from other files of the same name. */
   readonly id: string;
   /** Differs after every change of the file. */
   readonly state: string;
@@ -89,7 +89,7 @@ export async function openTransferSource(name: string): Promise<TransferSource> 
 }
 
 async function readerOf(database: Database, path: string, release: () => void): Promise<TransferSource> {
-  // Admin commands don't take the lock. What they write after this is not read, and changes the state of the next run.
+  // Admin commands don't take the lock. What they write from now on is not read, but changes the state for the next run.
   const state = stateOf(path);
   database.run("BEGIN");
   const read = (sql: string, ...args: SQLQueryBindings[]) =>
@@ -115,7 +115,7 @@ async function readerOf(database: Database, path: string, release: () => void): 
   };
 }
 
-/** Size and time of the last write. Reading changes neither, and a kill leaves them as they are. */
+/** A digest of sizes and times of the last write, which neither reading nor a kill changes. */
 function stateOf(path: string): string {
   const facts = ["", "-wal"].map((suffix) => {
     const found = statSync(path + suffix, { bigint: true, throwIfNoEntry: false });

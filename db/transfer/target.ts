@@ -13,7 +13,7 @@ const TRANSFERRED_FACT = "transferred";
 export interface TransferProgress {
   /** `TransferSource.id`. */
   readonly source: string;
-  /** `TransferSource.state`; empty: the rows differ from the file's, so that the next run copies all of them again. */
+  /** `TransferSource.state`; empty: the copy differs from the file, and the next run copies everything again. */
   readonly state: string;
   /** Rows copied, by table. A table that is not the last of these is complete. */
   readonly copied: Readonly<Record<string, number>>;
@@ -28,7 +28,7 @@ export async function openTransferTarget(url: string, now: Date): Promise<Postgr
   return sql;
 }
 
-/** How a copy begins: `new` in an empty database, `resumed` where it stopped, `again` from the start as the file has changed. */
+/** How a copy begins: in an empty database, where the last run stopped, or again from the start since the file has changed. */
 export interface TransferStart {
   readonly kind: "new" | "resumed" | "again";
   readonly progress: TransferProgress;
@@ -88,7 +88,7 @@ async function takeEmpty(sql: Sql, progress: TransferProgress, done: string | nu
   );
 }
 
-/** Deletes what an earlier run has copied. If that is interrupted, the next run does it again. */
+/** Deletes what an earlier run has copied. If interrupted, the next run does it again. */
 async function clear(sql: Sql, before: string, first: TransferProgress): Promise<void> {
   const emptied = JSON.stringify({ ...first, state: "" });
   await replaceProgress(sql, before, emptied);
@@ -105,7 +105,7 @@ async function replaceProgress(sql: Sql, before: string, next: string): Promise<
   if (before !== next && done?.changes !== 1) throw new TransferTaken();
 }
 
-/** Writes rows and how far the copy has come by one statement, which writes nothing if another process has gone on. */
+/** Writes rows and the progress by one statement, which writes nothing if another process has continued the copy. */
 export async function writeRows(
   sql: Sql,
   table: TransferTable,
@@ -122,12 +122,12 @@ export async function writeRows(
   if (done?.changes !== rows.length) throw new TransferTaken();
 }
 
-/** Lets PostgreSQL plan by what was copied: the comparison now, and the first statements of the nodes. */
+/** Gives PostgreSQL statistics of what was copied, for the comparison and the first statements of the nodes. */
 export async function analyzeCopy(sql: Sql): Promise<void> {
   await sql.batch([toStatement(`ANALYZE ${TRANSFER_TABLES.map(({ name }) => name).join(", ")}`)]);
 }
 
-/** Rows behind one key and up to another, in order. Null: from the first, to the last. */
+/** Rows after one key and up to another, in order. Null: from the first, or to the last. */
 export function rowsBetween(
   sql: Sql,
   table: TransferTable,
@@ -151,7 +151,7 @@ export async function rejectCopy(sql: Sql, progress: TransferProgress): Promise<
   await replaceProgress(sql, JSON.stringify(progress), JSON.stringify({ ...progress, state: "" }));
 }
 
-/** Sets the sequences behind what was copied, and lets services open the database. */
+/** Moves the sequences past what was copied, and lets services open the database. */
 export async function finishTransfer(sql: Sql, progress: TransferProgress, now: Date): Promise<void> {
   const counted = TRANSFER_TABLES.filter(({ isCounted }) => isCounted).map(({ name }) =>
     toStatement(
