@@ -75,6 +75,8 @@ export function createHeldReads(reads: ActionReads) {
   const { id, keyId, host, status, createdAt, createdBy } = actions;
   // As a literal: SQLite uses a partial index only if it sees the value of its condition.
   const isHeld = (accountId: string) => and(eq(actions.accountId, accountId), sql`${status} = 'awaiting_approval'`);
+  // The condition of the index by status.
+  const isByStatus = sql`${status} <> 'completed' and ${status} <> 'active'`;
   /**
    * What is held of a key or at a host, in an order that only the index by keys or by hosts has. In another order, PostgreSQL would
    * read everything held in the account until it has statistics of the table.
@@ -95,8 +97,7 @@ export function createHeldReads(reads: ActionReads) {
     // Only the entries of an index are read. Without the hint SQLite would take an index of all actions.
     const ofAll = isKey === undefined ? "actions_by_status" : "actions_held_by_key";
     const index = isHost === undefined ? ofAll : "actions_held_by_host";
-    const isIndexed =
-      index === "actions_by_status" ? sql`${status} <> 'completed' and ${status} <> 'active'` : undefined;
+    const isIndexed = index === "actions_by_status" ? isByStatus : undefined;
     const isCounted = and(isHeld(accountId), isIndexed, isHost, isKey, lt(id, idBefore(filter)));
     const order = isIndexed === undefined ? sql`order by ${keyId}, ${id}` : sql``;
     const counted = await get(
@@ -150,7 +151,6 @@ export function createHeldReads(reads: ActionReads) {
     async waitingApprovals(accountId, now) {
       const waiting = await heldTotal(accountId, NO_FILTER, COUNTED_MAX);
       // The first id is the oldest.
-      const isByStatus = sql`${status} <> 'completed' and ${status} <> 'active'`;
       const held = qb
         .select({ createdAt })
         .from(actions)
