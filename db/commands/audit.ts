@@ -1,4 +1,4 @@
-import { and, count, desc, eq, gt, gte, lt, lte, max, min, sql } from "drizzle-orm";
+import { and, count, desc, eq, gt, gte, lt, lte, sql } from "drizzle-orm";
 import type { AuditEntry, AuditStore } from "../../src/core/audit.ts";
 import { AUDIT_SCAN_ROWS_MAX, DAY_MS } from "../../src/core/limits.ts";
 import { all, get, qb } from "../sql/read.ts";
@@ -27,17 +27,14 @@ export async function addIfWritten(
 /** Adds an entry that belongs to no other write. */
 export const record = command<AuditStore["record"]>(addToAudit);
 
-/**
- * Deletes entries up to a time, but never the newest, whose number would be given out again; returns whether there may be more. Reads
- * only the oldest rows, so that every step costs the same.
- */
+/** Deletes some entries up to a time, but never the newest, whose number would be given out again; returns whether there may be more. */
 export const prune = command<AuditStore["prune"]>(async ({ db }, until) => {
-  // In two queries: for both at once SQLite would read all rows.
-  const [oldest] = await db.select({ seq: min(audit.seq) }).from(audit);
-  const [newest] = await db.select({ seq: max(audit.seq) }).from(audit);
-  const [first, last] = [oldest?.seq ?? 0, newest?.seq ?? 0];
-  const isOld = and(lt(audit.seq, first + PRUNE_ROWS), lt(audit.seq, last), lte(audit.at, until));
-  return (await db.delete(audit).where(isOld).returning({ seq: audit.seq })).length === PRUNE_ROWS;
+  const { seq } = audit;
+  // Rows are counted, since PostgreSQL leaves out numbers. The condition, true of all, makes it a search by the primary key.
+  const oldest = db.select({ seq }).from(audit).where(gt(seq, 0)).orderBy(seq);
+  const last = (await oldest.limit(PRUNE_ROWS + 1)).at(-1);
+  const isOld = and(lt(seq, last?.seq ?? 0), lte(audit.at, until));
+  return (await db.delete(audit).where(isOld).returning({ seq })).length === PRUNE_ROWS;
 });
 
 /** The audit log. Rows are never changed, and only `prune` deletes them. */
