@@ -150,17 +150,20 @@ export const keyUsed = command<AccountStore["keyUsed"]>(async ({ db }, id, at) =
   await db.update(apiKeys).set({ lastUsedAt: at }).where(eq(apiKeys.id, id));
 });
 
-export const allow = command<AccountStore["allow"]>(async (tx, id, { at, by, audit }) => {
-  const allowed = tx.db
-    .update(accounts)
-    .set({ allowedAt: at, allowedBy: by })
-    .where(and(eq(accounts.id, id), isNull(accounts.allowedAt)))
-    .returning();
-  const isAllowed = await addIfWritten(tx, allowed, audit);
-  const stop = await findInForce(tx, { accountId: id, kind: "sign_up", subject: id });
-  if (stop !== undefined) await tx.db.update(pauses).set({ endedAt: at, endedBy: by }).where(eq(pauses.id, stop.id));
-  return isAllowed || hasRow(tx, accounts, eq(accounts.id, id));
-});
+export const allow = command<AccountStore["allow"]>(
+  async (tx, id, { at, by, audit }) => {
+    const allowed = tx.db
+      .update(accounts)
+      .set({ allowedAt: at, allowedBy: by })
+      .where(and(eq(accounts.id, id), isNull(accounts.allowedAt)))
+      .returning();
+    const isAllowed = await addIfWritten(tx, allowed, audit);
+    const stop = await findInForce(tx, { accountId: id, kind: "sign_up", subject: id });
+    if (stop !== undefined) await tx.db.update(pauses).set({ endedAt: at, endedBy: by }).where(eq(pauses.id, stop.id));
+    return isAllowed || hasRow(tx, accounts, eq(accounts.id, id));
+  },
+  () => [stopLock],
+);
 
 /** The columns of `Account`; only lists show whether it was allowed. */
 const ACCOUNT = {

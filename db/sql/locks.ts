@@ -30,7 +30,7 @@ export const pauseLocks = (accountIds: Iterable<string>) => [
 /** For pausing actions of an account. */
 export const pauseLock = (accountId: string) => exclusive(pauseName(accountId));
 
-/** For stopping accounts that were not allowed, as adding a key with a hold does. */
+/** For allowing an account, or stopping those that were not allowed, as adding a key with a hold does. */
 export const stopLock = exclusive(STOPS);
 
 /** Shared by sign-ups that are open only until a key has a hold. */

@@ -250,6 +250,21 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect(await create).toEqual({ kind: "created", claimed: null });
   });
 
+  test("stop no account that is allowed at the same time", async () => {
+    await using db = await openTwo();
+    const audit = anAuditEntry({ kind: "account_allowed" });
+    for (let round = 0; round < 6; round += 1) {
+      const ids = Array.from({ length: 10 }, (_, at) => `acc_${round}_${at}`);
+      for (const id of ids) await db.one.accounts.create(anAccount({ id }), []);
+      await Promise.all([
+        db.one.accounts.stopOthers({ at: NOON, reason: "Sign-ups are closed." }),
+        ...ids.map((id) => db.other.accounts.allow(id, { at: NOON, by: "system", audit })),
+      ]);
+    }
+    const both = (await db.one.accounts.list(99)).filter(({ isStopped, allowedAt }) => isStopped && allowedAt !== null);
+    expect(both).toEqual([]);
+  });
+
   test("read every change once, in order, while both write", async () => {
     await using db = await openTwo();
     let isWriting = true;
