@@ -56,11 +56,13 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     .join(", ");
   const begin = `begin isolation level read committed; select ${bounds}, ${BY_INDEX}`;
 
+  // Over a reader: over the writer it may become a part of the next transaction, and be lost with it.
+  const committed = () => onCommit?.((text, values) => idlest().send(text, values));
   /** The transaction under way. The next one waits for it: between its statements, a commit would be one of a part of it. */
   let last: Promise<unknown> = Promise.resolve();
   const transact = (calls: readonly CommandCall[], statements: readonly Statement[] = []) => {
     const queries = statements.map(queryOf);
-    const run = () => commit(writer, begin, calls, queries, onCommit);
+    const run = () => commit(writer, begin, calls, queries, committed);
     const turn = last.then(() => again(preparing, run, () => false));
     last = turn.catch(ignore);
     return turn.catch((error: unknown) => {
@@ -101,7 +103,7 @@ async function commit(
   begin: string,
   calls: readonly CommandCall[],
   queries: readonly Query[],
-  onCommit: PostgresOptions["onCommit"],
+  onCommit: () => void,
 ) {
   // Safe: these are the arguments of the command.
   const locking = lockQuery(calls.flatMap(({ command, args }) => command.locks(...(args as never))));
@@ -127,7 +129,7 @@ async function commit(
     const answers = (await send(calls.length > 0 ? last : [...first, ...last])).slice(-last.length);
     await Promise.all(sent);
     if (answers.at(-1)?.command !== "COMMIT") throw new StoreUnavailable("The database did not commit.");
-    if (addsToTimeline) onCommit?.((text, values) => connection.send(text, values));
+    if (addsToTimeline) onCommit();
     return { done: queries.map((_, at) => doneOf(answers[at])), results };
   } catch (error) {
     // The transaction may still be open.
@@ -274,7 +276,9 @@ class Connection {
 
   /** Sends a query without waiting for its answer. */
   send(text: string, values: readonly string[]): void {
-    this.#opening?.then((client) => client.query(text, [...values])).catch(ignore);
+    this.#open()
+      .then((client) => client.query(text, [...values]))
+      .catch(ignore);
   }
 
   /** Drops the client of a transaction, so that the server rolls it back. The next call connects again. */

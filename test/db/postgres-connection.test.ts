@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { sql as drizzleSql } from "drizzle-orm";
 import { DatabaseError } from "pg";
 import { command } from "../../db/commands/command.ts";
-import { openPostgres } from "../../db/postgres/connection.ts";
+import { openPostgres, type Send } from "../../db/postgres/connection.ts";
 import { createNodeStore } from "../../db/postgres/cluster.ts";
 import { faultIn, isConnectionSound } from "../../db/postgres/faults.ts";
 import { reasonOf } from "../../db/sql/errors.ts";
@@ -16,6 +16,7 @@ import { openMigrated } from "../support/postgres-store.ts";
 import { hasPooler, Pooler } from "../support/postgres/pooler.ts";
 import { TcpProxy } from "../support/cluster/tcp-proxy.ts";
 import { storeOver } from "../support/store.ts";
+import { eventually } from "../support/eventually.ts";
 import { until } from "../support/until.ts";
 import { claimed, createdAction, stored } from "./conformance/steps.ts";
 import { facts } from "../../db/libsql/schema.ts";
@@ -187,6 +188,26 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     await beside;
     const { rows } = await db.raw.query("select name from facts where name in ('half', 'beside')");
     expect(rows).toEqual([{ name: "beside" }]);
+    await sql.close();
+  });
+
+  test("sends what follows a commit beside the next transaction, and not in it", async () => {
+    await using db = await openMigrated();
+    const first = Promise.withResolvers<Send>();
+    const sql = openPostgres(db.url, { onCommit: first.resolve });
+    await storeOver(sql, { isOnlyProcess: false }).actions.create(aCreation());
+    const send = await first.promise;
+    const fails = command(async ({ db: tx }) => {
+      await tx.insert(facts).values({ name: "half", value: "" });
+      send("insert into facts (name, value) values ($1, '')", ["hint"]);
+      await tx.select().from(facts);
+      throw new Error("No.");
+    });
+    await sql.transact([{ command: fails, args: [] }]).catch(() => {});
+    const names = async () => (await db.client.query("select name from facts where name in ('half', 'hint')")).rows;
+    expect(await eventually(async () => ((await names()).length > 0 ? names() : null), "the hint")).toEqual([
+      { name: "hint" },
+    ]);
     await sql.close();
   });
 
