@@ -9,9 +9,9 @@ import {
   type Result,
 } from "../../src/core/action.ts";
 import { type ActionPolicy, actionPolicyText, parseActionPolicy } from "../../src/core/action-policy.ts";
-import { parseExtras } from "../../src/core/extras-schema.ts";
+import { parseCounted, parseExtras } from "../../src/core/extras-schema.ts";
 import type { Notification } from "../../src/core/notification.ts";
-import { type StoredCount, countedText, parseCounted } from "../../src/core/rule-count.ts";
+import { countedText, type StoredCount } from "../../src/core/rule-count.ts";
 import type { OutboxEntry } from "../../src/core/store.ts";
 import {
   isTooLate,

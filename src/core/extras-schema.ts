@@ -9,6 +9,7 @@ import {
   REASON_CHARS_MAX,
 } from "./limits.ts";
 import { BODY_KINDS } from "./body.ts";
+import type { StoredCount } from "./rule-count.ts";
 import { STATUS_CLASSES } from "./retry.ts";
 
 /** The last millisecond of `Date` (ECMA-262, 21.4.1.1). */
@@ -82,5 +83,22 @@ export function parseExtras(text: string): Extras | null {
     return EXTRAS.Check(value) && text !== "{}" && JSON.stringify(value) === text ? value : null;
   } catch {
     return null;
+  }
+}
+
+const COUNTED = Compile(
+  Type.Array(Type.Tuple([Type.String(), Type.String(), Type.Integer(), Type.String({ pattern: "^[0-9]{1,60}$" })])),
+);
+
+/**
+ * What an action has counted for rules; undefined: the column was altered. Here and not beside its type, since the writer thread starts
+ * without schemas.
+ */
+export function parseCounted(text: string): readonly StoredCount[] | undefined {
+  try {
+    const stored: unknown = JSON.parse(text);
+    return COUNTED.Check(stored) ? stored : undefined;
+  } catch {
+    return undefined;
   }
 }

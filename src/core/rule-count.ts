@@ -1,6 +1,3 @@
-import Type from "typebox";
-import { Compile } from "typebox/compile";
-
 /** What an action has counted for a rule: the rule, whose count it is, the part of time, and how much. */
 export type StoredCount = readonly [ruleId: string, subject: string, start: number, amount: string];
 
@@ -28,20 +25,6 @@ export interface RuleCount {
 /** What is stored with the action. */
 export function countedOf({ ruleId, subject, start, amount }: RuleCount): StoredCount {
   return [ruleId, subject, start, amount];
-}
-
-const STORED = Compile(
-  Type.Array(Type.Tuple([Type.String(), Type.String(), Type.Integer(), Type.String({ pattern: "^[0-9]{1,60}$" })])),
-);
-
-/** Undefined: it is none. */
-export function parseCounted(text: string): readonly StoredCount[] | undefined {
-  try {
-    const stored: unknown = JSON.parse(text);
-    return STORED.Check(stored) ? stored : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** As it is stored. */
