@@ -11,6 +11,7 @@ import type { Person } from "../core/session.ts";
 import type { TeamStore } from "../core/team-store.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import { type Mailer, messageError, NO_MAILER } from "../mail/mailer.ts";
+import { passwordMessage, testMessage } from "../mail/messages.ts";
 import { createMessageLimit } from "../runtime/message-limit.ts";
 import { NO_PASSWORD } from "./people.ts";
 
@@ -46,7 +47,7 @@ export function createOwnMailService({ clock, ids, config, store }: OwnMailApp, 
   };
   const sendTest = async (sender: Pick<Mailer, "send">, to: string) => {
     const id = `test_${ids.row(clock.now())}`;
-    return fare(await sender.send({ event: "tested", to, id, channel: null }, { timeoutMs: MESSAGE_TIMEOUT_MS }));
+    return fare(await sender.send(testMessage(to, id, null), { timeoutMs: MESSAGE_TIMEOUT_MS }));
   };
   /** Null: they are no person any more. */
   const hashOf = async ({ email, caller }: Person): Promise<string | null> => {
@@ -95,7 +96,7 @@ export function createOwnMailService({ clock, ids, config, store }: OwnMailApp, 
       await audit.record(auditOf(person.caller, { kind: "password_link_sent", subject: person.email }, now));
       const id = `password_${ids.row(now)}`;
       const link = `${baseUrl}/welcome/${token}`;
-      const mail = { event: "password_link", to: person.email, id, link, expiresAt } as const;
+      const mail = passwordMessage({ to: person.email, id, link, expiresAt });
       return fare(await mailer.send(mail, { timeoutMs: MESSAGE_TIMEOUT_MS }));
     },
   };

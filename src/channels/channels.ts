@@ -21,7 +21,8 @@ import { normalTarget } from "../core/target.ts";
 import { deliveryOf, deliveryFault, type PostDeps, postRequest } from "../delivery/deliver.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
-import { slackTest, webhookTest } from "../mail/chat-messages.ts";
+import { noticeBody, testNotice } from "../mail/chat-messages.ts";
+import { testMessage } from "../mail/messages.ts";
 import { type Mailer, messageError, NO_MAILER } from "../mail/mailer.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { createMessageLimit } from "../runtime/message-limit.ts";
@@ -129,10 +130,10 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
   };
 
   const testPost = async (channel: Channel): Promise<DeliveryResult> => {
-    const { kind, name, url } = channel;
+    const { kind, url } = channel;
     if (url === null) return { kind: "withheld", error: "Where the channel goes can't be read. Set its URL again." };
     const now = clock.now();
-    const body = kind === "slack" ? slackTest(name) : webhookTest(channel, now);
+    const body = noticeBody(kind, testNotice(channel), now);
     const request = await postRequest(needs, { channel, url, id: `test_${ids.row(now)}`, body }, now).catch(
       deliveryFault,
     );
@@ -149,9 +150,7 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
     await checkAddresses(accountId, to);
     const id = `${channelId}.${ids.row(clock.now())}`;
     const sent = await Promise.all(
-      to.map((address) =>
-        mailer.send({ event: "tested", to: address, id, channel: name }, { timeoutMs: MESSAGE_TIMEOUT_MS }),
-      ),
+      to.map((address) => mailer.send(testMessage(address, id, name), { timeoutMs: MESSAGE_TIMEOUT_MS })),
     );
     return sent.find(({ kind }) => kind !== "delivered") ?? { kind: "delivered" };
   };

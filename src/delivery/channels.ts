@@ -3,14 +3,7 @@ import type { Action } from "../core/action.ts";
 import type { Channel } from "../core/channel.ts";
 import { MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
 import type { DeliveryResult, Notification } from "../core/notification.ts";
-import {
-  slackAlert,
-  slackQuestion,
-  slackRequest,
-  webhookAlert,
-  webhookQuestion,
-  webhookRequest,
-} from "../mail/chat-messages.ts";
+import { credentialNotice, noticeBody, requestNotice, slackQuestion, webhookQuestion } from "../mail/chat-messages.ts";
 import { see } from "../receipts/see.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { askedNow, type Deliver, endingNow, NOT_NEEDED, pendingNow, post, type PostDeps } from "./deliver.ts";
@@ -49,18 +42,13 @@ export function createMessage({ clock, config, store }: AppContext, needs: Messa
     const { accountId, message } = notification;
     const channel = await channels.find(accountId, message.target);
     if (channel === null || !channel.enabled || channel.kind === "mail") return null;
-    const isSlack = channel.kind === "slack";
     const alert = alertOf(message.event);
     if (alert === null) {
       const request = await pendingNow(credentialRequests, notification, at);
-      if (request === null) return null;
-      const told = { request, baseUrl, at };
-      return { channel, body: isSlack ? slackRequest(told) : webhookRequest(told) };
+      return request && { channel, body: noticeBody(channel.kind, requestNotice(request, baseUrl), at) };
     }
     const credential = await endingNow(credentials, notification, alert, at);
-    if (credential === null) return null;
-    const told = { ...alert, credential, baseUrl, at };
-    return { channel, body: isSlack ? slackAlert(told) : webhookAlert(told) };
+    return credential && { channel, body: noticeBody(channel.kind, credentialNotice(credential, alert, baseUrl), at) };
   };
 
   return async (notification, stop) => {

@@ -24,8 +24,18 @@ import { invitationLink } from "../core/team-store.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
 import { type Mailer, NO_MAILER } from "../mail/mailer.ts";
-import type { DecidedMail, OutgoingMail } from "../mail/messages.ts";
+import {
+  approvalMessage,
+  channelMessage,
+  credentialMessage,
+  credentialRequestMessage,
+  type DecidedMail,
+  decisionMessage,
+  invitationMessage,
+  type Mail,
+} from "../mail/messages.ts";
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
+import { see } from "../receipts/see.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { SignedHeaders } from "./attempt.ts";
 import { retryAfterMs } from "../core/retry.ts";
@@ -157,7 +167,7 @@ interface MailNeeds {
 }
 
 /** A mail to send; null: nobody needs it any more. */
-type MailNow = OutgoingMail | DeliveryResult | null;
+type MailNow = Mail | DeliveryResult | null;
 
 /**
  * Builds the mail when it is sent, so that no link is ever stored. It is sent only while it is still useful: a request
@@ -166,7 +176,7 @@ type MailNow = OutgoingMail | DeliveryResult | null;
 export function createMail({ clock, config, store }: AppContext, needs: MailNeeds): Deliver {
   const { mailer, secrets, recipients, historyOf, receiptPath } = needs;
   const { actions, credentials, credentialRequests, outbox, people, team } = store;
-  const { baseUrl, approvalTtlHours, attemptTimeoutMs } = config;
+  const { baseUrl, approvalLinks, approvalTtlHours, attemptTimeoutMs } = config;
   const linksOf = createLinksOf({ links: store.links, secrets, baseUrl });
   const receiptLink = (actionId: string) => baseUrl + receiptPath(actionId);
 
@@ -176,10 +186,10 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
     const { target: to } = notification.message;
     if (asked === null || !asked.channel.to.includes(to)) return null;
     if (mailer === null) return NO_MAILER;
-    const { ask: event, action, channel } = asked;
-    if (!(await recipients.mayMail(action.accountId, OWNER, to))) return NOT_AN_APPROVER;
-    const history = await historyOf(action);
-    return { event, to, action, run: notification.run, history, baseUrl, channel: channel.name };
+    const { ask: event, channel } = asked;
+    if (!(await recipients.mayMail(asked.action.accountId, OWNER, to))) return NOT_AN_APPROVER;
+    const [action, history] = await Promise.all([see(asked.action, "mail"), historyOf(asked.action)]);
+    return channelMessage({ event, to, action, run: notification.run, history, baseUrl, channel: channel.name });
   };
 
   /** Null: it was accepted or withdrawn, is void, or is over. */
@@ -188,7 +198,7 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
     const invitation = await team.invitation({ id }, now);
     if (invitation === null || !isByManager(invitation, await team.managers(invitation.accountId, now))) return null;
     const account = await people.labelOf(invitation.accountId);
-    return { event: "invited", to, invitation, link: invitationLink(baseUrl, secrets.invitationToken(id)), account };
+    return invitationMessage({ to, invitation, link: invitationLink(baseUrl, secrets.invitationToken(id)), account });
   };
 
   /** Null: the end was told already by another alert, or was changed, or they own the account no longer. */
@@ -197,14 +207,14 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
     if (credential === null || !(await isToOwner(notification))) return null;
     const { accountId, message } = notification;
     const account = await people.labelOf(accountId);
-    return { event: "credential", to: message.target, ...alert, credential, account, baseUrl };
+    return credentialMessage({ to: message.target, alert, credential, account, baseUrl });
   };
 
   /** Null: it is over, or the recipient is no owner any more. */
   const requestMail = async (notification: Notification): Promise<MailNow> => {
     const request = await pendingNow(credentialRequests, notification, clock.now());
     if (request === null || !(await isToOwner(notification))) return null;
-    return { event: "credential_requested", to: notification.message.target, request, baseUrl };
+    return credentialRequestMessage(notification.message.target, request, baseUrl);
   };
 
   const isToOwner = async ({ accountId, message }: Notification): Promise<boolean> => {
@@ -216,8 +226,10 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
     if (!isHeldIn(action, run)) return DECIDED_BEFORE;
     const kept = await linksOf(action, clock.now());
     const links = { ...kept, expiresAt: earlierEnd(kept.expiresAt, approvalTtlHours) };
-    const [receiptUrl, history] = [receiptLink(action.id), await historyOf(action)];
-    return { event: "approval", to: message.target, action, run, links, receiptUrl, history, baseUrl };
+    const [shown, history] = await Promise.all([see(action, "mail"), historyOf(action)]);
+    const receiptUrl = receiptLink(action.id);
+    const mail = { to: message.target, action: shown, run, links, receiptUrl, history, baseUrl };
+    return approvalMessage(mail, approvalLinks);
   };
 
   const decisionMail = async ({ message, run }: Notification, action: Action): Promise<MailNow> => {
@@ -228,8 +240,8 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
     });
     if (decided === undefined || !entries.some(isDeliveredRequest)) return null;
     const { decision, actor, reason = null, at } = decided;
-    const receiptUrl = receiptLink(action.id);
-    return { event: "decided", to: message.target, action, run, receiptUrl, decision, actor, reason, at };
+    const [shown, receiptUrl] = [await see(action, "mail"), receiptLink(action.id)];
+    return decisionMessage({ to: message.target, action: shown, run, receiptUrl, decision, actor, reason, at });
   };
 
   const mailNow = async (notification: Notification): Promise<MailNow> => {

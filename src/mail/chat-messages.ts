@@ -16,6 +16,7 @@ import {
   MESSAGE_FACTS_MAX,
   MESSAGE_LINES_CHARS_MAX,
 } from "../core/limits.ts";
+import type { Channel } from "../core/channel.ts";
 import type { Credential, CredentialRequest } from "../core/credential.ts";
 import { endOfHost, subjectOf } from "../approvals/subject.ts";
 import { bodyLines, shownBody } from "../ui/body-view.tsx";
@@ -47,7 +48,7 @@ export function credentialPageUrl(baseUrl: string, name: string): string {
 }
 
 /** What the end of a credential means. */
-export function credentialSentence({ name }: Pick<Credential, "name">, { stage, expiresAt }: CredentialAlert): string {
+export function credentialSentence(name: string, { stage, expiresAt }: CredentialAlert): string {
   const shown = withoutLinks(visibleText(name));
   if (stage === "expired") return `The credential ${shown} has expired: calls with it fail, and nothing is sent.`;
   return `The credential ${shown} expires on ${utcMinute(expiresAt)}. From then on calls with it fail.`;
@@ -113,8 +114,6 @@ function linkSection(url: string, label: string): object {
   return { type: "section", text: { type: "mrkdwn", text: `<${escaped(url)}|${label}>` } };
 }
 
-const OPEN = "Open it in Outgate";
-
 /** Small and grey. */
 function quiet(text: string): object {
   return { type: "context", elements: [plain(text)] };
@@ -151,46 +150,46 @@ function linesSection(heading: string, lines: readonly string[], isBeginning = f
 /** Explains `withoutLinks` to people. */
 export const BROKEN_LINKS = "In the requester's texts, [.] stands for a dot, so that nothing in them becomes a link.";
 
-/** The body of a test message to Slack. */
-export function slackTest(name: string): string {
+/** What a channel is told that is no question. */
+export interface Notice {
+  /** The type of a webhook's event. */
+  readonly type: string;
+  readonly data: object;
+  /** The same for people. */
+  readonly text: string;
+  /** The page about it, which asks for a sign-in; null: there is none. */
+  readonly url: string | null;
+}
+
+export function testNotice({ id, name }: Pick<Channel, "id" | "name">): Notice {
   const text = `Test from Outgate: the channel ${name} works.`;
-  return slackJson(text, [section(text)]);
+  return { type: "channel.test", data: { channel: { id, name } }, text, url: null };
 }
 
-/** What a channel is told of the end of a credential. */
-interface Ending extends CredentialAlert {
-  readonly credential: Pick<Credential, "name" | "hosts">;
-  readonly at: Date;
-  /** The address of the pages, without a trailing slash. */
-  readonly baseUrl: string;
+export function credentialNotice(
+  { name, hosts }: Pick<Credential, "name" | "hosts">,
+  alert: CredentialAlert,
+  baseUrl: string,
+): Notice {
+  const credential = { name, hosts, expires_at: alert.expiresAt.toISOString() };
+  const url = credentialPageUrl(baseUrl, name);
+  return { type: `credential.${alert.stage}`, data: { credential, url }, text: credentialSentence(name, alert), url };
 }
 
-export function slackAlert({ credential, baseUrl, ...alert }: Ending): string {
-  const text = credentialSentence(credential, alert);
-  return slackJson(text, [section(text), linkSection(credentialPageUrl(baseUrl, credential.name), OPEN)]);
+/** Of a request for a credential: not why, which are the words of the agent. */
+export function requestNotice({ id, host, createdBy, expiresAt }: CredentialRequest, baseUrl: string): Notice {
+  const actor = maskedActor(createdBy, "public");
+  const request = { id, host, created_by: actor, expires_at: expiresAt.toISOString() };
+  const url = credentialRequestUrl(baseUrl, id);
+  const shown = (part: string) => withoutLinks(visibleText(part));
+  const text = `${shown(actorText(actor))} asks for a credential for ${shown(host)}. Only owners can answer.`;
+  return { type: "credential.requested", data: { credential_request: request, url }, text, url };
 }
 
-export function webhookAlert({ credential: { name, hosts }, stage, expiresAt, at, baseUrl }: Ending): string {
-  const credential = { name, hosts, expires_at: expiresAt.toISOString() };
-  const data = { credential, url: credentialPageUrl(baseUrl, name) };
-  return JSON.stringify({ type: `credential.${stage}`, timestamp: at.toISOString(), data });
-}
-
-/** What a channel is told of a request for a credential: not why, which are the words of the agent. */
-interface Requested extends Pick<Ending, "at" | "baseUrl"> {
-  readonly request: Pick<CredentialRequest, "id" | "host" | "createdBy" | "expiresAt">;
-}
-
-export function slackRequest({ request: { id, host, createdBy }, baseUrl }: Requested): string {
-  const agent = withoutLinks(visibleText(actorText(maskedActor(createdBy, "public"))));
-  const text = `${agent} asks for a credential for ${withoutLinks(visibleText(host))}. Only owners can answer.`;
-  return slackJson(text, [section(text), linkSection(credentialRequestUrl(baseUrl, id), OPEN)]);
-}
-
-export function webhookRequest({ request: { id, host, createdBy, expiresAt }, baseUrl, at }: Requested): string {
-  const request = { id, host, created_by: maskedActor(createdBy, "public"), expires_at: expiresAt.toISOString() };
-  const data = { credential_request: request, url: credentialRequestUrl(baseUrl, id) };
-  return JSON.stringify({ type: "credential.requested", timestamp: at.toISOString(), data });
+/** The body of a POST with a notice to a webhook, or to Slack. */
+export function noticeBody(kind: Channel["kind"], { type, data, text, url }: Notice, at: Date): string {
+  if (kind !== "slack") return JSON.stringify({ type, timestamp: at.toISOString(), data });
+  return slackJson(text, [section(text), ...(url === null ? [] : [linkSection(url, "Open it in Outgate")])]);
 }
 
 /** Asks for a sign-in, and decides nothing. */
@@ -246,10 +245,4 @@ export function webhookQuestion({ ask, at, action, history, baseUrl }: Question)
   const { facts, risks } = maskedFacts(action, history, baseUrl);
   const rest = JSON.stringify({ facts, risks, url: actionPageUrl(baseUrl, action.id) }).slice(1);
   return `{"type":"approval.${ask}","timestamp":"${at.toISOString()}","data":{"action":${shown},${rest}}`;
-}
-
-/** The body of a test message to a webhook. */
-export function webhookTest(channel: { readonly id: string; readonly name: string }, at: Date): string {
-  const { id, name } = channel;
-  return JSON.stringify({ type: "channel.test", timestamp: at.toISOString(), data: { channel: { id, name } } });
 }

@@ -1,52 +1,23 @@
-import type { Interfaces, MailgunMessageData } from "mailgun.js/definitions";
+import type { Interfaces } from "mailgun.js/definitions";
 import { type Answered, describeOutcome, isPolicyRefusal, type Outcome } from "../core/outcome.ts";
 import { type Config, USER_AGENT } from "../config/config.ts";
 import type { DeliveryResult } from "../core/notification.ts";
 import type { OutboundRequest, Sender, SendLimits, Stopped } from "../outbound/deadline.ts";
 import { providerPolicy } from "../config/target-policy.ts";
 import { createSender } from "../outbound/send.ts";
-import { see } from "../receipts/see.ts";
 import type { Clock } from "../core/clock.ts";
-import {
-  approvalMessage,
-  channelMessage,
-  credentialMessage,
-  credentialRequestMessage,
-  decisionMessage,
-  invitationMessage,
-  type OutgoingMail,
-  passwordMessage,
-  testMessage,
-} from "./messages.ts";
-import type { EmailContent } from "./templates.tsx";
+import type { Mail } from "./messages.ts";
 import { retryAfterMs } from "../core/retry.ts";
 
 /** Sends a mail once. Failures are deliveries, not exceptions. */
 export interface Mailer {
   /** The same mail always has the same `Message-ID`, so that repeats can be detected. */
-  send(mail: OutgoingMail, limits: SendLimits): Promise<DeliveryResult>;
+  send(mail: Mail, limits: SendLimits): Promise<DeliveryResult>;
 }
 
 /** The mailer for these settings; null if no provider is configured. */
-export async function createMailer({ mail: settings, approvalLinks }: Config, clock: Clock): Promise<Mailer | null> {
-  if (settings === null) return null;
-  const sender = createSender(providerPolicy(settings.url, "MAILGUN_URL"));
-  const sendMessage = await createMailgun(settings, sender, USER_AGENT);
-  return {
-    async send(mail, limits) {
-      const about = await aboutOf(mail, approvalLinks);
-      const answered = THREADS[mail.event];
-      const message = {
-        ...about.content,
-        to: mail.to,
-        messageId: messageIdOf(about, mail.event, settings.domain),
-        inReplyTo: answered === undefined ? null : messageIdOf(about, answered, settings.domain),
-        tag: mail.event,
-        subjectId: about.id,
-      };
-      return deliveryFrom(await sendMessage(message, limits), clock.now(), limits.timeoutMs);
-    },
-  };
+export async function createMailer({ mail }: Config, clock: Clock): Promise<Mailer | null> {
+  return mail === null ? null : createMailgun(mail, createSender(providerPolicy(mail.url, "MAILGUN_URL")), clock);
 }
 
 /** For messages that somebody asks for and waits for. */
@@ -61,79 +32,32 @@ export function messageError(delivery: DeliveryResult): string | null {
   return "error" in delivery ? delivery.error : "Nothing was sent: the service is stopping.";
 }
 
-/** The mail that a later one answers. */
-const THREADS: Partial<Record<OutgoingMail["event"], OutgoingMail["event"]>> = {
-  decided: "approval",
-  reminded: "requested",
-};
-
-/** What a mail is about, and what it says. */
-interface About {
-  /** Of an action, an invitation or a credential. */
-  readonly id: string;
-  readonly run: number;
-  readonly content: EmailContent;
-}
-
-async function aboutOf(mail: OutgoingMail, approvalLinks: Config["approvalLinks"]): Promise<About> {
-  if (mail.event === "invited") return { id: mail.invitation.id, run: 1, content: invitationMessage(mail) };
-  if (mail.event === "credential") {
-    const { credential, stage, expiresAt } = mail;
-    return { id: `${credential.id}.${stage}.${expiresAt.getTime()}`, run: 1, content: credentialMessage(mail) };
-  }
-  if (mail.event === "credential_requested") {
-    return { id: mail.request.id, run: 1, content: credentialRequestMessage(mail) };
-  }
-  if (mail.event === "tested") return { id: mail.id, run: 1, content: testMessage(mail) };
-  if (mail.event === "password_link") return { id: mail.id, run: 1, content: passwordMessage(mail) };
-  const action = await see(mail.action, "mail");
-  const about = { id: action.id, run: mail.run };
-  if (mail.event === "approval") return { ...about, content: approvalMessage({ ...mail, action }, approvalLinks) };
-  if (mail.event === "decided") return { ...about, content: decisionMessage({ ...mail, action }) };
-  return { ...about, content: channelMessage({ ...mail, action }) };
-}
-
-/** Depends only on what it is about and the event, so that a mail that is sent again has the same ID. */
-function messageIdOf({ id, run }: About, event: OutgoingMail["event"], domain: string): string {
-  return `<${id}.${run}.${event}@${domain}>`;
-}
-
-/** How Mailgun is reached. */
-type MailgunSettings = NonNullable<Config["mail"]>;
-
-/** A complete message. */
-export interface Message extends EmailContent {
-  readonly to: string;
-  /** With angle brackets (RFC 5322, 3.6.4). */
-  readonly messageId: string;
-  /** The ID of the message that this one replies to. */
-  readonly inReplyTo: string | null;
-  readonly tag: string;
-  /** The id of the action or invitation that it is about. */
-  readonly subjectId: string;
-}
-
 /**
- * A function that sends one message by Mailgun. Failures are outcomes, not exceptions. The library builds the request. We
- * send it ourselves, because the library's client follows redirects, reads responses of any size (measured: 100 MB), resolves
- * names in the thread pool of file reads, and reports a timeout as status 400.
+ * Mailgun's library builds the request. We send it ourselves, because the library's client follows redirects, reads responses of
+ * any size (measured: 100 MB), resolves names in the thread pool of file reads, and reports a timeout as status 400.
  */
-export async function createMailgun({ apiKey, domain, from, url }: MailgunSettings, sender: Sender, userAgent: string) {
+export async function createMailgun(
+  { apiKey, domain, from, url }: NonNullable<Config["mail"]>,
+  sender: Sender,
+  clock: Pick<Clock, "now">,
+): Promise<Mailer> {
   // Imported only if mail is configured, because it takes 0.17 s and 26 MB.
   const { default: Mailgun } = await import("mailgun.js");
   const mailgun = new Mailgun(FormData);
   const own: readonly Header[] = [
     ["Authorization", `Basic ${Buffer.from(`api:${apiKey}`).toString("base64")}`],
-    ["User-Agent", userAgent],
+    ["User-Agent", USER_AGENT],
     ["Accept", "application/json"],
   ];
-  return async (message: Message, limits: SendLimits): Promise<Outcome | Stopped> => {
-    let outcome: Outcome | Stopped | null = null;
-    const client = mailgun.client({ username: "api", key: apiKey, url, useFetch: true });
-    callBy(client, async (request) => (outcome = await sender.send(request, limits)), own);
-    await client.messages.create(domain, fieldsOf(from, message));
-    if (outcome === null) throw new Error("The library answered without a call.");
-    return outcome;
+  return {
+    async send(mail, limits) {
+      let outcome: Outcome | Stopped | null = null;
+      const client = mailgun.client({ username: "api", key: apiKey, url, useFetch: true });
+      callBy(client, async (request) => (outcome = await sender.send(request, limits)), own);
+      await client.messages.create(domain, { from, ...fieldsOf(mail, domain) });
+      if (outcome === null) throw new Error("The library answered without a call.");
+      return deliveryFrom(outcome, clock.now(), limits.timeoutMs);
+    },
   };
 }
 
@@ -157,10 +81,10 @@ function callBy(client: object, send: (request: OutboundRequest) => Promise<unkn
   (client as { request: { requestProvider: Interfaces.IRequestProvider } }).request.requestProvider = provider;
 }
 
-function fieldsOf(from: string, message: Message): MailgunMessageData {
-  const { to, subject, text, html, messageId, inReplyTo, tag, subjectId } = message;
+function fieldsOf({ to, subject, text, html, id, event, actionId, follows }: Mail, domain: string) {
+  /** With angle brackets (RFC 5322, 3.6.4). */
+  const messageId = (of: Mail["event"]) => `<${id}.${of}@${domain}>`;
   return {
-    from,
     to,
     subject,
     text,
@@ -170,23 +94,21 @@ function fieldsOf(from: string, message: Message): MailgunMessageData {
     "o:tracking-clicks": "no",
     "o:tracking-opens": "no",
     "o:require-tls": "yes",
-    "o:tag": tag,
-    ...(NOT_OF_ACTIONS.has(tag) ? {} : { "v:action_id": subjectId }),
-    "h:Message-ID": messageId,
-    ...(inReplyTo === null ? {} : { "h:In-Reply-To": inReplyTo, "h:References": inReplyTo }),
+    "o:tag": event,
+    ...(actionId !== undefined && { "v:action_id": actionId }),
+    "h:Message-ID": messageId(event),
+    ...(follows !== undefined && { "h:In-Reply-To": messageId(follows), "h:References": messageId(follows) }),
     // Prevents automatic replies.
     "h:Auto-Submitted": "auto-generated",
     "h:X-Auto-Response-Suppress": "All",
-  };
+  } as const;
 }
-
-const NOT_OF_ACTIONS: ReadonlySet<string> = new Set(["invited", "tested", "credential", "credential_requested"]);
 
 /**
  * What the provider's response means for a mail. Only errors of the mail itself are final. A wrong key, domain or region can
  * be fixed while the mail waits. The sentences are fixed and never contain text of the response.
  */
-export function deliveryFrom(outcome: Outcome | Stopped, now: Date, timeoutMs: number): DeliveryResult {
+function deliveryFrom(outcome: Outcome | Stopped, now: Date, timeoutMs: number): DeliveryResult {
   if (outcome.kind === "stopped") return { kind: "not_started", why: "stopping" };
   if (outcome.kind !== "answered") {
     const error = describeOutcome(outcome, timeoutMs).replaceAll("target", "mail provider");

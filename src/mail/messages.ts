@@ -26,7 +26,6 @@ import {
   groupedFacts,
 } from "./chat-messages.ts";
 import { waitingText } from "../ui/text.ts";
-import type { Action } from "../core/action.ts";
 import type { Credential, CredentialRequest } from "../core/credential.ts";
 import type { MaskedAction } from "../receipts/seen-action.ts";
 import type { Actor } from "../core/roles.ts";
@@ -35,15 +34,58 @@ import type { Invitation } from "../core/team-store.ts";
 import { endOfHost, subjectOf } from "../approvals/subject.ts";
 import type { AskKind, CredentialAlert } from "../core/notification-events.ts";
 
-/** `confirm`: a link opens a page with a button. `one_click`: opening it decides. */
-type LinkKind = "confirm" | "one_click";
+/** A mail as it is sent. */
+export interface Mail extends EmailContent {
+  readonly to: string;
+  /** The provider's tag. */
+  readonly event: MailedEvent;
+  /** The same each time that a mail is sent, and with the event no other mail's. */
+  readonly id: string;
+  /** Left out: it is about no action. */
+  readonly actionId?: string;
+  /** The event of the mail that it follows, which has the same id. */
+  readonly follows?: MailedEvent;
+}
 
-/** The approval mail: the masked request and two links. */
-export function approvalMessage(mail: ApprovalMail<MaskedAction>, linkKind: LinkKind): EmailContent {
-  const { action, run, links, receiptUrl, history, baseUrl } = mail;
-  const asked = askedFor(action, history, baseUrl);
+type MailedEvent =
+  | "approval"
+  | "decided"
+  | AskKind
+  | "invited"
+  | "credential"
+  | "credential_requested"
+  | "tested"
+  | "password_link";
+
+interface AboutAction {
+  readonly to: string;
+  readonly action: MaskedAction;
+  /** The run that the mail is about. */
+  readonly run: number;
+}
+
+function about({ to, action: { id }, run }: AboutAction) {
+  return { to, id: `${id}.${run}`, actionId: id };
+}
+
+interface AskingMail extends AboutAction {
+  readonly history: DecisionHistory;
+  /** The address of the pages, without a trailing slash. */
+  readonly baseUrl: string;
+}
+
+export interface ApprovalMail extends AskingMail {
+  /** Absolute URLs. Anyone who has one can decide. */
+  readonly links: { readonly approve: string; readonly reject: string; readonly expiresAt: Date };
+  readonly receiptUrl: string;
+}
+
+/** The masked request and two links. `confirm`: they open a page with a button; `one_click`: opening one decides. */
+export function approvalMessage(mail: ApprovalMail, linkKind: keyof typeof TERMS): Mail {
+  const { action, run, links, receiptUrl, baseUrl } = mail;
+  const asked = askedFor(mail);
   const sent = asSent(action);
-  return email(subjectOf(sent, run), [
+  const content = email(subjectOf(sent, run), [
     ...question(sent, waitingText(action), asked),
     buttons(
       { label: "Approve", href: links.approve, look: "filled" },
@@ -55,17 +97,18 @@ export function approvalMessage(mail: ApprovalMail<MaskedAction>, linkKind: Link
     receiptLink(receiptUrl),
     footnote("Anyone who has this email can decide. Don't forward it."),
   ]);
+  return { ...about(mail), ...content, event: "approval" };
 }
 
-const TERMS: Readonly<Record<LinkKind, string>> = {
+const TERMS = {
   confirm: "Both links open a page that shows the request and asks you to confirm.",
   one_click: "Opening either link decides immediately.",
-};
+} as const;
 
 const OPEN = { label: "Open in Outgate", above: "Open in Outgate, after you log in" } as const;
 
 /** The facts without anything that a client could make a link, but for the URLs that are facts themselves. */
-function askedFor(action: MaskedAction, history: DecisionHistory, baseUrl: string): Asked {
+function askedFor({ action, history, baseUrl }: AskingMail): Asked {
   const { facts, risks } = maskedFacts(action, history, baseUrl);
   const shown = facts.map((fact) =>
     ADDRESS_FACTS.has(fact.name) ? fact : { ...fact, value: withoutLinks(fact.value) },
@@ -80,28 +123,43 @@ function askedFor(action: MaskedAction, history: DecisionHistory, baseUrl: strin
   };
 }
 
-/** The mail of a channel: the masked request, and a link to the page where people decide after a sign-in. */
-export function channelMessage(mail: ChannelMail<MaskedAction>): EmailContent {
-  const { event, action, run, history, baseUrl, channel } = mail;
-  const asked = askedFor(action, history, baseUrl);
+interface ChannelMail extends AskingMail {
+  readonly event: AskKind;
+  /** The name of the channel. */
+  readonly channel: string;
+}
+
+/** The masked request, and a link to the page where people decide after a sign-in. */
+export function channelMessage(mail: ChannelMail): Mail {
+  const { event, action, run, baseUrl, channel } = mail;
+  const asked = askedFor(mail);
   const sent = asSent(action);
   const isReminder = event === "reminded";
   const waiting = `${isReminder ? "Nobody has decided yet. " : ""}${waitingText(action)}`;
   const open = { label: "Open in Outgate to decide", above: "Decide in Outgate, after you log in" };
-  return email(`${isReminder ? "Reminder: " : ""}${subjectOf(sent, run)}`, [
+  const content = email(`${isReminder ? "Reminder: " : ""}${subjectOf(sent, run)}`, [
     ...question(sent, waiting, asked),
     buttons({ ...open, href: actionPageUrl(baseUrl, action.id), look: "filled" }),
     details(asked.details),
     footnote(`You get this email because your address is in the channel ${visibleText(channel)}. To decide, log in.`),
   ]);
+  return { ...about(mail), ...content, event, ...(isReminder && { follows: "requested" }) };
 }
 
-/** The mail that says how somebody else decided, or that nobody has to any more. */
-export function decisionMessage(mail: DecidedMail<MaskedAction>): EmailContent {
+export interface DecidedMail extends AboutAction {
+  readonly receiptUrl: string;
+  readonly decision: keyof typeof DECISION_WORDS;
+  readonly actor: Actor;
+  readonly reason: string | null;
+  readonly at: Date;
+}
+
+/** How somebody else decided, or that nobody has to any more: a reply to the mail that asked. */
+export function decisionMessage(mail: DecidedMail): Mail {
   const { action, run, decision, actor, reason, at, receiptUrl } = mail;
   const sent = asSent(action);
   const sentence = `${DECISION_WORDS[decision]} by ${visibleText(actorText(maskedActor(actor, "mail")))}`;
-  return email(`Re: ${subjectOf(sent, run)}`, [
+  const content = email(`Re: ${subjectOf(sent, run)}`, [
     opening(sentence, DECIDED, `${sentence}. ${DECIDED}`),
     call(sent),
     factTable([
@@ -111,24 +169,33 @@ export function decisionMessage(mail: DecidedMail<MaskedAction>): EmailContent {
     ]),
     receiptLink(receiptUrl),
   ]);
+  return { ...about(mail), ...content, event: "decided", follows: "approval" };
 }
 
 const DECIDED = "You don't need to do anything. The links in the earlier email now open the receipt.";
 
 const DECISION_WORDS = { approved: "Approved", rejected: "Rejected", withdrawn: "Withdrawn" } as const;
 
-/** The mail that shows that a channel, or mail at all, works. */
-export function testMessage({ channel }: Pick<TestMail, "channel">): EmailContent {
+/** Shows that a channel works, or with none that mail does. `id`: of this test. */
+export function testMessage(to: string, id: string, channel: string | null): Mail {
   const works = `The channel ${visibleText(channel ?? "")} works. Outgate will ask for approvals at this address.`;
   const sentence = channel === null ? "Outgate can send email to this address." : works;
-  return email("Test email from Outgate", [paragraph(sentence)]);
+  return { ...email("Test email from Outgate", [paragraph(sentence)]), to, id: `${id}.1`, event: "tested" };
 }
 
-/** The mail with the link of an invitation. Who invites chose their own name: it is quoted. */
-export function invitationMessage({ invitation, link, account }: InvitedMail): EmailContent {
-  const { role, expiresAt, createdBy } = invitation;
+interface InvitedMail {
+  readonly to: string;
+  readonly invitation: Invitation;
+  /** Absolute URL. Anyone who has it and the address can join. */
+  readonly link: string;
+  readonly account: AccountLabel;
+}
+
+/** The link of an invitation. Who invites chose their own name: it is quoted. */
+export function invitationMessage({ to, invitation, link, account }: InvitedMail): Mail {
+  const { id, role, expiresAt, createdBy } = invitation;
   const { host } = new URL(link);
-  return email(`Invitation to Outgate at ${endOfHost(host)}`, [
+  const content = email(`Invitation to Outgate at ${endOfHost(host)}`, [
     opening(
       "Join an account on Outgate",
       "You are invited to join an account on Outgate, which holds the HTTP calls of agents until a person approves them.",
@@ -142,6 +209,7 @@ export function invitationMessage({ invitation, link, account }: InvitedMail): E
     buttons({ label: "Join", href: link, look: "filled" }),
     terms(`The link works once, until ${utcMinute(expiresAt)}, and only for this address. ${NOT_EXPECTED}`),
   ]);
+  return { ...content, to, id: `${id}.1`, event: "invited" };
 }
 
 const NOT_EXPECTED = "If you didn't expect this email, ignore it. Don't forward it.";
@@ -152,22 +220,32 @@ const ROLE_TERMS: Readonly<Record<Invitation["role"], string>> = {
   reader: "Reader (can read)",
 };
 
-/** The mail with a link that sets the first password of somebody who logs in by the identity provider. */
-export function passwordMessage({ link, expiresAt }: Pick<PasswordMail, "link" | "expiresAt">): EmailContent {
+interface PasswordMail {
+  readonly to: string;
+  /** Of this link. */
+  readonly id: string;
+  /** Absolute URL. Anyone who has it can log in as this person. */
+  readonly link: string;
+  readonly expiresAt: Date;
+}
+
+/** A link that sets the first password of somebody who logs in by the identity provider. */
+export function passwordMessage({ to, id, link, expiresAt }: PasswordMail): Mail {
   const until = `The link works once, until ${utcMinute(expiresAt)}. Using it logs you out everywhere else.`;
-  return email(`Set a password for Outgate at ${endOfHost(new URL(link).host)}`, [
+  const content = email(`Set a password for Outgate at ${endOfHost(new URL(link).host)}`, [
     opening("Set a password", "You asked for a link to set a password for your login."),
     buttons({ label: "Set a password", href: link, look: "filled" }),
     terms(`${until} If you didn't ask for it, ignore this email and check your sessions in Outgate. Don't forward it.`),
   ]);
+  return { ...content, to, id: `${id}.1`, event: "password_link" };
 }
 
-/** The mail that tells an owner of what an agent asks for. Its link shows the request and decides nothing: the answer is a secret. */
-export function credentialRequestMessage({ request, baseUrl }: CredentialRequestMail): EmailContent {
+/** Tells an owner what an agent asks for. Its link shows the request and decides nothing: the answer is a secret. */
+export function credentialRequestMessage(to: string, request: CredentialRequest, baseUrl: string): Mail {
   const { id, host, reason, name, createdBy, expiresAt } = request;
   const subject = `Credential for ${endOfHost(host)}`;
   const says = (text: string) => `“${withoutLinks(visibleText(maskText(text, "mail").replaceAll(/\s+/g, " ")))}”`;
-  return email(subject, [
+  const content = email(subject, [
     opening(subject, "An agent asks for a credential: a secret that its calls are sent with, and that it never sees."),
     factTable([
       ["Host", visibleText(host)],
@@ -179,17 +257,27 @@ export function credentialRequestMessage({ request, baseUrl }: CredentialRequest
     buttons({ ...OPEN, href: credentialRequestUrl(baseUrl, id), look: "filled" }),
     terms("Only owners can answer, after they log in. Never send a secret by email."),
   ]);
+  return { ...content, to, id: `${id}.1`, event: "credential_requested" };
 }
 
-/** The mail that says that a credential ends or has ended. Its name and hosts could be made links: they are broken. */
-export function credentialMessage({ credential, stage, expiresAt, account, baseUrl }: CredentialMail): EmailContent {
-  const { name, hosts } = credential;
+interface CredentialMail {
+  readonly to: string;
+  readonly credential: Pick<Credential, "id" | "name" | "hosts">;
+  readonly alert: CredentialAlert;
+  readonly account: AccountLabel;
+  readonly baseUrl: string;
+}
+
+/** Tells an owner that a credential ends or has ended. Its name and hosts could be made links: they are broken. */
+export function credentialMessage({ to, credential, alert, account, baseUrl }: CredentialMail): Mail {
+  const { id, name, hosts } = credential;
+  const { stage, expiresAt } = alert;
   const { host } = new URL(baseUrl);
   const shown = withoutLinks(visibleText(name));
   const isOver = stage === "expired";
   const subject = `Credential ${shown} ${isOver ? "has expired" : "expires soon"} at ${endOfHost(host)}`;
-  return email(subject, [
-    opening(subject, credentialSentence(credential, { stage, expiresAt })),
+  const content = email(subject, [
+    opening(subject, credentialSentence(name, alert)),
     factTable([
       ["Credential", shown],
       ["May go to", withoutLinks(visibleText(hosts.join(", ")))],
@@ -200,6 +288,7 @@ export function credentialMessage({ credential, stage, expiresAt, account, baseU
     buttons({ label: "Open the credential", href: credentialPageUrl(baseUrl, name), look: "filled" }),
     terms("Change its time there, or delete it. You get this email because you own the account."),
   ]);
+  return { ...content, to, id: `${id}.${stage}.${expiresAt.getTime()}.1`, event: "credential" };
 }
 
 function accountFacts({ name, email: address }: AccountLabel): readonly FactRow[] {
@@ -208,100 +297,3 @@ function accountFacts({ name, email: address }: AccountLabel): readonly FactRow[
     ...(address === null ? [] : [["Account of", visibleText(address)] as const]),
   ];
 }
-
-interface AboutAction<Shown> {
-  readonly to: string;
-  /** The current action: as it is stored until the mailer masks it. */
-  readonly action: Shown;
-  /** The run that the mail is about. */
-  readonly run: number;
-  /** The absolute URL of the receipt. */
-  readonly receiptUrl: string;
-}
-
-export interface ApprovalMail<Shown = Action> extends AboutAction<Shown> {
-  readonly event: "approval";
-  /** Absolute URLs. Anyone who has one can decide. */
-  readonly links: { readonly approve: string; readonly reject: string; readonly expiresAt: Date };
-  readonly history: DecisionHistory;
-  /** The address of the pages, without a trailing slash. */
-  readonly baseUrl: string;
-}
-
-/** A reply to an approval mail: somebody else has decided. */
-export interface DecidedMail<Shown = Action> extends AboutAction<Shown> {
-  readonly event: "decided";
-  readonly decision: "approved" | "rejected" | "withdrawn";
-  readonly actor: Actor;
-  readonly reason: string | null;
-  readonly at: Date;
-}
-
-/** Invites somebody to an account. It is about no action. */
-interface InvitedMail {
-  readonly event: "invited";
-  readonly to: string;
-  readonly invitation: Invitation;
-  /** Absolute URL. Anyone who has it and the address can join. */
-  readonly link: string;
-  readonly account: AccountLabel;
-}
-
-/** Tells an owner that a credential ends. It is about no action. */
-interface CredentialMail extends CredentialAlert {
-  readonly event: "credential";
-  readonly to: string;
-  readonly credential: Pick<Credential, "id" | "name" | "hosts">;
-  readonly account: AccountLabel;
-  /** The address of the pages, without a trailing slash. */
-  readonly baseUrl: string;
-}
-
-/** Tells an owner of what an agent asks for. */
-interface CredentialRequestMail {
-  readonly event: "credential_requested";
-  readonly to: string;
-  readonly request: CredentialRequest;
-  readonly baseUrl: string;
-}
-
-/** Asks for a decision, which needs a sign-in: of a channel. */
-interface ChannelMail<Shown = Action> extends Omit<AboutAction<Shown>, "receiptUrl"> {
-  readonly event: AskKind;
-  readonly history: DecisionHistory;
-  /** The address of the pages, without a trailing slash. */
-  readonly baseUrl: string;
-  /** The name of the channel. */
-  readonly channel: string;
-}
-
-/** Shows that mails arrive, of a channel or at all. It is about no action. */
-interface TestMail {
-  readonly event: "tested";
-  readonly to: string;
-  /** Of this test. */
-  readonly id: string;
-  /** Null: somebody tests the mail of the service. */
-  readonly channel: string | null;
-}
-
-/** Lets somebody without a password set one. It is about no action. */
-interface PasswordMail {
-  readonly event: "password_link";
-  readonly to: string;
-  /** Of this link. */
-  readonly id: string;
-  /** Absolute URL. Anyone who has it can log in as this person. */
-  readonly link: string;
-  readonly expiresAt: Date;
-}
-
-export type OutgoingMail =
-  | ApprovalMail
-  | DecidedMail
-  | InvitedMail
-  | CredentialMail
-  | CredentialRequestMail
-  | ChannelMail
-  | TestMail
-  | PasswordMail;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { NOTIFICATIONS_SHOWN_MAX } from "../../src/core/limits.ts";
 import { readConfig, serverSettings } from "../../src/config/config.ts";
-import type { OutgoingMail } from "../../src/mail/messages.ts";
+import type { Mail } from "../../src/mail/messages.ts";
 import { SOME_RULES } from "./stub-server.ts";
 import { hiddenIn } from "../support/forms.ts";
 import { Target } from "../support/target.ts";
@@ -142,7 +142,7 @@ test("the page of the server says in words what is in force for the calls of oth
 });
 
 test("the page of the server lists every setting for its operator, and tests the mail", async () => {
-  const sent: OutgoingMail[] = [];
+  const sent: Mail[] = [];
   const all = serverSettings(
     readConfig({
       MAILGUN_API_KEY: "mail-key-0123456789",

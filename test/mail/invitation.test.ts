@@ -4,7 +4,6 @@ import { anInvitation } from "../support/factory.ts";
 
 const messageFor = (name: string | null, email: string | null) =>
   invitationMessage({
-    event: "invited",
     to: "bob@example.com",
     invitation: anInvitation(),
     link: "https://outgate.example/join/0123",

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { USER_AGENT } from "../../src/config/config.ts";
 import type { DeliveryResult } from "../../src/core/notification.ts";
-import { createMailgun, deliveryFrom } from "../../src/mail/mailer.ts";
+import { createMailgun } from "../../src/mail/mailer.ts";
+import { passwordMessage } from "../../src/mail/messages.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
 import { LOCAL } from "../outbound/policies.ts";
@@ -19,21 +21,21 @@ const settingsOf = (url: string, apiKey = MAILGUN_KEY) => ({
   url,
 });
 
+const CLOCK = { now: () => NOON };
+
 const plain: Sender = createSender(LOCAL);
 
 /** One message given to whoever is at the URL, and what that means for the mail. */
 async function give(url: string, { apiKey = MAILGUN_KEY, sender = plain } = {}): Promise<DeliveryResult> {
-  const mailgun = await createMailgun(settingsOf(url, apiKey), sender, "Outgate/1");
-  const outcome = await mailgun(aMessage(), { timeoutMs: DEADLINE_MS });
-  return deliveryFrom(outcome, NOON, DEADLINE_MS);
+  const mailer = await createMailgun(settingsOf(url, apiKey), sender, CLOCK);
+  return mailer.send(aMessage(), { timeoutMs: DEADLINE_MS });
 }
 
 test("a message reaches Mailgun as it was written, without tracking, and asks no machine to answer", async () => {
   await using mailbox = new Mailbox();
-  const mailgun = await createMailgun(settingsOf(mailbox.url), createSender(LOCAL), "Outgate/1");
-  const message = aMessage({ inReplyTo: "<before@mg.example.com>" });
-  const outcome = await mailgun(message, { timeoutMs: DEADLINE_MS });
-  expect(outcome).toMatchObject({ kind: "answered", code: 200 });
+  const mailer = await createMailgun(settingsOf(mailbox.url), createSender(LOCAL), CLOCK);
+  const message = aMessage({ event: "decided", follows: "approval" });
+  expect(await mailer.send(message, { timeoutMs: DEADLINE_MS })).toEqual({ kind: "delivered" });
   expect(mailbox.mails).toEqual([
     {
       domain: "mg.example.com",
@@ -47,16 +49,31 @@ test("a message reaches Mailgun as it was written, without tracking, and asks no
         "o:tracking-clicks": "no",
         "o:tracking-opens": "no",
         "o:require-tls": "yes",
-        "o:tag": "approval",
+        "o:tag": "decided",
         "v:action_id": "act_1",
-        "h:Message-ID": message.messageId,
-        "h:In-Reply-To": "<before@mg.example.com>",
-        "h:References": "<before@mg.example.com>",
+        "h:Message-ID": "<act_1.1.decided@mg.example.com>",
+        "h:In-Reply-To": "<act_1.1.approval@mg.example.com>",
+        "h:References": "<act_1.1.approval@mg.example.com>",
         "h:Auto-Submitted": "auto-generated",
         "h:X-Auto-Response-Suppress": "All",
       },
     },
   ]);
+});
+
+test("a mail that is about no action names none", async () => {
+  await using mailbox = new Mailbox();
+  const mailer = await createMailgun(settingsOf(mailbox.url), createSender(LOCAL), CLOCK);
+  const mail = passwordMessage({
+    to: "ann@example.com",
+    id: "password_1",
+    link: "https://a.example/w/t",
+    expiresAt: NOON,
+  });
+  await mailer.send(mail, { timeoutMs: DEADLINE_MS });
+  const [kept] = mailbox.mails;
+  expect(kept?.fields).toMatchObject({ "o:tag": "password_link" });
+  expect(Object.keys(kept?.fields ?? {})).not.toContain("v:action_id");
 });
 
 test("every call is our sender's: the library makes none of its own", async () => {
@@ -73,7 +90,7 @@ test("every call is our sender's: the library makes none of its own", async () =
   expect(sent[0]).toMatchObject({ url: "http://127.0.0.1:1/v3/mg.example.com/messages", method: "POST" });
   const headers = new Headers(sent[0]?.headers.map(([name, value]) => [name, value]));
   expect(headers.get("authorization")).toBe(`Basic ${btoa(`api:${MAILGUN_KEY}`)}`);
-  expect(headers.get("user-agent")).toBe("Outgate/1");
+  expect(headers.get("user-agent")).toBe(USER_AGENT);
 });
 
 describe("what the provider answers", () => {
@@ -171,11 +188,11 @@ describe("a provider that misbehaves", () => {
   test("is one that hangs when the service stops: interrupted, and due again", async () => {
     await using target = await openRawTarget(SILENT);
     const stop = new AbortController();
-    const mailgun = await createMailgun(settingsOf(target.url("")), createSender(LOCAL), "Outgate/1");
-    const given = mailgun(aMessage(), { timeoutMs: 60_000, stop: stop.signal });
+    const mailer = await createMailgun(settingsOf(target.url("")), createSender(LOCAL), CLOCK);
+    const given = mailer.send(aMessage(), { timeoutMs: 60_000, stop: stop.signal });
     await until(() => target.requests.length > 0);
     stop.abort();
-    expect(deliveryFrom(await given, NOON, 60_000)).toEqual({
+    expect(await given).toEqual({
       kind: "interrupted",
       error: "The attempt was interrupted; the mail provider may have received it.",
     });

@@ -1,21 +1,19 @@
-import type { Message } from "../../src/mail/mailer.ts";
-import type { ApprovalMail, DecidedMail } from "../../src/mail/messages.ts";
+import type { ApprovalMail, DecidedMail, Mail } from "../../src/mail/messages.ts";
 import type { Action } from "../../src/core/action.ts";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
 
 /** A message, written. */
-export function aMessage(overrides: Partial<Message> = {}): Message {
+export function aMessage(overrides: Partial<Mail> = {}): Mail {
   return {
     to: "boss@example.com",
     subject: "Approve?",
     text: "Line one\nLine two: grüße",
     html: "<p>grüße</p>",
-    messageId: "<act_1.1.approval@mg.example.com>",
-    inReplyTo: null,
-    tag: "approval",
-    subjectId: "act_1",
+    id: "act_1.1",
+    event: "approval",
+    actionId: "act_1",
     ...overrides,
   };
 }
@@ -26,12 +24,14 @@ export const LINKS = {
   expiresAt: later(7 * 86_400_000),
 };
 
+/** Before its action is masked. */
+type Unmasked<Of> = Omit<Of, "action"> & { readonly action: Action };
+
 /** The question about an action. */
-export function anApprovalMail(action: Partial<Action> = {}): ApprovalMail {
+export function anApprovalMail(action: Partial<Action> = {}): Unmasked<ApprovalMail> {
   const held = anAction({ approve: true, notifyEmail: "boss@example.com", createdBy: "key:agent", ...action });
   const receiptUrl = "https://gate.example.com/r/receipt-token";
   return {
-    event: "approval",
     to: "boss@example.com",
     action: held,
     run: 1,
@@ -43,12 +43,12 @@ export function anApprovalMail(action: Partial<Action> = {}): ApprovalMail {
 }
 
 /** How it was answered elsewhere. */
-export function aDecidedMail(overrides: Partial<DecidedMail> = {}): DecidedMail {
+export function aDecidedMail(overrides: Partial<Unmasked<DecidedMail>> = {}): Unmasked<DecidedMail> {
   const { links: _, history: _history, baseUrl: _baseUrl, ...about } = anApprovalMail();
-  return { ...about, event: "decided", decision: "approved", actor: "key:ann", reason: null, at: NOON, ...overrides };
+  return { ...about, decision: "approved", actor: "key:ann", reason: null, at: NOON, ...overrides };
 }
 
-/** The same as the mailer gives it to its text. */
-export function maskedMail<Mail extends { readonly action: Action }>(mail: Mail) {
+/** The same as it is sent. */
+export function maskedMail<Unsent extends { readonly action: Action }>(mail: Unsent) {
   return { ...mail, action: maskAction(mail.action, "mail") };
 }
