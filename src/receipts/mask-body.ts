@@ -1,4 +1,4 @@
-import { EditedText, type Masking, secretKind, MASK, parameterKind } from "./mask-rules.ts";
+import { type Masking, MASK, parameterKind } from "./mask-rules.ts";
 import { type Action, formatSize } from "../core/action.ts";
 import { bodyMemberOf, contentTypeOf, encodeForm, formPairs, sentBody, sentBytes } from "../core/body.ts";
 import { isReadAsUtf8 } from "../api/media-type.ts";
@@ -16,7 +16,7 @@ export function maskedBody(action: Action, masking: Masking): MaskedBody {
   const { body } = action;
   const member = bodyMemberOf(action);
   if (body === null || member === null) return { body: null };
-  if (member === "text") return { body: maskWritten(body, masking) };
+  if (member === "text") return { body: maskText(body, masking) };
   if (member === "form") {
     // Each value by its name, as in a query, and by its format.
     const pairs = formPairs(body).map((pair) => maskPair(pair, parameterKind(pair[0]), masking));
@@ -26,11 +26,6 @@ export function maskedBody(action: Action, masking: Masking): MaskedBody {
   return { body: maskJsonText(body, masking) };
 }
 
-/** A text of any kind, which may be XML. */
-function maskWritten(text: string, masking: Masking): string {
-  return maskText(maskElements(text, masking), masking);
-}
-
 /**
  * Bytes can hold a secret in any encoding: the public sees their size, deciders their beginning if it is UTF-8. What is not
  * shown counts as one hidden value.
@@ -38,7 +33,7 @@ function maskWritten(text: string, masking: Masking): string {
 function maskBytes(action: Action, masking: Masking): MaskedBody {
   const seen = bodyBytes(action, masking.viewer === "public" ? 0 : BYTES_SHOWN_MAX);
   if (!seen.isWhole) masking.hidden += 1;
-  const start = seen.start === null ? null : maskWritten(seen.start, masking);
+  const start = seen.start === null ? null : maskText(seen.start, masking);
   return { body: MASK, bytes: { ...seen, start } };
 }
 
@@ -80,21 +75,4 @@ export function bodyKindText(action: SeenAction): string {
   if (member !== "form") return `JSON, ${formatSize(size)}`;
   const fields = formPairs(action.body).length;
   return `Form, ${fields === 1 ? "1 field" : `${fields} fields`}, ${formatSize(size)}`;
-}
-
-/** The start of an element of XML and the text in it. Each part ends at the next `<`, so that no text is read twice. */
-const ELEMENT = /<([A-Za-z_][\w.-]{0,127}:)?([A-Za-z_][\w.-]{0,127})(?:\s[^<>]*)?>(?:<!\[CDATA\[)?([^<\]]+)/g;
-
-/** Masks the texts of elements with the name of a secret, as in `<wsse:Password>…</wsse:Password>`, in any text. */
-function maskElements(text: string, masking: Masking): string {
-  if (!text.includes("<")) return text;
-  const masked = new EditedText(text);
-  for (const { 0: whole, 2: name = "", 3: content = "", index } of text.matchAll(ELEMENT)) {
-    const value = content.trim();
-    const kind = value === "" ? null : secretKind(name);
-    if (kind === null || !masking.hidesNamed(value)) continue;
-    const start = index + whole.length - content.length + content.indexOf(value);
-    masked.replace(start, start + value.length, masking.hide(value, kind));
-  }
-  return masked.toString();
 }

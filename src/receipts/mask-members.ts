@@ -1,5 +1,5 @@
 import { endOfString, endOfValue, skipSpace } from "../core/json-values.ts";
-import { EditedText, isNamedMember, isNamingMember, type Masking, secretKind } from "./mask-rules.ts";
+import { EditedText, isCardNumber, isNamedMember, isNamingMember, type Masking, secretKind } from "./mask-rules.ts";
 
 /** Masks a text that was nested or encoded inside another one. */
 export type MaskInner = (text: string) => string;
@@ -44,11 +44,18 @@ class Members {
       if (text[colon] !== ":") at = end;
       else {
         const value = skipSpace(text, colon + 1);
-        const meant = kind ?? this.#named?.get(value) ?? null;
+        const meant = kind ?? this.#named?.get(value) ?? this.#cardAt(at, end, value);
         at = meant === null ? end : this.#secretValue(value, meant);
       }
     }
     return this.#masked.toString();
+  }
+
+  /** The number of a card is often called `number` alone, as in `{"card":{"number":…}}`. */
+  #cardAt(start: number, end: number, value: number): string | null {
+    if (end - start !== NUMBER.length || this.#text.slice(start, end).toLowerCase() !== NUMBER) return null;
+    const written = this.#text.slice(value, value + CARD_CHARS_MAX).match(WRITTEN_NUMBER)?.[0] ?? "";
+    return isCardNumber(written.replaceAll(/[" -]/g, "")) ? "card-number" : null;
   }
 
   /** Masks a name, or a value without a secret's name. Returns what kind of secret its value is if it is a name; else null. */
@@ -102,6 +109,13 @@ class Members {
     this.#masked.replace(start, end, quoted(masked));
   }
 }
+
+const NUMBER = '"number"';
+
+/** Nineteen digits, spaces between them, quotes. */
+const CARD_CHARS_MAX = 40;
+
+const WRITTEN_NUMBER = /^(?:"[\d -]+"|\d+)/;
 
 const NAMED_VALUE = /"(?:value|val|content)"\s*:/i;
 

@@ -191,7 +191,15 @@ export function pairKind(first: string, second: string): string | null {
 
 function kindInName(word: string, next: string, before: string): string | undefined {
   const isKey = word === "key" && next === "" && before !== "" && !HARMLESS_KEYS.has(before);
-  return WORDS.get(word) ?? WORDS.get(`${word}_${next}`) ?? (isKey ? "key" : undefined);
+  return WORDS.get(word) ?? WORDS.get(`${word}_${next}`) ?? (isKey ? "key" : undefined) ?? kindOfEnding(word);
+}
+
+/** Names in which the words are not separated, as `newpassword` and `clientsecret`. */
+const ENDINGS = ["password", "passwd", "passphrase", "secret", "token"] as const;
+
+function kindOfEnding(word: string): string | undefined {
+  const ending = ENDINGS.find((one) => word.endsWith(one));
+  return ending === undefined ? undefined : WORDS.get(ending);
 }
 
 /** The same for a query parameter, where a few more words mean a secret. */
@@ -199,6 +207,18 @@ export function parameterKind(name: string): string | null {
   const kind = secretKind(name);
   if (kind !== null || !MAY_BE_SENSITIVE_IN_QUERY.test(name)) return kind;
   return firstKind(withoutMasks(name), (word) => QUERY_WORDS.get(word));
+}
+
+/** The digits of a card: how the networks' numbers begin, and the check digit (ISO/IEC 7812). */
+export function isCardNumber(digits: string): boolean {
+  if (!/^(?:4|5[1-5]|2[2-7]|3[0-9]|6)\d{11,18}$/.test(digits) || digits.length < 13) return false;
+  let sum = 0;
+  for (let at = 1; at <= digits.length; at += 1) {
+    const digit = Number(digits.at(-at));
+    const doubled = at % 2 === 0 ? digit * 2 : digit;
+    sum += doubled > 9 ? doubled - 9 : doubled;
+  }
+  return sum % 10 === 0;
 }
 
 /** Members of which one names what the other is: `- name: DB_PASSWORD`, `value: …`. */

@@ -41,8 +41,8 @@ export function maskPair([name, value]: FormPair, kind: string | null, masking: 
 /** Masks a form body, or an absolute or relative URL. Spaces belong to it. */
 export function maskUrl(url: string, viewer: For): string {
   const masking = maskingFor(viewer);
-  const masked = maskFormats(url, masking);
   const inner = (nested: string) => maskNested(nested, masking, 1);
+  const masked = maskFormats(hasMembers(url) ? maskMembers(url, masking, inner) : url, masking);
   return mayHoldPairs(masked) ? maskPairs(masked, { isWhole: true, isQuoted: false }, masking, inner) : masked;
 }
 
@@ -125,9 +125,30 @@ function maskNested(text: string, masking: Masking, depth: number): string {
     return isHidden ? masking.hide(text, "text") : maskFormats(text, masking);
   }
   const inner = (nested: string) => maskNested(nested, masking, depth + 1);
-  const masked = maskFormats(isQuoted ? maskMembers(text, masking, inner) : text, masking);
+  const written = text.includes("<") ? maskElements(text, masking) : text;
+  const masked = maskFormats(isQuoted ? maskMembers(written, masking, inner) : written, masking);
   // Quotes end a value only where members stand between them: elsewhere they may be part of a secret.
   return mayHoldPairs(masked) ? maskPairs(masked, { isWhole: false, isQuoted }, masking, inner) : masked;
+}
+
+/** The start of an element of XML and the text in it. Each part ends at the next `<`, so that no text is read twice. */
+const ELEMENT = /<([A-Za-z_][\w.-]{0,127}:)?([A-Za-z_][\w.-]{0,127})(?:\s[^<>]*)?>(?:<!\[CDATA\[)?([^<]+)/g;
+
+const CDATA_END = "]]>";
+
+/** Masks the texts of elements with the name of a secret, as in `<wsse:Password>…</wsse:Password>`, in any text. */
+function maskElements(text: string, masking: Masking): string {
+  const masked = new EditedText(text);
+  for (const { 0: whole, 2: name = "", 3: content = "", index } of text.matchAll(ELEMENT)) {
+    const kind = secretKind(name);
+    if (kind === null) continue;
+    const end = content.indexOf(CDATA_END);
+    const value = (end === -1 ? content : content.slice(0, end)).trim();
+    if (value === "" || !masking.hidesNamed(value)) continue;
+    const start = index + whole.length - content.length + content.indexOf(value);
+    masked.replace(start, start + value.length, masking.hide(value, kind));
+  }
+  return masked.toString();
 }
 
 /** Nested texts (JSON in a string, a URL in a parameter) up to this depth are checked by names. */

@@ -4,6 +4,7 @@ import type { Action } from "../../src/core/action.ts";
 import { encodeForm, formPairs } from "../../src/core/body.ts";
 import type { Viewer } from "../../src/core/roles.ts";
 import { BYTES_SHOWN_MAX } from "../../src/core/limits.ts";
+import { maskJsonText, maskResponseText } from "../../src/receipts/masking.ts";
 import { maskAction, seenBytes } from "../../src/receipts/masked-action.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
 import { anAction, NOON } from "../support/factory.ts";
@@ -115,12 +116,20 @@ describe("a text that is XML", () => {
       `<wsse:Password Type="x">••••(password,7-chars)</wsse:Password>`,
     ],
     ["CDATA", "<token><![CDATA[hunter2]]></token>", "<token><![CDATA[••••(token,7-chars)]]></token>"],
+    ["a bracket", "<token>hunt]er2]]</token>", "<token>••••(token,10-chars)</token>"],
     ["white space", "<pin>\n  1234\n</pin>", "<pin>\n  ••••(PIN,4-chars)\n</pin>"],
     ["elements of other names", "<name>hunter2</name>", "<name>hunter2</name>"],
     ["no text", "<password></password><password/>x", "<password></password><password/>x"],
   ])("hides the secrets in %s", (_, body, expected) => {
     expect(masked(body)).toBe(expected);
     expect(masked(expected)).toBe(expected);
+  });
+
+  test("is found in answers and in strings of JSON too", () => {
+    const answer = "<Credentials><SecretAccessKey>wJalrXUtnFEMI</SecretAccessKey></Credentials>";
+    const hidden = "<Credentials><SecretAccessKey>••••(secret,13-chars)</SecretAccessKey></Credentials>";
+    expect(maskResponseText(JSON.stringify(answer), "public")).toBe(JSON.stringify(hidden));
+    expect(maskJsonText(JSON.stringify({ soap: answer }), "public")).toBe(JSON.stringify({ soap: hidden }));
   });
 
   test("shows deciders what does not look generated", () => {

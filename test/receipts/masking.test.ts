@@ -125,6 +125,28 @@ describe("a name", () => {
     },
   );
 
+  test.each(["newpassword", "dbpasswd", "clientsecret", "accesstoken", "x-refreshtoken"])(
+    "%s has one, though its words are not separated",
+    (name) => {
+      expect(isSensitiveName(name)).toBe(true);
+    },
+  );
+
+  test("number has one where that is the number of a card", () => {
+    const cards = ["4111111111111111", "5555 5555 5555 4444", "3782-822463-10005"];
+    for (const card of cards) {
+      expect(mask.maskJsonText(`{"card":{"number":"${card}"}}`, "public")).not.toContain(card);
+      expect(mask.maskJsonText(`{"card":{"Number" : ${card.replaceAll(/\D/g, "")}}}`, "public")).toContain(
+        "card-number",
+      );
+      expect(mask.maskJsonText(`{"card":{"number":"${card}"}}`, "decider")).toContain(card);
+    }
+    for (const other of ['"4111111111111112"', '"1111111111111117"', "4111", '"INV-4711"', "null"]) {
+      const json = `{"number":${other}}`;
+      expect(mask.maskJsonText(json, "public")).toBe(json);
+    }
+  });
+
   test("of 300 characters is not taken apart: its value is masked", () => {
     expect(isSensitiveName("a".repeat(300))).toBe(true);
   });
