@@ -516,6 +516,36 @@ const NETRC =
 const CURL =
   /[ \t](?:-[uU]|--(?:proxy-)?user)[ \t=]{0,8}(?:'[^'\n:]{1,256}:([^'\n]{1,1024})|"[^"\n:]{1,256}:((?:[^"\\\n]|\\.){1,1024})|\\"[^"\\\n:]{1,256}:([^"\\\n]{1,1024})|["']?[^\s"':]{1,256}["']?:(?:\$?'([^'\n]{1,1024})|"((?:[^"\\\n]|\\.){1,1024})|\\"([^"\\\n]{1,1024})|([^\s"']{1,1024})))/g;
 
+/** A blank after the name, and a value that is no option itself. */
+const OPTION =
+  /(?<![\w-])--?([A-Za-z][\w-]{1,63})[ \t]{1,8}(?:'([^'\n]{1,1024})|"((?:[^"\\\n]|\\.){1,1024})|([^\s"'-][^\s"']{0,1023}))/g;
+
+/** `IDENTIFIED BY '…'`, `WITH PASSWORD '…'`, `SET PASSWORD FOR 'ann' = '…'`, `PASSWORD('…')`. */
+const SQL_PASSWORD =
+  /\b(password|secret|identified[ \t]by)(?:[ \t]for[ \t][^\s=]{1,128})?(?:[ \t]{1,4}[=(]?|[=(])[ \t]{0,4}'((?:[^'\\\n]|\\.){1,1024})/gi;
+
+/** Whether a text may be a command or SQL with a secret. */
+export function mayHoldCommand(text: string): boolean {
+  const hasOption = text.includes(" -") || text.startsWith("-");
+  return (hasOption && maybeSensitive(text)) || (text.includes("'") && /password|secret|identified/i.test(text));
+}
+
+/** Masks options of commands with the name of a secret, as `--token …`, and passwords in SQL. */
+export function maskCommand(text: string, masking: Masking): string {
+  return [OPTION, SQL_PASSWORD].reduce((left, pattern) => {
+    const masked = new EditedText(left);
+    for (const match of left.matchAll(pattern)) {
+      const [whole, name = "", ...values] = match;
+      const value = values.find((one) => one !== undefined) ?? "";
+      const kind = pattern === OPTION ? secretKind(name) : "password";
+      const shown = kind === null ? value : masking.hideIn(value, kind);
+      const end = match.index + whole.length;
+      if (shown !== value) masked.replace(end - value.length, end, shown);
+    }
+    return masked.toString();
+  }, text);
+}
+
 /** What closes the quote around each of its groups. */
 const CURL_QUOTES = ["'", '"', '\\"', "'", '"', '\\"', ""];
 

@@ -168,7 +168,7 @@ export function secretKind(name: string): string | null {
   if (!MAY_BE_SENSITIVE.test(bare)) return null;
   const known = NAMES_READ.get(bare);
   if (known !== undefined) return known;
-  const found = firstKind(bare, kindInName);
+  const found = firstKind(bare, kindInName) ?? WORDS.get(ENDING.exec(bare)?.[1]?.toLowerCase() ?? "") ?? null;
   // A copy: a part of a body would keep the whole of it in memory.
   if (NAMES_READ.size < NAMES_READ_MAX) NAMES_READ.set(Buffer.from(bare).toString(), found);
   return found;
@@ -191,16 +191,11 @@ export function pairKind(first: string, second: string): string | null {
 
 function kindInName(word: string, next: string, before: string): string | undefined {
   const isKey = word === "key" && next === "" && before !== "" && !HARMLESS_KEYS.has(before);
-  return WORDS.get(word) ?? WORDS.get(`${word}_${next}`) ?? (isKey ? "key" : undefined) ?? kindOfEnding(word);
+  return WORDS.get(word) ?? WORDS.get(`${word}_${next}`) ?? (isKey ? "key" : undefined);
 }
 
-/** Names in which the words are not separated, as `newpassword` and `clientsecret`. */
-const ENDINGS = ["password", "passwd", "passphrase", "secret", "token"] as const;
-
-function kindOfEnding(word: string): string | undefined {
-  const ending = ENDINGS.find((one) => word.endsWith(one));
-  return ending === undefined ? undefined : WORDS.get(ending);
-}
+/** The last word of a name whose words are not separated, as in `newpassword` and `clientsecret`. */
+const ENDING = /(password|passwd|passphrase|secret|token)(?![a-z])/i;
 
 /** The same for a query parameter, where a few more words mean a secret. */
 export function parameterKind(name: string): string | null {
@@ -272,7 +267,7 @@ export const SECRET_NAMES = {
   passphrase: ["passphrase", "mnemonic", "seed_phrase"],
   secret: ["secret", "secrets", "connection_string", "dsn"],
   token: ["token", "jwt"],
-  credentials: ["auth", "authorization", "credential", "credentials", "creds"],
+  credentials: ["auth", "authorization", "credential", "credentials", "creds", "dockerconfigjson", "dockercfg"],
   key: ["api_key", "access_key", "private_key", "secret_key", "signing_key"],
   signature: ["signature"],
   cookie: ["cookie", "cookies"],
@@ -310,7 +305,7 @@ export function maybeSensitive(text: string): boolean {
 
 /** A quick check: contains a part of every name above. Most names fail it, and it is five times as fast as splitting a name. */
 const MAY_BE_SENSITIVE =
-  /pass|pw|secret|token|auth|cred|signature|cookie|session|jwt|otp|pin|cv[cv]|key|card|mnemonic|seed|connection|dsn|mfa|verification|ssn|pan/i;
+  /pass|pw|secret|token|auth|cred|signature|cookie|session|jwt|otp|pin|cv[cv]|key|card|mnemonic|seed|connection|dsn|mfa|verification|ssn|pan|docker/i;
 
 const MAY_BE_SENSITIVE_IN_QUERY = /key|code|sig|access/i;
 

@@ -6,7 +6,7 @@ import { readHeaders } from "./response-headers.ts";
 import { EditedText, isVisibleHeader, MASK, Masking, secretKind } from "./mask-rules.ts";
 import { findSecrets } from "./find-secrets.ts";
 import { hasMembers, maskMembers } from "./mask-members.ts";
-import { maskPairs, mayHoldPairs } from "./mask-pairs.ts";
+import { maskCommand, maskPairs, mayHoldCommand, mayHoldPairs } from "./mask-pairs.ts";
 
 /**
  * Masking of secrets in what is shown; stored and sent data is never changed. Two rules: a value with the **format** of a
@@ -126,21 +126,25 @@ function maskNested(text: string, masking: Masking, depth: number): string {
   }
   const inner = (nested: string) => maskNested(nested, masking, depth + 1);
   const written = text.includes("<") ? maskElements(text, masking) : text;
-  const masked = maskFormats(isQuoted ? maskMembers(written, masking, inner) : written, masking);
+  const formatted = maskFormats(isQuoted ? maskMembers(written, masking, inner) : written, masking);
+  const masked = mayHoldCommand(formatted) ? maskCommand(formatted, masking) : formatted;
   // Quotes end a value only where members stand between them: elsewhere they may be part of a secret.
   return mayHoldPairs(masked) ? maskPairs(masked, { isWhole: false, isQuoted }, masking, inner) : masked;
 }
 
 /** The start of an element of XML and the text in it. Each part ends at the next `<`, so that no text is read twice. */
-const ELEMENT = /<([A-Za-z_][\w.-]{0,127}:)?([A-Za-z_][\w.-]{0,127})(?:\s[^<>]*)?>(?:<!\[CDATA\[)?([^<]+)/g;
+const ELEMENT = /<(?:[A-Za-z_][\w.-]{0,127}:)?([A-Za-z_][\w.-]{0,127})(\s[^<>]*)?>(?:<!\[CDATA\[)?([^<]+)/g;
+
+/** `<entry key="password">`, `<string name="api_key">` */
+const NAMED_ELEMENT = /\s(?:name|key)=["']([^"'<>]{1,256})/;
 
 const CDATA_END = "]]>";
 
 /** Masks the texts of elements with the name of a secret, as in `<wsse:Password>…</wsse:Password>`, in any text. */
 function maskElements(text: string, masking: Masking): string {
   const masked = new EditedText(text);
-  for (const { 0: whole, 2: name = "", 3: content = "", index } of text.matchAll(ELEMENT)) {
-    const kind = secretKind(name);
+  for (const { 0: whole, 1: name = "", 2: attributes = "", 3: content = "", index } of text.matchAll(ELEMENT)) {
+    const kind = secretKind(name) ?? secretKind(NAMED_ELEMENT.exec(attributes)?.[1] ?? "");
     if (kind === null) continue;
     const end = content.indexOf(CDATA_END);
     const value = (end === -1 ? content : content.slice(0, end)).trim();

@@ -120,6 +120,8 @@ const NORMAL_PATH_CHARS = 96;
  * of the path percent-encoded, dot segments or double slashes, where the whole path is hidden.
  */
 function urlAt(text: string, runs: Runs, start: number): FoundSecret | null {
+  // One host may have several paths, and reading one takes a while.
+  let [readAt, readPath] = [-1, ""];
   for (const { format, host, path } of URLS.get(text.slice(start, start + 3).toLowerCase()) ?? NO_URLS) {
     if (text.slice(start, start + host.length).toLowerCase() !== host) continue;
     AFTER_HOST.lastIndex = start + host.length;
@@ -128,7 +130,8 @@ function urlAt(text: string, runs: Runs, start: number): FoundSecret | null {
     const at = start + host.length + between.length;
     const written = text.slice(at, at + NORMAL_PATH_CHARS);
     const isNormal = written.startsWith(path);
-    const normal = isNormal ? written : normalPath(written);
+    if (!isNormal && readAt !== at) [readAt, readPath] = [at, normalPath(written)];
+    const normal = isNormal ? written : readPath;
     if (!normal.startsWith(path)) continue;
     const from = at + (isNormal ? path.length : 1);
     const end = runs.endOf(from, format.alphabet);

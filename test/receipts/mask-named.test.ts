@@ -47,6 +47,12 @@ const LINES: readonly (readonly [form: string, text: string])[] = [
   ],
   ["a password of curl in quotes", 'curl -u ann:"S" https://api.example.com/a'],
   ["a user and a password of curl in quotes", "curl --user 'ann':'S' https://api.example.com/a"],
+  ["an option in quotes", "vault login --token 'S' --method token"],
+  ["an option in double quotes", 'psql -Password "S" -h db'],
+  ["a password in SQL", "ALTER ROLE ann WITH PASSWORD 'S' LOGIN"],
+  ["a password of another user in SQL", "SET PASSWORD FOR 'ann'@'db' = 'S';"],
+  ["a new user in SQL", "create user ann identified by 'S' account unlock"],
+  ["an element of XML that is named", '<map><entry key="password">S</entry><entry key="page">2</entry></map>'],
 ];
 
 /** A value there can't have blanks. */
@@ -57,6 +63,7 @@ const WORD_ONLY: readonly (readonly [form: string, text: string])[] = [
   ["curl --user", "curl --user 'ann:S' https://api.example.com/a"],
   ["curl --proxy-user", 'curl --proxy-user="ann:S" https://api.example.com/a'],
   ["variables on a line", "DB_PASSWORD=S PORT=80 ./run --now"],
+  ["an option", "run --user ann --db-password S --port 80"],
   ["in a sentence", "use token:S, then go on"],
 ];
 
@@ -120,6 +127,9 @@ test.each([
   "Total: 5, date: 12:30, ratio 1:2, key: value",
   "public_key: abc\nsort_key = created\nkeyboard: de",
   "docker run -u 1000:1000 web",
+  "npm run test -- --page 2 --keys --token --session",
+  "a non-secret one, of the pass-through kind",
+  "select 'ann' as secretary, password from users where name = 'ann'",
   'Content-Disposition: form-data; name="page"\r\n\r\n2\r\n--b',
   "- name: LOG_LEVEL\n  value: debug",
 ])("hides nothing in %p", (text) => {
