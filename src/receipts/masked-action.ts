@@ -7,6 +7,7 @@ import { sentUrl } from "../core/target.ts";
 import { bodyBytes, maskedBody } from "./mask-body.ts";
 import { Masking, secretKind } from "./mask-rules.ts";
 import {
+  hideEchoes,
   maskHeaders,
   maskJsonText,
   maskPair,
@@ -108,9 +109,20 @@ const maskMembers = masksBy<Action, ActionMasking>({
   // In words of an owner and of ours.
   policy: AS_IS,
   counted: AS_IS,
-  result: (result, { viewer }) => maskResult(result, new Masking(viewer)),
-  lateResult: (late, { viewer }) => maskLate(late, new Masking(viewer)),
+  result: (result, { viewer }, action) => maskResult(withoutEchoes(result, viewer, action), new Masking(viewer)),
+  lateResult: (late, { viewer }, action) => maskLate(withoutEchoes(late, viewer, action), new Masking(viewer)),
 });
+
+/** Targets repeat what they refuse: `Invalid key: …`. */
+function withoutEchoes<Answer extends Pick<Result, "responseBody">>(
+  answer: Answer,
+  viewer: Viewer,
+  { headers, url }: Action,
+): Answer {
+  const { responseBody } = answer;
+  if (responseBody === null) return answer;
+  return { ...answer, responseBody: hideEchoes(responseBody, headers, viewer === "public" ? url : undefined) };
+}
 
 const maskResult = masksBy<Result>({
   lastError: maskText,

@@ -3,7 +3,7 @@ import { BASE64_START, type FormPair } from "../core/body.ts";
 import { endOfString } from "../core/json-values.ts";
 import { ECHO_CHARS_MIN, ECHOES_MAX } from "../core/limits.ts";
 import { readHeaders } from "./response-headers.ts";
-import { EditedText, isVisibleHeader, MASK, Masking, secretKind } from "./mask-rules.ts";
+import { EditedText, isVisibleHeader, MASK, Masking, parameterKind, secretKind } from "./mask-rules.ts";
 import { findSecrets } from "./find-secrets.ts";
 import { hasMembers, maskMembers } from "./mask-members.ts";
 import { maskCommand, maskPairs, mayHoldCommand, mayHoldPairs } from "./mask-pairs.ts";
@@ -61,9 +61,13 @@ export function maskResponseHeaders(json: string, viewer: For): string {
   return JSON.stringify(masked);
 }
 
-/** The answer of a target, as JSON text, without the secrets of the request's headers that it repeats: in texts, or as numbers. */
-export function hideEchoes(answer: string, headers: Readonly<Record<string, string>> | null): string {
-  const repeated = secretsOf(headers ?? {}).filter((secret) => answer.includes(secret));
+/**
+ * The answer of a target, as JSON text, without the secrets of the request's headers that it repeats: in texts, or as numbers. With
+ * the URL also those of its query, for viewers who see that masked.
+ */
+export function hideEchoes(answer: string, headers: Readonly<Record<string, string>> | null, url?: string): string {
+  if (headers === null && url?.includes("?") !== true) return answer;
+  const repeated = secretsOf(headers ?? {}, url ?? "").filter((secret) => answer.includes(secret));
   if (repeated.length === 0) return answer;
   const numbers = new Set(repeated.filter((secret) => /^\d+$/.test(secret)));
   const hideNumbers = (part: string) =>
@@ -89,9 +93,12 @@ export function hideEchoes(answer: string, headers: Readonly<Record<string, stri
  * Values of headers that are named as secrets, and their words, as JSON writes them, the longest first. Some targets, such as
  * those of PHP, write `\/` for `/`. In base64, hex and percent-encoding too, as targets dump what they got.
  */
-function secretsOf(headers: Readonly<Record<string, string>>): readonly string[] {
+function secretsOf(headers: Readonly<Record<string, string>>, url: string): readonly string[] {
   const values = Object.entries(headers).flatMap(([name, value]) => (secretKind(name) === null ? [] : [value]));
-  const all = new Set(values.flatMap((value) => [value, ...value.split(WORDS)]));
+  const start = url.indexOf("?");
+  const query = start === -1 ? [] : [...new URLSearchParams(url.slice(start))];
+  const sent = query.flatMap(([name, value]) => (parameterKind(name) === null ? [] : [value]));
+  const all = new Set([...values.flatMap((value) => [value, ...value.split(WORDS)]), ...sent]);
   const long = [...all].filter(({ length }) => length >= ECHO_CHARS_MIN);
   const sorted = long.toSorted((one, other) => other.length - one.length).slice(0, ECHOES_MAX);
   return sorted.flatMap((secret) => {

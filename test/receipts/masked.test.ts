@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { actionJson, timelineJson } from "../../src/receipts/see.ts";
 import { maskAction, maskedEntry } from "../../src/receipts/masked-action.ts";
+import type { Viewer } from "../../src/core/roles.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { anAction, anAttempt, aResult, NOON } from "../support/factory.ts";
@@ -56,6 +57,22 @@ describe("a masked action", () => {
       response_body: masked,
       error: { ...shownOf(SECRETS).error, response_body: masked },
     });
+  });
+
+  test("hides what the answer repeats of the secrets in headers and query", () => {
+    const asked = {
+      url: "https://api.example.com/orders?api_key=canary-query&page=orders-page",
+      headers: { "X-Api-Key": "canary-header", Authorization: "Bearer canary-bearer", "X-Order": "order-4711" },
+    };
+    const body = `{"error":"Unknown: canary-header, canary-bearer, canary-query.","order":"order-4711","page":"orders-page"}`;
+    const result = aResult({ responseBody: body });
+    const lateResult = { ...result, run: 1, attempt: 1, at: NOON, responseCode: 200 };
+    const shown = (viewer: Viewer) => maskAction(anAction({ ...asked, result, lateResult }), viewer);
+    const hidden = `{"error":"Unknown: ••••, ••••, ••••.","order":"order-4711","page":"orders-page"}`;
+    const all = shown("public");
+    expect([all.result?.responseBody, all.lateResult?.responseBody]).toEqual([hidden, hidden]);
+    // Whoever decides sees the query, where it does not look generated.
+    expect(shown("decider").result?.responseBody).toBe(hidden.replace("••••.", "canary-query."));
   });
 
   test("says how many values are hidden, of the answer none, and for whoever decides fewer", () => {
