@@ -1,3 +1,4 @@
+import { ECHOES_MAX } from "../core/limits.ts";
 import type { MaskedTexts } from "../core/search.ts";
 import { type Action, type LateResult, NO_EXTRAS, type Result, unknownExtras } from "../core/action.ts";
 import type { TimelineEvent, TimelineEntry } from "../core/timeline.ts";
@@ -5,7 +6,7 @@ import { type Caller, hasScope, type Viewer, viewerOf } from "../core/roles.ts";
 import type { EarlierRejection } from "../core/rejections.ts";
 import { sentUrl } from "../core/target.ts";
 import { bodyBytes, maskedBody } from "./mask-body.ts";
-import { Masking, secretKind } from "./mask-rules.ts";
+import { MASK, Masking, secretKind } from "./mask-rules.ts";
 import {
   hideEchoes,
   maskHeaders,
@@ -60,6 +61,20 @@ function masksBy<Whole extends object, Counts extends Masking = Masking>(table: 
 class ActionMasking extends Masking {
   hiddenInHeaders = 0;
   bytes: SeenBytes | undefined;
+  /** What was hidden of the request, but for values of headers. */
+  readonly #secrets = new Set<string>();
+
+  override hide(secret: string, kind: string): string {
+    if (kind !== "header" && !secret.includes(MASK) && this.#secrets.size < ECHOES_MAX) this.#secrets.add(secret);
+    return super.hide(secret, kind);
+  }
+
+  /** Targets repeat what they refuse: `Invalid key: …`. */
+  withoutEchoes<Answer extends Pick<Result, "responseBody">>(answer: Answer, headers: Action["headers"]): Answer {
+    const { responseBody } = answer;
+    if (responseBody === null) return answer;
+    return { ...answer, responseBody: hideEchoes(responseBody, headers, [...this.#secrets]) };
+  }
 }
 
 const maskMembers = masksBy<Action, ActionMasking>({
@@ -109,20 +124,11 @@ const maskMembers = masksBy<Action, ActionMasking>({
   // In words of an owner and of ours.
   policy: AS_IS,
   counted: AS_IS,
-  result: (result, { viewer }, action) => maskResult(withoutEchoes(result, viewer, action), new Masking(viewer)),
-  lateResult: (late, { viewer }, action) => maskLate(withoutEchoes(late, viewer, action), new Masking(viewer)),
+  result: (result, masking, { headers }) =>
+    maskResult(masking.withoutEchoes(result, headers), new Masking(masking.viewer)),
+  lateResult: (late, masking, { headers }) =>
+    maskLate(masking.withoutEchoes(late, headers), new Masking(masking.viewer)),
 });
-
-/** Targets repeat what they refuse: `Invalid key: …`. */
-function withoutEchoes<Answer extends Pick<Result, "responseBody">>(
-  answer: Answer,
-  viewer: Viewer,
-  { headers, url }: Action,
-): Answer {
-  const { responseBody } = answer;
-  if (responseBody === null) return answer;
-  return { ...answer, responseBody: hideEchoes(responseBody, headers, viewer === "public" ? url : undefined) };
-}
 
 const maskResult = masksBy<Result>({
   lastError: maskText,

@@ -3,7 +3,7 @@ import { BASE64_START, type FormPair } from "../core/body.ts";
 import { endOfString } from "../core/json-values.ts";
 import { ECHO_CHARS_MIN, ECHOES_MAX } from "../core/limits.ts";
 import { readHeaders } from "./response-headers.ts";
-import { EditedText, isVisibleHeader, MASK, Masking, parameterKind, secretKind } from "./mask-rules.ts";
+import { EditedText, isVisibleHeader, MASK, Masking, secretKind } from "./mask-rules.ts";
 import { findSecrets } from "./find-secrets.ts";
 import { hasMembers, maskMembers } from "./mask-members.ts";
 import { maskCommand, maskPairs, mayHoldCommand, mayHoldPairs } from "./mask-pairs.ts";
@@ -62,12 +62,16 @@ export function maskResponseHeaders(json: string, viewer: For): string {
 }
 
 /**
- * The answer of a target, as JSON text, without the secrets of the request's headers that it repeats: in texts, or as numbers. With
- * the URL also those of its query, for viewers who see that masked.
+ * The answer of a target, as JSON text, without the secrets of the request's headers that it repeats, nor `more` of them: in texts,
+ * or as numbers.
  */
-export function hideEchoes(answer: string, headers: Readonly<Record<string, string>> | null, url?: string): string {
-  if (headers === null && url?.includes("?") !== true) return answer;
-  const repeated = secretsOf(headers ?? {}, url ?? "").filter((secret) => answer.includes(secret));
+export function hideEchoes(
+  answer: string,
+  headers: Readonly<Record<string, string>> | null,
+  more: readonly string[] = [],
+): string {
+  if (headers === null && more.length === 0) return answer;
+  const repeated = secretsOf(headers ?? {}, more).filter((secret) => answer.includes(secret));
   if (repeated.length === 0) return answer;
   const numbers = new Set(repeated.filter((secret) => /^\d+$/.test(secret)));
   const hideNumbers = (part: string) =>
@@ -93,12 +97,9 @@ export function hideEchoes(answer: string, headers: Readonly<Record<string, stri
  * Values of headers that are named as secrets, and their words, as JSON writes them, the longest first. Some targets, such as
  * those of PHP, write `\/` for `/`. In base64, hex and percent-encoding too, as targets dump what they got.
  */
-function secretsOf(headers: Readonly<Record<string, string>>, url: string): readonly string[] {
+function secretsOf(headers: Readonly<Record<string, string>>, more: readonly string[]): readonly string[] {
   const values = Object.entries(headers).flatMap(([name, value]) => (secretKind(name) === null ? [] : [value]));
-  const start = url.indexOf("?");
-  const query = start === -1 ? [] : [...new URLSearchParams(url.slice(start))];
-  const sent = query.flatMap(([name, value]) => (parameterKind(name) === null ? [] : [value]));
-  const all = new Set([...values.flatMap((value) => [value, ...value.split(WORDS)]), ...sent]);
+  const all = new Set([...values.flatMap((value) => [value, ...value.split(WORDS)]), ...more]);
   const long = [...all].filter(({ length }) => length >= ECHO_CHARS_MIN);
   const sorted = long.toSorted((one, other) => other.length - one.length).slice(0, ECHOES_MAX);
   return sorted.flatMap((secret) => {

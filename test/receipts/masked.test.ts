@@ -59,20 +59,21 @@ describe("a masked action", () => {
     });
   });
 
-  test("hides what the answer repeats of the secrets in headers and query", () => {
+  test("hides what the answer repeats of the secrets in headers, query and body", () => {
     const asked = {
       url: "https://api.example.com/orders?api_key=canary-query&page=orders-page",
       headers: { "X-Api-Key": "canary-header", Authorization: "Bearer canary-bearer", "X-Order": "order-4711" },
+      body: `{"password":"canary-body","name":"orders-page"}`,
     };
-    const body = `{"error":"Unknown: canary-header, canary-bearer, canary-query.","order":"order-4711","page":"orders-page"}`;
+    const body = `{"error":"Unknown: canary-header, canary-bearer, canary-query, canary-body.","order":"order-4711","page":"orders-page"}`;
     const result = aResult({ responseBody: body });
     const lateResult = { ...result, run: 1, attempt: 1, at: NOON, responseCode: 200 };
     const shown = (viewer: Viewer) => maskAction(anAction({ ...asked, result, lateResult }), viewer);
-    const hidden = `{"error":"Unknown: ••••, ••••, ••••.","order":"order-4711","page":"orders-page"}`;
+    const hidden = `{"error":"Unknown: ••••, ••••, ••••, ••••.","order":"order-4711","page":"orders-page"}`;
     const all = shown("public");
     expect([all.result?.responseBody, all.lateResult?.responseBody]).toEqual([hidden, hidden]);
-    // Whoever decides sees the query, where it does not look generated.
-    expect(shown("decider").result?.responseBody).toBe(hidden.replace("••••.", "canary-query."));
+    // Whoever decides sees query and body, where they do not look generated.
+    expect(shown("decider").result?.responseBody).toBe(hidden.replace("••••, ••••.", "canary-query, canary-body."));
   });
 
   test("says how many values are hidden, of the answer none, and for whoever decides fewer", () => {
