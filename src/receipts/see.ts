@@ -18,6 +18,7 @@ import type { Clock } from "../core/clock.ts";
 import { isTooLate, type TimelineEntry, type TimelineEvent } from "../core/timeline.ts";
 import { bodyMemberJson } from "../core/body.ts";
 import { MASK } from "./mask-rules.ts";
+import { hideEchoes } from "./masking.ts";
 import { retrySettingsJson } from "../api/retry-settings.ts";
 import { operationsOf } from "../core/changes.ts";
 import { asksFor, type Channel } from "../core/channel.ts";
@@ -307,7 +308,15 @@ function errorMember({ status, result }: Action, { bodies }: ViewOptions): strin
 
 /** The body of a callback, which goes to where the creator said: the whole action with header values masked. */
 export function callbackJson(event: CallbackEvent, action: Action, at: Date, receiptUrl: string): string {
-  return eventJson(event, at, actionJson(seeWhole(action), { now: at, receiptUrl, hidesHeaderValues: true }));
+  const { headers, result, lateResult } = action;
+  const whole = { ...action, result: withoutEchoes(result, headers), lateResult: withoutEchoes(lateResult, headers) };
+  return eventJson(event, at, actionJson(seeWhole(whole), { now: at, receiptUrl, hidesHeaderValues: true }));
+}
+
+/** Targets repeat what they refuse: `Invalid key: …`. */
+function withoutEchoes<Answer extends Pick<Result, "responseBody">>(answer: Answer | null, headers: Action["headers"]) {
+  if (answer === null || answer.responseBody === null) return answer;
+  return { ...answer, responseBody: hideEchoes(answer.responseBody, headers) };
 }
 
 /** The outbox rows (callbacks, mails and messages to channels) for a change of an action with these events. */

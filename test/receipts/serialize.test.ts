@@ -327,6 +327,13 @@ describe("a callback", () => {
     },
   );
 
+  test("has no secret of the headers that the target repeats", () => {
+    const result = aResult({ responseBody: '"Unknown key: secret-key"' });
+    const action = anAction({ headers: { "X-Api-Key": "secret-key" }, status: "failed", result });
+    const { data } = JSON.parse(callbackJson("action.failed", action, NOON, RECEIPT));
+    expect([data.response_body, data.error.response_body]).toEqual(["Unknown key: ••••", "Unknown key: ••••"]);
+  });
+
   test("of an action without headers has none", () => {
     expect(JSON.parse(callbackJson("action.completed", anAction(), NOON, RECEIPT)).data.headers).toBeNull();
   });
