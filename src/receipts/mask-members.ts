@@ -26,6 +26,8 @@ class Members {
   readonly #inner: MaskInner;
   readonly #masked: EditedText;
   readonly #named: ReadonlyMap<number, string> | null;
+  /** Whether it has a JSON Web Key. */
+  readonly #isKey: boolean;
 
   constructor(text: string, masking: Masking, inner: MaskInner) {
     this.#text = text;
@@ -33,6 +35,7 @@ class Members {
     this.#inner = inner;
     this.#masked = new EditedText(text);
     this.#named = NAMED_VALUE.test(text) ? namedValues(text) : null;
+    this.#isKey = text.includes('"kty"');
   }
 
   masked(): string {
@@ -62,7 +65,7 @@ class Members {
   #string(start: number, end: number): string | null {
     const name = stringOf(this.#text, start, end);
     const masked = this.#inner(name);
-    if (masked === name) return secretKind(name);
+    if (masked === name) return secretKind(name) ?? (this.#isKey && PRIVATE_PARTS.has(name) ? "key" : null);
     this.#put(start, end, masked);
     // Check the masked name too, so that masking a second time changes nothing.
     return secretKind(name) ?? secretKind(masked);
@@ -109,6 +112,9 @@ class Members {
     this.#masked.replace(start, end, quoted(masked));
   }
 }
+
+/** RFC 7518, 6.2.2, 6.3.2 and 6.4.1 */
+const PRIVATE_PARTS: ReadonlySet<string> = new Set(["d", "p", "q", "dp", "dq", "qi", "k"]);
 
 const NUMBER = '"number"';
 

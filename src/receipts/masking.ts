@@ -133,11 +133,56 @@ function maskNested(text: string, masking: Masking, depth: number): string {
     return isHidden ? masking.hide(text, "text") : maskFormats(text, masking);
   }
   const inner = (nested: string) => maskNested(nested, masking, depth + 1);
-  const written = text.includes("<") ? maskElements(text, masking) : text;
+  const columns = text.includes("\n") ? maskColumns(text, masking) : text;
+  const written = columns.includes("<") ? maskElements(columns, masking) : columns;
   const formatted = maskFormats(isQuoted ? maskMembers(written, masking, inner) : written, masking);
   const masked = mayHoldCommand(formatted) ? maskCommand(formatted, masking) : formatted;
   // Quotes end a value only where members stand between them: elsewhere they may be part of a secret.
   return mayHoldPairs(masked) ? maskPairs(masked, { isWhole: false, isQuoted }, masking, inner) : masked;
+}
+
+/** The names of columns: two at least, by commas, semicolons or tabs. */
+const COLUMNS = /^"?[\w .-]{1,64}"?(?:([,;\t])"?[\w .-]{1,64}"?)(?:\1"?[\w .-]{1,64}"?){0,62}\r?$/;
+
+const COLUMNS_CHARS_MAX = 4_096;
+
+/** Masks the columns of a table with the name of a secret, as in `email,password` and the lines below it (RFC 4180). */
+function maskColumns(text: string, masking: Masking): string {
+  const end = text.indexOf("\n");
+  const sign = end > COLUMNS_CHARS_MAX ? undefined : COLUMNS.exec(text.slice(0, end))?.[1];
+  if (sign === undefined) return text;
+  const kinds = fieldsOf(text.slice(0, end), sign).map(({ value }) => secretKind(value));
+  if (kinds.every((kind) => kind === null)) return text;
+  const masked = new EditedText(text);
+  for (let start = end + 1; start < text.length;) {
+    const lineEnd = text.indexOf("\n", start);
+    const stop = lineEnd === -1 ? text.length : lineEnd;
+    const fields = fieldsOf(text.slice(start, stop), sign);
+    // Other lines are no rows of the table.
+    for (const [at, { from, value }] of fields.length === kinds.length ? fields.entries() : []) {
+      const kind = kinds[at] ?? null;
+      const shown = kind === null ? value : masking.hideNamed(value, kind, (whole) => whole);
+      if (shown !== value) masked.replace(start + from, start + from + value.length, shown);
+    }
+    start = stop + 1;
+  }
+  return masked.toString();
+}
+
+/** The fields of a line without their quotes, and where each begins. */
+function fieldsOf(line: string, sign: string): readonly { readonly from: number; readonly value: string }[] {
+  const fields: { from: number; value: string }[] = [];
+  for (let at = 0; at <= line.length;) {
+    const isQuoted = line[at] === '"';
+    let end = isQuoted ? line.indexOf('"', at + 1) : line.indexOf(sign, at);
+    while (isQuoted && end !== -1 && line[end + 1] === '"') end = line.indexOf('"', end + 2);
+    if (end === -1) end = line.length;
+    const from = isQuoted ? at + 1 : at;
+    fields.push({ from, value: line.slice(from, end).trimEnd() });
+    const next = isQuoted ? line.indexOf(sign, end) : end;
+    at = next === -1 ? line.length + 1 : next + 1;
+  }
+  return fields;
 }
 
 /** The start of an element of XML and the text in it. Each part ends at the next `<`, so that no text is read twice. */

@@ -4,7 +4,7 @@ import type { Action } from "../../src/core/action.ts";
 import { encodeForm, formPairs } from "../../src/core/body.ts";
 import type { Viewer } from "../../src/core/roles.ts";
 import { BYTES_SHOWN_MAX } from "../../src/core/limits.ts";
-import { maskJsonText, maskResponseText } from "../../src/receipts/masking.ts";
+import { maskJsonText, maskResponseText, maskText } from "../../src/receipts/masking.ts";
 import { maskAction, seenBytes } from "../../src/receipts/masked-action.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
 import { anAction, NOON } from "../support/factory.ts";
@@ -136,6 +136,40 @@ describe("a text that is XML", () => {
     expect(masked("<password>hunter2</password>", "decider")).toBe("<password>hunter2</password>");
     expect(masked("<password>x9Kq2Lm8Vb3Zt7Rw4Yp5</password>", "decider")).toContain("••••(password,20-chars");
   });
+});
+
+describe("a text that is a table", () => {
+  const masked = (text: string) => maskText(text, "public");
+
+  test.each([
+    [
+      "commas",
+      "email,password,role\nann@a.example,hunter2,admin\n",
+      "email,password,role\nann@a.example,••••(password,7-chars),admin\n",
+    ],
+    ["semicolons and line ends", "token;page\r\nhunter2;2\r\n", "token;page\r\n••••(token,7-chars);2\r\n"],
+    ["tabs", "page\tapi key\n2\thunter2", "page\tapi key\n2\t••••(key,7-chars)"],
+    [
+      "quotes",
+      `"name","user password"\n"a,b","hun""ter,2"\n"c",""\n`,
+      `"name","user password"\n"a,b","••••(password,10-chars)"\n"c",""\n`,
+    ],
+    ["a line of another length", "a,pin\n1,2,3\n1,4711\n", "a,pin\n1,2,3\n1,••••(PIN,4-chars)\n"],
+    ["columns of other names", "a,b\n1,2\n", "a,b\n1,2\n"],
+    ["a sentence", "Your token, please.\nHere it is", "Your token, please.\nHere it is"],
+  ])("hides the secrets in %s", (_, text, expected) => {
+    expect(masked(text)).toBe(expected);
+    expect(masked(expected)).toBe(expected);
+  });
+});
+
+test("the private parts of a JSON Web Key are hidden, and the public ones are not", () => {
+  const key = { kty: "RSA", n: "public-n", e: "AQAB", d: "private-d", qi: "private-qi" };
+  expect(JSON.parse(maskJsonText(JSON.stringify({ keys: [key], d: 1 }), "public"))).toMatchObject({
+    keys: [{ n: "public-n", e: "AQAB", d: "••••(key,9-chars)", qi: "••••(key,10-chars)" }],
+  });
+  const text = '{"d":"x","k":"y"}';
+  expect(maskJsonText(text, "public")).toBe(text);
 });
 
 test("a text, a title, a reason and metadata are masked by format and name", () => {
