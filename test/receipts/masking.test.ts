@@ -668,6 +668,7 @@ describe("hostile text", () => {
       "|",
     ),
     ..."curl -u a: |machine a login b password |password |form-data; name=token\n\n|form-data|(((:".split("|"),
+    ..."--token '|secret 'a\n|<a key='token'>x|".split("|"),
     ...".abcdef|:AA|1:AA|AQE|AQE-|digest |digest response=|Private-Lines: 1\na|5H |K|token ".split("|"),
   ];
 
@@ -684,6 +685,7 @@ describe("hostile text", () => {
       const nest = `${"[".repeat(64)}"token=a"${"]".repeat(64)}`;
       return `[${Array.from({ length: chars / 138 }, () => nest).join(",")}]`;
     },
+    "a column of tokens": (chars) => `a,token\n${'"x","y""z"\n'.repeat(chars / 12)}`,
     "what looks generated": (chars) => JSON.stringify({ a: Array.from({ length: chars / 21 }, () => `a:${TOKEN}@`) }),
   };
   const masks = VIEWERS.flatMap((viewer) => Object.values(masksFor(viewer)).slice(0, 3));
