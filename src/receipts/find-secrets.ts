@@ -1,4 +1,11 @@
-import { caseOf, DIGIT, findPrefixed, type FoundSecret, LOWER, Runs, UPPER } from "./secret-prefixes.ts";
+import { type Alphabet, SECRET_FORMATS, type SecretFormat } from "./secret-formats.ts";
+
+/** The position of a secret in a text, and its kind. */
+export interface FoundSecret {
+  readonly start: number;
+  readonly end: number;
+  readonly name: string;
+}
 
 /**
  * Finds all secrets of known formats and structures, by their start; they may overlap. Pure; reads each character a bounded
@@ -17,6 +24,176 @@ const NONE: readonly FoundSecret[] = [];
 
 /** No format is shorter, about the length of `Basic dTpwYXNz`. */
 const SECRET_CHARS_MIN = 14;
+
+const LETTERS = "abcdefghijklmnopqrstuvwxyz";
+
+const ALNUM = `0123456789${LETTERS}${LETTERS.toUpperCase()}`;
+
+const ALPHABETS: Readonly<Record<Alphabet, Uint8Array>> = {
+  alnum: tableOf(ALNUM),
+  lower: tableOf(`0123456789${LETTERS}`),
+  upper: tableOf(`0123456789${LETTERS.toUpperCase()}`),
+  hex: tableOf("0123456789abcdefABCDEF"),
+  base64: tableOf(`${ALNUM}+/=`),
+  base64url: tableOf(`${ALNUM}_-`),
+  dotted: tableOf(`${ALNUM}_-.=`),
+  path: tableOf(`${ALNUM}_-.=/:@%~`),
+};
+
+function tableOf(chars: string): Uint8Array {
+  const table = new Uint8Array(128);
+  for (let at = 0; at < chars.length; at += 1) table[chars.charCodeAt(at)] = 1;
+  return table;
+}
+
+/**
+ * The formats by a hash of the first three characters of their prefixes, the longest prefix first: `sk-ant-api03-` must not
+ * match as `sk-`. One look-up rules out most positions of a text.
+ */
+const BY_START: (SecretFormat[] | undefined)[] = Array.from({ length: 1 << 15 });
+
+for (const format of SECRET_FORMATS.toSorted((a, b) => b.prefix.length - a.prefix.length)) {
+  const [first = 0, second = 0, third] = Buffer.from(format.prefix);
+  const thirds = third === undefined ? Array.from({ length: 128 }, (_, code) => code) : [third];
+  for (const code of thirds) (BY_START[[first, second, code].reduce(hashWith, 0)] ??= []).push(format);
+}
+
+/** A hash of the last three characters: a fourth one is shifted out. */
+function hashWith(before: number, code: number): number {
+  return ((before << 5) ^ code) & 0x7fff;
+}
+
+/** Secrets with a prefix, in order and without overlap. Reads each character a bounded number of times. */
+function findPrefixed(text: string, runs: Runs): readonly FoundSecret[] {
+  const found: FoundSecret[] = [];
+  let hash = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    hash = hashWith(hash, text.charCodeAt(at));
+    const formats = BY_START[hash];
+    if (formats === undefined || at < 2) continue;
+    const secret = secretAt(formats, text, runs, at - 2);
+    if (secret === null) continue;
+    found.push(secret);
+    at = secret.end - 1;
+    hash = 0;
+  }
+  return found;
+}
+
+function secretAt(formats: readonly SecretFormat[], text: string, runs: Runs, start: number): FoundSecret | null {
+  for (const format of formats) {
+    const secret = beginsWith(format.prefix, text, start) ? secretOf(format, text, runs, start) : null;
+    if (secret !== null) return secret;
+  }
+  return null;
+}
+
+/** From its end, where prefixes of one beginning differ: `startsWith` takes five times as long. */
+function beginsWith(prefix: string, text: string, start: number): boolean {
+  let at = prefix.length - 1;
+  while (at >= 0 && text.charCodeAt(start + at) === prefix.charCodeAt(at)) at -= 1;
+  return at < 0;
+}
+
+function secretOf(format: SecretFormat, text: string, runs: Runs, start: number): FoundSecret | null {
+  const from = start + format.prefix.length;
+  const end = endOfFormat(text, runs, from, format);
+  if (end === null) return null;
+  // Inside a longer word, like `task_test_1`, it is no secret unless the random part is long.
+  if (end - from < GLUED_CHARS_MIN && caseOf(text.charCodeAt(start - 1)) !== 0 && caseOf(text.charCodeAt(start)) !== 0)
+    return null;
+  // Hex and capitals alone make no words.
+  const isRandom = format.alphabet === "hex" || format.alphabet === "upper" || runs.lookRandom(from, end);
+  return isRandom ? { start: format.isPlace === true ? from : start, end, name: format.name } : null;
+}
+
+const GLUED_CHARS_MIN = 20;
+
+/** The end of a secret of this format; null: too short. */
+function endOfFormat(text: string, runs: Runs, from: number, { alphabet, min, second }: SecretFormat): number | null {
+  const end = runs.endOf(from, alphabet);
+  if (second === undefined) return end - from >= min ? end : null;
+  const sign = from + min;
+  if (end < sign || !text.startsWith(second.sign, sign)) return null;
+  const last = runs.endOf(sign + second.sign.length, second.alphabet);
+  return last - sign - second.sign.length >= second.min ? last : null;
+}
+
+/** A stretch of this many letters and digits with two kinds (lower, upper, digit) looks random; words have one kind. */
+const STRETCH_CHARS = 5;
+
+/** Only this many characters are checked. */
+const LOOKED_AT_CHARS = 64;
+
+/**
+ * Answers questions on what follows a prefix. It keeps the last answers, since a text of nothing but prefixes would otherwise
+ * take quadratic time, or be read 64 times.
+ */
+class Runs {
+  readonly #text: string;
+  /** The last run of each alphabet. */
+  readonly #last = new Map<Alphabet, { from: number; end: number }>();
+  /** Between these positions nothing looks random, if it is read from the first or from a later one. */
+  #wordsFrom = 0;
+  #wordsTo = -1;
+  /** The stretch that ends at the last of them, and its kinds. */
+  #stretchFrom = 0;
+  #kinds = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** The end of the run of an alphabet that begins at the position or holds it. */
+  endOf(from: number, alphabet: Alphabet): number {
+    const last = this.#last.get(alphabet);
+    if (last !== undefined && from >= last.from && from < last.end) return last.end;
+    const table = ALPHABETS[alphabet];
+    const text = this.#text;
+    let end = from;
+    while (end < text.length && table[text.charCodeAt(end)] === 1) end += 1;
+    if (last === undefined) this.#last.set(alphabet, { from, end });
+    else {
+      last.from = from;
+      last.end = end;
+    }
+    return end;
+  }
+
+  /** Issuers generate secrets at random; `npm_please_delete_everything_from_the_database` is text. */
+  lookRandom(from: number, end: number): boolean {
+    const to = Math.min(end, from + LOOKED_AT_CHARS);
+    const isKnown = from >= this.#wordsFrom && from <= this.#wordsTo;
+    if (isKnown && to <= this.#wordsTo) return false;
+    // A long stretch that doesn't look random has one kind, wherever in it one begins to read.
+    const known = isKnown ? Math.max(from, this.#stretchFrom) : from;
+    const goesOn = isKnown && this.#wordsTo - known >= STRETCH_CHARS;
+    let at = goesOn ? this.#wordsTo : known;
+    let stretch = at - known;
+    let kinds = goesOn ? this.#kinds : 0;
+    for (; at < to; at += 1) {
+      const kind = caseOf(this.#text.charCodeAt(at));
+      stretch = kind === 0 ? 0 : stretch + 1;
+      // A capital at the start of a word does not count.
+      kinds = stretch <= 1 ? kind & ~UPPER : kinds | kind;
+      if (stretch >= STRETCH_CHARS && kinds !== LOWER && kinds !== UPPER && kinds !== DIGIT) return true;
+    }
+    this.#wordsFrom = from;
+    this.#wordsTo = to;
+    this.#stretchFrom = to - stretch;
+    this.#kinds = kinds;
+    return false;
+  }
+}
+
+const [LOWER, UPPER, DIGIT] = [1, 2, 4] as const;
+
+/** The kind of a character, as a bit; 0: another one. */
+function caseOf(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return DIGIT;
+  if (code >= 0x41 && code <= 0x5a) return UPPER;
+  return code >= 0x61 && code <= 0x7a ? LOWER : 0;
+}
 
 /**
  * Secrets found by their structure. Each has to parse, so that `-----BEGIN X-----` or `Bearer delete-all` hides nothing from
@@ -41,7 +218,7 @@ function byLongStructure(text: string, runs: Runs): readonly FoundSecret[] {
     ...secretsAt(text, ".", discordTokenAt, runs),
     ...secretsAt(text, "AQE", adyenKeyAt, runs),
     ...bitcoinKeys(text),
-    ...(text.includes(DIGEST_RESPONSE) ? digestResponses(text) : NONE),
+    ...secretsAt(text, DIGEST_RESPONSE, digestResponseAt, runs),
   ];
 }
 
@@ -194,15 +371,11 @@ function discordTokenAt(text: string, first: number, runs: Runs): FoundSecret | 
   const second = first + 1 + DISCORD_TIME_CHARS;
   if (text[second] !== "." || runs.endOf(first + 1, "base64url") !== second) return null;
   let start = first;
-  while (first - start <= DISCORD_USER_CHARS_MAX && isBase64Url(text.charCodeAt(start - 1))) start -= 1;
+  while (first - start <= DISCORD_USER_CHARS_MAX && ALPHABETS.base64url[text.charCodeAt(start - 1)] === 1) start -= 1;
   const end = runs.endOf(second + 1, "base64url");
   if (end - second <= 27 || !/^[MNO]/.test(text[start] ?? "")) return null;
   const user = Buffer.from(text.slice(start, first), "base64url").toString("latin1");
   return /^\d{17,20}$/.test(user) ? { start, end, name: "Discord bot token" } : null;
-}
-
-function isBase64Url(code: number): boolean {
-  return caseOf(code) !== 0 || code === 0x2d || code === 0x5f;
 }
 
 const ADYEN_END = /-[^\s"'<>&\\]{8,32}/y;
@@ -234,7 +407,7 @@ const BLANK = /[ \t]/;
 const SCHEMES = [/bearer|basic/i, /token[ \t]/i, /api-?key[ \t]/i, /ssws[ \t]/i];
 
 /** Also at the end of a longer word: where that is masked, this is a word of its own, and masking twice would hide more. */
-const SCHEME = /(?:bearer|basic|token|api-?key|ssws)[ \t]{1,8}/gi;
+const SCHEME = /(bearer|basic|token|api-?key|ssws)[ \t]{1,8}/gi;
 
 const TOKEN = /[A-Za-z0-9._~+/-]{1,4096}={0,2}/y;
 
@@ -247,25 +420,26 @@ const BEARER_BITS_MIN = 3;
 /** RFC 6750 and 7617, and what others use in their place. The scheme stays visible. */
 function credentials(text: string): readonly FoundSecret[] {
   const found: FoundSecret[] = [];
-  SCHEME.lastIndex = 0;
-  while (SCHEME.test(text)) {
+  for (let match = SCHEME.exec(text); match !== null; match = SCHEME.exec(text)) {
     const start = SCHEME.lastIndex;
     TOKEN.lastIndex = start;
     const end = TOKEN.test(text) ? TOKEN.lastIndex : start;
     // Already masked in part: the rest alone must not count as another token.
     if (end - start < BASIC_CHARS_MIN || text[end] === "•") continue;
     const token = text.slice(start, end);
-    const isBasic = endsInBasic(text, start);
-    if (isBasic ? !isUserAndPassword(token) : !looksGenerated(token, BEARER_BITS_MIN)) continue;
-    found.push({ start, end, name: isBasic ? "Basic credentials" : nameOfScheme(text, start) });
+    const scheme = (match[1] ?? "").toLowerCase();
+    const isSecret = scheme === "basic" ? isUserAndPassword(token) : looksGenerated(token, BEARER_BITS_MIN);
+    if (!isSecret) continue;
+    found.push({ start, end, name: SCHEME_NAMES.get(scheme) ?? "credentials" });
     SCHEME.lastIndex = end;
   }
   return found;
 }
 
-function nameOfScheme(text: string, end: number): string {
-  return /r[ \t]{1,8}$/i.test(text.slice(Math.max(0, end - 9), end)) ? "Bearer token" : "credentials";
-}
+const SCHEME_NAMES = new Map([
+  ["bearer", "Bearer token"],
+  ["basic", "Basic credentials"],
+]);
 
 const DIGEST_RESPONSE = "response=";
 
@@ -275,27 +449,14 @@ const DIGEST_CHARS_MAX = 1_024;
 const DIGEST_CODE = /"?([0-9a-f]{32,128})\b/y;
 
 /** The answer in `Digest` credentials (RFC 7616). The digest of something is no secret. */
-function digestResponses(text: string): readonly FoundSecret[] {
-  const found: FoundSecret[] = [];
-  let answer = 0;
-  for (const { index } of text.matchAll(/digest[ \t]/gi)) {
-    if (answer <= index) answer = text.indexOf(DIGEST_RESPONSE, index);
-    if (answer === -1) break;
-    const isNear = answer - index <= DIGEST_CHARS_MAX && answer >= (found.at(-1)?.end ?? 0);
-    if (!isNear || text.slice(index, answer).includes("\n")) continue;
-    DIGEST_CODE.lastIndex = answer + DIGEST_RESPONSE.length;
-    const code = DIGEST_CODE.exec(text)?.[1] ?? "";
-    const end = DIGEST_CODE.lastIndex;
-    if (code !== "") found.push({ start: end - code.length, end, name: "credentials" });
-  }
-  return found;
-}
-
-/** Whether the scheme before a token is `Basic`, the only one that ends in c. */
-function endsInBasic(text: string, end: number): boolean {
-  let at = end - 1;
-  while (text[at] === " " || text[at] === "\t") at -= 1;
-  return text[at] === "c" || text[at] === "C";
+function digestResponseAt(text: string, at: number): FoundSecret | null {
+  DIGEST_CODE.lastIndex = at + DIGEST_RESPONSE.length;
+  const code = DIGEST_CODE.exec(text)?.[1];
+  if (code === undefined) return null;
+  const before = text.slice(Math.max(0, at - DIGEST_CHARS_MAX), at);
+  const isDigest = /digest[ \t]/i.test(before.slice(before.lastIndexOf("\n") + 1));
+  const end = DIGEST_CODE.lastIndex;
+  return isDigest ? { start: end - code.length, end, name: "credentials" } : null;
 }
 
 function isUserAndPassword(token: string): boolean {

@@ -1,11 +1,10 @@
 import type { MaskInner } from "./mask-members.ts";
 import {
+  changedBetweenMasks,
   EditedText,
   endOfMask,
   isNamedMember,
   isNamingMember,
-  MASK,
-  MASK_PATTERN,
   type Masking,
   maybeSensitive,
   pairKind,
@@ -222,11 +221,9 @@ class NamedValues {
   readonly #masked: EditedText;
   /** Values up to here were checked. */
   #checked = 0;
-  /** The last `?` or `#` that was passed, the end of what it stands in, and the next one of each. */
-  #query = -1;
-  #queryEnd = -1;
-  #question: number;
-  #hash: number;
+  /** Whether a `?` or `#` stands before this position without a blank between. */
+  #isInQuery = false;
+  #queryRead = 0;
   /** The kind of what the next `value` holds. */
   #pending: string | null = null;
 
@@ -235,8 +232,6 @@ class NamedValues {
     this.#isQuoted = isQuoted;
     this.#masking = masking;
     this.#masked = new EditedText(text);
-    this.#question = indexOf(text, "?", 0);
-    this.#hash = indexOf(text, "#", 0);
   }
 
   masked(): string {
@@ -281,7 +276,7 @@ class NamedValues {
   #kindOf(start: number, end: number, at: number, isColon: boolean): string | null {
     const text = this.#text;
     const name = text.slice(start, end);
-    const kind = kindOf(name, !isColon && this.#isInQuery(at)) ?? this.#kindAfterEscape(start, name);
+    const kind = kindOf(name, !isColon && this.#readQuery(at)) ?? this.#kindAfterEscape(start, name);
     if (kind !== null) return kind;
     if (name.length <= PAIR_CHARS_MAX && isNamingMember(name)) this.#pending = secretKind(this.#firstWord(at + 1));
     if (this.#pending !== null && name.length <= PAIR_CHARS_MAX && isNamedMember(name)) {
@@ -306,16 +301,12 @@ class NamedValues {
     return this.#text.charCodeAt(at) === BACKSLASH && (next === "n" || next === "r" || next === "t");
   }
 
-  /** Whether a `?` or `#` stands before this without a blank between. */
-  #isInQuery(at: number): boolean {
-    const text = this.#text;
-    while (Math.min(this.#question, this.#hash) < at) {
-      this.#query = Math.min(this.#question, this.#hash);
-      if (this.#question === this.#query) this.#question = indexOf(text, "?", this.#query + 1);
-      else this.#hash = indexOf(text, "#", this.#query + 1);
+  #readQuery(end: number): boolean {
+    for (; this.#queryRead < end; this.#queryRead += 1) {
+      const code = this.#text.charCodeAt(this.#queryRead);
+      if (means(code, QUERY | QUERY_END)) this.#isInQuery = means(code, QUERY);
     }
-    if (this.#query > this.#queryEnd) this.#queryEnd = endOf(text, this.#query, QUERY_END);
-    return at < this.#queryEnd;
+    return this.#isInQuery;
   }
 
   /** The word that begins here or after blanks and a quote. */
@@ -451,7 +442,9 @@ class NamedValues {
     if (end <= start) return start;
     const value = this.#text.slice(start, end);
     const isEncoded = value.includes("%") && !value.includes(" ");
-    const shown = isEncoded ? this.#masking.hideWhole(value, kind, decode(value)) : this.#masking.hideIn(value, kind);
+    let shown = value;
+    if (!isEncoded) shown = this.#masking.hideIn(value, kind);
+    else if (this.#masking.hidesNamed(decode(value))) shown = this.#masking.hide(value, kind);
     if (shown !== value) this.#masked.replace(start, end, shown);
     return end;
   }
@@ -599,8 +592,9 @@ function maskEncoded(text: string, { isWhole, isQuoted }: PairsOptions, inner: M
     if (code === PERCENT || code === PLUS) isEncoded = true;
     if (!means(code, ends)) continue;
     if (isEncoded && at - start >= ENCODED_CHARS_MIN) {
-      const shown = maskDecoded(text.slice(start, at), inner);
-      if (shown !== null) masked.replace(start, at, shown);
+      const part = text.slice(start, at);
+      const shown = changedBetweenMasks(part, (piece) => maskDecoded(piece, inner));
+      if (shown !== part) masked.replace(start, at, shown);
     }
     start = at + 1;
     isEncoded = false;
@@ -608,19 +602,11 @@ function maskEncoded(text: string, { isWhole, isQuoted }: PairsOptions, inner: M
   return masked.toString();
 }
 
-/** Null: nothing to hide. */
-function maskDecoded(part: string, inner: MaskInner): string | null {
-  // A mask is not decoded again: its words would be read as part of a value. The text around it is.
-  const masks = part.includes(MASK) ? part.match(MASK_PATTERN) : null;
-  if (masks !== null) {
-    const pieces = part.split(MASK_PATTERN);
-    const shown = pieces.map((piece) => maskDecoded(piece, inner) ?? piece);
-    if (shown.every((piece, at) => piece === pieces[at])) return null;
-    return shown.map((piece, at) => piece + (masks[at] ?? "")).join("");
-  }
+/** Masks are not decoded again: their words would be read as part of a value. The text around them is. */
+function maskDecoded(part: string, inner: MaskInner): string {
   const decoded = decode(part);
   const shown = decoded === part ? decoded : inner(decoded);
-  if (shown === decoded) return null;
+  if (shown === decoded) return part;
   const most = Math.min(decoded.length, shown.length);
   let same = 0;
   while (same < most && decoded.charCodeAt(same) === shown.charCodeAt(same)) same += 1;
@@ -631,7 +617,11 @@ function maskDecoded(part: string, inner: MaskInner): string | null {
   }
   // Keep the spelling of unchanged text: encoding it again could form a new secret with its surroundings.
   const kept = writtenLength(part, same);
-  return part.slice(0, kept) + encoded(shown.slice(same, shownEnd)) + part.slice(writtenLength(part, end));
+  return (
+    part.slice(0, kept) +
+    changedBetweenMasks(shown.slice(same, shownEnd), percent) +
+    part.slice(writtenLength(part, end))
+  );
 }
 
 /** The length in the encoded text of the first `count` decoded characters. */
@@ -639,17 +629,6 @@ function writtenLength(part: string, count: number): number {
   let length = 0;
   for (let decoded = 0; decoded < count; decoded += 1) length += byteAt(part, length) === null ? 1 : 3;
   return length;
-}
-
-/** Encodes a text again, except for masks, which appear in a URL as they are. */
-function encoded(text: string): string {
-  let all = "";
-  let kept = 0;
-  for (const { 0: mask, index } of text.matchAll(MASK_PATTERN)) {
-    all += percent(text.slice(kept, index)) + mask;
-    kept = index + mask.length;
-  }
-  return all + percent(text.slice(kept));
 }
 
 /** The characters that `decode` may have produced from bytes. */

@@ -6,9 +6,20 @@ import { GENERATED_CHARS_MIN, looksGenerated } from "./find-secrets.ts";
 export const MASK = "••••";
 
 /** A mask as `maskOf` writes it, or `••••` alone. */
-export const MASK_PATTERN = /••••(?:\([A-Za-z0-9.-]{1,40},\d{1,9}-chars?(?:,…[A-Za-z0-9._~-]{1,4})?\))?/g;
+const MASK_SOURCE = String.raw`••••(?:\([A-Za-z0-9.-]{1,40},\d{1,9}-chars?(?:,…[A-Za-z0-9._~-]{1,4})?\))?`;
 
-const MASK_HERE = /••••(?:\([A-Za-z0-9.-]{1,40},\d{1,9}-chars?(?:,…[A-Za-z0-9._~-]{1,4})?\))?/y;
+export const MASK_PATTERN = new RegExp(MASK_SOURCE, "g");
+
+const MASK_HERE = new RegExp(MASK_SOURCE, "y");
+
+const EACH_MASK = new RegExp(`(${MASK_SOURCE})`);
+
+/** The text with its masks as they are, and what `change` makes of each part between them. */
+export function changedBetweenMasks(text: string, change: (part: string) => string): string {
+  if (!text.includes(MASK)) return change(text);
+  const parts = text.split(EACH_MASK);
+  return parts.map((part) => (part.startsWith(MASK) ? part : change(part))).join("");
+}
 
 /** The end of the mask that begins here; the same position: there is none. */
 export function endOfMask(text: string, start: number): number {
@@ -48,11 +59,6 @@ export class Masking {
     const masked = maskParts(value);
     // What is left between masks may look generated: hide it now, so that masking a second time changes nothing.
     return masked !== value && this.hidesNamed(masked) ? this.hide(value, kind) : masked;
-  }
-
-  /** A value with the name of a secret, `read` as it is meant. */
-  hideWhole(value: string, kind: string, read: string): string {
-    return this.hidesNamed(read) ? this.hide(value, kind) : value;
   }
 
   /** A value of several words with the name of a secret: hidden from the public, and from deciders those that look generated. */
@@ -121,16 +127,8 @@ function tailOf(secret: string): string {
 /** A surrogate pair is one character. */
 function charactersOf(text: string): number {
   let characters = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    const isPair = isSurrogate(text.charCodeAt(at), 0xd800) && isSurrogate(text.charCodeAt(at + 1), 0xdc00);
-    if (isPair) at += 1;
-    characters += 1;
-  }
+  for (let at = 0; at < text.length; at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1) characters += 1;
   return characters;
-}
-
-function isSurrogate(code: number, first: number): boolean {
-  return code >= first && code < first + 0x400;
 }
 
 function withoutMasks(text: string): string {
