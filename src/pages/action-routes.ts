@@ -1,4 +1,4 @@
-import { DECISIONS } from "../core/action.ts";
+import { type Action, DECISIONS } from "../core/action.ts";
 import { wholeAttempt } from "../core/attempts.ts";
 import { choiceInForm, requestInForm } from "./decision-form.tsx";
 import { type ById, personPages } from "./forms.ts";
@@ -7,6 +7,7 @@ import { asSent, maskedPause } from "../receipts/masked-action.ts";
 import { maskedAttempts, see } from "../receipts/see.ts";
 import { mayDo, viewerOf } from "../core/roles.ts";
 import { isHeldIn } from "../core/changes.ts";
+import { TARGET_MESSAGE_BODY_CHARS_MAX } from "../core/limits.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { actionPage, type ActionProps, revealedPage } from "./action.tsx";
 import { chosenAttempt } from "./attempts.tsx";
@@ -106,4 +107,20 @@ function reveal({ actionService, answer, auditService }: PageDeps): AnswerById {
     const whole = seeWhole({ ...action, url: sentUrl(action.url) });
     return page("own", revealedPage({ action: whole, digest: actionService.digestOf(action), user: person }));
   });
+}
+
+/** What a list shows of an action: masking the bodies of a page of actions would take long. */
+export function forRow(action: Action): Action {
+  const { result, lateResult } = action;
+  const answer = result?.responseBody ?? null;
+  const isShown = answer !== null && answer.length <= TARGET_MESSAGE_BODY_CHARS_MAX && result?.errorSource === "target";
+  return {
+    ...action,
+    body: null,
+    headers: null,
+    extras: action.extras.runAt === undefined ? {} : { runAt: action.extras.runAt },
+    callback: null,
+    result: result === null ? null : { ...result, responseBody: isShown ? answer : null },
+    lateResult: lateResult === null ? null : { ...lateResult, responseBody: null, responseHeaders: null },
+  };
 }

@@ -1,14 +1,15 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { describeActor, mayDo, type Role } from "../core/roles.ts";
+import { mayDo, type Role } from "../core/roles.ts";
 import { awaitsRunAt, isExpired, nextRetryAt, isLateSuccess } from "../core/action.ts";
 import { type ErrorKind, errorKindOf } from "../core/outcome.ts";
 import { firstAction } from "../accounts/first-action.ts";
 import { latestDecision, type TimelineEntry } from "../core/timeline.ts";
-import { Name, sentence, Time, UntilTime, UntrustedLines, UntrustedText } from "../ui/parts.tsx";
+import { sentence, Time, UntilTime, UntrustedLines, UntrustedText } from "../ui/parts.tsx";
 import { counted, duration, lateText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 import { targetMessage } from "../actions/target-message.ts";
+import { ActorName } from "./timeline.tsx";
 
 interface StoryProps {
   readonly action: SeenAction;
@@ -205,7 +206,7 @@ function cancelledText({ action, timeline, role }: StoryProps): Child {
   }
   return (
     <>
-      <Name text={describeActor(decision.by).name} /> {decision.decision} it
+      {decision.decision === "rejected" ? "Rejected" : "Cancelled"} by <ActorName actor={decision.by} />
       {decision.reason === null ? "." : ": "}
       {decision.reason === null ? null : (
         <q>

@@ -38,7 +38,7 @@ import {
 } from "../ui/parts.tsx";
 import { duration, lastDecision, type PageUser } from "../ui/text.ts";
 import { needsEdit, Story } from "./action-story.tsx";
-import { ListedStatus } from "./actions.tsx";
+import { ListedStatus } from "./action-row.tsx";
 import { Attempts } from "./attempts.tsx";
 import { newCredentialPath } from "./credentials.tsx";
 import { DecisionForm, type DecisionPageProps, shownField } from "./decision-form.tsx";

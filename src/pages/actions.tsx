@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import { type ActionStatus, sources, awaitsRunAt, isTerminal } from "../core/action.ts";
+import { type ActionStatus, sources } from "../core/action.ts";
 import { seeAll } from "../receipts/see.ts";
 import { mayDo, viewerOf, describeActor } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
@@ -18,13 +18,12 @@ import type { Person } from "../http/session.ts";
 import { page, seeOther } from "../http/response.ts";
 import { readQuery, type RequestContext } from "../http/request.ts";
 import { pathOf } from "../core/search.ts";
-import { ACTIONS_SHOWN_MAX, SEARCH_CHARS_MAX } from "../core/limits.ts";
+import { ACTIONS_SHOWN_MAX } from "../core/limits.ts";
 import { checkFilters, checkList, ExportQuery, ListQuery, type StatusCounts } from "../api/list-schemas.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
-import { ACTION_ID } from "../core/ids.ts";
-import { normalTarget } from "../core/target.ts";
-import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
-import { forRow, noteOf } from "./action-row.ts";
+import type { MaskedAction } from "../receipts/seen-action.ts";
+import { forRow } from "./action-routes.ts";
+import { ListedStatus, Note } from "./action-row.tsx";
 import type { Counted } from "../core/store.ts";
 import { ENTER_KEY, firstActionCall } from "../accounts/first-action.ts";
 import { BULK_OPERATIONS, type BulkOperation } from "../core/bulk-job.ts";
@@ -34,6 +33,7 @@ import { CodeBlock, EmptyState, FilterLinks, Menu } from "../ui/controls.tsx";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { Button } from "../ui/form.tsx";
 import {
+  isSameDay,
   LinkButton,
   Problem,
   sentence,
@@ -41,8 +41,6 @@ import {
   Time,
   Dot,
   ListedTime,
-  StatusDot,
-  UntilTime,
   UntrustedText,
 } from "../ui/parts.tsx";
 import { counted, type PageUser, duration } from "../ui/text.ts";
@@ -277,8 +275,7 @@ export function actionListRoutes(deps: PageDeps) {
     .get(EXPORT_PATH, ({ context, person }) => {
       const { format = "ndjson", ...filter } = readQuery(context.search, EXPORT);
       return deps.exportActions(context, person.caller, { format, filter: checkFilters(filter) });
-    })
-    .get("/search", ({ context }) => seeOther("own", searchPath(context.search)));
+    });
 }
 
 const EXPORT = compileQuery(ExportQuery);
@@ -305,19 +302,6 @@ async function list(deps: PageDeps, { search }: RequestContext, person: Person):
   const cursor = before === null ? null : encodeCursor(before);
   const rows = await seeAll(actions.map(forRow), viewerOf(person.role));
   return actionsPage({ ...shared, query, problems: [], actions: rows, cursor, searchedUntil, counts });
-}
-
-/** Finds an action ID anywhere in the text; otherwise host and path of a URL. Any other text is searched for as it is. */
-function searchPath(search: string): string {
-  const text = (new URLSearchParams(search).get("q") ?? "").trim();
-  const id = text.split(/[^A-Za-z0-9_-]/).find((word) => ACTION_ID.test(word));
-  if (id !== undefined) return actionPath(id);
-  if (text === "") return ACTIONS_PATH;
-  // Only with a scheme: a number alone is a host too, as URLs have it, and a word may be one.
-  const target = /^https?:\/\//i.test(text) ? normalTarget(text) : null;
-  if (target === null) return listPath({ q: text.slice(0, SEARCH_CHARS_MAX) });
-  const [path = ""] = pathOf(text).split(/[?#]/);
-  return listPath({ host: target.host, ...(path !== "/" && { path: path.slice(0, SEARCH_CHARS_MAX) }) });
 }
 
 const LIST = compileQuery(ListQuery);
@@ -391,7 +375,7 @@ export function ActionTable({ actions, pauseOf, now }: ActionTableProps) {
       <tbody data-days="" hx-boost="true" hx-target="#drawer" hx-select="#action" hx-swap="innerHTML" hx-inherit="*">
         {actions.map((action, at) => (
           <>
-            {dayOf(action.createdAt) === dayOf(actions[at - 1]?.createdAt ?? now) ? null : (
+            {isSameDay(action.createdAt, actions[at - 1]?.createdAt ?? now) ? null : (
               <tr class="day">
                 <th scope="rowgroup" colspan={7}>
                   <ListedTime at={action.createdAt} as="weekday" />
@@ -404,11 +388,6 @@ export function ActionTable({ actions, pauseOf, now }: ActionTableProps) {
       </tbody>
     </table>
   );
-}
-
-/** In UTC. The script divides the rows by the reader's days. */
-function dayOf(at: Date): string {
-  return at.toISOString().slice(0, 10);
 }
 
 interface RowProps {
@@ -474,38 +453,6 @@ function Tries({ action: { status, attempts, retries, result } }: RowProps) {
     <>
       <span class={attempts === 1 && status === "completed" ? "usual" : undefined}>{`${attempts} of ${retries}`}</span>{" "}
       <span class="took">{ms === null ? "–" : duration(ms)}</span>
-    </>
-  );
-}
-
-interface ActionStatusProps {
-  readonly action: SeenAction;
-  /** What needs nobody has no colour, so that in a list stands out what does. */
-  readonly isQuiet?: boolean;
-}
-
-/** The status of an action that is not paused. The code of one that is sent again is that of an earlier attempt. */
-export function ListedStatus({ action, isQuiet = false }: ActionStatusProps) {
-  const { status, attempts, result } = action;
-  const code = result?.responseCode ?? null;
-  if (awaitsRunAt(action)) return <Dot tone="still">Scheduled</Dot>;
-  if (status === "pending" && attempts > 0)
-    return <Dot tone="busy">{`Retrying${code === null ? "" : ` ${code}`}`}</Dot>;
-  const shown = isTerminal(status) ? code : null;
-  if (!isQuiet || status === "failed" || status === "awaiting_approval")
-    return <StatusDot status={status} code={shown} />;
-  return <Dot tone="still">{`${statusLabel(status)}${shown === null ? "" : ` ${shown}`}`}</Dot>;
-}
-
-const NOTE_WORDS = { retries: "again", starts: "starts", expires: "expires" } as const;
-
-function Note({ action, now }: RowProps & { readonly now: Date }) {
-  const note = noteOf(action);
-  if (note.kind === "none") return null;
-  if (note.kind === "error") return <UntrustedText text={note.text} />;
-  return (
-    <>
-      {NOTE_WORDS[note.kind]} <UntilTime at={note.at} now={now} />
     </>
   );
 }

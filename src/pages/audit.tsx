@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-import { utcFormat } from "../core/clock.ts";
 import type { Child } from "hono/jsx";
 import { describeActor } from "../core/roles.ts";
 import type { AuditDetail, AuditKind, AuditRow } from "../core/audit.ts";
@@ -7,7 +6,17 @@ import { ALL_HOSTS } from "../core/host-settings.ts";
 import { bulkPath } from "./bulk.tsx";
 import { EmptyState, FilterMenu } from "../ui/controls.tsx";
 import { actionPath, queryText, render } from "../ui/layout.tsx";
-import { Facts, Name, NextPage, sentence, ListedTime, Time, UntrustedLines, UntrustedText } from "../ui/parts.tsx";
+import {
+  Facts,
+  Name,
+  isSameDay,
+  NextPage,
+  sentence,
+  ListedTime,
+  Time,
+  UntrustedLines,
+  UntrustedText,
+} from "../ui/parts.tsx";
 import { SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 import { counted, duration, number, type PageUser } from "../ui/text.ts";
 import { AuditQuery, checkAudit } from "../audit/audit.ts";
@@ -47,8 +56,6 @@ interface AuditNames {
 export function auditPage(props: AuditPageProps): string {
   const { user, entries, kinds, actor, older, now } = props;
   const isFiltered = kinds.length > 0 || actor !== null;
-  // In UTC; the script makes it the reader's day.
-  const days = Map.groupBy(entries, ({ at }) => at.toISOString().slice(0, 10));
   return render(
     <SettingsPage
       user={user}
@@ -67,18 +74,18 @@ export function auditPage(props: AuditPageProps): string {
       now={now}
     >
       {entries.length > 0 ? (
-        <div class="audit" data-by-day="">
-          {[...days].map(([day, some]) => (
-            <section>
-              <h2>{`${dayFormat(new Date(day))} (UTC)`}</h2>
-              <ol>
-                {some.map((entry) => (
-                  <Entry entry={entry} {...props} />
-                ))}
-              </ol>
-            </section>
+        <ol class="audit" data-days="">
+          {entries.map((entry, at) => (
+            <>
+              {isSameDay(entry.at, entries[at - 1]?.at ?? now) ? null : (
+                <li class="day">
+                  <ListedTime at={entry.at} as="weekday" />
+                </li>
+              )}
+              <Entry entry={entry} {...props} />
+            </>
           ))}
-        </div>
+        </ol>
       ) : (
         <EmptyState icon="clock" title={older === null ? "No entries match" : "No match so far"}>
           <p>
@@ -91,8 +98,6 @@ export function auditPage(props: AuditPageProps): string {
     </SettingsPage>,
   );
 }
-
-const dayFormat = utcFormat({ weekday: "long", day: "numeric", month: "long", year: "numeric" });
 
 function Entry({ entry, user, kinds, pathOf, names }: AuditPageProps & { readonly entry: AuditRow }) {
   const { seq, at, actor, kind, subject, client, detail } = entry;

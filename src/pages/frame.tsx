@@ -2,6 +2,7 @@
 import type { Child } from "hono/jsx";
 import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
 import { pathOf } from "../core/search.ts";
+import { ListedStatus } from "./action-row.tsx";
 import { BULK_PATH, newBulkPath } from "./bulk.tsx";
 import { CREDENTIAL_REQUESTS_PATH, pendingRequests } from "./credential-request.tsx";
 import { Icon, type IconName } from "../ui/icons.tsx";
@@ -17,7 +18,7 @@ import {
   renderPart,
 } from "../ui/layout.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
-import { Ago, LinkButton, PageHead, sentence, statusLabel, UntrustedText } from "../ui/parts.tsx";
+import { Ago, LinkButton, PageHead, sentence, UntrustedText } from "../ui/parts.tsx";
 import { SETTINGS_PATHS, SETTINGS_SECTIONS } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
 import { asSent } from "../receipts/masked-action.ts";
@@ -135,9 +136,8 @@ function Entry({ id, href, icon, facts = null, children }: EntryProps) {
 }
 
 function ActionEntry({ action, now }: { readonly action: SeenAction; readonly now: Date }) {
-  const { id, status, createdBy, createdAt, result } = action;
+  const { id, status, createdBy, createdAt } = action;
   const isHeld = status === "awaiting_approval";
-  const code = status === "failed" || status === "completed" ? (result?.responseCode ?? null) : null;
   return (
     <Entry
       id={id}
@@ -145,7 +145,8 @@ function ActionEntry({ action, now }: { readonly action: SeenAction; readonly no
       icon={isHeld ? "approvals" : "actions"}
       facts={
         <>
-          {`${statusLabel(status)}${code === null ? "" : ` ${code}`} · `}
+          <ListedStatus action={action} isQuiet />
+          {" · "}
           <UntrustedText text={describeActor(createdBy).name} />
           {" · "}
           <Ago at={createdAt} now={now} />

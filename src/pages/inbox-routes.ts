@@ -1,4 +1,5 @@
 import { choiceInForm, requestInForm, requestsInForm } from "./decision-form.tsx";
+import { forRow } from "./action-routes.ts";
 import { type ById, personPages } from "./forms.ts";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "./grant-form.tsx";
 import type { Grant } from "../core/grant.ts";
@@ -206,7 +207,6 @@ async function grantsOf({ grantService }: PageDeps, { caller, role }: Person): P
   return mayDo(role, "approve") ? grantService.list(caller) : [];
 }
 
-/** Without what was sent, which a row doesn't show. */
 async function decidedRequest(
   { actionService, receiptPath }: PageDeps,
   { caller, role }: Person,
@@ -215,7 +215,7 @@ async function decidedRequest(
 ): Promise<readonly DecidedRequest[]> {
   try {
     const [action, timeline] = await Promise.all([actionService.get(caller, id), actionService.timeline(caller, id)]);
-    const seen = await see({ ...action, body: null, headers: null }, viewerOf(role));
+    const seen = await see(forRow(action), viewerOf(role));
     const grant = grants.find(({ actionId }) => actionId === id) ?? null;
     return [{ action: seen, timeline, grant, receiptUrl: receiptPath(id) }];
   } catch (error) {

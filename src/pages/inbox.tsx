@@ -79,7 +79,7 @@ export function inboxPage(props: InboxProps): string {
           <form class="inbox-form" action={REVIEW_PATH}>
             <ol id="waiting">
               {decided.map((one) => (
-                <DecidedRow decided={one} />
+                <DecidedRow decided={one} now={now} />
               ))}
               {asked.map((request) => (
                 <CredentialRow request={request} now={now} />
@@ -159,7 +159,7 @@ function Pane({ alike, ...props }: InboxProps & { readonly alike: LookAlikes | n
   if (pane.kind === "none") return null;
   const next = nextWaiting(inbox.actions, pane.decided.action.id);
   const nextPath = next === null ? null : requestPath(query, next.id);
-  return <DecidedPane decided={pane.decided} nextPath={nextPath} problem={problem} />;
+  return <DecidedPane decided={pane.decided} nextPath={nextPath} problem={problem} now={now} />;
 }
 
 /** The request after a decided one in a list with the oldest first, or else the first. */

@@ -1,13 +1,12 @@
 /** @jsxImportSource hono/jsx */
-import type { Child } from "hono/jsx";
-import { awaitsRunAt, isTerminal } from "../core/action.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
 import { asSent, maskedEntry } from "../receipts/masked-action.ts";
 import type { Grant } from "../core/grant.ts";
 import { Icon } from "../ui/icons.tsx";
 import { actionPath } from "../ui/layout.tsx";
-import { Dot, LinkButton, Problem, sentence, statusLabel, Time, type Tone, UntrustedText } from "../ui/parts.tsx";
-import { counted, duration, lastDecision, lateText } from "../ui/text.ts";
+import { LinkButton, Problem, Time, UntrustedText } from "../ui/parts.tsx";
+import { counted, duration, lastDecision } from "../ui/text.ts";
+import { ListedStatus, Note } from "./action-row.tsx";
 import { CallLine } from "./request.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { ActorName } from "./timeline.tsx";
@@ -22,44 +21,18 @@ export interface DecidedRequest {
   readonly receiptUrl: string;
 }
 
-/** The state of a decided request: "Sent · 200 in 180 ms". The action must be masked. */
-export function OutcomeCard({ action }: { readonly action: SeenAction }) {
-  const [tone, text, more = null] = outcomeOf(action);
+/** What a decided request has come to. */
+export function Outcome({ action, now }: { readonly action: SeenAction; readonly now: Date }) {
+  const ms = action.status === "completed" ? (action.result?.durationMs ?? null) : null;
   return (
     <span class="chips outcome">
-      <Dot tone={tone}>{text}</Dot>
-      {more === null ? null : <span class="quiet">{more}</span>}
+      <ListedStatus action={action} />
+      <span class="quiet">{ms === null ? <Note action={action} now={now} /> : `in ${duration(ms)}`}</span>
     </span>
   );
 }
 
-/** `more`: what the target answered, or when the next attempt is. */
-function outcomeOf(action: SeenAction): readonly [tone: Tone, text: string, more?: Child] {
-  const { status, attempts, result, dueAt } = action;
-  const late = lateText(action);
-  const code = result?.responseCode ?? null;
-  const took = result?.durationMs ?? null;
-  const failed = code === null ? "Failed" : `Sent · ${code}`;
-  if (late !== null && isTerminal(status)) return ["wait", statusLabel(status), late];
-  if (status === "completed")
-    return ["good", `Sent · ${code ?? "done"}${took === null ? "" : ` in ${duration(took)}`}`];
-  if (status === "failed") return ["bad", failed, <Said result={result} />];
-  if (status === "cancelled") return ["still", "Not sent"];
-  if (status === "awaiting_approval") return ["wait", statusLabel(status)];
-  if (status === "active") return ["busy", "Sending"];
-  if (dueAt === null || (attempts === 0 && !awaitsRunAt(action))) return ["busy", "About to be sent"];
-  const next = sentence`next attempt at ${<Time at={dueAt} />}`;
-  return attempts === 0 ? ["busy", "Scheduled", next] : ["wait", failed, next];
-}
-
-/** Why it failed: the message in the answer, else our own sentence. */
-function Said({ result }: Pick<SeenAction, "result">) {
-  const said = result?.responseCode === null ? null : targetMessage(result?.responseBody ?? null);
-  if (said !== null) return <UntrustedText text={said} />;
-  return <>{result?.lastError ?? ""}</>;
-}
-
-export function DecidedRow({ decided }: { readonly decided: DecidedRequest }) {
+export function DecidedRow({ decided, now }: { readonly decided: DecidedRequest; readonly now: Date }) {
   const action = asSent(decided.action);
   return (
     <li id={`decided-${action.id}`} class="inbox-decided">
@@ -70,7 +43,7 @@ export function DecidedRow({ decided }: { readonly decided: DecidedRequest }) {
         <DecidedBy {...decided} />
       </p>
       <p class="between">
-        <OutcomeCard action={action} />
+        <Outcome action={action} now={now} />
         <a class="small" href={decided.receiptUrl}>
           View receipt
         </a>
@@ -126,9 +99,10 @@ interface DecidedPaneProps {
   /** Of the next request that waits; null: none does. */
   readonly nextPath: string | null;
   readonly problem: string | undefined;
+  readonly now: Date;
 }
 
-export function DecidedPane({ decided, nextPath, problem }: DecidedPaneProps) {
+export function DecidedPane({ decided, nextPath, problem, now }: DecidedPaneProps) {
   const action = asSent(decided.action);
   return (
     <div id={`of-${action.id}`} class="request">
@@ -143,7 +117,7 @@ export function DecidedPane({ decided, nextPath, problem }: DecidedPaneProps) {
         <p>
           <DecidedBy {...decided} />
         </p>
-        <OutcomeCard action={action} />
+        <Outcome action={action} now={now} />
         <div class="buttons">
           {nextPath === null ? null : (
             <LinkButton href={nextPath} look="main">

@@ -13,6 +13,7 @@ import {
 } from "../receipts/history.ts";
 import { asSent, maskedEntry } from "../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
+import { Story } from "./action-story.tsx";
 import { Attempts } from "./attempts.tsx";
 import { pageBody } from "../ui/body-view.tsx";
 import { Layout, render } from "../ui/layout.tsx";
@@ -29,7 +30,7 @@ import {
 } from "../ui/parts.tsx";
 import { CallLine, callText, RequestParts } from "./request.tsx";
 import { ResponseView } from "./response.tsx";
-import { counted, duration, lastDecision, summaryOf } from "../ui/text.ts";
+import { counted, duration, lastDecision } from "../ui/text.ts";
 import { timeAgo } from "../core/clock.ts";
 import { ActorName, History } from "./timeline.tsx";
 
@@ -47,7 +48,8 @@ interface ReceiptPageProps {
 }
 
 /** The public page of one action, masked: who asked for what, who approved it, when, and what came back. */
-export function receiptPage({ timeline, part = 0, now, reload, isLate = false, ...props }: ReceiptPageProps): string {
+export function receiptPage({ part = 0, now, reload, isLate = false, ...props }: ReceiptPageProps): string {
+  const timeline = props.timeline.map((entry) => maskedEntry(entry, "public"));
   const history = receiptHistory(timeline, part);
   const action = asSent(props.action);
   const { title } = action;
@@ -80,7 +82,7 @@ export function receiptPage({ timeline, part = 0, now, reload, isLate = false, .
               </p>
             </>
           )}
-          <p>{summaryOf(action, isRejected)}</p>
+          <Story action={action} timeline={timeline} role="reader" now={now} />
           {reload === null ? null : <Reloading reload={reload} />}
           {action.status === "awaiting_approval" ? <HowToDecide action={action} /> : null}
         </header>
@@ -100,7 +102,7 @@ export function receiptPage({ timeline, part = 0, now, reload, isLate = false, .
           <RequestParts action={action} isAsked cut={cutOf(action)} />
           {action.body === null ? <p class="quiet">No body is sent.</p> : null}
         </Card>
-        <History timeline={history.entries.map((entry) => maskedEntry(entry, "public"))}>
+        <History timeline={history.entries}>
           <Parts history={history} />
         </History>
         <footer class="foot stack">

@@ -6,6 +6,7 @@ import { Icon } from "./icons.tsx";
 import { visibleText } from "../receipts/visible-text.ts";
 import { counted } from "./text.ts";
 import { timeAgo, timeUntil, utcFormat } from "../core/clock.ts";
+import { TIME_FORMATS } from "./time-formats.ts";
 
 /** Words with elements between them: sentence`revoked the key ${<Name text={name} />}`. */
 export function sentence(words: TemplateStringsArray, ...parts: readonly Child[]) {
@@ -145,23 +146,15 @@ export function Problem({ text }: { readonly text: string | null | undefined }) 
   return text === null || text === undefined ? null : <Notice tone="bad">{text}</Notice>;
 }
 
-const DATE = { day: "numeric", month: "short" } as const;
-
-const LONG_DATE = { ...DATE, year: "numeric" } as const;
-
-const MINUTES = { hour: "2-digit", minute: "2-digit" } as const;
-
-const TIME = { ...MINUTES, second: "2-digit" } as const;
-
 /** What a page says in UTC; the script puts the reader's time zone in its place. */
 const FORMATS = {
-  full: utcFormat({ ...LONG_DATE, ...TIME }),
-  short: utcFormat({ ...DATE, ...MINUTES }),
-  day: utcFormat(LONG_DATE),
-  weekday: utcFormat({ ...LONG_DATE, weekday: "short" }),
-  date: utcFormat(DATE),
-  clock: utcFormat(TIME),
-  minute: utcFormat(MINUTES),
+  full: utcFormat(TIME_FORMATS.full),
+  short: utcFormat(TIME_FORMATS.short),
+  day: utcFormat(TIME_FORMATS.day),
+  weekday: utcFormat(TIME_FORMATS.weekday),
+  date: utcFormat(TIME_FORMATS.date),
+  clock: utcFormat(TIME_FORMATS.clock),
+  minute: utcFormat(TIME_FORMATS.minute),
 };
 
 interface ExactTimeProps {
@@ -181,7 +174,8 @@ function ExactTime({ at, as, text }: ExactTimeProps) {
   );
 }
 
-function isSameDay(one: Date, other: Date | undefined): boolean {
+/** In UTC. The script divides lists by the reader's days. */
+export function isSameDay(one: Date, other: Date | undefined): boolean {
   return one.toISOString().slice(0, 10) === other?.toISOString().slice(0, 10);
 }
 

@@ -1,11 +1,10 @@
 import type { Person } from "../core/session.ts";
 import type { AccountLabel } from "../core/account-store.ts";
 import type { Counted } from "../core/store.ts";
-import { type Action, type ActionStatus, awaitsRunAt } from "../core/action.ts";
+import type { Action } from "../core/action.ts";
 import type { Pause } from "../core/pause.ts";
 import type { TimelineEvent, TimelineEntry } from "../core/timeline.ts";
 import { hasScope, type Hold, type KeyScope, type Role } from "../core/roles.ts";
-import type { SeenAction } from "../receipts/seen-action.ts";
 
 export interface PageUser extends Pick<Person, "email" | "role" | "hasOthers" | "formToken"> {
   /** The numbers beside the navigation; left out where they are not known. */
@@ -110,13 +109,6 @@ function trimmed(value: number): string {
   return value.toFixed(1).replace(/\.0$/, "");
 }
 
-/** The state of an action in a sentence. `isRejected`: a person rejected it; its status is only `cancelled`. */
-export function summaryOf(action: SeenAction, isRejected = false): string {
-  const state = isRejected ? `It was rejected. ${notSent(action)}` : SENTENCES[action.status](action);
-  const late = lateText(action);
-  return late === null ? state : `${late} ${state}`;
-}
-
 /** What the target answered after its attempt was closed as unknown, in a sentence; null: nothing. */
 export function lateText({ status, run, lateResult }: Pick<Action, "status" | "run" | "lateResult">): string | null {
   if (lateResult === null) return null;
@@ -127,47 +119,16 @@ export function lateText({ status, run, lateResult }: Pick<Action, "status" | "r
   return status === "cancelled" ? `Cancelled, but the ${answer}` : `The ${answer}`;
 }
 
-const SENTENCES: Readonly<Record<ActionStatus, (action: SeenAction) => string>> = {
-  pending: ({ attempts, retries, result, ...action }) =>
-    attempts === 0
-      ? waitText(action)
-      : `${result?.lastError ?? "The last attempt failed."} ${counted(retries - attempts, "attempt")} left.`,
-  active: ({ attempts }) => `It is being sent: attempt ${attempts}.`,
-  awaiting_approval: (action) => `It is awaiting approval. ${notSent(action)}`,
-  completed: ({ attempts, result }) =>
-    `The target answered ${result?.responseCode ?? "with success"}${tookOf(result?.durationMs ?? null)}${
-      attempts === 1 ? "" : `, at attempt ${attempts}`
-    }.`,
-  failed: ({ attempts, result }) =>
-    `${result?.lastError ?? "It could not be delivered."} Given up after ${counted(attempts, "attempt")}.`,
-  cancelled: (action) =>
-    action.attempts === 0
-      ? `It was cancelled. ${notSent(action)}`
-      : `It was cancelled after ${counted(action.attempts, "attempt")}.`,
-};
-
-/** Of an action before its first attempt. */
-function waitText(action: Parameters<typeof awaitsRunAt>[0]): string {
-  return awaitsRunAt(action) ? "It waits for its time. Nothing has been sent." : "It is about to be sent.";
-}
-
-function tookOf(ms: number | null): string {
-  return ms === null ? "" : ` in ${duration(ms)}`;
-}
-
-/** The sentence about a held action on pages and in mails. */
-export function waitingText(action: Pick<Action, "run" | "callback">): string {
-  return `It is awaiting approval. ${notSent(action)}`;
-}
-
 /**
- * Only about this run: earlier runs may have sent the request, and the text must not hide that. Callbacks of a held action
- * are sent before the decision.
+ * The sentence about a held action on pages and in mails. Only about this run: earlier runs may have sent the request, and the
+ * text must not hide that. Callbacks of a held action are sent before the decision.
  */
-function notSent({ run, callback }: Pick<Action, "run" | "callback">): string {
+export function waitingText({ run, callback }: Pick<Action, "run" | "callback">): string {
   const what = callback === null ? "Nothing has been sent" : "The request has not been sent";
   const where = run === 1 ? "" : ` in run ${run}; the target may have received it in an earlier run`;
-  return `${what}${where}.${callback === null ? "" : " Its callback is notified that it is awaiting approval, and of the result."}`;
+  const notified =
+    callback === null ? "" : " Its callback is notified that it is awaiting approval, and of the result.";
+  return `It is awaiting approval. ${what}${where}.${notified}`;
 }
 
 /** A timeline event that has an actor. */

@@ -181,21 +181,3 @@ describe("the list of actions", () => {
     expect(html).toContain('href="/get-started"');
   });
 });
-
-test("the search leads to an action by its id, wherever that stands, to the actions of a URL, or to what has the text", async () => {
-  const lead = async (q: string) => (await ann.context(`/search?q=${encodeURIComponent(q)}`)).headers.get("location");
-  const id = await created();
-  expect(await lead(id)).toBe(`/actions/${id}`);
-  expect(await lead(` https://outgate.example/actions/${id}?x `)).toBe(`/actions/${id}`);
-  expect(await lead("https://API.example.com:8443/Orders?x=1")).toBe(
-    "/actions?host=api.example.com%3A8443&path=%2FOrders",
-  );
-  expect(await lead("https://exämple.com/")).toBe("/actions?host=xn--exmple-cua.com");
-  expect(await lead("api.example.com")).toBe("/actions?q=api.example.com");
-  // A number is an address to a URL parser.
-  expect(await lead("422")).toBe("/actions?q=422");
-  expect(await lead("//evil.example")).toBe("/actions?q=%2F%2Fevil.example");
-  expect(await lead("a b\r\nset-cookie: x")).toStartWith("/actions?q=a+b");
-  expect(await lead("x".repeat(300))).toBe(`/actions?q=${"x".repeat(200)}`);
-  expect(await lead("")).toBe("/actions");
-});

@@ -295,7 +295,6 @@ const PATHS = [
   "/approvals?after=act_",
   "/approvals?decided=",
   "/settings/notifications?before=",
-  "/search?q=",
   "/login?next=/",
   "/v1/actions/act_",
   "/v1/keys/key_",

@@ -99,7 +99,7 @@ describe("the inbox", () => {
     const again = (await ann.pageOf(`/approvals/${id}`)).replaceAll(/<[^>]+>/g, "");
     expect(again).toContain("View receipt");
     expect(again).not.toContain("Add a note");
-    if (decision === "reject") expect(again).toContain("Not sent");
+    if (decision === "reject") expect(again).toContain("Cancelled");
   });
 
   test("knows nothing of another account's requests", async () => {

@@ -50,7 +50,7 @@ describe("the review of several requests", () => {
     expect(told).toEqual({ type: "approved", actor: `user:${ANN}`, reason: "Agreed." });
     const list = textOf(await ann.pageOf(answer.headers.get("location") ?? ""));
     expect(list.match(/Approved by ann@example.com/g)).toHaveLength(2);
-    expect(list.match(/About to be sent/g)).toHaveLength(2);
+    expect(list.match(/Pending/g)).toHaveLength(2);
   });
 
   test("shows what look-alikes share once, and every value in which they differ, what stands apart first", async () => {

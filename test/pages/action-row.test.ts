@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Action } from "../../src/core/action.ts";
-import { forRow, noteOf } from "../../src/pages/action-row.ts";
+import { forRow } from "../../src/pages/action-routes.ts";
+import { Note } from "../../src/pages/action-row.tsx";
 import { ActionTable } from "../../src/pages/actions.tsx";
 import { renderPart } from "../../src/ui/layout.tsx";
 import { textOf } from "../support/forms.ts";
@@ -12,7 +13,10 @@ const shown = (action: Partial<Action>) => maskAction(forRow(anAction(action)), 
 const rowOf = (action: Partial<Action>) =>
   textOf(renderPart(ActionTable({ actions: [shown(action)], pauseOf: () => null, now: NOON })));
 
-const noteIn = (action: Partial<Action>) => noteOf(shown(action));
+const noteIn = (action: Partial<Action>) => {
+  const note = Note({ action: shown(action), now: NOON });
+  return note === null ? "" : textOf(renderPart(note)).trim();
+};
 
 const refused = (answer: unknown) =>
   aResult({
@@ -41,15 +45,12 @@ describe("a row of the list", () => {
   test("says what comes next, or what went wrong", () => {
     const at = later(38_000);
     const error = refused({ error: "busy" });
-    expect(noteIn({ status: "pending", attempts: 2, dueAt: at, result: error })).toEqual({ kind: "retries", at });
-    expect(noteIn({ status: "pending", dueAt: at, extras: { runAt: at.getTime() } })).toEqual({ kind: "starts", at });
-    expect(noteIn({ status: "pending", dueAt: NOON })).toEqual({ kind: "none" });
-    expect(noteIn({ status: "awaiting_approval", approve: true, expiresAt: at })).toEqual({ kind: "expires", at });
-    expect(noteIn({ status: "completed", result: aResult() })).toEqual({ kind: "none" });
-    expect(noteIn({ status: "failed", result: refused({ ok: false }) })).toEqual({
-      kind: "error",
-      text: "The target answered with status 422.",
-    });
+    expect(noteIn({ status: "pending", attempts: 2, dueAt: at, result: error })).toBe("again in 38 s");
+    expect(noteIn({ status: "pending", dueAt: at, extras: { runAt: at.getTime() } })).toBe("starts in 38 s");
+    expect(noteIn({ status: "pending", dueAt: NOON })).toBe("");
+    expect(noteIn({ status: "awaiting_approval", approve: true, expiresAt: at })).toBe("expires in 38 s");
+    expect(noteIn({ status: "completed", result: aResult() })).toBe("");
+    expect(noteIn({ status: "failed", result: refused({ ok: false }) })).toBe("The target answered with status 422.");
     // What it answered with is no reason where its success broke off.
     const broken = aResult({
       responseCode: null,
@@ -57,6 +58,6 @@ describe("a row of the list", () => {
       errorSource: "dispatch",
       responseBody: '"Done."',
     });
-    expect(noteIn({ status: "failed", result: broken })).toEqual({ kind: "error", text: "The connection was closed." });
+    expect(noteIn({ status: "failed", result: broken })).toBe("The connection was closed.");
   });
 });

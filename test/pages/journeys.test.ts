@@ -74,7 +74,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     await confirmPassword(page);
     await page.waitForURL("**/approvals?decided=*");
     expect(await page.textContent(`#decided-${id}`)).toContain("Rejected by ann@example.com in the console");
-    expect(await page.textContent(`#decided-${id}`)).toContain("Not sent");
+    expect(await page.textContent(`#decided-${id}`)).toContain("Cancelled");
     expect(await statusOf(id)).toBe("cancelled");
     await page.click("text=View receipt");
     await page.waitForURL("**/r/*");

@@ -2,13 +2,14 @@ import { describe, expect, test } from "bun:test";
 import type { Action } from "../../src/core/action.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { renderPart } from "../../src/ui/layout.tsx";
-import { DecidedRow, OutcomeCard } from "../../src/pages/outcome.tsx";
+import { DecidedRow, Outcome } from "../../src/pages/outcome.tsx";
 import { textOf } from "../support/forms.ts";
 import { anAction, aResult, later, NOON } from "../support/factory.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
 
-const outcome = (action: Partial<Action>) => wordsIn(renderPart(OutcomeCard({ action: seeWhole(anAction(action)) })));
+const outcome = (action: Partial<Action>) =>
+  wordsIn(renderPart(Outcome({ action: seeWhole(anAction(action)), now: NOON })));
 
 const wordsIn = (html: string) => textOf(html).trim();
 
@@ -19,14 +20,14 @@ describe("what a decided request has come to", () => {
     responseBody: '{"error":{"type":"invalid","message":"No such charge: <b>"}}',
   });
   test.each<readonly [what: string, action: Partial<Action>, text: string]>([
-    ["waits", { status: "pending" }, "About to be sent"],
+    ["waits", { status: "pending" }, "Pending"],
     ["is being sent", { status: "active", attempts: 1 }, "Sending"],
-    ["was taken", { status: "completed", attempts: 1, result: aResult() }, "Sent · 200 in 180 ms"],
-    ["was refused", { status: "failed", attempts: 3, result: refused }, "Sent · 422 No such charge: &lt;b&gt;"],
+    ["was taken", { status: "completed", attempts: 1, result: aResult() }, "Completed 200 in 180 ms"],
+    ["was refused", { status: "failed", attempts: 3, result: refused }, "Failed 422 No such charge: &lt;b&gt;"],
     [
       "was refused without a reason",
       { status: "failed", attempts: 1, result: aResult({ responseCode: 500, lastError: "The target answered 500." }) },
-      "Sent · 500 The target answered 500.",
+      "Failed 500 The target answered 500.",
     ],
     [
       "reached nobody",
@@ -36,10 +37,10 @@ describe("what a decided request has come to", () => {
     [
       "is tried again",
       { status: "pending", attempts: 1, dueAt: later(2_000), result: refused },
-      "Sent · 422 next attempt at 4 Mar 2026, 12:00:02 UTC",
+      "Retrying 422 again in 2 s",
     ],
-    ["was rejected", { status: "cancelled" }, "Not sent"],
-    ["waits for its time", scheduled(), "Scheduled next attempt at 4 Mar 2026, 12:01:00 UTC"],
+    ["was rejected", { status: "cancelled" }, "Cancelled"],
+    ["waits for its time", scheduled(), "Scheduled starts in 1 min"],
   ])("where it %s", (_what, action, text) => {
     expect(outcome(action)).toBe(text);
   });
@@ -54,9 +55,9 @@ describe("what a decided request has come to", () => {
     });
     const action = maskAction(stored, "decider");
     const timeline = [{ seq: 1, at: NOON, run: 1, status: "pending", event } as const];
-    const row = renderPart(DecidedRow({ decided: { action, timeline, grant: null, receiptUrl: "/r/1" } }));
+    const row = renderPart(DecidedRow({ decided: { action, timeline, grant: null, receiptUrl: "/r/1" }, now: NOON }));
     expect(wordsIn(row)).toStartWith("Pay &lt;i&gt; Approved by ann@example.com");
-    expect(row).toContain("Sent · 401");
+    expect(row).toContain("Failed 401");
     expect(row).not.toContain("a1b2C3");
   });
 });

@@ -3,6 +3,7 @@ import { approvalMessage } from "../../src/mail/messages.ts";
 import { notificationsPage } from "../../src/pages/notifications.tsx";
 import { responseText } from "../../src/pages/response.tsx";
 import { confirmOf, inboxOf, receiptOf, requestPageOf } from "./inbox-page.ts";
+import { textOf } from "../support/forms.ts";
 import { anAction, NOON } from "../support/factory.ts";
 import { anApprovalMail, maskedMail } from "../mail/message.ts";
 
@@ -33,7 +34,7 @@ test("whoever decides on a run that was begun again is not told that nothing was
   const decides = (run: number) => {
     const action = anAction({ status: "awaiting_approval", approve: true, run });
     const email = approvalMessage(maskedMail({ ...anApprovalMail(action), run }), "confirm");
-    return [receiptOf(action), confirmOf(action), requestPageOf(action), email.html, email.text];
+    return [confirmOf(action), requestPageOf(action), email.html, email.text];
   };
   for (const page of decides(1)) expect(page).toContain("Nothing has been sent.");
   for (const page of decides(2)) {
@@ -43,6 +44,10 @@ test("whoever decides on a run that was begun again is not told that nothing was
   const again = anAction({ status: "awaiting_approval", approve: true, run: 2 });
   const inbox = inboxOf([again]);
   expect(inbox).toContain("Nothing has been sent in run 2;");
+  expect(receiptOf({ ...again, run: 1 })).toContain("It has not been sent. ");
+  expect(receiptOf(again)).toContain(
+    "It has not been sent in run 2; the target may have received it in an earlier run.",
+  );
 });
 
 test("whoever decides on a request with a callback reads where news of it goes, and not that nothing was sent", () => {
@@ -64,8 +69,8 @@ test("whoever decides on a request with a callback reads where news of it goes, 
 test("what was rejected was not always by a person: an agent may take its own request back", () => {
   const event = { type: "rejected", actor: "key:agent", reason: null } as const;
   const entry = { seq: 1, at: NOON, run: 1, status: "cancelled", event } as const;
-  const page = receiptOf(anAction({ status: "cancelled" }), [entry]);
-  expect(page).toContain("It was rejected. Nothing has been sent.");
+  const page = textOf(receiptOf(anAction({ status: "cancelled" }), [entry]));
+  expect(page).toContain("Rejected by agent over the API . It was not sent.");
 });
 
 test("a mail about a decision is not listed as one that asks for it", () => {

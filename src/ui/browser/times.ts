@@ -1,4 +1,5 @@
 import { timeAgo, timeUntil } from "../../core/clock.ts";
+import { TIME_FORMATS } from "../time-formats.ts";
 import { mainPart, make } from "./elements.ts";
 
 const AGES_MS = 20_000;
@@ -10,22 +11,12 @@ function nowMs(): number {
   return Date.now() - (Number.isNaN(aheadMs) ? 0 : aheadMs);
 }
 
-const day = { day: "numeric", month: "short", year: "numeric" } as const;
-const clock = { hour: "2-digit", minute: "2-digit", second: "2-digit" } as const;
-const minute = { hour: "2-digit", minute: "2-digit" } as const;
-const date = { day: "numeric", month: "short" } as const;
 const format = (options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat("en-GB", options);
-const full = format({ ...day, ...clock, timeZoneName: "short" });
-const longDay = format({ weekday: "long", day: "numeric", month: "long", year: "numeric" });
+const full = format({ ...TIME_FORMATS.full, timeZoneName: "short" });
 const FORMATS: ReadonlyMap<string, Intl.DateTimeFormat> = new Map([
-  ["day", format(day)],
-  ["weekday", format({ ...day, weekday: "short" })],
-  ["clock", format(clock)],
+  ...Object.entries(TIME_FORMATS).map(([name, options]) => [name, format(options)] as const),
   ["full", full],
-  ["minutes", format({ ...day, ...minute, timeZoneName: "short" })],
-  ["short", format({ ...date, ...minute })],
-  ["minute", format(minute)],
-  ["date", format(date)],
+  ["minutes", format({ ...TIME_FORMATS.minutes, timeZoneName: "short" })],
 ]);
 
 /** Turns the times of a page to the reader's zone. */
@@ -33,7 +24,6 @@ export function prepareTimes(place: ParentNode): void {
   for (const list of document.querySelectorAll("[data-days]")) divideDays(list);
   showTimes(place);
   for (const input of place.querySelectorAll<HTMLInputElement>("input[type=datetime-local]")) toLocal(input);
-  for (const list of place.querySelectorAll("[data-by-day]")) groupByDay(list);
 }
 
 export function keepTimes(): void {
@@ -62,41 +52,28 @@ function showTimes(place: ParentNode, only: string | null = null): void {
   }
 }
 
-/** A list by day: the server knows the days in UTC alone. */
-function groupByDay(list: Element): void {
-  const days = new Map<string, readonly Element[]>();
-  for (const entry of list.querySelectorAll("li")) {
-    const name = dayName(new Date(entry.querySelector("time")?.dateTime ?? ""));
-    days.set(name, [...(days.get(name) ?? []), entry]);
-  }
-  list.replaceChildren(...[...days].map(([name, of]) => make("section", make("h2", name), make("ol", ...of))));
-}
-
-function dayName(at: Date): string {
-  const ago = [0, 86_400_000].findIndex((ms) => new Date(nowMs() - ms).toDateString() === at.toDateString());
-  return ["Today", "Yesterday"][ago] ?? longDay.format(at);
-}
-
 /** Puts a divider where a day of the reader begins; those of the page stand where one of UTC does. */
 function divideDays(list: Element): void {
   for (const divider of list.querySelectorAll(".day")) divider.remove();
   let before = new Date(nowMs()).toDateString();
-  for (const row of list.querySelectorAll("tr")) {
+  for (const row of list.querySelectorAll(":scope > :not(.day)")) {
     const text = row.querySelector("time")?.getAttribute("datetime") ?? "";
     const of = new Date(text).toDateString();
-    if (of !== before) {
-      const time = make("time", "");
-      time.setAttribute("datetime", text);
-      time.setAttribute("data-time", "weekday");
-      const head = make("th", time);
-      head.setAttribute("scope", "rowgroup");
-      head.setAttribute("colspan", String(row.children.length));
-      const divider = make("tr", head);
-      divider.className = "day";
-      row.before(divider);
-    }
+    if (of !== before) row.before(dayDivider(row, text));
     before = of;
   }
+}
+
+function dayDivider(row: Element, at: string): Element {
+  const time = make("time");
+  time.setAttribute("datetime", at);
+  time.setAttribute("data-time", "weekday");
+  const divider = row.matches("tr") ? make("tr", make("th", time)) : make("li", time);
+  divider.className = "day";
+  const head = divider.querySelector("th");
+  head?.setAttribute("scope", "rowgroup");
+  head?.setAttribute("colspan", String(row.children.length));
+  return divider;
 }
 
 /* Fields for a time hold UTC as they come; with script they are in the reader's zone, and send UTC. */

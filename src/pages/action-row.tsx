@@ -1,0 +1,40 @@
+/** @jsxImportSource hono/jsx */
+import { awaitsRunAt, isTerminal, nextRetryAt } from "../core/action.ts";
+import { targetMessage } from "../actions/target-message.ts";
+import { Dot, sentence, StatusDot, statusLabel, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { lateText } from "../ui/text.ts";
+import type { SeenAction } from "../receipts/seen-action.ts";
+
+interface ActionStatusProps {
+  readonly action: SeenAction;
+  /** What needs nobody has no colour, so that in a list stands out what does. */
+  readonly isQuiet?: boolean;
+}
+
+/** The status of an action that is not paused. The code of one that is sent again is that of an earlier attempt. */
+export function ListedStatus({ action, isQuiet = false }: ActionStatusProps) {
+  const { status, attempts, result } = action;
+  const code = result?.responseCode ?? null;
+  if (awaitsRunAt(action)) return <Dot tone="still">Scheduled</Dot>;
+  if (status === "pending" && attempts > 0)
+    return <Dot tone="busy">{`Retrying${code === null ? "" : ` ${code}`}`}</Dot>;
+  const shown = isTerminal(status) ? code : null;
+  if (!isQuiet || status === "failed" || status === "awaiting_approval")
+    return <StatusDot status={status} code={shown} />;
+  return <Dot tone="still">{`${statusLabel(status)}${shown === null ? "" : ` ${shown}`}`}</Dot>;
+}
+
+/** What comes next, or what went wrong. */
+export function Note({ action, now }: { readonly action: SeenAction; readonly now: Date }) {
+  const { status, dueAt, expiresAt, result } = action;
+  const until = (word: string, at: Date) => sentence`${word} ${<UntilTime at={at} now={now} />}`;
+  if (status === "awaiting_approval") return expiresAt === null ? null : until("expires", expiresAt);
+  const retryAt = nextRetryAt(action);
+  if (retryAt !== null) return until("again", retryAt);
+  if (awaitsRunAt(action) && dueAt !== null) return until("starts", dueAt);
+  const late = isTerminal(status) ? lateText(action) : null;
+  const failure =
+    status === "failed" && result !== null ? (targetMessage(result.responseBody) ?? result.lastError) : null;
+  const text = late ?? failure;
+  return text === null ? null : <UntrustedText text={text} />;
+}
