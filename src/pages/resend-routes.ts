@@ -1,6 +1,6 @@
 import { authorize } from "../core/roles.ts";
 import type { Action } from "../core/action.ts";
-import { editedCopy, type EditedFields, fieldsToEdit, metadataOfCopy } from "../actions/edited-copy.ts";
+import { editedCopy, type EditedFields, fieldsToEdit } from "../actions/edited-copy.ts";
 import { createCheckCreate, createInputOf } from "../actions/create-schema.ts";
 import { actionIdOf, ActionParams } from "../actions/routes.ts";
 import { DomainError } from "../core/domain-error.ts";
@@ -12,7 +12,7 @@ import { FORM_ID } from "../core/ids.ts";
 import { hasUnknown } from "./action.tsx";
 import { type ById, EMPTY_FORM, personPages } from "./forms.ts";
 import { actionPath } from "../ui/layout.tsx";
-import { editPage, resendPage } from "./resend.tsx";
+import { editPage } from "./resend.tsx";
 import type { PageDeps } from "./needs.ts";
 
 export function resendRoutes(deps: PageDeps) {
@@ -44,17 +44,6 @@ export function resendRoutes(deps: PageDeps) {
     }
   };
 
-  const againHtml = async (user: Person, id: string, problem?: string) =>
-    resendPage({ ...(await originalOf(user, id)), user, problem, formId: ids.request() });
-  const again = answer<ById>(
-    async ({ context, person, params, form }) => {
-      const original = await originalOf(person, actionIdOf(context, params));
-      requireSendable(original, form);
-      const action = storedOf(original.action);
-      return createCopy(person, { ...action, extras: { ...action.extras, metadata: metadataOfCopy(action) } }, form);
-    },
-    ({ person, params }, { problem }) => againHtml(person, params.id, problem),
-  );
   const edited = answer<ById>(
     async ({ context, person, params, form }) => {
       const original = await originalOf(person, actionIdOf(context, params));
@@ -72,8 +61,6 @@ export function resendRoutes(deps: PageDeps) {
   );
   const hooks = { params: ActionParams };
   return personPages(deps)
-    .get("/actions/:id/again", ({ context, person, params }) => againHtml(person, actionIdOf(context, params)), hooks)
-    .post("/actions/:id/again", again, hooks)
     .get(
       "/actions/:id/edit",
       async ({ context, person, params }) => {

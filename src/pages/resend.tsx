@@ -11,64 +11,24 @@ import { Button, Check, PostForm } from "../ui/form.tsx";
 import { actionPath, Layout, render } from "../ui/layout.tsx";
 import { LinkButton, Notice, PageHead, Problem } from "../ui/parts.tsx";
 import { MASK } from "../receipts/mask-rules.ts";
-import { bodyPath, callText, RequestView } from "./request.tsx";
+import { bodyPath, callText } from "./request.tsx";
 import type { PageUser } from "../ui/text.ts";
 import { bodySize } from "../receipts/mask-body.ts";
-import { asSent } from "../receipts/masked-action.ts";
-import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
+import type { MaskedAction } from "../receipts/seen-action.ts";
 import { schemaForm } from "./schema-form.tsx";
 import { HTTP_METHODS } from "../core/target.ts";
 
-interface ResendPageProps {
+interface EditPageProps {
   readonly action: MaskedAction;
   readonly user: PageUser;
   /** An attempt has the outcome `unknown`, so the person has to confirm. */
   readonly isUnknown: boolean;
-  readonly problem?: string | undefined;
   /** Identifies the form, so that submitting it twice creates one action. */
   readonly formId: string;
 }
 
-export function resendPage({ user, isUnknown, problem, formId, ...props }: ResendPageProps): string {
-  const action = asSent(props.action);
-  return render(
-    <Layout title={`Send again: ${callText(action)}`} nav="Actions" user={user}>
-      <PageHead
-        title="Send this again as a new action?"
-        back={{ href: actionPath(action.id), name: "Back to the action" }}
-        intro={introOf(action)}
-      />
-      <RequestView action={action} tellsCallback bodyPath={bodyPath(action.id)} />
-      <PostForm user={user} action={`${actionPath(action.id)}/again`} fields={[["form_id", formId]]} class="card">
-        <Problem text={problem} />
-        {isUnknown ? <SureField /> : null}
-        <div class="buttons">
-          <Button>Send as a new action</Button>
-          <LinkButton href={`${actionPath(action.id)}/edit`}>Edit first</LinkButton>
-        </div>
-      </PostForm>
-      <p class="foot">Secrets are masked as ••••. The request is sent with the real values.</p>
-    </Layout>,
-  );
-}
-
-function introOf({ approve }: SeenAction): string {
-  const what = "It gets its own ID and Idempotency-Key, so the target treats it as a new request.";
-  return `${what} ${approve ? "It is held for approval, like the original." : "It is sent immediately."}`;
-}
-
-function SureField() {
-  return (
-    <>
-      <Notice tone="wait">
-        The outcome of an attempt is unknown: the target may already have processed this request.
-      </Notice>
-      <Check name="sure" label="Send it even though the target may have received it" isRequired />
-    </>
-  );
-}
-
-export function editPage(props: ResendPageProps, fields: EditedFields, typed: FormState): string {
+/** Sends the request of an action again as a new one, as it is or edited. */
+export function editPage(props: EditPageProps, fields: EditedFields, typed: FormState): string {
   const { action, user, isUnknown, formId } = props;
   const path = actionPath(action.id);
   const member = bodyMemberOf(action) ?? "body";
@@ -79,7 +39,9 @@ export function editPage(props: ResendPageProps, fields: EditedFields, typed: Fo
       <PageHead
         title="Edit and resend"
         back={{ href: path, name: "Back to the action" }}
-        intro={`The original stays as it is. ${introOf(action)}`}
+        intro={`The original stays as it is. The new action gets its own ID and Idempotency-Key, so the target treats it as a new request. ${
+          action.approve ? "It is held for approval, like the original." : "It is sent immediately."
+        }`}
       />
       <Risks risks={risksOfRequest(action, { isReasonRead: false })} />
       <PostForm user={user} action={`${path}/edit`} fields={[["form_id", formId]]} class="card">
@@ -89,11 +51,21 @@ export function editPage(props: ResendPageProps, fields: EditedFields, typed: Fo
         <EDIT_FORM.Field name="title" state={state} />
         <EDIT_FORM.Field name="headers" state={state} />
         {hint === undefined ? (
-          <p class="quiet">{`The body (${formatSize(bodySize(action))}) can’t be edited here: it is sent as it is.`}</p>
+          <p class="quiet">
+            <a href={bodyPath(action.id)}>{`The body (${formatSize(bodySize(action))})`}</a> can’t be edited here: it is
+            sent as it is.
+          </p>
         ) : (
           <EDIT_FORM.Field name="body" state={state} hint={hint} />
         )}
-        {isUnknown ? <SureField /> : null}
+        {isUnknown ? (
+          <>
+            <Notice tone="wait">
+              The outcome of an attempt is unknown: the target may already have processed this request.
+            </Notice>
+            <Check name="sure" label="Send it even though the target may have received it" isRequired />
+          </>
+        ) : null}
         <p class="quiet small">
           {[...state.values.values()].some((text) => text.includes(MASK))
             ? "Values masked as •••• are sent as they are stored while their masks and the host stay. "
@@ -102,7 +74,6 @@ export function editPage(props: ResendPageProps, fields: EditedFields, typed: Fo
         </p>
         <div class="buttons">
           <Button>{action.approve ? "Create, to be approved" : "Send as a new action"}</Button>
-          <LinkButton href={`${path}/again`}>Send unchanged</LinkButton>
           <LinkButton href={path}>Cancel</LinkButton>
         </div>
       </PostForm>

@@ -168,9 +168,8 @@ test("whoever decides sees what a call is sent with, on its page and in the inbo
 test("an action without a credential gets none by being sent again, also where its host has a default", async () => {
   const { json } = await rig.ended(await rig.create({ credential: null }));
   await rig.call("PUT", `/v1/hosts/${rig.host}`, { default_credential: "stripe-live" });
-  const path = `/actions/${json.id}/again`;
   const sent = rig.target.received.length;
-  expect((await send(path, {}, path)).status).toBe(303);
+  expect((await ann.send(`/actions/${json.id}/edit`, await ann.editFieldsOf(json.id))).status).toBe(303);
   await rig.target.saw(sent + 1);
   expect(rig.target.received.at(-1)?.headers.has("authorization")).toBe(false);
   await rig.call("DELETE", `/v1/hosts/${rig.host}`);

@@ -157,7 +157,6 @@ describe("the page of an action", () => {
     const done = await ended({ url: target.url }, "completed");
     expect(await buttonsOf(done)).toEqual([]);
     expect(await ann.pageOf(`/actions/${done}`)).toContain(`href="/actions/${done}/edit"`);
-    expect(await ann.pageOf(`/actions/${done}/edit`)).toContain(`href="/actions/${done}/again"`);
   });
 
   test("does not exist for another account's, nor for what is no id", async () => {
@@ -165,9 +164,8 @@ describe("the page of an action", () => {
     const fields = await ann.hiddenOf("/actions");
     for (const id of [json.id, "act_nobody", "nonsense", "act_%00"]) {
       expect((await ann.context(`/actions/${id}`)).status).toBe(404);
-      for (const tail of ["/again", "/edit", "/body"])
-        expect((await ann.context(`/actions/${id}${tail}`)).status).toBe(404);
-      for (const tail of ["", "/again", "/edit", "/reveal"]) {
+      for (const tail of ["/edit", "/body"]) expect((await ann.context(`/actions/${id}${tail}`)).status).toBe(404);
+      for (const tail of ["", "/edit", "/reveal"]) {
         const sent = { ...fields, decision: "approve", requests: `${id},1,2:00`, sure: "yes" };
         expect((await ann.send(`/actions/${id}${tail}`, sent)).status).toBe(404);
       }
@@ -232,13 +230,16 @@ test("what is secret is shown by a form alone, on a page that nothing keeps", as
 });
 
 describe("send again as new", () => {
+  const again = async (id: string, more: object = {}) =>
+    ann.send(`/actions/${id}/edit`, { ...(await ann.editFieldsOf(id)), ...more });
+
   test("makes a new action of the same request, with nothing that made the old one the only one", async () => {
     await using target = new Target(200);
     const headers = { "Idempotency-Key": "theirs", "X-Order": "7" };
     const body = { n: 12345678901234567000, text: "x" };
     const id = await ended({ url: target.url, method: "PUT", headers, body, dedupe: "one", retries: 4 }, "completed");
-    expect(await ann.pageOf(`/actions/${id}/again`)).not.toContain('name="sure"');
-    const location = (await say(id, {}, "/again")).headers.get("location") ?? "";
+    expect(await ann.pageOf(`/actions/${id}/edit`)).not.toContain('name="sure"');
+    const location = (await again(id)).headers.get("location") ?? "";
     const copy = location.replace("/actions/", "");
     expect(copy).toMatch(/^act_/);
     expect(copy).not.toBe(id);
@@ -250,7 +251,7 @@ describe("send again as new", () => {
       headers: { "X-Order": "7" },
       retries: 4,
       dedupe: null,
-      idempotencyKey: null,
+      idempotencyKey: expect.stringMatching(/^req_/),
       createdBy: `user:${ANN}`,
     });
     const keys = target.received.map((received) => received.headers.get("idempotency-key"));
@@ -260,8 +261,8 @@ describe("send again as new", () => {
   test("is held again if it was held", async () => {
     const id = await created({ approve: true, notify: { email: "ann@example.com" } });
     await say(id, { decision: "reject" });
-    expect(await ann.pageOf(`/actions/${id}/again`)).toContain("It is held for approval, like the original.");
-    const location = (await say(id, {}, "/again")).headers.get("location") ?? "";
+    expect(await ann.pageOf(`/actions/${id}/edit`)).toContain("It is held for approval, like the original.");
+    const location = (await again(id)).headers.get("location") ?? "";
     expect(await app.engine.get(location.replace("/actions/", ""))).toMatchObject({
       status: "awaiting_approval",
       notifyEmail: "ann@example.com",
@@ -274,18 +275,18 @@ describe("send again as new", () => {
     silent.stop(true);
     expect(await app.engine.events(id)).toContainEqual(expect.objectContaining({ outcome: "unknown" }));
     expect(await ann.pageOf(`/actions/${id}`)).toContain("The outcome of an attempt is unknown");
-    expect(await ann.pageOf(`/actions/${id}/again`)).toContain('name="sure"');
-    const refused = await say(id, {}, "/again");
+    expect(await ann.pageOf(`/actions/${id}/edit`)).toContain('name="sure"');
+    const refused = await again(id);
     expect(refused.status).toBe(400);
     expect(await refused.text()).toContain("Tick the box");
-    const taken = await say(id, { sure: "yes" }, "/again");
+    const taken = await again(id, { sure: "yes" });
     expect(taken.headers.get("location")).toStartWith("/actions/act_");
   });
 
-  test.each(["/again", "/edit"])("creates one action of a form that is sent twice: %s", async (tail) => {
+  test("creates one action of a form that is sent twice", async () => {
     await using target = new Target(422, 200);
     const id = await ended({ url: target.url, method: "PUT", body: { n: 1 } }, "failed");
-    const path = `/actions/${id}${tail}`;
+    const path = `/actions/${id}/edit`;
     const fields = { ...(await ann.hiddenOf(path)), method: "PUT", url: target.url, body: '{"n":2}' };
     const copyOf = async (sent: Readonly<Record<string, string>>) => {
       const { status, headers } = await ann.send(path, sent);
@@ -297,9 +298,9 @@ describe("send again as new", () => {
     await app.engine.saw(one[1] ?? "", { status: "completed" });
     expect(target.received).toHaveLength(2);
     // Another form, or the same one with other values, is another request.
-    const again = await copyOf({ ...fields, ...(await ann.hiddenOf(path)) });
-    expect(again[1]).not.toBe(one[1]);
-    if (tail === "/edit") expect((await copyOf({ ...fields, body: '{"n":3}' }))[1]).not.toBe(one[1]);
+    const anew = await copyOf({ ...fields, ...(await ann.hiddenOf(path)) });
+    expect(anew[1]).not.toBe(one[1]);
+    expect((await copyOf({ ...fields, body: '{"n":3}' }))[1]).not.toBe(one[1]);
   });
 
   test("is judged as every create is", async () => {
@@ -310,7 +311,7 @@ describe("send again as new", () => {
     // As if the settings had changed since.
     Object.assign(store.actions, { find: async () => ({ ...stored, url: "http://169.254.169.254/" }) });
     try {
-      const refused = await say(id, {}, "/again");
+      const refused = await again(id);
       expect(refused.status).toBe(400);
       expect(await refused.text()).toContain("url: ");
     } finally {
@@ -325,16 +326,6 @@ describe("edit and resend", () => {
     body: { order: 7, password: "canary-bodyx9Kq2Lm8Vb3Zt7Rw", big: 12345678901234567000 },
   };
 
-  const fieldsOf = async (id: string) => {
-    const html = await ann.pageOf(`/actions/${id}/edit`);
-    const [, url = ""] = /id="url"[^>]*value="([^"]*)"/.exec(html) ?? /value="([^"]*)"[^>]*id="url"/.exec(html) ?? [];
-    const area = (name: string) =>
-      new RegExp(`<textarea[^>]*name="${name}"[^>]*>([^<]*)</textarea>`).exec(html)?.[1] ?? "";
-    const plain = (text: string) => text.replaceAll("&quot;", '"').replaceAll("&#39;", "'").replaceAll("&amp;", "&");
-    const [method = ""] = /(?<=<option selected[^>]*>)[A-Z]+/.exec(html) ?? [];
-    return { method, url: plain(url), title: "", headers: plain(area("headers")), body: plain(area("body")) };
-  };
-
   const resend = async (id: string, fields: Readonly<Record<string, string>>) => {
     const answer = await say(id, fields, "/edit");
     const copy = (answer.headers.get("location") ?? "").replace("/actions/", "");
@@ -344,7 +335,7 @@ describe("edit and resend", () => {
   test("creates a new action with what was changed, and with the values that stay masked", async () => {
     await using target = new Target(422, 200);
     const id = await ended({ url: target.url, ...SECRETS, title: "First" }, "failed");
-    const fields = await fieldsOf(id);
+    const fields = await ann.editFieldsOf(id);
     expect(JSON.stringify(fields)).not.toMatch(/sk_live|canary/);
     expect(fields.headers).toContain("X-Order: 7");
     const { copy } = await resend(id, {
@@ -368,7 +359,7 @@ describe("edit and resend", () => {
 
   test("sends no mask, and no hidden value to another host", async () => {
     const id = await ended({ url: "http://127.0.0.1:9/", ...SECRETS }, "failed");
-    const fields = await fieldsOf(id);
+    const fields = await ann.editFieldsOf(id);
     const count = async () => (await app.call("GET", "/v1/actions?limit=100")).json.data.length;
     const before = await count();
     for (const [wrong, said] of [

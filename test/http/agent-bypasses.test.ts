@@ -51,32 +51,24 @@ describe("callbacks of a key with limits", () => {
   test("stay bound where a person sends the request again, as it is or edited", async () => {
     await using hooks = new Target();
     const { key } = await makeKey({ hosts: [new URL(target.url).host] });
-    for (const tail of ["again", "edit"]) {
+    for (const edited of [{}, { body: '{"n":2}' }]) {
       await list(hooks.url);
       const made = await create(key, { approve: true, body: { n: 1 }, callback: `${hooks.url}news` });
       const { id } = made.json;
       await app.engine.told(id, "callback", 1);
-      const path = `/actions/${id}/${tail}`;
-      const fields = async () => ({
-        ...(await ann.hiddenOf(path)),
-        method: "POST",
-        url: target.url,
-        title: "",
-        headers: "",
-        body: '{"n":2}',
-      });
-      const copied = await ann.send(path, await fields());
+      const resent = async (of: string, more: object = {}) =>
+        ann.send(`/actions/${of}/edit`, { ...(await ann.editFieldsOf(of)), ...more });
+      const copied = await resent(id, edited);
       const copy = (copied.headers.get("location") ?? "").replace("/actions/", "");
       await app.engine.told(copy, "callback", 1);
       await list(hooks.url, "DELETE");
-      const refused = await ann.send(path, await fields());
+      const refused = await resent(id, edited);
       expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("is not listed")]);
       // What was copied while the host was listed, and a copy of the copy.
       await post(`/v1/actions/${copy}/cancel`, {}, KEYS.owner);
       await app.engine.told(copy, "callback", 2);
       expect(await callbacksOf(copy)).toMatchObject([{ delivered: true }, dropped]);
-      const again = `/actions/${copy}/again`;
-      expect((await ann.send(again, await ann.hiddenOf(again))).status).toBe(400);
+      expect((await resent(copy)).status).toBe(400);
     }
   });
 

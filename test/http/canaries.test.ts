@@ -183,7 +183,7 @@ const PLACES: readonly Place[] = [
   place("inbox, what was decided", "over", [], ({ ann, id }) => ann.pageOf(`/approvals?decided=${id}`)),
   place("page of the action while it is held", "held", [], ({ ann, id }) => ann.pageOf(`/actions/${id}`)),
   place("page of the action", "over", [], ({ ann, id }) => ann.pageOf(`/actions/${id}`)),
-  place("page that asks whether to send it again", "over", [], ({ ann, id }) => ann.pageOf(`/actions/${id}/again`)),
+  place("form that sends it again", "over", [], ({ ann, id }) => ann.pageOf(`/actions/${id}/edit`)),
   place("page of the newest actions", "over", [], ({ ann }) => ann.pageOf("/actions")),
   place("overview", "over", [], ({ ann }) => ann.pageOf("/overview")),
   place("page of callbacks and mails", "over", [], ({ ann }) => ann.pageOf("/settings/notifications")),

@@ -113,7 +113,7 @@ describe("for people, without script,", () => {
     expect(after).toContain("Brought forward");
     expect(after).not.toContain("Send now");
     // Sent again as a new action it keeps how it is sent, and none of its times.
-    const again = await ann.send(`/actions/${id}/again`, hidden);
+    const again = await ann.send(`/actions/${id}/edit`, await ann.editFieldsOf(id));
     const copy = (await app.call("GET", `/v1/actions/${again.headers.get("location")?.split("/").at(-1)}`)).json;
     expect(copy).toMatchObject({ give_up_on: ["4xx"] });
     expect(copy).not.toHaveProperty("run_at");

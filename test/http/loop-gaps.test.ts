@@ -106,7 +106,6 @@ const PLACES: Readonly<Record<string, () => Promise<string>>> = {
   "the whole body by a link": () => read(`${rig.approveLink}/body`),
   "inbox, a review": () => byCookie(`/approvals/review?id=${rig.held.id}`),
   "page of the action": () => byCookie(`/actions/${rig.over.id}`),
-  "page that asks whether to send it again": () => byCookie(`/actions/${rig.over.id}/again`),
   "MCP get": async () => {
     const args = JSON.stringify({ id: rig.over.id });
     return (await callModern(`${rig.base}/mcp`, "get", args, { key: rig.keys.approver })).text;

@@ -37,7 +37,6 @@ const FORMS: readonly (readonly [path: string, fields: Fields])[] = [
   ["/approvals/review", { decision: "approve", requests: SHOWN }],
   [`/actions/${KNOWN_ID}`, { decision: "retry", requests: SHOWN }],
   [`/actions/${KNOWN_ID}/reveal`, {}],
-  [`/actions/${KNOWN_ID}/again`, { sure: "yes" }],
   [`/actions/${KNOWN_ID}/edit`, { method: "POST", url: "https://api.example.com/", body: "{}", sure: "yes" }],
   ["/bulk?status=failed", { operation: "retry", reason: "up again" }],
   [`/bulk/${KNOWN_BULK_ID}/stop`, {}],

@@ -87,7 +87,7 @@ describe("an agent whose calls are held", () => {
     );
     for (const [path, fields] of [
       [`/approvals/${held}`, { decision: "approve" }],
-      [`/actions/${retrying}/again`, { sure: "yes" }],
+      [`/actions/${retrying}/edit`, { sure: "yes" }],
       [`/settings/pauses/${pause.id}/resume`, {}],
       ["/keys", { name: "x", role: "owner", hold: "none" }],
     ] as const) {

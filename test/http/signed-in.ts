@@ -47,6 +47,18 @@ export function browserOf(app: RealServer, cookie: string) {
       headers: { ...FORM, origin: app.origin, ...headers },
       body: new URLSearchParams({ session_secret: SESSION_SECRET, ...fields }).toString(),
     });
+  /** What the form has that sends an action again, before anybody edits it. */
+  const editFieldsOf = async (id: string) => {
+    const html = await pageOf(`/actions/${id}/edit`);
+    const plain = (text = "") => text.replaceAll("&quot;", '"').replaceAll("&#39;", "'").replaceAll("&amp;", "&");
+    const input = (name: string) =>
+      plain(/value="([^"]*)"/.exec(new RegExp(`<input[^>]*id="${name}"[^>]*>`).exec(html)?.[0] ?? "")?.[1]);
+    const area = (name: string) =>
+      plain(new RegExp(`<textarea[^>]*name="${name}"[^>]*>([^<]*)</textarea>`).exec(html)?.[1]);
+    const [method = ""] = /(?<=<option selected[^>]*>)[A-Z]+/.exec(html) ?? [];
+    const shown = { method, url: input("url"), title: input("title"), headers: area("headers"), body: area("body") };
+    return { ...hiddenIn(html), ...shown };
+  };
   return {
     cookie,
     /** Lets a browser be the one that has logged in: with the cookie, and with what the log-in left in its storage. */
@@ -60,6 +72,7 @@ export function browserOf(app: RealServer, cookie: string) {
     context,
     pageOf,
     hiddenOf,
+    editFieldsOf,
     /** Loads the page that a redirect leads to, with the cookies that came with it, as often as it is called. */
     follow: (redirect: Response) =>
       context(redirect.headers.get("location") ?? "", {

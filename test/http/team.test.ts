@@ -216,7 +216,7 @@ describe("a role", () => {
       ["/settings/channels/chn_01/switch", { enabled: "true" }],
       ["/settings/channels/chn_01/remove", {}],
       ["/settings/signing-secret", { origin: "https://a.example" }],
-      [`/actions/${id}/again`, { sure: "yes" }],
+      [`/actions/${id}/edit`, { sure: "yes" }],
       ["/bulk?status=failed", { operation: "retry", reason: "again" }],
     ];
     for (const [path, fields] of forms) {

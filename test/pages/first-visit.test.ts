@@ -81,7 +81,7 @@ const PATHS = [
     .map((name) => `/settings/${name}`),
   held,
   completed,
-  `${completed}/again`,
+  `${completed}/edit`,
   invitation,
   app.engine.receiptUrl(first),
   link,

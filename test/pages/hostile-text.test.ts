@@ -76,7 +76,6 @@ async function hostileAction(app: RealServer, url: string): Promise<Pages> {
       `/approvals?decided=${json.id}`,
       "/actions?status=failed",
       `/actions/${json.id}`,
-      `/actions/${json.id}/again`,
     ],
   };
 }

@@ -39,7 +39,7 @@ const receipts = [waiting, done].map((id) => `${app.engine.receiptUrl(id)}?reloa
 const paths = [
   ..."/actions /actions?status=failed&status=cancelled&host=127.0.0.1 /actions?host=no /actions?limit=0".split(" "),
   ...[waiting, done, failed, longest].map((id) => `/actions/${id}`),
-  `/actions/${failed}/again`,
+  `/actions/${failed}/edit`,
   "/approvals",
   `/approvals?decided=${done}`,
   ...[waiting, longest].map((id) => `/approvals/${id}`),
