@@ -7,7 +7,7 @@ import type { TeamService } from "../accounts/team.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { Member } from "../core/account-store.ts";
 import type { Identity } from "../core/team-store.ts";
-import type { Claims } from "./provider.ts";
+import type { Claims, OidcProvider } from "./provider.ts";
 
 /** Why somebody whom the provider vouches for is not let in. */
 export type NotLetIn = "unverified" | "other_domain" | "no_account" | "other_identity";
@@ -26,6 +26,16 @@ export type OidcSignIn = (
   source: RequestSource,
   invitationToken: string | null,
 ) => Promise<StartedSession | NotLetIn>;
+
+/** Log-in by an identity provider. */
+export interface Oidc {
+  readonly provider: OidcProvider;
+  readonly signIn: OidcSignIn;
+  /** Counts what a client begins or ends. Throws `RetryLater`. */
+  readonly throttle: (client: string) => void;
+  /** The host of the issuer, for the button. */
+  readonly name: string;
+}
 
 /**
  * Lets in whom the provider vouches for. A subject that was here before is the same person whatever its address is now. A new

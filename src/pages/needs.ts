@@ -37,9 +37,9 @@ import type { RuleService } from "../rules/service.ts";
 import type { GuideGroup } from "./docs/guides.ts";
 import type { OAuthClientService } from "../oauth/account-clients.ts";
 import type { OAuthService } from "../oauth/service.ts";
+import type { Oidc } from "../oidc/sign-in.ts";
+import type { ReadReceipt } from "../receipts/read-receipt.ts";
 import type { createPageDeps } from "./forms.ts";
-import type { Oidc } from "./oidc-routes.ts";
-import type { ReadReceipt } from "./receipt-routes.ts";
 
 export interface PageNeeds extends CreateRules {
   readonly actionService: ActionService;

@@ -9,18 +9,9 @@ import { createOwnCookie, HOME_PATH, nextOf, sourceOf } from "../http/session.ts
 import type { Log } from "../observability/log.ts";
 import { EMPTY_FORM } from "./forms.ts";
 import { goesOnPage, logInPage, OIDC_CALLBACK_PATH, OIDC_PATH, oidcProblemPage } from "./sign-in.tsx";
-import { type Challenge, type OidcProvider, ProviderAway, SignInRefused } from "../oidc/provider.ts";
-import type { NotLetIn, OidcSignIn } from "../oidc/sign-in.ts";
+import { type Challenge, ProviderAway, SignInRefused } from "../oidc/provider.ts";
+import type { NotLetIn } from "../oidc/sign-in.ts";
 import type { PageDeps } from "./needs.ts";
-
-export interface Oidc {
-  readonly provider: OidcProvider;
-  readonly signIn: OidcSignIn;
-  /** Counts what a client begins or ends. Throws `RetryLater`. */
-  readonly throttle: (client: string) => void;
-  /** The host of the issuer, for the button. */
-  readonly name: string;
-}
 
 /** What the browser keeps between the button and the answer, sealed. */
 interface Flow extends Challenge {

@@ -1,8 +1,3 @@
-import { type Actor, kindOfActor } from "../core/roles.ts";
-import type { Action } from "../core/action.ts";
-import type { TimelineEntry } from "../core/timeline.ts";
-import type { Secrets } from "../crypto/secrets.ts";
-import type { ActionStore } from "../core/store.ts";
 import Type from "typebox";
 import { SECRET_PATH_HEADERS } from "../api/headers.ts";
 import { ReceiptJson, receiptJson, ReceiptToken } from "../receipts/schema.ts";
@@ -17,55 +12,6 @@ import type { RequestContext } from "../http/request.ts";
 import { prefersJson, json, page, pageHeaders } from "../http/response.ts";
 import { LINK_NOT_FOUND, linkNotFound } from "../http/errors.ts";
 import { createPageRoutes, operation, pathParams } from "../http/operation.ts";
-
-/** The content of a receipt, not yet masked, without the names of those who decided. */
-interface Receipt {
-  readonly action: Action;
-  /** Oldest first. */
-  readonly timeline: readonly TimelineEntry[];
-}
-
-/** The receipt of a token; null: invalid token, or the action was deleted. */
-export type ReadReceipt = (token: string) => Promise<Receipt | null>;
-
-interface ReceiptDeps {
-  readonly actions: Pick<ActionStore, "findById" | "timeline">;
-  readonly secrets: Pick<Secrets, "readReceiptToken">;
-}
-
-/** Without a caller: the token is the only credential. */
-export function createReadReceipt({ actions, secrets }: ReceiptDeps): ReadReceipt {
-  return async (token) => {
-    const id = secrets.readReceiptToken(token);
-    const action = id === null ? null : await actions.findById(id);
-    if (action === null) return null;
-    return withoutNames(action, await actions.timeline(action.accountId, action.id));
-  };
-}
-
-/** Anyone may have the link: whoever decided stands there by kind. Of requesters the name of a key stays, no address. */
-function withoutNames(action: Action, timeline: readonly TimelineEntry[]): Receipt {
-  const { createdBy, approvedBy } = action;
-  return {
-    action: {
-      ...action,
-      createdBy: requesterOf(createdBy),
-      // Safe: whatever approves an action is an actor.
-      approvedBy: approvedBy === null ? null : kindOfActor(approvedBy as Actor),
-    },
-    timeline: timeline.map((entry) => {
-      const { event } = entry;
-      if (!("actor" in event)) return entry;
-      const actor = event.type === "created" ? requesterOf(event.actor) : kindOfActor(event.actor);
-      return { ...entry, event: { ...event, actor } };
-    }),
-  };
-}
-
-function requesterOf(actor: Actor): Actor {
-  const kind = kindOfActor(actor);
-  return kind === "key" || kind === "mcp" ? actor : kind;
-}
 
 /**
  * Runs at most `RECEIPTS_AT_ONCE_MAX` at a time, in order: anyone who has a link may ask for any number, and each may take a

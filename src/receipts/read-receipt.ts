@@ -1,0 +1,54 @@
+import type { Action } from "../core/action.ts";
+import { type Actor, kindOfActor } from "../core/roles.ts";
+import type { ActionStore } from "../core/store.ts";
+import type { TimelineEntry } from "../core/timeline.ts";
+import type { Secrets } from "../crypto/secrets.ts";
+
+/** The content of a receipt, not yet masked, without the names of those who decided. */
+interface Receipt {
+  readonly action: Action;
+  /** Oldest first. */
+  readonly timeline: readonly TimelineEntry[];
+}
+
+/** The receipt of a token; null: invalid token, or the action was deleted. */
+export type ReadReceipt = (token: string) => Promise<Receipt | null>;
+
+interface ReceiptDeps {
+  readonly actions: Pick<ActionStore, "findById" | "timeline">;
+  readonly secrets: Pick<Secrets, "readReceiptToken">;
+}
+
+/** Without a caller: the token is the only credential. */
+export function createReadReceipt({ actions, secrets }: ReceiptDeps): ReadReceipt {
+  return async (token) => {
+    const id = secrets.readReceiptToken(token);
+    const action = id === null ? null : await actions.findById(id);
+    if (action === null) return null;
+    return withoutNames(action, await actions.timeline(action.accountId, action.id));
+  };
+}
+
+/** Anyone may have the link: whoever decided stands there by kind. Of requesters the name of a key stays, no address. */
+function withoutNames(action: Action, timeline: readonly TimelineEntry[]): Receipt {
+  const { createdBy, approvedBy } = action;
+  return {
+    action: {
+      ...action,
+      createdBy: requesterOf(createdBy),
+      // Safe: whatever approves an action is an actor.
+      approvedBy: approvedBy === null ? null : kindOfActor(approvedBy as Actor),
+    },
+    timeline: timeline.map((entry) => {
+      const { event } = entry;
+      if (!("actor" in event)) return entry;
+      const actor = event.type === "created" ? requesterOf(event.actor) : kindOfActor(event.actor);
+      return { ...entry, event: { ...event, actor } };
+    }),
+  };
+}
+
+function requesterOf(actor: Actor): Actor {
+  const kind = kindOfActor(actor);
+  return kind === "key" || kind === "mcp" ? actor : kind;
+}
