@@ -17,7 +17,8 @@ interface StoryProps {
   readonly timeline: readonly TimelineEntry[];
   readonly role: Role;
   readonly now: Date;
-  readonly baseUrl: string;
+  /** Left out on receipts, which give nobody advice. */
+  readonly baseUrl?: string;
 }
 
 /** What happened to an action, and what to do next, in a sentence or two. */
@@ -90,7 +91,7 @@ function failedText({ action, timeline, role, baseUrl }: StoryProps): Child {
     ? `The target answered ${first}${times(attempts)}.`
     : `${result?.lastError ?? "It could not be delivered."}${attempts > 1 ? ` It failed after ${counted(attempts, "attempt")}.` : ""}`;
   const kind = (result === null ? null : errorKindOf(result)) ?? "other";
-  const isOwn = result?.responseCode === null && action.url === firstAction(baseUrl).url;
+  const isOwn = baseUrl !== undefined && result?.responseCode === null && action.url === firstAction(baseUrl).url;
   const advice = isOwn ? adviceOnOwn(kind) : adviceOn(kind, result?.responseCode ?? null);
   const next = result === null || !mayDo(role, "retry") ? "" : ` ${advice}`;
   return lateStory(action) ?? `${what} It will not be retried.${next}`;

@@ -45,7 +45,7 @@ import { DecisionForm, type DecisionPageProps, shownField } from "./decision-for
 import { Decider, RequestPane, Risks } from "./decision.tsx";
 import { backoffText, patternsText } from "./hosts.tsx";
 import { PausedNotice } from "./pauses.tsx";
-import { bodyPath, callText, RequestView, RevealForm, UntrustedUrl } from "./request.tsx";
+import { bodyPath, callText, RequestParts, RevealForm, UntrustedUrl } from "./request.tsx";
 import { AttemptResponse, ResponseView } from "./response.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { AsCode } from "./snippets.tsx";
@@ -115,12 +115,13 @@ function ActionPart(props: ActionProps) {
           {isHeld ? null : (
             <div class="part part-request">
               <Risks risks={risksOfRequest(action, { isReasonRead: true })} />
-              <RequestView
-                action={action}
-                bodyPath={bodyPath(action.id)}
-                canCopy
+              <Card
+                id="request"
+                title="Request"
                 aside={mayDo(user.role, "approve") ? <RevealForm user={user} id={action.id} /> : null}
-              />
+              >
+                <RequestParts action={action} bodyPath={bodyPath(action.id)} canCopy />
+              </Card>
             </div>
           )}
           <CredentialAdvice {...props} />
@@ -238,7 +239,14 @@ export function revealedPage({ action, digest, user }: Pick<ActionProps, "digest
     <Layout title={`Secrets of ${callText(action)}`} nav="Actions" user={user}>
       <PageHead title={callText(action)} back={{ href: actionPath(action.id), name: "Hide secrets" }} />
       <Notice tone="wait">Secrets are shown in full. They are hidden again when you leave this page.</Notice>
-      <RequestView action={action} tellsCallback={isHeld} isWhole={isHeld} />
+      <Card id="request" title="Request">
+        <RequestParts action={action} isOpen={isHeld} />
+        {action.callback === null || !isHeld ? null : (
+          <p>
+            Callback: <UntrustedText text={action.callback} />
+          </p>
+        )}
+      </Card>
       <ResponseView action={action} />
       {isHeld ? (
         <Card id="decision" title="Your decision">

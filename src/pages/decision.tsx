@@ -118,10 +118,9 @@ export function AskedRequest(props: AskedRequestProps) {
     <RequestParts
       action={action}
       isAsked={mayDecide}
-      isWhole
-      cut={body === null ? undefined : { body, path: null }}
+      isOpen
+      body={body === null ? null : { ...body, kind: bodyKindText(action) }}
       bodyPath={props.bodyPath}
-      bodyKind={bodyKindText(action)}
       canCopy={props.canCopy ?? false}
     />
   );

@@ -16,7 +16,7 @@ import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { Story } from "./action-story.tsx";
 import { Attempts } from "./attempts.tsx";
 import { pageBody } from "../ui/body-view.tsx";
-import { Layout, render } from "../ui/layout.tsx";
+import { actionPath, Layout, render } from "../ui/layout.tsx";
 import {
   Card,
   type FactRows,
@@ -98,10 +98,7 @@ export function receiptPage({ part = 0, now, reload, isLate = false, ...props }:
           <Facts rows={factsOf(action, timeline, now)} />
         </section>
         <ResponseView action={action} charsMax={RECEIPT_BODY_BYTES_MAX} />
-        <Card id="request" title="Request">
-          <RequestParts action={action} isAsked cut={cutOf(action)} />
-          {action.body === null ? <p class="quiet">No body is sent.</p> : null}
-        </Card>
+        <ReceiptRequest action={action} />
         <History timeline={history.entries}>
           <Parts history={history} />
         </History>
@@ -149,11 +146,23 @@ function Reloading({ reload: { seconds, isOn } }: { readonly reload: ReceiptRelo
   );
 }
 
-/** The beginning of a long body; undefined: it is shown whole. */
-function cutOf(action: SeenAction) {
-  if ((action.body?.length ?? 0) <= RECEIPT_BODY_BYTES_MAX) return undefined;
-  const body = pageBody(action, { lines: Number.POSITIVE_INFINITY, chars: RECEIPT_BODY_BYTES_MAX });
-  return body === null ? undefined : { body, path: `/actions/${action.id}` };
+/** The body, of a long one the beginning, and where whoever may log in sees the rest. */
+function ReceiptRequest({ action }: { readonly action: SeenAction }) {
+  const isLong = (action.body?.length ?? 0) > RECEIPT_BODY_BYTES_MAX;
+  const limits = isLong ? { lines: Number.POSITIVE_INFINITY, chars: RECEIPT_BODY_BYTES_MAX } : undefined;
+  const more = <a href={actionPath(action.id)}>View the whole request</a>;
+  return (
+    <Card id="request" title="Request">
+      <RequestParts
+        action={action}
+        isAsked
+        isOpen={isLong}
+        body={pageBody(action, limits)}
+        more={isLong ? more : null}
+      />
+      {action.body === null ? <p class="quiet">No body is sent.</p> : null}
+    </Card>
+  );
 }
 
 /** Which part of a long timeline follows, with links to the others; nothing for one that is shown whole. */

@@ -3,12 +3,11 @@ import type { Child } from "hono/jsx";
 import { bodyMemberOf } from "../core/body.ts";
 import { describeCredential } from "../core/credential.ts";
 import { prettyPrint } from "../core/json.ts";
-import { normalTarget } from "../core/target.ts";
 import { BodyView, limitsOnPage, type PageBody, pageBody, WholeBody } from "../ui/body-view.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { actionPath, Layout, render } from "../ui/layout.tsx";
-import { Card, PageHead, SubSection, Table, UntrustedPath, UntrustedText } from "../ui/parts.tsx";
+import { PageHead, SubSection, Table, UntrustedPath, UntrustedText } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
@@ -17,44 +16,27 @@ export function callText({ method, host }: Pick<SeenAction, "method" | "host">):
   return `${method} ${visibleText(host)}`;
 }
 
-interface RequestViewProps {
+interface RequestPartsProps {
   readonly action: SeenAction;
-  /** False on receipts: the path of a callback may be a secret. */
-  readonly tellsCallback?: boolean;
-  /** Shows the whole body without a box that scrolls. */
-  readonly isWhole?: boolean;
-  readonly aside?: Child;
+  /** The body, cut where it is long; left out: as much of it as fits on a page. */
+  readonly body?: PageBody | null;
+  /** Shown for a decision, or below what says the same: method and URL are in the facts above, and the body comes first. */
+  readonly isAsked?: boolean;
+  /** The body is never in a box that scrolls. */
+  readonly isOpen?: boolean;
   /** With a button that copies the body. */
   readonly canCopy?: boolean;
   /** The page of the whole body: of a long one the beginning is shown. Left out: all of it is on this page. */
   readonly bodyPath?: string;
+  /** Without that: a link to where the rest of a body is. */
+  readonly more?: Child;
 }
 
-/**
- * The whole request of an action: untrusted text in a frame of its own. The request is sent with the real values.
- */
-export function RequestView({ aside = null, ...parts }: RequestViewProps) {
-  return (
-    <Card id="request" title="Request" aside={aside}>
-      <RequestParts {...parts} />
-    </Card>
-  );
-}
-
-interface RequestPartsProps extends Omit<RequestViewProps, "aside"> {
-  /** Shown for a decision: method and URL are in the facts above, and the body comes first. */
-  readonly isAsked?: boolean;
-  /** The body cut, and on a receipt where to see the rest. */
-  readonly cut?: { readonly body: PageBody; readonly path: string | null } | undefined;
-  /** What kind of body it is, and how large, as `bodyKindText` says. */
-  readonly bodyKind?: string;
-}
-
+/** The request of an action: untrusted text in frames of its own. It is sent with the real values. */
 export function RequestParts(props: RequestPartsProps) {
-  const { action, cut, bodyKind, bodyPath: path } = props;
-  const { canCopy = false, isAsked = false, tellsCallback = false, isWhole = false } = props;
-  const { headers, callback } = action;
-  const body = cut?.body ?? pageBody(action, path === undefined ? undefined : limitsOnPage(action));
+  const { action, isAsked = false, isOpen = false, canCopy = false, bodyPath: path, more } = props;
+  const { headers } = action;
+  const { body = pageBody(action, path === undefined ? undefined : limitsOnPage(action)) } = props;
   const fields = Object.entries(headers ?? {});
   const headerTable =
     fields.length === 0 ? null : (
@@ -78,27 +60,14 @@ export function RequestParts(props: RequestPartsProps) {
       {body === null && !isAsked ? <p class="quiet">No body is sent.</p> : null}
       {body === null ? null : (
         <BodyView
-          body={bodyKind === undefined ? body : { ...body, kind: bodyKind }}
-          isOpen={isWhole || cut !== undefined}
+          body={body}
+          isOpen={isOpen}
           copied={canCopy && limitsOnPage(action) === undefined ? copiedBody(action) : null}
           whole={path === undefined ? undefined : { actionId: action.id, path }}
-        >
-          {path !== undefined ? null : (
-            <p class="notice notice-wait">
-              <b>{body.rest} not shown.</b>{" "}
-              {cut === undefined || cut.path === null ? null : <a href={cut.path}>View the whole request</a>}
-            </p>
-          )}
-        </BodyView>
+          more={more}
+        />
       )}
       {isAsked ? headerTable : null}
-      {callback === null || !tellsCallback ? null : (
-        <SubSection title="Callback">
-          <p>
-            Status changes are posted to <UntrustedUrl url={callback} host={normalTarget(callback)?.host ?? ""} />
-          </p>
-        </SubSection>
-      )}
     </>
   );
 }

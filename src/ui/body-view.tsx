@@ -141,10 +141,11 @@ interface BodyViewProps {
   readonly copied?: string | null;
   /** Where what is left out is loaded from; left out: the folded items are on this page. */
   readonly whole?: (WholePage & { readonly actionId: string }) | undefined;
-  readonly children?: Child;
+  /** Else a link to what is left out. */
+  readonly more?: Child;
 }
 
-export function BodyView({ body, isOpen, copied = null, whole, children }: BodyViewProps) {
+export function BodyView({ body, isOpen, copied = null, whole, more }: BodyViewProps) {
   const { kind, rest, folded } = body;
   // What is loaded when asked for is not in the page to be copied.
   const isAll = rest === null && (whole === undefined || folded === 0);
@@ -153,13 +154,16 @@ export function BodyView({ body, isOpen, copied = null, whole, children }: BodyV
       <SubSection title={<Title kind={kind} />}>
         {copied === null || !isAll ? null : <CopiedBody text={copied} />}
         <BodyContent body={body} isOpen={isOpen} folding={whole ?? "closed"} />
-        {rest === null ? null : children}
-        {rest === null || whole === undefined ? null : (
-          <p class="notice notice-wait body-more">
+        {rest === null ? null : (
+          <p class={`notice notice-wait${whole === undefined ? "" : " body-more"}`}>
             <b>{rest} not shown.</b>{" "}
-            <a href={whole.path} {...loadsWhole(whole)}>
-              View the whole body
-            </a>
+            {whole === undefined ? (
+              more
+            ) : (
+              <a href={whole.path} {...loadsWhole(whole)}>
+                View the whole body
+              </a>
+            )}
           </p>
         )}
       </SubSection>

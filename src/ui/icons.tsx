@@ -23,7 +23,6 @@ const OUTLINES = {
   back: "m10 4-4 4 4 4",
   copy: "M5.5 5.5v-3h8v8h-3m-8-5h8v8h-8z",
   check: "m3 8.5 3.5 3.5L13 4.5",
-  cross: "m4 4 8 8m0-8-8 8",
   warning: "M8 2.5 14 13H2zM8 6.5v3m0 1.8v.01",
   clock: "M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12zm0-9v3.2l2 1.3",
   pause: "M5.5 3.5v9m5-9v9",
