@@ -30,8 +30,8 @@ interface ChartProps {
   readonly title: string;
   readonly series: readonly Series[];
   readonly slots: readonly ChartSlot[];
-  /** Bars on top of each other, or lines. */
-  readonly kind: "bars" | "lines";
+  /** Whether the bars of a slot stand on top of each other; else a lower one in front of a higher one. */
+  readonly isStacked: boolean;
   /** The words of a tick. */
   readonly label: (value: number) => string;
   /** Milliseconds between two labels of the axis of time, and whether they are times of the day. */
@@ -45,10 +45,10 @@ interface ChartProps {
 const SLOT = 10;
 
 export function Chart(props: ChartProps) {
-  const { id, title, series, slots, kind, label, summary, empty } = props;
+  const { id, title, series, slots, isStacked, label, summary, empty } = props;
   const heights = slots.map(({ values }) => {
     const known = values.map((value) => value ?? 0);
-    return kind === "bars" ? known.reduce((sum, value) => sum + value, 0) : Math.max(...known);
+    return isStacked ? known.reduce((sum, value) => sum + value, 0) : Math.max(...known);
   });
   const highest = Math.max(0, ...heights);
   const scale = scaleOf(highest);
@@ -77,7 +77,7 @@ export function Chart(props: ChartProps) {
               class="plot-grid"
               d={scale.ticks.map((tick) => `M0 ${100 - (tick / scale.top) * 100}h${width}`).join("")}
             />
-            {kind === "bars" ? <Bars {...props} scale={scale} /> : <Lines {...props} scale={scale} />}
+            <Bars {...props} scale={scale} />
           </svg>
           {highest > 0 ? null : <p class="plot-empty quiet">{empty}</p>}
           <Slots {...props} />
@@ -87,49 +87,25 @@ export function Chart(props: ChartProps) {
   );
 }
 
-type Drawn = Pick<ChartProps, "series" | "slots"> & { readonly scale: Scale };
+type BarsProps = Pick<ChartProps, "series" | "slots" | "isStacked"> & { readonly scale: Scale };
 
 /** One path for all bars of a series, which is a tenth of the size of separate elements. */
-function Bars({ series, slots, scale }: Drawn) {
+function Bars({ series, slots, isStacked, scale }: BarsProps) {
   const paths = series.map(() => "");
   for (const [index, { values }] of slots.entries()) {
     let ground = 100;
     for (const [at, value] of values.entries()) {
       const height = Math.min(heightOf(value ?? 0, scale), ground);
       if (height === 0) continue;
-      ground = Math.round((ground - height) * 10) / 10;
-      paths[at] += `M${index * SLOT + 1} ${ground}h${SLOT - 2}v${height}h-${SLOT - 2}z`;
+      const top = Math.round((ground - height) * 10) / 10;
+      paths[at] += `M${index * SLOT + 1} ${top}h${SLOT - 2}v${height}h-${SLOT - 2}z`;
+      if (isStacked) ground = top;
     }
   }
   return (
     <>
       {series.map(({ look }, at) => (
         <path class={`bar-${look}`} d={paths[at]} />
-      ))}
-    </>
-  );
-}
-
-/** A line ends where a slot has no value. A value between gaps is a bar: a point or a dash floats without a meaning. */
-function Lines({ series, slots, scale }: Drawn) {
-  const lines = series.map(() => "");
-  const bars = series.map(() => "");
-  for (const [index, { values }] of slots.entries()) {
-    for (const [at, value] of values.entries()) {
-      if (value === null) continue;
-      const height = heightOf(value, scale);
-      const y = Math.round((100 - height) * 10) / 10;
-      const [isAfter, isBefore] = [-1, 1].map((step) => (slots[index + step]?.values[at] ?? null) !== null);
-      if (isAfter || isBefore) lines[at] += `${isAfter ? "L" : "M"}${index * SLOT + SLOT / 2} ${y}`;
-      else bars[at] += `M${index * SLOT + 2} ${y}h${SLOT - 4}v${height}h-${SLOT - 4}z`;
-    }
-  }
-  // A higher bar stands behind the lower one: series come from high to low.
-  return (
-    <>
-      {series.map(({ look }, at) => (bars[at] === "" ? null : <path class={`bar-${look}`} d={bars[at]} />))}
-      {series.map(({ look }, at) => (
-        <path class={`line-${look}`} d={lines[at]} />
       ))}
     </>
   );

@@ -264,7 +264,7 @@ function Charts({ range, slots, latency }: Overview) {
       <Chart
         id="throughput"
         title="Outcomes"
-        kind="bars"
+        isStacked
         series={[
           { name: "Completed", look: "good", total: completed },
           { name: "Failed", look: "bad", total: failed },
@@ -278,7 +278,7 @@ function Charts({ range, slots, latency }: Overview) {
       <Chart
         id="latency"
         title="Latency of attempts"
-        kind="lines"
+        isStacked={false}
         series={[
           { name: "p95", look: "main", total: durationOrNone(latency?.p95Ms) },
           { name: "Median", look: "second", total: durationOrNone(latency?.p50Ms) },

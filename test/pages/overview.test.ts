@@ -250,17 +250,27 @@ describe("a chart", () => {
     expect(textOf(html)).toContain("0 50 100");
   });
 
-  test("draws lines that end where nothing was measured, and a bar for a value alone", () => {
-    const measured = [100, 50, null, 25, null];
+  test("draws the median in front of what 95 % reach, and nothing where nothing was measured", () => {
+    const measured = [
+      [50, 100],
+      [null, null],
+      [25, 75],
+    ] as const;
     const slots = anOverview()
-      .slots.slice(0, 5)
+      .slots.slice(0, 3)
       .map((slot, at) => {
-        const ms = measured[at] ?? null;
-        return { ...slot, attempts: 1, p50Ms: ms, p95Ms: ms };
+        const [p50Ms = null, p95Ms = null] = measured[at] ?? [];
+        return { ...slot, attempts: 1, p50Ms, p95Ms };
       });
     const html = pageOf(anOverview({ slots }));
-    const drawn = (look: string) => new RegExp(`<path class="${look}-main" d="([^"]*)"`).exec(html)?.[1];
-    expect([drawn("line"), drawn("bar")]).toEqual(["M5 0L15 50", "M32 75h6v25h-6z"]);
+    const drawn = [...html.matchAll(/<path class="bar-(main|second)" d="([^"]*)"/g)].map(([, look, path]) => [
+      look,
+      path,
+    ]);
+    expect(drawn).toEqual([
+      ["main", "M1 0h8v100h-8zM21 25h8v75h-8z"],
+      ["second", "M1 50h8v50h-8zM21 75h8v25h-8z"],
+    ]);
   });
 
   test("has axes of round steps from 0 to at least the highest value", () => {
