@@ -15,16 +15,16 @@ const examples = (label: string) =>
   ENTRIES.flatMap((entry) =>
     requestExamples(entry, reference)
       .filter((one) => one.label === label)
-      .map(({ text }) => ({ id: entry.id, text })),
+      .map(({ text }) => ({ id: entry.operationId, text })),
   );
 
 test("the body of every example is one that its operation takes", () => {
   const told = ENTRIES.filter(({ body }) => body !== null);
   expect(told.length).toBeGreaterThan(15);
   for (const entry of told) {
-    const schema = OPERATIONS.find(({ id }) => id === entry.id)?.body?.schema;
+    const schema = OPERATIONS.find(({ id }) => id === entry.operationId)?.body?.schema;
     const example = bodyExample(entry, reference);
-    expect(schema === undefined ? null : compile(schema).issues(example), entry.id).toEqual([]);
+    expect(schema === undefined ? null : compile(schema).issues(example), entry.operationId).toEqual([]);
   }
 });
 
@@ -53,13 +53,16 @@ test("an example names the address, the key as a file, and the media type where 
   expect(of("getReceipt")).toContain("-H 'Accept: application/json'");
   expect(of("getHealth")).not.toContain("Authorization");
   expect(of("revokeKey")).toContain("-X DELETE");
-  const [, typescript, python] = requestExamples(ENTRIES.find(({ id }) => id === "createAction") ?? never(), reference);
+  const [, typescript, python] = requestExamples(
+    ENTRIES.find(({ operationId }) => operationId === "createAction") ?? never(),
+    reference,
+  );
   expect(typescript?.text).toContain('"approve": true');
   expect(python?.text).toContain('"approve": True,');
 });
 
 test("a description begins with a short sentence, and lists one rule each after it", () => {
-  for (const { id, description, notes } of ENTRIES) {
+  for (const { operationId: id, description, notes = [] } of ENTRIES) {
     expect([description.includes("\n"), description.length <= 125], id).toEqual([false, true]);
     expect(
       notes.filter((note) => note.length > 230),
@@ -73,7 +76,7 @@ test("the page of every operation has its parameters and body, examples, respons
   const site = createDocsSite(GUIDE_GROUPS, OPERATIONS, "http://outgate.example");
   const index = site.page("api")?.html;
   expect(ENTRIES.length).toBeGreaterThan(50);
-  for (const { id, path, errors, successes } of ENTRIES) {
+  for (const { operationId: id, path, errors, successes } of ENTRIES) {
     const html = site.page(`api/${id}`)?.html ?? "";
     const { method, summary, body, query, headers = [] } = OPERATIONS.find((one) => one.id === id) ?? never();
     expect(html).toContain(`<h1>${summary.replaceAll("'", "&#39;")}</h1>`);
@@ -109,8 +112,8 @@ test("every operation is in one group", () => {
   ).toEqual([]);
 });
 
-function byId(a: { readonly id: string }, b: { readonly id: string }): number {
-  return a.id < b.id ? -1 : 1;
+function byId(a: { readonly operationId: string }, b: { readonly operationId: string }): number {
+  return a.operationId < b.operationId ? -1 : 1;
 }
 
 async function exitOf(command: string[], input: string): Promise<number> {

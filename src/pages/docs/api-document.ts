@@ -55,16 +55,8 @@ interface ApiError {
   readonly meaning: string;
 }
 
-/** An operation with its references in place. */
-export interface ApiEntry {
-  readonly id: string;
-  readonly method: string;
-  readonly path: string;
-  readonly summary: string;
-  readonly description: string;
-  /** One rule each. */
-  readonly notes: readonly string[];
-  readonly needsKey: boolean;
+/** An operation whose schemas are printed, with its references in place. */
+export interface ApiEntry extends Omit<ApiOperation, "body" | "errors"> {
   /** Without X-Request-Id, which every request can have. */
   readonly parameters: readonly ApiParameter[];
   readonly body: { readonly schema: ApiSchema; readonly isRequired: boolean } | null;
@@ -104,16 +96,9 @@ export function apiReference(operations: readonly ApiOperation[], baseUrl: strin
     return { status, description, headers, content };
   };
   const entries = operations.map((operation): ApiEntry => {
-    const { operationId, method, path, summary, description, notes = [], permission } = operation;
     const { params, query, headers = [], answers, errors } = operation;
     return {
-      id: operationId,
-      method,
-      path,
-      summary,
-      description,
-      notes,
-      needsKey: permission !== null,
+      ...operation,
       parameters: [
         ...Object.entries(params?.schema.properties ?? {}).map(([name, one]) => parameter(name, "path", true, one)),
         ...Object.entries(query?.properties ?? {}).map(([name, one]) => {

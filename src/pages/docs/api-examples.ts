@@ -15,7 +15,7 @@ type ExampleRequest = ReturnType<typeof requestOf>;
 
 /** A request that can be sent as it is, once its values are replaced. */
 function requestOf(entry: ApiEntry, reference: ApiReference) {
-  const { method, path, parameters, needsKey, successes } = entry;
+  const { method, path, parameters, permission, successes } = entry;
   const needed = parameters.flatMap(({ name, in: place, required, schema }) =>
     required ? [{ name, place, value: String(exampleOf(schema, reference.schemas)) }] : [],
   );
@@ -28,7 +28,7 @@ function requestOf(entry: ApiEntry, reference: ApiReference) {
   return {
     method,
     url: `${reference.baseUrl}${filled}${query.length === 0 ? "" : `?${query.join("&")}`}`,
-    needsKey,
+    needsKey: permission !== null,
     /** Undefined: none is sent. */
     data: bodyExample(entry, reference),
     /** Null: the operation has one media type. */
@@ -54,7 +54,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
 };
 
 /** The body of the example; undefined: none is sent. Of a body that requires nothing, the first member is shown. */
-export function bodyExample({ id, body }: ApiEntry, reference: ApiReference): unknown {
+export function bodyExample({ operationId: id, body }: ApiEntry, reference: ApiReference): unknown {
   if (body === null) return undefined;
   const written = BODIES[id];
   if (written !== undefined) return written;

@@ -2,6 +2,7 @@
 import { raw } from "hono/html";
 import { ENTER_KEY, firstActionCall } from "../../accounts/first-action.ts";
 import { ABOUT_API, INTERFACE_VERSION } from "../../http/openapi.ts";
+import { rolesThatMay } from "../../core/roles.ts";
 import { Copied } from "../../ui/controls.tsx";
 import { Table } from "../../ui/parts.tsx";
 import {
@@ -74,7 +75,7 @@ export function ApiIndex(props: { readonly baseUrl: string; readonly groups: rea
           <ul class="operations stack">
             {entries.map((entry) => (
               <li>
-                <a href={apiPath(entry.id)}>
+                <a href={apiPath(entry.operationId)}>
                   <Call entry={entry} />
                 </a>
                 <span class="quiet">{entry.summary}</span>
@@ -102,13 +103,11 @@ function Call({ entry: { method, path } }: { readonly entry: Pick<ApiEntry, "met
 interface ApiOperationProps {
   readonly entry: ApiEntry;
   readonly reference: ApiReference;
-  /** Those that may call it: the document doesn't contain them. */
-  readonly roles: readonly string[];
 }
 
 /** One operation: parameters, body, responses and errors at the left, a request and its response at the right. */
-export function OperationReference({ entry, reference, roles }: ApiOperationProps) {
-  const { method, path, summary, description, notes, needsKey, parameters, body, successes, errors } = entry;
+export function OperationReference({ entry, reference }: ApiOperationProps) {
+  const { method, path, summary, description, notes = [], permission, parameters, body, successes, errors } = entry;
   return (
     <div class="operation">
       <div class="operation-text">
@@ -122,7 +121,9 @@ export function OperationReference({ entry, reference, roles }: ApiOperationProp
           <ApiText text={description} />
         </p>
         <ApiNotes notes={notes} />
-        <p class="quiet">{needsKey ? `Roles of keys: ${roles.join(", ")}.` : "No API key required."}</p>
+        <p class="quiet">
+          {permission === null ? "No API key required." : `Roles of keys: ${rolesThatMay(permission).join(", ")}.`}
+        </p>
         {parameters.length === 0 ? null : (
           <>
             <DocsSubheading id="parameters">Parameters</DocsSubheading>

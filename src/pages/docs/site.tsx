@@ -1,6 +1,5 @@
 /** @jsxImportSource hono/jsx */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { rolesThatMay } from "../../core/roles.ts";
 import { type ApiOperation as Listed } from "../../http/openapi.ts";
 import { renderPart } from "../../ui/layout.tsx";
 import { type ApiEntry, type ApiGroup, apiReference, type ApiReference, groupsOf } from "./api-document.ts";
@@ -55,8 +54,7 @@ export function createDocsSite(groups: readonly GuideGroup[], operations: readon
     operations: apiGroups.map(({ title, entries }): DocsNavGroup => ({ title, links: entries.map(linkOf) })),
     /** Null: there is no page of that name. Rendered once, when somebody first asks for it. */
     page(name: string): DocsPage | null {
-      const page =
-        made.get(name) ?? guidePage(name, guides, baseUrl) ?? apiPage(name, reference, apiGroups, operations);
+      const page = made.get(name) ?? guidePage(name, guides, baseUrl) ?? apiPage(name, reference, apiGroups);
       // Only pages that exist are remembered.
       if (page !== null) made.set(name, page);
       return page;
@@ -69,7 +67,7 @@ export function createDocsSite(groups: readonly GuideGroup[], operations: readon
   };
 }
 
-function linkOf({ id }: ApiEntry): DocsLink {
+function linkOf({ operationId: id }: ApiEntry): DocsLink {
   return { name: `api/${id}`, title: operationTitle(id) };
 }
 
@@ -80,12 +78,7 @@ function guidePage(name: string, guides: readonly Guide[], baseUrl: string): Doc
   return { name, title: guide.title, html, headings: sections.filter(({ depth }) => depth > 1), isOperation: false };
 }
 
-function apiPage(
-  name: string,
-  reference: ApiReference,
-  groups: readonly ApiGroup[],
-  operations: readonly Listed[],
-): DocsPage | null {
+function apiPage(name: string, reference: ApiReference, groups: readonly ApiGroup[]): DocsPage | null {
   const plain = { isOperation: false };
   if (name === ERRORS.name) return { ...ERRORS, ...plain, html: renderPart(<ErrorsGuide />), headings: ERROR_HEADINGS };
   if (name === API.name) {
@@ -104,9 +97,7 @@ function apiPage(
   }
   const entry = entries.find((one) => linkOf(one).name === name);
   if (entry === undefined) return null;
-  const permission = operations.find(({ operationId }) => operationId === entry.id)?.permission ?? null;
-  const roles = permission === null ? [] : rolesThatMay(permission);
-  const html = renderPart(<OperationReference entry={entry} reference={reference} roles={roles} />);
+  const html = renderPart(<OperationReference entry={entry} reference={reference} />);
   return { ...linkOf(entry), html, headings: [], isOperation: true };
 }
 
@@ -131,7 +122,7 @@ function sectionEntries({ name, title }: DocsLink, sections: readonly DocsSectio
 }
 
 function apiEntry(entry: ApiEntry): DocsEntry {
-  const { method, path, summary, description, notes, parameters, body } = entry;
+  const { method, path, summary, description, notes = [], parameters, body } = entry;
   const fields = [...parameters.map(({ name }) => name), ...Object.keys(body?.schema.properties ?? {})];
   return {
     path: docsPath(linkOf(entry).name),
