@@ -38,3 +38,20 @@ export function Note({ action, now }: { readonly action: SeenAction; readonly no
   const text = late ?? failure;
   return text === null ? null : <UntrustedText text={text} />;
 }
+
+/** How a list names a request: the requester's title, else method and path. The action must be masked. */
+export function RequestTitle({ action }: { readonly action: SeenAction }) {
+  const { title, method } = action;
+  return (
+    <span class="request-name">
+      {title === null ? <b class="method">{method}</b> : null}
+      <UntrustedText text={title ?? shownPath(action)} />
+    </span>
+  );
+}
+
+/** Path and query of a masked action. */
+export function shownPath({ url, host }: Pick<SeenAction, "url" | "host">): string {
+  const start = url.indexOf("//") + 2;
+  return url.startsWith(host, start) ? url.slice(start + host.length) : url;
+}

@@ -109,7 +109,11 @@ function StatusChips({ query, counts }: ActionsProps) {
   const chosen = query.status ?? [];
   const link = (name: string, status: readonly ActionStatus[], found: Counted | undefined, isChosen: boolean) => ({
     href: listPath(query, { status: [...status], cursor: undefined }),
-    name: <Amount name={name} found={found} />,
+    // Without a number where it is not known.
+    name:
+      found === undefined
+        ? name
+        : sentence`${name} ${<span class={found.count === 0 && !found.isMore ? "amount zero" : "amount"}>{amountText(found)}</span>}`,
     isChosen,
   });
   return (
@@ -128,16 +132,6 @@ function StatusChips({ query, counts }: ActionsProps) {
 
 function sumOf(counts: ActionsProps["counts"]): Counted {
   return { count: counts.reduce((sum, one) => sum + one.count, 0), isMore: counts.some((one) => one.isMore) };
-}
-
-/** Without a number where it is not known. */
-function Amount({ name, found }: { readonly name: string; readonly found: Counted | undefined }) {
-  if (found === undefined) return <>{name}</>;
-  return (
-    <>
-      {name} <span class={found.count === 0 && !found.isMore ? "amount zero" : "amount"}>{amountText(found)}</span>
-    </>
-  );
 }
 
 /** There is no link to the previous page, because it changes with every new action. */

@@ -18,7 +18,7 @@ import { Ago, Problem, sentence, TimeInWords, UntrustedLines, UntrustedText } fr
 import { type PageUser, waitingText } from "../ui/text.ts";
 import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
 import { grantOffer } from "./grant-form.tsx";
-import { RequestTitle } from "./outcome.tsx";
+import { RequestTitle } from "./action-row.tsx";
 import { bodyPath, RequestParts, RevealForm, UntrustedUrl } from "./request.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 

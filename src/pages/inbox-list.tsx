@@ -21,7 +21,7 @@ import { RISK_WORDS } from "./decision.tsx";
 import { callText } from "./request.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { queryText } from "../ui/layout.tsx";
-import { shownPath, RequestTitle } from "./outcome.tsx";
+import { shownPath, RequestTitle } from "./action-row.tsx";
 import { Ago, sentence, Table, UntrustedText } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
@@ -58,20 +58,6 @@ export function listedGroups(
   return groupAlike(actions.map((action) => listedRequest(action, histories.get(action.id) ?? NO_HISTORY, user)));
 }
 
-/** Each group is one row, which opens into a table. */
-export function RequestRows({
-  groups,
-  ...props
-}: RowProps & { readonly groups: readonly RequestGroup<ListedRequest>[] }) {
-  return groups.map((group) =>
-    group.requests.length === 1 ? (
-      <RequestRow request={group.requests[0]} {...props} />
-    ) : (
-      <GroupRow group={group} {...props} />
-    ),
-  );
-}
-
 /** A request as its approver sees it. */
 export function listedRequest(action: MaskedAction, history: DecisionHistory, user: PageUser): ListedRequest {
   const { viewer } = action;
@@ -88,7 +74,7 @@ export function listedRequest(action: MaskedAction, history: DecisionHistory, us
   };
 }
 
-function RequestRow({ request, ...props }: RowProps & { readonly request: ListedRequest }) {
+export function RequestRow({ request, ...props }: RowProps & { readonly request: ListedRequest }) {
   const { now } = props;
   const { action } = request;
   return (
@@ -182,7 +168,8 @@ const OPENS_BESIDE = {
   "data-opens": "",
 } as const;
 
-function GroupRow({ group, ...props }: RowProps & { readonly group: RequestGroup<ListedRequest> }) {
+/** Look-alikes in one row, which opens into a table. */
+export function GroupRow({ group, ...props }: RowProps & { readonly group: RequestGroup<ListedRequest> }) {
   const { mayDecide, openId, isPart, now } = props;
   const { requests, differing } = group;
   const [{ action, riskMarks }] = requests;

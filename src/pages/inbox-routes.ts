@@ -19,9 +19,15 @@ import { ACTION_ID } from "../core/ids.ts";
 import { see, seeAll } from "../receipts/see.ts";
 import { storedOf } from "../receipts/seen-action.ts";
 import { pendingRequests } from "./credential-request.tsx";
-import { type InboxPane, type InboxProps, inboxPage, nextWaiting, type SeenInbox } from "./inbox.tsx";
+import {
+  type DecidedRequest,
+  type InboxPane,
+  type InboxProps,
+  inboxPage,
+  nextWaiting,
+  type SeenInbox,
+} from "./inbox.tsx";
 import { reviewPath, filterOf, inboxPath, inboxQueryIn, REVIEW_PATH } from "./inbox-list.tsx";
-import type { DecidedRequest } from "./outcome.tsx";
 import { type AnswerById, type AnswerPerson, HOME_PATH, type Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
 import { seeOther } from "../http/response.ts";

@@ -1,15 +1,18 @@
 /** @jsxImportSource hono/jsx */
 import type { DecisionPageProps } from "./decision-form.tsx";
 import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
-import { maskedActor } from "../receipts/masked-action.ts";
+import { asSent, maskedActor, maskedEntry } from "../receipts/masked-action.ts";
 import type { Inbox } from "../approvals/held.ts";
-import type { MaskedAction } from "../receipts/seen-action.ts";
+import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
+import type { Grant } from "../core/grant.ts";
+import type { TimelineEntry } from "../core/timeline.ts";
 import { COUNTED_MAX, DECISIONS_AT_ONCE_MAX, HELD_COUNTED_MAX, HELD_REQUESTERS_SHOWN_MAX } from "../core/limits.ts";
 import { CredentialRow, type SeenCredentialRequest } from "./credential-request.tsx";
 import { EmptyState, FilterMenu, Skeleton } from "../ui/controls.tsx";
 import {
   listedGroups,
-  RequestRows,
+  RequestRow,
+  GroupRow,
   reviewPath,
   ageIn,
   AGES,
@@ -18,13 +21,16 @@ import {
   requestPath,
   REVIEW_PATH,
 } from "./inbox-list.tsx";
-import { Layout, OVERVIEW_PATH, render } from "../ui/layout.tsx";
-import { DecidedPane, DecidedRow, type DecidedRequest } from "./outcome.tsx";
-import { LinkButton, UntrustedText } from "../ui/parts.tsx";
+import { actionPath, Layout, OVERVIEW_PATH, render } from "../ui/layout.tsx";
+import { LinkButton, Problem, Time, UntrustedText } from "../ui/parts.tsx";
+import { ListedStatus, Note, RequestTitle } from "./action-row.tsx";
+import { CallLine } from "./request.tsx";
+import { SETTINGS_PATHS } from "./settings-frame.tsx";
+import { ActorName } from "./timeline.tsx";
 import { type HeldRequest, type LookAlikes, RequestPane } from "./decision.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { ReviewPane } from "./review.tsx";
-import { number } from "../ui/text.ts";
+import { counted, duration, lastDecision, number } from "../ui/text.ts";
 
 /** What is shown beside the list. */
 export type InboxPane =
@@ -62,6 +68,7 @@ export function inboxPage(props: InboxProps): string {
   const openId = pane.kind === "request" ? pane.action.id : null;
   const isChosen = pane.kind !== "none" && (pane.kind !== "request" || pane.isChosen);
   const selected = new Set(pane.kind === "review" ? pane.requests.map(({ action }) => action.id) : []);
+  const rowProps = { mayDecide, query, openId, isPart: query.after !== null || after !== null, selected, now };
   const all = total + requests.length;
   const asked = requestsIn(requests, query, now);
   const title = all === 0 ? "Approvals" : `(${totalText(all)}) Approvals`;
@@ -84,15 +91,13 @@ export function inboxPage(props: InboxProps): string {
               {asked.map((request) => (
                 <CredentialRow request={request} now={now} />
               ))}
-              <RequestRows
-                groups={groups}
-                mayDecide={mayDecide}
-                query={query}
-                openId={openId}
-                isPart={query.after !== null || after !== null}
-                selected={selected}
-                now={now}
-              />
+              {groups.map((group) =>
+                group.requests.length === 1 ? (
+                  <RequestRow request={group.requests[0]} {...rowProps} />
+                ) : (
+                  <GroupRow group={group} {...rowProps} />
+                ),
+              )}
             </ol>
             <div id="pager" class="buttons inbox-pager">
               {query.after === null ? null : (
@@ -100,7 +105,16 @@ export function inboxPage(props: InboxProps): string {
               )}
               {after === null ? null : <LinkButton href={inboxPath({ ...query, after })}>Next page</LinkButton>}
             </div>
-            {mayDecide && actions.length > 0 ? <BulkBar /> : null}
+            {mayDecide && actions.length > 0 ? (
+              // It leads to a page that shows them, and decides nothing yet.
+              <div class="selection">
+                <span data-selected="">Selected</span>
+                <button type="submit" class="button-plain">
+                  Review and decide
+                </button>
+                <span class="quiet small">{`At most ${DECISIONS_AT_ONCE_MAX}`}</span>
+              </div>
+            ) : null}
           </form>
           {actions.length + asked.length === 0 ? <NothingWaits isFiltered={all > 0} /> : null}
         </section>
@@ -226,19 +240,6 @@ function Filters({ inbox: { requesters, hosts, hasMoreHosts }, query, user }: In
   );
 }
 
-/** What can be done with the requests that are selected. Each leads to a page that shows them, and decides nothing yet. */
-function BulkBar() {
-  return (
-    <div class="selection">
-      <span data-selected="">Selected</span>
-      <button type="submit" class="button-plain">
-        Review and decide
-      </button>
-      <span class="quiet small">{`At most ${DECISIONS_AT_ONCE_MAX}`}</span>
-    </div>
-  );
-}
-
 function NothingWaits({ isFiltered }: { readonly isFiltered: boolean }) {
   if (isFiltered) {
     return (
@@ -259,5 +260,108 @@ function NothingWaits({ isFiltered }: { readonly isFiltered: boolean }) {
         New here? <a href={OVERVIEW_PATH}>See the first steps</a>
       </p>
     </EmptyState>
+  );
+}
+
+export interface DecidedRequest {
+  readonly action: MaskedAction;
+  readonly timeline: readonly TimelineEntry[];
+  /** The one that came with the approval and is in force; null: there is none. */
+  readonly grant: Grant | null;
+  readonly receiptUrl: string;
+}
+
+/** What a decided request has come to. */
+export function Outcome({ action, now }: { readonly action: SeenAction; readonly now: Date }) {
+  const ms = action.status === "completed" ? (action.result?.durationMs ?? null) : null;
+  return (
+    <span class="chips outcome">
+      <ListedStatus action={action} />
+      <span class="quiet">{ms === null ? <Note action={action} now={now} /> : `in ${duration(ms)}`}</span>
+    </span>
+  );
+}
+
+export function DecidedRow({ decided, now }: { readonly decided: DecidedRequest; readonly now: Date }) {
+  const action = asSent(decided.action);
+  return (
+    <li id={`decided-${action.id}`} class="inbox-decided">
+      <a href={actionPath(action.id)}>
+        <RequestTitle action={action} />
+      </a>
+      <p class="small">
+        <DecidedBy {...decided} />
+      </p>
+      <p class="between">
+        <Outcome action={action} now={now} />
+        <a class="small" href={decided.receiptUrl}>
+          View receipt
+        </a>
+      </p>
+    </li>
+  );
+}
+
+/** "Approved by ann@example.com in the console". */
+function DecidedBy({ action: { viewer }, timeline, grant }: Omit<DecidedRequest, "receiptUrl">) {
+  const decision = lastDecision(timeline.map((entry) => maskedEntry(entry, viewer)));
+  if (decision === null) return null;
+  return (
+    <>
+      {`${DECIDED[decision.type] ?? "Changed"} by `}
+      <ActorName actor={decision.actor} />
+      {grant === null ? null : (
+        <>
+          {`, with ${counted(grant.calls, "more call")} like it until `}
+          <Time at={grant.expiresAt} /> · <a href={SETTINGS_PATHS.grants}>All grants</a>
+        </>
+      )}
+    </>
+  );
+}
+
+const DECIDED: Readonly<Record<string, string>> = {
+  approved: "Approved",
+  rejected: "Rejected",
+  cancelled: "Cancelled",
+  retried: "Retried",
+};
+
+interface DecidedPaneProps {
+  readonly decided: DecidedRequest;
+  /** Of the next request that waits; null: none does. */
+  readonly nextPath: string | null;
+  readonly problem: string | undefined;
+  readonly now: Date;
+}
+
+export function DecidedPane({ decided, nextPath, problem, now }: DecidedPaneProps) {
+  const action = asSent(decided.action);
+  return (
+    <div id={`of-${action.id}`} class="request">
+      <div class="request-body decided">
+        <Problem text={problem} />
+        <h2>
+          <RequestTitle action={action} />
+        </h2>
+        <p class="line">
+          <CallLine action={action} />
+        </p>
+        <p>
+          <DecidedBy {...decided} />
+        </p>
+        <Outcome action={action} now={now} />
+        <div class="buttons">
+          {nextPath === null ? null : (
+            <LinkButton href={nextPath} look="main">
+              Next request
+              <Icon name="right" />
+            </LinkButton>
+          )}
+          <LinkButton href={actionPath(action.id)}>View action</LinkButton>
+          <LinkButton href={decided.receiptUrl}>View receipt</LinkButton>
+        </div>
+      </div>
+    </div>
   );
 }

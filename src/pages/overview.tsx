@@ -6,14 +6,7 @@ import { type OverviewRange, RANGE_NAMES, slotMsOf } from "../core/activity.ts";
 import { mayDo, type Viewer, viewerOf } from "../core/roles.ts";
 import { OverviewQuery, RANGE_DEFAULT } from "../events/overview-routes.ts";
 import type { OverviewAnswer } from "../events/overview.ts";
-import type {
-  Breakdown,
-  FailingHost,
-  HostHour,
-  NamedFigures,
-  Overview,
-  OverviewSlot,
-} from "../events/overview-figures.ts";
+import type { Breakdown, HostHour, NamedFigures, Overview, OverviewSlot } from "../events/overview-figures.ts";
 import type { WaitingApprovals } from "../core/store.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { FirstSteps } from "../accounts/first-steps.ts";
@@ -446,7 +439,15 @@ function FailingHosts({ overview, user, now }: OverviewPageProps) {
                 listOf(overview, one.failed === 0 ? filters : { ...filters, status: ["failed"] }),
               )}
               <HostStrip overview={overview} host={one.host} />
-              <FailedWords {...one} />
+              {/* Of the actions that ended; of a host that has ended none, the attempts that are retried. */}
+              <span>
+                <b>{number(one.failed === 0 ? one.failedAttempts : one.failed)}</b>{" "}
+                <span class="quiet">
+                  {one.failed === 0
+                    ? `failed ${one.failedAttempts === 1 ? "attempt" : "attempts"}, retrying`
+                    : `of ${counted(one.failed + one.completed, "action")}`}
+                </span>
+              </span>
             </div>
             <p class="between small quiet reason">
               <UntrustedText text={maskText(one.lastError, viewer)} />
@@ -456,17 +457,6 @@ function FailingHosts({ overview, user, now }: OverviewPageProps) {
         ))}
       </ul>
     </Card>
-  );
-}
-
-/** Of the actions that ended; of a host that has ended none, the attempts that are retried. */
-function FailedWords({ failed, completed, failedAttempts }: FailingHost) {
-  const retrying = `failed ${failedAttempts === 1 ? "attempt" : "attempts"}, retrying`;
-  return (
-    <span>
-      <b>{number(failed === 0 ? failedAttempts : failed)}</b>{" "}
-      <span class="quiet">{failed === 0 ? retrying : `of ${counted(failed + completed, "action")}`}</span>
-    </span>
   );
 }
 

@@ -18,7 +18,7 @@ import { BEGINNING, type PageBody, pageBody } from "../ui/body-view.tsx";
 import { bodyPath } from "./request.tsx";
 import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
 import { commonPath, FieldName, listedRequest, reviewPath, REVIEW_PATH } from "./inbox-list.tsx";
-import { shownPath } from "./outcome.tsx";
+import { shownPath } from "./action-row.tsx";
 import { Ago, UntrustedText } from "../ui/parts.tsx";
 import { AskedRequest, FactList, HeldByRules, type HeldRequest, Risks } from "./decision.tsx";
 import { counted, number, type PageUser, waitingText } from "../ui/text.ts";

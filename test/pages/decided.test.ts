@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Action } from "../../src/core/action.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { renderPart } from "../../src/ui/layout.tsx";
-import { DecidedRow, Outcome } from "../../src/pages/outcome.tsx";
+import { DecidedRow, Outcome } from "../../src/pages/inbox.tsx";
 import { textOf } from "../support/forms.ts";
 import { anAction, aResult, later, NOON } from "../support/factory.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
