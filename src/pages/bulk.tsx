@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { FilterQuery } from "../api/list-schemas.ts";
-import { BULK_OPERATIONS, type BulkJob, type BulkOperation, type BulkResult } from "../core/bulk-job.ts";
+import { BULK_OPERATIONS, type BulkJob, type BulkOperation } from "../core/bulk-job.ts";
 import { jobFilter, BulkParams } from "../bulk/routes.ts";
 import type { BulkPreview } from "../bulk/service.ts";
 import { describeActor, mayChange, mayDo, type Viewer, viewerOf } from "../core/roles.ts";
@@ -190,7 +190,7 @@ async function bulkJobPage({ bulkService }: PageDeps, user: Person, id: string):
   const { operation, matching, done, failed } = job;
   const canStop = mayDo(caller.role, operation) && mayChange(caller, job);
   const asked = { status: "failed", before: null, limit: FAILURES_SHOWN } as const;
-  const failures = failed === 0 ? [] : await bulkService.results(caller, id, asked);
+  const failures = failed === 0 ? [] : (await bulkService.results(caller, id, asked)).slice(0, FAILURES_SHOWN);
   const title = `${VERBS[operation].name} ${counted(matching, "action")}`;
   return render(
     <Layout title={title} nav="Actions" user={user} follows="all">
@@ -221,7 +221,23 @@ async function bulkJobPage({ bulkService }: PageDeps, user: Person, id: string):
           </p>
         ) : null}
       </section>
-      {failures.length === 0 ? null : <Failures job={job} failures={failures.slice(0, FAILURES_SHOWN)} />}
+      {failures.length === 0 ? null : (
+        <section class="card">
+          <h2>
+            {failed > failures.length ? `Refused: the newest ${failures.length} of ${number(failed)}` : "Refused"}
+          </h2>
+          <ul class="stack">
+            {failures.map((one) => (
+              <li>
+                <a href={actionPath(one.id)}>
+                  <code>{one.id}</code>
+                </a>{" "}
+                <span class="quiet">{one.message}</span>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
     </Layout>,
   );
 }
@@ -249,25 +265,6 @@ function jobRows(job: BulkJob, viewer: Viewer): FactRows {
       viewer,
     ),
   ];
-}
-
-function Failures({ job, failures }: { readonly job: BulkJob; readonly failures: readonly BulkResult[] }) {
-  const isSome = job.failed > failures.length;
-  return (
-    <section class="card">
-      <h2>{isSome ? `Refused: the newest ${failures.length} of ${number(job.failed)}` : "Refused"}</h2>
-      <ul class="stack">
-        {failures.map(({ id, message }) => (
-          <li>
-            <a href={actionPath(id)}>
-              <code>{id}</code>
-            </a>{" "}
-            <span class="quiet">{message}</span>
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
 }
 
 const STATES = {

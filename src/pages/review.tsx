@@ -179,16 +179,22 @@ function ReviewedGroup({ group, user, now, leaveOut }: ReviewedProps) {
         {places.map((at, place) => {
           const request = requests[at];
           if (request === undefined) return null;
-          const marks = outliers.filter((outlier) => outlier.at === at);
+          const { id, hiddenValues } = request.action;
+          const marks = outliers.filter((outlier) => outlier.at === at).map(({ field }) => field);
+          const values = ordered.map((field) => [field, field.values[at] ?? ""] as const);
+          const hidden = hiddenValuesText(hiddenValues);
           return (
-            <ReviewedCard
-              request={request}
-              place={place + 1}
-              values={ordered.map((field) => [field, field.values[at] ?? ""])}
-              marks={marks.map(({ field }) => field)}
-              now={now}
-              leaveOut={leaveOut}
-            />
+            <article class="reviewed-card" aria-labelledby={`review-${id}`}>
+              <div class="between">
+                <h4 id={`review-${id}`} class="small">
+                  {`Request ${number(place + 1)}`}
+                </h4>
+                <CardFoot action={request.action} now={now} leaveOut={leaveOut} />
+              </div>
+              <Values look="reviewed-sent" rows={values.filter(([field]) => isSent(field))} marks={marks} />
+              {hidden === null ? null : <p class="small quiet">{`${hidden}, which may differ too.`}</p>}
+              <Values look="reviewed-said" rows={values.filter(([field]) => !isSent(field))} marks={marks} />
+            </article>
           );
         })}
       </div>
@@ -215,46 +221,14 @@ function isShownShared(field: GroupField): boolean {
   return isSent(field) && (field.place !== "path" || field.value === null);
 }
 
-interface ReviewedCardProps {
-  readonly request: Reviewed;
-  readonly place: number;
-  readonly values: readonly (readonly [field: DifferingField, value: string])[];
-  /** The fields in which it stands apart. */
-  readonly marks: readonly DifferingField[];
-  readonly now: Date;
-  readonly leaveOut: (id: string) => string;
-}
-
-function ReviewedCard({ request: { action }, place, values, marks, now, leaveOut }: ReviewedCardProps) {
-  const hidden = hiddenValuesText(action.hiddenValues);
-  return (
-    <article class="reviewed-card" aria-labelledby={`review-${action.id}`}>
-      <div class="between">
-        <h4 id={`review-${action.id}`} class="small">
-          {`Request ${number(place)}`}
-        </h4>
-        <CardFoot action={action} now={now} leaveOut={leaveOut} />
-      </div>
-      <Values look="reviewed-sent" rows={values.filter(([field]) => isSent(field))} marks={marks} />
-      {hidden === null ? null : <p class="small quiet">{`${hidden}, which may differ too.`}</p>}
-      <Values look="reviewed-said" rows={values.filter(([field]) => !isSent(field))} marks={marks} />
-    </article>
-  );
-}
-
 /** Notes have names of their own, and are shown as what they are. */
 const IN_WORDS: ReadonlySet<string> = new Set(REQUESTER_TEXTS.filter((name) => name !== "metadata"));
 
 /** A value; quoted where it is in the requester's words. */
-function Said({ field, value }: { readonly field: Pick<GroupField, "place">; readonly value: string }) {
+function saidText({ place }: Pick<GroupField, "place">, value: string): Child {
   if (value === "") return <span class="quiet">None</span>;
-  return IN_WORDS.has(field.place) ? (
-    <q>
-      <UntrustedText text={value} />
-    </q>
-  ) : (
-    <UntrustedText text={value} />
-  );
+  const text = <UntrustedText text={value} />;
+  return IN_WORDS.has(place) ? <q>{text}</q> : text;
 }
 
 function CardFoot({
@@ -292,7 +266,7 @@ function Values({ label, look = "values", rows, marks = [], none = null }: Value
           <dt>
             <FieldName field={field} />
           </dt>
-          <dd>{value === null ? none : <Said field={field} value={value} />}</dd>
+          <dd>{value === null ? none : saidText(field, value)}</dd>
         </div>
       ))}
     </dl>

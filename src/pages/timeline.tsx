@@ -16,33 +16,30 @@ export function History(props: { readonly timeline: readonly TimelineEntry[]; re
     <Card id="history" title="Timeline">
       {children}
       <ol class="steps">
-        {steps.map((entry, index) => (
-          <>
-            {entry.run > (steps[index - 1]?.run ?? 1) ? <li class="run">{`Run ${entry.run}`}</li> : null}
-            <Step {...entry} before={steps[index - 1]?.at} />
-          </>
-        ))}
+        {steps.map(({ run, at, event }, index) => {
+          const before = steps[index - 1];
+          const { tone, title, details } = describeEvent(event, at);
+          return (
+            <>
+              {run > (before?.run ?? 1) ? <li class="run">{`Run ${run}`}</li> : null}
+              <li class={`step step-${tone}`}>
+                <p class="between">
+                  <span>{title}</span>
+                  <span class="quiet small">
+                    <Time at={at} near={before?.at} />
+                  </span>
+                </p>
+                {details
+                  .filter((detail) => detail !== null && detail !== "")
+                  .map((detail) => (
+                    <p class="small quiet">{detail}</p>
+                  ))}
+              </li>
+            </>
+          );
+        })}
       </ol>
     </Card>
-  );
-}
-
-function Step({ at, event, before }: TimelineEntry & { readonly before: Date | undefined }) {
-  const { tone, title, details } = describeEvent(event, at);
-  return (
-    <li class={`step step-${tone}`}>
-      <p class="between">
-        <span>{title}</span>
-        <span class="quiet small">
-          <Time at={at} near={before} />
-        </span>
-      </p>
-      {details
-        .filter((detail) => detail !== null && detail !== "")
-        .map((detail) => (
-          <p class="small quiet">{detail}</p>
-        ))}
-    </li>
   );
 }
 

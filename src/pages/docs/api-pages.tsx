@@ -108,6 +108,14 @@ interface ApiOperationProps {
 /** One operation: parameters, body, responses and errors at the left, a request and its response at the right. */
 export function OperationReference({ entry, reference }: ApiOperationProps) {
   const { method, path, summary, description, notes = [], permission, parameters, body, successes, errors } = entry;
+  // All of an operation's successes that have a body share it.
+  const contents = successes.flatMap(({ content }) => content);
+  const answer = contents.find(({ mediaType }) => mediaType === "application/json")?.schema ?? null;
+  // An example of each success. What two of them have in common is shown once.
+  const responses = Map.groupBy(
+    successes.flatMap((success) => examplesOf(success, reference)),
+    ({ text }) => text,
+  );
   return (
     <div class="operation">
       <div class="operation-text">
@@ -140,7 +148,12 @@ export function OperationReference({ entry, reference }: ApiOperationProps) {
         {successes.map((success) => (
           <Success {...success} />
         ))}
-        <ResponseFields successes={successes} reference={reference} />
+        {answer === null ? null : (
+          <details>
+            <summary>Fields of the response</summary>
+            <ApiFields schema={dereferenced(answer, reference.schemas)} schemas={reference.schemas} of="response" />
+          </details>
+        )}
         {errors.length === 0 ? null : (
           <>
             <DocsSubheading id="errors">Errors</DocsSubheading>
@@ -161,8 +174,23 @@ export function OperationReference({ entry, reference }: ApiOperationProps) {
         )}
       </div>
       <div class="operation-code">
-        <Requests entry={entry} reference={reference} />
-        <Responses successes={successes} reference={reference} />
+        {/* One request in three languages. Radio buttons choose, so that it works without script. */}
+        <fieldset class="languages">
+          <legend>Request</legend>
+          {requestExamples(entry, reference).map(({ label, language, text }, at) => (
+            <>
+              <label class="tab small">
+                <input type="radio" name="language" value={language} checked={at === 0} />
+                {label}
+              </label>
+              {raw(codeBlock(text, language, label))}
+            </>
+          ))}
+        </fieldset>
+        {[...responses].map(([text, same]) => {
+          const labels = same.map(({ label }) => label).join(" or ");
+          return raw(codeBlock(text, same[0]?.language ?? "", `Response ${labels}`));
+        })}
       </div>
     </div>
   );
@@ -185,59 +213,6 @@ function Success({ status, description, content, headers }: ApiSuccess) {
         </span>
       )}
     </p>
-  );
-}
-
-type ResponsesProps = Pick<ApiOperationProps, "reference"> & Pick<ApiEntry, "successes">;
-
-/** The members of the first JSON response; all of an operation's successes that have a body share it. */
-function ResponseFields({ successes, reference }: ResponsesProps) {
-  const schema = jsonOf(successes);
-  if (schema === null) return null;
-  return (
-    <details>
-      <summary>Fields of the response</summary>
-      <ApiFields schema={dereferenced(schema, reference.schemas)} schemas={reference.schemas} of="response" />
-    </details>
-  );
-}
-
-function jsonOf(successes: readonly ApiSuccess[]) {
-  const all = successes.flatMap(({ content }) => content.filter(({ mediaType }) => mediaType === "application/json"));
-  return all[0]?.schema ?? null;
-}
-
-/** One request in three languages. Radio buttons choose, so that it works without script. */
-function Requests({ entry, reference }: Pick<ApiOperationProps, "entry" | "reference">) {
-  return (
-    <fieldset class="languages">
-      <legend>Request</legend>
-      {requestExamples(entry, reference).map(({ label, language, text }, at) => (
-        <>
-          <label class="tab small">
-            <input type="radio" name="language" value={language} checked={at === 0} />
-            {label}
-          </label>
-          {raw(codeBlock(text, language, label))}
-        </>
-      ))}
-    </fieldset>
-  );
-}
-
-/** An example of each success. What two of them have in common is shown once. */
-function Responses({ successes, reference }: ResponsesProps) {
-  const examples = Map.groupBy(
-    successes.flatMap((success) => examplesOf(success, reference)),
-    ({ text }) => text,
-  );
-  return (
-    <>
-      {[...examples].map(([text, same]) => {
-        const labels = same.map(({ label }) => label).join(" or ");
-        return raw(codeBlock(text, same[0]?.language ?? "", `Response ${labels}`));
-      })}
-    </>
   );
 }
 
