@@ -2,17 +2,13 @@ import htmx from "htmx.org/dist/htmx.min.js" with { type: "text" };
 import idiomorph from "idiomorph/dist/idiomorph-ext.min.js" with { type: "text" };
 import actionCss from "./styles/action.css" with { type: "text" };
 import actionsCss from "./styles/actions.css" with { type: "text" };
-import auditCss from "./styles/audit.css" with { type: "text" };
 import docsCss from "./styles/docs.css" with { type: "text" };
 import layoutCss from "./layout.css" with { type: "text" };
 import icon from "./assets/icon.svg" with { type: "text" };
 import iconWaiting from "./assets/icon-waiting.svg" with { type: "text" };
 import inboxCss from "./styles/inbox.css" with { type: "text" };
-import keysCss from "./styles/keys.css" with { type: "text" };
 import overviewCss from "./styles/overview.css" with { type: "text" };
-import ruleFormCss from "./styles/rule-form.css" with { type: "text" };
 import settingsCss from "./styles/settings-frame.css" with { type: "text" };
-import signInCss from "./styles/sign-in.css" with { type: "text" };
 import { SCRIPTS } from "./scripts.ts";
 import { type Asset, assetOf, SHEET_PARTS, styleOf } from "./sheet-style.ts";
 
@@ -24,10 +20,6 @@ export const APP_STYLE = styleOf("app", [
   actionCss,
   overviewCss,
   settingsCss,
-  auditCss,
-  keysCss,
-  signInCss,
-  ruleFormCss,
   docsCss,
 ]);
 

@@ -2,7 +2,6 @@ import baseCss from "./base.css" with { type: "text" };
 import decisionCss from "./styles/decision.css" with { type: "text" };
 import decisionFormCss from "./styles/decision-form.css" with { type: "text" };
 import jsonViewCss from "./json-view.css" with { type: "text" };
-import problemCss from "./problem.css" with { type: "text" };
 import receiptCss from "./styles/receipt.css" with { type: "text" };
 import timelineCss from "./styles/timeline.css" with { type: "text" };
 import tokensCss from "./tokens.css" with { type: "text" };
@@ -24,7 +23,7 @@ export interface Asset {
 export function styleOf(name: string, parts: readonly string[]): Asset {
   const text = parts
     .join("")
-    .replaceAll(/\/\*[^*]*\*\//g, "")
+    .replaceAll(/\/\*(?:[^*]|\*(?!\/))*\*\//g, "")
     .replaceAll(/\n\s+/g, "\n");
   return assetOf(name, "css", "text/css; charset=utf-8", text);
 }
@@ -46,16 +45,7 @@ export function assetOf(name: string, extension: string, type: string, text: str
 }
 
 /** What all pages have. */
-export const SHEET_PARTS = [
-  tokensCss,
-  baseCss,
-  jsonViewCss,
-  timelineCss,
-  receiptCss,
-  decisionCss,
-  problemCss,
-  decisionFormCss,
-];
+export const SHEET_PARTS = [tokensCss, baseCss, jsonViewCss, timelineCss, receiptCss, decisionCss, decisionFormCss];
 
 /** The style of standalone pages, which inline it: receipt, approval link, and errors on either. */
 export const SHEET_STYLE = styleOf("sheet", SHEET_PARTS);
