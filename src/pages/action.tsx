@@ -419,13 +419,11 @@ function Details({ action, user, receiptUrl, baseUrl }: ActionProps) {
               <UntrustedText text={host} />
             </a>,
           ],
-          ...requesterTexts({ title: null, extras }, extras.reason ?? null).map(
-            ({ name: said, note, text }) =>
-              [
-                REQUESTER_LABELS[said],
-                note === "" ? <UntrustedLines text={text ?? ""} /> : <Metadata name={note} value={text ?? ""} />,
-              ] as const,
-          ),
+          ...requesterTexts({ title: null, extras }, extras.reason ?? null).map(({ name: said, note, text }) => {
+            const shown =
+              note === "" ? <UntrustedLines text={text ?? ""} /> : <Metadata name={note} value={text ?? ""} />;
+            return [REQUESTER_LABELS[said], text === null ? null : shown] as const;
+          }),
           ...Object.entries(unknownExtras(extras) ?? {}).map(
             ([member, value]) =>
               ["Only for another version", <Metadata name={member} value={JSON.stringify(value)} />] as const,

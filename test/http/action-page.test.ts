@@ -156,7 +156,10 @@ describe("the page of an action", () => {
     await using target = new Target(200);
     const done = await ended({ url: target.url }, "completed");
     expect(await buttonsOf(done)).toEqual([]);
-    expect(await ann.pageOf(`/actions/${done}`)).toContain(`href="/actions/${done}/edit"`);
+    const page = await ann.pageOf(`/actions/${done}`);
+    expect(page).toContain(`href="/actions/${done}/edit"`);
+    // Nobody gave a reason, so it has no row.
+    expect(page).not.toContain("<dt>Reason</dt>");
   });
 
   test("does not exist for another account's, nor for what is no id", async () => {
