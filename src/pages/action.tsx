@@ -45,7 +45,7 @@ import { DecisionForm, type DecisionPageProps, shownField } from "./decision-for
 import { Decider, RequestPane, Risks } from "./decision.tsx";
 import { backoffText, patternsText } from "./hosts.tsx";
 import { PausedNotice } from "./pauses.tsx";
-import { bodyPath, callText, RequestParts, RevealForm, UntrustedUrl } from "./request.tsx";
+import { bodyPath, CallLine, callText, RequestParts, RevealForm } from "./request.tsx";
 import { AttemptResponse, ResponseView } from "./response.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { AsCode } from "./snippets.tsx";
@@ -85,13 +85,14 @@ function ActionPart(props: ActionProps) {
   return (
     <div id="action" class="action" data-live="">
       <PageHead
-        title={isHeld ? <CallLine action={action} /> : <Headline action={action} />}
+        // Where somebody decides, what the requester says comes after what is sent.
+        title={isHeld ? <CallLine action={action} canCopy /> : <Headline action={action} />}
         back={{ href: ACTIONS_PATH, name: "Actions" }}
         actions={<Controls {...props} isRejected={isRejected} isUnknown={hasUnknown(timeline)} />}
       >
         {isHeld ? null : (
           <p class="call-line">
-            <CallLine action={action} />
+            <CallLine action={action} canCopy />
           </p>
         )}
         <State {...props} />
@@ -194,18 +195,6 @@ function Headline({ action: { title, method, url } }: ShownAction) {
       {/* More than two lines of it; the whole URL stands below. */}
       <span class="method">{method}</span> <UntrustedText text={pathOf(url).slice(0, 120)} />
     </>
-  );
-}
-
-/** The headline where somebody decides: what the requester says comes after what is sent. */
-function CallLine({ action: { method, url, host } }: ShownAction) {
-  return (
-    <span>
-      <b class="method">{method}</b>
-      <Copied what="the URL">
-        <UntrustedUrl url={url} host={host} />
-      </Copied>
-    </span>
   );
 }
 

@@ -336,15 +336,8 @@ function plainSearch(search: string): string | null {
   return isPlain ? null : new URLSearchParams(plain).toString();
 }
 
-interface ActionTableProps {
-  /** Newest first, each made by `forRow`. */
-  readonly actions: readonly MaskedAction[];
-  readonly pauseOf: PauseOf;
-  readonly now: Date;
-}
-
 /** A row for each action; its link opens the action's page, over the list where there is script. */
-export function ActionTable({ actions, pauseOf, now }: ActionTableProps) {
+export function ActionTable({ actions, pauseOf, now }: Pick<ActionsProps, "actions" | "pauseOf" | "now">) {
   return (
     <table class="actions">
       <caption class="visually-hidden">Actions, newest first</caption>

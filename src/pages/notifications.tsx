@@ -43,7 +43,7 @@ export function notificationsPage({ user, entries, before, channels, now }: Noti
         title="Notifications"
         rows={entries}
         columns={[
-          ["When", ({ createdAt }) => <ListedTime at={createdAt} as="when" now={now} />],
+          ["When", ({ createdAt }) => <ListedTime at={createdAt} as="short" />],
           ["What", ({ message: { event, kind } }) => nameOf(event, kind)],
           ["To", (entry) => recipientCell(entry, channels), "wide"],
           ["Result", (entry) => resultCell(entry, now)],

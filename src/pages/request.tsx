@@ -4,6 +4,7 @@ import { bodyMemberOf } from "../core/body.ts";
 import { describeCredential } from "../core/credential.ts";
 import { prettyPrint } from "../core/json.ts";
 import { BodyView, limitsOnPage, type PageBody, pageBody, WholeBody } from "../ui/body-view.tsx";
+import { Copied } from "../ui/controls.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { actionPath, Layout, render } from "../ui/layout.tsx";
@@ -92,15 +93,17 @@ function copiedBody(action: SeenAction): string | null {
   return member === "form" || member === "text" ? action.body : prettyPrint(action.body);
 }
 
-/** Method and URL. */
-export function CallLine({
-  action: { method, url, host },
-}: {
+interface CallLineProps {
   readonly action: Pick<SeenAction, "method" | "url" | "host">;
-}) {
+  readonly canCopy?: boolean;
+}
+
+/** Method and URL. */
+export function CallLine({ action: { method, url, host }, canCopy = false }: CallLineProps) {
+  const address = <UntrustedUrl url={url} host={host} />;
   return (
     <>
-      <b class="method">{method}</b> <UntrustedUrl url={url} host={host} />
+      <b class="method">{method}</b> {canCopy ? <Copied what="the URL">{address}</Copied> : address}
     </>
   );
 }

@@ -7,6 +7,7 @@ import { Layout, render } from "../ui/layout.tsx";
 import { LinkButton, PageHead, Problem } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 import { type FormState, problemBeside, problemOf } from "./forms.ts";
+import { Secret } from "./settings-frame.tsx";
 import type { PageDeps } from "./needs.ts";
 
 /** A form with an address and a password; `code`: why it was refused. */
@@ -177,14 +178,11 @@ export function signedUpPage(user: PageUser, { apiKey, next }: MadeAccount): str
     <Layout title="Your account is ready" user={user}>
       <h1>Your account is ready</h1>
       <div class="card">
-        <div class="stack">
-          <h2>Your owner key</h2>
-          <p class="quiet">
-            It is shown only once. Save it now. It has full access, including approvals: create a separate key for each
-            agent.
-          </p>
-        </div>
-        <code class="code">{apiKey}</code>
+        <Secret title="Your owner key" text={apiKey} />
+        <p class="quiet">
+          It is shown only once. Save it now. It has full access, including approvals: create a separate key for each
+          agent.
+        </p>
         <LinkButton href={next} look="main">
           Continue
         </LinkButton>

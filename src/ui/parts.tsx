@@ -196,18 +196,14 @@ export function Day({ at }: { readonly at: Date }) {
 
 interface ListedTimeProps {
   readonly at: Date;
-  /** `when`: of today the time, of other days also the date. */
-  readonly as: "when" | "weekday" | "clock" | "minute" | "date" | "short";
-  /** For `when`. */
-  readonly now?: Date;
+  readonly as: "weekday" | "clock" | "minute" | "date" | "short";
 }
 
 /** A time in a list or chart, which has many: to the second, and without a tooltip. */
-export function ListedTime({ at, as, now }: ListedTimeProps) {
-  const when = isSameDay(at, now) ? "clock" : "short";
+export function ListedTime({ at, as }: ListedTimeProps) {
   return (
     <time datetime={at.toISOString().replace(/\.\d+/, "")} data-time={as}>
-      {FORMATS[as === "when" ? when : as](at)}
+      {FORMATS[as](at)}
     </time>
   );
 }

@@ -34,9 +34,7 @@ export function keepTimes(): void {
 function wordsOf(as: string, at: Date, agoMs: number): string | undefined {
   if (as === "ago") return timeAgo(agoMs);
   if (as === "until") return timeUntil(-agoMs);
-  // Of today the time alone, of other days without seconds.
-  const dayForm = at.toDateString() === new Date().toDateString() ? "clock" : "short";
-  return FORMATS.get(as === "when" ? dayForm : as)?.format(at);
+  return FORMATS.get(as)?.format(at);
 }
 
 /** Relative times have the local time as their tooltip, and absolute times how long ago it was. */
