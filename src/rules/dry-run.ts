@@ -16,7 +16,7 @@ import type { ActionStore, Store } from "../core/store.ts";
 import { seeAll } from "../receipts/see.ts";
 import { createYield, eachPage, OpenPerAccount } from "../runtime/fair-share.ts";
 import type { KnownRules } from "./known.ts";
-import { type CompiledRule, decideByWalks, type Walk } from "./rule.ts";
+import { type CompiledRule, decideByWalks, RuleList, type Walk } from "./rule.ts";
 import { DifferingJson, type DryRunDifference, type DryRunJson, type RuleEffect } from "./schemas.ts";
 import { toJson } from "../api/serializer.ts";
 
@@ -67,6 +67,7 @@ export function createDryRun(
     const inForce = await known.compiledRules(accountId, yieldTurn);
     // Read once of each key.
     const requesters = new Map<string, Requester>();
+    const [listInForce, listTried] = [new RuleList(inForce), new RuleList(rules)];
     // Newest first.
     const entries: Entry[] = [];
     for await (const page of newest(actions, accountId, range)) {
@@ -76,7 +77,7 @@ export function createDryRun(
         const requester = requesters.get(name) ?? (await known.requesterOf(action, [...inForce, ...rules]));
         requesters.set(name, requester);
         const request = [requester, action, { now: action.createdAt }] as const;
-        entries.push(entryOf(action, known.walksFor(...request, inForce), known.walksFor(...request, rules)));
+        entries.push(entryOf(action, known.walksFor(...request, listInForce), known.walksFor(...request, listTried)));
       }
       yield { looked_at: entries.length };
     }

@@ -5,12 +5,14 @@ import { foldName } from "../core/json-values.ts";
 import {
   RULE_EXPRESSION_BYTES_MAX,
   RULE_LIST_MEMBERS_MAX,
+  RULE_NEEDS_MAX,
   RULE_PATTERN_CHARS_MAX,
   RULE_PATTERN_SIZE_MAX,
   RULE_STEPS_MAX,
 } from "../core/limits.ts";
 import { isZone, wallTime } from "../core/zones.ts";
-import { ActionFacts, type CallFacts, KeyFacts, shown, Undecidable } from "./facts.ts";
+import { ActionFacts, type CallFacts, KeyFacts, type MemberNames, shown, Undecidable } from "./facts.ts";
+import { COMPARE, type Literal, type Need } from "./needs.ts";
 
 /** What is wrong with an expression, what to do about it, and where: behind how many characters. */
 export class ExpressionError extends Error {
@@ -22,11 +24,16 @@ export class ExpressionError extends Error {
   }
 }
 
-/**
- * A condition in CEL (cel.dev). What it returns throws `Undecidable` where nobody can tell whether it holds, and takes at most
- * `RULE_STEPS_MAX` steps, and all expressions of a request at most `RULES_STEPS_MAX`. Throws `ExpressionError` with the first thing that is wrong.
- */
-export function compileExpression(text: string): (facts: CallFacts) => boolean {
+/** A condition in CEL (cel.dev). */
+export interface Expression {
+  /** Throws `Undecidable` where nobody can tell. Takes at most `RULE_STEPS_MAX` steps, and all of a request at most `RULES_STEPS_MAX`. */
+  readonly holds: (facts: CallFacts) => boolean;
+  /** What a request needs for it to hold. */
+  readonly needs: readonly Need[];
+}
+
+/** Throws `ExpressionError` with the first thing that is wrong. */
+export function compileExpression(text: string): Expression {
   const { valueFor, ast, type, names } = compile(text);
   if (type !== "bool" && type !== "dyn") {
     throw new ExpressionError(
@@ -34,14 +41,12 @@ export function compileExpression(text: string): (facts: CallFacts) => boolean {
       0,
     );
   }
-  const comparisons = comparisonsIn(ast);
-  return (facts) => {
-    facts.action.names = names;
-    if (isOneFalse(comparisons, facts.action)) return false;
+  const holds = (facts: CallFacts): boolean => {
     const value = valueFor(facts);
     if (typeof value === "boolean") return value;
     throw new Undecidable("Its result is neither true nor false.");
   };
+  return { holds, needs: needsIn(ast, names).slice(0, RULE_NEEDS_MAX) };
 }
 
 /** The value of an expression, such as a path in a body, in the same bounds. */
@@ -82,57 +87,37 @@ function compile(text: string) {
   }
 }
 
-type Literal = bigint | string;
-
-const HOLDS = {
-  "==": (one, other) => one === other,
-  "!=": (one, other) => one !== other,
-  "<": (one, other) => one < other,
-  "<=": (one, other) => one <= other,
-  ">": (one, other) => one > other,
-  ">=": (one, other) => one >= other,
-} satisfies Record<string, (one: Literal, other: Literal) => boolean>;
-
 /**
- * The comparisons with a literal that an expression joins by `&&`, such as `action.body.amount > 100`: each tells whether it is false, and
- * so the whole is. For most requests one is, and asking costs a fifth of running the expression. If it can't be told, or types differ,
- * cel-js decides.
+ * The comparisons with a literal that an expression joins by `&&`, such as `action.body.amount > 100`: where one is false, the whole is.
+ * Where types differ, cel-js decides.
  */
-function comparisonsIn(node: ASTNode): readonly ((action: ActionFacts) => boolean)[] {
-  if (node.op === "&&") return node.args.flatMap(comparisonsIn);
+function needsIn(node: ASTNode, names: MemberNames): readonly Need[] {
+  if (node.op === "&&") return node.args.flatMap((part) => needsIn(part, names));
   if (!isComparing(node)) return [];
   const [left, { op, args: literal }] = node.args;
   const [root, member = "", ...path] = namesIn(left);
   if (op !== "value" || root !== "action" || !isActionMember(member)) return [];
   // The order of texts is another one in CEL.
   if (typeof literal !== "bigint" && !(typeof literal === "string" && /[!=]=/.test(node.op))) return [];
-  const holds = HOLDS[node.op];
-  const isFalse = (action: ActionFacts) => {
+  const read = ({ action }: CallFacts): readonly Literal[] => {
+    action.names = names;
     let value: unknown = action[member];
     for (const name of path) value = value instanceof Map ? value.get(name) : undefined;
-    if (typeof value !== "bigint" && typeof value !== "string") return false;
-    return typeof value === typeof literal && !holds(value, literal);
+    return (typeof value === "bigint" || typeof value === "string") && typeof value === typeof literal ? [value] : [];
   };
-  return [isFalse];
+  // Whether a body can be read depends on all names in the expression.
+  const name = JSON.stringify([typeof literal, member, path, names]);
+  return [{ name, read, compares: node.op, literals: [literal] }];
 }
 
-function isComparing(node: ASTNode): node is ASTNode & { readonly op: keyof typeof HOLDS } {
-  return Object.hasOwn(HOLDS, node.op);
+function isComparing(node: ASTNode): node is ASTNode & { readonly op: keyof typeof COMPARE } {
+  return Object.hasOwn(COMPARE, node.op);
 }
 
 /** `action.body.to` as its three names; of what is no such path, the first is empty. */
 function namesIn(node: ASTNode): readonly string[] {
   if (node.op === ".") return [...namesIn(node.args[0]), node.args[1]];
   return [node.op === "id" ? node.args : ""];
-}
-
-function isOneFalse(comparisons: ReturnType<typeof comparisonsIn>, action: ActionFacts): boolean {
-  try {
-    return comparisons.some((isFalse) => isFalse(action));
-  } catch (error) {
-    if (error instanceof Undecidable) return false;
-    throw error;
-  }
 }
 
 const ACTION_MEMBERS = {

@@ -21,7 +21,7 @@ import type { Store } from "../core/store.ts";
 import { isSend } from "../core/timeline.ts";
 import type { YieldTurn } from "../runtime/fair-share.ts";
 import { factsOf, lazily } from "./facts.ts";
-import { askRules, type CompiledRule, decideByWalks, storedRule, type Walk } from "./rule.ts";
+import { type CompiledRule, decideByWalks, RuleList, storedRule, type Walk } from "./rule.ts";
 
 /** No version of the store: what is committed by it is decided again. */
 const UNREAD = "unread";
@@ -42,7 +42,7 @@ interface AccountRules {
   readonly knownSince: Date;
   /** Each by what is stored of it, compiled at its first use: a node has the rules of accounts for which it calls nobody. */
   readonly each: ReadonlyMap<string, () => CompiledRule>;
-  readonly all: () => readonly CompiledRule[];
+  readonly all: () => RuleList;
 }
 
 export type KnownRules = ReturnType<typeof createKnownRules>;
@@ -103,13 +103,13 @@ export function createKnownRules(
         return [name, before?.get(name) ?? lazily(() => storedRule(row))];
       }),
     );
-    const all = lazily(() => Array.from(each.values(), (rule) => rule()));
+    const all = lazily(() => new RuleList(Array.from(each.values(), (rule) => rule())));
     known.set(accountId, { version, knownSince: clock.now(), each, all });
   }
 
   /** The rules of an account as this process knows them. */
   function rulesOf(accountId: string): readonly CompiledRule[] {
-    return known.get(accountId)?.all() ?? [];
+    return known.get(accountId)?.all().rules ?? [];
   }
 
   /** Those in force now. Compiling hundreds at once would hold the event loop. */
@@ -122,14 +122,14 @@ export function createKnownRules(
     return rulesOf(accountId);
   }
 
-  /** What rules, or those in force, say of a request that is made at that time, with the counts that it has to fit in. */
+  /** What rules say of a request that is made at that time, with the counts that it has to fit in. */
   function walksFor(
     requester: Requester,
     request: ActionRequest,
     { now, due }: JudgedAt,
-    asked: readonly CompiledRule[] = rulesOf(requester.accountId),
+    list: RuleList,
   ): readonly Walk[] {
-    return askRules(asked, factsOf(request, requester, now, due), hashOf);
+    return list.walks(factsOf(request, requester, now, due), hashOf);
   }
 
   /** Of the rules in force, or of others. */
@@ -154,7 +154,9 @@ export function createKnownRules(
       return { ruling: null, counts: [], reached: null, version: versionOfAll === null ? UNREAD : NO_VERSION };
     }
     const names = new Set(beyond.map(countName));
-    const decided = decideByWalks(walksFor(requester, request, when), (count) => names.has(countName(count)));
+    const decided = decideByWalks(walksFor(requester, request, when, own.all()), (count) =>
+      names.has(countName(count)),
+    );
     return { ...decided, version: own.version };
   }
 

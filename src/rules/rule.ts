@@ -4,14 +4,15 @@ import { type Ruling, strictest } from "../core/action-policy.ts";
 import { bodyMemberOf } from "../core/body.ts";
 import { DomainError, invalidFields, type Issue } from "../core/domain-error.ts";
 import type { Judgement } from "../core/judge.ts";
-import { RULE_WARNING_STEPS_MAX } from "../core/limits.ts";
+import { RULE_NEEDS_MAX, RULE_WARNING_STEPS_MAX } from "../core/limits.ts";
 import { methodsOf } from "../core/method-overrides.ts";
 import { countName, type RuleCount } from "../core/rule-count.ts";
 import { isUnder, normalPrefix, readHost } from "../core/target.ts";
 import { isZone, NO_ZONE, windowCheck } from "../core/zones.ts";
 import { type Counter, countersOf, countOf } from "./counting.ts";
-import { compileExpression, ExpressionError } from "./expression.ts";
+import { compileExpression, type Expression, ExpressionError } from "./expression.ts";
 import { AMBIGUOUS_PATH, type CallFacts, foldPath, Undecidable } from "./facts.ts";
+import { type Need, Needs } from "./needs.ts";
 import { definitionOf, RuleDefinition, UNREADABLE_RULE } from "./schemas.ts";
 
 /** A rule that can be asked. */
@@ -22,6 +23,8 @@ export interface CompiledRule {
   /** With hosts and path in their normal form. */
   readonly definition: RuleDefinition;
   readonly applies: Condition;
+  /** Without these it doesn't apply, and can be decided. Those of its expression are apart: they read the body. */
+  readonly needs: Readonly<Record<"fields" | "expression", readonly Need[]>>;
   /** What becomes of a request to which it applies. */
   readonly ruling: Ruling;
   /** Where there are some, it applies only to the call that goes beyond one of them. */
@@ -48,11 +51,13 @@ export function ruleFrom(given: unknown, id: string, version: number): CompiledR
     const message = "Must be hold or refuse: a rule with `sum` or `more_than` is about the call that goes beyond.";
     issues.push({ field: "effect", message });
   }
-  const applies = all(conditionsOf(definition, issues));
+  const expression = definition.when === undefined ? undefined : expressionIn(definition.when, issues);
+  const applies = all(conditionsOf(definition, expression?.holds, issues));
   if (issues.length > 0) throw invalidFields(issues);
   const rule = { id, version, definition };
   const counting = counters.map((one) => ({ ...one, ruling: rulingOf(rule, one.goesBeyond, one.compares) }));
-  return { ...rule, applies, ruling: rulingOf(rule), counters: counting };
+  const needs = { fields: needsOf(definition), expression: expression?.needs ?? [] };
+  return { ...rule, applies, needs, ruling: rulingOf(rule), counters: counting };
 }
 
 /** The rule in a row. One that was altered in the database holds every call, and says so. */
@@ -83,8 +88,8 @@ function normalPath(text: string, issues: Issue[]): string {
 }
 
 /** The cheap ones first: most rules are not about most requests. */
-function conditionsOf(definition: RuleDefinition, issues: Issue[]): readonly Condition[] {
-  const { methods, credentials, body_kind: kind, body_bytes: bytes, between, when, hosts, path, effect } = definition;
+function conditionsOf(definition: RuleDefinition, when: Condition | undefined, issues: Issue[]): readonly Condition[] {
+  const { methods, credentials, body_kind: kind, body_bytes: bytes, between, hosts, path, effect } = definition;
   const keys = definition.keys && new Set(definition.keys);
   const conditions: readonly (Condition | undefined)[] = [
     keys && (({ key }) => !keys.isDisjointFrom(key.ids)),
@@ -94,9 +99,52 @@ function conditionsOf(definition: RuleDefinition, issues: Issue[]): readonly Con
     bytes && (({ action }) => action.bodyBytes() > bytes.over),
     between && isWithin(between, issues),
     (hosts ?? path) !== undefined || effect === "allow" ? isAbout(definition) : undefined,
-    when === undefined ? undefined : isTrue(when, issues),
+    when,
   ];
   return conditions.filter((condition) => condition !== undefined);
+}
+
+/** Of the conditions that compare with a list of values. */
+function needsOf({ keys, methods, credentials, hosts, path }: RuleDefinition): readonly Need[] {
+  const needs: readonly (Need | undefined)[] = [
+    keys && need("keys", keys, ({ key }) => [...key.ids]),
+    methods && need("methods", methods, ({ action }) => [action.method]),
+    credentials && need("credentials", credentials, ({ action }) => [action.credential]),
+    hosts?.every((host) => !host.startsWith("*")) ? need("hosts", hosts, namesOfHost) : undefined,
+    path === undefined || foldPath(path).includes("*") ? undefined : need("path", startsOfPrefix(path), startsOfPath),
+  ];
+  return needs.filter((one) => one !== undefined);
+}
+
+function need(name: string, literals: readonly string[], read: Need["read"]): Need {
+  return { name, compares: "==", literals, read };
+}
+
+/** One of these begins each path that `isAbout` takes for one under the prefix. */
+function startsOfPrefix(path: string): readonly string[] {
+  const prefix = path.endsWith("/") ? path.slice(0, -1) : path;
+  return [prefix, foldPath(prefix)].flatMap((one) => startsOf(one).slice(-1));
+}
+
+function startsOfPath({ action }: CallFacts): readonly string[] {
+  const target = action.target();
+  if (target === null || target.isAmbiguous) return [];
+  return [...new Set([target.path, action.foldedPath(), action.barePath()])].flatMap(startsOf);
+}
+
+/** Its first segments, one more in each. */
+function startsOf(path: string): readonly string[] {
+  const starts = [""];
+  for (let end = 0; end !== -1 && starts.length <= RULE_NEEDS_MAX;) {
+    end = path.indexOf("/", end + 1);
+    starts.push(end === -1 ? path : path.slice(0, end));
+  }
+  return starts;
+}
+
+function namesOfHost({ action }: CallFacts): readonly string[] {
+  const target = action.target();
+  return target === null ? [] : [target.host, target.hostname];
 }
 
 const RULED_KINDS = { none: "none", body: "json", json: "json", form: "form", text: "text", base64: "base64" } as const;
@@ -108,7 +156,7 @@ function isOfKind({ request, action }: CallFacts, kind: RuleDefinition["body_kin
   return false;
 }
 
-function isTrue(when: string, issues: Issue[]): Condition | undefined {
+function expressionIn(when: string, issues: Issue[]): Expression | undefined {
   try {
     return compileExpression(when);
   } catch (error) {
@@ -184,34 +232,46 @@ export interface Walk {
   readonly ruling: Ruling | null;
 }
 
-/** Asks rules in their order, for each method that the request counts as. A rule that can't be decided holds it. */
-export function askRules(
-  rules: readonly CompiledRule[],
-  facts: CallFacts,
-  hashOf: (text: string) => string,
-): readonly Walk[] {
-  if (rules.length === 0) return [];
-  return [...new Set(methodsOf(facts.request))].map((method) => {
-    facts.action.countsAs = method;
-    return walk(rules, facts, hashOf);
-  });
-}
+/** Rules in their order. */
+export class RuleList {
+  readonly rules: readonly CompiledRule[];
+  readonly #fields: Needs;
+  readonly #expressions: Needs;
 
-function walk(rules: readonly CompiledRule[], facts: CallFacts, hashOf: (text: string) => string): Walk {
-  const counted: Walk["counted"][number][] = [];
-  for (const rule of rules) {
-    try {
-      if (!rule.applies(facts)) continue;
-      if (rule.counters.length === 0) return { counted, ruling: rule.ruling };
-      for (const counter of rule.counters)
-        counted.push({ count: countOf(counter, rule.id, facts, hashOf), ruling: counter.ruling });
-    } catch (error) {
-      if (!(error instanceof Undecidable)) throw error;
-      const ruling = rulingOf(rule, `It can't be decided, so a person decides. ${error.message}`);
-      return { counted, ruling: { ...ruling, effect: "hold", isUndecidable: true } };
-    }
+  constructor(rules: readonly CompiledRule[]) {
+    this.rules = rules;
+    this.#fields = new Needs(rules.map(({ needs }) => needs.fields));
+    this.#expressions = new Needs(rules.map(({ needs }) => needs.expression));
   }
-  return { counted, ruling: null };
+
+  /** Asks the rules, for each method that the request counts as. One that can't be decided holds it. */
+  walks(facts: CallFacts, hashOf: (text: string) => string): readonly Walk[] {
+    if (this.rules.length === 0) return [];
+    return [...new Set(methodsOf(facts.request))].map((method) => {
+      facts.action.countsAs = method;
+      return this.#walk(facts, hashOf);
+    });
+  }
+
+  #walk(facts: CallFacts, hashOf: (text: string) => string): Walk {
+    const [hasFields, hasRest] = [this.#fields.metBy(facts), this.#expressions.metBy(facts)];
+    const counted: Walk["counted"][number][] = [];
+    for (let at = 0; at < this.rules.length; at += 1) {
+      const rule = hasFields(at) && hasRest(at) ? this.rules[at] : undefined;
+      if (rule === undefined) continue;
+      try {
+        if (!rule.applies(facts)) continue;
+        if (rule.counters.length === 0) return { counted, ruling: rule.ruling };
+        for (const counter of rule.counters)
+          counted.push({ count: countOf(counter, rule.id, facts, hashOf), ruling: counter.ruling });
+      } catch (error) {
+        if (!(error instanceof Undecidable)) throw error;
+        const ruling = rulingOf(rule, `It can't be decided, so a person decides. ${error.message}`);
+        return { counted, ruling: { ...ruling, effect: "hold", isUndecidable: true } };
+      }
+    }
+    return { counted, ruling: null };
+  }
 }
 
 /** Agents read the reason: the owner's message behind `why`, and what the rule compares only with `explain`. */

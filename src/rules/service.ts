@@ -19,7 +19,7 @@ import type { AppContext } from "../runtime/app-context.ts";
 import { createYield } from "../runtime/fair-share.ts";
 import { createDryRun, type DryRunRange, type DryRunStep, newest, refusalsSince } from "./dry-run.ts";
 import type { KnownRules } from "./known.ts";
-import { type CompiledRule, deadRules, ruleFrom } from "./rule.ts";
+import { type CompiledRule, deadRules, ruleFrom, RuleList } from "./rule.ts";
 import {
   type ChangeRuleBody,
   definitionOf,
@@ -107,12 +107,13 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
   const undecidableOn = async (accountId: string, rule: CompiledRule): Promise<string | null> => {
     const yieldTurn = createYield(clock);
     const reasons: string[] = [];
+    const list = new RuleList([rule]);
     let tried = 0;
     for await (const page of newest(actions, accountId, { last: RULE_DRAFT_ACTIONS, since: null })) {
       for (const action of page) {
         await yieldTurn();
         tried += 1;
-        const [walk] = known.walksFor(requesterOf(action), action, { now: action.createdAt }, [rule]);
+        const [walk] = known.walksFor(requesterOf(action), action, { now: action.createdAt }, list);
         if (walk?.ruling?.isUndecidable === true) reasons.push(walk.ruling.reason ?? "");
       }
     }

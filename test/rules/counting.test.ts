@@ -3,7 +3,7 @@ import { DomainError } from "../../src/core/domain-error.ts";
 import type { RuleCount } from "../../src/core/rule-count.ts";
 import { unitsIn } from "../../src/core/decimal.ts";
 import { factsOf, type RuledRequest, withoutIds } from "../../src/rules/facts.ts";
-import { askRules, decideByWalks, ruleFrom } from "../../src/rules/rule.ts";
+import { decideByWalks, ruleFrom, RuleList } from "../../src/rules/rule.ts";
 import type { RuleDefinition } from "../../src/rules/schemas.ts";
 
 const REQUEST: RuledRequest = {
@@ -35,7 +35,7 @@ function asked(rules: readonly ReturnType<typeof rule>[], { request, key = "key_
   );
   const isBeyond = ({ ruleId, subject }: RuleCount) =>
     beyond.some((one) => one.ruleId === ruleId && one.subject === subject);
-  return decideByWalks(askRules(rules, made, String), isBeyond);
+  return decideByWalks(new RuleList(rules).walks(made, String), isBeyond);
 }
 
 const body = (text: string, bodyKind?: "form" | "json") => ({
@@ -126,7 +126,7 @@ describe("a budget", () => {
     expect(subject("host", at)).not.toBe(subject("host", {}) ?? "");
     expect(subject("metadata.team", of("a"))).not.toBe(subject("metadata.team", of("b")) ?? "");
     expect(subject("metadata.team", of("a"))).toBe(subject("metadata.team", { key: "key_b", ...of("a") }) ?? "");
-    const replaced = askRules([rule({ sum: { ...SUM, same: "key" } })], rotated, String);
+    const replaced = new RuleList([rule({ sum: { ...SUM, same: "key" } })]).walks(rotated, String);
     expect(replaced[0]?.counted[0]?.count.subject).toBe(subject("key", {}) ?? "");
     expect(subject("metadata.constructor", {})).toBe(subject("metadata.constructor", of("a")) ?? "");
     const raised = asked([rule({ sum: { ...SUM, limit: 20_000 } })]).counts[0];

@@ -1,0 +1,95 @@
+import { type CallFacts, Undecidable } from "./facts.ts";
+
+/** What conditions compare with. */
+export type Literal = bigint | string;
+
+/** What a rule needs of a request to apply to it: one of the values read compares so with one of the literals. */
+export interface Need {
+  /** Says all that `read` depends on, so that needs of one name and comparison read the same. */
+  readonly name: string;
+  /** Gives nothing, or throws `Undecidable`, where it can't be told: then the rule is asked. */
+  readonly read: (facts: CallFacts) => readonly Literal[];
+  readonly compares: keyof typeof COMPARE;
+  readonly literals: Iterable<Literal>;
+}
+
+export const COMPARE = {
+  "==": (one, other) => one === other,
+  "!=": (one, other) => one !== other,
+  "<": (one, other) => one < other,
+  "<=": (one, other) => one <= other,
+  ">": (one, other) => one > other,
+  ">=": (one, other) => one >= other,
+} satisfies Record<string, (one: Literal, other: Literal) => boolean>;
+
+/** Needs that compare the same value in the same way: their places among all, by their literals. */
+interface Column extends Pick<Need, "read" | "compares"> {
+  readonly places: Map<Literal, number[]>;
+}
+
+/** The needs of rules. A value is read once for all of them, so that a rule that is not about a request costs next to nothing. */
+export class Needs {
+  readonly #columns = new Map<string, Column>();
+  /** Where the needs of each rule begin among all, and where the last ones end. */
+  readonly #starts = [0];
+
+  constructor(rules: readonly (readonly Need[])[]) {
+    let place = 0;
+    for (const needs of rules) {
+      for (const need of needs) {
+        this.#add(need, place);
+        place += 1;
+      }
+      this.#starts.push(place);
+    }
+  }
+
+  #add({ name, read, compares, literals }: Need, place: number): void {
+    const key = `${compares} ${name}`;
+    const column = this.#columns.get(key) ?? { read, compares, places: new Map<Literal, number[]>() };
+    this.#columns.set(key, column);
+    for (const literal of literals) {
+      const places = column.places.get(literal) ?? [];
+      column.places.set(literal, places);
+      places.push(place);
+    }
+  }
+
+  /** Tells of rules, by their places, whether a request has what they need, or may have it. Nothing is read before one has needs. */
+  metBy(facts: CallFacts): (rule: number) => boolean {
+    let met: Uint8Array | null = null;
+    return (rule) => {
+      const end = this.#starts[rule + 1] ?? 0;
+      for (let place = this.#starts[rule] ?? 0; place < end; place += 1) {
+        met ??= this.#met(facts);
+        if (met[place] === 0) return false;
+      }
+      return true;
+    };
+  }
+
+  #met(facts: CallFacts): Uint8Array {
+    const met = new Uint8Array(this.#starts.at(-1) ?? 0);
+    for (const column of this.#columns.values()) {
+      for (const places of placesMet(column, facts)) for (const place of places) met[place] = 1;
+    }
+    return met;
+  }
+}
+
+function placesMet({ read, compares, places }: Column, facts: CallFacts): Iterable<readonly number[]> {
+  const values = valuesRead(read, facts);
+  if (values.length === 0) return places.values();
+  if (compares === "==") return values.map((value) => places.get(value) ?? []);
+  const holds = COMPARE[compares];
+  return [...places].flatMap(([literal, some]) => (values.some((value) => holds(value, literal)) ? [some] : []));
+}
+
+function valuesRead(read: Need["read"], facts: CallFacts): readonly Literal[] {
+  try {
+    return read(facts);
+  } catch (error) {
+    if (error instanceof Undecidable) return [];
+    throw error;
+  }
+}
