@@ -207,7 +207,9 @@ export function withhold(action: Action, { effect, policy }: Stop, now: Date): C
     notStarted,
     next,
   ]);
-  return { ...change, after: { ...change.after, approve: true, policy } };
+  // Only the client of an agent has approved it, if anybody.
+  const unapproved = { approvedAt: null, approvedBy: null, approvedDigest: null };
+  return { ...change, after: { ...change.after, ...(isRefused ? {} : unapproved), approve: true, policy } };
 }
 
 /** Returns a claim whose attempt never began: due at once, and the attempt does not count. */

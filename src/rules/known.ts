@@ -161,7 +161,7 @@ export function createKnownRules(
   }
 
   async function judgeAtSend(action: Action, now: Date): Promise<Before | null> {
-    const { accountId, createdAt, extras } = action;
+    const { accountId, createdAt, extras, run } = action;
     const ageMs = now.getTime() - createdAt.getTime();
     const isLate = ageMs > SENT_AT_ONCE_MS;
     if (isLate && cluster !== null) await reloadOf(accountId);
@@ -169,8 +169,8 @@ export function createKnownRules(
     const ungranted = isLate && (await isUngranted(action));
     const own = known.get(accountId);
     const knownMs = own === undefined ? 0 : createdAt.getTime() - own.knownSince.getTime();
-    // Delayed and older ones are judged again all the same: rules may be about the time.
-    const wasJudged = knownMs > CREATE_MS_MAX && ageMs < CREATE_MS_MAX && extras.runAt === undefined;
+    // Delayed and older ones are judged again all the same, since rules may be about the time; and further runs, which have counts of their own.
+    const wasJudged = knownMs > CREATE_MS_MAX && ageMs < CREATE_MS_MAX && extras.runAt === undefined && run === 1;
     let counts: readonly RuleCount[] = [];
     if (own !== undefined && (!wasJudged || ungranted)) {
       const requester = await requesterFor(action);
@@ -199,17 +199,23 @@ export function createKnownRules(
 
   /** Whether somebody who may approve has decided on this run, or something of it was sent. */
   async function isBegun({ accountId, id, run, attempts, approvedAt, policy }: Action): Promise<boolean> {
-    if (approvedAt !== null) return true;
-    if (run === 1 && (attempts <= 1 || policy?.by === "grant")) return policy?.by === "grant";
+    if (approvedAt === null && run === 1 && (attempts <= 1 || policy?.by === "grant")) return policy?.by === "grant";
     const timeline = await actions.timeline(accountId, id);
     if (timeline.some((entry) => isSend(entry, run))) return true;
-    const retried = timeline.find((entry) => entry.run === run && entry.event.type === "retried")?.event;
-    if (retried?.type !== "retried") return false;
-    // No person retries who may not approve.
-    if (retried.actor.startsWith("user:")) return true;
-    const { name: keyName } = describeActor(retried.actor);
-    const keys = (await accounts.keys(accountId, KEYS_LISTED_MAX)).filter(({ name }) => name === keyName);
-    return keys.length > 0 && keys.every(({ role }) => mayDo(role, "approve"));
+    const begun = timeline.flatMap(({ run: of, event }) => {
+      return of === run && (event.type === "approved" || event.type === "retried") ? [event] : [];
+    });
+    // No person retries who may not approve. What the client of an agent says that its person answered is the agent's.
+    if (
+      begun.some((event) => event.actor.startsWith("user:") || (event.type === "approved" && event.via === undefined))
+    )
+      return true;
+    const keys = await accounts.keys(accountId, KEYS_LISTED_MAX);
+    return begun.some(({ actor }) => {
+      const { name } = describeActor(actor);
+      const own = keys.filter((key) => key.name === name);
+      return own.length > 0 && own.every(({ role }) => mayDo(role, "approve"));
+    });
   }
 
   const judging = {

@@ -153,6 +153,48 @@ test("a run that an agent has begun again is held before its first send, and not
   await engine.saw(first.id, { status: "awaiting_approval", run: 2, attempts: 0 });
 });
 
+describe("what only the client of an agent has approved", () => {
+  /** The agent's key over MCP, whose client says that its person agreed. */
+  const elicited = (engine: Engine): Caller => ({ ...agentOf(engine), via: "elicitation", isAgentCall: true });
+
+  test("is held where a rule holds it when it is due", async () => {
+    await using engine = await openEngine({ sender: answering(answered(200)) });
+    // It is midnight.
+    await rule(engine, { between: { from: "18:00", to: "24:00", timezone: "UTC" } });
+    engine.clock.advance(2 * MINUTE_MS);
+    const { actionService } = engine;
+    const byClient = await delayed(engine, 18 * 60, { approve: true });
+    const byOwner = await delayed(engine, 18 * 60, { approve: true });
+    await actionService.approve(elicited(engine), byClient.id, null);
+    await actionService.approve(engine.owner, byOwner.id, null);
+    engine.clock.advance(18 * 60 * MINUTE_MS);
+    await engine.saw(byOwner.id, { status: "completed" });
+    const held = await engine.saw(byClient.id, { status: "awaiting_approval", attempts: 0 });
+    expect(held).toMatchObject({ approvedBy: null, policy: { by: "rule" } });
+    const again = await actionService.approve(elicited(engine), byClient.id, null).catch((error: unknown) => error);
+    expect(again).toMatchObject({ code: "forbidden" });
+    await actionService.approve(engine.owner, byClient.id, null);
+    await engine.saw(byClient.id, { status: "completed" });
+  });
+
+  test("is counted in each run, and held beyond the limit", async () => {
+    const sender = answering(answered(422));
+    await using engine = await openEngine({ sender });
+    await rule(engine, { more_than: { count: 2, minutes: 60, same: "key" } });
+    engine.clock.advance(2 * MINUTE_MS);
+    const { actionService } = engine;
+    const { id } = (await actionService.create(agentOf(engine), requestFor({ approve: true, retries: 1 }))).action;
+    await actionService.approve(elicited(engine), id, null);
+    for (const run of [2, 3]) {
+      await engine.saw(id, { status: "failed", run: run - 1 });
+      await actionService.retry(agentOf(engine), id, null);
+      await actionService.approve(elicited(engine), id, null);
+    }
+    await engine.saw(id, { status: "awaiting_approval", run: 3, attempts: 0 });
+    expect(sender.sent).toHaveLength(2);
+  });
+});
+
 test("a rule that another node has just written holds a delayed call", async () => {
   await using folder = await temporaryFolder();
   const shared = new SharedStore(folder.path);
