@@ -147,4 +147,10 @@ export function otherNames(name: string): readonly string[] {
   return [php, rack].filter((other) => other !== name);
 }
 
+/** The field that PHP, Rails and qs make of all whose names begin so: `amount` of `amount[]` and `amount[0]`. Null: it stands for itself. */
+export function wholeName(name: string): string | null {
+  const open = name.indexOf("[");
+  return open > 0 ? name.slice(0, open) : null;
+}
+
 const PLAIN_FIELD = /^[\w-]+(\[[\w-]*\])*$/;

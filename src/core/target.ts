@@ -245,11 +245,11 @@ export function sentTarget(url: string): SentTarget | null {
 }
 
 /**
- * `%25` too, since a target that decodes twice reads `%252f` as a slash; `%3b`, since a proxy in front of it may decode it; a code that
+ * `%25` too, since a target that decodes twice reads `%252f` as a slash; `%3b`, `%3f` and `%23`, since a proxy in front of it may decode them, so that the path ends there; a code that
  * is none, as `%u002e` of old ones; control characters, of which NUL ends a path for some; and characters in more bytes than they need,
  * as `%c0%ae` for a dot, which old decoders take.
  */
-const AMBIGUOUS = /%2f|%5c|%2e|%25|%3b|%[01][0-9a-f]|%(?![0-9a-f]{2})|%c[01]|%e0%[89]|%f0%8|;|\/\//i;
+const AMBIGUOUS = /%2f|%5c|%2e|%25|%3b|%3f|%23|%[01][0-9a-f]|%(?![0-9a-f]{2})|%c[01]|%e0%[89]|%f0%8|;|\/\//i;
 
 /**
  * Whether a path lies under a prefix, by whole segments: `/pay` is no prefix of `/payments`. `*` in the prefix stands for one

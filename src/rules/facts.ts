@@ -1,7 +1,7 @@
 import { type ActionRequest, firstDueAt } from "../core/action.ts";
 import { bodyMemberOf, formPairs, isJsonMember, sentBody, sentBytes } from "../core/body.ts";
 import { exactNumber } from "../core/decimal.ts";
-import { foldName, type JsonValue, otherNames, readJsonValue } from "../core/json-values.ts";
+import { foldName, type JsonValue, otherNames, readJsonValue, wholeName } from "../core/json-values.ts";
 import { RULE_BODY_CHARS_MAX, RULE_BODY_DEPTH_MAX, RULES_STEPS_MAX } from "../core/limits.ts";
 import type { Requester } from "../core/judge.ts";
 import { OTHER_METHOD, plainHeaderName } from "../core/method-overrides.ts";
@@ -15,7 +15,7 @@ export class Undecidable extends Error {}
 export type RuledRequest = Pick<ActionRequest, "method" | "url" | "headers" | "body" | "title" | "extras">;
 
 export const AMBIGUOUS_PATH =
-  "The path has a part that targets read in different ways: %2f, %5c, %2e, %25, a code of a control character or of none, a semicolon or two slashes.";
+  "The path has a part that targets read in different ways: %2f, %5c, %2e, %25, %3f, %23, a code of a control character or of none, a semicolon or two slashes.";
 
 export type FactValue = JsonValue<bigint | number | typeof INEXACT>;
 type FactMap = Map<string, FactValue>;
@@ -185,6 +185,8 @@ class Named {
   readonly #what: string;
   /** By their folded form, and as they are written. */
   readonly #names = new Map<string, string>();
+  /** Names of parts, as `amount[0]`, by the folded name of the whole. */
+  readonly #parts = new Map<string, string>();
   /** What `valueFor` was last asked for. */
   #comparedWith: MemberNames = [];
   value: FactValue = null;
@@ -197,7 +199,7 @@ class Named {
   valueFor(read: MemberNames): FactValue {
     if (this.#comparedWith === read) return this.value;
     for (const [folded, name] of read) {
-      const given = this.#names.get(folded);
+      const given = this.#parts.get(folded) ?? this.#names.get(folded);
       if (given === undefined || given === name) continue;
       const isCase = foldName(given) === folded;
       const why = isCase ? `differs from "${shown(name)}" only by case` : `some targets read as "${shown(name)}"`;
@@ -227,7 +229,14 @@ class Named {
       this.add(name, value.has(name));
       value.set(name, text);
     }
-    for (const name of value.keys()) for (const other of othersOf(name)) this.add(name, false, other);
+    for (const name of value.keys()) {
+      const others = othersOf(name);
+      for (const other of others) this.add(name, false, other);
+      for (const readAs of [name, ...others]) {
+        const whole = wholeName(readAs);
+        if (whole !== null) this.#parts.set(foldName(whole), name);
+      }
+    }
     this.value = value;
     return this;
   }

@@ -82,7 +82,7 @@ function normalPath(text: string, issues: Issue[]): string {
   const prefix = normalPrefix(text);
   if (prefix !== null) return prefix;
   const message =
-    "Must begin with one slash, and have no query, white space, backslash, semicolon, //, %2f, %5c, %2e, %25 or other odd code.";
+    "Must begin with one slash, and have no query, white space, backslash, semicolon, //, %2f, %5c, %2e, %25, %3f, %23 or other odd code.";
   issues.push({ field: "path", message });
   return text;
 }

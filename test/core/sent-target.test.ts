@@ -63,6 +63,8 @@ describe("a prefix", () => {
     "/pay/%f0%80%80%ae/x",
     "/pay%0ax",
     "/pay%zz",
+    "/pay%3Fx",
+    "/pay%23x",
   ])("%s is under none", (path) => {
     expect(sentTarget(`https://a.example${path}`)?.isAmbiguous).toBe(true);
     for (const prefix of ["/", "/pay", "/*"]) expect(under(path, prefix)).toBe(false);

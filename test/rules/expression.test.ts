@@ -263,6 +263,15 @@ describe("what can't be read", () => {
       const of = ask("action.body.user_name == 'a'", { body: `user_name=a&${twin}=b`, extras: { bodyKind: "form" } });
       expect({ twin, of }).toHaveProperty("of.undecidable");
     }
+    for (const part of ["amount%5B%5D", "Amount%5B0%5D", "+amount%5Bx%5D%5By%5D"]) {
+      const extras = { bodyKind: "form" } as const;
+      for (const body of [`${part}=9000`, `amount=5&${part}=9000`])
+        expect(ask("has(action.body.amount) && action.body.amount == '6'", { body, extras })).toHaveProperty(
+          "undecidable",
+        );
+      const whole = `action.body['${new URLSearchParams(`${part}=`).keys().next().value}'] == '9000'`;
+      expect(ask(whole, { body: `${part}=9000`, extras })).toBe(true);
+    }
     for (const other of ["metadata%5Ba%5D=1&metadata%5Bb%5D=2", "a.b=1&c+d=2&items%5B0%5D%5Bx.y%5D=3&items%5B%5D=4"]) {
       expect(asked(`amount=5&${other}`)).toBe(true);
     }
