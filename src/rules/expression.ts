@@ -96,17 +96,17 @@ function needsIn(node: ASTNode, names: MemberNames): readonly Need[] {
   if (!isComparing(node)) return [];
   const [left, { op, args: literal }] = node.args;
   const [root, member = "", ...path] = namesIn(left);
-  if (op !== "value" || root !== "action" || !isActionMember(member)) return [];
+  if (op !== "value" || !(root === "action" || root === "key")) return [];
   // The order of texts is another one in CEL.
   if (typeof literal !== "bigint" && !(typeof literal === "string" && /[!=]=/.test(node.op))) return [];
-  const read = ({ action }: CallFacts): readonly Literal[] => {
-    action.names = names;
-    let value: unknown = action[member];
+  const read = (facts: CallFacts): readonly Literal[] => {
+    facts.action.names = names;
+    let value: unknown = Reflect.get(facts[root], member);
     for (const name of path) value = value instanceof Map ? value.get(name) : undefined;
     return (typeof value === "bigint" || typeof value === "string") && typeof value === typeof literal ? [value] : [];
   };
   // Whether a body can be read depends on all names in the expression.
-  const name = JSON.stringify([typeof literal, member, path, names]);
+  const name = JSON.stringify([typeof literal, root, member, path, names]);
   return [{ name, read, compares: node.op, literals: [literal] }];
 }
 
