@@ -2,6 +2,9 @@ import { Command, type CommandOptions, type ErrorOptions, type Help, Option, typ
 import { EXIT, type Io, readValue, UsageError } from "./io.ts";
 import { type ListColumn, type ListOptions, type Page, printList, type Session, withSession } from "./session.ts";
 import type { OutgateClient } from "../client/client.ts";
+import type { PutDefaults } from "../client/openapi.ts";
+import type { StatusPattern } from "../core/retry.ts";
+import { ATTEMPT_TIMEOUT_SET_MS_MAX, ATTEMPT_TIMEOUT_SET_MS_MIN } from "../core/limits.ts";
 
 export const JSON_OPTION = ["--json", "print JSON also on a terminal"] as const;
 
@@ -108,6 +111,13 @@ export class CliCommand extends Command {
     return this.option(...JSON_OPTION).calls(work);
   }
 
+  /** The same for one that prints what `read` finds, or what changed. */
+  shows<Result, Options extends object>(read: Read<Result, Options>, textOf: (result: Result) => string): this {
+    return this.prints<Options>(async ({ client, print }, options, ...args) =>
+      print(await read(client, options, ...args), textOf),
+    );
+  }
+
   /** The options of a list that comes in pages. */
   pages(): this {
     return this.option("--limit <n>", "1 to 100; default 20", wholeNumber("limit")).option(
@@ -116,7 +126,22 @@ export class CliCommand extends Command {
     );
   }
 
-  /** The same for one that prints what `read` finds as a table; see `printList`. */
+  /** The options about how attempts are made and repeated: they set the members of `PutDefaults`. */
+  retries(): this {
+    return this.option(
+      "--timeout-ms <n>",
+      `deadline of an attempt, ${ATTEMPT_TIMEOUT_SET_MS_MIN} to ${ATTEMPT_TIMEOUT_SET_MS_MAX}`,
+      wholeNumber("timeout-ms"),
+    )
+      .option("--backoff <base:cap>", "milliseconds after the first failure, and at most: 1000:60000", backoffIn)
+      .option(
+        "--give-up-on <list>",
+        "statuses after which no attempt follows: 401,422,5xx; none: an empty text",
+        listIn,
+      );
+  }
+
+  /** The same as a table; see `printList`. */
   lists<Row, Options extends object>(
     read: Read<Page<Row>, Options>,
     columns: readonly ListColumn<Row>[],
@@ -212,6 +237,21 @@ export function wholeNumber(name: string, min = 1): (text: string) => number {
     if (/^\d{1,9}$/.test(text) && Number(text) >= min) return Number(text);
     throw new UsageError(`--${name} takes a whole number of at least ${min}, not ${JSON.stringify(text)}.`);
   };
+}
+
+function backoffIn(text: string): PutDefaults["backoff"] {
+  const [, base, cap] = /^(\d{1,9}):(\d{1,9})$/.exec(text) ?? [];
+  if (base !== undefined && cap !== undefined) return { base_ms: Number(base), cap_ms: Number(cap) };
+  throw new UsageError(`--backoff takes two numbers of milliseconds, like 1000:60000, not ${JSON.stringify(text)}.`);
+}
+
+/** Words that are no numbers stay as they are: the service says which ones there are. */
+function listIn(text: string): StatusPattern[] {
+  const words = text.split(",").map((word) => word.trim());
+  // Safe: the service checks each.
+  return words
+    .filter((word) => word !== "")
+    .map((word) => (/^\d{1,9}$/.test(word) ? Number(word) : word) as StatusPattern);
 }
 
 type Given<Members> = { -readonly [Name in keyof Members]?: Exclude<Members[Name], undefined> };

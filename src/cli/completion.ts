@@ -1,5 +1,88 @@
-import type { Argument, Command, Option } from "commander";
-import { isNamed } from "./command.ts";
+import tab from "@bomb.sh/tab";
+import { Argument, type Command, type Option } from "commander";
+import { createClient } from "../client/client.ts";
+import type { Action } from "../client/openapi.ts";
+import { shortened, visible } from "../observability/terminal.ts";
+import { statusCell } from "./action-text.ts";
+import { isNamed, type CliCommand } from "./command.ts";
+import { UsageError, type Io } from "./io.ts";
+import { readCredentials } from "./session.ts";
+
+const SHELLS = ["bash", "zsh", "fish", "powershell"];
+
+/** `outgate completion <shell>`, and `outgate complete`, which the scripts call. */
+export function addCompletion(program: CliCommand): void {
+  program
+    .command("completion")
+    .description("print a script by which a shell completes commands, options, values and ids")
+    .addArgument(new Argument("<shell>", "the shell").choices(SHELLS).argParser((text) => text))
+    .examples([
+      ["source <(outgate completion bash)", "in ~/.bashrc"],
+      ["source <(outgate completion zsh)", "in ~/.zshrc"],
+      ["outgate completion fish | source", "in ~/.config/fish/config.fish"],
+    ])
+    .runs(async (io, _options, shell) => {
+      const script = SCRIPTS.get(shell);
+      if (script !== undefined) io.out(script);
+      else if (shell === "powershell") tab.setup("outgate", "outgate", shell);
+      else throw new UsageError(`completion takes ${SHELLS.join(", ")}, not ${JSON.stringify(shell)}.`);
+    });
+  program
+    .command("complete", { hidden: true })
+    .description("what a shell may propose for the last of these words")
+    .argument("[word...]")
+    .helpOption(false)
+    .runs(async (io, _options, ...words) => {
+      const { proposals, takesFiles, idFor } = completionsFor(program, words);
+      const ids = idFor === null ? [] : await idsFor(idFor, words.at(-1) ?? "", io);
+      // A line for each proposal, then whether files are proposed.
+      for (const { value, description } of [...proposals, ...ids])
+        io.out(`${value}\t${description.replaceAll(/\s+/g, " ")}\n`);
+      io.out(`:${takesFiles ? 0 : 4}\n`);
+    });
+}
+
+/** A person waits for the proposals. */
+const TIMEOUT_MS = 1_500;
+
+const IDS_MAX = 20;
+
+/** The width of a description next to an id. */
+const TEXT_COLUMNS = 60;
+
+/** The statuses of the actions that a command is for; absent: any. */
+const STATUSES: Readonly<Record<string, readonly Action["status"][]>> = {
+  approve: ["awaiting_approval"],
+  reject: ["awaiting_approval"],
+  cancel: ["pending", "awaiting_approval"],
+  retry: ["failed", "cancelled"],
+  "send-now": ["pending"],
+};
+
+/** The newest actions that a command is for. None where the service can't be reached: a completion reports no errors. */
+async function idsFor(command: string, start: string, io: Io): Promise<readonly Proposal[]> {
+  try {
+    const { url, key } = await readCredentials(undefined, io);
+    if (key === null) return [];
+    const client = createClient({ url, apiKey: key, timeoutMs: TIMEOUT_MS, tries: 1 });
+    const status = STATUSES[command];
+    const isBeginning = /^act_[0-9a-z]{4,26}$/.test(start);
+    const page = await client.listActions({
+      limit: IDS_MAX,
+      ...(status !== undefined && { status: [...status] }),
+      ...(isBeginning && { q: start }),
+    });
+    const found = page.data.filter(({ id }) => id.startsWith(start));
+    return found.map((action) => ({ value: action.id, description: descriptionOf(action) }));
+  } catch {
+    return [];
+  }
+}
+
+function descriptionOf(action: Action): string {
+  const text = action.title ?? `${action.method} ${action.url}`;
+  return shortened(`${statusCell(action).text}: ${visible(text)}`, TEXT_COLUMNS);
+}
 
 interface Completions {
   readonly proposals: readonly Proposal[];
@@ -45,27 +128,22 @@ export function completionsFor(program: Command, words: readonly string[]): Comp
   return wordsAt(place, last);
 }
 
-/** The lines that the scripts read: each proposal with its description, then whether files are proposed. */
-export function completionLines({ proposals, takesFiles }: Completions): string {
-  const lines = proposals.map(({ value, description }) => `${value}\t${description.replaceAll(/\s+/g, " ")}\n`);
-  return `${lines.join("")}:${takesFiles ? 0 : 4}\n`;
-}
-
 function placeOf(program: Command, words: readonly string[]): Place {
-  let place: Place = { command: program, option: null, given: 0 };
-  for (const word of words) place = after(place, word);
-  return place;
-}
-
-function after({ command, option, given }: Place, word: string): Place {
-  if (option !== null) return { command, option: null, given };
-  if (word.startsWith("-") && word !== "-") {
-    const named = optionNamed(command, word);
-    return { command, option: named !== null && (named.required || named.optional) ? named : null, given };
+  let command = program;
+  let option: Option | null = null;
+  let given = 0;
+  for (const word of words) {
+    if (option !== null) option = null;
+    else if (word.startsWith("-") && word !== "-") {
+      const named = optionNamed(command, word);
+      option = named !== null && (named.required || named.optional) ? named : null;
+    } else {
+      const next = given === 0 ? command.commands.find((one) => isNamed(one, word)) : undefined;
+      command = next ?? command;
+      given = next === undefined ? given + 1 : 0;
+    }
   }
-  const next = command.commands.find((one) => isNamed(one, word));
-  if (next !== undefined && given === 0) return { command: next, option: null, given: 0 };
-  return { command, option: null, given: given + 1 };
+  return { command, option, given };
 }
 
 /** The options of a command, and those of its default command. */
@@ -124,3 +202,89 @@ function isActionId(command: Command, argument: Argument | undefined): boolean {
 function only(proposals: readonly Proposal[], start: string): Completions {
   return { proposals: proposals.filter(({ value }) => value.startsWith(start)), takesFiles: false, idFor: null };
 }
+
+// Scripts for shells. Each asks `outgate complete -- <words>` and evaluates nothing of what was typed: a `$(…)` that stands in
+// a command line is not run by the Tab key. Not those of @bomb.sh/tab (tried with 0.0.22) but for PowerShell: in bash they
+// evaluate the command line, need the package bash-completion and fail when they are sourced twice; in zsh they need compinit.
+
+/** Bash 3.2 and later, without the package bash-completion. `=` and `:` are words of their own there. */
+const BASH = `# bash completion for outgate: source <(outgate completion bash)
+_outgate() {
+    local IFS=$'\\n' word line start="" files=""
+    local -a words=()
+    local at
+    for ((at = 1; at <= COMP_CWORD; at++)); do
+        word=\${COMP_WORDS[at]}
+        if [[ \${#words[@]} -gt 0 && ( $word == "=" || \${COMP_WORDS[at-1]} == "=" ) && \${words[\${#words[@]}-1]} == --* ]]; then
+            words[\${#words[@]}-1]+=$word
+        else
+            words+=("$word")
+        fi
+    done
+    word=\${words[\${#words[@]}-1]}
+    if [[ $word == --*=* ]]; then start="\${word%%=*}="; fi
+    COMPREPLY=()
+    while IFS= read -r line; do
+        case $line in
+            :0) files=1 ;;
+            :*) ;;
+            *) line=\${line%%$'\\t'*}; COMPREPLY+=("\${line#"$start"}") ;;
+        esac
+    done < <(outgate complete -- "\${words[@]}" 2>/dev/null)
+    if [[ -n $files ]]; then
+        compopt -o filenames 2>/dev/null
+        while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "\${COMP_WORDS[COMP_CWORD]}")
+    elif [[ \${#COMPREPLY[@]} -eq 1 && \${COMPREPLY[0]} == *= ]]; then
+        compopt -o nospace 2>/dev/null
+    fi
+}
+complete -F _outgate outgate
+`;
+
+const ZSH = `#compdef outgate
+# zsh completion for outgate: source <(outgate completion zsh), or a file _outgate in a folder of $fpath
+_outgate() {
+    local line
+    local -a proposals files
+    while IFS= read -r line; do
+        case $line in
+            :0) files=(1) ;;
+            :*) ;;
+            *) proposals+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}") ;;
+        esac
+    done < <(outgate complete -- "\${(@Q)words[2,CURRENT]}" 2>/dev/null)
+    if (( $#files )); then
+        _files
+    elif (( $#proposals )); then
+        _describe -V outgate proposals
+    fi
+}
+if [[ \${funcstack[1]} == _outgate ]]; then
+    _outgate "$@"
+else
+    (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
+    compdef _outgate outgate
+fi
+`;
+
+const FISH = `# fish completion for outgate: outgate completion fish | source
+function __outgate_proposals
+    set -l before (commandline -opc)
+    set -l word (commandline -ct)
+    outgate complete -- $before[2..-1] "$word" 2>/dev/null | string match --invert --regex '^:\\d+$'
+end
+function __outgate_takes_files
+    set -l before (commandline -opc)
+    set -l word (commandline -ct)
+    test (outgate complete -- $before[2..-1] "$word" 2>/dev/null)[-1] = ':0'
+end
+complete --command outgate --erase
+complete --command outgate --no-files --keep-order --arguments '(__outgate_proposals)'
+complete --command outgate --condition __outgate_takes_files --force-files
+`;
+
+const SCRIPTS: ReadonlyMap<string, string> = new Map([
+  ["bash", BASH],
+  ["zsh", ZSH],
+  ["fish", FISH],
+]);

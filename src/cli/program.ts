@@ -3,18 +3,19 @@ import { RELEASE, releaseText } from "../config/config.ts";
 import { CliCommand, isNamed, unknownCommand } from "./command.ts";
 import { EXIT, type Io, UsageError } from "./io.ts";
 import { addAccountCommands } from "./commands/account.ts";
-import { addDecisions, addReadCommands, addOpen, addAttempts } from "./commands/actions.ts";
-import { addBulkCommands, addExport } from "./commands/bulk.ts";
-import { addCompletion } from "./commands/completion.ts";
-import { addChannelCommands } from "./commands/channels.ts";
+import { addAttempts, addBulkCommands, addDecisions, addExport, addOpen, addReadCommands } from "./commands/actions.ts";
+import { addCompletion } from "./completion.ts";
 import { addGrantCommands } from "./commands/grants.ts";
-import { addHostCommands } from "./commands/hosts.ts";
 import { addLoginCommands } from "./commands/login.ts";
-import { addCredentialCommands } from "./commands/credentials.ts";
-import { addOAuthClientCommands } from "./commands/oauth-clients.ts";
 import { addRuleCommands } from "./commands/rules.ts";
+import {
+  addChannelCommands,
+  addCredentialCommands,
+  addHostCommands,
+  addOAuthClientCommands,
+  addSigningCommands,
+} from "./commands/settings.ts";
 import { addOverview, addNotificationsAndServer } from "./commands/service.ts";
-import { addSigningCommands } from "./commands/signing.ts";
 import { addSend } from "./commands/send.ts";
 
 /** Adds the commands that don't run on plain Node. */

@@ -71,7 +71,7 @@ If it is interrupted, run it again with the same options: it continues where it 
 The file of DATABASE_URL is only read. The password can be in PGPASSWORD instead of the address, where other users of this
 machine don't see it. If it is interrupted, run it again: it continues where it stopped. At the end every value is compared.`,
     )
-    .runs(async (io, { to }: MigrateFlags) => (await import("./commands/migrate.ts")).migrateDatabase(io, to));
+    .runs(async (io, { to }: MigrateFlags) => (await server()).migrateDatabase(io, to));
 }
 
 export interface DemoFlags {

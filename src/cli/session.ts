@@ -1,36 +1,14 @@
-import { createClient, type OutgateClient } from "../client/client.ts";
+import { createClient } from "../client/client.ts";
 import { type Io, readValue, UsageError } from "./io.ts";
 import { createPaint, type Paint, visible } from "../observability/terminal.ts";
 import { explain, jsonText, parseExact } from "./output.ts";
 import { type Cell, type Column, tableOf } from "./table.ts";
 import { apiKeyIn, apiKeyOf } from "../client/api-key-file.ts";
 import { readLogin } from "./login-file.ts";
-import type { FollowOptions } from "../client/types.ts";
 import { PORT_MAX } from "../core/limits.ts";
 
 /** A command's connection to a running service, and its output. */
-export interface Session {
-  readonly client: OutgateClient;
-  readonly url: string;
-  readonly keySource: KeySource;
-  readonly io: Io;
-  readonly paint: Paint;
-  readonly asksForJson: boolean;
-  /** Whether results are printed as JSON: with `--json`, and where no terminal reads them. */
-  readonly isJson: boolean;
-  /** Prints a result: as JSON, or as the text for a person. */
-  readonly print: <Value>(value: Value, textOf: (value: Value) => string) => void;
-  /** Prints JSON: indented on a terminal. */
-  readonly json: (value: unknown) => void;
-  /** Prints JSON on one line, for programs that read line by line. */
-  readonly line: (value: unknown) => void;
-  /** Prints lines for a person. */
-  readonly say: (text: string) => void;
-  /** Prints a secret that is shown only once: alone, also in a pipe, where a script wants it. The note is for a person. */
-  readonly once: (created: object, secret: string, note: string) => void;
-  /** Waits for a call without a result, then says on standard error what was done. */
-  readonly done: (call: Promise<unknown>, text: string) => Promise<void>;
-}
+export type Session = ReturnType<typeof openSession>;
 
 export interface SessionOptions {
   readonly api_key_file?: string;
@@ -85,13 +63,12 @@ export async function readCredentials(apiKeyFile: string | undefined, io: Io): P
   return { ...login, source: "login" };
 }
 
-export function openSession(
-  io: Io,
-  { url, key: apiKey, source: keySource }: ServiceAccess,
-  asksForJson = false,
-): Session {
+export function openSession(io: Io, { url, key: apiKey, source: keySource }: ServiceAccess, asksForJson = false) {
+  /** Whether results are printed as JSON: with `--json`, and where no terminal reads them. */
   const isJson = asksForJson || !io.isTty;
+  /** Prints JSON: indented on a terminal. */
   const json = (value: unknown) => io.out(jsonText(value, io.isTty));
+  /** Prints lines for a person. */
   const say = (text: string) => io.out(text.endsWith("\n") ? text : `${text}\n`);
   return {
     client: createClient({ url, apiKey, parse: parseExact }),
@@ -101,16 +78,20 @@ export function openSession(
     paint: createPaint(io),
     asksForJson,
     isJson,
-    print: (value, textOf) => (isJson ? json(value) : say(textOf(value))),
     json,
-    line: (value) => io.out(jsonText(value, false)),
     say,
-    once(created, secret, note) {
+    /** Prints a result: as JSON, or as the text for a person. */
+    print: <Value>(value: Value, textOf: (value: Value) => string) => (isJson ? json(value) : say(textOf(value))),
+    /** Prints JSON on one line, for programs that read line by line. */
+    line: (value: unknown) => io.out(jsonText(value, false)),
+    /** Prints a secret that is shown only once: alone, also in a pipe, where a script wants it. The note is for a person. */
+    once: (created: object, secret: string, note: string) => {
       if (asksForJson) json(created);
       else say(secret);
       if (!asksForJson || io.isTty) io.err(`${note}\n`);
     },
-    async done(call, text) {
+    /** Waits for a call without a result, then says on standard error what was done. */
+    done: async (call: Promise<unknown>, text: string) => {
       await call;
       io.err(`${visible(text)}\n`);
     },
@@ -189,16 +170,6 @@ export function listTable<Row>(
   const headings = columns.map(([heading, , fit]) => ({ heading, ...fit }));
   const cells = rows.map((row) => columns.map(([, cellOf]) => cellOf(row, now)));
   return tableOf(headings, cells, paint, io.columns);
-}
-
-/** Opens the event stream; resolves when it is open. `first` is the promise of the first event. */
-export async function openStream(client: OutgateClient, options: FollowOptions) {
-  let opened = () => {};
-  const isOpen = new Promise<void>((resolve) => (opened = resolve));
-  const events = client.streamEvents({ ...options, onOpen: () => opened() });
-  const first = events.next();
-  await Promise.race([isOpen, first]);
-  return { events, first };
 }
 
 /**

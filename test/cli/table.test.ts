@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { LISTED_COLUMNS, eventLine, failureIn, span } from "../../src/cli/action-list.ts";
+import { LISTED_COLUMNS, eventLine, failureIn, span } from "../../src/cli/action-text.ts";
 import { listTable } from "../../src/cli/session.ts";
 import { type Column, textTable, tableOf } from "../../src/cli/table.ts";
 import { systemIds } from "../../src/core/ids.ts";

@@ -1,27 +1,38 @@
 import { isTerminal } from "../../core/action.ts";
-import type { FilterQuery, ListQuery, AttemptList } from "../../client/openapi.ts";
+import { HTTP_METHODS } from "../../core/target.ts";
+import type {
+  AttemptList,
+  BulkDryRun,
+  BulkJob,
+  BulkQuery,
+  BulkResultQuery,
+  ExportQuery,
+  FilterQuery,
+  ListQuery,
+  StartBulk,
+} from "../../client/openapi.ts";
 import type { OutgateClient } from "../../client/client.ts";
-import { LISTED_COLUMNS, eventLine, findActionId, failureIn } from "../action-list.ts";
 import {
   actionText,
   describeDecision,
   describeTimeline,
+  eventLine,
   EXIT_CODES_HELP,
   exitCodeOf,
+  failureIn,
+  findActionId,
+  LISTED_COLUMNS,
   STATUS_COLOR,
 } from "../action-text.ts";
-import { addBulkOptions, type BulkOptions, refuseFilters, runBulk } from "./bulk.ts";
-import { addFilterOptions, type FilterOptions, filterQueryOf, statuses } from "../filters.ts";
-import { type CliCommand, CliOption, given, wholeNumber } from "../command.ts";
+import { CliOption, given, several, wholeNumber, type CliCommand } from "../command.ts";
 import { EXIT, saysYes, UsageError } from "../io.ts";
 import { textTable, type Cell } from "../table.ts";
-import { type ListColumn, openStream, printList, type Session } from "../session.ts";
+import { listTable, printList, type ListColumn, type Session } from "../session.ts";
 import { waitForEnd } from "../../client/wait.ts";
 import { clockTime, visible } from "../../observability/terminal.ts";
-
-export function addDecisions(program: CliCommand): void {
-  for (const verb of ["approve", "reject", "cancel", "retry", "send-now"] as const) addDecision(program, verb);
-}
+import { setTimeout as pause } from "node:timers/promises";
+import { visibleJson } from "../output.ts";
+import { ERROR_KINDS, OUTCOMES } from "../../core/outcome.ts";
 
 export function addReadCommands(program: CliCommand): void {
   program
@@ -67,8 +78,7 @@ export function addReadCommands(program: CliCommand): void {
       const release = new AbortController();
       const stopListening = session.io.onInterrupt?.(() => release.abort());
       try {
-        const only = id === undefined ? undefined : await findActionId(session, id);
-        return await watch(session, options, { id: only, signal: release.signal });
+        return await watch(session, options, id, release.signal);
       } finally {
         stopListening?.();
         release.abort();
@@ -106,12 +116,18 @@ interface WatchOptions {
 async function watch(
   session: Session,
   { after, status = [] }: WatchOptions,
-  { id, signal }: { readonly id: string | undefined; readonly signal: AbortSignal },
+  text: string | undefined,
+  signal: AbortSignal,
 ): Promise<number> {
   const { client, io, url, line, say, paint, isJson } = session;
+  const id = text === undefined ? undefined : await findActionId(session, text);
   const onBreak = () => io.err(`Lost the event stream of ${url}; reconnecting.\n`);
-  const { events, first } = await openStream(client, { after, signal, onBreak });
-  // Open the stream before reading the action, so that its end can't be missed in between.
+  let onOpen = () => {};
+  const isOpen = new Promise<void>((resolve) => (onOpen = resolve));
+  const events = client.streamEvents({ after, signal, onBreak, onOpen: () => onOpen() });
+  const first = events.next();
+  // The stream is open before the action is read, so that its end can't be missed in between.
+  await Promise.race([isOpen, first]);
   const known = id === undefined ? null : await client.getAction(id);
   if (known !== null && isTerminal(known.status)) return exitCodeOf(known.status, false);
   io.err(
@@ -175,45 +191,47 @@ const DECISIONS = {
   },
 } as const satisfies Record<string, Decision>;
 
-interface DecideOptions extends BulkOptions {
+interface DecideOptions extends FilterOptions {
   readonly reason?: string;
   readonly run?: number;
   readonly wait?: number;
   readonly yes?: boolean;
+  readonly dry_run?: boolean;
+}
+
+export function addDecisions(program: CliCommand): void {
+  for (const verb of ["approve", "reject", "cancel", "retry", "send-now"] as const) addDecision(program, verb);
 }
 
 function addDecision(program: CliCommand, verb: keyof typeof DECISIONS): void {
   const decision: Decision = DECISIONS[verb];
-  const isRetry = verb === "retry";
   const isBulk = verb === "retry" || verb === "cancel";
-  const hasNoRun = isRetry || verb === "send-now";
-  const why = isRetry
-    ? "why; shown to the approver. Required for an agent's key within 24 hours of a rejection, when it may retry twice"
-    : "why; shown in the timeline";
-  const run = new CliOption("--run <n>", "only in this run; a retry begins the next one").argParser(wholeNumber("run"));
+  const why =
+    verb === "retry"
+      ? "why; shown to the approver. Required for an agent's key within 24 hours of a rejection, when it may retry twice"
+      : "why; shown in the timeline";
   const command = program
     .service(`${verb} ${isBulk ? "[id]" : "<id>"}`, decision.summary)
-    .option("--reason <text>", why)
-    .addOption(hasNoRun ? run.hideHelp() : run)
-    .option("--wait <seconds>", "then wait up to this long for its end", wholeNumber("wait"));
+    .option("--reason <text>", why);
+  // A retry begins a new run.
+  if (verb !== "retry" && verb !== "send-now")
+    command.option("--run <n>", "only in this run; a retry begins the next one", wholeNumber("run"));
+  command.option("--wait <seconds>", "then wait up to this long for its end", wholeNumber("wait"));
   if (decision.question !== undefined) command.option("--yes", "decide without showing the request and asking first");
-  if (isBulk) addBulkOptions(command, verb).option("--yes", "begin a bulk job without asking first");
-  command.examples(decision.examples);
-  command.prints(async (session, options: DecideOptions, id?: string) => {
-    if (hasNoRun && options.run !== undefined) {
-      throw new UsageError(`${verb} takes no --run${isRetry ? ": it begins a new run" : ""}.`);
-    }
+  if (isBulk) addBulkOptions(command, verb);
+  command.examples(decision.examples).prints(async (session, options: DecideOptions, id?: string) => {
     if (id === undefined && options.run !== undefined) throw new UsageError("--run is for one action: add its id.");
     if (id === undefined && isBulk) return runBulk(session, options, verb);
     if (id === undefined) throw new UsageError("<id> is missing.");
     if (isBulk) refuseFilters(options);
-    return decide(session, { ...options, actionId: await findActionId(session, id) }, decision);
+    return decide(session, options, await findActionId(session, id), decision);
   });
 }
 
 async function decide(
   session: Session,
-  { actionId: id, reason, run, wait, yes }: DecideOptions & { readonly actionId: string },
+  { reason, run, wait, yes }: DecideOptions,
+  id: string,
   { call, question }: Decision,
 ): Promise<number> {
   const { client, io } = session;
@@ -299,4 +317,231 @@ function answerOf({ response_body: body, error, location, response_truncated: is
   if (location !== null) return `to ${location}`;
   const text = typeof body === "string" ? body : JSON.stringify(body);
   return body === null ? "" : `${text}${isCut === true ? "…" : ""}`;
+}
+
+const BULK = {
+  retry: { statuses: ["failed", "cancelled"], verb: "Retry", done: "retried" },
+  cancel: { statuses: ["pending", "held"], verb: "Cancel", done: "cancelled" },
+} as const;
+
+/** Lets a command take filters in place of an id. */
+function addBulkOptions(command: CliCommand, operation: StartBulk["operation"]): void {
+  const words = BULK[operation].statuses;
+  const what = "all of this status that match, in one job; may be given several times";
+  command.choice("--status <status>", what, words, statuses);
+  for (const word of words) {
+    const option = new CliOption(`--${word}`, `the same as --status ${word}`, "status");
+    command.addOption(option.preset(word).argParser(statuses));
+  }
+  addFilterOptions(command)
+    .option("--dry-run", "only say how many a job would cover, and the newest of them")
+    .option("--yes", "begin a bulk job without asking first");
+}
+
+const OF_ONE = new Set(["reason", "wait", "run", "yes"]);
+
+/** Options that a command on one action would ignore. */
+function refuseFilters(options: object): void {
+  if (Object.keys(options).some((name) => !OF_ONE.has(name)))
+    throw new UsageError("An id takes no filters: leave out one or the other.");
+}
+
+/** Begins a job and follows it for `--wait` seconds. On a terminal it first shows a dry run, and asks. */
+async function runBulk(
+  session: Session,
+  { reason, wait = 0, dry_run: dryRun, yes, run: _run, ...filters }: DecideOptions,
+  operation: StartBulk["operation"],
+): Promise<number> {
+  const { client, io } = session;
+  if (filters.status === undefined && filters.id === undefined) {
+    const words = BULK[operation].statuses.map((word) => `--status ${word}`).join(" or ");
+    throw new UsageError(`${operation} takes the id of an action, or ${words} with filters, or --id several times.`);
+  }
+  const filter = await filterQueryOf(session, filters);
+  const bulk = { operation, filter, ...given({ reason }) };
+  if (dryRun === true) {
+    const found = await client.startBulk({ ...bulk, dry_run: true });
+    const text = session.isJson ? "" : await foundText(session, bulk, found);
+    session.print(found, () => text);
+    return EXIT.ok;
+  }
+  if (io.canAnswer === true && yes !== true && !(await isConfirmed(session, bulk))) return EXIT.failed;
+  const job = await followed(session, await client.startBulk(bulk), wait);
+  session.print(job, () => {
+    const next = job.status === "running" ? `Follow it: outgate bulk get ${job.id} --wait 60\n` : "";
+    return `${jobText(job)}\n${next}`;
+  });
+  return jobExitCode(job, wait > 0);
+}
+
+type Bulk = Omit<StartBulk, "dry_run">;
+
+/** Shows what a job would cover, and asks whether to begin it. */
+async function isConfirmed(session: Session, bulk: Bulk): Promise<boolean> {
+  const { client, io } = session;
+  const found = await client.startBulk({ ...bulk, dry_run: true });
+  io.err(await foundText(session, bulk, found));
+  if (found.matching === 0) return false;
+  const isYes = await saysYes(`${BULK[bulk.operation].verb} ${countText(found)}?`, io);
+  if (!isYes) io.err("Nothing was begun.\n");
+  return isYes;
+}
+
+const ROWS_SHOWN_MAX = 5;
+
+/** What a dry run says to a person: how many, a warning, and the newest of them. */
+async function foundText(session: Session, { operation, filter }: Bulk, found: BulkDryRun): Promise<string> {
+  const { client, paint } = session;
+  if (found.matching === 0) return "No action matches.\n";
+  const page = await client.listActions({ ...filter, limit: ROWS_SHOWN_MAX });
+  const left = found.matching - page.data.length;
+  const { unknown_outcomes: unknown, late_results: late } = found;
+  const warning = `${unknown} of them may have been carried out already by the target.`;
+  const done = `${late} of them were carried out by the target, which answered too late.`;
+  return [
+    `${countText(found)} would be ${BULK[operation].done}.\n`,
+    unknown === 0 ? "" : `${paint(warning, "yellow")}\n`,
+    late === 0 ? "" : `${paint(done, "red")}\n`,
+    listTable(session, page.data, LISTED_COLUMNS),
+    left > 0 ? `${paint(`and ${left} more`, "grey")}\n` : "",
+  ].join("");
+}
+
+function countText({ matching, is_more: isMore }: BulkDryRun): string {
+  return `${isMore ? "more than " : ""}${matching} ${matching === 1 ? "action" : "actions"}`;
+}
+
+const LOOK_MS = 500;
+
+/** The job when it has ended, or after so many seconds. */
+async function followed({ client }: Session, job: BulkJob, seconds: number): Promise<BulkJob> {
+  let now = job;
+  for (let waitedMs = 0; now.status === "running" && waitedMs < seconds * 1_000; waitedMs += LOOK_MS) {
+    await pause(LOOK_MS);
+    now = await client.getBulk(job.id);
+  }
+  return now;
+}
+
+function jobExitCode({ status, failed }: BulkJob, hasWaited: boolean): number {
+  if (status === "running") return hasWaited ? EXIT.timeout : EXIT.ok;
+  return failed === 0 && status === "finished" ? EXIT.ok : EXIT.failed;
+}
+
+function jobText({ id, operation, status, matching, done, failed }: BulkJob): string {
+  return `${id}  ${operation} ${status}: ${done} of ${matching} done, ${failed} refused`;
+}
+
+export function addBulkCommands(program: CliCommand): void {
+  const bulk = program.command("bulk").description("bulk jobs: what became of them, and to stop one");
+  bulk
+    .service("list", "list bulk jobs, newest first")
+    .pages()
+    .lists(
+      (client, query: BulkQuery) => client.listBulk(query),
+      [
+        ["ID", ({ id }) => id],
+        ["JOB", ({ operation }) => operation],
+        ["STATUS", ({ status }) => status],
+        ["DONE", ({ done }) => `${done}`],
+        ["REFUSED", ({ failed }) => `${failed}`],
+        ["OF", ({ matching }) => `${matching}`],
+        ["BY", ({ created_by: by }) => visible(by)],
+      ],
+      { empty: "No bulk jobs.", command: "outgate bulk list" },
+    );
+  bulk
+    .service("get <id>", "show a bulk job and how far it is")
+    .option("--wait <seconds>", "wait up to this long for its end", wholeNumber("wait"))
+    .prints(async (session, { wait = 0 }: { readonly wait?: number }, id: string) => {
+      const job = await followed(session, await session.client.getBulk(id), wait);
+      session.print(job, jobText);
+      return jobExitCode(job, wait > 0);
+    });
+  bulk
+    .service("results <id>", "list what became of each action of a bulk job")
+    .choice("--status <status>", "only these", ["waiting", "done", "failed"])
+    .pages()
+    .prints(async (session, query: BulkResultQuery, id) =>
+      printList(
+        session,
+        await session.client.listBulkResults(id, query),
+        [
+          ["ID", (result) => result.id],
+          ["STATUS", ({ status }) => status],
+          ["NOW", ({ action_status: now }) => now ?? ""],
+          ["ERROR", ({ error }) => visible(error?.message ?? "")],
+        ],
+        { empty: "No results.", command: `outgate bulk results ${id}` },
+      ),
+    );
+  bulk
+    .service("stop <id>", "stop a bulk job; what is done stays done")
+    .calls(async ({ client, say }, _options: object, id: string) => {
+      await client.stopBulk(id);
+      say(`Stopped ${id}.`);
+    });
+}
+
+export function addExport(program: CliCommand): void {
+  addFilterOptions(program.service("export", "write all actions that match, as NDJSON or CSV"))
+    .choice("--status <status>", "may be given several times", STATUSES, statuses)
+    .choice("--format <format>", "default: ndjson", ["ndjson", "csv"])
+    .calls(async (session, { format, ...filters }: FilterOptions & Pick<ExportQuery, "format">) => {
+      const { client, io } = session;
+      const query: ExportQuery = { ...(await filterQueryOf(session, filters)), ...given({ format }) };
+      // A file gets the export as it is; in CSV, a line ends with a carriage return too.
+      const visibleText = (text: string) =>
+        format === "csv" ? visible(text.replaceAll("\r", ""), true) : visibleJson(text);
+      const print = (text: string) => io.out(io.isTty ? visibleText(text) : text);
+      const decoder = new TextDecoder();
+      for await (const chunk of client.exportActions(query)) print(decoder.decode(chunk, { stream: true }));
+      print(decoder.decode());
+    });
+}
+
+/** What the options of `addFilterOptions` say: the filters of the API, with the beginnings of ids. */
+interface FilterOptions extends Omit<FilterQuery, "reason"> {
+  readonly reason_text?: string;
+}
+
+/** Collects statuses; `held` is short for `awaiting_approval`. */
+function statuses(text: string, earlier: readonly string[] = []): readonly string[] {
+  return [...new Set([...earlier, text === "held" ? "awaiting_approval" : text])];
+}
+
+/** The filters of the API, but for the status, which each command has in its own way. */
+function addFilterOptions(command: CliCommand): CliCommand {
+  return command
+    .option("--id <id>", "only these actions; may be given several times", several)
+    .member("q", "--search <text>", "in host, path or title, or the start of an id")
+    .choice("--method <method>", "of the call", HTTP_METHODS, (text) => text.toUpperCase())
+    .option("--host <host>", "host name, with a port or for any port")
+    .option("--path <path>", "the start of the target's path")
+    .option("--dedupe <key>", "the dedupe key of the create")
+    .option("--created-by <id>", "id of the key that created them")
+    .member("created_after", "--after <time>", "created later than this, such as 2026-03-04T12:00:00Z")
+    .member("created_before", "--before <time>", "created earlier than this")
+    .member(
+      "response_code",
+      "--code <status>",
+      "status of the target or a class such as 5xx; may be given several times",
+      several,
+    )
+    .choice("--outcome <outcome>", "of the newest attempt", OUTCOMES)
+    .choice("--error <kind>", "of the newest attempt's failure", ERROR_KINDS)
+    .option("--title <text>", "in the title")
+    .option("--reason-text <text>", "in the requester's reason")
+    .option("--metadata <name:value>", "a value, or any value of a name; all of several", several);
+}
+
+/** The same as a query of the API, with whole ids. */
+async function filterQueryOf(
+  session: Session,
+  { id: texts, reason_text: reason, ...query }: FilterOptions,
+): Promise<FilterQuery> {
+  const ids: string[] = [];
+  // One after another, so that an ambiguous one is reported before the rest is looked up.
+  for (const text of texts ?? []) ids.push(await findActionId(session, text));
+  return { ...query, ...given({ reason, id: texts && ids }) };
 }

@@ -3,7 +3,6 @@ import { EXIT_CODES_HELP, actionText, exitCodeOf } from "../action-text.ts";
 import { type CliCommand, CliOption, given, oneOf, several, wholeNumber, headersIn } from "../command.ts";
 import { type Io, readValue, UsageError } from "../io.ts";
 import { inOrder, parseJson, parseObject } from "../output.ts";
-import { addRetryOptions } from "../retry-options.ts";
 import type { Session } from "../session.ts";
 import { waitForEnd } from "../../client/wait.ts";
 import { HTTP_METHODS } from "../../core/target.ts";
@@ -15,7 +14,7 @@ const WHEN_UNKNOWN = ["retry", "stop"] as const;
 
 /** `outgate send`: creates one action, under an Idempotency-Key, so that the create can be retried. */
 export function addSend(program: CliCommand): void {
-  const command = program
+  program
     .service("send", "send a call through Outgate")
     .usage("<url>|- [options]")
     .argument("<url>", "the URL; - reads the whole action as JSON from standard input instead")
@@ -51,8 +50,8 @@ export function addSend(program: CliCommand): void {
     .option("--reason <text>", "why; shown to the approver. Required for an agent's key within 24 hours of a rejection")
     .option("--run-at <time>", "not before this time, such as 2026-03-04T12:00:00Z")
     .member("delay_seconds", "--delay <seconds>", "not before so many seconds have passed", wholeNumber("delay"))
-    .option("--expires-at <time>", "cancel it if it was not sent before this time");
-  addRetryOptions(command)
+    .option("--expires-at <time>", "cancel it if it was not sent before this time")
+    .retries()
     .option("--sync", "let the create wait for the end, 30 seconds or as --wait says")
     .option("--wait <seconds>", "wait up to this long for the end, also for a person's decision", wholeNumber("wait"))
     .addHelpText("after", EXIT_CODES_HELP)

@@ -2,23 +2,24 @@ import { KEY_FORMS, readKey } from "../../config/values.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { EXIT, type Io, UsageError } from "../io.ts";
+import { EXIT, UsageError, type Io } from "../io.ts";
 import { serve } from "../../app.ts";
 import type { DemoFlags, RotateKeyFlags } from "../server-commands.ts";
-import { DAY_MS } from "../../core/limits.ts";
+import { DAY_MS, TRANSFER_REPORT_MS } from "../../core/limits.ts";
 import { TravelClock } from "../../demo/clock.ts";
-import { demoBeginning, demoText, type DemoService, playDay } from "../../demo/play.ts";
+import { demoBeginning, demoText, playDay, type DemoService } from "../../demo/play.ts";
 import { startTarget } from "../../demo/target.ts";
 import { createPaint } from "../../observability/terminal.ts";
 import { relayStreams, relayToService, type SendMessage } from "../../../mcp/bridge/relay.ts";
 import { apiKeyOf } from "../../client/api-key-file.ts";
 import { createWelcomeLink, firstStartNotice, welcomeUrl } from "../../accounts/first-start.ts";
-import { type AdminParts, createOwnerKey, createResetLink, withAdminStore } from "../../admin/access.ts";
+import { createOwnerKey, createResetLink, withAdminStore, type AdminParts } from "../../admin/access.ts";
 import { backUp } from "../../admin/backup.ts";
 import { readConfig, type Config } from "../../config/config.ts";
 import { systemClock } from "../../core/clock.ts";
 import { encodeId, systemIds } from "../../core/ids.ts";
 import { rotateKey, type RotatedKey } from "../../admin/rotate-key.ts";
+import { migrateToPostgres, type Migrated } from "../../admin/migrate.ts";
 
 /** `outgate serve`: runs the service with the settings of the environment. */
 export async function runService({ env }: Io): Promise<void> {
@@ -155,35 +156,71 @@ export async function rotateSecretKey({ env, out, err }: Io, options: RotateKeyF
   if (config.database.kind === "remote" && options.server_is_stopped !== true) {
     throw new UsageError("Stop every service on this database, then add --server-is-stopped.");
   }
+  const text = (env["NEW_SECRET_KEY"] ?? "").trim();
+  const newKey = text === "" ? null : readKey(text);
+  if (text !== "" && newKey === null) {
+    throw new UsageError(`NEW_SECRET_KEY has the wrong form. Allowed: ${KEY_FORMS}.`);
+  }
   const rotated = await rotateKey(
     config,
-    { newKey: newKeyOf(env["NEW_SECRET_KEY"]), newLinks: options.new_links === true },
-    { clock: systemClock, ids: systemIds, onFatal: endAtOnce },
+    { newKey, newLinks: options.new_links === true },
+    // After a failed fsync the state on disk is unknown; another run checks it.
+    { clock: systemClock, ids: systemIds, onFatal: () => process.exit(EXIT.failed) },
   );
-  out(summaryOf(rotated, config));
-  if (rotated.unopened > 0) err(failuresOf(rotated));
+  out(rotatedText(rotated, config));
+  if (rotated.unopened === 0) return;
+  const names = rotated.named.map(({ table, row, column }) => `  ${column} of ${table} ${row}\n`).join("");
+  err(
+    `${rotated.unopened} values can't be decrypted with the old key, because they were altered. They were left unchanged:\n${names}`,
+  );
 }
 
-function newKeyOf(text: string | undefined): Uint8Array | null {
-  if (text === undefined || text.trim() === "") return null;
-  const key = readKey(text.trim());
-  if (key === null) throw new UsageError(`NEW_SECRET_KEY has the wrong form. Allowed: ${KEY_FORMS}.`);
-  return key;
-}
-
-function summaryOf({ count, newKeyId, keptFile }: RotatedKey, { secretKey }: Config): string {
+function rotatedText({ count, newKeyId, keptFile }: RotatedKey, { secretKey }: Config): string {
   const done = `Everything is encrypted with the new master key ${newKeyId} (values encrypted in this run: ${count}).\n`;
   if (keptFile !== null) return `${done}The old key is kept in ${keptFile}: earlier backups need it.\n`;
   const kept = secretKey === null ? "The old key file was left as it is" : "Keep the old key";
   return `${done}Set SECRET_KEY to the new key before you start. ${kept}: earlier backups need it.\n`;
 }
 
-function failuresOf({ unopened: count, named }: RotatedKey): string {
-  const names = named.map(({ table, row, column }) => `  ${column} of ${table} ${row}\n`).join("");
-  return `${count} values can't be decrypted with the old key, because they were altered. They were left unchanged:\n${names}`;
+const BEGUN = {
+  new: "Copying. If it is interrupted, run the same command again: it continues.\n",
+  resumed: "Continuing an interrupted copy.\n",
+  again: "The file has changed since an interrupted copy, or differed from it: copying everything again.\n",
+} as const;
+
+/** `outgate migrate`: copies the database file to PostgreSQL and verifies the copy. */
+export async function migrateDatabase({ env, out, err }: Io, to: string): Promise<void> {
+  let lastMs = Number.NEGATIVE_INFINITY;
+  const migrated = await migrateToPostgres(readConfig(env), to, {
+    clock: systemClock,
+    onStart: ({ kind }) => err(BEGUN[kind]),
+    /** Each table and phase, and the progress of long ones every second. */
+    onProgress: ({ phase, table, rows, of }) => {
+      const nowMs = systemClock.monotonicMs();
+      if (rows < of && nowMs - lastMs < TRANSFER_REPORT_MS) return;
+      lastMs = nowMs;
+      err(`${phase} ${rows} of ${of} rows of ${table}\n`);
+    },
+  });
+  out(migratedText(migrated));
 }
 
-/** After a failed fsync the state on disk is unknown; another run checks it. */
-function endAtOnce(): never {
-  process.exit(EXIT.failed);
+function migratedText({ tables, path, keyFile }: Migrated): string {
+  const rows = tables.reduce((sum, table) => sum + table.rows, 0);
+  const width = Math.max(...tables.map(({ name }) => name.length));
+  const lines = tables.map(
+    (table) => `  ${table.name.padEnd(width)} ${String(table.rows).padStart(10)}  ${table.digest.slice(0, 16)}\n`,
+  );
+  const key =
+    keyFile === null
+      ? "Set SECRET_KEY on every node to the SECRET_KEY of this command."
+      : `Set SECRET_KEY on every node to the content of ${keyFile}.`;
+  return `All ${rows} rows of ${tables.length} tables are in PostgreSQL. Every value was compared with ${path}, which was not changed.
+Rows of each table, and the first 16 digits of the SHA-256 of its values, the same on both sides:
+${lines.join("")}
+Next:
+1. ${key}
+2. Set DATABASE_URL on every node to the PostgreSQL database, and start them.
+3. Keep the file and its key as a backup. Don't start a service on it again: it would send the same calls once more.
+`;
 }
