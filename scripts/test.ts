@@ -31,7 +31,7 @@ const TIMINGS = "--timings=test/timings.json";
 
 /** What kills, measures or fuzzes: one after the other, so that nothing else takes their time. */
 const GUARDS = [
-  ...["attacks-people", "attacks-rest", "cluster", "faults", "migrate", "nodes", "nodes-waits"].map(inE2e),
+  ...["attacks", "cluster", "faults", "migrate", "nodes", "nodes-waits"].map(inE2e),
   ...["remote", "rotate-key", "start", "stop"].map(inE2e),
   ...["callback-crash", "large-rows", "slow-account"].map((name) => `test/delivery/${name}.test.ts`),
   ...["generated", "hostile-lengths", "held-bodies", "loop-gaps", "login-throttle", "memory"].map(inHttp),

@@ -6,21 +6,21 @@ import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 
 /*
- * An agent that has a key with a hold, runs on the machine of the owner's browser, has a web server and a mailbox of its own, and
+ * An agent that has a key with a hold, runs on the machine of the owner's browser, has a mailbox of its own, and
  * is malicious. Each attack is tried against the real program: nothing that nobody approved may reach a target. What one route
  * refuses alone is tested beside that route; here is what takes several of them, or the whole program.
  */
 
 export const ANN = "ann@example.com";
 export const PASSWORD = "correct horse battery staple";
-export const FORM = { "content-type": "application/x-www-form-urlencoded" };
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
 export const NOTIFY = { notify: { email: ANN } };
 const SESSION_SECRET = "5e".repeat(32);
 const JSON_TYPE = { "content-type": "application/json" };
 /** How long a call that should not be sent has to leave after an attack; all targets are looked at again in the end. */
 const SETTLE_MS = 30;
 
-export type Fields = Readonly<Record<string, unknown>>;
+type Fields = Readonly<Record<string, unknown>>;
 export type Names = Readonly<Record<string, string>>;
 
 export interface Answer {
@@ -42,20 +42,18 @@ const MODES = {
   B: { hold: "writes", env: {} },
 } as const;
 
-export type Mode = keyof typeof MODES;
+type Mode = keyof typeof MODES;
 
 /** One service, and everybody who has to do with it. */
 export class World implements AsyncDisposable {
   readonly mode: Mode;
   readonly mailbox = new Mailbox();
   readonly service: Service;
-  /** The agent's own web server: what comes here has got out. */
-  readonly evil = new Target();
   /** A host that the owner has listed for callbacks. */
   readonly listed = new Target();
   readonly keys: Record<string, string> = {};
   readonly keyIds: Record<string, string> = {};
-  readonly victims: { readonly name: string; readonly target: Target; allowed: number }[] = [];
+  readonly victims: { readonly name: string; readonly target: Target }[] = [];
   base = "";
   /** The session cookie of the account's person. */
   cookie = "";
@@ -127,16 +125,12 @@ export class World implements AsyncDisposable {
     return this.held({ url, method: "GET", approve: true });
   }
 
-  owner(verb: "approve" | "cancel" | "retry", id: string): Promise<Answer> {
-    return this.ask("POST", `/v1/actions/${id}/${verb}`, { key: OWNER_KEY, body: { reason: "said the owner" } });
+  reject(id: string): Promise<Answer> {
+    return this.ask("POST", `/v1/actions/${id}/cancel`, { key: OWNER_KEY, body: { reason: "said the owner" } });
   }
 
-  async stateOf(id: string, query = ""): Promise<unknown> {
-    return (await this.ask("GET", `/v1/actions/${id}${query}`, { key: OWNER_KEY })).json["status"];
-  }
-
-  final(id: string): Promise<unknown> {
-    return this.stateOf(id, "?wait=10");
+  async stateOf(id: string): Promise<unknown> {
+    return (await this.ask("GET", `/v1/actions/${id}`, { key: OWNER_KEY })).json["status"];
   }
 
   /** The mail that asks about an action, when it has come. */
@@ -152,7 +146,7 @@ export class World implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.service[Symbol.asyncDispose]();
-    const targets = [this.evil, this.listed, this.mailbox, ...this.victims.map(({ target }) => target)];
+    const targets = [this.listed, this.mailbox, ...this.victims.map(({ target }) => target)];
     await Promise.all(targets.map((one) => one[Symbol.asyncDispose]()));
   }
 }
@@ -182,20 +176,16 @@ export function textOf(html: string): string {
     .replaceAll("&amp;", "&");
 }
 
-/** What an attack has to do with: the service, and a target that nobody but a person may have called. */
+/** What an attack has to do with: the service, and a target that nothing may come to. */
 export interface Scene {
   readonly w: World;
-  readonly victim: Target;
   readonly url: string;
 }
 
 export interface Attack {
   /** What it tries. */
   readonly name: string;
-  /** How many calls a person has approved by the end of it: so many may have come to the target, and no more. */
-  readonly run: (scene: Scene) => Promise<number | void>;
-  /** What the target answers. */
-  readonly target?: () => Target;
+  readonly run: (scene: Scene) => Promise<void>;
   /** False: this machine has not what it takes. */
   readonly isPossible?: boolean;
 }
@@ -209,23 +199,19 @@ export function testAttacks(attacks: readonly Attack[]): void {
     });
     afterAll(() => w[Symbol.asyncDispose]());
 
-    for (const { name, run, target = () => new Target(), isPossible = true } of attacks) {
+    for (const { name, run, isPossible = true } of attacks) {
       test.skipIf(!isPossible)(`${name}: in vain`, async () => {
-        const victim = target();
-        const entry = { name, target: victim, allowed: Number.POSITIVE_INFINITY };
-        w.victims.push(entry);
-        entry.allowed = (await run({ w, victim, url: victim.url })) ?? 0;
+        const target = new Target();
+        w.victims.push({ name, target });
+        await run({ w, url: target.url });
         await Bun.sleep(SETTLE_MS);
-        expect(victim.received.length).toBeLessThanOrEqual(entry.allowed);
-        expect(w.evil.received).toEqual([]);
+        expect(target.received).toEqual([]);
       });
     }
 
     test("and after all of them nothing has come to any target that nobody approved", async () => {
       await Bun.sleep(10 * SETTLE_MS);
-      const more = w.victims.filter(({ target, allowed }) => target.received.length > allowed);
-      expect(more.map(({ name, target }) => ({ name, received: target.received }))).toEqual([]);
-      expect(w.evil.received).toEqual([]);
+      expect(w.victims.filter(({ target }) => target.received.length > 0).map(({ name }) => name)).toEqual([]);
       expect(w.mailbox.posted.filter(({ fields }) => fields["to"] !== ANN)).toEqual([]);
     });
   });

@@ -3,24 +3,35 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { CLIENTS, connect } from "../mcp/clients.ts";
 import { begin, post } from "../mcp/wire.ts";
 import { BROWSER_START_MS_MAX, closeContexts, HAS_BROWSER, openBrowser, watchPage } from "../support/browser.ts";
 import { hiddenIn } from "../support/forms.ts";
 import { freePort } from "../support/free-port.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
-import { ANN, type Attack, NOTIFY, PASSWORD, testAttacks, welcomeLinkOf, type World } from "./attack-world.ts";
+import {
+  ANN,
+  type Answer,
+  type Attack,
+  hostOf,
+  linksIn,
+  type Names,
+  NOTIFY,
+  PASSWORD,
+  type Scene,
+  testAttacks,
+  textOf,
+  welcomeLinkOf,
+  type World,
+} from "./attack-world.ts";
 
 // Programs and a browser, on a machine that may be busy.
 setDefaultTimeout(60_000);
 
 const HAS_IPV6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === "::1"));
 const EVIL_MAIL = "agent@evil.example";
-const CANARY = "Bearer cAn4ry9Zq8Xw2Lr5Tn9Vb4K";
-/** Whatever only the owner may see: keys, signing secrets, what was sent in a header. */
-const SECRETS = /og_[0-9A-Za-z]{36}|whsec_[0-9A-Za-z+/]{20}|cAn4ry9Zq8Xw2/;
-const LINK = /\/a\/[\w-]{20,}/;
+const SECRET = "sk_live_4eC39HqLyjWDarjtT1zdp7dc";
+const HUNTER = "hunter2-canary";
 const YES = { action: "accept", content: { decision: "approve" } } as const;
 const ELICITS = { elicitation: {} } as const;
 
@@ -86,20 +97,21 @@ const SENDS = (action: string, fields: object) => `(() => {
 
 const previews = () => new Response("<h1>Preview</h1>", { headers: { "content-type": "text/html" } });
 
+const isRefused = ({ status }: Answer) => status >= 400 && status < 500;
+
+/** What whoever decides reads of a request: mail, link page, page for several at once, page of the inbox. */
+async function placesOf({ w }: Scene, id: string): Promise<Readonly<Record<string, string>>> {
+  const mail = await w.mailOf(id);
+  const [approve] = linksIn(mail);
+  return {
+    mail: mail.fields["text"] ?? "",
+    link: textOf((await w.ask("GET", approve)).text),
+    review: textOf(await w.page(`/approvals/review?id=${id}`)),
+    held: textOf(await w.page(`/approvals/${id}`)),
+  };
+}
+
 const MCP_ATTACKS: readonly Attack[] = [
-  {
-    name: "Its client answers the question itself, in each revision of the protocol",
-    async run({ w, url }) {
-      for (const kind of CLIENTS) {
-        const id = await w.held({ url, body: { kind } });
-        await using client = await connect(kind, mcpOf(w), { key: keyOf(w), answer: () => YES });
-        const said = JSON.stringify(await client.call("approve", { id, reason: "The person said yes." }));
-        expect(client.questions, kind).toHaveLength(0);
-        expect(said).toContain("unavailable");
-        expect(said).not.toMatch(LINK);
-      }
-    },
-  },
   {
     name: "An answer is posted into a session where no question is open",
     async run({ w, url }) {
@@ -136,7 +148,7 @@ const MCP_ATTACKS: readonly Attack[] = [
       const mine = { key: keyOf(w), headers: { "mcp-session-id": session } };
       const cancelled = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}';
       await post(mcpOf(w), cancelled, mine);
-      await w.owner("cancel", id);
+      await w.reject(id);
       await w.by("POST", `/v1/actions/${id}/retry`, { body: { reason: "Again." } });
       await post(mcpOf(w), answerTo(asked.question), mine);
       await asked.leave();
@@ -213,21 +225,102 @@ const REST_ATTACKS: readonly Attack[] = [
     },
   },
   {
-    name: "Filters of a list are more than filters",
-    async run({ w, url }) {
-      const request = { url, headers: { authorization: CANARY } };
-      const { json } = await w.ask("POST", "/v1/actions", { key: keyOf(w, "other"), body: request });
-      for (const query of [
-        "host=' OR 1=1 --",
-        "status=x' UNION SELECT 1",
-        "cursor=../../keys",
-        "created_by=%25",
-        "limit=1;DROP",
-        "host=%00",
-      ]) {
-        const { status, text } = await w.by("GET", `/v1/actions?${query}`);
-        expect(text).not.toMatch(SECRETS);
-        expect(status === 400 || !text.includes(String(json["id"]))).toBe(true);
+    name: "Approve is asked for under other spellings of its path and by method overrides",
+    run: async ({ w, url }) => {
+      const id = await w.held({ url });
+      const path = `/v1/actions/${id}`;
+      const ways: readonly (readonly [string, string, Names?])[] = [
+        ["POST", `${path}/approve/`],
+        ["POST", `${path}/%61pprove`],
+        ["POST", `/V1/actions/${id}/approve`],
+        ["POST", `//v1/actions/${id}/approve`],
+        ["POST", `${path}/./approve`],
+        ["POST", `${path}/cancel/../approve`],
+        ["POST", `${path}/approve?role=owner`],
+        ["POST", `${path}/approve;x`],
+        ["GET", `${path}/approve`],
+        ["PUT", `${path}/approve`],
+        ["GET", `${path}/approve`, { "x-http-method-override": "POST" }],
+        ["POST", path, { "x-original-url": `${path}/approve`, "x-rewrite-url": `${path}/approve` }],
+        ["POST", `${path}/approve`, { "x-forwarded-user": "ann", "x-role": "owner", "x-outgate-role": "owner" }],
+      ];
+      for (const [method, at, headers = {}] of ways) {
+        expect({ method, at, isRefused: isRefused(await w.by(method, at, { headers })) }).toMatchObject({
+          isRefused: true,
+        });
+      }
+      expect(await w.stateOf(id)).toBe("awaiting_approval");
+    },
+  },
+  {
+    name: "An approval link is looked for in every answer, callback, receipt and log line",
+    run: async ({ w, url }) => {
+      const id = await w.held({ url, ...NOTIFY, callback: w.listed.url });
+      const links = linksIn(await w.mailOf(id)).map((link) => link.slice(3));
+      const paths = [
+        `/v1/actions/${id}`,
+        `/v1/actions/${id}/timeline`,
+        `/v1/actions/${id}/facts`,
+        "/v1/actions?limit=100",
+        "/metrics",
+        "/health",
+      ];
+      const told = await Promise.all(paths.map(async (path) => (await w.by("GET", path)).text));
+      const receipt = String((await w.by("GET", `/v1/actions/${id}`)).json["receipt_url"]);
+      told.push((await w.ask("GET", new URL(receipt, w.base).pathname)).text);
+      told.push(w.service.output, JSON.stringify(w.listed.received));
+      for (const text of told) for (const link of links) expect(text).not.toContain(link);
+    },
+  },
+  {
+    name: "Short secrets of another key's action are read in its facts, which are masked for whoever decides",
+    run: async ({ w, url }) => {
+      const request = {
+        url: `${url}?password=${HUNTER}`,
+        reason: `password=${HUNTER}`,
+        callback: `${w.listed.url}?token=${HUNTER}`,
+      };
+      const made = await w.ask("POST", "/v1/actions", { key: w.keys["other"] ?? "", body: request });
+      for (const name of ["agent", "reader"]) {
+        const key = w.keys[name] ?? "";
+        const { status, text } = await w.ask("GET", `/v1/actions/${String(made.json["id"])}/facts`, { key });
+        expect({ status, isTold: text.includes(HUNTER) }, name).toMatchObject({ isTold: false });
+      }
+    },
+  },
+  {
+    name: "Metrics, health, the API's document and errors tell of hosts, ids, keys and people",
+    run: async ({ w, url }) => {
+      const id = await w.held({ url: `${url}canary-path`, headers: { Authorization: SECRET } });
+      const paths = ["/metrics", "/health", "/ready", "/openapi.json", "/docs", "/nothing", "/v1/nothing"];
+      const told = await Promise.all(paths.map(async (path) => (await w.ask("GET", path)).text));
+      for (const text of told) {
+        for (const canary of [
+          id,
+          hostOf(w.listed),
+          "canary-path",
+          SECRET,
+          w.keyIds["agent"] ?? "",
+          w.keys["agent"] ?? "",
+        ]) {
+          expect(text).not.toContain(canary);
+        }
+      }
+      for (const text of told.slice(0, 3)) expect(text).not.toContain(ANN);
+      for (const canary of [SECRET, "canary-path", w.keys["agent"] ?? "", w.cookie.split("=")[1] ?? ""]) {
+        expect(w.service.output).not.toContain(canary);
+      }
+    },
+  },
+  {
+    name: "The payload is written in escapes of JSON that a number in the body keeps from being read",
+    run: async (scene) => {
+      const { w, url } = scene;
+      const escaped = String.raw`{"n":1.0,"\u0064\u006f":"\u0064\u0065\u006c\u0065\u0074\u0065 \u0061\u006c\u006c"}`;
+      const { json } = await w.create(`{"url":"${url}","body":${escaped},"notify":{"email":"${ANN}"}}`);
+      const places = await placesOf(scene, String(json["id"]));
+      for (const [place, text] of Object.entries(places)) {
+        expect(text.includes("delete all") && text.includes('"do"'), place).toBe(true);
       }
     },
   },
@@ -262,22 +355,11 @@ const MAIL_ATTACKS: readonly Attack[] = [
 
 const SESSION_ATTACKS: readonly Attack[] = [
   {
-    name: "Secrets on the pages that the owner's cookie opens",
-    async run({ w, url }) {
-      const id = await w.held({ url, headers: { authorization: CANARY } });
-      const made = `/keys/${w.keyIds["agent"]}/made`;
-      const own = "/approvals /actions /keys /keys/new /settings /audit /signup/done /settings/rotated /overview";
-      for (const path of [...own.split(" "), `/approvals/${id}`, `/actions/${id}`, made, "/settings/accounts"]) {
-        expect(await w.page(path)).not.toMatch(SECRETS);
-      }
-    },
-  },
-  {
     name: "Its page on another port, in the browser in which the owner is signed in",
     isPossible: HAS_BROWSER,
     async run({ w, url }) {
       await using evil = new Target(previews);
-      const id = await w.held({ url, headers: { authorization: CANARY } });
+      const id = await w.held({ url, headers: { authorization: SECRET } });
       await using watched = await watchPage(browser);
       const { page } = watched;
       await logIn(page, w.base);
