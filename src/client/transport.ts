@@ -1,3 +1,4 @@
+import ky from "ky";
 import { describeTlsFailure, tlsFailureOf } from "../core/tls.ts";
 import type { ErrorEnvelope } from "./openapi.ts";
 import type { ClientSettings, OutgateErrorCode, OutgateErrorFacts } from "./types.ts";
@@ -30,6 +31,7 @@ const RETRY_BASE_MS = 250;
 
 const RETRY_AFTER_MS_MAX = 10_000;
 
+/** ky's own retries and timeout are off: its timeout doesn't cover the response body. */
 export function createTransport(settings: ClientSettings): Transport {
   const { timeoutMs = TIMEOUT_MS, tries = TRIES, retryBaseMs = RETRY_BASE_MS, parse = JSON.parse } = settings;
 
@@ -77,7 +79,7 @@ function request({ url, apiKey }: ClientSettings, call: HttpCall, limit?: AbortS
   }
   const signals = [limit, signal].filter((one) => one !== undefined);
   const target = search.size === 0 ? path : `${path}?${search.toString()}`;
-  return fetch(`${url.replace(/(?<!\/)\/+$/, "")}${target}`, {
+  return ky(`${url.replace(/(?<!\/)\/+$/, "")}${target}`, {
     method,
     headers: {
       ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
@@ -86,7 +88,10 @@ function request({ url, apiKey }: ClientSettings, call: HttpCall, limit?: AbortS
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     signal: AbortSignal.any(signals),
+    retry: 0,
+    throwHttpErrors: false,
     redirect: "manual",
+    timeout: false,
   });
 }
 
