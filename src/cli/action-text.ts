@@ -1,5 +1,5 @@
 import type { Action, DecisionFacts, PutDefaults, Timeline } from "../client/openapi.ts";
-import { targetMessage } from "../actions/service.ts";
+import { targetMessage } from "../actions/target-message.ts";
 import { clockTime, padded, shortened, visible, type Color, type Paint } from "../observability/terminal.ts";
 import { tableOf, textTable, type Cell, type Column } from "./table.ts";
 import { listTable, type ListColumn, type Session } from "./session.ts";
