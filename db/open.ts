@@ -4,40 +4,18 @@ import { dirname } from "node:path";
 import type { AccountStore, PeopleStore } from "../src/core/account-store.ts";
 import { createAccountStore } from "./commands/accounts.ts";
 import type { DatabaseSize, Store } from "../src/core/store.ts";
-import { codeAndText, codeOf, faultOf, type OnAway, tellingAway, unavailable } from "./sql/errors.ts";
+import { codeAndText, codeOf, faultOf, tellingAway, unavailable } from "./sql/errors.ts";
 import { openFile } from "./libsql/file.ts";
 import { DatabaseUnreadable, inspectFile, lockFile, singlePathOf, UNREADABLE, unreadable } from "./libsql/inspect.ts";
 import { checkMigrated, migrate } from "./libsql/migrate.ts";
 import { createPeopleStore } from "./commands/people.ts";
-import type { HeaderSeal, OnUnreadable } from "./sql/rows.ts";
-import { LOCK_TIMES, type LockTimes, takeDatabase } from "./libsql/service-lock.ts";
-import { orClose, type Sql } from "./sql/sql.ts";
-import { createStore } from "./sql/store.ts";
+import { LOCK_TIMES, takeDatabase } from "./libsql/service-lock.ts";
+import { orClose } from "./sql/sql.ts";
+import { createStore, type StoreSettings } from "./sql/store.ts";
 import { readSize } from "./libsql/size.ts";
 import { openThreaded } from "./libsql/threaded.ts";
 import { Writer } from "./sql/writer.ts";
-
-export interface StoreSettings {
-  /** `file:<path>`, `postgres://…`, `libsql://…` or `http(s)://…`. */
-  readonly url: string;
-  readonly authToken: string | null;
-  readonly seal: HeaderSeal;
-  readonly now: Date;
-  /**
-   * Called when an accepted commit could not be made durable, or with `StoreLost` when another service has taken the
-   * database over. The process has to end.
-   */
-  readonly onFatal: (cause: unknown) => void;
-  readonly onAway?: OnAway;
-  readonly onUnreadable?: OnUnreadable;
-  /**
-   * Called when another service holds the remote database, or held it when it was killed; opening waits for its lock.
-   */
-  readonly onWait?: () => void;
-  readonly lockTimes?: LockTimes;
-  /** The name of this process among those on the same database; by default a random one. */
-  readonly nodeId?: string;
-}
+import type { Sql } from "./commands/command.ts";
 
 /**
  * Opens the store and migrates its tables to this version. Throws `DatabaseInUse`, `NewerDatabase` or

@@ -4,8 +4,8 @@ import type { AuditRow } from "../src/core/audit.ts";
 import type { CredentialDecision, CredentialKind, CredentialSettings } from "../src/core/credential.ts";
 import { OAUTH_KINDS } from "../src/core/oauth-store.ts";
 import { type Actor, HOLDS, MEMBER_ROLES, ROLES } from "../src/core/roles.ts";
-import type { SQLITE } from "./libsql/schema.ts";
 import { HTTP_METHODS, type HttpMethod } from "../src/core/target.ts";
+import type { SQLITE } from "./libsql/columns.ts";
 
 /**
  * The tables of both databases. `dialect` builds tables, indexes and columns for one of them. Times are stored in milliseconds, flags as

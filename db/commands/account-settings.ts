@@ -6,9 +6,10 @@ import { CALLBACK_HOSTS_MAX, HOST_SETTINGS_MAX } from "../../src/core/limits.ts"
 import { accountLock } from "../sql/locks.ts";
 import { all, hasValues, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, type Connection, countRows } from "./command.ts";
+import { command, countRows } from "./command.ts";
 import { HOST_SETTINGS_VERSION, readVersion, renewVersion } from "./facts.ts";
 import { callbackHosts, hostSettings } from "../libsql/schema.ts";
+import type { Connection } from "../sql/writer.ts";
 
 /** A host that is listed already keeps its time. */
 export const putCallbackHost = command<CallbackHostStore["put"]>(

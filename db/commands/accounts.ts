@@ -22,9 +22,10 @@ import { firstActionId } from "../../src/core/ids.ts";
 import { dayOf, type KeyBudget } from "../../src/core/store.ts";
 import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX, REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
 import { firstStartLock, pauseLock, stopLock } from "../sql/locks.ts";
-import { all, findRow, get, hasValues, prepare, qb, type Reader } from "../sql/read.ts";
+import { all, findRow, get, hasValues, prepare, qb } from "../sql/read.ts";
+import type { Reader } from "../sql/sql.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, type Connection, hasRow, type Selects, type Tx } from "./command.ts";
+import { command, hasRow, type Selects, type Tx } from "./command.ts";
 import { setFact } from "./facts.ts";
 import { endGrantsOf } from "./grants.ts";
 import { insertEach, insertList, valuesOf } from "./lists.ts";
@@ -41,6 +42,7 @@ import {
   rejections,
   welcomeLinks,
 } from "../libsql/schema.ts";
+import type { Connection } from "../sql/writer.ts";
 
 export const create = command<AccountStore["create"]>(
   async (tx, account, keys, extras) => {

@@ -21,11 +21,13 @@ import type { ActivityGroup, ActivityRow } from "../../src/core/activity.ts";
 import type { ActivitySpan, ActivityStore, FirstStepStore, HostSlot } from "../../src/core/activity-store.ts";
 import { histogramText, mergeHistogramTexts, parseHistogram } from "../../src/core/histogram.ts";
 import { ACTIVITY_PRUNE_ROWS, FIRST_ACTIONS_READ_MAX, OVERVIEW_READS_MAX } from "../../src/core/limits.ts";
-import { all, hasValues, membersIn, prepare, qb, type Reader } from "../sql/read.ts";
-import { command, type Connection, isOneOfRows } from "./command.ts";
+import { all, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
+import type { Reader } from "../sql/sql.ts";
+import { command, isOneOfRows } from "./command.ts";
 import { readFact } from "./facts.ts";
 import { upsertList, type Values, valuesOf } from "./lists.ts";
 import { actions, activity, facts, firstSteps, timeline } from "../libsql/schema.ts";
+import type { Connection } from "../sql/writer.ts";
 
 /** The fact that has the position of the timeline up to which everything is counted. */
 const POSITION_FACT = "activity";

@@ -2,9 +2,10 @@ import { and, count, desc, eq, gt, gte, lt, lte, sql } from "drizzle-orm";
 import type { AuditEntry, AuditStore } from "../../src/core/audit.ts";
 import { AUDIT_SCAN_ROWS_MAX, DAY_MS } from "../../src/core/limits.ts";
 import { all, get, qb } from "../sql/read.ts";
-import { command, type Connection, PRUNE_ROWS, type Tx } from "./command.ts";
+import { command, PRUNE_ROWS, type Tx } from "./command.ts";
 import { renewVersion } from "./facts.ts";
 import { audit } from "../libsql/schema.ts";
+import type { Connection } from "../sql/writer.ts";
 
 /** Adds an entry to the audit log, if there is one. */
 export async function addToAudit({ db }: Tx, entry: AuditEntry | undefined): Promise<void> {

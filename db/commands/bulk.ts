@@ -4,9 +4,10 @@ import { BULK_JOBS_MAX, BULK_RUNNING_MAX } from "../../src/core/limits.ts";
 import { accountLock } from "../sql/locks.ts";
 import { AFTER_ALL_IDS, all, findRow, hasValues, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, type Connection, countRows, hasRow, PRUNE_ROWS } from "./command.ts";
+import { command, countRows, hasRow, PRUNE_ROWS } from "./command.ts";
 import { insertEach, insertList, updateList } from "./lists.ts";
 import { bulkJobs, bulkResults } from "../libsql/schema.ts";
+import type { Connection } from "../sql/writer.ts";
 
 const ADD_ACTIONS = insertList(bulkResults, ["actionStatus", "code", "message"]);
 

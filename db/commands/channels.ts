@@ -2,13 +2,13 @@ import { eq } from "drizzle-orm";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { type Channel, CHANNEL_KINDS, type ChannelStore, type ChannelTarget } from "../../src/core/channel.ts";
 import { CHANNELS_MAX } from "../../src/core/limits.ts";
-import type { StoreContext } from "../sql/actions.ts";
 import { accountLock } from "../sql/locks.ts";
 import { all, findRow, hasValues, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows } from "./command.ts";
 import { CHANNELS_VERSION, readVersion, renewVersion } from "./facts.ts";
 import { channels } from "../libsql/schema.ts";
+import type { StoreContext } from "../sql/rows.ts";
 
 type Row = typeof channels.$inferSelect;
 

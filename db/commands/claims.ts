@@ -1,34 +1,10 @@
 import { and, eq, exists, gt, inArray, sql } from "drizzle-orm";
 import { CLOCK_TOLERANCE_MS } from "../../src/core/limits.ts";
-import type { ClaimedLane, LaneName, SetBack } from "../../src/core/store.ts";
+import type { SetBack } from "../../src/core/store.ts";
 import { pauseLocks } from "../sql/locks.ts";
-import { command, listCommand } from "./command.ts";
+import { command, listCommand, type QueueName, type QueueClaim, type ClaimResult } from "./command.ts";
 import { updateList, type Values } from "./lists.ts";
-import type { NotificationKind } from "../../src/core/notification-events.ts";
 import { actions, outbox, timeline } from "../libsql/schema.ts";
-
-/** What waits in lanes: actions, and each kind of notification. */
-export type QueueName = "action" | NotificationKind;
-
-/** Times in milliseconds. The rest is as in `Claim` of `src/core/store.ts`. */
-export interface QueueClaim {
-  readonly queue: QueueName;
-  readonly lanes: readonly ClaimedLane[];
-  readonly bytesMax: number;
-  /** Bytes of the largest row that may be claimed: each lane ends before its first larger one. */
-  readonly rowBytesMax: number;
-  readonly now: number;
-  readonly leaseUntil: number;
-  /** The node that claims. */
-  readonly by: string;
-}
-
-export interface ClaimResult {
-  /** In the order of their turns. `fence` is the revision of an action and the attempts of a notification, after the claim. */
-  readonly rows: readonly { readonly id: string; readonly fence: number }[];
-  /** The earliest row that stays pending, of each lane that has one and is not paused. */
-  readonly next: readonly (LaneName & { readonly dueAt: number; readonly bytes: number })[];
-}
 
 /** Makes due rows active with a lease: the earliest of each lane in turn, as many as fit into the bytes; the first always fits. */
 export const claim = listCommand(

@@ -1,17 +1,10 @@
 import { type Column, count, DrizzleQueryError, inArray, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
-import type { Reader } from "../sql/read.ts";
-import type { Lock } from "../sql/sql.ts";
-import type { Writer } from "../sql/writer.ts";
-import type { ClaimResult, QueueClaim } from "./claims.ts";
+import type { Lock, Statement, Done, Reader } from "../sql/sql.ts";
 import type { Lists } from "./lists.ts";
-
-/** What every part of the store has. */
-export interface Connection {
-  readonly reader: Reader;
-  readonly writer: Writer;
-}
+import type { ClaimedLane, LaneName } from "../../src/core/store.ts";
+import type { NotificationKind } from "../../src/core/notification-events.ts";
 
 /** The transaction that a command reads and writes with. It ends with the command. */
 export interface Tx {
@@ -164,4 +157,36 @@ export async function runGroup(tx: Tx, calls: readonly CommandCall[]): Promise<r
   } catch (error) {
     throw error instanceof DrizzleQueryError ? (error.cause ?? error) : error;
   }
+}
+
+/** What waits in lanes: actions, and each kind of notification. */
+export type QueueName = "action" | NotificationKind;
+
+/** Times in milliseconds. The rest is as in `Claim` of `src/core/store.ts`. */
+export interface QueueClaim {
+  readonly queue: QueueName;
+  readonly lanes: readonly ClaimedLane[];
+  readonly bytesMax: number;
+  /** Bytes of the largest row that may be claimed: each lane ends before its first larger one. */
+  readonly rowBytesMax: number;
+  readonly now: number;
+  readonly leaseUntil: number;
+  /** The node that claims. */
+  readonly by: string;
+}
+
+export interface ClaimResult {
+  /** In the order of their turns. `fence` is the revision of an action and the attempts of a notification, after the claim. */
+  readonly rows: readonly { readonly id: string; readonly fence: number }[];
+  /** The earliest row that stays pending, of each lane that has one and is not paused. */
+  readonly next: readonly (LaneName & { readonly dueAt: number; readonly bytes: number })[];
+}
+
+/** A connection to a database. Its methods throw `StoreUnavailable` when the database can't be reached or written. */
+export interface Sql extends Reader {
+  /** Runs statements in one transaction, which is durable when this resolves. */
+  batch(statements: readonly Statement[]): Promise<readonly Done[]>;
+  /** Runs commands in one transaction under their locks, durable when this resolves with the result of each. */
+  transact(calls: readonly CommandCall[]): Promise<readonly unknown[]>;
+  close(): Promise<void>;
 }

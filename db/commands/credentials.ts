@@ -37,10 +37,11 @@ import {
 import { accountLock } from "../sql/locks.ts";
 import { AFTER_ALL_IDS, all, findRow, get, hasValues, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, type Connection, countRows, deleteSome, hasRow, type Selects, type Tx } from "./command.ts";
+import { command, countRows, deleteSome, hasRow, type Selects, type Tx } from "./command.ts";
 import { addNotifications, pruneNotifications } from "./outbox.ts";
 import { CREDENTIALS_VERSION, readVersion, renewVersion } from "./facts.ts";
 import { apiKeys, credentialRequests as requests, credentials, outbox } from "../libsql/schema.ts";
+import type { Connection } from "../sql/writer.ts";
 
 type Row = typeof credentials.$inferSelect;
 

@@ -1,8 +1,10 @@
 import { eq } from "drizzle-orm";
 import type { FactStore } from "../../src/core/store.ts";
-import { prepare, type Reader, qb } from "../sql/read.ts";
-import { command, type Connection, type Tx } from "./command.ts";
+import { prepare, qb } from "../sql/read.ts";
+import type { Reader } from "../sql/sql.ts";
+import { command, type Tx } from "./command.ts";
 import { facts } from "../libsql/schema.ts";
+import type { Connection } from "../sql/writer.ts";
 
 /** Facts that change with every write of a table, by which nodes know that what they keep of it is stale. */
 export const CHANNELS_VERSION = "channels";

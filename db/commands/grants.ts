@@ -4,10 +4,11 @@ import type { GrantStore } from "../../src/core/grant.ts";
 import { grantLock } from "../sql/locks.ts";
 import { all, get, hasValues, qb } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
-import { command, type Connection, type Tx } from "./command.ts";
+import { command, type Tx } from "./command.ts";
 import { GRANTS_VERSION, readVersion, renewVersion } from "./facts.ts";
 import { insertList, updateList, type Values } from "./lists.ts";
 import { grants } from "../libsql/schema.ts";
+import type { Connection } from "../sql/writer.ts";
 
 export const GRANTS = insertList(grants);
 

@@ -1,7 +1,8 @@
 import type { LinkStore } from "../../src/core/store.ts";
 import { findRow } from "../sql/read.ts";
-import { command, type Connection } from "./command.ts";
+import { command } from "./command.ts";
 import { approvalLinks } from "../libsql/schema.ts";
+import type { Connection } from "../sql/writer.ts";
 
 /** A link that is stored again for a repeated mail keeps its end; its hash changes with the master key. */
 export const keep = command<LinkStore["keep"]>(async (tx, links, expiresAt) => {

@@ -14,8 +14,9 @@ import { oauthLock, accountLock } from "../sql/locks.ts";
 import { all, findRow, hasValues, prepare, qb } from "../sql/read.ts";
 import { revokeAll } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, type Connection, countRows, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
+import { command, countRows, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
 import { apiKeys, members, oauthArtifacts } from "../libsql/schema.ts";
+import type { Connection } from "../sql/writer.ts";
 
 /** What the authorization server stores. */
 

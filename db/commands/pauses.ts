@@ -4,11 +4,13 @@ import { PAUSES_MAX, TIMELINE_PAUSES_MAX } from "../../src/core/limits.ts";
 import type { Pause, PauseStore } from "../../src/core/pause.ts";
 import type { LaneName, Queue } from "../../src/core/store.ts";
 import { pauseLock } from "../sql/locks.ts";
-import { all, findRow, hasValues, prepare, qb, type Reader } from "../sql/read.ts";
+import { all, findRow, hasValues, prepare, qb } from "../sql/read.ts";
+import type { Reader } from "../sql/sql.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, type Connection, countRows, deleteSome, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
+import { command, countRows, deleteSome, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
 import { findEach, type Lists } from "./lists.ts";
 import { actions, apiKeys, pauses } from "../libsql/schema.ts";
+import type { Connection } from "../sql/writer.ts";
 
 type Subject = Pick<Pause, "accountId" | "kind" | "subject">;
 

@@ -25,10 +25,11 @@ import {
 import { INVITATIONS_OPEN_MAX, PEOPLE_PER_ACCOUNT_MAX, SESSIONS_PER_PERSON_MAX } from "../../src/core/limits.ts";
 import { mayDo } from "../../src/core/roles.ts";
 import { accountLock, personLock, signUpLock } from "../sql/locks.ts";
-import { all, get, hasValues, prepare, qb, type Reader } from "../sql/read.ts";
+import { all, get, hasValues, prepare, qb } from "../sql/read.ts";
+import type { Reader } from "../sql/sql.ts";
 import { firstEmailOf, isHoldOf, selectFirst } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, type Connection, countRows, deleteSome, hasRow, type Tx } from "./command.ts";
+import { command, countRows, deleteSome, hasRow, type Tx } from "./command.ts";
 import type { Invitation, Joining, TeamStore } from "../../src/core/team-store.ts";
 import { addNotifications, pruneNotifications } from "./outbox.ts";
 import { endGrantsOf } from "./grants.ts";
@@ -44,6 +45,7 @@ import {
   sessions,
   welcomeLinks,
 } from "../libsql/schema.ts";
+import type { Connection } from "../sql/writer.ts";
 
 /** Adds a person; returns whether their address was free. */
 async function addPerson({ db }: Tx, person: PersonRow): Promise<boolean> {

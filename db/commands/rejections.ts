@@ -11,9 +11,11 @@ import {
   type RejectionStore,
   rejectionWindowStart,
 } from "../../src/core/rejections.ts";
-import { all, type Args, get, hasValues, membersIn, prepare, qb, type Reader } from "../sql/read.ts";
-import { command, type Connection, deleteSome, PRUNE_ROWS } from "./command.ts";
+import { all, type Args, get, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
+import type { Reader } from "../sql/sql.ts";
+import { command, deleteSome, PRUNE_ROWS } from "./command.ts";
 import { rejections, timeline } from "../libsql/schema.ts";
+import type { Connection } from "../sql/writer.ts";
 
 /** A key, and from when on its rejections count, in milliseconds. */
 const KEY = { accountId: "text", keyId: "text", rejectedAfter: "number" } as const;

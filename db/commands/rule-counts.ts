@@ -1,6 +1,7 @@
 import { and, gte, inArray, lt, lte } from "drizzle-orm";
 import { countName, CountParts, type RuleCount, type StoredCount } from "../../src/core/rule-count.ts";
-import { hasValues, prepare, qb, type Reader } from "../sql/read.ts";
+import { hasValues, prepare, qb } from "../sql/read.ts";
+import type { Reader } from "../sql/sql.ts";
 import { PRUNE_ROWS, type Tx } from "./command.ts";
 import { insertEach, upsertList, type Lists, type Values } from "./lists.ts";
 import { ruleCounts } from "../libsql/schema.ts";

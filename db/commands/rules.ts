@@ -4,10 +4,11 @@ import type { ActionPolicy } from "../../src/core/action-policy.ts";
 import { rulesLock } from "../sql/locks.ts";
 import { all, qb } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
-import { command, type Connection, type Tx } from "./command.ts";
+import { command, type Tx } from "./command.ts";
 import { findEach } from "./lists.ts";
 import { FACT, readVersion, RULES_VERSION, renewVersion, rulesVersionOf } from "./facts.ts";
 import { actions, facts, rules } from "../libsql/schema.ts";
+import type { Connection } from "../sql/writer.ts";
 
 /** The version of each account's rules. A create is decided by the rules in force at its commit. */
 export async function readRulesVersions(

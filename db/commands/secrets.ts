@@ -3,8 +3,9 @@ import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { SealedStore, SealedText } from "../../src/core/account-store.ts";
 import { tables } from "../libsql/schema.ts";
 import { all, qb } from "../sql/read.ts";
-import { command, type Connection } from "./command.ts";
+import { command } from "./command.ts";
 import type { UpdateList } from "./lists.ts";
+import type { Connection } from "../sql/writer.ts";
 
 /** All columns with sealed texts: those whose names say so, in tables with an id. */
 const SEALED = Object.values<SQLiteTable>(tables).flatMap((table) => {

@@ -5,8 +5,9 @@ import { normalTarget } from "../../src/core/target.ts";
 import { all, eachValue, hasValues, prepare, qb } from "../sql/read.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { addToAudit } from "./audit.ts";
-import { command, type Connection } from "./command.ts";
+import { command } from "./command.ts";
 import { actions, callbackOverlaps, outbox, signingSeeds } from "../libsql/schema.ts";
+import type { Connection } from "../sql/writer.ts";
 
 /** The newest seed and the one it replaces. */
 export const SEEDS_KEPT = 2;

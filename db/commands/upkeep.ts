@@ -7,7 +7,7 @@ import { all, bytesOf, bytesOfAction, hasValues, qb } from "../sql/read.ts";
 import { isWaitingToExpire } from "../tables.ts";
 import { keyWindowStart } from "./actions.ts";
 import { pruneCounts } from "./rule-counts.ts";
-import { command, type Connection, isOneOfRows, PRUNE_ROWS, type Tx } from "./command.ts";
+import { command, isOneOfRows, PRUNE_ROWS, type Tx } from "./command.ts";
 import {
   actionKeys,
   actionMetadata,
@@ -18,6 +18,7 @@ import {
   outbox,
   timeline,
 } from "../libsql/schema.ts";
+import type { Connection } from "../sql/writer.ts";
 
 interface Until {
   readonly finishedUntil: Date;

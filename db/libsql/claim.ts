@@ -1,10 +1,10 @@
 import { and, gt, isNull, or, sql, type SQLWrapper } from "drizzle-orm";
 import { EVENTS } from "../commands/actions.ts";
-import type { ClaimResult, QueueClaim } from "../commands/claims.ts";
 import { findPaused, isHeldBack, pausesOf, stopsOf } from "../commands/pauses.ts";
 import { type Lists, updateEach, updateList } from "../commands/lists.ts";
 import { bytesOf, hasValues, prepare, qb } from "../sql/read.ts";
 import { actions, outbox } from "./schema.ts";
+import type { ClaimResult, QueueClaim } from "../commands/command.ts";
 
 const LANE = { accountId: "text", host: "text", keyId: "text", most: "number" } as const;
 

@@ -1,9 +1,9 @@
 import { Database, type Statement as NativeStatement } from "bun:sqlite";
-import { type CommandCall, runCalls, runGroup } from "../commands/command.ts";
+import { type CommandCall, runCalls, runGroup, type Sql } from "../commands/command.ts";
 import { orUnavailable } from "../sql/errors.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { openTx } from "./tx.ts";
-import type { Done, Row, Sql, SqlValue, Statement } from "../sql/sql.ts";
+import type { Done, Row, SqlValue, Statement } from "../sql/sql.ts";
 
 /** How long a statement may block the event loop while another process holds the lock. The writer retries without blocking. */
 const BUSY_MS = 20;

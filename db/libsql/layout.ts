@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
-import { type Row, type Sql, toStatement } from "../sql/sql.ts";
+import { type Row, toStatement } from "../sql/sql.ts";
+import type { Sql } from "../commands/command.ts";
 
 /** What a database has, by name: of a table or index the statement that makes it, of a column (`table.name`) the one that adds it. */
 type Layout = Readonly<Record<"tables" | "columns" | "indexes", ReadonlyMap<string, string>>>;

@@ -11,8 +11,9 @@ import credentials from "./migrations/0009_credentials.sql" with { type: "text" 
 import oauth from "./migrations/0010_oauth.sql" with { type: "text" };
 import credentialRequests from "./migrations/0011_credential_requests.sql" with { type: "text" };
 import { faultOf } from "../sql/errors.ts";
-import { type Row, type Sql, toStatement } from "../sql/sql.ts";
+import { type Row, toStatement } from "../sql/sql.ts";
 import { missingParts } from "./layout.ts";
+import type { Sql } from "../commands/command.ts";
 
 const START = "0000_start";
 

@@ -1,8 +1,8 @@
 import { type Client, createClient, type InStatement, type ResultSet } from "@libsql/client";
 import { REMOTE_CALL_MS_MAX } from "../../src/core/limits.ts";
-import { type CommandCall, runCalls, runGroup } from "../commands/command.ts";
+import { type CommandCall, runCalls, runGroup, type Sql } from "../commands/command.ts";
 import { NoAnswer, orUnavailable } from "../sql/errors.ts";
-import type { Done, Row, Sql, Statement } from "../sql/sql.ts";
+import type { Done, Row, Statement } from "../sql/sql.ts";
 import { sqliteDialect } from "./dialect.ts";
 import type { Values } from "../commands/lists.ts";
 import { type Answers, openTx, type Executed } from "./tx.ts";

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { SERVICE_LOCK_BEAT_MS, SERVICE_LOCK_MS } from "../../src/core/limits.ts";
 import { StoreLost, StoreUnavailable } from "../../src/core/store.ts";
-import type { CommandCall } from "../commands/command.ts";
+import type { CommandCall, Sql } from "../commands/command.ts";
 import { faultOf, isAnswered, unavailable } from "../sql/errors.ts";
-import { type Done, type Row, type Sql, type Statement, toStatement } from "../sql/sql.ts";
+import { type Done, type Row, type Statement, toStatement } from "../sql/sql.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { DatabaseInUse } from "./inspect.ts";
 import type { RemoteSql } from "./remote.ts";

@@ -8,7 +8,8 @@ import {
   SIZE_SAMPLE_STEP,
 } from "../../src/core/limits.ts";
 import type { DatabaseSize, FileStore } from "../../src/core/store.ts";
-import type { Row, Sql } from "../sql/sql.ts";
+import type { Row } from "../sql/sql.ts";
+import type { Sql } from "../commands/command.ts";
 
 /** What only a database file has. */
 export function createFileStore(sql: Pick<Sql, "read" | "batch">): FileStore {

@@ -1,7 +1,7 @@
 import { nameOfCommand } from "../commands/all.ts";
-import type { CommandCall } from "../commands/command.ts";
+import type { CommandCall, Sql } from "../commands/command.ts";
 import { openFile } from "./file.ts";
-import type { Done, Sql, Statement } from "../sql/sql.ts";
+import type { Done, Statement } from "../sql/sql.ts";
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf } from "../sql/errors.ts";

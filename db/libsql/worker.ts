@@ -6,8 +6,8 @@ import { commandOf } from "../commands/all.ts";
 import { openFile } from "./file.ts";
 import { DatabaseUnreadable, inspectFile, UNREADABLE } from "./inspect.ts";
 import { codeOf } from "../sql/errors.ts";
-import type { Sql } from "../sql/sql.ts";
 import type { Failure, FromWorker, ToWorker } from "./threaded.ts";
+import type { Sql } from "../commands/command.ts";
 
 declare const self: Worker;
 

@@ -1,7 +1,7 @@
 import type { QueryResult } from "pg";
-import type { ClaimResult, QueueClaim, QueueName } from "../commands/claims.ts";
 import { escapeText, named, type Query, unseen } from "./queries.ts";
 import type { NotificationKind } from "../../src/core/notification-events.ts";
+import type { ClaimResult, QueueClaim, QueueName } from "../commands/command.ts";
 
 /** Sends a statement of the transaction. Rows are lists of values. */
 type Run = (query: Query) => Promise<readonly QueryResult[]>;

@@ -8,12 +8,13 @@ import {
 } from "../../src/core/limits.ts";
 import type { ChangedPage, ClusterStore } from "../../src/core/store.ts";
 import { orUnavailable } from "../sql/errors.ts";
-import type { Done, Sql, SqlValue } from "../sql/sql.ts";
-import { prepare, qb, type Reader } from "../sql/read.ts";
+import type { Done, SqlValue, Reader } from "../sql/sql.ts";
+import { prepare, qb } from "../sql/read.ts";
 import { actions, timeline } from "../libsql/schema.ts";
 import { Client, type ClientConfig, type Notification } from "pg";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Send } from "./connection.ts";
+import type { Sql } from "../commands/command.ts";
 
 /** In milliseconds. It goes on within a transaction and a statement, unlike `now()`. */
 const CLOCK = "cast(extract(epoch from clock_timestamp()) * 1000 as bigint)";

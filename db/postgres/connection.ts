@@ -6,9 +6,9 @@ import {
   REMOTE_CALL_MS_MAX,
   TRANSACTION_MS_MAX,
 } from "../../src/core/limits.ts";
-import { type CommandCall, runCalls, runGroup } from "../commands/command.ts";
+import { type CommandCall, runCalls, runGroup, type Sql } from "../commands/command.ts";
 import { unavailable } from "../sql/errors.ts";
-import type { Done, Row, Sql, Statement } from "../sql/sql.ts";
+import type { Done, Row, Statement } from "../sql/sql.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { postgresDialect } from "./dialect.ts";
 import { lockQuery, type Query, queryOf, unescapeText } from "./queries.ts";

@@ -12,8 +12,8 @@ import {
   smallint,
   uniqueIndex,
 } from "drizzle-orm/pg-core";
-import type { SQLITE } from "../libsql/schema.ts";
 import { describeTables } from "../tables.ts";
+import type { SQLITE } from "../libsql/columns.ts";
 
 /** Texts are in the order of their bytes, as in SQLite. */
 const text = customType<{ data: string }>({ dataType: () => 'text collate "C"' });

@@ -1,12 +1,12 @@
-import type { StoreSettings } from "../open.ts";
 import { tellingAway } from "../sql/errors.ts";
-import { orClose, type Sql } from "../sql/sql.ts";
-import { createStore } from "../sql/store.ts";
+import { orClose } from "../sql/sql.ts";
+import { createStore, type StoreSettings } from "../sql/store.ts";
 import type { Store } from "../../src/core/store.ts";
 import { createChangeReader, createHintSender, createListen, createNodeStore } from "./cluster.ts";
 import { openPostgres, type PostgresSql } from "./connection.ts";
 import { refusalIn } from "./faults.ts";
 import { checkPostgresMigrated, migratePostgres } from "./migrate.ts";
+import type { Sql } from "../commands/command.ts";
 
 interface PostgresSettings extends Pick<StoreSettings, "url" | "seal" | "now" | "onAway" | "onUnreadable"> {
   readonly nodeId: string;

@@ -1,5 +1,5 @@
 import { and, gte } from "drizzle-orm";
-import { type Action, largeBytesOf, lateResultText } from "../../src/core/action.ts";
+import { type Action, lateResultText } from "../../src/core/action.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { atUse, type GrantUse } from "../../src/core/grant.ts";
 import type { KeyKind } from "../../src/core/dedupe.ts";
@@ -38,48 +38,10 @@ import { countRejections } from "../commands/rejections.ts";
 import { mayRepeat, saysWhy } from "../../src/core/rejections.ts";
 import { findHolder } from "./find.ts";
 import { get, hasValues, qb } from "./read.ts";
-import { type HeaderSeal, type OnUnreadable, rowTypeOf, scheduledAtOf, storedValues } from "./rows.ts";
+import { rowTypeOf, scheduledAtOf, storedValues, type StoreContext } from "./rows.ts";
 import { isConstraint } from "./errors.ts";
 import { askOf } from "../../src/core/notification-events.ts";
 import { timeline } from "../libsql/schema.ts";
-import type { Connection } from "../commands/command.ts";
-
-/** What reading and writing actions needs besides. */
-export interface StoreContext extends Connection {
-  readonly seal: HeaderSeal;
-  readonly written: WrittenActions;
-  readonly onUnreadable: OnUnreadable;
-}
-
-/** 32 MiB at most, since large actions are not kept. */
-const WRITTEN_ACTIONS_MAX = 2_000;
-
-/**
- * Actions that were just written and will be claimed next: reading them back and opening their headers would cost more than the rest
- * of a claim. An entry of the claimed revision is never stale.
- */
-export class WrittenActions {
-  readonly #actions = new Map<string, Action>();
-
-  /** Keeps a pending action, without its last result: it may be large, and a claim does not return it. */
-  keep(action: Action): void {
-    if (action.dueAt === null || largeBytesOf(action) !== undefined) return;
-    this.#actions.set(action.id, action.result === null ? action : { ...action, result: null });
-    if (this.#actions.size <= WRITTEN_ACTIONS_MAX) return;
-    for (const oldest of this.#actions.keys()) {
-      this.#actions.delete(oldest);
-      return;
-    }
-  }
-
-  /** Removes and returns an action of exactly this revision. */
-  take(id: string, revision: number): Action | null {
-    const action = this.#actions.get(id);
-    if (action === undefined) return null;
-    this.#actions.delete(id);
-    return action.revision === revision ? action : null;
-  }
-}
 
 /** Creates an action, or returns the one that a key of it names. */
 export async function createAction(db: StoreContext, creation: Creation): Promise<Created> {

@@ -1,5 +1,5 @@
 import { StoreUnavailable } from "../../src/core/store.ts";
-import type { Sql } from "./sql.ts";
+import type { Sql } from "../commands/command.ts";
 
 /** What a failed statement means for the store. */
 export type FaultKind =

@@ -12,10 +12,9 @@ import {
 import { type ActionChange, type ActionStore, type FilterValues, hostOfKey } from "../../src/core/store.ts";
 import { HOLDER, keyWindowStart } from "../commands/actions.ts";
 import { LATE_SUCCESS } from "../tables.ts";
-import type { StoreContext } from "./actions.ts";
-import { all, bytesOfAction, eachValue, hasValues, prepare, qb, type Reader } from "./read.ts";
-import { ACTION_COLUMNS, isJson, readable, shownActionOf, timelineEntryOf } from "./rows.ts";
-import type { Row } from "./sql.ts";
+import { all, bytesOfAction, eachValue, hasValues, prepare, qb } from "./read.ts";
+import type { Reader, Row } from "./sql.ts";
+import { ACTION_COLUMNS, isJson, readable, shownActionOf, timelineEntryOf, type StoreContext } from "./rows.ts";
 import { actionAsOf, type TimelineEntry } from "../../src/core/timeline.ts";
 import { findStretchEnd, readPosition } from "../commands/activity.ts";
 import { actions, attempts, timeline } from "../libsql/schema.ts";

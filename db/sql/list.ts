@@ -41,9 +41,9 @@ import {
 import type { ActionQuery, ActionStore } from "../../src/core/store.ts";
 import { actionMetadata, actions, timeline } from "../libsql/schema.ts";
 import { type ActionReads, findActions, fitting } from "./find.ts";
-import { AFTER_ALL_IDS, all, bytesOfAction, get, membersIn, qb, type Reader, repeatable } from "./read.ts";
+import { AFTER_ALL_IDS, all, bytesOfAction, get, membersIn, qb, repeatable } from "./read.ts";
+import type { Reader, Dialect, Row } from "./sql.ts";
 import { only, readable, rowReader } from "./rows.ts";
-import type { Dialect, Row } from "./sql.ts";
 
 interface SearchStep {
   readonly found: readonly Found[];

@@ -22,10 +22,10 @@ import type {
   SetBack,
 } from "../../src/core/store.ts";
 import { findPendingIds, isHeldBack, pausesOf, readPaused } from "../commands/pauses.ts";
-import type { StoreContext } from "./actions.ts";
 import { isConstraint } from "./errors.ts";
 import { findRows, fitting } from "./find.ts";
-import { AFTER_ALL_IDS, all, bytesOf, bytesOfAction, get, hasValues, prepare, qb, raw, type Reader } from "./read.ts";
+import { AFTER_ALL_IDS, all, bytesOf, bytesOfAction, get, hasValues, prepare, qb, raw } from "./read.ts";
+import type { Reader, Dialect, LaneSql, Row, SqlValue } from "./sql.ts";
 import {
   actionOf,
   COLUMNS_BUT_RESULT,
@@ -35,12 +35,13 @@ import {
   readable,
   readCreator,
   type UnreadableRow,
+  type StoreContext,
 } from "./rows.ts";
-import type { Dialect, LaneSql, Row, SqlValue } from "./sql.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { valuesOf } from "../commands/lists.ts";
 import { permitMail, settle, SETTLED } from "../commands/outbox.ts";
 import * as commands from "../commands/claims.ts";
+import type { QueueName } from "../commands/command.ts";
 import type { NotificationKind } from "../../src/core/notification-events.ts";
 import { actions, apiKeys, outbox, timeline } from "../libsql/schema.ts";
 
@@ -117,7 +118,7 @@ type ClaimedFrom<T> = (id: string, revision: number, at: Claimed) => T | null;
 
 /** What queues of actions and of notifications share. */
 function createQueue<T extends object>(
-  queue: commands.QueueName,
+  queue: QueueName,
   { reader, writer, onUnreadable }: QueueContext,
   parse: (row: Row) => T,
   claimedFrom: ClaimedFrom<T> | null = null,
@@ -178,7 +179,7 @@ function createQueue<T extends object>(
 }
 
 /** The table and columns of a queue. */
-function queueTable(queue: commands.QueueName) {
+function queueTable(queue: QueueName) {
   const isOfKind = queue === "action" ? "" : ` and kind = '${queue}'`;
   // The conditions of the partial indexes.
   const [pending, active] = [sql.raw(`status = 'pending'${isOfKind}`), sql.raw(`status = 'active'${isOfKind}`)];
@@ -193,7 +194,7 @@ function queueTable(queue: commands.QueueName) {
 const HEAD = { accountId: sql`head.account_id`, host: sql`head.host`, keyId: sql`head.key_id` };
 
 /** The first rows of the lanes after a lane, by account, host and key, as rows of `head` in the order of `n`. */
-function headsAfter(queue: commands.QueueName, { joinNextLane }: Dialect, from: LaneSql, limit: SQLWrapper): SQL {
+function headsAfter(queue: QueueName, { joinNextLane }: Dialect, from: LaneSql, limit: SQLWrapper): SQL {
   const { table, pending } = queueTable(queue);
   const columns = sql`next.account_id, next.host, next.key_id, next.due_at`;
   return sql`with recursive head (account_id, host, key_id, due_at, n) as (
@@ -207,7 +208,7 @@ interface Head extends Readonly<Record<"accountId" | "host" | "keyId" | "dueAt",
   readonly n: number;
 }
 
-const readsOf = (queue: commands.QueueName) => ({
+const readsOf = (queue: QueueName) => ({
   lanes: prepare(
     { accountId: "text", host: "text", keyId: "text", limit: "number" },
     (arg, dialect) => sql<Head>`${headsAfter(queue, dialect, arg, arg.limit)}
@@ -230,7 +231,7 @@ const readsOf = (queue: commands.QueueName) => ({
   }),
 });
 
-const READS: Readonly<Record<commands.QueueName, ReturnType<typeof readsOf>>> = {
+const READS: Readonly<Record<QueueName, ReturnType<typeof readsOf>>> = {
   action: readsOf("action"),
   callback: readsOf("callback"),
   mail: readsOf("mail"),

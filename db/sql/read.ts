@@ -3,7 +3,7 @@ import { CasingCache } from "drizzle-orm/casing";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { drizzle, type SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
 import { actions } from "../libsql/schema.ts";
-import type { ArgType, ArgValues, Dialect, Row, Sql, SqlValue } from "./sql.ts";
+import type { ArgType, ArgValues, Dialect, Reader, Row, SqlValue } from "./sql.ts";
 
 type ArgTypes = Readonly<Record<string, ArgType>>;
 
@@ -24,9 +24,6 @@ type RowOf<Built> = Built extends { readonly _: { readonly result: readonly (inf
 export const qb: Pick<SqliteRemoteDatabase, "select" | "with" | "$with" | "$count"> = drizzle(() =>
   Promise.reject(new Error("Run statements over a connection.")),
 );
-
-/** A connection that reads. */
-export type Reader = Pick<Sql, "read" | "dialect">;
 
 /** Runs a SELECT. Building one costs 40 us: prepare what runs often. */
 export async function all<Built extends SQLWrapper>(reader: Reader, built: Built): Promise<readonly RowOf<Built>[]> {

@@ -7,6 +7,7 @@ import {
   NO_EXTRAS,
   parseLateResult,
   type Result,
+  largeBytesOf,
 } from "../../src/core/action.ts";
 import { type ActionPolicy, actionPolicyText, parseActionPolicy } from "../../src/core/action-policy.ts";
 import { parseCounted, parseExtras } from "../../src/core/extras-schema.ts";
@@ -22,10 +23,11 @@ import {
 } from "../../src/core/timeline.ts";
 import type { Secrets } from "../../src/crypto/secrets.ts";
 import { RESULT } from "../commands/actions.ts";
-import type { QueueName } from "../commands/claims.ts";
 import { actions, outbox, timeline } from "../libsql/schema.ts";
 import type { Row, SqlValue } from "./sql.ts";
 import type { NewNotification } from "../../src/core/notification-events.ts";
+import type { QueueName } from "../commands/command.ts";
+import type { Connection } from "./writer.ts";
 
 /** A row with a value that the service never writes, since somebody altered the database. Nothing of it is ever sent. */
 export class UnreadableRow extends Error {
@@ -286,4 +288,41 @@ export function notificationOf(row: Row): Notification {
 
 export function entryOf(row: Row): OutboxEntry {
   return { ...notificationOf(row), ...readOutboxEntry(row) };
+}
+
+/** What reading and writing actions needs besides. */
+export interface StoreContext extends Connection {
+  readonly seal: HeaderSeal;
+  readonly written: WrittenActions;
+  readonly onUnreadable: OnUnreadable;
+}
+
+/** 32 MiB at most, since large actions are not kept. */
+const WRITTEN_ACTIONS_MAX = 2_000;
+
+/**
+ * Actions that were just written and will be claimed next: reading them back and opening their headers would cost more than the rest
+ * of a claim. An entry of the claimed revision is never stale.
+ */
+export class WrittenActions {
+  readonly #actions = new Map<string, Action>();
+
+  /** Keeps a pending action, without its last result: it may be large, and a claim does not return it. */
+  keep(action: Action): void {
+    if (action.dueAt === null || largeBytesOf(action) !== undefined) return;
+    this.#actions.set(action.id, action.result === null ? action : { ...action, result: null });
+    if (this.#actions.size <= WRITTEN_ACTIONS_MAX) return;
+    for (const oldest of this.#actions.keys()) {
+      this.#actions.delete(oldest);
+      return;
+    }
+  }
+
+  /** Removes and returns an action of exactly this revision. */
+  take(id: string, revision: number): Action | null {
+    const action = this.#actions.get(id);
+    if (action === undefined) return null;
+    this.#actions.delete(id);
+    return action.revision === revision ? action : null;
+  }
 }

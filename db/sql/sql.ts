@@ -1,5 +1,4 @@
 import type { Placeholder, SQL, SQLWrapper } from "drizzle-orm";
-import type { CommandCall } from "../commands/command.ts";
 
 /** A value of a column. Times are integers in milliseconds, booleans 0 and 1. */
 export type SqlValue = string | number | null;
@@ -16,7 +15,7 @@ export function toStatement(sql: string, args: readonly SqlValue[] = []): Statem
 }
 
 /** Closes a connection again if the first work with it fails. */
-export async function orClose<Result>(sql: Pick<Sql, "close">, work: () => Promise<Result>): Promise<Result> {
+export async function orClose<Result>(sql: { close(): Promise<void> }, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
@@ -37,16 +36,11 @@ export interface Done {
   readonly rows: readonly Row[];
 }
 
-/** A connection to a database. Its methods throw `StoreUnavailable` when the database can't be reached or written. */
-export interface Sql {
+/** A connection that reads. */
+export interface Reader {
   /** How statements are written for this database. */
   readonly dialect: Dialect;
   read(statement: Statement): Promise<readonly Row[]>;
-  /** Runs statements in one transaction, which is durable when this resolves. */
-  batch(statements: readonly Statement[]): Promise<readonly Done[]>;
-  /** Runs commands in one transaction under their locks, durable when this resolves with the result of each. */
-  transact(calls: readonly CommandCall[]): Promise<readonly unknown[]>;
-  close(): Promise<void>;
 }
 
 /** What SQLite and PostgreSQL write differently. */

@@ -14,12 +14,12 @@ import { createAuditStore } from "../commands/audit.ts";
 import { createBulkStore } from "../commands/bulk.ts";
 import { createFinds } from "./find.ts";
 import { createActionQueue, createOutboxStore, createQueueReads } from "./queue.ts";
-import { applyChange, createAction, isApplied, type StoreContext, WrittenActions } from "./actions.ts";
+import { applyChange, createAction, isApplied } from "./actions.ts";
 import { createHeldReads } from "./held.ts";
 import { createLists } from "./list.ts";
 import { createPauseStore } from "../commands/pauses.ts";
 import { createPeopleStore, createTeamStore } from "../commands/people.ts";
-import type { HeaderSeal, OnUnreadable } from "./rows.ts";
+import { type HeaderSeal, type OnUnreadable, type StoreContext, WrittenActions } from "./rows.ts";
 import { createRuleStore } from "../commands/rules.ts";
 import { beyondCounts } from "../commands/rule-counts.ts";
 import { createUpkeepStore, pruneKeys } from "../commands/upkeep.ts";
@@ -30,8 +30,9 @@ import { createOAuthStore } from "../commands/oauth.ts";
 import { createSealedStore } from "../commands/secrets.ts";
 import { createSigningStore } from "../commands/signing.ts";
 import { createFactStore, writeAll } from "../commands/facts.ts";
-import type { Sql } from "./sql.ts";
 import { Writer } from "./writer.ts";
+import type { Sql } from "../commands/command.ts";
+import type { LockTimes } from "../libsql/service-lock.ts";
 
 interface StoreParts {
   readonly sql: Sql;
@@ -110,4 +111,26 @@ export function createStore(parts: StoreParts): Store {
     // Closed once, however often it is called.
     close: () => (closing ??= close()),
   };
+}
+
+export interface StoreSettings {
+  /** `file:<path>`, `postgres://…`, `libsql://…` or `http(s)://…`. */
+  readonly url: string;
+  readonly authToken: string | null;
+  readonly seal: HeaderSeal;
+  readonly now: Date;
+  /**
+   * Called when an accepted commit could not be made durable, or with `StoreLost` when another service has taken the
+   * database over. The process has to end.
+   */
+  readonly onFatal: (cause: unknown) => void;
+  readonly onAway?: OnAway;
+  readonly onUnreadable?: OnUnreadable;
+  /**
+   * Called when another service holds the remote database, or held it when it was killed; opening waits for its lock.
+   */
+  readonly onWait?: () => void;
+  readonly lockTimes?: LockTimes;
+  /** The name of this process among those on the same database; by default a random one. */
+  readonly nodeId?: string;
 }

@@ -8,9 +8,9 @@ import {
   WRITES_WAITING_MAX,
 } from "../../src/core/limits.ts";
 import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
-import type { AnyCommand, CommandCall, Command } from "../commands/command.ts";
+import type { AnyCommand, CommandCall, Command, Sql } from "../commands/command.ts";
 import { faultOf, type OnAway, unavailable } from "./errors.ts";
-import type { Sql } from "./sql.ts";
+import type { Reader } from "./sql.ts";
 
 /** Pauses between retries while another process holds the lock; they don't block the event loop. */
 const BUSY_PAUSES_MS = [25, 50, 100, 200, 250, 250, 250, 250, 250, 250];
@@ -232,4 +232,10 @@ function sumOf(writes: readonly Write[]): number {
 
 function noCallers(): void {
   // All callers have their results.
+}
+
+/** What every part of the store has. */
+export interface Connection {
+  readonly reader: Reader;
+  readonly writer: Writer;
 }

@@ -1,7 +1,8 @@
 import { codeOf, DatabaseFault } from "../sql/errors.ts";
-import type { Row, Sql } from "../sql/sql.ts";
+import type { Row } from "../sql/sql.ts";
 import { describeRow, keyOf, type RowKey, TRANSFER_TABLES, type TransferSource, type TransferTable } from "./source.ts";
 import { rowsBetween, type TransferProgress, writeRows } from "./target.ts";
+import type { Sql } from "../commands/command.ts";
 
 /** Progress, to show. */
 export interface TransferReport {

@@ -3,8 +3,9 @@ import { TRANSFER_FACT } from "../../src/core/store.ts";
 import { openPostgres, type PostgresSql } from "../postgres/connection.ts";
 import { migratePostgres } from "../postgres/migrate.ts";
 import { escapeText } from "../postgres/queries.ts";
-import { orClose, type Row, type Sql, type SqlValue, toStatement } from "../sql/sql.ts";
+import { orClose, type Row, type SqlValue, toStatement } from "../sql/sql.ts";
 import { type RowKey, TRANSFER_TABLES, type TransferSource, type TransferTable } from "./source.ts";
+import type { Sql } from "../commands/command.ts";
 
 /** The fact that a copy was completed: which file, and when. */
 const TRANSFERRED_FACT = "transferred";

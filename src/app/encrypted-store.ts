@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { databaseExists, openStore, type StoreSettings } from "../../db/open.ts";
+import { databaseExists, openStore } from "../../db/open.ts";
 import type { Config } from "../config/config.ts";
 import { addressOf } from "../config/values.ts";
 import { errorCodeOf, keyFileOf, loadMasterKey } from "../crypto/master-key.ts";
@@ -12,6 +12,7 @@ import { bootstrap } from "../accounts/first-start.ts";
 import { inTurn } from "../runtime/jobs.ts";
 import { createNode, type Node } from "../runtime/node.ts";
 import type { Log } from "../observability/log.ts";
+import type { StoreSettings } from "../../db/sql/store.ts";
 
 /** The store with the keys that decrypt it. */
 interface EncryptedStore {

@@ -1,8 +1,7 @@
 import { StoreUnavailable } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { Decide } from "../core/changes.ts";
-import type { Caller } from "../core/roles.ts";
-import { SYSTEM } from "../core/roles.ts";
+import { type Caller, SYSTEM } from "../core/roles.ts";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import { auditOfSystem } from "../core/audit.ts";
 import { BULK_ROUND_JOBS_MAX, BULK_STEP_ACTIONS } from "../core/limits.ts";

@@ -1,7 +1,7 @@
 import { type Action, DECISIONS } from "../core/action.ts";
 import { wholeAttempt } from "../core/attempts.ts";
 import { choiceInForm, requestInForm } from "./decision-form.tsx";
-import { type ById, personPages } from "./forms.ts";
+import { type ById, personPages, type PageDeps } from "./forms.ts";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "./grant-form.tsx";
 import { asSent, maskedPause } from "../receipts/masked-action.ts";
 import { maskedAttempts, see } from "../receipts/see.ts";
@@ -18,7 +18,6 @@ import { page } from "../http/response.ts";
 import { actionIdOf, ActionParams } from "../actions/routes.ts";
 import { sentUrl } from "../core/target.ts";
 import { seeWhole } from "../receipts/seen-action.ts";
-import type { PageDeps } from "./needs.ts";
 
 const PATH = "/actions/:id";
 

@@ -44,8 +44,7 @@ import {
   UntrustedText,
 } from "../ui/parts.tsx";
 import { counted, type PageUser, duration } from "../ui/text.ts";
-import { personPages } from "./forms.ts";
-import type { PageDeps } from "./needs.ts";
+import { personPages, type PageDeps } from "./forms.ts";
 import { zoned } from "./schema-form.tsx";
 import { maskText } from "../receipts/masking.ts";
 

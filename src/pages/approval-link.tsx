@@ -15,8 +15,7 @@ import { page, seeOther } from "../http/response.ts";
 import { LATE_PARAMETER } from "../receipts/history.ts";
 import { see } from "../receipts/see.ts";
 import { bodyPage } from "./request.tsx";
-import { answers } from "./forms.ts";
-import type { PageDeps } from "./needs.ts";
+import { answers, type PageDeps } from "./forms.ts";
 
 interface ConfirmProps extends HeldRequest {
   /** What was wrong with the form before. The input is kept. */

@@ -24,8 +24,7 @@ import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { AUDIT_MENU_MAX } from "../core/limits.ts";
 import { readQuery, withoutEmpty } from "../http/request.ts";
 import type { Person } from "../http/session.ts";
-import { personPages } from "./forms.ts";
-import type { PageDeps } from "./needs.ts";
+import { personPages, type PageDeps } from "./forms.ts";
 
 export const AUDIT_PATH = SETTINGS_PATHS.audit;
 

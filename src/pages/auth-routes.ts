@@ -3,7 +3,7 @@ import { checkCredentials, Credentials, LoggedIn, SignedUp } from "../accounts/p
 import { compileQuery } from "../api/schema-helpers.ts";
 import type { Log } from "../observability/log.ts";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
-import { answers, EMPTY_FORM, personPages } from "./forms.ts";
+import { answers, EMPTY_FORM, personPages, type PageDeps } from "./forms.ts";
 import { logInPage, type MadeAccount, signedUpPage, signUpPage, welcomePage, withNext } from "./sign-in.tsx";
 import { json, page, seeOther, UNLISTED } from "../http/response.ts";
 import { type Form, isForm, readForm, readJson, readQuery, type RequestContext } from "../http/request.ts";
@@ -18,7 +18,6 @@ import {
   operation,
   TokenParams,
 } from "../http/operation.ts";
-import type { PageDeps } from "./needs.ts";
 
 const SIGNED_UP_PATH = "/signup/done";
 

@@ -28,10 +28,9 @@ import {
   UntrustedText,
 } from "../ui/parts.tsx";
 import { agentKeys, CREDENTIAL_FORM, credentialPath } from "./credentials.tsx";
-import { type ById, EMPTY_FORM, type FormState, personPages } from "./forms.ts";
+import { type ById, EMPTY_FORM, type FormState, personPages, type PageDeps } from "./forms.ts";
 import { keyBoxes } from "./rule-form.tsx";
 import { schemaForm } from "./schema-form.tsx";
-import type { PageDeps } from "./needs.ts";
 import { ActorName } from "./timeline.tsx";
 
 export const CREDENTIAL_REQUESTS_PATH = "/approvals/credentials";

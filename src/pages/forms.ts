@@ -8,7 +8,7 @@ import { page, seeOther } from "../http/response.ts";
 import { createFlash, createPersonRoutes, createSessions, type PersonOf } from "../http/session.ts";
 import { maskedPause } from "../receipts/masked-action.ts";
 import type { NavBadges } from "../ui/text.ts";
-import type { PageDeps, PageNeeds } from "./needs.ts";
+import type { PageNeeds } from "./needs.ts";
 
 /** Adds the sessions, forms and cookies of people to what pages need. */
 export function createPageDeps(needs: PageNeeds) {
@@ -156,3 +156,6 @@ export async function unlessGone(removed: Promise<unknown>): Promise<void> {
     if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
   });
 }
+
+/** What pages are made with: also the sessions, forms and cookies of people. */
+export type PageDeps = ReturnType<typeof createPageDeps>;

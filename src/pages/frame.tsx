@@ -29,8 +29,7 @@ import type { Person } from "../http/session.ts";
 import { normalHost } from "../core/target.ts";
 import { seeAll } from "../receipts/see.ts";
 import { ACTION_ID } from "../core/ids.ts";
-import { personPages } from "./forms.ts";
-import type { PageDeps } from "./needs.ts";
+import { personPages, type PageDeps } from "./forms.ts";
 
 /** Pages that the palette finds beside those of the navigation. */
 const PLACES = [

@@ -1,6 +1,6 @@
 import { choiceInForm, requestInForm, requestsInForm } from "./decision-form.tsx";
 import { forRow } from "./action-routes.ts";
-import { type ById, personPages } from "./forms.ts";
+import { type ById, personPages, type PageDeps } from "./forms.ts";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "./grant-form.tsx";
 import type { Grant } from "../core/grant.ts";
 import { mayDo, viewerOf } from "../core/roles.ts";
@@ -35,7 +35,6 @@ import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { pathNotFound } from "../http/errors.ts";
 import { createPageRoutes } from "../http/operation.ts";
 import { ActionParams, actionIdOf } from "../actions/routes.ts";
-import type { PageDeps } from "./needs.ts";
 
 export function inboxRoutes(deps: PageDeps) {
   const hooks = { params: ActionParams };

@@ -5,7 +5,7 @@ import { DomainError, notFound } from "../core/domain-error.ts";
 import type { UnfinishedOnRevoke } from "../core/pause.ts";
 import { KeyParams, type KeyView, type ListedKeyView, type Unfinished } from "../accounts/keys.ts";
 import { timeAgo } from "../core/clock.ts";
-import { type ById, personPages } from "./forms.ts";
+import { type ById, personPages, type PageDeps } from "./forms.ts";
 import { seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { describeActor, type Hold } from "../core/roles.ts";
@@ -28,7 +28,6 @@ import {
 } from "../ui/parts.tsx";
 import { AgoOr, List, None, pauseOrResume, RowAction, RowLink, RowMenu } from "./settings-frame.tsx";
 import { type Choice, counted, number, type PageUser, roleLabel, scopeLabel } from "../ui/text.ts";
-import type { PageDeps } from "./needs.ts";
 
 export const KEYS_LINK = { href: "/keys", name: "All keys" } as const;
 

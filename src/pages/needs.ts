@@ -39,7 +39,6 @@ import type { OAuthClientService } from "../oauth/account-clients.ts";
 import type { OAuthService } from "../oauth/service.ts";
 import type { Oidc } from "../oidc/sign-in.ts";
 import type { ReadReceipt } from "../receipts/read-receipt.ts";
-import type { createPageDeps } from "./forms.ts";
 
 export interface PageNeeds extends CreateRules {
   readonly actionService: ActionService;
@@ -95,6 +94,3 @@ export interface PageNeeds extends CreateRules {
   /** Aborted when the service stops. */
   readonly draining: AbortSignal;
 }
-
-/** What pages are made with: also the sessions, forms and cookies of people. */
-export type PageDeps = ReturnType<typeof createPageDeps>;

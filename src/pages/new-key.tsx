@@ -8,7 +8,7 @@ import type { Clock } from "../core/clock.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import { testActions, KeyInstructions } from "./first-steps.tsx";
 import { KEYS_LINK, limitsOf } from "./keys.tsx";
-import { type ById, filled, type FormState, personPages, problemBeside } from "./forms.ts";
+import { type ById, filled, type FormState, personPages, problemBeside, type PageDeps } from "./forms.ts";
 import type { AnswerById, Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
 import { page } from "../http/response.ts";
@@ -20,7 +20,6 @@ import { chosenIn, schemaForm } from "./schema-form.tsx";
 import { Secret, SETTINGS_PATHS, ShownOnce } from "./settings-frame.tsx";
 import { ACCOUNTS_PAGE_PATH } from "./settings.tsx";
 import { HOLD_CHOICES, holdLabel, type PageUser, ROLE_CHOICES, roleLabel, SCOPE_CHOICES } from "../ui/text.ts";
-import type { PageDeps } from "./needs.ts";
 
 /** No role is preselected, so that nobody creates an owner key by accident. */
 const NEW_KEY = filled({ hold: "none", scope: "own", loop_brake: "yes" });

@@ -7,11 +7,10 @@ import { readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { createOwnCookie, HOME_PATH, nextOf, sourceOf } from "../http/session.ts";
 import type { Log } from "../observability/log.ts";
-import { EMPTY_FORM } from "./forms.ts";
+import { EMPTY_FORM, type PageDeps } from "./forms.ts";
 import { goesOnPage, logInPage, OIDC_CALLBACK_PATH, OIDC_PATH, oidcProblemPage } from "./sign-in.tsx";
 import { type Challenge, ProviderAway, SignInRefused } from "../oidc/provider.ts";
 import type { NotLetIn } from "../oidc/sign-in.ts";
-import type { PageDeps } from "./needs.ts";
 
 /** What the browser keeps between the button and the answer, sealed. */
 interface Flow extends Challenge {

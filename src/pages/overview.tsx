@@ -22,8 +22,7 @@ import { counted, duration, number, type PageUser } from "../ui/text.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
 import { readQuery, withoutEmpty } from "../http/request.ts";
 import { seeOther } from "../http/response.ts";
-import { personPages } from "./forms.ts";
-import type { PageDeps } from "./needs.ts";
+import { personPages, type PageDeps } from "./forms.ts";
 
 const VIEWS = ["charts", "table"] as const;
 

@@ -3,7 +3,6 @@ import { SECRET_PATH_HEADERS } from "../api/headers.ts";
 import { ReceiptJson, receiptJson, ReceiptToken } from "../receipts/schema.ts";
 import { see } from "../receipts/see.ts";
 import type { Clock } from "../core/clock.ts";
-import type { PageDeps } from "./needs.ts";
 import { receiptPage } from "./receipt.tsx";
 import { LATE_PARAMETER, partIn, receiptReload } from "../receipts/history.ts";
 import { RECEIPT_WAIT_MS_MAX, RECEIPTS_AT_ONCE_MAX, RECEIPTS_WAITING_MAX } from "../core/limits.ts";
@@ -12,6 +11,7 @@ import type { RequestContext } from "../http/request.ts";
 import { prefersJson, json, page, pageHeaders } from "../http/response.ts";
 import { LINK_NOT_FOUND, linkNotFound } from "../http/errors.ts";
 import { createPageRoutes, operation, pathParams } from "../http/operation.ts";
+import type { PageDeps } from "./forms.ts";
 
 /**
  * Runs at most `RECEIPTS_AT_ONCE_MAX` at a time, in order: anyone who has a link may ask for any number, and each may take a

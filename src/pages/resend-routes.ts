@@ -10,10 +10,9 @@ import { see } from "../receipts/see.ts";
 import { storedOf } from "../receipts/seen-action.ts";
 import { FORM_ID } from "../core/ids.ts";
 import { hasUnknown } from "./action.tsx";
-import { type ById, EMPTY_FORM, personPages } from "./forms.ts";
+import { type ById, EMPTY_FORM, personPages, type PageDeps } from "./forms.ts";
 import { actionPath } from "../ui/layout.tsx";
 import { editPage } from "./resend.tsx";
-import type { PageDeps } from "./needs.ts";
 
 export function resendRoutes(deps: PageDeps) {
   const { actionService, answer, clock, ids } = deps;

@@ -35,8 +35,16 @@ import {
   UntrustedText,
 } from "../ui/parts.tsx";
 import { duration, number } from "../ui/text.ts";
-import { type ById, EMPTY_FORM, filled, type FormState, personPages, type RefusedForm, unlessGone } from "./forms.ts";
-import type { PageDeps } from "./needs.ts";
+import {
+  type ById,
+  EMPTY_FORM,
+  filled,
+  type FormState,
+  personPages,
+  type RefusedForm,
+  unlessGone,
+  type PageDeps,
+} from "./forms.ts";
 import {
   DAY_LABELS,
   EFFECT_LABELS,

@@ -4,8 +4,7 @@ import type { Static, TObject } from "typebox";
 import type { Person } from "../http/session.ts";
 import { render } from "../ui/layout.tsx";
 import { Problem } from "../ui/parts.tsx";
-import { type Again, type Asked, EMPTY_FORM, type FormState, personPages } from "./forms.ts";
-import type { PageDeps } from "./needs.ts";
+import { type Again, type Asked, EMPTY_FORM, type FormState, personPages, type PageDeps } from "./forms.ts";
 import type { FieldSpecs, schemaForm } from "./schema-form.tsx";
 import { List, type ListProps, SettingsPage, type SettingsPageProps } from "./settings-frame.tsx";
 

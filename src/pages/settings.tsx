@@ -11,11 +11,10 @@ import { seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { PostForm, Submit } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
-import { type ById, personPages } from "./forms.ts";
+import { type ById, personPages, type PageDeps } from "./forms.ts";
 import { Card, Day, Dot, Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
 import { List, None, RowAction, SETTINGS_PATHS, SettingsPage, Tagged } from "./settings-frame.tsx";
 import { duration, number } from "../ui/text.ts";
-import type { PageDeps } from "./needs.ts";
 
 interface MailNotice {
   readonly isGood: boolean;

@@ -6,9 +6,8 @@ import { Button, Field, KnownPassword, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { LinkButton, PageHead, Problem } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
-import { type FormState, problemBeside, problemOf } from "./forms.ts";
+import { type FormState, problemBeside, problemOf, type PageDeps } from "./forms.ts";
 import { Secret } from "./settings-frame.tsx";
-import type { PageDeps } from "./needs.ts";
 
 /** A form with an address and a password; `code`: why it was refused. */
 export type Typed = FormState & { readonly code?: ErrorCode };

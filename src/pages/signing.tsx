@@ -14,8 +14,7 @@ import { PostForm, Submit } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
 import { Card, LinkButton, Notice, sentence, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
-import { EMPTY_FORM, filled, type FormState, personPages } from "./forms.ts";
-import type { PageDeps } from "./needs.ts";
+import { EMPTY_FORM, filled, type FormState, personPages, type PageDeps } from "./forms.ts";
 import { schemaForm } from "./schema-form.tsx";
 import { AgoOr, List, RowAction, Secret, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 

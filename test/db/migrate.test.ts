@@ -6,11 +6,12 @@ import { getTableConfig, SQLiteAsyncDialect } from "drizzle-orm/sqlite-core";
 import { openFile } from "../../db/libsql/file.ts";
 import { migrate, NewerDatabase } from "../../db/libsql/migrate.ts";
 import { tables as DESCRIBED } from "../../db/libsql/schema.ts";
-import type { Row, Sql } from "../../db/sql/sql.ts";
+import type { Row } from "../../db/sql/sql.ts";
 import { ACCOUNT, aCreation, answered, aQuery, later, NOON, settled } from "../support/factory.ts";
 import { openStoreAt, temporaryFolder, testSecrets } from "../support/store.ts";
 import { attemptedAction, claimDue, LEASE } from "./conformance/steps.ts";
 import { contentsOf } from "./version-0.1/contents.ts";
+import type { Sql } from "../../db/commands/command.ts";
 
 const UNDO_0004 = [
   "ALTER TABLE actions DROP COLUMN late_result",

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
-import { runCalls, runGroup } from "../../db/commands/command.ts";
+import { runCalls, runGroup, type Sql } from "../../db/commands/command.ts";
 import { openFile } from "../../db/libsql/file.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
 import { openTx } from "../../db/libsql/tx.ts";
-import type { Sql, SqlValue, Statement } from "../../db/sql/sql.ts";
+import type { SqlValue, Statement } from "../../db/sql/sql.ts";
 import { NOON } from "../support/factory.ts";
 import { storeOver, temporaryFolder } from "../support/store.ts";
 import { claimOf } from "./conformance/steps.ts";

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Client } from "pg";
-import { runCalls, runGroup } from "../../db/commands/command.ts";
+import { runCalls, runGroup, type Sql } from "../../db/commands/command.ts";
 import { type Query, queryOf } from "../../db/postgres/queries.ts";
 import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
 import { openTx } from "../../db/postgres/tx.ts";
-import type { Sql } from "../../db/sql/sql.ts";
 import { NO_FILTER, type Store } from "../../src/core/store.ts";
 import { approve, cancel } from "../../src/core/changes.ts";
 import { countedOf } from "../../src/core/rule-count.ts";

@@ -4,7 +4,6 @@ import { getTableConfig } from "drizzle-orm/sqlite-core";
 import { openFile } from "../../db/libsql/file.ts";
 import { openPostgresStore } from "../../db/postgres/store.ts";
 import { tables as DESCRIBED } from "../../db/libsql/schema.ts";
-import type { Sql } from "../../db/sql/sql.ts";
 import { copyRows, type TransferReport, verifyRows } from "../../db/transfer/copy.ts";
 import { openTransferSource, TRANSFER_TABLES, type TransferSource } from "../../db/transfer/source.ts";
 import { finishTransfer, openTransferTarget, rejectCopy, startTransfer } from "../../db/transfer/target.ts";
@@ -13,6 +12,7 @@ import { NOON } from "../support/factory.ts";
 import { createDatabase, hasPostgres } from "../support/postgres.ts";
 import { openStoreAt, temporaryFolder, testSecrets } from "../support/store.ts";
 import { contentsOf } from "./version-0.1/contents.ts";
+import type { Sql } from "../../db/commands/command.ts";
 
 test("every table is copied, by the columns and the key that it has", () => {
   const tables = Object.values(DESCRIBED);

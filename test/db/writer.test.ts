@@ -2,9 +2,8 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
-import { command, listCommand, type Tx } from "../../db/commands/command.ts";
+import { command, listCommand, type Tx, type Sql } from "../../db/commands/command.ts";
 import { tellingAway } from "../../db/sql/errors.ts";
-import type { Sql } from "../../db/sql/sql.ts";
 import { Writer } from "../../db/sql/writer.ts";
 import {
   FLUSH_BYTES_MAX,

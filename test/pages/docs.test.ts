@@ -33,7 +33,9 @@ describe("a document", () => {
       '<a href="/docs/api">ours</a>',
       '<a href="https://b.example/?a=1&amp;b=2">theirs</a>',
     ]);
-    expect(html).toContain('<span class="hljs-built_in">echo</span> <span class="hljs-string">&quot;&lt;x&gt;&quot;</span>');
+    expect(html).toContain(
+      '<span class="hljs-built_in">echo</span> <span class="hljs-string">&quot;&lt;x&gt;&quot;</span>',
+    );
     expect(html).toContain('<div class="table" role="group" aria-label="Table" tabindex="0"><table>');
     expect(html).toContain('<th scope="col">A</th>');
   });

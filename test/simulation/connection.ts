@@ -1,11 +1,11 @@
 import { createChangeReader } from "../../db/postgres/cluster.ts";
 import { NoAnswer, unavailable } from "../../db/sql/errors.ts";
-import type { Sql } from "../../db/sql/sql.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { type ClusterStore, StoreUnavailable } from "../../src/core/store.ts";
 import { MemoryCluster } from "../support/memory-cluster.ts";
 import type { Process } from "./process.ts";
 import type { World } from "./world.ts";
+import type { Sql } from "../../db/commands/command.ts";
 
 /** What the way to the database does to the calls of a machine. */
 export interface Way {

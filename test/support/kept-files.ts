@@ -2,10 +2,10 @@ import { openFile } from "../../db/libsql/file.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
 import { openRemote } from "../../db/libsql/remote.ts";
 import { openThreaded } from "../../db/libsql/threaded.ts";
-import type { Sql } from "../../db/sql/sql.ts";
 import { NOON } from "./factory.ts";
 import { openKept } from "./kept.ts";
 import { failTest, openStoreAt, putEmptyDatabase, storeOver, temporaryFolder } from "./store.ts";
+import type { Sql } from "../../db/commands/command.ts";
 
 const SQLITE = {
   tables: "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",

@@ -1,7 +1,7 @@
 import { afterAll } from "bun:test";
-import type { Sql } from "../../db/sql/sql.ts";
 import { type Store, StoreUnavailable } from "../../src/core/store.ts";
 import { type OpenTestStore, type TestStore, testStore } from "./store.ts";
+import type { Sql } from "../../db/commands/command.ts";
 
 /** A database that the tests of a file use one after another, over connections that stay open. */
 interface Kept {

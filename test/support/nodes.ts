@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
 import { createChangeReader } from "../../db/postgres/cluster.ts";
-import type { Sql } from "../../db/sql/sql.ts";
 import type { ClusterStore, Store } from "../../src/core/store.ts";
+import type { Sql } from "../../db/commands/command.ts";
 
 /** All nodes must have one master key. */
 export const NODES_ENV = { SECRET_KEY: Buffer.alloc(32, 5).toString("base64") } as const;

@@ -3,13 +3,13 @@ import { openPostgres } from "../../db/postgres/connection.ts";
 import { createHintSender } from "../../db/postgres/cluster.ts";
 import { migratePostgres } from "../../db/postgres/migrate.ts";
 import { createPostgresStore } from "../../db/postgres/store.ts";
-import type { Sql } from "../../db/sql/sql.ts";
 import type { Store } from "../../src/core/store.ts";
 import { createDatabase, dropDatabase } from "./postgres.ts";
 import { NOON } from "./factory.ts";
 import { openKept } from "./kept.ts";
 import { until } from "./until.ts";
 import { openStoreOf, testSecrets } from "./store.ts";
+import type { Sql } from "../../db/commands/command.ts";
 
 const TEMPLATE = {
   name: [

@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
 import { openRemote } from "../../db/libsql/remote.ts";
 import type { LockTimes } from "../../db/libsql/service-lock.ts";
-import type { Sql } from "../../db/sql/sql.ts";
-import { createStore } from "../../db/sql/store.ts";
-import { openStore, type StoreSettings } from "../../db/open.ts";
+import { createStore, type StoreSettings } from "../../db/sql/store.ts";
+import { openStore } from "../../db/open.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import type { ActionStore, OutboxStore, Store } from "../../src/core/store.ts";
 import { createSecrets } from "../../src/crypto/secrets.ts";
 import { NOON } from "./factory.ts";
 import { DATABASES } from "./folder.ts";
+import type { Sql } from "../../db/commands/command.ts";
 
 /** Seals headers as the service does, under a key that is the same in every test and process. */
 export const testSecrets = createSecrets(new Uint8Array(32).fill(7), (count) => systemIds.bytes(count));
