@@ -779,7 +779,7 @@ export const RULE_BODY_DEPTH_MAX = 64;
 /** Members of one list of a rule: keys, methods, hosts. */
 export const RULE_LIST_MAX = 100;
 export const RULE_PATH_CHARS_MAX = 1_024;
-/** Before a rule is asked, so many comparisons of its expression are looked at, and so many segments of its path. */
+/** Looked at for all rules at once, before one is asked: so many comparisons of each expression, and segments of a path. */
 export const RULE_NEEDS_MAX = 4;
 export const RULE_MESSAGE_CHARS_MAX = 500;
 /** Path of the member that a budget adds up, and a name of metadata that it counts by. */

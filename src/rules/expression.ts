@@ -12,7 +12,7 @@ import {
 } from "../core/limits.ts";
 import { isZone, wallTime } from "../core/zones.ts";
 import { ActionFacts, type CallFacts, KeyFacts, type MemberNames, shown, Undecidable } from "./facts.ts";
-import { COMPARE, type Literal, type Need } from "./needs.ts";
+import { COMPARE, isUnmet, type Literal, type Need } from "./needs.ts";
 
 /** What is wrong with an expression, what to do about it, and where: behind how many characters. */
 export class ExpressionError extends Error {
@@ -41,12 +41,15 @@ export function compileExpression(text: string): Expression {
       0,
     );
   }
+  const all = needsIn(ast, names, JSON.stringify(names));
+  const [needs, others] = [all.slice(0, RULE_NEEDS_MAX), all.slice(RULE_NEEDS_MAX)];
   const holds = (facts: CallFacts): boolean => {
+    if (others.some((need) => isUnmet(need, facts))) return false;
     const value = valueFor(facts);
     if (typeof value === "boolean") return value;
     throw new Undecidable("Its result is neither true nor false.");
   };
-  return { holds, needs: needsIn(ast, names).slice(0, RULE_NEEDS_MAX) };
+  return { holds, needs };
 }
 
 /** The value of an expression, such as a path in a body, in the same bounds. */
@@ -91,8 +94,8 @@ function compile(text: string) {
  * The comparisons with a literal that an expression joins by `&&`, such as `action.body.amount > 100`: where one is false, the whole is.
  * Where types differ, cel-js decides.
  */
-function needsIn(node: ASTNode, names: MemberNames): readonly Need[] {
-  if (node.op === "&&") return node.args.flatMap((part) => needsIn(part, names));
+function needsIn(node: ASTNode, names: MemberNames, among: string): readonly Need[] {
+  if (node.op === "&&") return node.args.flatMap((part) => needsIn(part, names, among));
   if (!isComparing(node)) return [];
   const [left, { op, args: literal }] = node.args;
   const [root, member = "", ...path] = namesIn(left);
@@ -106,7 +109,7 @@ function needsIn(node: ASTNode, names: MemberNames): readonly Need[] {
     return (typeof value === "bigint" || typeof value === "string") && typeof value === typeof literal ? [value] : [];
   };
   // Whether a body can be read depends on all names in the expression.
-  const name = JSON.stringify([typeof literal, root, member, path, names]);
+  const name = `${JSON.stringify([typeof literal, root, member, path])} ${among}`;
   return [{ name, read, compares: node.op, literals: [literal] }];
 }
 

@@ -5,12 +5,12 @@ export type Literal = bigint | string;
 
 /** What a rule needs of a request to apply to it: one of the values read compares so with one of the literals. */
 export interface Need {
-  /** Says all that `read` depends on, so that needs of one name and comparison read the same. */
+  /** Says all that `read` depends on: needs of one name that compare in the same way are looked at together. */
   readonly name: string;
   /** Gives nothing, or throws `Undecidable`, where it can't be told: then the rule is asked. */
   readonly read: (facts: CallFacts) => readonly Literal[];
   readonly compares: keyof typeof COMPARE;
-  readonly literals: Iterable<Literal>;
+  readonly literals: readonly Literal[];
 }
 
 export const COMPARE = {
@@ -75,6 +75,12 @@ export class Needs {
     }
     return met;
   }
+}
+
+/** Whether a request surely lacks what a rule needs. */
+export function isUnmet({ read, compares, literals }: Need, facts: CallFacts): boolean {
+  const values = valuesRead(read, facts);
+  return values.length > 0 && !literals.some((literal) => values.some((value) => COMPARE[compares](value, literal)));
 }
 
 function placesMet({ read, compares, places }: Column, facts: CallFacts): Iterable<readonly number[]> {
