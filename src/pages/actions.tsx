@@ -344,7 +344,7 @@ export function ActionTable({ actions, pauseOf, now }: Pick<ActionsProps, "actio
         <tr>
           <th scope="col" class="select">
             <label>
-              <input type="checkbox" aria-label="Select all on this page" data-selects="" hidden />
+              <input type="checkbox" aria-label="Select all on this page" data-selects="" />
             </label>
           </th>
           <th scope="col">Time</th>

@@ -112,10 +112,7 @@ export function DecisionForm(props: DecisionFormProps) {
         {offer === null ? null : <GrantFold offer={offer} typed={grant} rest={rest} />}
         {main === "approve" ? [approve, reject] : [reject, approve]}
         <details class="decide-note" open={reason !== "" || (problem !== undefined && grant === undefined)}>
-          <summary>
-            <span class="on-wide">Add a note</span>
-            <span class="on-narrow">Note</span>
-          </summary>
+          <summary>Add note</summary>
           <textarea
             id={`reason-${id}`}
             name="reason"

@@ -474,7 +474,7 @@ function WaitingAges({ isCut, overAnHour, overADay }: WaitingApprovals) {
   );
 }
 
-function Approvals({ overview, waiting, user, now }: OverviewPageProps) {
+function Approvals({ overview, waiting, user }: OverviewPageProps) {
   const { approved, rejected, p50Ms, p95Ms } = overview.decisions;
   // Decisions are listed in the audit log, which is for owners.
   const decided = (kind: "approved" | "rejected", count: number) => {
@@ -486,18 +486,7 @@ function Approvals({ overview, waiting, user, now }: OverviewPageProps) {
     <Card id="decisions" title="Approvals">
       <Facts
         rows={[
-          [
-            "Awaiting approval",
-            <>
-              <a href="/approvals">{countOf(waiting)}</a>
-              {waiting.oldestAt === null ? null : (
-                <span class="quiet">
-                  , oldest <Ago at={waiting.oldestAt} now={now} />
-                </span>
-              )}
-            </>,
-          ],
-          ["Age", waiting.count === 0 ? null : <WaitingAges {...waiting} />],
+          ["Awaiting approval", waiting.count === 0 ? null : <WaitingAges {...waiting} />],
           ["Decided", sentence`${decided("approved", approved)}, ${decided("rejected", rejected)}`],
           [
             "Time to decision",

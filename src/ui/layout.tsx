@@ -196,8 +196,8 @@ function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: Page
       </a>
       <nav id="navigation" aria-label="Main">
         <ul class="tabs-bottom">
-          {entries.map(({ name, path, icon, look }) => (
-            <li class={look}>
+          {entries.map(({ name, path, icon, isRare }) => (
+            <li class={isRare ? "rare" : undefined}>
               <a href={path} aria-current={name === nav ? "page" : undefined}>
                 <Icon name={icon} />
                 {name}
@@ -327,12 +327,12 @@ export const PAUSE_EVERYTHING = { name: "Pause everything", path: `${PAUSES_PATH
 
 /** The main navigation, each entry for whose role allows something there. On phones the rare ones are behind "More". */
 export const NAVIGATION = [
-  { name: "Approvals", path: "/approvals", needs: "read", icon: "approvals", isRare: false, look: undefined },
-  { name: "Actions", path: "/actions", needs: "read", icon: "actions", isRare: false, look: undefined },
-  { name: "Overview", path: "/overview", needs: "read", icon: "overview", isRare: false, look: undefined },
-  { name: "Keys", path: "/keys", needs: "manage", icon: "keys", isRare: true, look: "rare first-rare" },
-  { name: "Settings", path: "/settings", needs: "read", icon: "settings", isRare: true, look: "rare" },
-  { name: "Docs", path: "/docs", needs: "read", icon: "docs", isRare: true, look: "rare" },
+  { name: "Approvals", path: "/approvals", needs: "read", icon: "approvals", isRare: false },
+  { name: "Actions", path: "/actions", needs: "read", icon: "actions", isRare: false },
+  { name: "Overview", path: "/overview", needs: "read", icon: "overview", isRare: false },
+  { name: "Keys", path: "/keys", needs: "manage", icon: "keys", isRare: true },
+  { name: "Settings", path: "/settings", needs: "read", icon: "settings", isRare: true },
+  { name: "Docs", path: "/docs", needs: "read", icon: "docs", isRare: true },
 ] as const;
 
 type Html = HtmlEscapedString | Promise<HtmlEscapedString>;

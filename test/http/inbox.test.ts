@@ -98,7 +98,7 @@ describe("the inbox", () => {
     // What is decided can't be decided again, and its page says what it has come to.
     const again = (await ann.pageOf(`/approvals/${id}`)).replaceAll(/<[^>]+>/g, "");
     expect(again).toContain("View receipt");
-    expect(again).not.toContain("Add a note");
+    expect(again).not.toContain("Add note");
     if (decision === "reject") expect(again).toContain("Cancelled");
   });
 

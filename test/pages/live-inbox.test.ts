@@ -12,7 +12,7 @@ describe.skipIf(!HAS_BROWSER)("the inbox in a browser", () => {
     const page = await desk.open(`/approvals/${first}`);
     const before = Number(/^\((\d+)\)/.exec(await page.title())?.[1]);
     const pane = page.locator("#request");
-    await pane.getByText("Add a note").click();
+    await pane.getByText("Add note").click();
     await pane.locator("textarea").fill("Not without a ticket.");
     const second = await desk.created({ approve: true, method: "DELETE", url: "https://new.example/" });
     await page.locator(`#${second}`).getByText("deletes +1").waitFor();
@@ -86,7 +86,7 @@ describe.skipIf(!HAS_BROWSER)("the inbox in a browser", () => {
     await page.waitForURL(`${desk.app.url}/approvals/${second}`);
     await pane.getByText("The second").waitFor();
     await page.locator(`#waiting [aria-current][href="/approvals/${second}"]`).waitFor();
-    await pane.getByText("Add a note").click();
+    await pane.getByText("Add note").click();
     await pane.locator("textarea").fill("Only for the second.");
     await page.locator(`#${first} .inbox-open`).click();
     await page.waitForURL(`${desk.app.url}/approvals/${first}`);

@@ -5,7 +5,7 @@
 import { copyByButtons, showCopyButtons } from "./copy.ts";
 import { openDrawers, showLoading } from "./drawer.ts";
 import { readKeys } from "./keyboard.ts";
-import { askFirst, prepareLists, selectRows } from "./lists.ts";
+import { askFirst, selectRows } from "./lists.ts";
 import { keepInputs } from "./morph.ts";
 import { watchPalette } from "./palette.ts";
 import { watchRequest } from "./review.ts";
@@ -14,7 +14,6 @@ import { checkAnswers, followEvents, refresh } from "./updates.ts";
 
 function prepare(place: ParentNode): void {
   prepareTimes(place);
-  prepareLists(place);
   showCopyButtons(place);
 }
 

@@ -35,7 +35,7 @@ function noteOf(button: HTMLButtonElement): readonly HTMLTextAreaElement[] {
   copy.rows = 1;
   copy.maxLength = note.maxLength;
   copy.value = note.value;
-  copy.placeholder = "Add a note";
+  copy.placeholder = "Add note";
   copy.setAttribute("aria-label", "Note");
   copy.addEventListener("input", () => (note.value = copy.value));
   return [copy];

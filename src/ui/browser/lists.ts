@@ -35,8 +35,3 @@ export function askFirst(): void {
     confirm(button, []);
   });
 }
-
-/** Shows the box that selects all. */
-export function prepareLists(place: ParentNode): void {
-  for (const all of place.querySelectorAll("[data-selects]")) all.removeAttribute("hidden");
-}
