@@ -33,9 +33,9 @@ export function Note({ action, now }: { readonly action: SeenAction; readonly no
   if (retryAt !== null) return until("again", retryAt);
   if (awaitsRunAt(action) && dueAt !== null) return until("starts", dueAt);
   const late = isTerminal(status) ? lateText(action) : null;
-  const failure =
-    status === "failed" && result !== null ? (targetMessage(result.responseBody) ?? result.lastError) : null;
-  const text = late ?? failure;
+  // What came with a success that broke off is no reason.
+  const said = result?.errorSource === "target" ? targetMessage(result.responseBody) : null;
+  const text = late ?? (status === "failed" ? (said ?? result?.lastError ?? null) : null);
   return text === null ? null : <UntrustedText text={text} />;
 }
 

@@ -273,7 +273,8 @@ export interface DecidedRequest {
 
 /** What a decided request has come to. */
 export function Outcome({ action, now }: { readonly action: SeenAction; readonly now: Date }) {
-  const ms = action.status === "completed" ? (action.result?.durationMs ?? null) : null;
+  const isPlain = action.status === "completed" && action.lateResult === null;
+  const ms = isPlain ? (action.result?.durationMs ?? null) : null;
   return (
     <span class="chips outcome">
       <ListedStatus action={action} />

@@ -17,6 +17,7 @@ describe("what a decided request has come to", () => {
   const refused = aResult({
     responseCode: 422,
     lastError: "The target answered 422.",
+    errorSource: "target",
     responseBody: '{"error":{"type":"invalid","message":"No such charge: <b>"}}',
   });
   test.each<readonly [what: string, action: Partial<Action>, text: string]>([
@@ -38,6 +39,25 @@ describe("what a decided request has come to", () => {
       "is tried again",
       { status: "pending", attempts: 1, dueAt: later(2_000), result: refused },
       "Retrying 422 again in 2 s",
+    ],
+    [
+      "was answered too late",
+      {
+        status: "completed",
+        attempts: 1,
+        result: aResult(),
+        lateResult: { ...aResult(), run: 1, attempt: 1, responseCode: 201, at: NOON },
+      },
+      "Completed 200 The target answered 201 to attempt 1, after that was closed as unknown.",
+    ],
+    [
+      "broke off in its answer",
+      {
+        status: "failed",
+        attempts: 1,
+        result: aResult({ responseCode: null, lastError: "Closed.", errorSource: "dispatch", responseBody: '"Done."' }),
+      },
+      "Failed Closed.",
     ],
     ["was rejected", { status: "cancelled" }, "Cancelled"],
     ["waits for its time", scheduled(), "Scheduled starts in 1 min"],
