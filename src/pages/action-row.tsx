@@ -33,10 +33,14 @@ export function Note({ action, now }: { readonly action: SeenAction; readonly no
   if (retryAt !== null) return until("again", retryAt);
   if (awaitsRunAt(action) && dueAt !== null) return until("starts", dueAt);
   const late = isTerminal(status) ? lateText(action) : null;
-  // What came with a success that broke off is no reason.
-  const said = result?.errorSource === "target" ? targetMessage(result.responseBody) : null;
-  const text = late ?? (status === "failed" ? (said ?? result?.lastError ?? null) : null);
+  const failure = status === "failed" ? (result?.lastError ?? null) : null;
+  const text = late ?? reasonSaid(action) ?? failure;
   return text === null ? null : <UntrustedText text={text} />;
+}
+
+/** Why the target refused it, in its own words; null: it did not say. What came with a success that broke off is no reason. */
+export function reasonSaid({ status, result }: SeenAction): string | null {
+  return status === "failed" && result?.errorSource === "target" ? targetMessage(result.responseBody) : null;
 }
 
 /** How a list names a request: the requester's title, else method and path. The action must be masked. */

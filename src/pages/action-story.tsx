@@ -8,7 +8,7 @@ import { latestDecision, type TimelineEntry } from "../core/timeline.ts";
 import { sentence, Time, UntilTime, UntrustedLines, UntrustedText } from "../ui/parts.tsx";
 import { counted, duration, lateText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
-import { targetMessage } from "../actions/target-message.ts";
+import { reasonSaid } from "./action-row.tsx";
 import { ActorName } from "./timeline.tsx";
 
 interface StoryProps {
@@ -25,7 +25,7 @@ interface StoryProps {
 export function Story(props: StoryProps) {
   const { action } = props;
   const told = TOLD[action.status](props);
-  const message = action.status === "failed" ? targetMessage(action.result?.responseBody ?? null) : null;
+  const message = reasonSaid(action);
   return (
     <>
       <p class="story">{told}</p>

@@ -110,6 +110,13 @@ describe("the sentence about an action", () => {
     expect(told(done)).toBe("The target answered 200 in 180 ms, on attempt 2.");
   });
 
+  test("has no words of an answer that broke off for a reason", () => {
+    const broken = { ...result(null, "The connection was closed."), responseBody: '"Done."' };
+    expect(told({ status: "failed", attempts: 1, result: broken })).not.toContain("Done.");
+    const refused = { ...result(422, REFUSED), responseBody: '{"message":"No such charge"}' };
+    expect(told({ status: "failed", attempts: 1, result: refused })).toContain("No such charge");
+  });
+
   test("says who rejected it and why, and hides no earlier run", () => {
     const rejected: TimelineEvent = { type: "rejected", actor: "user:ann@example.com", reason: "Too much" };
     const entry: TimelineEntry = { seq: 1, at: later(1), run: 2, status: "cancelled", event: rejected };
