@@ -81,6 +81,9 @@ function ActionPart(props: ActionProps) {
   const isHeld = action.status === "awaiting_approval";
   const isRejected = lastDecision(timeline)?.type === "rejected";
   const last = attempts.at(-1);
+  const hasResponse = last !== undefined || action.status === "active";
+  const parts = ["request", ...(hasResponse ? ["response"] : []), "timeline", "details"];
+  const firstPart = hasResponse && !isHeld ? "response" : "request";
   const isOld = chosen !== null && (chosen.run !== last?.run || chosen.attempt !== last.attempt);
   return (
     <div id="action" class="action" data-live="">
@@ -98,7 +101,15 @@ function ActionPart(props: ActionProps) {
         <State {...props} />
       </PageHead>
       {isHeld ? null : <Problem text={props.problem} />}
-      <TabChoice isHeld={isHeld} hasResponse={attempts.length > 0 || action.status === "active"} />
+      {/* Where there is room for one part only, a drawer or a phone, these choose it, without script too. By their ids an update finds them. */}
+      <div class="part-tabs on-screen" role="radiogroup" aria-label="Parts of the action">
+        {parts.map((part) => (
+          <label id={`choose-${part}`} class="tab">
+            <input id={`part-${part}`} type="radio" name="part" value={part} checked={part === firstPart} />
+            {part.charAt(0).toUpperCase() + part.slice(1)}
+          </label>
+        ))}
+      </div>
       <div class="action-columns">
         <div class="action-main">
           {history === null || !isHeld ? null : (
@@ -195,25 +206,6 @@ function Headline({ action: { title, method, url } }: ShownAction) {
       {/* More than two lines of it; the whole URL stands below. */}
       <span class="method">{method}</span> <UntrustedText text={pathOf(url).slice(0, 120)} />
     </>
-  );
-}
-
-/**
- * Where there is room for one part only, a drawer or a phone, these choose it. Without script too. By their ids an update finds
- * them again: it keeps the values of inputs.
- */
-function TabChoice({ isHeld, hasResponse }: { readonly isHeld: boolean; readonly hasResponse: boolean }) {
-  const first = hasResponse && !isHeld ? "response" : "request";
-  const parts = ["request", ...(hasResponse ? ["response"] : []), "timeline", "details"];
-  return (
-    <div class="part-tabs on-screen" role="radiogroup" aria-label="Parts of the action">
-      {parts.map((part) => (
-        <label id={`choose-${part}`} class="tab">
-          <input id={`part-${part}`} type="radio" name="part" value={part} checked={part === first} />
-          {part.charAt(0).toUpperCase() + part.slice(1)}
-        </label>
-      ))}
-    </div>
   );
 }
 

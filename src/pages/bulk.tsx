@@ -43,19 +43,28 @@ export function newBulkPath(operation: BulkOperation, query: FilterQuery): strin
   return `${BULK_PATH}/new${queryText({ ...query, operation })}`;
 }
 
-const VERBS: Readonly<Record<BulkOperation, { readonly name: string; readonly done: string; readonly what: string }>> =
-  {
-    retry: {
-      name: "Retry",
-      done: "retried",
-      what: "Each action starts a new run, with all of its attempts and the same Idempotency-Key as before. Actions that needed approval need it again.",
-    },
-    cancel: {
-      name: "Cancel",
-      done: "cancelled",
-      what: "Each action is cancelled, and rejected where it awaits approval. What is being sent meanwhile is not cancelled.",
-    },
-  };
+interface Verb {
+  readonly name: string;
+  readonly done: string;
+  /** The statuses that it is for. */
+  readonly from: string;
+  readonly what: string;
+}
+
+const VERBS: Readonly<Record<BulkOperation, Verb>> = {
+  retry: {
+    name: "Retry",
+    done: "retried",
+    from: "failed or cancelled",
+    what: "Each action starts a new run, with all of its attempts and the same Idempotency-Key as before. Actions that needed approval need it again.",
+  },
+  cancel: {
+    name: "Cancel",
+    done: "cancelled",
+    from: "pending or awaiting approval",
+    what: "Each action is cancelled, and rejected where it awaits approval. What is being sent meanwhile is not cancelled.",
+  },
+};
 
 interface NewBulkProps {
   readonly operation: BulkOperation;
@@ -64,15 +73,15 @@ interface NewBulkProps {
   readonly reason?: string | undefined;
 }
 
-interface Found extends Pick<NewBulkProps, "operation" | "query"> {
-  readonly found: BulkPreview;
-}
-
 async function newBulkPage({ bulkService }: PageDeps, user: Person, props: NewBulkProps): Promise<string> {
   const { operation, query, problem, reason } = props;
   const found = await bulkService.dryRun(user.caller, { operation, filter: query, reason: null });
   const { name, what } = VERBS[operation];
-  const { matching, isMore } = found;
+  const { matching, isMore, groups } = found;
+  const others = matching - groups.reduce((sum, { count }) => sum + count, 0);
+  // Selected actions that the operation isn't for.
+  const { id: ids } = query;
+  const left = new Set(ids).size - matching;
   const amount = `${isMore ? "the newest " : ""}${counted(matching, "action")}`;
   const back = { href: `/actions${queryText(query)}`, name: "Actions" };
   const title = matching === 0 ? `No actions to ${operation}` : `${name} ${amount}?`;
@@ -82,14 +91,30 @@ async function newBulkPage({ bulkService }: PageDeps, user: Person, props: NewBu
       <Problem text={problem} />
       <section class="card">
         <Facts rows={filterRows(query, viewerOf(user.role))} />
-        <LeftOut operation={operation} query={query} found={found} />
+        {ids === undefined || left <= 0 ? null : (
+          <p>{`${left} of the ${counted(ids.length, "action")} that you selected can't be included: only those that are ${VERBS[operation].from} can.`}</p>
+        )}
         {matching === 0 ? (
           <p>
             <LinkButton href={back.href}>Back to the list</LinkButton>
           </p>
         ) : (
           <>
-            <Groups operation={operation} found={found} />
+            {/* By host and status: whoever retries sees what would fail again. */}
+            <ul class="stack">
+              {groups.map(({ host, responseCode, count }) => (
+                <li>
+                  {`${number(count)} × `}
+                  {responseCode === null ? null : <b>{responseCode}</b>} <UntrustedText text={host} />
+                  {operation === "retry" && responseCode !== null && refusesSame(responseCode) ? (
+                    <span class="says">
+                      Likely to fail again: the target refused the request. Edit and resend instead.
+                    </span>
+                  ) : null}
+                </li>
+              ))}
+              {others === 0 ? null : <li class="quiet">{`${number(others)} of other hosts and statuses`}</li>}
+            </ul>
             <p>{what}</p>
             {isMore ? <p>More actions match. Start again when this job has ended.</p> : null}
             <UnknownOutcomes operation={operation} found={found} />
@@ -109,37 +134,8 @@ async function newBulkPage({ bulkService }: PageDeps, user: Person, props: NewBu
   );
 }
 
-/** What a job covers, by host and status: whoever retries sees what would fail again. */
-function Groups({ operation, found: { groups, matching } }: Omit<Found, "query">) {
-  const left = matching - groups.reduce((sum, { count }) => sum + count, 0);
-  return (
-    <ul class="stack">
-      {groups.map(({ host, responseCode, count }) => (
-        <li>
-          {`${number(count)} × `}
-          {responseCode === null ? null : <b>{responseCode}</b>} <UntrustedText text={host} />
-          {operation === "retry" && responseCode !== null && refusesSame(responseCode) ? (
-            <span class="says">Likely to fail again: the target refused the request. Edit and resend instead.</span>
-          ) : null}
-        </li>
-      ))}
-      {left === 0 ? null : <li class="quiet">{`${number(left)} of other hosts and statuses`}</li>}
-    </ul>
-  );
-}
-
-/** Selected actions that the operation isn't for. */
-function LeftOut({ operation, query: { id: ids }, found }: Found) {
-  const left = ids === undefined ? 0 : new Set(ids).size - found.matching;
-  if (ids === undefined || left <= 0) return null;
-  const can = operation === "retry" ? "failed or cancelled" : "pending or awaiting approval";
-  return (
-    <p>{`${left} of the ${counted(ids.length, "action")} that you selected can't be included: only those that are ${can} can.`}</p>
-  );
-}
-
 /** What a repeated call may do a second time. */
-function UnknownOutcomes({ operation, found }: Omit<Found, "query">) {
+function UnknownOutcomes({ operation, found }: { readonly operation: BulkOperation; readonly found: BulkPreview }) {
   const { matching, unknownOutcomes, lateSuccesses } = found;
   if (operation === "cancel" || unknownOutcomes + lateSuccesses === 0) return null;
   if (lateSuccesses > 0) {
