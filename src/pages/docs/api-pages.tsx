@@ -23,11 +23,8 @@ import {
   ApiType,
   DocsSubheading,
 } from "./api-fields.tsx";
+import { docsPath } from "./guides.ts";
 import { codeBlock } from "./highlight.ts";
-
-function apiPath(operationId: string): string {
-  return `/docs/api/${operationId}`;
-}
 
 /** "createAction" as "Create action". */
 export function operationTitle(id: string): string {
@@ -75,7 +72,7 @@ export function ApiIndex(props: { readonly baseUrl: string; readonly groups: rea
           <ul class="operations stack">
             {entries.map((entry) => (
               <li>
-                <a href={apiPath(entry.operationId)}>
+                <a href={docsPath(`api/${entry.operationId}`)}>
                   <Call entry={entry} />
                 </a>
                 <span class="quiet">{entry.summary}</span>
