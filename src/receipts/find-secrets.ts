@@ -52,10 +52,27 @@ function tableOf(chars: string): Uint8Array {
  */
 const BY_START: (SecretFormat[] | undefined)[] = Array.from({ length: 1 << 15 });
 
+/** The formats of URLs, by the first three letters of the host. */
+const URLS = Map.groupBy(
+  SECRET_FORMATS.filter(({ isPlace, prefix }) => isPlace === true && prefix.includes("/")).map((format) => {
+    const slash = format.prefix.indexOf("/");
+    return { format, host: format.prefix.slice(0, slash), path: format.prefix.slice(slash) };
+  }),
+  ({ host }) => host.slice(0, 3),
+);
+
 for (const format of SECRET_FORMATS.toSorted((a, b) => b.prefix.length - a.prefix.length)) {
   const [first = 0, second = 0, third] = Buffer.from(format.prefix);
   const thirds = third === undefined ? Array.from({ length: 128 }, (_, code) => code) : [third];
   for (const code of thirds) (BY_START[[first, second, code].reduce(hashWith, 0)] ??= []).push(format);
+}
+
+// In hosts the case of letters makes no difference. Bit by bit: which of the three is a capital.
+for (const start of URLS.keys()) {
+  for (let capitals = 1; capitals < 8; capitals += 1) {
+    const written = Array.from(start, (letter, at) => (capitals & (1 << at) ? letter.toUpperCase() : letter));
+    BY_START[written.reduce((hash, letter) => hashWith(hash, letter.charCodeAt(0)), 0)] ??= [];
+  }
 }
 
 /** A hash of the last three characters: a fourth one is shifted out. */
@@ -85,7 +102,49 @@ function secretAt(formats: readonly SecretFormat[], text: string, runs: Runs, st
     const secret = beginsWith(format.prefix, text, start) ? secretOf(format, text, runs, start) : null;
     if (secret !== null) return secret;
   }
+  return urlAt(text, runs, start);
+}
+
+/** What may stand between a host and its path: the dot of the root, a port. */
+const AFTER_HOST = /\.?(?::\d{1,5})?(?=\/)/y;
+
+/** So much of a path is read in its normal form: each repetition of a host in a text reads it again. */
+const NORMAL_PATH_CHARS = 96;
+
+/**
+ * The secret of a URL that is written in another way than its format: with capitals or a port in the host, or with letters
+ * of the path percent-encoded, dot segments or double slashes, where the whole path is hidden.
+ */
+function urlAt(text: string, runs: Runs, start: number): FoundSecret | null {
+  // One host may have several paths, and reading one takes a while.
+  let [readAt, readPath] = [-1, ""];
+  for (const { format, host, path } of URLS.get(text.slice(start, start + 3).toLowerCase()) ?? NO_URLS) {
+    if (text.slice(start, start + host.length).toLowerCase() !== host) continue;
+    AFTER_HOST.lastIndex = start + host.length;
+    const between = AFTER_HOST.exec(text)?.[0];
+    if (between === undefined) continue;
+    const at = start + host.length + between.length;
+    const written = text.slice(at, at + NORMAL_PATH_CHARS);
+    const isNormal = written.startsWith(path);
+    if (!isNormal && readAt !== at) [readAt, readPath] = [at, normalPath(written)];
+    const normal = isNormal ? written : readPath;
+    if (!normal.startsWith(path)) continue;
+    const from = at + (isNormal ? path.length : 1);
+    const end = runs.endOf(from, format.alphabet);
+    const looksRandom = isNormal ? runs.lookRandom(from, end) : new Runs(normal).lookRandom(path.length, normal.length);
+    if (end - from >= format.min && looksRandom) return { start: from, end, name: format.name };
+  }
   return null;
+}
+
+const NO_URLS: readonly never[] = [];
+
+/** A path as servers read it: unescaped, without dot segments and empty ones. */
+function normalPath(path: string): string {
+  const unescaped = path.replaceAll(/%([2-7][0-9a-f])/gi, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  return URL.parse(`http://localhost${unescaped.replaceAll(/\/{2,}/g, "/")}`)?.pathname ?? "";
 }
 
 /** From its end, where prefixes of one beginning differ: `startsWith` takes five times as long. */
