@@ -195,9 +195,6 @@ class Runs {
   /** Between these positions nothing looks random, if it is read from the first or from a later one. */
   #wordsFrom = 0;
   #wordsTo = -1;
-  /** The stretch that ends at the last of them, and its kinds. */
-  #stretchFrom = 0;
-  #kinds = 0;
 
   constructor(text: string) {
     this.#text = text;
@@ -225,11 +222,9 @@ class Runs {
     const isKnown = from >= this.#wordsFrom && from <= this.#wordsTo;
     if (isKnown && to <= this.#wordsTo) return false;
     // A long stretch that doesn't look random has one kind, wherever in it one begins to read.
-    const known = isKnown ? Math.max(from, this.#stretchFrom) : from;
-    const goesOn = isKnown && this.#wordsTo - known >= STRETCH_CHARS;
-    let at = goesOn ? this.#wordsTo : known;
-    let stretch = at - known;
-    let kinds = goesOn ? this.#kinds : 0;
+    let at = isKnown ? Math.max(from, this.#wordsTo - STRETCH_CHARS) : from;
+    let stretch = 0;
+    let kinds = 0;
     for (; at < to; at += 1) {
       const kind = caseOf(this.#text.charCodeAt(at));
       stretch = kind === 0 ? 0 : stretch + 1;
@@ -239,8 +234,6 @@ class Runs {
     }
     this.#wordsFrom = from;
     this.#wordsTo = to;
-    this.#stretchFrom = to - stretch;
-    this.#kinds = kinds;
     return false;
   }
 }
