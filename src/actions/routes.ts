@@ -41,7 +41,7 @@ import {
 } from "../api/action-schemas.ts";
 import type { ActionService } from "./service.ts";
 import { readHeaders } from "../receipts/response-headers.ts";
-import { dateTime, nullable, plainText, quantity, choice } from "../api/schema-helpers.ts";
+import { dateTime, nullable, plainText, quantity, choice, constant } from "../api/schema-helpers.ts";
 import type { PastAttempt } from "../core/attempts.ts";
 
 const Header = Type.Object(
@@ -71,10 +71,7 @@ const Attempt = Type.Object(
     }),
     response_body: responseBody("Service Unavailable"),
     response_truncated: Type.Optional(
-      Type.Literal(true, {
-        description: `The answer's body was longer than what is kept, ${ATTEMPT_BODY_BYTES_MAX} bytes of it at most.`,
-        examples: [true],
-      }),
+      constant(true, `The answer's body was longer than what is kept, ${ATTEMPT_BODY_BYTES_MAX} bytes of it at most.`),
     ),
   },
   { title: "Attempt", description: "An attempt that has ended, and what came back of it." },

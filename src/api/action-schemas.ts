@@ -28,12 +28,11 @@ import { HTTP_METHODS } from "../core/target.ts";
 // `title` becomes the name of the schema in the API description.
 export const ActionId = t.idSchema("act", "Id of an action.", "ActionId");
 
-export const credentialNameSchema = Type.String({
-  title: "CredentialName",
-  pattern: t.CREDENTIAL_NAME,
-  description: "Name of a credential: 1 to 63 lower-case letters, digits and _ . or -.",
-  examples: ["stripe-live"],
-});
+export const credentialNameSchema = t.plainText(
+  "Name of a credential: 1 to 63 lower-case letters, digits and _ . or -.",
+  "stripe-live",
+  { title: "CredentialName", pattern: t.CREDENTIAL_NAME },
+);
 
 export const CredentialKindName = t.choice(
   CREDENTIAL_KINDS,
@@ -41,29 +40,19 @@ export const CredentialKindName = t.choice(
   "bearer",
 );
 
-// `type` beside `enum`: clients that generate forms from a schema need it.
-export const Status = Type.Enum([...ACTION_STATUSES], {
-  title: "ActionStatus",
-  type: "string",
-  description:
-    "Where the action is. pending: waits to be sent; active: being sent; awaiting_approval: held for a person; " +
+export const Status = t.choice(
+  ACTION_STATUSES,
+  "Where the action is. pending: waits to be sent; active: being sent; awaiting_approval: held for a person; " +
     "completed, failed and cancelled: it has ended.",
-  examples: ["completed"],
-});
+  "completed",
+  { title: "ActionStatus" },
+);
 
-const methods = (extra: { title?: string; default?: "POST"; description: string }) =>
-  Type.Enum([...HTTP_METHODS], { type: "string", examples: ["POST"], ...extra });
+const method = (more: { readonly title?: string; readonly default?: "POST" }) =>
+  t.choice(HTTP_METHODS, "HTTP method of the call.", "POST", more);
 
-const Method = methods({ title: "HttpMethod", description: "HTTP method of the call." });
-
-const retries = (extra: { default?: number }) =>
-  Type.Integer({
-    minimum: 1,
-    maximum: RETRIES_MAX,
-    description: "Most delivery attempts in one run.",
-    examples: [3],
-    ...extra,
-  });
+const retries = (more: { readonly default?: number }) =>
+  t.integer(1, RETRIES_MAX, "Most delivery attempts in one run.", 3, more);
 
 const switchedOff = (description: string) => Type.Boolean({ default: false, description, examples: [true] });
 
@@ -104,7 +93,7 @@ export const CreateAction = t.requestObject(
       "Where the call goes: http or https, without user name and password, to a host and port that are allowed; a path " +
         "does not begin with //.",
     ),
-    method: Type.Optional(methods({ default: "POST", description: "HTTP method of the call." })),
+    method: Type.Optional(method({ default: "POST" })),
     body: Type.Optional(t.anyObject("JSON body of the call, sent as written. Not with GET.")),
     json: Type.Optional(
       // Every type, since clients that make forms of a schema need one.
@@ -122,23 +111,22 @@ export const CreateAction = t.requestObject(
       ),
     ),
     base64: Type.Optional(
-      Type.String({
-        description:
-          "Instead of body: bytes in base64, with your content-type header, default application/octet-stream.",
-        examples: ["AAEC/w=="],
-        ...t.describedOnly({ pattern: BASE64 }),
-      }),
+      t.plainText(
+        "Instead of body: bytes in base64, with your content-type header, default application/octet-stream.",
+        "AAEC/w==",
+        t.describedOnly({ pattern: BASE64 }),
+      ),
     ),
     headers: Type.Optional(callHeaders),
     dedupe: Type.Optional(t.key("Actions of one account with the same value within 24 hours are the same action.")),
     retries: Type.Optional(retries({ default: RETRIES_DEFAULT })),
     on_unknown: Type.Optional(
-      Type.Enum(["retry", "stop"], {
-        type: "string",
-        default: "retry",
-        description: "After an attempt that the target may or may not have received: try again, or end as failed.",
-        examples: ["stop"],
-      }),
+      t.choice(
+        ["retry", "stop"],
+        "After an attempt that the target may or may not have received: try again, or end as failed.",
+        "stop",
+        { default: "retry" },
+      ),
     ),
     approve: Type.Optional(switchedOff("Hold the action until a person approves it.")),
     sync: Type.Optional(
@@ -289,7 +277,7 @@ export const ActionJson = t.answerObject("Action", "One HTTP call: its request, 
   id: ActionId,
   status: Status,
   url: t.url("The target."),
-  method: Method,
+  method: method({ title: "HttpMethod" }),
   body: t.nullable(t.anyObject("JSON body sent to the target. Null also where another member has the body.")),
   json: Type.Optional(Type.Unknown({ description: "JSON value sent to the target.", examples: [[1, 2]] })),
   form: Type.Optional(formSchema("Form sent to the target. A list of one value is shown as the value.")),
@@ -308,12 +296,7 @@ export const ActionJson = t.answerObject("Action", "One HTTP call: its request, 
   last_error: t.nullable(t.plainText("How the last attempt failed.", lastError)),
   response_code: responseCode(200),
   response_body: responseBody({ ok: true }),
-  response_truncated: Type.Optional(
-    Type.Literal(true, {
-      description: "The target's answer was longer than the part that is stored.",
-      examples: [true],
-    }),
-  ),
+  response_truncated: Type.Optional(t.constant(true, "The target's answer was longer than the part that is stored.")),
   late_result: Type.Optional(LateResultJson),
   duration_ms: t.nullable(t.quantity("How long the last attempt took.", 41)),
   approve: t.yesNo("Whether the action was held for approval.", false),
@@ -346,18 +329,12 @@ export const ActionJson = t.answerObject("Action", "One HTTP call: its request, 
     t.positive("Number of values of the request that are masked for this key. Absent if none is.", 2),
   ),
   on_unknown: Type.Optional(
-    Type.Literal("stop", {
-      description: "It ends as failed after an attempt that the target may have received.",
-      examples: ["stop"],
-    }),
+    t.constant("stop", "It ends as failed after an attempt that the target may have received."),
   ),
   retries_remaining: Type.Optional(t.quantity("Attempts left in this run, once one was made.", 2)),
   next_retry_in_seconds: Type.Optional(t.quantity("Seconds until next_retry_at.", 2)),
   paused: Type.Optional(
-    Type.Literal(true, {
-      description: "It is not sent until its pause ends. Absent otherwise, and in events and callbacks.",
-      examples: [true],
-    }),
+    t.constant(true, "It is not sent until its pause ends. Absent otherwise, and in events and callbacks."),
   ),
   pause: Type.Optional(ActionPauseJson),
   actions: Type.Array(Type.Enum([...OPERATIONS], { type: "string" }), {
@@ -377,9 +354,7 @@ export const ActionJson = t.answerObject("Action", "One HTTP call: its request, 
       ],
     }),
   ),
-  deduplicated: Type.Optional(
-    Type.Literal(true, { description: "A create found this older action. Absent otherwise.", examples: [true] }),
-  ),
+  deduplicated: Type.Optional(t.constant(true, "A create found this older action. Absent otherwise.")),
   differs: Type.Optional(
     Type.Array(Type.String(), {
       description:
@@ -408,24 +383,18 @@ export const Retry = t.requestObject("Retry", "Optional details of a retry.", {
   ),
 });
 
-const seconds = (extra: { readonly default?: number; readonly description: string }) =>
-  Type.Optional(Type.Integer({ minimum: 1, maximum: WAIT_SECONDS_MAX, examples: [60], ...extra }));
+const seconds = (description: string, more?: { readonly default: number }) =>
+  Type.Optional(t.integer(1, WAIT_SECONDS_MAX, description, 60, more));
 
-export const WaitSeconds = seconds({
-  default: WAIT_SECONDS_DEFAULT,
-  description: "Seconds to wait for the end of the action.",
-});
+const BY_DEFAULT = { default: WAIT_SECONDS_DEFAULT };
+
+export const WaitSeconds = seconds("Seconds to wait for the end of the action.", BY_DEFAULT);
 
 export const WaitQuery = t.closedObject({
-  wait: seconds({
-    default: WAIT_SECONDS_DEFAULT,
-    description: "Seconds to wait for the end of the action. Ignored without sync.",
-  }),
+  wait: seconds("Seconds to wait for the end of the action. Ignored without sync.", BY_DEFAULT),
 });
 
 /** No default: generated clients send defaults, and each of their reads would wait. */
 export const ReadQuery = t.closedObject({
-  wait: seconds({
-    description: "Seconds to wait for the end of the action. Default: answer at once.",
-  }),
+  wait: seconds("Seconds to wait for the end of the action. Default: answer at once."),
 });

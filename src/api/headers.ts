@@ -1,10 +1,10 @@
 import { plainHeaderName } from "../core/method-overrides.ts";
-import Type, { type TSchema } from "typebox";
+import type { TSchema } from "typebox";
 import type { Role } from "../core/roles.ts";
 import type { BodyMember } from "../core/body.ts";
 import type { ErrorCode, Issue } from "../core/domain-error.ts";
 import { charsetProblem, contentTypeProblem } from "./media-type.ts";
-import { key, plainText, positive } from "./schema-helpers.ts";
+import { constant, key, plainText, positive } from "./schema-helpers.ts";
 import { HEADER_NAME_CHARS_MAX, HEADER_VALUE_BYTES_MAX, HEADERS_BYTES_MAX, HEADERS_MAX } from "../core/limits.ts";
 
 /** Without a pattern: by one, generated clients refuse what the service would replace. */
@@ -15,13 +15,12 @@ export const REQUEST_HEADERS = {
   "Idempotency-Key": key(
     "Creates of one account with the same value within 24 hours return the same action, whether the first was answered 201 or 200; a refused create is not remembered. Checked before `dedupe`. Surrounding quotes, as in the draft RFC, are not part of the key. A key with a comma and a space must be in quotes: without them it is refused, as is a header given twice.",
   ),
-  "Last-Event-ID": Type.String({
-    pattern: "^[A-Za-z0-9_-]+$",
-    description:
-      "Id of the last event received: the stream continues after it. Without it the stream starts with new events. An " +
+  "Last-Event-ID": plainText(
+    "Id of the last event received: the stream continues after it. Without it the stream starts with new events. An " +
       "id that is not of this stream is refused with 400.",
-    examples: ["NDcxMQ"],
-  }),
+    "NDcxMQ",
+    { pattern: "^[A-Za-z0-9_-]+$" },
+  ),
   "X-Request-Id": requestId(
     "Returned in the response's X-Request-Id: 1 to 128 letters, digits and . _ : or -. A value of another form is replaced by a new id, not refused. An error's " +
       "request_id is this id where it begins with req_, else a new one.",
@@ -35,50 +34,28 @@ export const ANSWER_HEADERS = {
   "X-Request-Id": requestId(
     "Identifies this request in the service's log: the id that the request sent, or a new one.",
   ),
-  Location: Type.String({
+  Location: plainText("Path of the new action.", "/v1/actions/act_01kjwa5v00e7v8c9x2m4n6p8qr", {
     format: "uri-reference",
-    description: "Path of the new action.",
-    examples: ["/v1/actions/act_01kjwa5v00e7v8c9x2m4n6p8qr"],
   }),
   "Retry-After": positive("Seconds to wait before the next request.", 1),
-  Allow: Type.String({
-    pattern: "^[A-Z]+(, [A-Z]+)*$",
-    description: "Methods that the path supports.",
-    examples: ["GET, HEAD, POST"],
-  }),
-  "WWW-Authenticate": Type.Literal("Bearer", { description: "How to authenticate.", examples: ["Bearer"] }),
+  Allow: plainText("Methods that the path supports.", "GET, HEAD, POST", { pattern: "^[A-Z]+(, [A-Z]+)*$" }),
+  "WWW-Authenticate": constant("Bearer", "How to authenticate."),
   "Set-Cookie": plainText(
     "Sets or clears the session cookie of the pages for people. It does not authenticate under /v1.",
     "outgate_session=0123456789abcdef; Path=/; HttpOnly; SameSite=Lax; Max-Age=604800",
   ),
-  "Cache-Control": Type.String({
-    pattern: "^(private, )?no-store$",
-    description: "Nobody may cache the response.",
-    examples: ["no-store"],
-  }),
+  "Cache-Control": plainText("Nobody may cache the response.", "no-store", { pattern: "^(private, )?no-store$" }),
   "Content-Disposition": plainText(
     "Browsers save the response as a file of this name.",
     'attachment; filename="actions.csv"',
   ),
-  Vary: Type.Literal("Accept", { description: "The response depends on the Accept header.", examples: ["Accept"] }),
-  "Referrer-Policy": Type.Literal("no-referrer", {
-    description: "The path is a secret: browsers must not send it to other sites.",
-    examples: ["no-referrer"],
-  }),
-  "X-Robots-Tag": Type.Literal("noindex, nofollow, noarchive", {
-    description: "Search engines must not index it.",
-    examples: ["noindex, nofollow, noarchive"],
-  }),
-  "X-Content-Type-Options": Type.Literal("nosniff", {
-    description: "Browsers must not guess another content type.",
-    examples: ["nosniff"],
-  }),
-  "X-Frame-Options": Type.Literal("DENY", { description: "No page may embed it in a frame.", examples: ["DENY"] }),
-  "Cross-Origin-Resource-Policy": Type.Literal("same-origin", {
-    description: "No page of another origin may load it.",
-    examples: ["same-origin"],
-  }),
-  "X-Accel-Buffering": Type.Literal("no", { description: "Proxies must not buffer events.", examples: ["no"] }),
+  Vary: constant("Accept", "The response depends on the Accept header."),
+  "Referrer-Policy": constant("no-referrer", "The path is a secret: browsers must not send it to other sites."),
+  "X-Robots-Tag": constant("noindex, nofollow, noarchive", "Search engines must not index it."),
+  "X-Content-Type-Options": constant("nosniff", "Browsers must not guess another content type."),
+  "X-Frame-Options": constant("DENY", "No page may embed it in a frame."),
+  "Cross-Origin-Resource-Policy": constant("same-origin", "No page of another origin may load it."),
+  "X-Accel-Buffering": constant("no", "Proxies must not buffer events."),
 } as const satisfies Readonly<Record<string, TSchema>>;
 
 export type AnswerHeader = keyof typeof ANSWER_HEADERS;

@@ -81,12 +81,12 @@ export type FilterQuery = Static<typeof FilterQuery>;
 export const ExportQuery = t.closedObject({
   ...FILTERS,
   format: Type.Optional(
-    Type.Enum(["ndjson", "csv"], {
-      type: "string",
-      default: "ndjson",
-      description: "ndjson: actions as JSON, one a line; csv: the columns of the list, with a header.",
-      examples: ["csv"],
-    }),
+    t.choice(
+      ["ndjson", "csv"],
+      "ndjson: actions as JSON, one a line; csv: the columns of the list, with a header.",
+      "csv",
+      { default: "ndjson" },
+    ),
   ),
 });
 
@@ -94,11 +94,11 @@ export const ListQuery = t.closedObject({
   ...FILTERS,
   limit: Type.Optional(t.pageLimit("Most actions of a page; large ones make it shorter.")),
   cursor: Type.Optional(
-    Type.String({
-      description: "The next_cursor of the page before, as it was given.",
-      examples: [CURSOR_EXAMPLE],
-      ...t.describedOnly({ pattern: "^[A-Za-z0-9_-]+$" }),
-    }),
+    t.plainText(
+      "The next_cursor of the page before, as it was given.",
+      CURSOR_EXAMPLE,
+      t.describedOnly({ pattern: "^[A-Za-z0-9_-]+$" }),
+    ),
   ),
 });
 
@@ -192,10 +192,7 @@ export const TimelineItem = t.answerObject("TimelineItem", "One thing that happe
   actor: Type.Optional(t.plainText("Who decided.", "key:ann")),
   reason: Type.Optional(t.nullable(t.plainText("The reason that was given; null: none.", "Agreed with Ann."))),
   via: Type.Optional(
-    Type.Literal("elicitation", {
-      description: "The actor's MCP client says that it asked its person for the decision.",
-      examples: ["elicitation"],
-    }),
+    t.constant("elicitation", "The actor's MCP client says that it asked its person for the decision."),
   ),
   attempt: Type.Optional(t.positive("Number of the attempt in its run.", 1)),
   outcome: Type.Optional(
@@ -215,11 +212,10 @@ export const TimelineItem = t.answerObject("TimelineItem", "One thing that happe
     t.nullable(t.plainText("Target of a redirect. Redirects are never followed.", "https://api.example.com/moved")),
   ),
   late: Type.Optional(
-    Type.Literal(true, {
-      description:
-        "The result came after Outgate had closed the attempt as unknown, which another entry says. It is no further attempt.",
-      examples: [true],
-    }),
+    t.constant(
+      true,
+      "The result came after Outgate had closed the attempt as unknown, which another entry says. It is no further attempt.",
+    ),
   ),
   event: Type.Optional(t.plainText("What the mail, callback or message was about.", "action.completed")),
   channel: Type.Optional(t.plainText("The name of the channel that it was for.", "ops")),

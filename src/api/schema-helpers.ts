@@ -5,6 +5,7 @@ import Type, {
   type TObjectOptions,
   type TProperties,
   type TString,
+  type TStringOptions,
 } from "typebox";
 import {
   EMAIL_CHARS_MAX,
@@ -26,8 +27,12 @@ import { DomainError, type Issue, invalidFields } from "../core/domain-error.ts"
 /** Keys and names: no control characters. */
 const PRINTABLE = "^[ -~]*$";
 
+/** A text, with an example. `more`: what it has to be. */
+export const plainText = (description: string, example: string, more: TStringOptions = {}) =>
+  Type.String({ description, examples: [example], ...more });
+
 const printable = (maxLength: number, description: string, example: string) =>
-  Type.String({ minLength: 1, maxLength, pattern: PRINTABLE, description, examples: [example] });
+  plainText(description, example, { minLength: 1, maxLength, pattern: PRINTABLE });
 
 /** Keywords that only the API description shows: other code enforces them (`test/api/enforced.test.ts`). */
 export const DESCRIBED_ONLY = "x-enforced";
@@ -85,8 +90,7 @@ const FORMAT_NAMES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** The host of a URL, as a filter. */
-export const hostSchema = (description: string) =>
-  Type.String({ pattern: HOST, description, examples: ["api.example.com"] });
+export const hostSchema = (description: string) => plainText(description, "api.example.com", { pattern: HOST });
 
 /** A key that callers choose: `dedupe`, `Idempotency-Key`. */
 export const key = (description: string) => printable(KEY_CHARS_MAX, description, "order-4711");
@@ -95,7 +99,7 @@ export const key = (description: string) => printable(KEY_CHARS_MAX, description
 export const nameSchema = (description: string) => visible(printable(NAME_CHARS_MAX, description, "ci"));
 
 export const emailSchema = (description: string) =>
-  Type.String({ format: "email", maxLength: EMAIL_CHARS_MAX, description, examples: ["ann@example.com"] });
+  plainText(description, "ann@example.com", { format: "email", maxLength: EMAIL_CHARS_MAX });
 
 /** Text without what no database stores. */
 export const storable = (text: TString) =>
@@ -112,36 +116,37 @@ const visible = (text: TString) =>
 /** Free text of people and agents: any well-formed Unicode without NUL. */
 export const reason = (description: string) =>
   storable(
-    Type.String({
-      maxLength: REASON_CHARS_MAX,
-      description: `${description} Well-formed Unicode without NUL.`,
-      examples: ["Agreed with Ann."],
-    }),
+    plainText(`${description} Well-formed Unicode without NUL.`, "Agreed with Ann.", { maxLength: REASON_CHARS_MAX }),
   );
 
 /** The same of one line that is not empty. */
 export const line = (maxLength: number, description: string, example: string) =>
-  storable(visible(Type.String({ minLength: 1, maxLength, pattern: ONE_LINE, description, examples: [example] })));
+  storable(visible(plainText(description, example, { minLength: 1, maxLength, pattern: ONE_LINE })));
 
 /** The run of an action; a manual retry begins the next one. */
 export const run = (description: string) => Type.Integer({ minimum: 1, description, examples: [1] });
 
 export const url = (description: string, example = "https://api.example.com/orders") =>
-  Type.String({ format: "uri", description, examples: [example] });
+  plainText(description, example, { format: "uri" });
 
 /** The URL of a target in a request. The format is not enough: `checkTarget` checks it. */
 export const targetUrl = (description: string, example = "https://api.example.com/orders") =>
-  Type.String({
+  plainText(description, example, {
     format: "uri",
-    description,
-    examples: [example],
     ...describedOnly({ maxLength: URL_CHARS_MAX, pattern: TARGET_URL }),
   });
 
-export const plainText = (description: string, example: string) => Type.String({ description, examples: [example] });
+export const choice = <const Value extends string>(
+  values: readonly Value[],
+  description: string,
+  example: Value,
+  more: { readonly title?: string; readonly default?: Value } = {},
+  // `type` beside `enum`: clients that generate forms from a schema need it.
+) => Type.Enum([...values], { type: "string", description, examples: [example], ...more });
 
-export const choice = <const Value extends string>(values: readonly Value[], description: string, example: Value) =>
-  Type.Enum([...values], { type: "string", description, examples: [example] });
+/** A member of one value, or a header. */
+export const constant = <const Value extends string | number | boolean>(value: Value, description: string) =>
+  Type.Literal(value, { description, examples: [value] });
 
 export const yesNo = (description: string, example: boolean) => Type.Boolean({ description, examples: [example] });
 
@@ -149,8 +154,13 @@ export const yesNo = (description: string, example: boolean) => Type.Boolean({ d
 export const quantity = (description: string, example: number) =>
   Type.Integer({ minimum: 0, description, examples: [example] });
 
-export const integer = (minimum: number, maximum: number, description: string, example: number) =>
-  Type.Integer({ minimum, maximum, description, examples: [example] });
+export const integer = (
+  minimum: number,
+  maximum: number,
+  description: string,
+  example: number,
+  more: { readonly default?: number } = {},
+) => Type.Integer({ minimum, maximum, description, examples: [example], ...more });
 
 /** A whole number, not less than 1. */
 export const positive = (description: string, example: number) =>
@@ -158,7 +168,7 @@ export const positive = (description: string, example: number) =>
 
 /** A text in a request: not empty, and of so many characters at most. */
 export const shortText = (maxLength: number, description: string, example: string) =>
-  Type.String({ minLength: 1, maxLength, description, examples: [example] });
+  plainText(description, example, { minLength: 1, maxLength });
 
 /** A list in a request: not empty, and of so many items at most. */
 export const shortList = <Item extends TSchema>(
@@ -169,7 +179,7 @@ export const shortList = <Item extends TSchema>(
 ) => Type.Array(item, { minItems: 1, maxItems, description, examples: [[...example]] });
 
 export const pageLimit = (description: string) =>
-  Type.Integer({ minimum: 1, maximum: LIST_LIMIT_MAX, default: LIST_LIMIT_DEFAULT, description, examples: [50] });
+  integer(1, LIST_LIMIT_MAX, description, 50, { default: LIST_LIMIT_DEFAULT });
 
 export const pageParameters = (cursorExample: string) => ({
   limit: Type.Optional(pageLimit("Most entries of a page.")),
@@ -178,15 +188,13 @@ export const pageParameters = (cursorExample: string) => ({
 
 /** The id of a thing, which its prefix tells. With a title it is a schema of its own in the API description. */
 export const idSchema = (prefix: string, description: string, title?: string) =>
-  Type.String({
+  plainText(description, `${prefix}_01kjwa5v00e7v8c9x2m4n6p8qr`, {
     ...(title !== undefined && { title }),
     pattern: `^${prefix}_[A-Za-z0-9_-]{1,64}$`,
-    description,
-    examples: [`${prefix}_01kjwa5v00e7v8c9x2m4n6p8qr`],
   });
 
 export const dateTime = (description: string) =>
-  Type.String({ format: "date-time", description, examples: ["2026-03-04T12:00:00.000Z"] });
+  plainText(description, "2026-03-04T12:00:00.000Z", { format: "date-time" });
 
 /** For responses, which always have the field. */
 export const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);

@@ -32,12 +32,12 @@ const others = Type.Union([t.answerObject("OverviewOthers", "All others together
 
 export const OverviewQuery = t.closedObject({
   range: Type.Optional(
-    Type.Enum([...RANGE_NAMES], {
-      type: "string",
-      default: "24h",
-      description: "How far back: an hour by minutes, a day by half hours, a week by 3 hours, 30 days by 12 hours.",
-      examples: ["7d"],
-    }),
+    t.choice(
+      RANGE_NAMES,
+      "How far back: an hour by minutes, a day by half hours, a week by 3 hours, 30 days by 12 hours.",
+      "7d",
+      { default: "24h" },
+    ),
   ),
 });
 

@@ -5,7 +5,7 @@ import { ActionJson } from "../api/action-schemas.ts";
 import { cutJson, cutRequestBody } from "./cut-body.ts";
 import { RECEIPT_ATTEMPTS_MAX, RECEIPT_BODY_BYTES_MAX } from "../core/limits.ts";
 import { receiptHistory } from "./history.ts";
-import { plainText, quantity } from "../api/schema-helpers.ts";
+import { constant, plainText, quantity } from "../api/schema-helpers.ts";
 import { maskedEntry } from "./masked-action.ts";
 import { type MaskedAction, type SeenAction, seenWith } from "./seen-action.ts";
 import { TimelineItem } from "../api/list-schemas.ts";
@@ -38,17 +38,9 @@ export const ReceiptJson = Type.Object(
       examples: [{ amount: 7 }],
     }),
     body_truncated: Type.Optional(
-      Type.Literal(true, {
-        description: `Only the first ${RECEIPT_BODY_BYTES_MAX} bytes of the body are shown.`,
-        examples: [true],
-      }),
+      constant(true, `Only the first ${RECEIPT_BODY_BYTES_MAX} bytes of the body are shown.`),
     ),
-    response_truncated: Type.Optional(
-      Type.Literal(true, {
-        description: "The target's answer was longer than the part that is shown.",
-        examples: [true],
-      }),
-    ),
+    response_truncated: Type.Optional(constant(true, "The target's answer was longer than the part that is shown.")),
     timeline: Type.Array(
       Type.Object(happened, { title: "ReceiptItem", description: "One thing that happened to the action." }),
       {
