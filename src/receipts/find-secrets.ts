@@ -325,7 +325,7 @@ const LABEL = /[A-Z0-9 ]{1,40}-----/y;
 /** `Proc-Type: 4,ENCRYPTED` and the like, at most so many lines, before the block itself. */
 const PEM_HEADER_LINES_MAX = 8;
 
-const PEM_HEADER = /[A-Za-z][A-Za-z-]{0,40}: [^\n]{0,200}\r?\n/y;
+const PEM_HEADER = /\s{0,256}[A-Za-z][A-Za-z-]{0,40}: [^\n]{0,200}\r?\n/y;
 
 const NOT_PEM_BODY = /[^A-Za-z0-9+/=\s\\]/g;
 
@@ -350,7 +350,6 @@ function pemBlockAt(text: string, start: number): FoundSecret | null {
 
 function afterHeaders(text: string, from: number): number {
   let at = from;
-  while (text[at] === "\n" || text[at] === "\r") at += 1;
   for (let line = 0; line < PEM_HEADER_LINES_MAX; line += 1) {
     PEM_HEADER.lastIndex = at;
     const header = PEM_HEADER.exec(text)?.[0];
@@ -363,18 +362,21 @@ function afterHeaders(text: string, from: number): number {
 /** An RSA key of 16,384 bits has 12,700. */
 const PEM_CHARS_MAX = 32_768;
 
-/** Invalid JSON is read unparsed, so its line ends may be escaped. */
+/** Lines may be indented, as in YAML, or joined by spaces, as in a variable. Invalid JSON is read unparsed, with escapes. */
+const BETWEEN_LINES = /(?:\s|\\[nr])+/;
+
 const LINE_END = /\r?\n|(?:\\r)?\\n/;
 
 /** Whether lines of equal length decode to DER of exactly that size, to OpenSSH's format or to a PGP packet. */
 function holdsKey(body: string, label: string, isClosed: boolean): boolean {
-  const lines = body.split(LINE_END).filter((line) => line.trim() !== "");
+  const lines = body.split(BETWEEN_LINES).filter((line) => line !== "");
   const width = lines[0]?.length ?? 0;
   if (lines.some((line, at) => (at < lines.length - 1 && line.length !== width) || line.length > width)) return false;
   const base64 = lines.join("");
-  if (base64.length < PEM_CHARS_MIN || /[\s\\]/.test(base64)) return false;
+  if (base64.length < PEM_CHARS_MIN || base64.includes("\\")) return false;
   const bytes = Buffer.from(base64, "base64");
-  if (label.startsWith("PGP ")) return (bytes[0] ?? 0) >= 0x80;
+  // A packet says little of what is in it: words between spaces are none.
+  if (label.startsWith("PGP ")) return (bytes[0] ?? 0) >= 0x80 && !/\S[ \t]+\S/.test(body);
   return bytes.toString("latin1", 0, 14) === "openssh-key-v1" || isDer(bytes, isClosed);
 }
 
@@ -396,7 +398,10 @@ const PUTTY_KEY = /\d{1,4}(?:\\r)?(?:\\n|\r?\n)([A-Za-z0-9+/=\s\\]{40,16384})Pri
 function puttyKeyAt(text: string, at: number): FoundSecret | null {
   PUTTY_KEY.lastIndex = at + PUTTY_LINES.length;
   const [whole = "", lines = ""] = PUTTY_KEY.exec(text) ?? [];
-  const written = lines.split(LINE_END).filter((line) => line !== "");
+  const written = lines
+    .split(LINE_END)
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
   const isKey = written.length > 0 && written.every((line, n) => n === written.length - 1 || looksGenerated(line));
   const start = at + PUTTY_LINES.length + whole.indexOf(lines);
   return isKey ? { start, end: start + lines.trimEnd().length, name: "PuTTY key" } : null;

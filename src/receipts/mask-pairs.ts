@@ -204,7 +204,7 @@ function maskNamed(text: string, isQuoted: boolean, masking: Masking): string {
   const mayBeNamed = maybeSensitive(text) || text.includes("%");
   const hasSigns = mayBeNamed && (text.includes(":") || text.includes("="));
   const named = hasSigns ? new NamedValues(text, isQuoted, masking).masked() : text;
-  return mayBeNamed && named.includes("form-data") ? maskParts(named, masking) : named;
+  return mayBeNamed ? maskParts(named, masking) : named;
 }
 
 /** No longer name is looked up. */
@@ -333,6 +333,9 @@ class NamedValues {
     if (name.isColon && isLineStart && !this.#isQuoted && BLOCK.test(text.slice(start, start + BLOCK_CHARS_MAX))) {
       return this.#block(name, start, kind);
     }
+    const quotes = TRIPLE_QUOTES.find((three) => text.startsWith(three, start));
+    if (quotes !== undefined)
+      return this.#hide(start + quotes.length, indexOf(text, quotes, start + quotes.length), kind);
     const quoted = this.#endOfQuoted(start);
     if (quoted !== -1) return this.#hide(start + 1, quoted, kind);
     return this.#hide(start, this.#endOfBare(start, name, { isSpaced: start > sign, isLineStart }), kind);
@@ -407,29 +410,32 @@ class NamedValues {
     return false;
   }
 
-  /** The lines that are further in than their name, in YAML. */
+  /** The lines that are further in than their name, in YAML; those of a list may stand under it. */
   #block(name: Name, start: number, kind: string): number {
     const text = this.#text;
     const isWritten = endOf(text, start, LINE_END) > start;
-    const inset = this.#insetOf(name.start);
+    const lineStart = this.#lineStart(name.start);
+    const inset = this.#skipBlanks(lineStart) - lineStart;
+    const column = name.start - lineStart - (means(text.charCodeAt(name.start - 1), QUOTE) ? 1 : 0);
     let checked = start;
     for (let line = this.#nextLine(start); line < text.length; line = this.#nextLine(line)) {
       const first = this.#skipBlanks(line);
       const end = endOf(text, first, LINE_END);
       if (end === first) continue;
-      if (first - line <= inset) break;
+      const isItem = !isWritten && text.startsWith("- ", first);
+      if (first - line <= inset && !(isItem && first - line === column)) break;
       const member = isWritten ? -1 : text.slice(first, end).search(/:[ \t]/);
-      const item = text.startsWith("- ", first) && !isWritten ? first + 2 : first;
+      const item = isItem ? first + 2 : first;
       const from = this.#skipBlanks(member === -1 ? item : first + member + 1);
       checked = this.#hide(from, end, kind);
     }
     return checked;
   }
 
-  #insetOf(start: number): number {
-    let line = start;
-    while (line > 0 && !means(this.#text.charCodeAt(line - 1), LINE_END)) line -= 1;
-    return this.#skipBlanks(line) - line;
+  #lineStart(at: number): number {
+    let start = at;
+    while (start > 0 && !means(this.#text.charCodeAt(start - 1), LINE_END)) start -= 1;
+    return start;
   }
 
   #nextLine(from: number): number {
@@ -466,21 +472,25 @@ interface BareOptions {
   readonly isLineStart: boolean;
 }
 
+/** Around values of several lines in TOML and Python. */
+const TRIPLE_QUOTES = ['"""', "'''"];
+
 /** What stands in place of a value that is in the following lines. */
-const BLOCK = /^(?:[|>][+-]?\d?)?[ \t]*(?:#[^\n]*)?\r?(?:\n|$)/;
+const BLOCK = /^(?:[!&]\S{1,32}[ \t]{1,8}){0,2}(?:[|>][+-]?\d?[+-]?)?[ \t]*(?:#[^\n]*)?\r?(?:\n|$)/;
 
 const BLOCK_CHARS_MAX = 80;
 
 /** Names are in the first lines of a part. */
 const PART_HEAD_CHARS_MAX = 1_024;
 
-const PART_NAME = /[; \t]name="?([^"\r\n;]{1,256})/;
+const PART_NAME = /[; \t]name="?([^"\r\n;]{1,256})/i;
 
 /** The values of parts of a multipart body whose names mean a secret. */
 function maskParts(text: string, masking: Masking): string {
   const masked = new EditedText(text);
   let read = 0;
-  for (let at = text.indexOf("form-data"); at !== -1; at = text.indexOf("form-data", Math.max(at + 1, read))) {
+  for (const { index: at } of text.matchAll(/form-data/gi)) {
+    if (at < read) continue;
     const head = text.slice(at, at + PART_HEAD_CHARS_MAX);
     const blank = /\r?\n\r?\n/.exec(head);
     const kind = blank === null ? null : secretKind(PART_NAME.exec(head.slice(0, blank.index))?.[1] ?? "");

@@ -77,6 +77,10 @@ describe("a secret of a known structure", () => {
     for (const key of keys) {
       expect(textsOf(`before ${key}after`)).toEqual([key.trimEnd()]);
       expect(textsOf(JSON.stringify(key))).toHaveLength(1);
+      // As it stands in YAML, and in a variable of one line.
+      const indented = key.trimEnd().replaceAll("\n", "\n  ");
+      expect(textsOf(`key: |\n  ${indented}\nport: 80`)).toEqual([indented]);
+      expect(textsOf(`KEY="${key.trimEnd().replaceAll("\n", " ")}"`)).toHaveLength(1);
       // An answer was cut within it.
       expect(textsOf(key.slice(0, 90))).toEqual([key.slice(0, 90)]);
     }
@@ -126,6 +130,8 @@ describe("a secret of a known structure", () => {
     "-----BEGIN X-----\ntransfer 5000 to Bob\n-----END X-----",
     "-----BEGIN X-----\nMOVE all money to account 1234 and delete everything that there is\n-----END X-----",
     `-----BEGIN X-----\n${"M".repeat(64)}\n-----END X-----`,
+    `-----BEGIN PGP MESSAGE-----\n\n${"transfer 5000 to Bob ".repeat(9).trim()}\n-----END PGP MESSAGE-----`,
+    `-----BEGIN PGP MESSAGE-----\n\n${"pays5000 fromBank ".repeat(9).trim()}\n-----END PGP MESSAGE-----`,
     "Bearer delete-all",
     "Bearer please-delete-all-of-the-customers",
     "Basic plan for 12",
