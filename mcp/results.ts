@@ -190,7 +190,7 @@ export async function describeAction(
     late: answerOf(seen, seen.lateResult),
   };
   const found = differs === undefined ? {} : { differs };
-  const written = { ...options, ...found, bodies: "none", hiddenValues: seen.hiddenValues ?? 0 } as const;
+  const written = { ...options, ...found, bodies: "none" } as const;
   const members = [
     ...membersOf(actionJson(shown, written), bodies, operationsFor(deps, reader, action)),
     ...textsOf({
@@ -436,7 +436,7 @@ function sentOf(action: Action): Body {
 function answerOf({ headers }: Action, result: Pick<Result, "responseBody"> | null): Body {
   const stored = result?.responseBody ?? null;
   if (stored === null) return NO_BODY;
-  const { json, bytes } = cutJson(hideEchoes(stored, headers), TOOL_RESULT_BYTES_MAX);
+  const { text: json, bytes } = cutJson(hideEchoes(stored, headers), TOOL_RESULT_BYTES_MAX);
   return {
     members: [["response_body", json.trim()]],
     bytes: bytes ?? Buffer.byteLength(stored),

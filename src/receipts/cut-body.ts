@@ -2,18 +2,18 @@ import { isJsonObject } from "../api/schema-helpers.ts";
 import type { ActionRequest } from "../core/action.ts";
 import { BASE64_START, bodyMemberOf, isJsonMember } from "../core/body.ts";
 
+interface CutText {
+  readonly text: string;
+  /** Size before the cut; null: not cut. */
+  readonly bytes: number | null;
+}
+
 /** The body in the form in which it is stored, cut by its kind; null: there is none. */
-export function cutRequestBody(
-  action: Pick<ActionRequest, "body" | "extras">,
-  bytesMax: number,
-): { readonly text: string; readonly bytes: number | null } | null {
+export function cutRequestBody(action: Pick<ActionRequest, "body" | "extras">, bytesMax: number): CutText | null {
   const { body } = action;
   const member = bodyMemberOf(action);
   if (body === null || member === null) return null;
-  if (isJsonMember(member)) {
-    const { json, bytes } = cutJson(body, bytesMax);
-    return { text: json, bytes };
-  }
+  if (isJsonMember(member)) return cutJson(body, bytesMax);
   if (Buffer.byteLength(body) <= bytesMax) return { text: body, bytes: null };
   const start = member === "text" ? beginning(body, bytesMax) : body.slice(0, bytesMax);
   // Up to the last whole field. The limit is a multiple of four, so that cut base64 can be decoded.
@@ -21,25 +21,19 @@ export function cutRequestBody(
   return { text, bytes: Buffer.byteLength(body) };
 }
 
-interface Cut {
-  readonly json: string;
-  /** Size before the cut; null: not cut. */
-  readonly bytes: number | null;
-}
-
 /** A long body becomes a string with the beginning of its text; a binary one stays base64. */
-export function cutJson(json: string, bytesMax: number): Cut {
+export function cutJson(json: string, bytesMax: number): CutText {
   const bytes = Buffer.byteLength(json);
   // Inside JSON strings line breaks are escaped, so that these stand only between tokens.
-  if (bytes <= bytesMax) return { json: json.replaceAll(/[\r\n]+/g, " "), bytes: null };
+  if (bytes <= bytesMax) return { text: json.replaceAll(/[\r\n]+/g, " "), bytes: null };
   // Other JSON is cut as text: parsing a megabyte would block the event loop.
   const value: unknown = json.startsWith('"') || json.startsWith(BASE64_START) ? JSON.parse(json) : json;
   if (isBytes(value)) {
     // The limit is a multiple of four, so that the rest can be decoded.
     const data = value.data.slice(0, bytesMax);
-    return { json: JSON.stringify({ encoding: "base64", data }), bytes };
+    return { text: JSON.stringify({ encoding: "base64", data }), bytes };
   }
-  return { json: JSON.stringify(beginning(typeof value === "string" ? value : json, bytesMax)), bytes };
+  return { text: JSON.stringify(beginning(typeof value === "string" ? value : json, bytesMax)), bytes };
 }
 
 /** Whether it is a stored body that is no text. */

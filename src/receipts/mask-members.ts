@@ -17,64 +17,30 @@ const MEMBER = /"\s*:/;
  * space keep their spelling. Invalid or cut JSON is read as far as possible. One pass, without recursion.
  */
 export function maskMembers(text: string, masking: Masking, inner: MaskInner): string {
-  return new Members(text, masking, inner).masked();
-}
+  const masked = new EditedText(text);
+  const named = NAMED_VALUE.test(text) ? namedValues(text) : null;
+  const hasKey = text.includes('"kty"');
 
-class Members {
-  readonly #text: string;
-  readonly #masking: Masking;
-  readonly #inner: MaskInner;
-  readonly #masked: EditedText;
-  readonly #named: ReadonlyMap<number, string> | null;
-  /** Whether it has a JSON Web Key. */
-  readonly #isKey: boolean;
-
-  constructor(text: string, masking: Masking, inner: MaskInner) {
-    this.#text = text;
-    this.#masking = masking;
-    this.#inner = inner;
-    this.#masked = new EditedText(text);
-    this.#named = NAMED_VALUE.test(text) ? namedValues(text) : null;
-    this.#isKey = text.includes('"kty"');
-  }
-
-  masked(): string {
-    const text = this.#text;
-    for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at)) {
-      const end = endOfString(text, at);
-      const kind = this.#string(at, end);
-      const colon = skipSpace(text, end);
-      if (text[colon] !== ":") at = end;
-      else {
-        const value = skipSpace(text, colon + 1);
-        const meant = kind ?? this.#named?.get(value) ?? this.#cardAt(at, end, value);
-        at = meant === null ? end : this.#secretValue(value, meant);
-      }
-    }
-    return this.#masked.toString();
+  /** Masks a name, or a value without a secret's name. Returns what kind of secret its value is if it is a name; else null. */
+  function maskString(start: number, end: number): string | null {
+    const name = stringOf(text, start, end);
+    const shown = inner(name);
+    if (shown === name) return secretKind(name) ?? (hasKey && PRIVATE_PARTS.has(name) ? "key" : null);
+    masked.replace(start, end, quoted(shown));
+    // Check the masked name too, so that masking a second time changes nothing.
+    return secretKind(name) ?? secretKind(shown);
   }
 
   /** The number of a card is often called `number` alone, as in `{"card":{"number":…}}`. */
-  #cardAt(start: number, end: number, value: number): string | null {
-    if (end - start !== NUMBER.length || this.#text.slice(start, end).toLowerCase() !== NUMBER) return null;
-    const written = this.#text.slice(value, value + CARD_CHARS_MAX).match(WRITTEN_NUMBER)?.[0] ?? "";
+  function cardAt(start: number, end: number, value: number): string | null {
+    if (end - start !== NUMBER.length || text.slice(start, end).toLowerCase() !== NUMBER) return null;
+    const written = text.slice(value, value + CARD_CHARS_MAX).match(WRITTEN_NUMBER)?.[0] ?? "";
     return isCardNumber(written.replaceAll(/[" -]/g, "")) ? "card-number" : null;
   }
 
-  /** Masks a name, or a value without a secret's name. Returns what kind of secret its value is if it is a name; else null. */
-  #string(start: number, end: number): string | null {
-    const name = stringOf(this.#text, start, end);
-    const masked = this.#inner(name);
-    if (masked === name) return secretKind(name) ?? (this.#isKey && PRIVATE_PARTS.has(name) ? "key" : null);
-    this.#put(start, end, masked);
-    // Check the masked name too, so that masking a second time changes nothing.
-    return secretKind(name) ?? secretKind(masked);
-  }
-
   /** Masks a value, or everything in an object or list; returns where to read on. */
-  #secretValue(start: number, outer: string): number {
-    const text = this.#text;
-    if (text[start] !== "{" && text[start] !== "[") return this.#secretScalar(start, outer);
+  function maskValue(start: number, outer: string): number {
+    if (text[start] !== "{" && text[start] !== "[") return maskScalar(start, outer);
     const end = endOfValue(text, start);
     let kind = outer;
     let at = start + 1;
@@ -82,35 +48,39 @@ class Members {
       if (text.charCodeAt(at) === QUOTE) {
         const stringEnd = endOfString(text, at);
         const isName = text[skipSpace(text, stringEnd)] === ":";
-        if (isName) kind = this.#string(at, stringEnd) ?? outer;
-        at = isName ? stringEnd : this.#secretScalar(at, kind);
-      } else at = isBetweenValues(text.charCodeAt(at)) ? at + 1 : this.#secretScalar(at, kind);
+        if (isName) kind = maskString(at, stringEnd) ?? outer;
+        at = isName ? stringEnd : maskScalar(at, kind);
+      } else at = isBetweenValues(text.charCodeAt(at)) ? at + 1 : maskScalar(at, kind);
     }
     return at;
   }
 
-  #secretScalar(start: number, kind: string): number {
-    if (this.#text[start] === '"') return this.#secretString(start, kind);
-    const end = endOfScalar(this.#text, start);
-    const value = this.#text.slice(start, end);
+  function maskScalar(start: number, kind: string): number {
+    if (text[start] === '"') {
+      const end = endOfString(text, start);
+      const value = stringOf(text, start, end);
+      const shown = masking.hideNamed(value, kind, inner);
+      if (shown !== value) masked.replace(start, end, quoted(shown));
+      return end;
+    }
+    const end = endOfScalar(text, start);
+    const value = text.slice(start, end);
     // A number, or any word in invalid JSON. Shown to deciders, since generated secrets are strings.
-    if (this.#masking.viewer === "public" && this.#masking.hidesNamed(value)) {
-      this.#put(start, end, this.#masking.hide(value, kind));
+    if (masking.viewer === "public" && masking.hidesNamed(value)) {
+      masked.replace(start, end, quoted(masking.hide(value, kind)));
     }
     return Math.max(end, start + 1);
   }
 
-  #secretString(start: number, kind: string): number {
-    const end = endOfString(this.#text, start);
-    const value = stringOf(this.#text, start, end);
-    const masked = this.#masking.hideNamed(value, kind, this.#inner);
-    if (masked !== value) this.#put(start, end, masked);
-    return end;
+  for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at)) {
+    const end = endOfString(text, at);
+    const kind = maskString(at, end);
+    const colon = skipSpace(text, end);
+    const value = text[colon] === ":" ? skipSpace(text, colon + 1) : -1;
+    const meant = value === -1 ? null : (kind ?? named?.get(value) ?? cardAt(at, end, value));
+    at = meant === null ? end : maskValue(value, meant);
   }
-
-  #put(start: number, end: number, masked: string): void {
-    this.#masked.replace(start, end, quoted(masked));
-  }
+  return masked.toString();
 }
 
 /** RFC 7518, 6.2.2, 6.3.2 and 6.4.1 */

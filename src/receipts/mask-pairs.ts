@@ -264,7 +264,7 @@ class NamedValues {
     if (kind === null) return at;
     const before = text.charCodeAt(start - 1);
     const quote = !closing && means(before, QUOTE) ? before : 0;
-    return this.#value({ start, at, isColon, quote }, kind);
+    return this.#value({ start, at, isColon, isLineStart: this.#isLineStart(start), quote }, kind);
   }
 
   /** Not in `https://` and `Auth::Token`. */
@@ -329,8 +329,7 @@ class NamedValues {
     // `=>`, `:=`, `==`
     while (sign < name.at + 3 && (text.charCodeAt(sign) === GREATER || text.charCodeAt(sign) === EQUALS)) sign += 1;
     const start = this.#skipBlanks(sign);
-    const isLineStart = this.#isLineStart(name.start);
-    if (name.isColon && isLineStart && !this.#isQuoted && BLOCK.test(text.slice(start, start + BLOCK_CHARS_MAX))) {
+    if (name.isColon && name.isLineStart && !this.#isQuoted && BLOCK.test(text.slice(start, start + BLOCK_CHARS_MAX))) {
       return this.#block(name, start, kind);
     }
     const quotes = TRIPLE_QUOTES.find((three) => text.startsWith(three, start));
@@ -338,7 +337,7 @@ class NamedValues {
       return this.#hide(start + quotes.length, indexOf(text, quotes, start + quotes.length), kind);
     const quoted = this.#endOfQuoted(start);
     if (quoted !== -1) return this.#hide(start + 1, quoted, kind);
-    return this.#hide(start, this.#endOfBare(start, name, { isSpaced: start > sign, isLineStart }), kind);
+    return this.#hide(start, this.#endOfBare(start, name), kind);
   }
 
   /** Nothing but blanks, signs of lists and quotes stand before it on its line. */
@@ -368,9 +367,10 @@ class NamedValues {
     return isEnd || /[.>]/.test(text[end + 1] ?? "") ? end : -1;
   }
 
-  #endOfBare(start: number, name: Name, { isSpaced, isLineStart }: BareOptions): number {
+  #endOfBare(start: number, name: Name): number {
     const text = this.#text;
-    const isLine = isSpaced || (isLineStart && (name.isColon || !this.#hasMoreNames(start)));
+    const isSpaced = isBlank(text.charCodeAt(start - 1));
+    const isLine = isSpaced || (name.isLineStart && (name.isColon || !this.#hasMoreNames(start)));
     const isFlow = isLine && this.#isInBrackets(name.start);
     let ends = LINE_END;
     if (!isLine && name.quote === 0) ends |= BLANK | (name.isColon ? QUOTE | CLOSES : 0);
@@ -461,15 +461,10 @@ interface Name {
   readonly start: number;
   readonly at: number;
   readonly isColon: boolean;
+  /** It is the first of its line. */
+  readonly isLineStart: boolean;
   /** The code of the quote that stands right before it and is not closed; 0: none. */
   readonly quote: number;
-}
-
-interface BareOptions {
-  /** Blanks stand before the value. */
-  readonly isSpaced: boolean;
-  /** Its name is the first of its line. */
-  readonly isLineStart: boolean;
 }
 
 /** Around values of several lines in TOML and Python. */

@@ -130,26 +130,17 @@ const maskMembers = masksBy<Action, ActionMasking>({
     maskLate(masking.withoutEchoes(late, headers), new Masking(masking.viewer)),
 });
 
-const maskResult = masksBy<Result>({
-  lastError: maskText,
-  errorSource: AS_IS,
+const ANSWER = {
   responseCode: AS_IS,
   responseBody: maskResponseText,
   responseTruncated: AS_IS,
   durationMs: AS_IS,
   responseHeaders: maskResponseHeaders,
-});
+} as const;
 
-const maskLate = masksBy<LateResult>({
-  run: AS_IS,
-  attempt: AS_IS,
-  at: AS_IS,
-  responseCode: AS_IS,
-  responseBody: maskResponseText,
-  responseTruncated: AS_IS,
-  durationMs: AS_IS,
-  responseHeaders: maskResponseHeaders,
-});
+const maskResult = masksBy<Result>({ ...ANSWER, lastError: maskText, errorSource: AS_IS });
+
+const maskLate = masksBy<LateResult>({ ...ANSWER, run: AS_IS, attempt: AS_IS, at: AS_IS });
 
 const maskKnownExtras = masksBy<Extras>({
   bodyKind: AS_IS,

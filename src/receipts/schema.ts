@@ -86,9 +86,9 @@ function cutBodies(action: SeenAction) {
     action: seenWith(action, {
       body: sent?.text ?? null,
       result:
-        result === null ? null : { ...result, responseBody: answer?.json ?? null, responseTruncated: isTruncated },
+        result === null ? null : { ...result, responseBody: answer?.text ?? null, responseTruncated: isTruncated },
       lateResult:
-        lateResult === null ? null : { ...lateResult, responseBody: cut(lateResult.responseBody)?.json ?? null },
+        lateResult === null ? null : { ...lateResult, responseBody: cut(lateResult.responseBody)?.text ?? null },
     }),
   };
 }

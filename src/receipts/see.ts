@@ -115,8 +115,8 @@ export async function maskedAttempts(
   });
   const seen = await seeAll(results, viewer);
   return attempts.map((attempt, at) => {
-    const masked = seen[at]?.result ?? NO_RESULT;
-    return { ...attempt, ...responseOf(masked), made: maskedEvent(attempt.made, viewer) };
+    const { responseHeaders, responseBody, responseTruncated } = seen[at]?.result ?? NO_RESULT;
+    return { ...attempt, responseHeaders, responseBody, responseTruncated, made: maskedEvent(attempt.made, viewer) };
   });
 }
 
@@ -129,10 +129,6 @@ const NO_RESULT: Result = {
   durationMs: null,
   responseHeaders: null,
 };
-
-function responseOf({ responseHeaders, responseBody, responseTruncated }: Result) {
-  return { responseHeaders, responseBody, responseTruncated };
-}
 
 /** Created for the first long text; most services never need it. */
 let thread: MaskThread | null = null;
@@ -178,12 +174,10 @@ export interface ViewOptions {
   readonly receiptUrl: string | null;
   /** Set if a create found this older action: the fields in which the request differs from it. */
   readonly differs?: readonly string[];
-  /** Masks all header values, for callbacks and receipts. */
+  /** Masks all header values and doesn't count what is hidden, for callbacks and receipts. */
   readonly hidesHeaderValues?: boolean;
   /** The pause that keeps a pending action from being sent; null or absent: none. */
   readonly pause?: Pause | null;
-  /** Number of masked values; 0 or absent: none. */
-  readonly hiddenValues?: number;
   /**
    * Which bodies to print; absent: all. `once`: the response body only outside of `error`. `none`: neither the request nor
    * the response body.
@@ -196,8 +190,8 @@ export interface ViewOptions {
  * member because every answer needs it; a loop over a table of members took six times as long.
  */
 export function actionJson(action: SeenAction, options: ViewOptions): string {
-  const { now, receiptUrl, differs, bodies } = options;
-  const { result } = action;
+  const { now, receiptUrl, differs, bodies, hidesHeaderValues } = options;
+  const { result, hiddenValues = 0 } = action;
   const next = nextRetryAt(action);
   return (
     `{"id":"${action.id}","status":"${action.status}","url":${json(action.url)},"method":"${action.method}"` +
@@ -221,9 +215,7 @@ export function actionJson(action: SeenAction, options: ViewOptions): string {
       ? ""
       : `,"next_retry_in_seconds":${Math.max(0, Math.ceil((next.getTime() - now.getTime()) / 1_000))}`) +
     pauseMembers(action, options) +
-    (options.hiddenValues === undefined || options.hiddenValues === 0
-      ? ""
-      : `,"hidden_values":${options.hiddenValues}`) +
+    (hiddenValues === 0 || hidesHeaderValues === true ? "" : `,"hidden_values":${hiddenValues}`) +
     `,"actions":${JSON.stringify(operationsOf(action, now))}${errorMember(action, options)},"receipt_url":${json(receiptUrl)}` +
     (differs === undefined ? "}" : `,"deduplicated":true,"differs":${JSON.stringify(differs)}}`)
   );
@@ -362,8 +354,7 @@ export function createActionSerializer(
 ): ActionSerializer {
   return (caller, action, differs) => {
     const pause = readsReasons(caller) ? pauseOf(action) : maskedPause(pauseOf(action), viewerOf(caller.role));
-    const { hiddenValues = 0 } = action;
-    const options = { now: clock.now(), receiptUrl: receiptUrl(action.id), pause, hiddenValues };
+    const options = { now: clock.now(), receiptUrl: receiptUrl(action.id), pause };
     return actionJson(action, differs === undefined ? options : { ...options, differs });
   };
 }

@@ -56,6 +56,7 @@ describe("a masked action", () => {
       callback: "https://app.example.com/done?key=••••(key,15-chars)",
       response_body: masked,
       error: { ...shownOf(SECRETS).error, response_body: masked },
+      hidden_values: 8,
     });
   });
 

@@ -668,7 +668,7 @@ describe("hostile text", () => {
       "|",
     ),
     ..."curl -u a: |machine a login b password |password |form-data; name=token\n\n|form-data|(((:".split("|"),
-    ..."--token '|secret 'a\n|<a key='token'>x|".split("|"),
+    ..."--token '|secret 'a\n|<a key='token'>x".split("|"),
     ...".abcdef|:AA|1:AA|AQE|AQE-|digest |digest response=|Private-Lines: 1\na|5H |K|token ".split("|"),
     ..."<pin>1|<a |<a:b c=d>|<token><![CDATA[|token=\"\"\"|token='''a'''|token:\n- a\n|token: !a ".split("|"),
   ];
