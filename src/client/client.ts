@@ -30,12 +30,20 @@ const REPEATABLE = { isRepeatable: true } as const;
  */
 export type OutgateClient = ReturnType<typeof createClient>;
 
+/** See `HttpCall`: for an answer without a member of its own, undefined. */
+type Member<Answer> = Answer extends object ? (keyof Answer & string) | undefined : null | undefined;
+
 /** A client of the HTTP API: each call is one request, and its repetitions where they are safe. */
 export function createClient(settings: ClientSettings) {
   const transport = createTransport(settings);
-  const send = async <T>(route: HttpCall["route"], { signal }: CallOptions = {}, more: Partial<HttpCall> = {}) =>
+  const send = async <Answer>(
+    route: HttpCall["route"],
+    member: Member<Answer>,
+    { signal }: CallOptions = {},
+    more: Partial<HttpCall> = {},
+  ) =>
     // Safe: the API defines the type of a 2xx response, which the methods name.
-    (await transport.call({ route, isRepeatable: route.startsWith("GET "), signal, ...more })) as T;
+    (await transport.call({ route, member, isRepeatable: route.startsWith("GET "), signal, ...more })) as Answer;
   const at = (route: HttpCall["route"], id: string) =>
     // Safe: a route with its parameter filled in.
     route.replace("{id}", () => encodeURIComponent(id)) as HttpCall["route"];
@@ -43,36 +51,36 @@ export function createClient(settings: ClientSettings) {
   // Methods by what they take. Those that change something are repeated only where `more` says so.
   /* oxlint-disable typescript/no-unnecessary-type-parameters -- the API defines the types: no argument tells them */
   const plain =
-    <Answer>(route: HttpCall["route"]) =>
+    <Answer>(route: HttpCall["route"], member: Member<Answer>) =>
     (options?: CallOptions): Promise<Answer> =>
-      send(route, options);
+      send(route, member, options);
   const withQuery =
-    <Query extends object, Answer>(route: HttpCall["route"]) =>
+    <Query extends object, Answer>(route: HttpCall["route"], member: Member<Answer>) =>
     (query?: Query, options?: CallOptions): Promise<Answer> =>
-      send(route, options, { query: { ...query } });
+      send(route, member, options, { query: { ...query } });
   const withBody =
-    <Body extends object, Answer>(route: HttpCall["route"], more: Partial<HttpCall> = {}) =>
+    <Body extends object, Answer>(route: HttpCall["route"], member: Member<Answer>, more: Partial<HttpCall> = {}) =>
     (body: Body, options?: CallOptions): Promise<Answer> =>
-      send(route, options, { body, ...more });
+      send(route, member, options, { body, ...more });
   const byId =
-    <Answer>(route: HttpCall["route"], more: Partial<HttpCall> = {}) =>
+    <Answer>(route: HttpCall["route"], member: Member<Answer>, more: Partial<HttpCall> = {}) =>
     (id: string, options?: CallOptions): Promise<Answer> =>
-      send(at(route, id), options, more);
+      send(at(route, id), member, options, more);
   const byIdWithBody =
-    <Body extends object, Answer>(route: HttpCall["route"], more: Partial<HttpCall> = {}) =>
+    <Body extends object, Answer>(route: HttpCall["route"], member: Member<Answer>, more: Partial<HttpCall> = {}) =>
     (id: string, body: Body, options?: CallOptions): Promise<Answer> =>
-      send(at(route, id), options, { body, ...more });
+      send(at(route, id), member, options, { body, ...more });
   const byIdWithReason =
-    <Body extends object, Answer>(route: HttpCall["route"]) =>
+    <Body extends object, Answer>(route: HttpCall["route"], member: Member<Answer>) =>
     (id: string, body?: Body, options?: CallOptions): Promise<Answer> =>
-      send(at(route, id), options, { body: body ?? {} });
+      send(at(route, id), member, options, { body: body ?? {} });
   /* oxlint-enable typescript/no-unnecessary-type-parameters */
 
   const createAction = (
     action: Api.CreateAction,
     { idempotencyKey, waitSeconds, ...options }: CreateActionOptions = {},
   ): Promise<Api.Action> =>
-    send("POST /v1/actions", options, {
+    send("POST /v1/actions", "id", options, {
       query: { wait: waitSeconds },
       headers: idempotencyKey === undefined ? {} : { "idempotency-key": keyHeader(idempotencyKey) },
       body: action,
@@ -82,13 +90,17 @@ export function createClient(settings: ClientSettings) {
   const getAction = (id: string, { waitSeconds, ...options }: WaitOptions = {}): Promise<Api.Action> =>
     send(
       at("GET /v1/actions/{id}", id),
+      "id",
       options,
       waitSeconds === undefined ? {} : { query: { wait: waitSeconds }, waitSeconds },
     );
-  const listActions = withQuery<Api.ListQuery, Api.ActionPage>("GET /v1/actions");
+  const listActions = withQuery<Api.ListQuery, Api.ActionPage>("GET /v1/actions", "data");
   // `dry_run` decides which of both the service answers with.
   const startBulk: StartBulkMethod = (bulk: Api.StartBulk, options?: CallOptions) =>
-    send<Api.BulkDryRun & Api.BulkJob>("POST /v1/bulk", options, { body: bulk, isRepeatable: bulk.dry_run === true });
+    send<Api.BulkDryRun & Api.BulkJob>("POST /v1/bulk", "matching", options, {
+      body: bulk,
+      isRepeatable: bulk.dry_run === true,
+    });
 
   return {
     /**
@@ -124,156 +136,169 @@ export function createClient(settings: ClientSettings) {
     createAction,
     listActions,
     /** How many actions match, by status. */
-    countActions: withQuery<Api.FilterQuery, Api.ActionCounts>("GET /v1/actions/counts"),
+    countActions: withQuery<Api.FilterQuery, Api.ActionCounts>("GET /v1/actions/counts", "data"),
     getAction,
-    getTimeline: byId<Api.Timeline>("GET /v1/actions/{id}/timeline"),
+    getTimeline: byId<Api.Timeline>("GET /v1/actions/{id}/timeline", "data"),
     /** What came back of the newest attempts. */
-    getAttempts: byId<Api.AttemptList>("GET /v1/actions/{id}/attempts"),
+    getAttempts: byId<Api.AttemptList>("GET /v1/actions/{id}/attempts", "data"),
     /** What a person is shown before deciding on the action. */
-    getDecisionFacts: byId<Api.DecisionFacts>("GET /v1/actions/{id}/facts"),
-    approveAction: byIdWithReason<Api.Approval, Api.Action>("POST /v1/actions/{id}/approve"),
-    cancelAction: byIdWithReason<Api.Decision, Api.Action>("POST /v1/actions/{id}/cancel"),
-    retryAction: byIdWithReason<Api.Retry, Api.Action>("POST /v1/actions/{id}/retry"),
+    getDecisionFacts: byId<Api.DecisionFacts>("GET /v1/actions/{id}/facts", "facts"),
+    approveAction: byIdWithReason<Api.Approval, Api.Action>("POST /v1/actions/{id}/approve", "id"),
+    cancelAction: byIdWithReason<Api.Decision, Api.Action>("POST /v1/actions/{id}/cancel", "id"),
+    retryAction: byIdWithReason<Api.Retry, Api.Action>("POST /v1/actions/{id}/retry", "id"),
     /** Sends an action now that waits for its `run_at` or for its next attempt. */
-    sendActionNow: byIdWithReason<Api.Retry, Api.Action>("POST /v1/actions/{id}/send-now"),
+    sendActionNow: byIdWithReason<Api.Retry, Api.Action>("POST /v1/actions/{id}/send-now", "id"),
     /** One decision on up to 50 held requests, exactly as they were shown; a result for each. */
-    decideRequests: withBody<Api.DecideRequests, Api.RequestDecisions>("POST /v1/approvals"),
+    decideRequests: withBody<Api.DecideRequests, Api.RequestDecisions>("POST /v1/approvals", "data"),
     /** Everything that matches, as NDJSON or CSV, in pieces as they arrive. It is read as fast as you take them. */
     exportActions: (query: Api.ExportQuery = {}, options?: CallOptions): AsyncGenerator<Uint8Array> =>
       chunksOf(transport, query, options),
     /** Begins to retry or cancel all actions that match; with `dry_run` it only says what would be covered. */
     startBulk,
-    listBulk: withQuery<Api.BulkQuery, Api.BulkJobList>("GET /v1/bulk"),
-    getBulk: byId<Api.BulkJob>("GET /v1/bulk/{id}"),
+    listBulk: withQuery<Api.BulkQuery, Api.BulkJobList>("GET /v1/bulk", "data"),
+    getBulk: byId<Api.BulkJob>("GET /v1/bulk/{id}", "id"),
     listBulkResults: (
       id: string,
       query: Api.BulkResultQuery = {},
       options?: CallOptions,
-    ): Promise<Api.BulkResultList> => send(at("GET /v1/bulk/{id}/results", id), options, { query }),
-    stopBulk: byId<undefined>("DELETE /v1/bulk/{id}", REPEATABLE),
+    ): Promise<Api.BulkResultList> => send(at("GET /v1/bulk/{id}/results", id), "data", options, { query }),
+    stopBulk: byId<undefined>("DELETE /v1/bulk/{id}", null, REPEATABLE),
     /** The figures of the page Overview, of the last 24 hours unless it names another range. */
     getOverview: ({ range, ...options }: OverviewOptions = {}): Promise<Api.Overview> =>
-      send("GET /v1/overview", options, { query: { range } }),
-    listNotifications: withQuery<Api.NotificationQuery, Api.NotificationList>("GET /v1/notifications"),
+      send("GET /v1/overview", "slots", options, { query: { range } }),
+    listNotifications: withQuery<Api.NotificationQuery, Api.NotificationList>("GET /v1/notifications", "data"),
     /** Every change of status as it happens. Reconnects by itself, without gaps and repeats. */
     streamEvents: (options: FollowOptions = {}): AsyncGenerator<OutgateEvent> =>
       follow(transport, settings.parse ?? JSON.parse, options),
     /** By the `receipt_url` of an action, or its token. Needs no key. */
     getReceipt: (receipt: string, options?: CallOptions): Promise<Api.Receipt> =>
-      send(at("GET /r/{id}", receipt.replace(/^.*\/r\//, "")), options, { headers: { accept: "application/json" } }),
+      send(at("GET /r/{id}", receipt.replace(/^.*\/r\//, "")), "id", options, {
+        headers: { accept: "application/json" },
+      }),
     listKeys: ({ createdBy, ...options }: MadeByOptions = {}): Promise<Api.KeyList> =>
-      send("GET /v1/keys", options, { query: { created_by: createdBy } }),
-    createKey: withBody<Api.CreateKey, Api.CreatedKey>("POST /v1/keys"),
+      send("GET /v1/keys", "data", options, { query: { created_by: createdBy } }),
+    createKey: withBody<Api.CreateKey, Api.CreatedKey>("POST /v1/keys", "key"),
     revokeKey: (id: string, { unfinished, ...options }: RevokeOptions = {}): Promise<Api.RevokedKey> =>
-      send(at("DELETE /v1/keys/{id}", id), options, { query: { unfinished }, ...REPEATABLE }),
+      send(at("DELETE /v1/keys/{id}", id), "unfinished_actions", options, { query: { unfinished }, ...REPEATABLE }),
     /** Without `key_id` and `host` it pauses the whole account. Where a pause is in force, returns that one. */
-    createPause: withBody<Api.CreatePause, Api.Pause>("POST /v1/pauses", REPEATABLE),
-    listPauses: plain<Api.PauseList>("GET /v1/pauses"),
-    endPause: byId<undefined>("DELETE /v1/pauses/{id}", REPEATABLE),
-    listChannels: plain<Api.ChannelList>("GET /v1/channels"),
+    createPause: withBody<Api.CreatePause, Api.Pause>("POST /v1/pauses", "id", REPEATABLE),
+    listPauses: plain<Api.PauseList>("GET /v1/pauses", "data"),
+    endPause: byId<undefined>("DELETE /v1/pauses/{id}", null, REPEATABLE),
+    listChannels: plain<Api.ChannelList>("GET /v1/channels", "data"),
     /** It gets a message for every action that begins to await approval from now on. */
-    createChannel: withBody<Api.CreateChannel, Api.Channel>("POST /v1/channels"),
-    changeChannel: byIdWithBody<Api.ChangeChannel, Api.Channel>("PATCH /v1/channels/{id}", REPEATABLE),
-    removeChannel: byId<undefined>("DELETE /v1/channels/{id}"),
+    createChannel: withBody<Api.CreateChannel, Api.Channel>("POST /v1/channels", "id"),
+    changeChannel: byIdWithBody<Api.ChangeChannel, Api.Channel>("PATCH /v1/channels/{id}", "id", REPEATABLE),
+    removeChannel: byId<undefined>("DELETE /v1/channels/{id}", null),
     /** Sends a test message at once. */
-    testChannel: byId<Api.ChannelTest>("POST /v1/channels/{id}/test"),
+    testChannel: byId<Api.ChannelTest>("POST /v1/channels/{id}/test", "delivered"),
     /** What is set for hosts, and for the account. */
-    listHosts: plain<Api.HostSettingsList>("GET /v1/hosts"),
+    listHosts: plain<Api.HostSettingsList>("GET /v1/hosts", "defaults"),
     /** Replaces all settings of the host. */
-    putHost: byIdWithBody<Api.PutHostSettings, Api.HostSettings>("PUT /v1/hosts/{id}", REPEATABLE),
-    removeHost: byId<undefined>("DELETE /v1/hosts/{id}"),
+    putHost: byIdWithBody<Api.PutHostSettings, Api.HostSettings>("PUT /v1/hosts/{id}", "host", REPEATABLE),
+    removeHost: byId<undefined>("DELETE /v1/hosts/{id}", null),
     /** Replaces what applies to all hosts of the account. */
-    putDefaults: withBody<Api.PutDefaults, Api.Settings>("PUT /v1/defaults", REPEATABLE),
-    listGrants: plain<Api.GrantList>("GET /v1/grants"),
-    endGrant: byId<undefined>("DELETE /v1/grants/{id}"),
+    putDefaults: withBody<Api.PutDefaults, Api.Settings>("PUT /v1/defaults", undefined, REPEATABLE),
+    listGrants: plain<Api.GrantList>("GET /v1/grants", "data"),
+    endGrant: byId<undefined>("DELETE /v1/grants/{id}", null),
     /** Those that the key may know, without their secrets. */
-    listCredentials: plain<Api.CredentialList>("GET /v1/credentials"),
-    createCredential: withBody<Api.CreateCredential, Api.Credential>("POST /v1/credentials"),
-    getCredential: byId<Api.Credential>("GET /v1/credentials/{id}"),
+    listCredentials: plain<Api.CredentialList>("GET /v1/credentials", "data"),
+    createCredential: withBody<Api.CreateCredential, Api.Credential>("POST /v1/credentials", "name"),
+    getCredential: byId<Api.Credential>("GET /v1/credentials/{id}", "name"),
     /** Replaces its secret, changes its bounds, or disables it. */
-    changeCredential: byIdWithBody<Api.ChangeCredential, Api.Credential>("PATCH /v1/credentials/{id}", REPEATABLE),
+    changeCredential: byIdWithBody<Api.ChangeCredential, Api.Credential>(
+      "PATCH /v1/credentials/{id}",
+      "name",
+      REPEATABLE,
+    ),
     /** A GET that is sent at once. */
-    testCredential: byIdWithBody<Api.TestCredential, Api.CredentialTest>("POST /v1/credentials/{id}/test"),
-    removeCredential: byId<undefined>("DELETE /v1/credentials/{id}"),
+    testCredential: byIdWithBody<Api.TestCredential, Api.CredentialTest>("POST /v1/credentials/{id}/test", "truncated"),
+    removeCredential: byId<undefined>("DELETE /v1/credentials/{id}", null),
     /** Asks the owners for a credential. Asking again for the same host returns the open request. */
-    askCredential: withBody<Api.AskCredential, Api.CredentialRequest>("POST /v1/credential-requests", REPEATABLE),
+    askCredential: withBody<Api.AskCredential, Api.CredentialRequest>("POST /v1/credential-requests", "id", REPEATABLE),
     listCredentialRequests: withQuery<Api.CredentialRequestQuery, Api.CredentialRequestPage>(
       "GET /v1/credential-requests",
+      "data",
     ),
-    getCredentialRequest: byId<Api.CredentialRequest>("GET /v1/credential-requests/{id}"),
+    getCredentialRequest: byId<Api.CredentialRequest>("GET /v1/credential-requests/{id}", "id"),
     /** Adds a credential that the asking key may use. */
     grantCredentialRequest: byIdWithBody<Api.CreateCredential, Api.CredentialRequest>(
       "POST /v1/credential-requests/{id}/grant",
+      "id",
     ),
     declineCredentialRequest: byIdWithReason<Api.DeclineCredential, Api.CredentialRequest>(
       "POST /v1/credential-requests/{id}/decline",
+      "id",
     ),
     /** Those that owners have added. */
-    listOAuthClients: plain<Api.OAuthClientList>("GET /v1/oauth-clients"),
+    listOAuthClients: plain<Api.OAuthClientList>("GET /v1/oauth-clients", "data"),
     /** With its secret, which is shown once. */
-    createOAuthClient: withBody<Api.CreateOAuthClient, Api.NewOAuthClient>("POST /v1/oauth-clients"),
+    createOAuthClient: withBody<Api.CreateOAuthClient, Api.NewOAuthClient>("POST /v1/oauth-clients", "secret"),
     /** With its new secret, which is shown once. Never retried: a second secret would replace the first. */
-    replaceOAuthClientSecret: byId<Api.NewOAuthClient>("POST /v1/oauth-clients/{id}/secret"),
+    replaceOAuthClientSecret: byId<Api.NewOAuthClient>("POST /v1/oauth-clients/{id}/secret", "secret"),
     /** Ends its connections. */
-    removeOAuthClient: byId<undefined>("DELETE /v1/oauth-clients/{id}"),
+    removeOAuthClient: byId<undefined>("DELETE /v1/oauth-clients/{id}", null),
     /** In the order in which they are asked. */
-    listRules: plain<Api.RuleList>("GET /v1/rules"),
+    listRules: plain<Api.RuleList>("GET /v1/rules", "data"),
     /** Behind all other rules, or `before` one of them. */
-    createRule: withBody<Api.CreateRule, Api.Rule>("POST /v1/rules"),
+    createRule: withBody<Api.CreateRule, Api.Rule>("POST /v1/rules", "id"),
     /** Puts these rules in force in place of all others. One of the same name as before keeps its id. */
-    replaceRules: withBody<Api.ReplaceRules, Api.RuleList>("PUT /v1/rules", REPEATABLE),
-    reorderRules: withBody<Api.ReorderRules, Api.RuleList>("POST /v1/rules/reorder", REPEATABLE),
+    replaceRules: withBody<Api.ReplaceRules, Api.RuleList>("PUT /v1/rules", "data", REPEATABLE),
+    reorderRules: withBody<Api.ReorderRules, Api.RuleList>("POST /v1/rules/reorder", "data", REPEATABLE),
     /** What rules would have done with the newest actions; without `rules`: those in force. It changes nothing. */
-    dryRunRules: withBody<Api.DryRunRules, Api.DryRun>("POST /v1/rules/dry-run", REPEATABLE),
-    changeRule: byIdWithBody<Api.ChangeRule, Api.Rule>("PATCH /v1/rules/{id}", REPEATABLE),
-    removeRule: byId<undefined>("DELETE /v1/rules/{id}"),
-    listAudit: withQuery<Api.AuditQuery, Api.AuditLog>("GET /v1/audit"),
-    listCallbackHosts: plain<Api.CallbackHostList>("GET /v1/callback-hosts"),
+    dryRunRules: withBody<Api.DryRunRules, Api.DryRun>("POST /v1/rules/dry-run", "looked_at", REPEATABLE),
+    changeRule: byIdWithBody<Api.ChangeRule, Api.Rule>("PATCH /v1/rules/{id}", "id", REPEATABLE),
+    removeRule: byId<undefined>("DELETE /v1/rules/{id}", null),
+    listAudit: withQuery<Api.AuditQuery, Api.AuditLog>("GET /v1/audit", "data"),
+    listCallbackHosts: plain<Api.CallbackHostList>("GET /v1/callback-hosts", "data"),
     addCallbackHost: (host: string, options?: CallOptions): Promise<Api.CallbackHost> =>
-      send("POST /v1/callback-hosts", options, { body: { host }, ...REPEATABLE }),
+      send("POST /v1/callback-hosts", "host", options, { body: { host }, ...REPEATABLE }),
     removeCallbackHost: (host: string, options?: CallOptions): Promise<undefined> =>
-      send("DELETE /v1/callback-hosts", options, { query: { host } }),
+      send("DELETE /v1/callback-hosts", null, options, { query: { host } }),
     /** Never retried: the receiver would get it twice. */
-    testCallback: withBody<Api.TestCallback, Api.CallbackTest>("POST /v1/callback-hosts/test"),
+    testCallback: withBody<Api.TestCallback, Api.CallbackTest>("POST /v1/callback-hosts/test", "delivered"),
     /** Where calls and callbacks went, the last used first. */
-    listSigningOrigins: plain<Api.SigningOriginList>("GET /v1/signing-origins"),
+    listSigningOrigins: plain<Api.SigningOriginList>("GET /v1/signing-origins", "data"),
     getSigningSecret: (
       origin: string,
       { for: use, ...options }: SigningSecretOptions = {},
-    ): Promise<Api.SigningSecret> => send("GET /v1/signing-secret", options, { query: { origin, for: use } }),
+    ): Promise<Api.SigningSecret> => send("GET /v1/signing-secret", "secret", options, { query: { origin, for: use } }),
     /** Why a receiver can't verify what it got. */
     verifySignature: (
       origin: string,
       message: Api.VerifySignature,
       { for: use, ...options }: SigningSecretOptions = {},
     ): Promise<Api.SignatureCheck> =>
-      send("POST /v1/signing-secret/verify", options, { query: { origin, for: use }, body: message, ...REPEATABLE }),
+      send("POST /v1/signing-secret/verify", "valid", options, {
+        query: { origin, for: use },
+        body: message,
+        ...REPEATABLE,
+      }),
     /** Never retried: a second rotation would end the previous secret at once. */
     rotateSigningSecret: ({ origin, for: use, ...options }: RotateOptions = {}): Promise<Api.Rotation> =>
-      send("POST /v1/signing-secret/rotate", options, { query: { origin, for: use } }),
+      send("POST /v1/signing-secret/rotate", "previous_expires_at", options, { query: { origin, for: use } }),
     /** What a new account does to begin. */
-    getFirstSteps: plain<Api.FirstSteps>("GET /v1/first-steps"),
-    changeFirstSteps: withBody<Api.ChangeFirstSteps, Api.FirstSteps>("PATCH /v1/first-steps", REPEATABLE),
+    getFirstSteps: plain<Api.FirstSteps>("GET /v1/first-steps", "data"),
+    changeFirstSteps: withBody<Api.ChangeFirstSteps, Api.FirstSteps>("PATCH /v1/first-steps", "data", REPEATABLE),
     /** What is in force on the server. */
-    getServer: plain<Api.Server>("GET /v1/server"),
+    getServer: plain<Api.Server>("GET /v1/server", "settings"),
     /** Never retried: it would be sent twice. */
-    sendTestMail: withBody<Api.TestMail, Api.TestMailResult>("POST /v1/server/test-mail"),
-    listAccounts: plain<Api.AccountList>("GET /v1/accounts"),
-    allowAccount: byId<undefined>("POST /v1/accounts/{id}/allow", REPEATABLE),
-    listPeople: plain<Api.PersonList>("GET /v1/people"),
-    changePerson: byIdWithBody<Api.ChangePerson, Api.Person>("PATCH /v1/people/{id}", REPEATABLE),
-    removePerson: byId<undefined>("DELETE /v1/people/{id}"),
+    sendTestMail: withBody<Api.TestMail, Api.TestMailResult>("POST /v1/server/test-mail", "delivered"),
+    listAccounts: plain<Api.AccountList>("GET /v1/accounts", "data"),
+    allowAccount: byId<undefined>("POST /v1/accounts/{id}/allow", null, REPEATABLE),
+    listPeople: plain<Api.PersonList>("GET /v1/people", "data"),
+    changePerson: byIdWithBody<Api.ChangePerson, Api.Person>("PATCH /v1/people/{id}", "email", REPEATABLE),
+    removePerson: byId<undefined>("DELETE /v1/people/{id}", null),
     listInvitations: ({ createdBy, ...options }: MadeByOptions = {}): Promise<Api.InvitationList> =>
-      send("GET /v1/invitations", options, { query: { created_by: createdBy } }),
+      send("GET /v1/invitations", "data", options, { query: { created_by: createdBy } }),
     /** Never retried: a second invitation of the address would make the first link void. */
-    createInvitation: withBody<Api.CreateInvitation, Api.CreatedInvitation>("POST /v1/invitations"),
-    withdrawInvitation: byId<undefined>("DELETE /v1/invitations/{id}"),
-    getAccount: plain<Api.Account>("GET /v1/account"),
-    changeAccount: withBody<Api.ChangeAccount, Api.Account>("PATCH /v1/account", REPEATABLE),
-    getHealth: plain<Api.Health>("GET /health"),
-    getReady: plain<Api.Health>("GET /ready"),
-    getMetrics: plain<string>("GET /metrics"),
-    getOpenApi: plain<object>("GET /openapi.json"),
+    createInvitation: withBody<Api.CreateInvitation, Api.CreatedInvitation>("POST /v1/invitations", "link"),
+    withdrawInvitation: byId<undefined>("DELETE /v1/invitations/{id}", null),
+    getAccount: plain<Api.Account>("GET /v1/account", "limits"),
+    changeAccount: withBody<Api.ChangeAccount, Api.Account>("PATCH /v1/account", "limits", REPEATABLE),
+    getHealth: plain<Api.Health>("GET /health", "version"),
+    getReady: plain<Api.Health>("GET /ready", "version"),
+    getMetrics: plain<string>("GET /metrics", undefined),
+    getOpenApi: plain<object>("GET /openapi.json", undefined),
   };
 }
 
@@ -284,13 +309,21 @@ function keyHeader(key: string): string {
   return key.includes(", ") && !key.startsWith('"') ? `"${key.replaceAll(/["\\]/g, String.raw`\$&`)}"` : key;
 }
 
+const EXPORTED = /^(?:application\/x-ndjson|text\/csv)/;
+
 /** The body of an export as it arrives. It breaks off with an error where the service does. */
 async function* chunksOf(
   transport: Transport,
   query: Api.ExportQuery,
   { signal }: CallOptions = {},
 ): AsyncGenerator<Uint8Array> {
-  const response = await transport.open({ route: "GET /v1/actions/export", query, isRepeatable: true, signal });
+  const response = await transport.open({
+    route: "GET /v1/actions/export",
+    type: EXPORTED,
+    query,
+    isRepeatable: true,
+    signal,
+  });
   const stream: ReadableStream<Uint8Array> | null = response.body;
   const reader = stream?.getReader();
   if (reader === undefined) return;

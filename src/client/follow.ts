@@ -69,6 +69,7 @@ async function* connect(
   try {
     const response = await transport.open({
       route: "GET /v1/events",
+      type: /^text\/event-stream/,
       headers: position.last === undefined ? {} : { "last-event-id": position.last },
       isRepeatable: true,
       signal: AbortSignal.any([release.signal, ...(signal === undefined ? [] : [signal])]),

@@ -8,6 +8,10 @@ export interface HttpCall {
   readonly query?: Readonly<Record<string, string | number | readonly string[] | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: object;
+  /** One that every answer has, which tells it from JSON of something else; null: the answer is empty; absent: anything. */
+  readonly member?: string | null | undefined;
+  /** The content type of a stream. */
+  readonly type?: RegExp;
   /** Whether repeating it has no further effect. */
   readonly isRepeatable: boolean;
   /** How long the service may wait before it responds, in addition to the timeout. */
@@ -39,7 +43,9 @@ export function createTransport(settings: ClientSettings): Transport {
     const limit = AbortSignal.timeout(timeoutMs + (call.waitSeconds ?? 0) * 1_000);
     try {
       const response = await request(settings, call, limit);
-      return read(response, await response.text(), parse);
+      const value = read(response, await response.text(), parse);
+      if (!isAnswer(value, call.member)) throw errorOf(response, null);
+      return value;
     } catch (error) {
       throw errorFor(error, settings.url, call.signal);
     }
@@ -62,6 +68,10 @@ export function createTransport(settings: ClientSettings): Transport {
       try {
         const response = await request(settings, call);
         if (!response.ok) read(response, await response.text(), parse);
+        if (call.type?.test(response.headers.get("content-type") ?? "") === false) {
+          await response.body?.cancel();
+          throw errorOf(response, null);
+        }
         return response;
       } catch (error) {
         throw errorFor(error, settings.url, call.signal);
@@ -106,6 +116,11 @@ function read(response: Response, text: string, parse: (text: string) => unknown
   const value = isJson ? valueOf(text, parse) : undefined;
   if (!response.ok || value === undefined) throw errorOf(response, value);
   return value;
+}
+
+function isAnswer(value: unknown, member: HttpCall["member"]): boolean {
+  if (member === null) return value === undefined;
+  return member === undefined || (typeof value === "object" && value !== null && Object.hasOwn(value, member));
 }
 
 /** Undefined where the text is not JSON. */

@@ -123,6 +123,10 @@ describe("what went wrong is said in words of our own", () => {
     ["a redirect", () => Response.redirect("http://127.0.0.1:9/", 302)],
     ["broken JSON", () => new Response("{", { headers: { "content-type": "application/json" } })],
     ["JSON of an error that is none of ours", () => Response.json({ oops: true }, { status: 418 })],
+    ["JSON of something else", () => Response.json({ status: "ok" })],
+    ["JSON that is no object", () => Response.json(["limits"])],
+    ["plain text", () => new Response("OK", { headers: { "content-type": "text/plain" } })],
+    ["nothing", () => new Response(null, { status: 204 })],
   ])("when something else answers: %s", async (_what, reply) => {
     await using outgate = stand(reply);
     const error = await failure(outgate.client.getAccount());
@@ -130,6 +134,15 @@ describe("what went wrong is said in words of our own", () => {
     expect(error).toMatchObject({ code: "not_outgate", message });
     expect(outgate.seen).toHaveLength(1);
   });
+});
+
+test("what something else answers is neither an end, nor a stream, nor an export", async () => {
+  await using other = stand(() => Response.json({ data: [] }));
+  const { client } = other;
+  const expected = { code: "not_outgate", status: 200 };
+  expect(await failure(client.endPause("pau_1"))).toMatchObject(expected);
+  expect(await failure(client.streamEvents().next())).toMatchObject(expected);
+  expect(await failure(client.exportActions().next())).toMatchObject(expected);
 });
 
 test("a pause before another try ends with the caller's signal", async () => {
