@@ -1,4 +1,4 @@
-import type { Action, DecisionFacts, PutDefaults, Timeline } from "../client/openapi.ts";
+import type { Action, DecisionFacts, PutDefaults, Timeline, TimelineItem } from "../client/openapi.ts";
 import { targetMessage } from "../actions/target-message.ts";
 import { clockTime, padded, shortened, visible, type Color, type Paint } from "../observability/terminal.ts";
 import { tableOf, textTable, type Cell, type Column } from "./table.ts";
@@ -155,8 +155,16 @@ export function exitCodeOf(status: Status, waited: boolean): number {
   return waited ? EXIT.timeout : EXIT.ok;
 }
 
+/** Prints an action; for a person also who rejected or cancelled it, and why. */
+export async function printAction(session: Session, action: Action): Promise<void> {
+  const isOver = action.status === "cancelled" && !session.isJson;
+  const timeline = isOver ? (await session.client.getTimeline(action.id)).data : [];
+  const ending = timeline.findLast(({ type }) => type === "rejected" || type === "cancelled");
+  session.print(action, () => actionText(action, session, ending));
+}
+
 /** An action for a person: call, status, attempts, the target's response. */
-export function actionText(action: Action, { paint, url, io }: Session): string {
+function actionText(action: Action, { paint, url, io }: Session, ending?: TimelineItem): string {
   const rows: (readonly [name: string, value: Cell | null])[] = [
     ["", { text: action.status, color: STATUS_COLOR[action.status] }],
     ["hidden", hiddenOf(action)],
@@ -177,11 +185,12 @@ export function actionText(action: Action, { paint, url, io }: Session): string 
     ["other version", action.extras === undefined ? null : visible(JSON.stringify(action.extras))],
     ["callback", action.callback === null ? null : withHost(visible(action.callback))],
     ["approved", action.approved_at === null ? null : visible(`${action.approved_at} by ${action.approved_by}`)],
+    [ending?.type ?? "", ending === undefined ? null : whole(endingText(ending))],
     ["policy", rulingText(action)],
     ["late answer", lateOf(action)],
     ["created", visible(`${action.created_at} by ${action.created_by.name}`)],
     ["finished", action.finished_at],
-    ["receipt", action.receipt_url === null ? null : new URL(action.receipt_url, url).href],
+    ["receipt", action.receipt_url === null ? null : whole(new URL(action.receipt_url, url).href)],
     ["you may", action.actions.length === 0 ? null : action.actions.join(", ")],
     ["note", noteOf(action)],
   ];
@@ -204,6 +213,16 @@ function rulingText({ policy }: Action): string | null {
   return visible(
     `${policy.effect === "hold" ? "held" : "allowed"} by ${by}${policy.reason === null ? "" : `: ${policy.reason}`}`,
   );
+}
+
+/** "2026-03-04T12:00:00.000Z by user:ann@example.com: the wrong customer" */
+function endingText({ at, actor, reason }: TimelineItem): string {
+  return visible(`${at} by ${actor ?? "unknown"}${reason ? `: ${reason}` : ""}`);
+}
+
+/** Text in a table that is never cut: a cut URL leads nowhere. */
+function whole(text: string): Cell {
+  return { text, uncut: text.length };
 }
 
 /** A URL in a table: its host is never cut. */

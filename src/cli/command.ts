@@ -87,6 +87,9 @@ export class CliCommand extends Command {
     work: (io: Io, options: Options, ...args: string[]) => Promise<number | void>,
   ): this {
     return this.action(async () => {
+      // What `"$ID"` gives where the variable isn't set.
+      const empty = this.registeredArguments.find(({ variadic }, at) => !variadic && this.args[at] === "");
+      if (empty !== undefined) throw new UsageError(`<${empty.name()}> is empty.`);
       this.result.exitCode = (await work(this.#io, this.optsWithGlobals<Options>(), ...this.args)) ?? EXIT.ok;
     });
   }

@@ -45,8 +45,8 @@ export function createClient(settings: ClientSettings) {
     // Safe: the API defines the type of a 2xx response, which the methods name.
     (await transport.call({ route, member, isRepeatable: route.startsWith("GET "), signal, ...more })) as Answer;
   const at = (route: HttpCall["route"], id: string) =>
-    // Safe: a route with its parameter filled in.
-    route.replace("{id}", () => encodeURIComponent(id)) as HttpCall["route"];
+    // Safe: a route with its parameter filled in. A path has no empty segment and none of dots: a space is nobody's id either.
+    route.replace("{id}", () => encodeURIComponent(/^\.{0,2}$/.test(id) ? " " : id)) as HttpCall["route"];
 
   // Methods by what they take. Those that change something are repeated only where `more` says so.
   /* oxlint-disable typescript/no-unnecessary-type-parameters -- the API defines the types: no argument tells them */

@@ -192,11 +192,33 @@ describe("outgate get", () => {
     expect(await say(["help", "show"])).toEqual(await say(["help", "get"]));
   });
 
+  test("says who rejected an action and why, in full at any width", async () => {
+    const id = await held();
+    const why = "This is the wrong customer: look at ticket 4711, which names the right one, and ask again.";
+    await say(["reject", id, "--reason", why]);
+    const { out } = await say(["show", id], { terminal: "real", env: { COLUMNS: "60" } });
+    expect(out).toMatch(new RegExp(`rejected +\\S+Z by key:owner: ${why}\n`));
+    expect(out).toMatch(/receipt +http\S+\/r\/[\w-]+\n/);
+  });
+
   test("says that there is no such action", async () => {
     const said = await say(["get", "act_nobody"]);
     expect(said).toEqual({ code: 1, out: "", err: "There is no action with an id that begins with act_nobody.\n" });
     const whole = `act_${"0".repeat(26)}`;
     expect(await say(["get", whole])).toEqual({ code: 1, out: "", err: "There is no such action.\n" });
+  });
+});
+
+describe("outgate reject", () => {
+  test("refuses what isn't held, which it would cancel", async () => {
+    const { id } = (await json(["send", target.url, "--delay", "3600"])).value;
+    const said = await say(["reject", id]);
+    expect({ code: said.code, out: said.out }).toEqual({ code: 1, out: "" });
+    expect(said.err).toBe(
+      `Action ${id} is pending and cannot be rejected; only an action that is awaiting_approval can. \`outgate cancel\` cancels it.\n`,
+    );
+    expect((await json(["get", id])).value.status).toBe("pending");
+    expect((await json(["cancel", id])).value.status).toBe("cancelled");
   });
 });
 
@@ -262,6 +284,8 @@ describe("outgate in bulk", () => {
     [["cancel", "act_1", "--status", "held"], "An id takes no filters"],
     [["cancel", "--status", "held", "--run", "1"], "--run is for one action: add its id."],
     [["approve"], "<id> is missing."],
+    [["cancel", ""], "<id> is empty."],
+    [["keys", "revoke", ""], "<id> is empty."],
   ])("is called wrongly: %p", async (args, complaint) => {
     const said = await say(args);
     expect(said.code).toBe(2);

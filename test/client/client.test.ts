@@ -69,6 +69,10 @@ describe("the client", () => {
     expect((await owner.listActions({ limit: 1 })).next_cursor).toBeString();
   });
 
+  test.each(["", ".", ".."])("knows no action with the id %j", async (id) => {
+    expect((await refusalOf(owner.getAction(id))).code).toBe("not_found");
+  });
+
   test("waits for the end of a create that is in sync", async () => {
     const done = await owner.createAction({ url: target.url, sync: true }, { waitSeconds: 5 });
     expect(done).toMatchObject({ status: "completed", response_code: 200 });

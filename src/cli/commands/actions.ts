@@ -13,7 +13,6 @@ import type {
 } from "../../client/openapi.ts";
 import type { OutgateClient } from "../../client/client.ts";
 import {
-  actionText,
   describeDecision,
   describeTimeline,
   eventLine,
@@ -22,6 +21,7 @@ import {
   failureIn,
   findActionId,
   LISTED_COLUMNS,
+  printAction,
   STATUS_COLOR,
 } from "../action-text.ts";
 import { CliOption, given, several, wholeNumber, type CliCommand } from "../command.ts";
@@ -51,7 +51,7 @@ export function addReadCommands(program: CliCommand): void {
       if (!session.isJson && action.status === "awaiting_approval") {
         session.say(describeDecision(action, await client.getDecisionFacts(action.id), session));
       }
-      print(action, () => actionText(action, session));
+      await printAction(session, action);
       return exitCodeOf(action.status, wait > 0);
     });
   addFilterOptions(program.service("list", "list actions, newest first"))
@@ -150,6 +150,8 @@ interface Decision {
   readonly call: (client: OutgateClient) => OutgateClient["approveAction"];
   /** Asked on a terminal, after showing the request. */
   readonly question?: string;
+  /** The service would take it for what isn't held, too. */
+  readonly isOfHeld?: true;
   readonly examples: readonly (readonly [line: string, what: string])[];
 }
 
@@ -165,6 +167,7 @@ const DECISIONS = {
     summary: "reject an action that is awaiting approval",
     call: (client) => client.cancelAction,
     question: "Reject this request?",
+    isOfHeld: true,
     examples: [['outgate reject 01m82and0zenh --reason "wrong customer"', "the agent reads the reason"]],
   },
   cancel: {
@@ -232,30 +235,32 @@ async function decide(
   session: Session,
   { reason, run, wait, yes }: DecideOptions,
   id: string,
-  { call, question }: Decision,
+  { call, question, isOfHeld }: Decision,
 ): Promise<number> {
   const { client, io } = session;
-  const mustAsk = question !== undefined && io.canAnswer === true && yes !== true;
-  const confirmation = mustAsk ? await confirm(id, question, session) : null;
-  if (confirmation?.isConfirmed === false) {
-    io.err("Nothing was decided.\n");
-    return EXIT.failed;
+  const asks = question !== undefined && io.canAnswer === true && yes !== true;
+  const shown = asks || isOfHeld === true ? await client.getAction(id) : null;
+  const isHeld = shown?.status === "awaiting_approval";
+  if (isOfHeld === true && !isHeld) {
+    const other = shown?.status === "pending" ? " `outgate cancel` cancels it." : "";
+    throw new Error(
+      `Action ${id} is ${shown?.status} and cannot be rejected; only an action that is awaiting_approval can.${other}`,
+    );
   }
-  const decided = await call(client)(id, given({ reason, run: run ?? confirmation?.run }));
+  // One that isn't held is left to the service to refuse.
+  if (asks && shown !== null && isHeld) {
+    const request = describeDecision(shown, await client.getDecisionFacts(id), session);
+    if (!(await saysYes(`${request}${question}`, io))) {
+      io.err("Nothing was decided.\n");
+      return EXIT.failed;
+    }
+  }
+  // Of the run that was shown.
+  const decided = await call(client)(id, given({ reason, run: run ?? shown?.run }));
   const action = await waitForEnd(client.getAction, decided, wait ?? 0);
-  session.print(action, () => actionText(action, session));
+  await printAction(session, action);
   // Without --wait the exit code only says that the decision was made.
   return wait === undefined ? EXIT.ok : exitCodeOf(action.status, true);
-}
-
-/** Shows the request and asks; the decision is bound to the run that was shown. An action that isn't held is left to the service to refuse. */
-async function confirm(id: string, question: string, session: Session) {
-  const { client, io } = session;
-  const action = await client.getAction(id);
-  const { run } = action;
-  if (action.status !== "awaiting_approval") return { isConfirmed: true, run };
-  const facts = await client.getDecisionFacts(id);
-  return { isConfirmed: await saysYes(`${describeDecision(action, facts, session)}${question}`, io), run };
 }
 
 /** `outgate open`: the page of an action, or the console, in the browser of this machine. */

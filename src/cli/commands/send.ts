@@ -1,5 +1,5 @@
 import type { CreateAction } from "../../client/openapi.ts";
-import { EXIT_CODES_HELP, actionText, exitCodeOf } from "../action-text.ts";
+import { EXIT_CODES_HELP, exitCodeOf, printAction } from "../action-text.ts";
 import { type CliCommand, CliOption, given, oneOf, several, wholeNumber, headersIn } from "../command.ts";
 import { type Io, readValue, UsageError } from "../io.ts";
 import { inOrder, parseJson, parseObject } from "../output.ts";
@@ -82,7 +82,7 @@ async function send(session: Session, options: SendOptions, url: string): Promis
   const created = await client.createAction(action, { idempotencyKey, ...(isSync ? { waitSeconds } : {}) });
   const latest =
     isSync || waitSeconds === undefined ? created : await waitForEnd(client.getAction, created, waitSeconds);
-  session.print(latest, () => actionText(latest, session));
+  await printAction(session, latest);
   return exitCodeOf(latest.status, isSync || waitSeconds !== undefined);
 }
 
