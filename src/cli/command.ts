@@ -1,6 +1,6 @@
 import { Command, type CommandOptions, type ErrorOptions, type Help, Option, type OptionValues } from "commander";
 import { EXIT, type Io, readValue, UsageError } from "./io.ts";
-import { type ListColumn, type ListOptions, type Page, printList, type Session, withSession } from "./session.ts";
+import { type ListColumn, type Page, printList, type Session, withSession } from "./session.ts";
 import type { OutgateClient } from "../client/client.ts";
 import type { PutDefaults } from "../client/openapi.ts";
 import type { StatusPattern } from "../core/retry.ts";
@@ -148,10 +148,10 @@ export class CliCommand extends Command {
   lists<Row, Options extends object>(
     read: Read<Page<Row>, Options>,
     columns: readonly ListColumn<Row>[],
-    more: ListOptions = {},
+    empty?: string,
   ): this {
     return this.prints<Options>(async (session, options, ...args) =>
-      printList(session, await read(session.client, options, ...args), columns, more),
+      printList(session, await read(session.client, options, ...args), columns, empty),
     );
   }
 

@@ -31,9 +31,14 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** The `Io` of this process. The process ends when the reader of its output closes the pipe. */
+/** The `Io` of this process, which ends when its output can't be written: the reader of a pipe has read enough, or a disk is full. */
 export function processIo(env: Io["env"]): Io {
-  process.stdout.on("error", () => process.exit(EXIT.ok));
+  process.stderr.on("error", () => {});
+  process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
+    if (code === "EPIPE") process.exit(EXIT.ok);
+    process.stderr.write(`The output can't be written (${code}).\n`);
+    process.exit(EXIT.failed);
+  });
   return {
     env,
     out: (text) => process.stdout.write(text),

@@ -134,30 +134,24 @@ export interface Page<Row> {
   readonly next_cursor?: string | null;
 }
 
-export interface ListOptions {
-  /** Printed in place of an empty table. */
-  readonly empty?: string;
-  /** The command that continues with a cursor. */
-  readonly command?: string;
-}
-
-/** Prints a table for a person, the JSON of the API with `--json`, and a line of JSON a row to other programs. */
+/** Prints a table for a person, or `empty`; the JSON of the API with `--json`; a line of JSON a row to other programs. */
 export function printList<Row>(
   session: Session,
   page: Page<Row>,
   columns: readonly ListColumn<Row>[],
-  { empty, command }: ListOptions = {},
+  empty?: string,
 ): void {
   const { paint, io, isJson, asksForJson, json, line, say } = session;
   const cursor = page.next_cursor ?? null;
+  const more = cursor === null ? "" : `There are more: add --cursor ${cursor} to the command.`;
   if (asksForJson) json(page);
   else if (isJson) {
     for (const row of page.data) line(row);
-    if (cursor !== null) io.err(`There are more: add --cursor ${cursor} to the command.\n`);
+    if (cursor !== null) io.err(`${more}\n`);
   } else if (page.data.length === 0 && empty !== undefined) say(empty);
   else {
     say(listTable(session, page.data, columns));
-    if (cursor !== null) say(paint(`More: ${command} --cursor ${cursor}`, "grey"));
+    if (cursor !== null) say(paint(more, "grey"));
   }
 }
 

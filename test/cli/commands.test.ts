@@ -339,6 +339,9 @@ test("in a pipe a list is a line of JSON for each row, and says on standard erro
   const rows = said.out.trimEnd().split("\n");
   expect(rows.map((line) => (JSON.parse(line) as Shown).id)).toEqual([second, first]);
   expect(said.err).toMatch(/^There are more: add --cursor \S+ to the command\.\n$/);
+  // Any filters stay part of the command.
+  const shown = await say(["list", "--limit", "1", "--status", "held"], { terminal: true, env: { NO_COLOR: "1" } });
+  expect(shown.out).toMatch(/\nThere are more: add --cursor \S+ to the command\.\n$/);
   expect(await say(["list", "--host", "nobody.example"])).toEqual({ code: 0, out: "", err: "" });
 });
 

@@ -4,6 +4,8 @@ import { createProgram, runCommandLine } from "../../src/cli/program.ts";
 import { addServerCommands } from "../../src/cli/server-commands.ts";
 import { RELEASE, releaseText } from "../../src/config/config.ts";
 import { librariesOf } from "../support/libraries.ts";
+import { COMMAND_LINE } from "../support/programs.ts";
+import { saidBy } from "./outgate.ts";
 
 const NOWHERE = { env: {}, out: () => {}, err: () => {}, isTty: false };
 
@@ -98,4 +100,17 @@ describe("the command line", () => {
 test("no command waits for libraries of the service: schemas alone take a tenth of a second", async () => {
   const libraries = await librariesOf(join(import.meta.dir, "../../src/cli/binary-main.ts"), { isLazyToo: false });
   expect(libraries.toSorted()).toEqual(["@bomb.sh/tab", "commander", "ipaddr.js", "ky"]);
+});
+
+test.each([
+  ["whose reader has read enough", "help | true; exit ${PIPESTATUS[0]}", { code: 0, err: "" }],
+  ["on a full disk", "help > /dev/full", { code: 1, err: "The output can't be written (ENOSPC).\n" }],
+  ["beside closed standard error", "frobnicate 2>&-", { code: 2, err: "" }],
+])("an output %s", async (_what, line, expected) => {
+  const shell = Bun.spawn(["bash", "-c", `"$0" "$1" ${line}`, process.execPath, COMMAND_LINE], {
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const { code, err } = await saidBy(shell);
+  expect({ code, err }).toEqual(expected);
 });

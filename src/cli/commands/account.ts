@@ -143,7 +143,7 @@ export function addAccountCommands(program: CliCommand): void {
       ["BY", ({ created_by: by }) => visible(by), { min: 12, leaves: 2 }],
       ["REASON", ({ reason }) => visible(reason ?? ""), { min: 14 }],
     ],
-    { empty: "No pauses." },
+    "No pauses.",
   );
   const accounts = program.service(
     "accounts",
@@ -182,8 +182,7 @@ export function addAccountCommands(program: CliCommand): void {
     .prints(async (session, { all = false, ...query }: AuditQuery & { all?: boolean }) => {
       const { client, line } = session;
       if (!all) {
-        const more = { empty: "No entries found.", command: "outgate audit" };
-        return printList(session, await client.listAudit(query), AUDIT_COLUMNS, more);
+        return printList(session, await client.listAudit(query), AUDIT_COLUMNS, "No entries found.");
       }
       for (let next: string | null | undefined = query.cursor; next !== null;) {
         const page: AuditLog = await client.listAudit({ ...query, limit: PAGE, ...(next ? { cursor: next } : {}) });
@@ -253,7 +252,7 @@ export function addPeopleCommands(program: CliCommand): void {
       ["LAST SEEN", ({ last_seen_at: seen }, now) => ago(seen, now), { leaves: 1 }],
       ["EMAIL", ({ email }) => visible(email), { min: 24 }],
     ],
-    { empty: "Nobody. `outgate welcome-link` invites the first person." },
+    "Nobody. `outgate welcome-link` invites the first person.",
   );
   people
     .service("invite <email>", "invite somebody and print the link for them, only this once")
@@ -273,7 +272,7 @@ export function addPeopleCommands(program: CliCommand): void {
       ["BY", ({ created_by: by }) => visible(by), { leaves: 1 }],
       ["EMAIL", ({ email }) => visible(email), { min: 24 }],
     ],
-    { empty: "No invitation is open." },
+    "No invitation is open.",
   );
   people
     .service("withdraw <invitation-id>", "withdraw an invitation: its link works no more")

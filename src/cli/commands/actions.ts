@@ -66,7 +66,7 @@ export function addReadCommands(program: CliCommand): void {
       if (more !== undefined && !session.isJson) {
         session.io.err(`Searched back to ${more}; older actions may match too: go on with --cursor.\n`);
       }
-      printList(session, page, LISTED_COLUMNS, { empty: "No actions found.", command: "outgate list" });
+      printList(session, page, LISTED_COLUMNS, "No actions found.");
     });
   program
     .service("watch", "show every change as it happens, or follow one action to its end")
@@ -292,9 +292,12 @@ export function addAttempts(program: CliCommand): void {
       ["outgate attempts 01m82and0zenh | jq .response_body", "what each was answered with"],
     ])
     .prints(async (session, _options, id) =>
-      printList(session, await session.client.getAttempts(await findActionId(session, id)), ATTEMPT_COLUMNS, {
-        empty: "No attempt has ended yet.",
-      }),
+      printList(
+        session,
+        await session.client.getAttempts(await findActionId(session, id)),
+        ATTEMPT_COLUMNS,
+        "No attempt has ended yet.",
+      ),
     );
 }
 
@@ -453,7 +456,7 @@ export function addBulkCommands(program: CliCommand): void {
         ["OF", ({ matching }) => `${matching}`],
         ["BY", ({ created_by: by }) => visible(by)],
       ],
-      { empty: "No bulk jobs.", command: "outgate bulk list" },
+      "No bulk jobs.",
     );
   bulk
     .service("get <id>", "show a bulk job and how far it is")
@@ -477,7 +480,7 @@ export function addBulkCommands(program: CliCommand): void {
           ["NOW", ({ action_status: now }) => now ?? ""],
           ["ERROR", ({ error }) => visible(error?.message ?? "")],
         ],
-        { empty: "No results.", command: `outgate bulk results ${id}` },
+        "No results.",
       ),
     );
   bulk

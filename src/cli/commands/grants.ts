@@ -15,7 +15,7 @@ export function addGrantCommands(program: CliCommand): void {
       ["EXPIRES", ({ expires_at: at }) => at],
       ["MADE BY", ({ created_by: by }) => visible(by), { min: 12 }],
     ],
-    { empty: "No grant is in force." },
+    "No grant is in force.",
   );
   grants
     .service("end <id>", "hold calls like that again, also those that it let pass and that were not sent yet")

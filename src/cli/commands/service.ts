@@ -18,10 +18,11 @@ export function addNotificationsAndServer(program: CliCommand): void {
   program
     .service("notifications", "list callbacks, mails and messages, newest first (owner key)")
     .pages()
-    .lists((client, query: NotificationQuery) => client.listNotifications(query), NOTIFICATION_COLUMNS, {
-      empty: "No notifications yet.",
-      command: "outgate notifications",
-    });
+    .lists(
+      (client, query: NotificationQuery) => client.listNotifications(query),
+      NOTIFICATION_COLUMNS,
+      "No notifications yet.",
+    );
   const server = program.service("server", "show the settings of the server, or test its mail (owner key)");
   server
     .service("show", "show what is in force; secrets are shown nowhere", { isDefault: true })

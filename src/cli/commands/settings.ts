@@ -241,7 +241,7 @@ export function addOAuthClientCommands(program: CliCommand): void {
       ["NAME", ({ name }) => visible(name)],
       ["REDIRECTS", ({ redirect_uris: redirects }) => visible(redirects.join(" ")), { min: 24 }],
     ],
-    { empty: "No clients. Clients with a metadata document, such as claude.ai, need none." },
+    "No clients. Clients with a metadata document, such as claude.ai, need none.",
   );
   clients
     .service("add <name>", "add a client and print its id and secret, only this once")
@@ -352,7 +352,7 @@ export function addSigningCommands(program: CliCommand): void {
       ["LAST USED", ({ last_used_at: used }, now) => ago(used, now, "not lately")],
       ["ROTATED", ({ rotated_at: rotated }, now) => ago(rotated, now)],
     ],
-    { empty: "No calls yet." },
+    "No calls yet.",
   );
   signing
     .service("secret <origin>", "print the secret of an origin, such as https://api.example.com")
