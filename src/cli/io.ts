@@ -41,8 +41,9 @@ export function processIo(env: Io["env"]): Io {
   });
   return {
     env,
-    out: (text) => process.stdout.write(text),
-    err: (text) => process.stderr.write(text),
+    // What they return would be taken for the exit code of a command.
+    out: (text) => void process.stdout.write(text),
+    err: (text) => void process.stderr.write(text),
     isTty: process.stdout.isTTY,
     canAnswer: process.stdout.isTTY && process.stdin.isTTY,
     // A terminal that doesn't know its width says 0.

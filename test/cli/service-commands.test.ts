@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
-import { outgateAt, type Said } from "./outgate.ts";
+import { outgateAlone, outgateAt, type Said } from "./outgate.ts";
 import { shared } from "../support/shared.ts";
 
 const service = await shared(new Service({ env: { RETRY_BASE_MS: "1" } }));
@@ -51,6 +51,11 @@ describe("outgate attempts", () => {
     expect((await say(["attempts", "act_00000000000000000000000000"])).code).toBe(1);
     expect((await say(["complete", "--", "attempts", "act_"])).out).toContain(id);
   });
+});
+
+test.each(["overview", "hosts"])("outgate %s ends with 0 in a pipe, in a process of its own", async (command) => {
+  const env = { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY };
+  expect(await outgateAlone([command], { env })).toMatchObject({ code: 0, err: "" });
 });
 
 test("outgate signing lists origins, prints and rotates a secret, and checks a signature", async () => {
