@@ -18,9 +18,9 @@ export const LISTED_COLUMNS: readonly ListColumn<Action>[] = [
   ["AGE", ({ created_at: at }, now) => ({ text: age(at, now), color: "grey" }), { leaves: 4 }],
   ["STATUS", statusCell],
   ["TRIES", ({ attempts, retries }) => `${attempts}/${retries}`, { leaves: 3 }],
-  ["AGENT", ({ created_by: by }) => visible(by.name), { min: AGENT_COLUMNS }],
+  ["AGENT", ({ created_by: by }) => by.name, { min: AGENT_COLUMNS }],
   ["CALL", callOf, { min: 20, keeps: 44 }],
-  ["TITLE", ({ title }) => visible(title ?? ""), { min: 24, leaves: 1, goesBelow: true }],
+  ["TITLE", ({ title }) => title ?? "", { min: 24, leaves: 1, goesBelow: true }],
   ["RESULT", resultOf, { min: 14, leaves: 2, goesBelow: true }],
 ];
 
@@ -59,7 +59,7 @@ export function eventLine({ at, action }: ActionEvent, paint: Paint, columns?: n
 
 /** Method and URL; `https://` is left out, `http://` never is. The host is never cut. */
 function callOf({ method, url }: Pick<Action, "method" | "url">): Cell {
-  return withHost(visible(`${method.padEnd(4)} ${url.replace(/^https:\/\//i, "")}`));
+  return withHost(`${method.padEnd(4)} ${url.replace(/^https:\/\//i, "")}`);
 }
 
 interface ColoredCell {
@@ -84,7 +84,7 @@ function resultOf(action: Action): Cell {
   if (status === "active") return { text: `attempt ${action.attempts} of ${action.retries}`, color: "grey" };
   if (status === "pending" && seconds !== undefined) return { text: `again in ${span(seconds)}`, color: "blue" };
   if (status === "pending" && action.attempts === 0 && runAt !== undefined) return `at ${runAt.slice(0, 16)}Z`;
-  return visible(failureIn(action) ?? "");
+  return failureIn(action) ?? "";
 }
 
 /** The target's error message, or else ours, unless that only repeats the status. */
@@ -165,59 +165,50 @@ export async function printAction(session: Session, action: Action): Promise<voi
 
 /** An action for a person: call, status, attempts, the target's response. */
 function actionText(action: Action, { paint, url, io }: Session, ending?: TimelineItem): string {
-  const rows: (readonly [name: string, value: Cell | null])[] = [
-    ["", { text: action.status, color: STATUS_COLOR[action.status] }],
+  const { status, credential, approved_at: approved, receipt_url: receipt } = action;
+  const rows: readonly (readonly [name: string, value: Cell | null | undefined])[] = [
     ["hidden", hiddenOf(action)],
-    ["call", withHost(visible(`${action.method} ${action.url}`))],
-    ["credential", action.credential === undefined ? null : `${action.credential.name} (${action.credential.kind})`],
-    ["title", action.title === undefined ? null : visible(action.title)],
+    ["call", withHost(`${action.method} ${action.url}`)],
+    ["credential", credential && `${credential.name} (${credential.kind})`],
+    ["title", action.title],
     ["run", action.run === 1 ? null : String(action.run)],
     ["attempts", `${action.attempts} of ${action.retries}`],
     ["paused", pausedOf(action)],
-    ["not before", action.run_at ?? null],
-    ["expires", action.expires_at ?? null],
+    ["not before", action.run_at],
+    ["expires", action.expires_at],
     ["next retry", action.next_retry_at],
     ["rules", settingsParts(action).join("; ") || null],
     ["answer", answerOf(action)],
     ["error", action.last_error],
-    ["reason", action.reason === undefined ? null : visible(action.reason)],
+    ["reason", action.reason],
     ["metadata", metadataOf(action)],
-    ["other version", action.extras === undefined ? null : visible(JSON.stringify(action.extras))],
-    ["callback", action.callback === null ? null : withHost(visible(action.callback))],
-    ["approved", action.approved_at === null ? null : visible(`${action.approved_at} by ${action.approved_by}`)],
-    [ending?.type ?? "", ending === undefined ? null : whole(endingText(ending))],
+    ["other version", action.extras && JSON.stringify(action.extras)],
+    ["callback", action.callback && withHost(action.callback)],
+    ["approved", approved && `${approved} by ${action.approved_by}`],
+    [ending?.type ?? "", ending && whole(endingText(ending))],
     ["policy", rulingText(action)],
     ["late answer", lateOf(action)],
-    ["created", visible(`${action.created_at} by ${action.created_by.name}`)],
+    ["created", `${action.created_at} by ${action.created_by.name}`],
     ["finished", action.finished_at],
-    ["receipt", action.receipt_url === null ? null : whole(new URL(action.receipt_url, url).href)],
-    ["you may", action.actions.length === 0 ? null : action.actions.join(", ")],
+    ["receipt", receipt && whole(new URL(receipt, url).href)],
+    ["you may", action.actions.join(", ") || null],
     ["note", noteOf(action)],
   ];
-  const filled = rows.filter((row): row is readonly [string, Cell] => row[1] !== null);
-  const [first, ...others] = filled;
-  return (
-    textTable([[action.id, ...(first?.slice(1) ?? [])]], paint) +
-    textTable(
-      others.map(([name, value]) => [`  ${name}`, value]),
-      paint,
-      io.columns,
-    )
-  );
+  const filled = rows.flatMap(([name, value]) => (value === null || value === undefined ? [] : [[`  ${name}`, value]]));
+  const head = [action.id, { text: status, color: STATUS_COLOR[status] }];
+  return textTable([head], paint) + textTable(filled, paint, io.columns);
 }
 
 /** "held by the rule Payments: a person checks them"; null: nothing held it, and no rule applies. */
 function rulingText({ policy }: Action): string | null {
   if (policy === undefined) return null;
   const by = policy.name === null ? `its ${policy.by}` : `the ${policy.by} ${policy.name}`;
-  return visible(
-    `${policy.effect === "hold" ? "held" : "allowed"} by ${by}${policy.reason === null ? "" : `: ${policy.reason}`}`,
-  );
+  return `${policy.effect === "hold" ? "held" : "allowed"} by ${by}${policy.reason === null ? "" : `: ${policy.reason}`}`;
 }
 
 /** "2026-03-04T12:00:00.000Z by user:ann@example.com: the wrong customer" */
 function endingText({ at, actor, reason }: TimelineItem): string {
-  return visible(`${at} by ${actor ?? "unknown"}${reason ? `: ${reason}` : ""}`);
+  return `${at} by ${actor ?? "unknown"}${reason ? `: ${reason}` : ""}`;
 }
 
 /** Text in a table that is never cut: a cut URL leads nowhere. */
@@ -246,22 +237,20 @@ function hiddenOf({ hidden_values: count = 0 }: Action): string | null {
 
 function metadataOf({ metadata }: Action): string | null {
   if (metadata === undefined) return null;
-  return visible(
-    Object.entries(metadata)
-      .map(([name, value]) => `${name}: ${value}`)
-      .join("; "),
-  );
+  return Object.entries(metadata)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join("; ");
 }
 
 function pausedOf({ pause }: Action): string | null {
   if (pause === undefined) return null;
-  return visible(`${pause.kind} since ${pause.created_at}${pause.reason === null ? "" : `: ${pause.reason}`}`);
+  return `${pause.kind} since ${pause.created_at}${pause.reason === null ? "" : `: ${pause.reason}`}`;
 }
 
 function answerOf({ response_code: code, response_body: body, duration_ms: ms }: Action): string | null {
   if (code === null) return null;
   const text = body === null || body === undefined ? "" : ` ${typeof body === "string" ? body : JSON.stringify(body)}`;
-  return visible(`${code}${ms === null ? "" : ` in ${ms} ms`}${text}`);
+  return `${code}${ms === null ? "" : ` in ${ms} ms`}${text}`;
 }
 
 function lateOf({ late_result: late }: Action): string | null {
@@ -282,8 +271,7 @@ export function describeDecision(action: Action, { facts, risks }: DecisionFacts
   const headers = Object.entries(action.headers ?? {}).map(([name, value]) => `  ${visible(`${name}: ${value}`)}\n`);
   const shown = bodyText(action);
   const bodyAt = facts.findIndex(({ name }) => name === "body");
-  const rowsOf = (some: typeof facts) =>
-    some.map(({ label, value }): readonly Cell[] => [`  ${label}`, visible(value)]);
+  const rowsOf = (some: typeof facts) => some.map(({ label, value }): readonly Cell[] => [`  ${label}`, value]);
   const warnings = risks.map(({ level, text }) => {
     const [sign, color] = RISK_LOOKS[level];
     return `${paint(`${sign}${visible(text)}`, color)}\n`;
@@ -319,7 +307,7 @@ export function describeTimeline({ data }: Timeline, { paint, io }: Session): st
     item.at,
     item.type,
     { text: item.status, color: STATUS_COLOR[item.status] },
-    visible(detailOf(item)),
+    detailOf(item),
   ]);
   return textTable(rows, paint, io.columns);
 }

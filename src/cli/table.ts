@@ -1,6 +1,6 @@
-import { type Color, columnCount, padded, type Paint, shortened } from "../observability/terminal.ts";
+import { type Color, columnCount, padded, type Paint, shortened, visible } from "../observability/terminal.ts";
 
-/** A cell of a table: its text, its colour, and how many of its first characters are never cut. */
+/** A cell of a table: its text, which may be untrusted, its colour, and how many of its first characters are never cut. */
 export type Cell = string | { readonly text: string; readonly color?: Color; readonly uncut?: number };
 
 /** A column of a table, and how it gives way where the terminal is narrow. */
@@ -22,9 +22,10 @@ const GAP = 2;
 
 /** Rows in aligned columns; the last column is cut at the width of the terminal. */
 export function textTable(rows: readonly (readonly Cell[])[], paint: Paint, room = Number.POSITIVE_INFINITY): string {
-  const count = Math.max(0, ...rows.map((row) => row.length));
-  const widths = Array.from({ length: count }, (_, at) => widthOf(rows, at));
-  return rows.map((row) => lineOf(row, widths, { paint, room })).join("");
+  const shown = rows.map((row) => row.map(visibleCell));
+  const count = Math.max(0, ...shown.map((row) => row.length));
+  const widths = Array.from({ length: count }, (_, at) => widthOf(shown, at));
+  return shown.map((row) => lineOf(row, widths, { paint, room })).join("");
 }
 
 /**
@@ -33,10 +34,11 @@ export function textTable(rows: readonly (readonly Cell[])[], paint: Paint, room
  */
 export function tableOf(
   columns: readonly Column[],
-  rows: readonly (readonly Cell[])[],
+  texts: readonly (readonly Cell[])[],
   paint: Paint,
   room = Number.POSITIVE_INFINITY,
 ): string {
+  const rows = texts.map((row) => row.map(visibleCell));
   const naturals = columns.map((column, at) => {
     const width = widthOf(rows, at);
     return width === 0 ? 0 : Math.max(width, column.heading.length);
@@ -79,6 +81,12 @@ function lineBelow(cells: readonly Cell[], options: LineOptions): string {
 }
 
 const BELOW_INDENT = 4;
+
+function visibleCell(cell: Cell): Cell {
+  if (typeof cell === "string") return visible(cell);
+  const { text, uncut = 0 } = cell;
+  return { ...cell, text: visible(text), uncut: visible(text.slice(0, uncut)).length };
+}
 
 function textOf(cell: Cell): string {
   return typeof cell === "string" ? cell : cell.text;

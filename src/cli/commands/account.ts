@@ -80,7 +80,7 @@ export function addAccountCommands(program: CliCommand): void {
     .lists(
       (client) => client.listCallbackHosts(),
       [
-        ["HOST", ({ host }) => visible(host)],
+        ["HOST", ({ host }) => host],
         ["LISTED", ({ created_at: at }, now) => ago(at, now)],
       ],
     );
@@ -138,10 +138,10 @@ export function addAccountCommands(program: CliCommand): void {
     (client) => client.listPauses(),
     [
       ["ID", ({ id }) => id],
-      ["WHAT", ({ key_id: keyId, host }) => visible(keyId ?? host ?? "the whole account"), { min: 14 }],
+      ["WHAT", ({ key_id: keyId, host }) => keyId ?? host ?? "the whole account", { min: 14 }],
       ["SINCE", ({ created_at: at }) => at, { leaves: 1 }],
-      ["BY", ({ created_by: by }) => visible(by), { min: 12, leaves: 2 }],
-      ["REASON", ({ reason }) => visible(reason ?? ""), { min: 14 }],
+      ["BY", ({ created_by: by }) => by, { min: 12, leaves: 2 }],
+      ["REASON", ({ reason }) => reason ?? "", { min: 14 }],
     ],
     "No pauses.",
   );
@@ -161,7 +161,7 @@ export function addAccountCommands(program: CliCommand): void {
         },
       ],
       ["CREATED", ({ created_at: at }) => at, { leaves: 1 }],
-      ["EMAIL", ({ email }) => visible(email ?? ""), { min: 24 }],
+      ["EMAIL", ({ email }) => email ?? "", { min: 24 }],
     ],
   );
   accounts
@@ -211,8 +211,8 @@ const KEY_COLUMNS: readonly ListColumn<KeyList["data"][number]>[] = [
   ],
   ["LIMITS", limitsText, { min: 12, leaves: 4 }],
   ["KEY", ({ last4 }) => `…${last4}`, { leaves: 2 }],
-  ["NAME", ({ name }) => visible(name), { min: 14 }],
-  ["CREATED BY", ({ created_by: by }) => visible(by ?? "unknown"), { min: 12, leaves: 1 }],
+  ["NAME", ({ name }) => name, { min: 14 }],
+  ["CREATED BY", ({ created_by: by }) => by ?? "unknown", { min: 12, leaves: 1 }],
 ];
 
 function limitsText({ hosts = [], methods = [], expires_at: end }: KeyList["data"][number]): string {
@@ -237,9 +237,9 @@ const PAGE = 100;
 const AUDIT_COLUMNS: readonly ListColumn<AuditLog["data"][number]>[] = [
   ["AT", ({ at }) => at],
   ["WHAT", ({ kind }) => kind],
-  ["WHO", ({ actor }) => visible(actor), { min: 14 }],
-  ["FROM", ({ client }) => visible(client ?? "the service"), { leaves: 1 }],
-  ["ON WHAT", ({ subject }) => visible(subject), { min: 17 }],
+  ["WHO", ({ actor }) => actor, { min: 14 }],
+  ["FROM", ({ client }) => client ?? "the service", { leaves: 1 }],
+  ["ON WHAT", ({ subject }) => subject, { min: 17 }],
 ];
 
 export function addPeopleCommands(program: CliCommand): void {
@@ -250,7 +250,7 @@ export function addPeopleCommands(program: CliCommand): void {
       ["ID", ({ id }) => id],
       ["ROLE", ({ role }) => role],
       ["LAST SEEN", ({ last_seen_at: seen }, now) => ago(seen, now), { leaves: 1 }],
-      ["EMAIL", ({ email }) => visible(email), { min: 24 }],
+      ["EMAIL", ({ email }) => email, { min: 24 }],
     ],
     "Nobody. `outgate welcome-link` invites the first person.",
   );
@@ -269,8 +269,8 @@ export function addPeopleCommands(program: CliCommand): void {
       ["ID", ({ id }) => id],
       ["ROLE", ({ role }) => role],
       ["ENDS", ({ expires_at: end }) => end, { leaves: 2 }],
-      ["BY", ({ created_by: by }) => visible(by), { leaves: 1 }],
-      ["EMAIL", ({ email }) => visible(email), { min: 24 }],
+      ["BY", ({ created_by: by }) => by, { leaves: 1 }],
+      ["EMAIL", ({ email }) => email, { min: 24 }],
     ],
     "No invitation is open.",
   );

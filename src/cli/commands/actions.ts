@@ -309,7 +309,7 @@ const ATTEMPT_COLUMNS: readonly ListColumn<AttemptItem>[] = [
   ["ENDED", ({ at }) => ({ text: `${at.slice(0, 10)} ${clockTime(new Date(at))}`, color: "grey" })],
   ["OUTCOME", outcomeOf],
   ["TOOK", ({ duration_ms: ms }) => (ms === null ? "" : `${ms} ms`)],
-  ["ANSWER", (attempt) => visible(answerOf(attempt)), { min: 20 }],
+  ["ANSWER", (attempt) => answerOf(attempt), { min: 20 }],
 ];
 
 function outcomeOf({ outcome, response_code: code, error }: AttemptItem): Cell {
@@ -454,7 +454,7 @@ export function addBulkCommands(program: CliCommand): void {
         ["DONE", ({ done }) => `${done}`],
         ["REFUSED", ({ failed }) => `${failed}`],
         ["OF", ({ matching }) => `${matching}`],
-        ["BY", ({ created_by: by }) => visible(by)],
+        ["BY", ({ created_by: by }) => by],
       ],
       "No bulk jobs.",
     );
@@ -478,7 +478,7 @@ export function addBulkCommands(program: CliCommand): void {
           ["ID", (result) => result.id],
           ["STATUS", ({ status }) => status],
           ["NOW", ({ action_status: now }) => now ?? ""],
-          ["ERROR", ({ error }) => visible(error?.message ?? "")],
+          ["ERROR", ({ error }) => error?.message ?? ""],
         ],
         "No results.",
       ),

@@ -6,7 +6,6 @@ import { readLocalSize } from "../../admin/size.ts";
 import { OutgateError } from "../../client/transport.ts";
 import { VERSION } from "../../config/config.ts";
 import { systemClock } from "../../core/clock.ts";
-import { visible } from "../../observability/terminal.ts";
 import { explain } from "../output.ts";
 import { type Cell, textTable } from "../table.ts";
 import {
@@ -49,7 +48,7 @@ const MARKS = {
 } as const;
 
 function rowOf({ what, state, found }: Finding): readonly Cell[] {
-  return [MARKS[state], what, visible(found)];
+  return [MARKS[state], what, found];
 }
 
 /** The settings of the commands. */

@@ -48,8 +48,8 @@ address alone, and only where no other key is set.`,
         textTable(
           [
             ["service", url],
-            ["account", label === null ? id : `${visible(label)}  ${id}`],
-            ["key", `${visible(key.name)}  ${key.id}`],
+            ["account", label === null ? id : `${label}  ${id}`],
+            ["key", `${key.name}  ${key.id}`],
             ["role", key.role],
             ["from", KEY_SOURCES[keySource]],
           ],

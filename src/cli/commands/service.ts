@@ -60,7 +60,7 @@ function overviewText(overview: Overview, session: Session): string {
 }
 
 const HOST_COLUMNS: readonly ListColumn<Overview["hosts"][number]>[] = [
-  ["HOST", ({ host }) => visible(host)],
+  ["HOST", ({ host }) => host],
   ["CREATED", ({ created }) => String(created)],
   ["COMPLETED", ({ completed }) => String(completed)],
   ["FAILED", ({ failed }) => ({ text: String(failed), ...(failed > 0 && { color: "red" as const }) })],
@@ -81,17 +81,17 @@ const NOTIFICATION_COLUMNS: readonly ListColumn<NotificationItem>[] = [
   ["AT", ({ created_at: at }) => at],
   ["STATE", ({ status }) => ({ text: status, color: STATE_COLOR[status] })],
   ["TRIES", ({ attempts }) => String(attempts), { leaves: 1 }],
-  ["EVENT", ({ event }) => visible(event)],
+  ["EVENT", ({ event }) => event],
   ["ACTION", ({ action_id: id }) => id, { min: 17, mark: "" }],
-  ["TARGET", ({ target }) => visible(target), { min: 20 }],
-  ["ERROR", ({ status, last_error: error }) => visible(status === "delivered" ? "" : (error ?? "")), { min: 14 }],
+  ["TARGET", ({ target }) => target, { min: 20 }],
+  ["ERROR", ({ status, last_error: error }) => (status === "delivered" ? "" : (error ?? "")), { min: 14 }],
 ];
 
 const SETTING_COLUMNS: readonly ListColumn<NonNullable<Server["settings"]>[number]>[] = [
   ["SETTING", ({ name }) => name],
   [
     "VALUE",
-    ({ value, set, secret }) => (secret && set ? { text: "set, not shown", color: "grey" } : visible(value ?? "")),
+    ({ value, set, secret }) => (secret && set ? { text: "set, not shown", color: "grey" } : (value ?? "")),
     { min: 20 },
   ],
   ["", ({ set }) => (set ? "" : { text: "default", color: "grey" })],

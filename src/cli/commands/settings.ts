@@ -238,8 +238,8 @@ export function addOAuthClientCommands(program: CliCommand): void {
       ["ID", ({ id }) => id],
       ["TYPE", ({ type }) => type],
       ["CONNECTIONS", ({ connections }) => String(connections), { leaves: 1 }],
-      ["NAME", ({ name }) => visible(name)],
-      ["REDIRECTS", ({ redirect_uris: redirects }) => visible(redirects.join(" ")), { min: 24 }],
+      ["NAME", ({ name }) => name],
+      ["REDIRECTS", ({ redirect_uris: redirects }) => redirects.join(" "), { min: 24 }],
     ],
     "No clients. Clients with a metadata document, such as claude.ai, need none.",
   );
@@ -347,7 +347,7 @@ export function addSigningCommands(program: CliCommand): void {
   signing.service("list", "list where calls and callbacks went; shows no secret", { isDefault: true }).lists(
     (client) => client.listSigningOrigins(),
     [
-      ["ORIGIN", ({ origin }) => visible(origin), { min: 20 }],
+      ["ORIGIN", ({ origin }) => origin, { min: 20 }],
       ["SIGNS", ({ for: use }) => use],
       ["LAST USED", ({ last_used_at: used }, now) => ago(used, now, "not lately")],
       ["ROTATED", ({ rotated_at: rotated }, now) => ago(rotated, now)],
