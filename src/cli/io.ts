@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { createReadStream } from "node:fs";
 import type { ReadStream } from "node:tty";
 import { REQUEST_BODY_BYTES_MAX } from "../core/limits.ts";
 
@@ -63,14 +63,32 @@ export function processIo(env: Io["env"]): Io {
 /** Twice the service's limit, so that it reports a too large body itself. */
 const INPUT_BYTES_MAX = 2 * REQUEST_BODY_BYTES_MAX;
 
-/** A value as in curl: the text itself, `@file`, or `-` for standard input. */
+const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** A value as in curl: the text itself, `@file`, or `-` for standard input. Throws where it isn't text, which it would alter. */
 export async function readValue(value: string, { input }: Io): Promise<string> {
-  if (value === "-") return readAll(input);
-  if (!value.startsWith("@")) return value;
-  const path = value.slice(1);
-  return readFile(path, "utf8").catch((cause: unknown) => {
-    throw new Error(`The file ${path} can't be read.`, { cause });
-  });
+  const path = value.startsWith("@") ? value.slice(1) : null;
+  if (path === null && value !== "-") return value;
+  const source: AsyncIterable<Uint8Array> | undefined = path === null ? input : createReadStream(path);
+  if (source === undefined) throw new UsageError("There is nothing on standard input.");
+  const what = path === null ? "Standard input" : `The file ${path}`;
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of source) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes > INPUT_BYTES_MAX) break;
+    }
+  } catch (cause) {
+    throw new Error(`${what} can't be read.`, { cause });
+  }
+  if (bytes > INPUT_BYTES_MAX) throw new UsageError(`${what} is longer than ${INPUT_BYTES_MAX} bytes.`);
+  try {
+    return UTF_8.decode(Buffer.concat(chunks));
+  } catch {
+    throw new UsageError(`${what} is not text in UTF-8. For a body of other bytes use --base64.`);
+  }
 }
 
 /** Asks on standard error; whether the next line of standard input says yes. */
@@ -96,18 +114,6 @@ async function readLine({ input }: Io): Promise<string | null> {
 
 /** The longest line of a terminal. */
 const LINE_CHARS_MAX = 4_096;
-
-async function readAll(input: Io["input"]): Promise<string> {
-  if (input === undefined) throw new UsageError("There is nothing on standard input.");
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of input) {
-    chunks.push(chunk);
-    bytes += chunk.byteLength;
-    if (bytes > INPUT_BYTES_MAX) throw new UsageError(`Standard input is longer than ${INPUT_BYTES_MAX} bytes.`);
-  }
-  return Buffer.concat(chunks).toString("utf8");
-}
 
 /** Longer than any key. */
 const HIDDEN_CHARS_MAX = 1_024;

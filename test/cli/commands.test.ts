@@ -6,6 +6,7 @@ import { CreateAction } from "../../src/api/action-schemas.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 import { COMMAND_LINE } from "../support/programs.ts";
+import { temporaryFolder } from "../support/store.ts";
 import { isWatched, outgateAt, type OutgateOptions, start } from "./outgate.ts";
 import { shared } from "../support/shared.ts";
 
@@ -165,6 +166,15 @@ describe("outgate send", () => {
     expect({ code: said.code, out: said.out }).toEqual({ code: 2, out: "" });
     expect(said.err).toStartWith(complaint);
     expect(said.err).toContain("Usage: outgate send <url>");
+  });
+
+  test("refuses bytes that are no text, which it would alter", async () => {
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, "latin1.txt");
+    await Bun.write(file, new Uint8Array([0x61, 0xe9]));
+    const refused = `The file ${file} is not text in UTF-8. For a body of other bytes use --base64.\n`;
+    expect((await say(["send", target.url, "--text", `@${file}`])).err).toStartWith(refused);
+    expect((await say(["signing", "verify", new URL(target.url).origin, "-d", `@${file}`])).err).toStartWith(refused);
   });
 
   test("says everything that the service finds wrong, field by field", async () => {
