@@ -7,6 +7,8 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Writes the result to standard output. */
   readonly out: (text: string) => void;
+  /** The same for what may be long: resolves when the reader has taken it. Absent: it is taken at once. */
+  readonly stream?: (text: string) => Promise<void>;
   /** Writes errors and progress to standard error. */
   readonly err: (text: string) => void;
   readonly isTty: boolean;
@@ -43,6 +45,7 @@ export function processIo(env: Io["env"]): Io {
     env,
     // What they return would be taken for the exit code of a command.
     out: (text) => void process.stdout.write(text),
+    stream: (text) => new Promise((resolve) => process.stdout.write(text, () => resolve())),
     err: (text) => void process.stderr.write(text),
     isTty: process.stdout.isTTY,
     canAnswer: process.stdout.isTTY && process.stdin.isTTY,

@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CreateAction } from "../../src/api/action-schemas.ts";
+import { runCommandLine } from "../../src/cli/program.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 import { COMMAND_LINE } from "../support/programs.ts";
@@ -418,6 +419,20 @@ describe("outgate watch", () => {
     expect(await say(["watch", id])).toEqual({ code: 1, out: "", err: "" });
     expect((await say(["watch", "act_nobody"])).err).toStartWith("There is no action");
   });
+});
+
+test("an export waits for its reader", async () => {
+  await held();
+  let [open, most] = [0, 0];
+  const stream = async () => {
+    open += 1;
+    most = Math.max(most, open);
+    await Bun.sleep(1);
+    open -= 1;
+  };
+  const env = { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY };
+  expect(await runCommandLine(["export"], { env, out: () => {}, err: () => {}, isTty: false, stream })).toBe(0);
+  expect({ open, most }).toEqual({ open: 0, most: 1 });
 });
 
 test("a command ends quietly when nobody reads on", async () => {

@@ -501,10 +501,14 @@ export function addExport(program: CliCommand): void {
       // A file gets the export as it is; in CSV, a line ends with a carriage return too.
       const visibleText = (text: string) =>
         format === "csv" ? visible(text.replaceAll("\r", ""), true) : visibleJson(text);
-      const print = (text: string) => io.out(io.isTty ? visibleText(text) : text);
+      const print = async (text: string) => {
+        const shown = io.isTty ? visibleText(text) : text;
+        if (io.stream === undefined) io.out(shown);
+        else await io.stream(shown);
+      };
       const decoder = new TextDecoder();
-      for await (const chunk of client.exportActions(query)) print(decoder.decode(chunk, { stream: true }));
-      print(decoder.decode());
+      for await (const chunk of client.exportActions(query)) await print(decoder.decode(chunk, { stream: true }));
+      await print(decoder.decode());
     });
 }
 
