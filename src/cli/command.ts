@@ -181,6 +181,8 @@ export class CliCommand extends Command {
     const [extra] = this.args.slice(this.registeredArguments.length);
     // Never the value behind a `=`, which may be a secret.
     const quoted = /'([^'=]*)/.exec(message)?.[1] ?? "";
+    if (this.parent === null && code === "commander.unknownOption")
+      return `Unknown option '${quoted}'. The options of a command stand behind it.`;
     if (this.parent === null) return unknownCommand(this, extra ?? "");
     if (code === "commander.missingArgument") return `<${quoted}> is missing.`;
     if (code === "commander.excessArguments")

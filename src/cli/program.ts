@@ -28,8 +28,8 @@ export async function runCommandLine(args: readonly string[], io: Io, addMore?: 
     await program.parseAsync(args.length === 0 ? ["--help"] : args, { from: "user" });
     return program.result.exitCode;
   } catch (error) {
-    // How commander ends after help and version.
-    if (error instanceof CommanderError) return error.exitCode;
+    // How commander ends after help and version; `commander.help` is that of a group that was named alone.
+    if (error instanceof CommanderError) return error.code === "commander.help" ? EXIT.usage : error.exitCode;
     io.err(`${error instanceof Error ? error.message : String(error)}\n`);
     if (!(error instanceof UsageError)) return EXIT.failed;
     const command = commandNamed(program, args);

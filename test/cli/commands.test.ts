@@ -418,6 +418,10 @@ describe("outgate watch", () => {
     expect(await watching).toMatchObject({ code: 1, err: `Watching ${id} until it ends. Ctrl-C stops watching.\n` });
     expect(await say(["watch", id])).toEqual({ code: 1, out: "", err: "" });
     expect((await say(["watch", "act_nobody"])).err).toStartWith("There is no action");
+    expect(await say(["watch", "--status", "done"])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("--status takes pending, active, awaiting_approval"),
+    });
   });
 });
 

@@ -51,6 +51,14 @@ describe("the command line", () => {
     expect((await say("list", "--staus", "failed")).err).toStartWith(
       "Unknown option '--staus'. Did you mean --status?",
     );
+    expect(await say("bulk")).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringContaining("bulk results <id>"),
+    });
+    expect((await say("--json", "list")).err).toBe(
+      "Unknown option '--json'. The options of a command stand behind it.\n",
+    );
     expect((await say("keys", "revok")).err).toContain('not "revok". Did you mean revoke?');
     expect((await say("list", "--frobnicate")).err).toStartWith("Unknown option '--frobnicate'.\n");
   });

@@ -24,7 +24,7 @@ import {
   printAction,
   STATUS_COLOR,
 } from "../action-text.ts";
-import { CliOption, given, several, wholeNumber, type CliCommand } from "../command.ts";
+import { CliOption, given, oneOf, several, wholeNumber, type CliCommand } from "../command.ts";
 import { EXIT, saysYes, UsageError } from "../io.ts";
 import { textTable, type Cell } from "../table.ts";
 import { listTable, printList, type ListColumn, type Session } from "../session.ts";
@@ -71,7 +71,13 @@ export function addReadCommands(program: CliCommand): void {
   program
     .service("watch", "show every change as it happens, or follow one action to its end")
     .argument("[id]", "only this action, until it has ended; the exit code says how")
-    .choice("--status <status>", "only changes to this; may be given several times", STATUSES, statuses)
+    .choice<readonly string[]>(
+      "--status <status>",
+      "only changes to this; may be given several times",
+      STATUSES,
+      // The service doesn't see it, and nothing would ever be shown.
+      (text, earlier) => statuses(oneOf("status", STATUSES)(text), earlier),
+    )
     .option("--after <event>", "continue after the event with this id, which --json prints")
     .option("--json", "print one line of JSON per event, also on a terminal")
     .calls(async (session, options: WatchOptions, id?: string) => {
