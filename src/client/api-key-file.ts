@@ -6,7 +6,9 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 /** The key in `OUTGATE_API_KEY`, or in the file that `OUTGATE_API_KEY_FILE` names; null: neither is set. */
 export async function apiKeyOf({ OUTGATE_API_KEY: key = "", OUTGATE_API_KEY_FILE: path = "" }: Env) {
-  if (key !== "" || path === "") return key === "" ? null : key;
+  // What a header can't hold would fail as if nobody were there.
+  if (key !== "") return apiKeyIn(key, "OUTGATE_API_KEY");
+  if (path === "") return null;
   const text = await readFile(path, "utf8").catch((cause: unknown) => {
     throw new Error(`The file ${path} in OUTGATE_API_KEY_FILE can't be read.`, { cause });
   });
@@ -16,7 +18,7 @@ export async function apiKeyOf({ OUTGATE_API_KEY: key = "", OUTGATE_API_KEY_FILE
 /** Alone, or as the header line of a file for `curl -H @file`. */
 const KEY = /^(?:authorization:[ \t]*)?(?:bearer[ \t]+)?([!-~]{1,512})$/i;
 
-/** The API key in the text of a file. Throws a sentence that begins with `where` if there is none. */
+/** The API key in a text. Throws a sentence that begins with `where` if there is none. */
 export function apiKeyIn(text: string, where: string): string {
   const [, key] = KEY.exec(text.trim()) ?? [];
   if (key === undefined) throw new Error(`${where} must hold one API key and nothing else.`);

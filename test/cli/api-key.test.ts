@@ -67,11 +67,15 @@ describe("the API key of a command", () => {
     expect({ code: said.code, err: said.err }).toEqual({ code, err: expect.stringContaining(complaint) });
   });
 
-  test("is never quoted where a file holds something else", async () => {
+  test("is never quoted where something else stands in its place", async () => {
     for (const text of ["", "og_1 og_2", "og_1\nog_2", "x".repeat(513)]) {
       const path = file("odd", text);
       const said = await readApiKey(path, anIo({})).catch(messageOf);
       expect(said).toBe(`The file ${path} must hold one API key and nothing else.`);
+    }
+    for (const text of ["og_1 og_2", "og_1\nog_2", "ключ", " "]) {
+      const said = await readApiKey(undefined, anIo({ OUTGATE_API_KEY: text })).catch(messageOf);
+      expect(said).toBe("OUTGATE_API_KEY must hold one API key and nothing else.");
     }
   });
 });
