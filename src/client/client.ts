@@ -30,7 +30,7 @@ const REPEATABLE = { isRepeatable: true } as const;
  */
 export type OutgateClient = ReturnType<typeof createClient>;
 
-/** See `HttpCall`: for an answer without a member of its own, undefined. */
+/** See `HttpCall`; undefined for an answer without a member of its own. One that earlier versions have too. */
 type Member<Answer> = Answer extends object ? (keyof Answer & string) | undefined : null | undefined;
 
 /** A client of the HTTP API: each call is one request, and its repetitions where they are safe. */
@@ -179,7 +179,7 @@ export function createClient(settings: ClientSettings) {
       send("GET /v1/keys", "data", options, { query: { created_by: createdBy } }),
     createKey: withBody<Api.CreateKey, Api.CreatedKey>("POST /v1/keys", "key"),
     revokeKey: (id: string, { unfinished, ...options }: RevokeOptions = {}): Promise<Api.RevokedKey> =>
-      send(at("DELETE /v1/keys/{id}", id), "unfinished_actions", options, { query: { unfinished }, ...REPEATABLE }),
+      send(at("DELETE /v1/keys/{id}", id), "id", options, { query: { unfinished }, ...REPEATABLE }),
     /** Without `key_id` and `host` it pauses the whole account. Where a pause is in force, returns that one. */
     createPause: withBody<Api.CreatePause, Api.Pause>("POST /v1/pauses", "id", REPEATABLE),
     listPauses: plain<Api.PauseList>("GET /v1/pauses", "data"),
@@ -232,9 +232,9 @@ export function createClient(settings: ClientSettings) {
     /** Those that owners have added. */
     listOAuthClients: plain<Api.OAuthClientList>("GET /v1/oauth-clients", "data"),
     /** With its secret, which is shown once. */
-    createOAuthClient: withBody<Api.CreateOAuthClient, Api.NewOAuthClient>("POST /v1/oauth-clients", "secret"),
+    createOAuthClient: withBody<Api.CreateOAuthClient, Api.NewOAuthClient>("POST /v1/oauth-clients", "id"),
     /** With its new secret, which is shown once. Never retried: a second secret would replace the first. */
-    replaceOAuthClientSecret: byId<Api.NewOAuthClient>("POST /v1/oauth-clients/{id}/secret", "secret"),
+    replaceOAuthClientSecret: byId<Api.NewOAuthClient>("POST /v1/oauth-clients/{id}/secret", "id"),
     /** Ends its connections. */
     removeOAuthClient: byId<undefined>("DELETE /v1/oauth-clients/{id}", null),
     /** In the order in which they are asked. */
@@ -280,7 +280,7 @@ export function createClient(settings: ClientSettings) {
     getFirstSteps: plain<Api.FirstSteps>("GET /v1/first-steps", "data"),
     changeFirstSteps: withBody<Api.ChangeFirstSteps, Api.FirstSteps>("PATCH /v1/first-steps", "data", REPEATABLE),
     /** What is in force on the server. */
-    getServer: plain<Api.Server>("GET /v1/server", "settings"),
+    getServer: plain<Api.Server>("GET /v1/server", "version"),
     /** Never retried: it would be sent twice. */
     sendTestMail: withBody<Api.TestMail, Api.TestMailResult>("POST /v1/server/test-mail", "delivered"),
     listAccounts: plain<Api.AccountList>("GET /v1/accounts", "data"),
