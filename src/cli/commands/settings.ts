@@ -201,28 +201,17 @@ function testText({ status, error, headers, body, truncated }: CredentialTest): 
 }
 
 function credentialText(credential: Credential): string {
-  const {
-    name,
-    kind,
-    header,
-    hosts,
-    paths,
-    methods,
-    enabled,
-    last4,
-    keys,
-    expires_at: end,
-    uses_last_week: uses = 0,
-  } = credential;
+  const { name, kind, header = "", hosts, paths, methods, last4, keys, expires_at: end } = credential;
+  const { uses_last_week: uses = 0, warnings = [] } = credential;
   const bounds = [hosts, paths, methods].flatMap((list) => (list === undefined ? [] : [list.join(", ")]));
   const parts = [
-    `${kind}${kind === "header" || kind === "hmac" ? ` ${header ?? ""}` : ""}${typeof last4 === "string" ? ` ••••${last4}` : ""}`,
+    `${kind}${kind === "header" || kind === "hmac" ? ` ${header}` : ""}${typeof last4 === "string" ? ` ••••${last4}` : ""}`,
     `to ${bounds.join("; ")}`,
     ...(keys === undefined ? [] : [keys.length === 0 ? "for owners only" : `for owners and ${keys.join(", ")}`]),
     ...(end === null ? [] : [`until ${end}`]),
     ...(uses > 0 ? [`sent ${uses} times in 7 days`] : []),
-    ...(enabled ? [] : ["disabled"]),
-    ...(credential.warnings ?? []),
+    ...(credential.enabled ? [] : ["disabled"]),
+    ...warnings,
   ];
   return `${visible(name)}  ${visible(parts.join("; "))}`;
 }
