@@ -1,4 +1,4 @@
-import type { AppContext, AppPart } from "../runtime/app-context.ts";
+import type { AppPart } from "../runtime/app-context.ts";
 import Type from "typebox";
 import { auditOf } from "../core/audit.ts";
 import { authorize, type Caller } from "../core/roles.ts";
@@ -16,83 +16,12 @@ import {
   type SealedPlace,
   type UsedOrigins,
 } from "../core/account-store.ts";
-import { ORIGIN_CHARS_MAX, SIGNING_OVERLAP_MS, SIGNING_SECRETS_FRESH_MS, KNOWN_ORIGINS_MAX } from "../core/limits.ts";
+import { KNOWN_ORIGINS_MAX, ORIGIN_CHARS_MAX, SIGNING_OVERLAP_MS } from "../core/limits.ts";
 
 interface SigningNeeds {
-  readonly signingSecrets: SigningSecrets;
-  readonly secrets: Pick<Secrets, "newRootSecret" | "seal">;
-}
-
-export interface SigningSecret extends OriginSecrets {
-  readonly origin: string;
-}
-
-/** Takes origins that `checkOrigin` returned. */
-export type SigningService = ReturnType<typeof createSigningService>;
-
-export function createSigningService(app: AppContext, { signingSecrets, secrets }: SigningNeeds) {
-  const { ids, clock } = app;
-  const { signing, audit } = app.store;
-  return {
-    /** The secret, and the previous one while it signs. `isShown`: audit it. Throws `internal_error` if it is unreadable. */
-    async read(caller: Caller, origin: string, use: SigningUse = "calls", isShown = true): Promise<SigningSecret> {
-      authorize(caller, "manage");
-      const now = clock.now();
-      const { secret, previous } = await signingSecrets.find(caller.accountId, origin, now, use).catch(throwExplained);
-      // If the audit entry can't be written, the secret is not shown.
-      const entry = { kind: "revealed", subject: origin, detail: { what: "signing_secret" } } as const;
-      if (isShown) await audit.record(auditOf(caller, entry, now));
-      return { origin, secret, previous: previous === null || now >= previous.expiresAt ? null : previous };
-    },
-
-    /** The origins that have a secret in use, the last used first. It decrypts nothing. */
-    async origins(caller: Caller): Promise<readonly KnownOrigin[]> {
-      authorize(caller, "manage");
-      return knownOriginsOf(await signing.origins(caller.accountId), clock.now());
-    },
-
-    /** When the secret before the last rotation stops signing; null: no recent rotation. Decrypts nothing. */
-    async overlapEnd(caller: Caller, origin: string, use: SigningUse = "calls"): Promise<Date | null> {
-      authorize(caller, "manage");
-      const [newest] = await signing.seeds(caller.accountId, origin, use);
-      const end = newest === undefined ? null : overlapEnd(newest.rotatedAt);
-      return end === null || clock.now() >= end ? null : end;
-    },
-
-    /**
-     * Gives one origin, or all (null), a new secret at once; the previous one signs too for 24 hours. A call has at most two
-     * signatures, so another rotation within that time ends the oldest secret immediately. Without `use` it rotates the
-     * secret of calls, and for all origins also that of callbacks. New secrets come from new random bytes, so that old
-     * secrets reveal nothing about them.
-     */
-    async rotate(caller: Caller, origin: string | null, use: SigningUse | null = null) {
-      authorize(caller, "manage");
-      const rotatedAt = clock.now();
-      const { accountId } = caller;
-      const id = ids.row(rotatedAt);
-      const sealedSeed = secrets.seal(secrets.newRootSecret(), seedPlace(id));
-      const rotatedUse = origin === null ? use : (use ?? "calls");
-      const entry = auditOf(caller, { kind: "signing_secret_rotated", subject: origin ?? "" }, rotatedAt);
-      await signing.rotate({ id, accountId, origin, use: rotatedUse, sealedSeed, rotatedAt }, entry);
-      // After the write, so that a read that starts now finds the new seed.
-      signingSecrets.forget(accountId, origin);
-      return { origin, rotatedAt, previousExpiresAt: overlapEnd(rotatedAt) };
-    },
-  };
-}
-
-/** What an owner can do about a secret that can't be decrypted. Throws any other error as it is. */
-export function throwExplained(error: unknown): never {
-  if (!(error instanceof UnreadableSecret)) throw error;
-  const message =
-    "This signing secret can't be decrypted: its row in the database was altered. Rotate it, or restore a backup; the log names the row.";
-  throw new DomainError("internal_error", message);
-}
-
-interface SecretsNeeds {
-  readonly secrets: Pick<Secrets, "open" | "signingSecret">;
-  /** How long they are cached; by default as for the only process of a database. */
-  readonly freshMs?: number;
+  readonly secrets: Pick<Secrets, "newRootSecret" | "open" | "seal" | "signingSecret">;
+  /** How long what was read is cached: another process may rotate. */
+  readonly freshMs: number;
 }
 
 interface OriginSecrets {
@@ -112,15 +41,24 @@ interface FoundSecrets extends OriginSecrets {
 /** Secrets and root secrets that are cached, of each kind; then the cache begins anew. */
 const CACHED_MAX = 10_000;
 
-export type SigningSecrets = ReturnType<typeof createSigningSecrets>;
+/** Takes origins that `checkOrigin` returned. */
+export type SigningService = ReturnType<typeof createSigningService>;
+
+/** As it is shown. */
+export type SigningSecret = Awaited<ReturnType<SigningService["read"]>>;
 
 /**
  * Derives signing secrets and caches them, since every attempt signs. A rotation drops them at once in this process; another
  * process notices it within `freshMs`, and until then the previous secret verifies what it signs.
  */
-export function createSigningSecrets(
-  { store: { accounts, signing }, log }: AppPart<"log", "accounts" | "signing">,
-  { secrets, freshMs = SIGNING_SECRETS_FRESH_MS }: SecretsNeeds,
+export function createSigningService(
+  {
+    store: { accounts, audit, signing },
+    clock,
+    ids,
+    log,
+  }: AppPart<"clock" | "ids" | "log", "accounts" | "audit" | "signing">,
+  { secrets, freshMs }: SigningNeeds,
 ) {
   const cached = new Map<string, FoundSecrets & { readonly readAtMs: number }>();
   /** By account; they never change. */
@@ -177,12 +115,7 @@ export function createSigningSecrets(
   };
 
   /** Throws `UnreadableSecret` if the newest can't be decrypted; an unreadable previous one is left out. */
-  const find = async (
-    accountId: string,
-    origin: string,
-    now: Date,
-    use: SigningUse = "calls",
-  ): Promise<FoundSecrets> => {
+  const find = async (accountId: string, origin: string, now: Date, use: SigningUse): Promise<FoundSecrets> => {
     const name = `${accountId} ${origin} ${use}`;
     const known = cached.get(name);
     // The absolute age, so that a clock that is set back does not extend the cache.
@@ -198,29 +131,73 @@ export function createSigningSecrets(
   };
 
   /** The secrets that sign now, newest first: two after a recent rotation, else one; then those of calls if they still sign. */
-  const inUse = async (
-    accountId: string,
-    origin: string,
-    now: Date,
-    use: SigningUse = "calls",
-  ): Promise<readonly string[]> => {
+  const inUse = async (accountId: string, origin: string, now: Date, use: SigningUse): Promise<readonly string[]> => {
     const { secret, previous, callsUntil } = await find(accountId, origin, now, use);
     const own = previous === null || now >= previous.expiresAt ? [secret] : [secret, previous.secret];
     if (callsUntil === null || now >= callsUntil) return own;
-    const calls = await inUse(accountId, origin, now).catch(nullIfUnreadable);
+    const calls = await inUse(accountId, origin, now, "calls").catch(nullIfUnreadable);
     return [...new Set([...own, ...(calls ?? [])])];
   };
 
   return {
     find,
     inUse,
-    /** Drops cached secrets after a rotation; null: of all origins. */
-    forget(accountId: string, origin: string | null): void {
+
+    /** The secret, and the previous one while it signs. `isShown`: audit it. Throws `internal_error` if it is unreadable. */
+    async read(caller: Caller, origin: string, use: SigningUse = "calls", isShown = true) {
+      authorize(caller, "manage");
+      const now = clock.now();
+      const { secret, previous } = await find(caller.accountId, origin, now, use).catch(throwExplained);
+      // If the audit entry can't be written, the secret is not shown.
+      const entry = { kind: "revealed", subject: origin, detail: { what: "signing_secret" } } as const;
+      if (isShown) await audit.record(auditOf(caller, entry, now));
+      return { origin, secret, previous: previous === null || now >= previous.expiresAt ? null : previous };
+    },
+
+    /** The origins that have a secret in use, the last used first. It decrypts nothing. */
+    async origins(caller: Caller): Promise<readonly KnownOrigin[]> {
+      authorize(caller, "manage");
+      return knownOriginsOf(await signing.origins(caller.accountId), clock.now());
+    },
+
+    /** When the secret before the last rotation stops signing; null: no recent rotation. Decrypts nothing. */
+    async overlapEnd(caller: Caller, origin: string, use: SigningUse = "calls"): Promise<Date | null> {
+      authorize(caller, "manage");
+      const [newest] = await signing.seeds(caller.accountId, origin, use);
+      const end = newest === undefined ? null : overlapEnd(newest.rotatedAt);
+      return end === null || clock.now() >= end ? null : end;
+    },
+
+    /**
+     * Gives one origin, or all (null), a new secret at once; the previous one signs too for 24 hours. A call has at most two
+     * signatures, so another rotation within that time ends the oldest secret immediately. Without `use` it rotates the
+     * secret of calls, and for all origins also that of callbacks. New secrets come from new random bytes, so that old
+     * secrets reveal nothing about them.
+     */
+    async rotate(caller: Caller, origin: string | null, use: SigningUse | null = null) {
+      authorize(caller, "manage");
+      const rotatedAt = clock.now();
+      const { accountId } = caller;
+      const id = ids.row(rotatedAt);
+      const sealedSeed = secrets.seal(secrets.newRootSecret(), seedPlace(id));
+      const rotatedUse = origin === null ? use : (use ?? "calls");
+      const entry = auditOf(caller, { kind: "signing_secret_rotated", subject: origin ?? "" }, rotatedAt);
+      await signing.rotate({ id, accountId, origin, use: rotatedUse, sealedSeed, rotatedAt }, entry);
+      // After the write, so that a read that starts now finds the new seed.
       forgotten += 1;
       const prefix = origin === null ? `${accountId} ` : `${accountId} ${origin} `;
       for (const name of cached.keys()) if (name.startsWith(prefix)) cached.delete(name);
+      return { origin, rotatedAt, previousExpiresAt: overlapEnd(rotatedAt) };
     },
   };
+}
+
+/** What an owner can do about a secret that can't be decrypted. Throws any other error as it is. */
+export function throwExplained(error: unknown): never {
+  if (!(error instanceof UnreadableSecret)) throw error;
+  const message =
+    "This signing secret can't be decrypted: its row in the database was altered. Rotate it, or restore a backup; the log names the row.";
+  throw new DomainError("internal_error", message);
 }
 
 export function nullIfUnreadable(error: unknown): null {
@@ -301,7 +278,7 @@ export interface KnownOrigin {
   /** When its secret was rotated last, alone or with all others; null: never. */
   readonly rotatedAt: Date | null;
   /** Until when the secret before that rotation signs too; null: it doesn't. */
-  readonly overlapEndsAt: Date | null;
+  readonly previousExpiresAt: Date | null;
 }
 
 /** The origins that calls and callbacks used and those that were rotated, the last used first. */
@@ -315,8 +292,8 @@ export function knownOriginsOf(used: UsedOrigins, now: Date): readonly KnownOrig
       const times = [...all, ...own.filter((rotation) => rotation.origin === origin)].map(({ rotatedAt }) => rotatedAt);
       const rotatedAt = times.toSorted((one, other) => one.getTime() - other.getTime()).at(-1) ?? null;
       const end = rotatedAt && overlapEnd(rotatedAt);
-      const overlapEndsAt = end !== null && end > now ? end : null;
-      return { origin, use, lastUsedAt: uses.get(origin) ?? null, rotatedAt, overlapEndsAt };
+      const previousExpiresAt = end !== null && end > now ? end : null;
+      return { origin, use, lastUsedAt: uses.get(origin) ?? null, rotatedAt, previousExpiresAt };
     });
   });
   return known.toSorted((one, other) => {
@@ -345,11 +322,7 @@ export function signingSecretRoutes({ signingService }: { readonly signingServic
       "/v1/signing-origins",
       async ({ caller }) => {
         const origins = await signingService.origins(caller);
-        return jsonOf({
-          data: origins.map(({ use, ...row }) =>
-            toJson(SigningOriginJson, { ...row, for: use, previousExpiresAt: row.overlapEndsAt }),
-          ),
-        });
+        return jsonOf(toJson(SigningOriginListJson, { data: origins.map((one) => ({ ...one, for: one.use })) }));
       },
       operation({
         operationId: "listSigningOrigins",

@@ -12,7 +12,7 @@ import { authorize, type Caller } from "../core/roles.ts";
 import {
   checkOrigin,
   nullIfUnreadable,
-  type SigningSecrets,
+  type SigningService,
   SigningSecretParameters,
   throwExplained,
 } from "./signing-secrets.ts";
@@ -227,16 +227,13 @@ function compactOf(text: string): string {
 /** Answers owners why a receiver can't verify what it got. It reveals no secret and makes no signature. */
 export type VerifyService = ReturnType<typeof createVerifyService>;
 
-export function createVerifyService(
-  { store: { actions, firstSteps }, clock }: AppContext,
-  signingSecrets: Pick<SigningSecrets, "find">,
-) {
+export function createVerifyService({ store: { actions, firstSteps }, clock }: AppContext, signing: SigningService) {
   const secretsOf = async (accountId: string, origin: string, use: SigningUse, now: Date) => {
-    const found = await signingSecrets.find(accountId, origin, now, use).catch(throwExplained);
+    const found = await signing.find(accountId, origin, now, use).catch(throwExplained);
     const { secret, previous, callsUntil } = found;
     const other = use === "calls" ? "callbacks" : "calls";
     // An unreadable secret of the other kind only means that there is one hint less.
-    const others = await signingSecrets.find(accountId, origin, now, other).catch(nullIfUnreadable);
+    const others = await signing.find(accountId, origin, now, other).catch(nullIfUnreadable);
     const ofOtherUse = [others?.secret, others?.previous?.secret].filter((one) => one !== undefined);
     const own: SigningCandidate[] = [{ name: "current", secret, endsAt: null }];
     if (previous !== null) own.push({ name: "previous", secret: previous.secret, endsAt: previous.expiresAt });

@@ -7,7 +7,7 @@ import { createOwnMailService } from "../accounts/own-mails.ts";
 import { createPeopleService } from "../accounts/people.ts";
 import { createServerSize } from "../accounts/server-size.ts";
 import { createSignUpGate } from "../accounts/sign-up-gate.ts";
-import { createSigningSecrets, createSigningService } from "../accounts/signing-secrets.ts";
+import { createSigningService } from "../accounts/signing-secrets.ts";
 import { createTeamService } from "../accounts/team.ts";
 import { createOidcThrottle } from "../accounts/throttle.ts";
 import { createVerifyService } from "../accounts/verify-signature.ts";
@@ -26,7 +26,7 @@ import { createCredentialUse } from "../credentials/use.ts";
 import { createChannelService } from "../channels/channels.ts";
 import { createEffectiveSettings } from "../config/config.ts";
 import { checkTarget, providerPolicy, type TargetPolicy } from "../config/target-policy.ts";
-import { SHARED_FRESH_MS } from "../core/limits.ts";
+import { SHARED_FRESH_MS, SIGNING_SECRETS_FRESH_MS } from "../core/limits.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import type { Passwords } from "../crypto/passwords.ts";
 import type { Secrets } from "../crypto/secrets.ts";
@@ -97,8 +97,8 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const credentials = new KnownCredentials(store.credentials);
   const credentialUse = createCredentialUse(app, { known: credentials, hosts, secrets, policy });
   const credentialService = createCredentialService(app, credentials, secrets);
-  const fresh = node === null ? {} : { freshMs: SHARED_FRESH_MS };
-  const signingSecrets = createSigningSecrets(app, { secrets, ...fresh });
+  const freshMs = node === null ? SIGNING_SECRETS_FRESH_MS : SHARED_FRESH_MS;
+  const signingService = createSigningService(app, { secrets, freshMs });
   const recipients = createRecipients(app, rules);
   const held = createHeld(app, { hashOf, credentials: credentialUse });
   const enqueue = createEnqueue({ ids, receiptUrl, channelsOf: channels.of });
@@ -108,7 +108,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     sender,
     mailer,
     node,
-    signingSecrets,
+    signingSecrets: signingService,
     recipients,
     historyOf: held.historyOf,
     enqueue,
@@ -162,7 +162,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     config.oauth === null
       ? null
       : createOAuth(app, { ...config.oauth, secrets, isStopped, forget, keyService, sender: publicSender });
-  const signedHeaders = createSignedHeaders({ secrets, signingSecrets }, "callbacks");
+  const signedHeaders = createSignedHeaders({ secrets, signingSecrets: signingService }, "callbacks");
   const posting = { sender, signedHeaders, checkTarget: checkUrl };
 
   const notifying = { channelsOf: channels.of, onWaiting: delivery.waits };
@@ -197,8 +197,8 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     keyService,
     oauth,
     oauthClients: createOAuthClientService(app, { secrets, forget }),
-    signingService: createSigningService(app, { secrets, signingSecrets }),
-    verifyService: createVerifyService(app, signingSecrets),
+    signingService,
+    verifyService: createVerifyService(app, signingService),
     callbackHosts: createCallbackHostService(app),
     followLink: createFollowLink(app, { secrets, actionService, recipients, historyOf: held.historyOf }),
     readReceipt: createReadReceipt({ actions, secrets }),
@@ -210,7 +210,6 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     readSize: createServerSize(app, signUpGate.isOperator),
     delivery,
     enqueue,
-    signingSecrets,
     /** What delivery has read, and reads again where other nodes change it. */
     known: { hosts, channels, paused, rules, grants, credentials },
     /** Ends what a dead process left active, then begins to deliver. */

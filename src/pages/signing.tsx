@@ -132,12 +132,12 @@ async function signingPage(deps: PageDeps, user: Person, more: SigningState = {}
           ["Last used", ({ lastUsedAt }) => <AgoOr at={lastUsedAt} none="Not lately" now={now} />],
           [
             "Rotated",
-            ({ rotatedAt, overlapEndsAt }) => (
+            ({ rotatedAt, previousExpiresAt }) => (
               <>
                 <AgoOr at={rotatedAt} none="Never" now={now} />
-                {overlapEndsAt === null ? null : (
+                {previousExpiresAt === null ? null : (
                   <span class="says">
-                    both valid, ends <UntilTime at={overlapEndsAt} now={now} />
+                    both valid, ends <UntilTime at={previousExpiresAt} now={now} />
                   </span>
                 )}
               </>

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
 import { bootstrap, forgetFirstKeys } from "../../src/accounts/first-start.ts";
-import { createSigningSecrets } from "../../src/accounts/signing-secrets.ts";
+import { createSigningService } from "../../src/accounts/signing-secrets.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import type { Store } from "../../src/core/store.ts";
 import { isWellFormedApiKey } from "../support/api-key.ts";
@@ -88,8 +88,11 @@ describe("the first start", () => {
     const { id = "", sealedRootSecret = "" } = account ?? {};
     const place = { table: "accounts", row: id, column: "sealed_root_secret" };
     expect(testSecrets.open(sealedRootSecret, place)).toHaveLength(32);
-    const { find } = createSigningSecrets({ store: db.store, log }, { secrets: testSecrets });
-    const error: unknown = await find("acc_none", "https://a.example", NOON).catch((thrown: unknown) => thrown);
+    const app = { store: db.store, log, clock, ids: systemIds };
+    const { find } = createSigningService(app, { secrets: testSecrets, freshMs: 0 });
+    const error: unknown = await find("acc_none", "https://a.example", NOON, "calls").catch(
+      (thrown: unknown) => thrown,
+    );
     expect(error).toEqual(new Error("Account acc_none has no row."));
   });
 

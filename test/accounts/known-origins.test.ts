@@ -42,7 +42,7 @@ test("the newest rotation counts, of the origin alone or of all, of calls and ca
 
 test("the secret before a rotation signs for a day", () => {
   const rotations = [{ origin: A, use: "calls", rotatedAt: NOON }] as const;
-  const endAt = (now: Date) => knownOriginsOf(used({ rotations }), now)[0]?.overlapEndsAt;
+  const endAt = (now: Date) => knownOriginsOf(used({ rotations }), now)[0]?.previousExpiresAt;
   expect(endAt(later(DAY_MS - 1))).toEqual(later(DAY_MS));
   expect(endAt(later(DAY_MS))).toBeNull();
 });

@@ -81,18 +81,17 @@ describe("a rotation", () => {
     const now = await service.read(owner, ORIGIN);
     expect(now.previous).toEqual({ secret: early.secret, expiresAt: rotation.previousExpiresAt });
     expect([early.secret, now.secret]).toContain(late.secret);
-    expect((await engine.signingSecrets.find(owner.accountId, ORIGIN, engine.clock.now())).secret).toBe(now.secret);
+    expect((await engine.signingService.find(owner.accountId, ORIGIN, engine.clock.now(), "calls")).secret).toBe(
+      now.secret,
+    );
   });
 
   test("by another process on the same store is noticed within a minute", async () => {
     await using engine = await openEngine({ starts: false });
     const { owner, clock } = engine;
     const here = engine.signingService;
-    const there = createSigningService(engine.app, {
-      // Its cache is dropped, ours is not.
-      signingSecrets: { ...engine.signingSecrets, forget: () => {} },
-      secrets: engine.secrets,
-    });
+    // Its cache is dropped, ours is not.
+    const there = createSigningService(engine.app, { secrets: engine.secrets, freshMs: 60_000 });
     const before = await here.read(owner, ORIGIN);
     await there.rotate(owner, ORIGIN);
     expect(await here.read(owner, ORIGIN)).toEqual(before);
@@ -113,7 +112,7 @@ describe("a rotation", () => {
     });
     const { owner, clock } = engine;
     const read = async () => {
-      for (let n = 0; n < 100; n += 1) await engine.signingSecrets.find(owner.accountId, ORIGIN, clock.now());
+      for (let n = 0; n < 100; n += 1) await engine.signingService.find(owner.accountId, ORIGIN, clock.now(), "calls");
     };
     await read();
     expect(reads).toBe(1);

@@ -169,7 +169,7 @@ test("a webhook gets a POST that its secret of callbacks signs, with the masked 
   const { id } = await engine.create(REFUND);
   await engine.told(id, "message", 1);
   const [post] = hooks.received;
-  const [secret] = await engine.signingSecrets.inUse(
+  const [secret] = await engine.signingService.inUse(
     engine.owner.accountId,
     hooks.url.slice(0, -1),
     engine.clock.now(),

@@ -180,12 +180,13 @@ export function stubDeps(calls: string[] = []): Stubs {
     oauth: null,
     oauthClients: told(knowing<OAuthClientService>({ client, secret: "secret of a client" })),
     oidc: null,
-    signingService: told<SigningService>({
-      read: (_caller, origin) => Promise.resolve({ origin, secret: "whsec_test", previous: null }),
-      origins: always([]),
-      overlapEnd: always(null),
-      rotate: (_caller, origin) => Promise.resolve({ origin, rotatedAt: NOON, previousExpiresAt: later(86_400_000) }),
-    }),
+    signingService: told(
+      knowing<SigningService>(null, {
+        read: (_caller, origin) => Promise.resolve({ origin, secret: "whsec_test", previous: null }),
+        origins: always([]),
+        rotate: (_caller, origin) => Promise.resolve({ origin, rotatedAt: NOON, previousExpiresAt: later(86_400_000) }),
+      }),
+    ),
     verifyService: told({ check: always({ secret: "current" as const, problems: [], warnings: [] }) }),
     callbackHosts: told<CallbackHostService>({
       list: always([]),
