@@ -75,8 +75,7 @@ export function callbackHostRoutes({ callbackHosts }: { readonly callbackHosts: 
   return createApiRoutes()
     .get(
       "/v1/callback-hosts",
-      async ({ caller }) =>
-        jsonOf({ data: (await callbackHosts.list(caller)).map((row) => toJson(CallbackHostJson, row)) }),
+      async ({ caller }) => jsonOf(toJson(CallbackHostListJson, { data: await callbackHosts.list(caller) })),
       operation({
         operationId: "listCallbackHosts",
         permission: "manage",

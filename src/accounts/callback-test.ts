@@ -1,20 +1,18 @@
 import type { AppContext } from "../runtime/app-context.ts";
-import { isListedHost } from "../core/policy.ts";
+import { isListedHost, requireFree } from "../core/policy.ts";
 import Type, { type Static } from "typebox";
-import { describeOutcome, isSuccess, type Outcome } from "../core/outcome.ts";
-import { DomainError, invalidFields } from "../core/domain-error.ts";
+import { describeOutcome, isSuccess } from "../core/outcome.ts";
+import { invalidFields } from "../core/domain-error.ts";
 import * as t from "../api/schema-helpers.ts";
 import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
 import { auditOf } from "../core/audit.ts";
 import { MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
-import type { Header, SignedHeaders } from "../delivery/attempt.ts";
-import { deliveryFault, postRequest } from "../delivery/deliver.ts";
+import type { Header } from "../delivery/attempt.ts";
+import { type AlterHeaders, type PostDeps, postNow } from "../delivery/deliver.ts";
 import { createMessageLimit } from "../runtime/message-limit.ts";
-import type { Sender } from "../outbound/deadline.ts";
 import { normalTarget } from "../core/target.ts";
 import { NO_EXTRAS } from "../core/action.ts";
-import { limitRefusal } from "../core/key-limits.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 
 export const TestCallbackBody = t.requestObject("TestCallback", "Which receiver of callbacks to test.", {
@@ -55,33 +53,29 @@ type CallbackTry = Static<typeof CallbackTry>;
 
 export type CallbackTestJson = Static<typeof CallbackTestJson>;
 
-interface CallbackTestNeeds {
-  readonly sender: Sender;
-  readonly signedHeaders: SignedHeaders;
+interface CallbackTestNeeds extends PostDeps {
   readonly checkTarget: (url: string) => { readonly refused: string } | object;
 }
 
 export type CallbackTestService = ReturnType<typeof createCallbackTestService>;
 
-export function createCallbackTestService(app: AppContext, { sender, signedHeaders, checkTarget }: CallbackTestNeeds) {
-  const { clock, ids } = app;
+export function createCallbackTestService(app: AppContext, needs: CallbackTestNeeds) {
+  const { clock } = app;
   const { callbackHosts, firstSteps, audit } = app.store;
   const count = createMessageLimit(clock, "This account has just tested callbacks.");
 
-  const send = async (accountId: string, url: string, alter: (headers: readonly Header[]) => readonly Header[]) => {
-    const now = clock.now();
+  const send = async (accountId: string, url: string, alter: AlterHeaders): Promise<CallbackTry> => {
     const data = { message: "This is a test callback of Outgate. It is about no action." };
-    const body = JSON.stringify({ type: "callback.test", timestamp: now.toISOString(), data });
-    const post = { channel: { accountId, kind: "webhook" }, url, id: `test_${ids.row(now)}`, body } as const;
-    const request = await postRequest({ signedHeaders }, post, now).catch(deliveryFault);
-    if (typeof request === "string") return tryOf({ kind: "not_sent", fault: request }, 0);
+    const body = JSON.stringify({ type: "callback.test", timestamp: clock.now().toISOString(), data });
+    const channel = { accountId, kind: "webhook" } as const;
     const startedMs = clock.monotonicMs();
-    const outcome = await sender.send(
-      { ...request, headers: alter(request.headers) },
-      { timeoutMs: MESSAGE_TIMEOUT_MS, keepFor: null },
-    );
-    const durationMs = Math.round(clock.monotonicMs() - startedMs);
-    return tryOf(outcome.kind === "stopped" ? { kind: "unknown", fault: "interrupted" } : outcome, durationMs);
+    const outcome = await postNow(app, needs, { channel, url, body }, alter);
+    // Of the receiver's answer only the status is read.
+    return {
+      response_code: outcome.kind === "answered" ? outcome.code : null,
+      duration_ms: Math.round(clock.monotonicMs() - startedMs),
+      error: isSuccess(outcome, "POST") ? null : describeOutcome(outcome, MESSAGE_TIMEOUT_MS),
+    };
   };
 
   return {
@@ -92,9 +86,10 @@ export function createCallbackTestService(app: AppContext, { sender, signedHeade
      */
     async test(caller: Caller, url: string, withWrong: boolean): Promise<CallbackTestJson> {
       authorize(caller, "manage");
-      requireFree(caller, url);
+      // What is sent carries our own body, but it is a call all the same.
+      requireFree(caller, { method: "POST", url, headers: null, body: null, extras: NO_EXTRAS }, HELD);
       const { accountId } = caller;
-      const checked = checkTarget(url);
+      const checked = needs.checkTarget(url);
       if ("refused" in checked) throw invalidFields([{ field: "url", message: checked.refused }]);
       const listed = (await callbackHosts.list(accountId)).map(({ host }) => host);
       if (!isListedHost(url, listed)) throw invalidFields([{ field: "url", message: NOT_LISTED }]);
@@ -112,21 +107,10 @@ export function createCallbackTestService(app: AppContext, { sender, signedHeade
   };
 }
 
+const HELD = "A key with a hold can’t send test callbacks. Ask an owner whose calls are not held.";
+
 const NOT_LISTED =
   "Its host is not on the list for callbacks. Add the host first, with its port unless that is the default.";
-
-/** What is sent carries our own body, but it is a call all the same. */
-function requireFree({ hold, limits }: Caller, url: string): void {
-  if (hold !== "none") {
-    throw new DomainError(
-      "forbidden",
-      "A key with a hold can’t send test callbacks. Ask an owner whose calls are not held.",
-    );
-  }
-  const request = { method: "POST", url, headers: null, body: null, extras: NO_EXTRAS } as const;
-  const refusal = limits === undefined ? null : limitRefusal(limits, request);
-  if (refusal !== null) throw refusal;
-}
 
 /** Every digest with all its bits turned over: of the right form, and never valid. */
 function withWrongSignature(headers: readonly Header[]): readonly Header[] {
@@ -138,12 +122,6 @@ function withWrongSignature(headers: readonly Header[]): readonly Header[] {
     });
     return [name, wrong.join(" ")];
   });
-}
-
-/** Of the receiver's answer only the status is read. */
-function tryOf(outcome: Outcome, durationMs: number): CallbackTry {
-  const error = isSuccess(outcome, "POST") ? null : describeOutcome(outcome, MESSAGE_TIMEOUT_MS);
-  return { response_code: outcome.kind === "answered" ? outcome.code : null, duration_ms: durationMs, error };
 }
 
 /** Statuses that say that the receiver was busy, and nothing about the signature. */

@@ -15,10 +15,9 @@ import {
   URL_TAIL_CHARS,
 } from "../core/limits.ts";
 import type { DeliveryResult } from "../core/notification.ts";
-import { describeOutcome } from "../core/outcome.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { normalTarget } from "../core/target.ts";
-import { deliveryOf, deliveryFault, type PostDeps, postRequest } from "../delivery/deliver.ts";
+import { deliveryOf, type PostDeps, postNow } from "../delivery/deliver.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import { noticeBody, testNotice } from "../mail/chat-messages.ts";
@@ -103,7 +102,7 @@ export type ChannelService = ReturnType<typeof createChannelService>;
 export function createChannelService(app: AppContext, needs: ChannelNeeds) {
   const { clock, ids } = app;
   const { channels, audit } = app.store;
-  const { known, recipients, sender, mailer, checkTarget } = needs;
+  const { known, recipients, mailer, checkTarget } = needs;
   const countTest = createMessageLimit(clock, "This account has just tested channels.");
   const find = async (caller: Caller, id: string): Promise<Channel> => {
     authorize(caller, "manage");
@@ -134,12 +133,7 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
     if (url === null) return { kind: "withheld", error: "Where the channel goes can't be read. Set its URL again." };
     const now = clock.now();
     const body = noticeBody(kind, testNotice(channel), now);
-    const request = await postRequest(needs, { channel, url, id: `test_${ids.row(now)}`, body }, now).catch(
-      deliveryFault,
-    );
-    if (typeof request === "string") return deliveryOf({ kind: "not_sent", fault: request }, now, MESSAGE_TIMEOUT_MS);
-    const outcome = await sender.send(request, { timeoutMs: MESSAGE_TIMEOUT_MS });
-    return outcome.kind === "stopped" ? INTERRUPTED : deliveryOf(outcome, now, MESSAGE_TIMEOUT_MS);
+    return deliveryOf(await postNow(app, needs, { channel, url, body }), now, MESSAGE_TIMEOUT_MS);
   };
 
   /** To every address, of which there are few; the first failure counts. */
@@ -245,12 +239,6 @@ function once(addresses: readonly string[]): readonly string[] {
 const OWNER: Creator = { role: "owner", hold: "none" };
 
 const NOT_AN_APPROVER = "Is neither of a person of this account nor one of the APPROVERS of this server.";
-
-const INTERRUPTED: DeliveryResult = {
-  kind: "failed",
-  error: describeOutcome({ kind: "unknown", fault: "interrupted" }, 0),
-  notBeforeMs: null,
-};
 
 const ChannelId = t.idSchema("chn", "Id of a channel.");
 

@@ -169,6 +169,20 @@ export function isHeldBy(hold: Hold, request: SentRequest): boolean {
   return hold !== "none" && methodsOf(request).some((method) => isHeld(hold, method));
 }
 
+/**
+ * For a call that is made at once, so that nobody could approve it. Throws `forbidden` where the caller's key has a limit that
+ * refuses it, or a hold on it, of which `held` says what to do.
+ */
+export function requireFree(
+  { hold, limits }: Pick<Caller, "hold" | "limits">,
+  request: SentRequest,
+  held: string,
+): void {
+  if (isHeldBy(hold, request)) throw new DomainError("forbidden", held);
+  const refusal = limits === undefined ? null : limitRefusal(limits, request);
+  if (refusal !== null) throw refusal;
+}
+
 function recipientRefusal({ request, creator, recipients }: CreateFacts): DomainError | null {
   const { callback, notifyEmail } = request;
   const isCallbackAllowed = callback === null || mayCallBack(creator, callback, recipients.callbackHosts);

@@ -3,8 +3,8 @@ import * as t from "../api/schema-helpers.ts";
 import { USER_AGENT } from "../config/config.ts";
 import { DomainError, invalidField } from "../core/domain-error.ts";
 import { NO_EXTRAS } from "../core/action.ts";
-import { limitRefusal } from "../core/key-limits.ts";
 import { CREDENTIAL_TEST_BODY_CHARS_MAX, MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
+import { requireFree } from "../core/policy.ts";
 import { describeOutcome, isSuccess, type Outcome } from "../core/outcome.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
@@ -63,7 +63,7 @@ export function createCredentialTestService({ clock }: AppContext, needs: Creden
       const request = { url, method: "GET", headers: null, body: null, extras: NO_EXTRAS } as const;
       const checked = checkTarget(url);
       if ("refused" in checked) throw invalidField("url", checked.refused);
-      requireFree(caller, request);
+      requireFree(caller, request, HELD);
       const { host } = checked;
       const attempt = await credentialUse.forTry(caller, name, { ...request, host });
       const lane = { accountId: caller.accountId, keyId: caller.keyId ?? "", host };
@@ -93,19 +93,9 @@ export function createCredentialTestService({ clock }: AppContext, needs: Creden
   };
 }
 
-const PAUSED = "Calls to this host are paused, and so are tries of credentials. Resume them first.";
+const HELD = "A key whose calls are held can't try credentials. Ask an owner whose calls are not held.";
 
-/** What is sent has no body of the caller's, but it is a call all the same. */
-function requireFree({ hold, limits }: Caller, request: Parameters<typeof limitRefusal>[1]): void {
-  if (hold === "all") {
-    throw new DomainError(
-      "forbidden",
-      "A key whose calls are all held can't try credentials. Ask an owner whose calls are not held.",
-    );
-  }
-  const refusal = limits === undefined ? null : limitRefusal(limits, request);
-  if (refusal !== null) throw refusal;
-}
+const PAUSED = "Calls to this host are paused, and so are tries of credentials. Resume them first.";
 
 /** Masks what else looks like a secret; the credential itself was masked before anything was cut. */
 function seen(outcome: Outcome): CredentialTest {

@@ -12,6 +12,7 @@ import {
   HOUR_MS,
   MAILS_PER_ACCOUNT_MAX,
   MAILS_PER_RECIPIENT_MAX,
+  MESSAGE_TIMEOUT_MS,
   NOTIFY_DELAYS_MS,
   PEOPLE_PER_ACCOUNT_MAX,
 } from "../core/limits.ts";
@@ -37,7 +38,7 @@ import {
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
 import { see } from "../receipts/see.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import type { SignedHeaders } from "./attempt.ts";
+import type { Header, SignedHeaders } from "./attempt.ts";
 import { retryAfterMs } from "../core/retry.ts";
 import {
   type AskKind,
@@ -66,7 +67,7 @@ interface Post {
 }
 
 /** The request that posts a text. Slack checks no signature. */
-export async function postRequest(
+async function postRequest(
   { signedHeaders }: Pick<PostDeps, "signedHeaders">,
   { channel: { accountId, kind }, url, id, body }: Post,
   now: Date,
@@ -78,6 +79,23 @@ export async function postRequest(
     headers: [["User-Agent", USER_AGENT], ["Content-Type", "application/json"], ...signed],
     body,
   };
+}
+
+export type AlterHeaders = (headers: readonly Header[]) => readonly Header[];
+
+/** Posts a text at once, because somebody asked for it and waits. */
+export async function postNow(
+  { clock, ids }: Pick<AppContext, "clock" | "ids">,
+  needs: PostDeps,
+  text: Omit<Post, "id">,
+  alter: AlterHeaders = (headers) => headers,
+): Promise<Outcome> {
+  const now = clock.now();
+  const request = await postRequest(needs, { ...text, id: `test_${ids.row(now)}` }, now).catch(deliveryFault);
+  if (typeof request === "string") return { kind: "not_sent", fault: request };
+  const sent = { ...request, headers: alter(request.headers) };
+  const outcome = await needs.sender.send(sent, { timeoutMs: MESSAGE_TIMEOUT_MS });
+  return outcome.kind === "stopped" ? { kind: "unknown", fault: "interrupted" } : outcome;
 }
 
 interface PostLimits {
@@ -106,7 +124,7 @@ export async function post(
 }
 
 /** Why nothing is sent. Rethrows when the store is away. */
-export function deliveryFault(error: unknown): Fault {
+function deliveryFault(error: unknown): Fault {
   if (error instanceof StoreUnavailable) throw error;
   // A rotation can replace an unreadable secret before the callback is given up. Otherwise the row was altered and its
   // account is gone.

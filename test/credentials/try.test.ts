@@ -111,6 +111,16 @@ describe("nothing is sent", () => {
     expect(rig.target.received).toHaveLength(0);
   });
 
+  test("for a key whose hold needs approval for it, also where only the query names a write", async () => {
+    const keyWith = async (hold: string) =>
+      (await rig.call("POST", "/v1/keys", { name: "x", role: "owner", hold })).json.key;
+    const writes = await keyWith("writes");
+    expect((await tried("/v1/charges?_method=DELETE", writes)).status).toBe(403);
+    expect((await tried("/v1/charges", await keyWith("all"))).status).toBe(403);
+    expect(rig.target.received).toHaveLength(0);
+    expect((await tried("/v1/charges", writes)).status).toBe(200);
+  });
+
   test("with one that is disabled, has another name or is of another account", async () => {
     expect((await tried("/v1/charges", undefined, "other")).status).toBe(404);
     expect((await tried("/v1/charges", STRANGER)).status).toBe(404);
