@@ -17,7 +17,7 @@ export async function addAccounts(folder: string, keys: readonly string[]): Prom
     const id = ids.account();
     const place = { table: "accounts", row: id, column: "sealed_root_secret" };
     const sealedRootSecret = secrets.seal(secrets.newRootSecret(), place);
-    const row = keyRow({ secrets, ids }, { accountId: id, key, name: "owner", role: "owner", hold: "none", now });
+    const row = keyRow({ secrets, ids }, key, { accountId: id, name: "owner", role: "owner" }, now);
     await store.accounts.create({ id, sealedRootSecret, createdAt: now }, [row]);
   }
   await store.close();

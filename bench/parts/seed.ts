@@ -25,7 +25,7 @@ export async function seedActions(folder: string, key: string, rows: number): Pr
   const accountId = ids.account();
   const place = { table: "accounts", row: accountId, column: "sealed_root_secret" };
   const sealedRootSecret = secrets.seal(secrets.newRootSecret(), place);
-  const owner = keyRow({ secrets, ids }, { accountId, key, name: "owner", role: "owner", hold: "none", now });
+  const owner = keyRow({ secrets, ids }, key, { accountId, name: "owner", role: "owner" }, now);
   await store.accounts.create({ id: accountId, sealedRootSecret, createdAt: now }, [owner]);
   const sample: string[] = [];
   const everyNth = Math.max(1, Math.floor(rows / SAMPLE));

@@ -1,6 +1,7 @@
 import { and, count, desc, eq, gt, isNotNull, isNull, lt, lte, sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action, ActionStatus } from "../../src/core/action.ts";
+import { limitsOf } from "../../src/core/key-limits.ts";
 import { type Claimed, startAttempt } from "../../src/core/settle.ts";
 import {
   DUE_LANES_SCANNED_MAX,
@@ -330,8 +331,8 @@ const PAYLOAD = prepare({ id: "text" }, (arg) =>
 );
 
 const CREATOR = prepare({ id: "text" }, (arg) => {
-  const { id, accountId, hosts, methods, dailyActions, expiresAt } = apiKeys;
-  const hasNone = and(isNotNull(id), isNull(hosts), isNull(methods), isNull(dailyActions), isNull(expiresAt));
+  const { id, accountId } = apiKeys;
+  const hasNone = and(isNotNull(id), ...Object.values(limitsOf(apiKeys)).map((limit) => isNull(limit)));
   const isLimited = sql<number>`case when ${actions.keyId} = '' or (${hasNone}) then 0 else 1 end`.as("is_limited");
   const creators = qb.select({ role: actions.keyRole, hold: actions.keyHold, isLimited }).from(outbox);
   const withAction = creators.innerJoin(actions, eq(actions.id, outbox.actionId));

@@ -1,5 +1,5 @@
 import type { Authenticate } from "../core/session.ts";
-import { isLimited } from "../core/key-limits.ts";
+import { isLimited, limitsOf } from "../core/key-limits.ts";
 import { accountStopped, type Caller, type KeyLimits, unauthorized, hasScope } from "../core/roles.ts";
 import { KEYS_READ_AT_ONCE_MAX, SHARED_FRESH_MS } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
@@ -167,14 +167,13 @@ function oldestOf(map: ReadonlyMap<string, unknown>): string {
 }
 
 export function callerOfKey(key: ApiKey, replaced: readonly string[], revoked: AbortSignal): Caller {
-  const { hosts, methods, dailyActions, expiresAt } = key;
   return {
     accountId: key.accountId,
     keyId: key.id,
     keyName: key.name,
     role: key.role,
     hold: key.hold,
-    ...(isLimited(key) ? { limits: { hosts, methods, dailyActions, expiresAt } } : {}),
+    ...(isLimited(key) ? { limits: limitsOf(key) } : {}),
     ...(hasScope(key.role) ? { scope: key.scope, replaced: new Set(replaced) } : {}),
     actor: `key:${key.name}`,
     revoked,

@@ -46,7 +46,7 @@ export async function bootstrap(deps: BootstrapDeps): Promise<FirstKeys | null> 
   const { accounts, secrets, clock, givenOwnerKey } = deps;
   const now = clock.now();
   const ownerRow = (accountId: string, key: string) =>
-    keyRow(deps, { accountId, key, name: "owner", role: "owner", now, createdBy: SYSTEM });
+    keyRow(deps, key, { accountId, name: "owner", role: "owner", createdBy: SYSTEM }, now);
   const first = await accounts.first();
   if (first !== null) {
     if (givenOwnerKey !== null && (await accounts.keyByHash(secrets.hash(givenOwnerKey))) === null) {
@@ -62,7 +62,7 @@ export async function bootstrap(deps: BootstrapDeps): Promise<FirstKeys | null> 
   const keys = { ownerKey: givenOwnerKey === null ? ownerKey : null, agentKey, welcomeToken };
   const rows = [
     ownerRow(account.id, ownerKey),
-    keyRow(deps, { accountId: account.id, key: agentKey, name: "agent", role: "agent", now, createdBy: SYSTEM }),
+    keyRow(deps, agentKey, { accountId: account.id, name: "agent", role: "agent", createdBy: SYSTEM }, now),
   ];
   const isFirst = await accounts.create(account, rows, {
     link: welcomeLinkRow(secrets.hash(welcomeToken), account.id, now),

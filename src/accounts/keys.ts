@@ -7,7 +7,7 @@ import type { SignUpGate } from "./sign-up-gate.ts";
 import { type Audited, auditOf } from "../core/audit.ts";
 import type { Credential } from "../core/credential.ts";
 import type { KnownCredentials } from "../credentials/known.ts";
-import { expiryIssues, inheritedExpiryIssues, readHosts } from "../core/key-limits.ts";
+import { expiryIssues, inheritedExpiryIssues, NO_KEY_LIMITS, readHosts } from "../core/key-limits.ts";
 import { hasEnded, keysOfFormer } from "../core/makers.ts";
 import {
   authorize,
@@ -54,26 +54,18 @@ interface KeyNeeds {
   readonly forget: Authenticate["forget"];
 }
 
-/** What a key has left to do. */
-export interface Unfinished {
-  /** Held and pending actions, up to `UNFINISHED_COUNTED_MAX`. */
-  readonly unfinishedCount: number;
-  /** Those of them that await approval, up to `HELD_PER_KEY_MAX`. */
-  readonly heldCount: number;
-}
-
 export type KeyService = ReturnType<typeof createKeyService>;
 
 export function createKeyService({ store, clock, ids: newIds }: AppContext, needs: KeyNeeds) {
   const { accounts, actions, pauses, credentials, team } = store;
   const { secrets, pauseService, signUpGate } = needs;
 
-  const countUnfinished = async ({ accountId, id }: Pick<ApiKey, "accountId" | "id">): Promise<Unfinished> => {
-    const [{ ids }, heldCount] = await Promise.all([
+  const countUnfinished = async ({ accountId, id }: Pick<ApiKey, "accountId" | "id">) => {
+    const [{ ids }, heldActions] = await Promise.all([
       pauses.unfinished(accountId, id, UNFINISHED_COUNTED_MAX),
       actions.heldTotal(accountId, { ...NO_FILTER, keyId: id }, HELD_PER_KEY_MAX),
     ]);
-    return { unfinishedCount: ids.length, heldCount };
+    return { unfinishedActions: ids.length, heldActions };
   };
 
   return {
@@ -123,8 +115,8 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
       const hold = request.hold ?? before?.hold ?? "none";
       const scope = hasScope(role) ? (request.scope ?? before?.scope ?? "own") : "own";
       const createdBy = { createdBy: caller.actor, createdById: holderIdOf(caller) };
-      const asked = { accountId, key, name, role, hold, scope, replaces };
-      const row = keyRow({ secrets, ids: newIds }, { ...asked, ...limits.limits, ...createdBy, now });
+      const given = { accountId, name, role, hold, scope, replaces, ...limits.limits, ...createdBy };
+      const row = keyRow({ secrets, ids: newIds }, key, given, now);
       const stop = await signUpGate.stopFor(caller, hold, row.id);
       // Before the key, so that it has them from the beginning.
       if (toUse.ids.length > 0) {
@@ -139,7 +131,7 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
     /**
      * Revokes a key for good. Idempotent. Throws `not_found`. Callers may revoke their own key and the account's last one, so
      * that a leaked key can always be revoked; `outgate new-owner-key` or a new `BOOTSTRAP_API_KEY` gives access again. With
-     * `pause` and `cancel` none of the key's actions is claimed after this resolves. `madeCount`: live keys that it made.
+     * `pause` and `cancel` none of the key's actions is claimed after this resolves. `createdKeys`: live ones.
      */
     async revoke(caller: Caller, id: string, unfinished: UnfinishedOnRevoke = "keep") {
       authorize(caller, "manage");
@@ -158,14 +150,14 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
         countUnfinished(revoked),
         accounts.keys(caller.accountId, KEYS_LISTED_MAX),
       ]);
-      const made = keys.filter((key) => key.createdById === id && !hasEnded(key, now));
-      return { ...revoked, ...left, madeCount: made.length };
+      const createdKeys = keys.filter((key) => key.createdById === id && !hasEnded(key, now)).length;
+      return { ...revoked, ...left, createdKeys };
     },
 
-    /** What a key has left to do. */
-    async unfinished(caller: Caller, keyId: string): Promise<Unfinished> {
+    /** What a key has left to do: held and pending actions, and those of them that await approval, each up to a bound. */
+    async unfinished(caller: Caller, id: string) {
       authorize(caller, "manage");
-      return countUnfinished({ accountId: caller.accountId, id: keyId });
+      return countUnfinished({ accountId: caller.accountId, id });
     },
 
     /** The live keys whose makers may no longer manage the account, with those makers. */
@@ -210,7 +202,7 @@ function limitsIn(
   before: KeyLimits | null,
   now: Date,
 ): { readonly limits: KeyLimits; readonly issues: readonly Issue[] } {
-  const inherited = before ?? NO_LIMITS;
+  const inherited = before ?? NO_KEY_LIMITS;
   const hosts = given === undefined ? null : readHosts(given);
   const expiresAt = end === undefined ? null : new Date(end);
   return {
@@ -244,57 +236,50 @@ function issuesOf(request: CreateKey, before: ApiKey | null): readonly Issue[] {
   return issues;
 }
 
-export function keyCreated(
-  { id, name, role, hold, scope, replaces, last4, ...limits }: ApiKey,
-  credentials: readonly string[] = [],
-): Audited {
-  const { hosts, methods, dailyActions, expiresAt } = limits;
+export function keyCreated(row: ApiKey, credentials: readonly string[] = []): Audited {
+  const { id, name, role, hold, scope, replaces, last4 } = row;
+  const limits = Object.entries(toJson(LimitsJson, row)).map(([limit, value]) => [limit, inOneLine(value)] as const);
   const more = {
-    ...(credentials.length > 0 && { credentials: credentials.join(" ").slice(0, AUDITED_LIST_CHARS_MAX) }),
+    ...(credentials.length > 0 && { credentials: inOneLine(credentials) }),
     ...(hasScope(role) && { scope }),
     ...(replaces !== null && { replaces }),
-    ...(hosts !== null && { hosts: hosts.join(" ").slice(0, AUDITED_LIST_CHARS_MAX) }),
-    ...(methods !== null && { methods: methods.join(" ") }),
-    ...(dailyActions !== null && { daily_actions: dailyActions }),
-    ...(expiresAt !== null && { expires_at: expiresAt.toISOString() }),
+    ...Object.fromEntries(limits),
   };
   return { kind: "key_created", subject: id, detail: { name, role, hold, ...more, last4 } };
 }
 
 /** A detail of an entry is one line. */
-const AUDITED_LIST_CHARS_MAX = 1_000;
-
-interface NewKeyRow
-  extends
-    Pick<ApiKey, "accountId" | "name" | "role">,
-    Partial<Pick<ApiKey, "hold" | "scope" | "replaces" | "createdBy" | "createdById" | keyof KeyLimits>> {
-  /** In clear text; the row has its hash and its last four characters. */
-  readonly key: string;
-  readonly now: Date;
+function inOneLine(value: string | number | readonly string[]): string | number {
+  return typeof value === "object" ? value.join(" ").slice(0, AUDITED_LIST_CHARS_MAX) : value;
 }
 
-const NO_LIMITS: KeyLimits = { hosts: null, methods: null, dailyActions: null, expiresAt: null };
+const AUDITED_LIST_CHARS_MAX = 1_000;
 
-/** The row of a new key; without a hold and limits unless they are given. */
+type NewKey = Pick<ApiKey, "accountId" | "name" | "role"> &
+  Partial<Pick<ApiKey, "hold" | "scope" | "replaces" | "createdBy" | "createdById" | keyof KeyLimits>>;
+
+/** The row of a new key, of which it has the hash and the last four characters; without a hold and limits unless they are given. */
 export function keyRow(
   { secrets, ids }: { readonly secrets: Pick<Secrets, "hash">; readonly ids: Pick<Ids, "key"> },
-  { key, now, hold = "none", scope = "own", replaces = null, createdBy = null, createdById = null, ...rest }: NewKeyRow,
+  key: string,
+  given: NewKey,
+  now: Date,
 ): ApiKey {
   return {
-    ...NO_LIMITS,
-    ...rest,
-    hold,
-    scope,
-    replaces,
+    ...NO_KEY_LIMITS,
+    hold: "none",
+    scope: "own",
+    replaces: null,
+    createdBy: null,
+    createdById: null,
+    ...given,
     id: ids.key(),
     hash: secrets.hash(key),
     last4: key.slice(-4),
     createdAt: now,
     lastUsedAt: null,
     revokedAt: null,
-    createdBy,
     revokedBy: null,
-    createdById,
   };
 }
 
@@ -344,6 +329,8 @@ const limitMembers = {
   ),
   expires_at: Type.Optional(t.dateTime("From then on it is refused (401).")),
 };
+
+const LimitsJson = Type.Object(limitMembers);
 
 /** The body of a new key. `role` is required, so that nobody gets an owner key by omission. */
 export const CreateKey = t.requestObject("CreateKey", "A new key.", {
@@ -540,10 +527,7 @@ export function keyRoutes({ keyService }: { readonly keyService: KeyService }) {
     .delete(
       "/v1/keys/:id",
       async ({ caller, params: { id }, query: { unfinished } }) => {
-        const row = await keyService.revoke(caller, id, unfinished);
-        const { unfinishedCount, heldCount, madeCount } = row;
-        const left = { unfinishedActions: unfinishedCount, heldActions: heldCount, createdKeys: madeCount };
-        return jsonOf(toJson(RevokedKeyJson, { ...shown(row), ...left }));
+        return jsonOf(toJson(RevokedKeyJson, shown(await keyService.revoke(caller, id, unfinished))));
       },
       operation({
         operationId: "revokeKey",

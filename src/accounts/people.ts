@@ -99,10 +99,8 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     const person = { id: ids.person(), email, passwordHash, createdAt: now };
     const apiKey = secrets.newApiKey();
     const createdBy = { createdBy: `user:${email}`, createdById: person.id } as const;
-    const key = keyRow(
-      { secrets, ids },
-      { accountId: account.id, key: apiKey, name: "owner", role: "owner", now, ...createdBy },
-    );
+    const owner = { accountId: account.id, name: "owner", role: "owner", ...createdBy } as const;
+    const key = keyRow({ secrets, ids }, apiKey, owner, now);
     const { row, started } = newSession(secrets, { person, accountId: account.id, role: "owner" }, source, now);
     const entries = [{ kind: "signed_up", subject: email } as const, keyCreated(key)];
     const audit = entries.map((entry) => auditOf(started.person.caller, entry, now));

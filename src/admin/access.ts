@@ -47,7 +47,7 @@ export async function createOwnerKey(parts: AdminParts, email: string | null): P
   const accountId = email === null ? (await accounts.first())?.id : (await people.find(email))?.accountId;
   if (accountId === undefined) return null;
   const key = secrets.newApiKey();
-  const row = keyRow(parts, { accountId, key, name: "owner", role: "owner", now: clock.now(), createdBy: SYSTEM });
+  const row = keyRow(parts, key, { accountId, name: "owner", role: "owner", createdBy: SYSTEM }, clock.now());
   await accounts.addKey(row, auditOfSystem(accountId, keyCreated(row), row.createdAt));
   return key;
 }

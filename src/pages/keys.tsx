@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import { KEY_ACTIONS_COUNTED_MAX, KEYS_SHOWN_MAX, UNFINISHED_COUNTED_MAX } from "../core/limits.ts";
 import { DomainError, notFound } from "../core/domain-error.ts";
 import type { UnfinishedOnRevoke } from "../core/pause.ts";
-import { KeyParams, type KeyView, type ListedKeyView, type Unfinished } from "../accounts/keys.ts";
+import { KeyParams, type KeyView, type KeyService, type ListedKeyView } from "../accounts/keys.ts";
 import { timeAgo } from "../core/clock.ts";
 import { type ById, personPages, type PageDeps } from "./forms.ts";
 import { seeOther } from "../http/response.ts";
@@ -70,7 +70,7 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
       {revoked === undefined || left === null ? null : (
         <Notice tone="good">
           <Name text={revoked.name} /> is revoked and no longer works.
-          {left.unfinishedCount === 0 ? null : ` ${leftText(left)} Approvers see that the key was revoked.`}
+          {left.unfinishedActions === 0 ? null : ` ${leftText(left)} Approvers see that the key was revoked.`}
         </Notice>
       )}
       <FormerKeys user={user} keys={former} />
@@ -249,11 +249,14 @@ export function FormerKeys({ user, keys }: { readonly user: PageUser; readonly k
 }
 
 /** "3 of its actions have not ended, 1 of them awaits approval." */
-function leftText({ unfinishedCount, heldCount }: Unfinished): string {
-  const more = unfinishedCount >= UNFINISHED_COUNTED_MAX ? "+" : "";
-  const held = heldCount === 0 ? "" : `, ${number(heldCount)} of them ${heldCount === 1 ? "awaits" : "await"} approval`;
-  const ended = unfinishedCount === 1 ? "action has" : "actions have";
-  return `${number(unfinishedCount)}${more} ${ended} not ended${held}.`;
+type Unfinished = Awaited<ReturnType<KeyService["unfinished"]>>;
+
+function leftText({ unfinishedActions, heldActions }: Unfinished): string {
+  const more = unfinishedActions >= UNFINISHED_COUNTED_MAX ? "+" : "";
+  const held =
+    heldActions === 0 ? "" : `, ${number(heldActions)} of them ${heldActions === 1 ? "awaits" : "await"} approval`;
+  const ended = unfinishedActions === 1 ? "action has" : "actions have";
+  return `${number(unfinishedActions)}${more} ${ended} not ended${held}.`;
 }
 
 /** A key as an option of a list. */
@@ -297,7 +300,7 @@ function revokeKeyPage(user: PageUser, key: KeyView, left: Unfinished, now: Date
         <Choices
           name="unfinished"
           legend="Unfinished actions of this key"
-          hint={left.unfinishedCount === 0 ? "None." : leftText(left)}
+          hint={left.unfinishedActions === 0 ? "None." : leftText(left)}
           choices={UNFINISHED}
           chosen="keep"
         />

@@ -155,7 +155,7 @@ export function stubDeps(calls: string[] = []): Stubs {
       },
       { isStopped: () => false, secrets: { hash: (text) => text } },
     ),
-    keyService: told(knowing<KeyService>({ row, key: "og_new", ...row, unfinishedCount: 0 })),
+    keyService: told(knowing<KeyService>({ row, key: "og_new", ...row, unfinishedActions: 0 })),
     pauseOf: () => null,
     pauseService: told({ list: always([pause]), pause: always({ pause, isNew: true }), resume: done }),
     hostService: told(knowing<HostService>({ hosts: [], defaults: NO_HOST_SETTINGS })),
