@@ -1,7 +1,6 @@
 import Type, { type Static } from "typebox";
 import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
-import type { ListedAccount } from "../core/account-store.ts";
 import { isStorableText } from "../core/json.ts";
 import {
   ACCOUNT_NAME_CHARS_MAX,
@@ -101,7 +100,7 @@ export const AccountJson = t.answerObject("Account", "The account and key of the
 });
 
 interface AccountRouteDeps {
-  readonly peopleService: Pick<PeopleService, "readAccount" | "renameAccount">;
+  readonly peopleService: PeopleService;
   /** The limits that are settings; 0 requests per second: no limit. */
   readonly limits: { readonly rateLimitPerSecond: number; readonly mcpSessionsPerAccount: number };
 }
@@ -170,21 +169,18 @@ const AccountListJson = t.answerObject("AccountList", "The accounts of the servi
   }),
 });
 
-const serializeListed = ({ isFirst: first, isStopped: stopped, ...row }: ListedAccount) =>
-  toJson(ListedAccountJson, { ...row, first, stopped });
-
 export const AccountParams = pathParams(Type.Object({ id: AccountId }), "There is no such account.");
 
-export function accountsRoutes({
-  signUpGate,
-}: {
-  readonly signUpGate: Pick<SignUpGate, "list" | "allow" | "requireOperator">;
-}) {
+export function accountsRoutes({ signUpGate }: { readonly signUpGate: SignUpGate }) {
   const requires = (caller: Caller) => signUpGate.requireOperator(caller);
   return createApiRoutes()
     .get(
       "/v1/accounts",
-      async ({ caller }) => jsonOf({ data: (await signUpGate.list(caller)).map(serializeListed) }),
+      async ({ caller }) => {
+        const all = await signUpGate.list(caller);
+        const data = all.map((row) => ({ ...row, first: row.isFirst, stopped: row.isStopped }));
+        return jsonOf(toJson(AccountListJson, { data }));
+      },
       operation({
         operationId: "listAccounts",
         permission: "manage",

@@ -103,18 +103,15 @@ async function unshownKeys(deps: BootstrapDeps): Promise<FirstKeys | null> {
   return { ownerKey, agentKey, welcomeToken: isTokenLive ? welcomeToken : await createWelcomeLink(deps) };
 }
 
-/** A link for the first person of the first account; it voids the one before. Null: there is a person, or no account. */
-export async function createWelcomeLink({
-  accounts,
-  people,
-  secrets,
-  clock,
-}: {
+interface WelcomeLinkDeps {
   readonly accounts: Pick<AccountStore, "first">;
   readonly people: Pick<PeopleStore, "offer">;
   readonly secrets: Pick<Secrets, "hash" | "newToken">;
   readonly clock: Pick<Clock, "now">;
-}): Promise<string | null> {
+}
+
+/** A link for the first person of the first account; it voids the one before. Null: there is a person, or no account. */
+export async function createWelcomeLink({ accounts, people, secrets, clock }: WelcomeLinkDeps): Promise<string | null> {
   const account = await accounts.first();
   if (account === null) return null;
   const token = secrets.newToken();

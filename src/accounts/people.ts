@@ -5,7 +5,7 @@ import type { AppContext, AppPart } from "../runtime/app-context.ts";
 import type { Person, StartedSession, RequestSource, SessionSource } from "../core/session.ts";
 import { auditOf } from "../core/audit.ts";
 import { DomainError, RetryLater } from "../core/domain-error.ts";
-import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../core/limits.ts";
+import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN, SIGN_UPS_PER_CLIENT_MAX } from "../core/limits.ts";
 import type { KnownDevice } from "../crypto/tokens.ts";
 import type { Passwords, HashLane } from "../crypto/passwords.ts";
 import type { Secrets } from "../crypto/secrets.ts";
@@ -14,7 +14,7 @@ import { keyCreated, keyRow } from "./keys.ts";
 import { authorize, type Caller, SYSTEM } from "../core/roles.ts";
 import { createSessionRegistry, newSession } from "./sessions.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
-import { createLogInThrottle, createSignInAudit, createSignUpThrottle } from "./throttle.ts";
+import { createClientThrottle, createLogInThrottle, createSignInAudit } from "./throttle.ts";
 
 const passwordMember = t.storable(
   Type.String({
@@ -62,7 +62,7 @@ export const checkPasswordChange = bodyCheck(PasswordChange);
 interface PeopleNeeds {
   readonly passwords: Passwords;
   readonly secrets: Secrets;
-  readonly signUpGate: Pick<SignUpGate, "signUps" | "closedBy" | "requireOpen">;
+  readonly signUpGate: Pick<SignUpGate, "signUps" | "requireOpen">;
 }
 
 export type PeopleService = ReturnType<typeof createPeopleService>;
@@ -74,7 +74,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
   const sessions = createSessionRegistry({ people, secrets, clock });
   /** Shared by log-in and the check of the current password, so that a session does not allow guessing it faster. */
   const throttleLogIn = createLogInThrottle(clock);
-  const throttleSignUp = createSignUpThrottle(clock);
+  const throttleSignUp = createClientThrottle(clock, SIGN_UPS_PER_CLIENT_MAX, "sign-ups");
   const auditRefused = createSignInAudit(app);
   /** Hashes the password of somebody whose link was checked. */
   const hashPassword = (password: string, accountId: string) =>
@@ -124,7 +124,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     // The password may have been changed while this one was checked.
     if (!(await people.addSession(row, member.person.passwordHash, audit))) throw invalidCredentials();
     // Above `SESSIONS_PER_PERSON_MAX` the new session ended the oldest.
-    await sessions.recheck(member.person.id);
+    await sessions.recheckPerson(member.person.id);
     return started;
   };
 
@@ -148,7 +148,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     const audit = auditOf({ ...caller, client: source.client }, entry, row.createdAt);
     // The password may have been changed elsewhere meanwhile.
     if (!(await people.changePassword(row, person.passwordHash, passwordHash, audit))) throw wrongPassword();
-    await sessions.recheck(person.id);
+    await sessions.recheckPerson(person.id);
     return started;
   };
 
@@ -184,7 +184,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
       throw error;
     }
     auditRefused("sign_in_failed", email, client);
-    throw personId === null ? new DomainError("invalid_credentials", "Incorrect email or password.") : wrongPassword();
+    throw personId === null ? invalidCredentials() : wrongPassword();
   };
 
   /** The device if the person of this address has logged in on it before; null: unknown device. */
@@ -223,11 +223,12 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
       return started;
     }
     if (!(await people.renewPassword(linkHash, passwordHash, row, audit))) throw linkGone();
-    await sessions.recheck(personId);
+    await sessions.recheckPerson(personId);
     return started;
   };
 
   return {
+    ...sessions,
     /** The caller's own account, for every role. */
     async readAccount(caller: Caller): Promise<AccountLabel & { readonly id: string }> {
       authorize(caller, "read");
@@ -241,9 +242,6 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
       const entry = { kind: "account_renamed", subject: "", detail: { name } } as const;
       await people.renameAccount(accountId, name, auditOf(caller, entry, clock.now()));
     },
-    isSignUpOpen: async () => (await signUpGate.closedBy()) === null,
-    /** Throws `forbidden` if sign-ups are closed. Call it before checking anything else. */
-    requireSignUpOpen: () => signUpGate.requireOpen(),
     signUp,
     logIn,
     /** Ends the session of a token and its open streams. Idempotent. `caller`: whose session it is; null: it has ended. */
@@ -252,18 +250,12 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
       const audit =
         caller === null ? undefined : auditOf(caller, { kind: "signed_out", subject: caller.keyName }, clock.now());
       await people.endSession(hash, audit);
-      sessions.ended(hash);
+      sessions.sessionEnded(hash);
     },
-    resume: sessions.resume,
-    watchSession: (sessionToken: string) => sessions.watchSession(sessionToken),
-    /** Closes open streams of a person that their sessions, accounts or roles don't allow any more. */
-    recheckPerson: (personId: string) => sessions.recheck(personId),
     /** The person with this address and password. Throws `invalid_credentials`, or `RetryLater` after too many failures. */
     authenticate: (credentials: Credentials, source: RequestSource): Promise<Member> =>
       verifyPassword(credentials, source, null),
     hashPassword,
-    /** Closes open streams of sessions that another process has ended. */
-    recheckSessions: () => sessions.recheckAll(),
     changePassword,
     /**
      * A second proof, with the cookie, that a form was sent by a page of our own origin. Browsers send cookies of a plain

@@ -151,17 +151,17 @@ export function createSessionRegistry({ people, secrets, clock }: SessionDeps) {
       return null;
     },
     /** Closes the streams of a session. Call it after the write that ended the session. */
-    ended(sessionHash: string): void {
+    sessionEnded(sessionHash: string): void {
       for (const { hash, session } of watched) if (hash === sessionHash) session.abort();
     },
-    /** Checks the sessions of a person against the store and closes the streams of those that are over. */
-    async recheck(personId: string): Promise<void> {
+    /** Closes the streams of a person that their sessions, accounts or roles don't allow any more. */
+    async recheckPerson(personId: string): Promise<void> {
       const own = [...watched].filter((one) => one.personId === personId);
       // A session that can't be checked is ended here too: its client reconnects and is checked then.
       await Promise.all(own.map((one) => checkOne(one).catch(() => one.session.abort())));
     },
     /** Closes the streams of all sessions that are over: for what other processes ended. Rejects if that can't be read. */
-    async recheckAll(): Promise<void> {
+    recheckSessions: async (): Promise<void> => {
       const all = [...watched];
       for (let at = 0; at < all.length; at += SESSIONS_READ_AT_ONCE_MAX) {
         await Promise.all(all.slice(at, at + SESSIONS_READ_AT_ONCE_MAX).map(checkOne));

@@ -36,6 +36,7 @@ export function createSignUpGate(
     isOperator,
     requireOperator,
 
+    /** Throws `forbidden` if sign-ups are closed. Call it before checking anything else. */
     async requireOpen(): Promise<void> {
       const reason = await closedBy();
       if (reason !== null) throw new DomainError("forbidden", signUpsClosedMessage(reason));

@@ -129,7 +129,7 @@ export function teamRoutes({ teamService }: { readonly teamService: TeamService 
       async ({ caller, query: { created_by: createdBy = null } }) => {
         const all = await teamService.invitations(caller, createdBy);
         const shown = createdBy === null ? all.filter(({ isVoid }) => !isVoid) : all;
-        return jsonOf({ data: shown.map((row) => toJson(InvitationJson, { ...row, void: row.isVoid })) });
+        return jsonOf(toJson(InvitationList, { data: shown.map((row) => ({ ...row, void: row.isVoid })) }));
       },
       operation({
         operationId: "listInvitations",

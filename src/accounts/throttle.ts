@@ -1,16 +1,12 @@
 import type { AppPart } from "../runtime/app-context.ts";
 import { RetryLater } from "../core/domain-error.ts";
 import {
-  SIGN_UPS_PER_CLIENT_MAX,
   WRONG_LOGINS_PER_ACCOUNT_AND_CLIENT_MAX,
   WRONG_LOGINS_PER_CLIENT_MAX,
   LOGIN_WINDOW_MS,
   LOGINS_REMEMBERED_MAX,
   SIGN_IN_ENTRIES_MAX,
   SIGN_INS_COUNTED_MAX,
-  OIDC_PER_CLIENT_MAX,
-  OAUTH_REGISTRATIONS_PER_CLIENT_MAX,
-  OAUTH_TOKEN_REQUESTS_PER_CLIENT_MAX,
 } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import { emailKey } from "../core/account-store.ts";
@@ -29,9 +25,9 @@ interface LogInAttempt {
  * one client. A known device is counted only by itself, so that others can't lock its person out.
  */
 export function createLogInThrottle(clock: Pick<Clock, "monotonicMs">): (attempt: LogInAttempt) => () => void {
-  const devices = new WindowCounter(clock, WRONG_LOGINS_PER_ACCOUNT_AND_CLIENT_MAX);
-  const accounts = new WindowCounter(clock, WRONG_LOGINS_PER_ACCOUNT_AND_CLIENT_MAX);
-  const clients = new WindowCounter(clock, WRONG_LOGINS_PER_CLIENT_MAX);
+  const devices = createWindowCounter(clock, WRONG_LOGINS_PER_ACCOUNT_AND_CLIENT_MAX);
+  const accounts = createWindowCounter(clock, WRONG_LOGINS_PER_ACCOUNT_AND_CLIENT_MAX);
+  const clients = createWindowCounter(clock, WRONG_LOGINS_PER_CLIENT_MAX);
   return ({ email, client, device }) => {
     if (device !== null) {
       refuseFor(devices.waitMs(device), "failed log-ins");
@@ -46,24 +42,13 @@ export function createLogInThrottle(clock: Pick<Clock, "monotonicMs">): (attempt
 }
 
 /** Counts what a client does; returns a function that takes the count back. Throws `RetryLater` after `countMax`. */
-function createClientThrottle(clock: Pick<Clock, "monotonicMs">, countMax: number, what: string) {
-  const clients = new WindowCounter(clock, countMax);
+export function createClientThrottle(clock: Pick<Clock, "monotonicMs">, countMax: number, what: string) {
+  const clients = createWindowCounter(clock, countMax);
   return (client: string): (() => void) => {
     refuseFor(clients.waitMs(client), what);
     return clients.count(client);
   };
 }
-
-export const createSignUpThrottle = (clock: Pick<Clock, "monotonicMs">) =>
-  createClientThrottle(clock, SIGN_UPS_PER_CLIENT_MAX, "sign-ups");
-
-export const createOidcThrottle = (clock: Pick<Clock, "monotonicMs">) =>
-  createClientThrottle(clock, OIDC_PER_CLIENT_MAX, "sign-ins");
-
-export const createOAuthThrottle = (clock: Pick<Clock, "monotonicMs">) => ({
-  tokens: createClientThrottle(clock, OAUTH_TOKEN_REQUESTS_PER_CLIENT_MAX, "requests for tokens"),
-  registrations: createClientThrottle(clock, OAUTH_REGISTRATIONS_PER_CLIENT_MAX, "registrations"),
-});
 
 function refuseFor(waitMs: number, what: string): void {
   if (waitMs <= 0) return;
@@ -72,38 +57,32 @@ function refuseFor(waitMs: number, what: string): void {
 }
 
 /** Counts by name, each in a fixed window of `LOGIN_WINDOW_MS` from its first count. */
-class WindowCounter {
-  readonly #clock: Pick<Clock, "monotonicMs">;
-  readonly #countMax: number;
+function createWindowCounter(clock: Pick<Clock, "monotonicMs">, countMax: number) {
   /** A map keeps insertion order, so the oldest window comes first. */
-  readonly #windows = new Map<string, { count: number; readonly startedMs: number }>();
+  const windows = new Map<string, { count: number; readonly startedMs: number }>();
+  return {
+    /** Milliseconds until another count of this name is allowed; 0: now. */
+    waitMs(name: string): number {
+      const nowMs = clock.monotonicMs();
+      for (const [oldest, { startedMs }] of windows) {
+        if (startedMs > nowMs - LOGIN_WINDOW_MS && windows.size < LOGINS_REMEMBERED_MAX) break;
+        windows.delete(oldest);
+      }
+      const window = windows.get(name);
+      return window === undefined || window.count < countMax ? 0 : window.startedMs + LOGIN_WINDOW_MS - nowMs;
+    },
 
-  constructor(clock: Pick<Clock, "monotonicMs">, countMax: number) {
-    this.#clock = clock;
-    this.#countMax = countMax;
-  }
-
-  /** Milliseconds until another count of this name is allowed; 0: now. */
-  waitMs(name: string): number {
-    const nowMs = this.#clock.monotonicMs();
-    for (const [oldest, { startedMs }] of this.#windows) {
-      if (startedMs > nowMs - LOGIN_WINDOW_MS && this.#windows.size < LOGINS_REMEMBERED_MAX) break;
-      this.#windows.delete(oldest);
-    }
-    const window = this.#windows.get(name);
-    return window === undefined || window.count < this.#countMax ? 0 : window.startedMs + LOGIN_WINDOW_MS - nowMs;
-  }
-
-  /** Returns a function that takes the count back. */
-  count(name: string): () => void {
-    const window = this.#windows.get(name) ?? { count: 0, startedMs: this.#clock.monotonicMs() };
-    window.count += 1;
-    this.#windows.set(name, window);
-    return () => {
-      window.count -= 1;
-      if (window.count === 0 && this.#windows.get(name) === window) this.#windows.delete(name);
-    };
-  }
+    /** Returns a function that takes the count back. */
+    count(name: string): () => void {
+      const window = windows.get(name) ?? { count: 0, startedMs: clock.monotonicMs() };
+      window.count += 1;
+      windows.set(name, window);
+      return () => {
+        window.count -= 1;
+        if (window.count === 0 && windows.get(name) === window) windows.delete(name);
+      };
+    },
+  };
 }
 
 type RefusedSignIn = keyof typeof SIGN_IN_ENTRIES_MAX;

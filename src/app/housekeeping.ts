@@ -21,7 +21,7 @@ export function housekeeping(app: AppContext, services: Services): readonly Job[
     // It has a lease of its own: a node may begin a job while another one rests.
     { name: "bulk jobs", pattern: "* * * * *", run: () => bulkRunner.run() },
     { name: "what the overview counts", pattern: "*/10 * * * * *", run: createCountActivity({ activity, clock }) },
-    { name: "ends of credentials", pattern: "*/10 * * * *", run: credentialAlerts.run },
+    { name: "ends of credentials", pattern: "*/10 * * * *", run: credentialAlerts },
     {
       name: "figures that no overview shows any more",
       pattern: "12 * * * *",

@@ -9,7 +9,7 @@ import { createServerSize } from "../accounts/server-size.ts";
 import { createSignUpGate } from "../accounts/sign-up-gate.ts";
 import { createSigningService } from "../accounts/signing-secrets.ts";
 import { createTeamService } from "../accounts/team.ts";
-import { createOidcThrottle } from "../accounts/throttle.ts";
+import { createClientThrottle } from "../accounts/throttle.ts";
 import { createVerifyService } from "../accounts/verify-signature.ts";
 import { createActionService, createListNotifications } from "../actions/service.ts";
 import { createHeld } from "../approvals/held.ts";
@@ -26,7 +26,7 @@ import { createCredentialUse } from "../credentials/use.ts";
 import { createChannelService } from "../channels/channels.ts";
 import { createEffectiveSettings } from "../config/config.ts";
 import { checkTarget, providerPolicy, type TargetPolicy } from "../config/target-policy.ts";
-import { SHARED_FRESH_MS, SIGNING_SECRETS_FRESH_MS } from "../core/limits.ts";
+import { OIDC_PER_CLIENT_MAX, SHARED_FRESH_MS, SIGNING_SECRETS_FRESH_MS } from "../core/limits.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import type { Passwords } from "../crypto/passwords.ts";
 import type { Secrets } from "../crypto/secrets.ts";
@@ -253,7 +253,7 @@ function createOidc(
   return {
     provider: createOidcProvider(settings, { sender, clock, redirectUri }),
     signIn: createOidcSignIn(app, { ...needs, allowedDomains: settings.allowedDomains }),
-    throttle: createOidcThrottle(clock),
+    throttle: createClientThrottle(clock, OIDC_PER_CLIENT_MAX, "sign-ins"),
     name: new URL(settings.issuer).host,
   };
 }

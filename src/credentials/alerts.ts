@@ -31,7 +31,7 @@ export function createCredentialAlerts(app: AppContext, needs: ToldNeeds) {
   const { ids } = app;
   const { credentials } = app.store;
   /** Tells each end once, however many processes run this. */
-  const run = async (now: Date, stop: AbortSignal): Promise<void> => {
+  return async (now: Date, stop: AbortSignal): Promise<void> => {
     for (const credential of await credentials.list(null)) {
       if (stop.aborted) return;
       const due = alertDue(credential, now);
@@ -48,7 +48,6 @@ export function createCredentialAlerts(app: AppContext, needs: ToldNeeds) {
     }
     while (!stop.aborted && (await credentials.pruneAlerts(now)));
   };
-  return { run };
 }
 
 type Recipient = Pick<Extract<NewNotification, { kind: "mail" | "message" }>, "kind" | "target">;

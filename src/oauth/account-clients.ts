@@ -153,7 +153,7 @@ export function createOAuthClientService(app: AppContext, { secrets, forget }: A
       if (!(await store.addClient(artifact, auditOf(caller, entry, createdAt)))) {
         throw accountFull(OAUTH_CLIENTS_PER_ACCOUNT_MAX, "clients", "Delete one first.");
       }
-      return { client: viewOf(artifact, new Map()), secret };
+      return { ...viewOf(artifact, new Map()), secret };
     },
 
     /** The old secret is refused at once; tokens stay valid. Throws `not_found`, `validation_error` if it is public. */
@@ -172,7 +172,7 @@ export function createOAuthClientService(app: AppContext, { secrets, forget }: A
       const client = viewOf(changed, await connectionsByClient(caller.accountId));
       const entry = { kind: "oauth_client_changed", subject: clientId, detail: { name: client.name } } as const;
       if (!(await store.changeClient(changed, auditOf(caller, entry, clock.now())))) throw notFound("client");
-      return { client, secret };
+      return { ...client, secret };
     },
 
     /** Deletes a client and ends its connections, so that their keys are revoked. Throws `not_found`. */
@@ -230,19 +230,13 @@ const OAuthClientListJson = t.answerObject("OAuthClientList", "The clients that 
   }),
 });
 
-const serializeNew = ({ client, secret }: Awaited<ReturnType<OAuthClientService["add"]>>) => ({
-  ...toJson(OAuthClientJson, client),
-  secret,
-});
-
 export const OAuthClientParams = pathParams(Type.Object({ id: OAuthClientId }), "There is no such client.");
 
 export function oauthClientRoutes({ oauthClients }: { readonly oauthClients: OAuthClientService }) {
   return createApiRoutes()
     .get(
       "/v1/oauth-clients",
-      async ({ caller }) =>
-        jsonOf({ data: (await oauthClients.list(caller)).map((row) => toJson(OAuthClientJson, row)) }),
+      async ({ caller }) => jsonOf(toJson(OAuthClientListJson, { data: await oauthClients.list(caller) })),
       operation({
         operationId: "listOAuthClients",
         permission: "manage",
@@ -254,7 +248,7 @@ export function oauthClientRoutes({ oauthClients }: { readonly oauthClients: OAu
     )
     .post(
       "/v1/oauth-clients",
-      async ({ caller, body }) => jsonOf(serializeNew(await oauthClients.add(caller, body)), 201),
+      async ({ caller, body }) => jsonOf(toJson(NewOAuthClientJson, await oauthClients.add(caller, body)), 201),
       operation({
         operationId: "createOAuthClient",
         permission: "manage",
@@ -268,7 +262,7 @@ export function oauthClientRoutes({ oauthClients }: { readonly oauthClients: OAu
     .post(
       "/v1/oauth-clients/:id/secret",
       async ({ caller, params }) =>
-        jsonOf(serializeNew(await oauthClients.replaceSecret(caller, params.id)), 200, {
+        jsonOf(toJson(NewOAuthClientJson, await oauthClients.replaceSecret(caller, params.id)), 200, {
           "cache-control": "no-store",
         }),
       operation({

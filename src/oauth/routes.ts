@@ -1,8 +1,9 @@
-import { createOAuthThrottle } from "../accounts/throttle.ts";
+import { createClientThrottle } from "../accounts/throttle.ts";
 import { DomainError, RetryLater } from "../core/domain-error.ts";
 import { HTTP_STATUS } from "../api/errors.ts";
 import { compile } from "../api/schema-helpers.ts";
 import type { Clock } from "../core/clock.ts";
+import { OAUTH_REGISTRATIONS_PER_CLIENT_MAX, OAUTH_TOKEN_REQUESTS_PER_CLIENT_MAX } from "../core/limits.ts";
 import { createRoutes } from "../http/operation.ts";
 import { clientOf as addressOf, readForm, readJson, type RequestContext } from "../http/request.ts";
 import { jsonOf } from "../http/response.ts";
@@ -40,19 +41,20 @@ export function oauthRoutes({
   const routes = createRoutes();
   if (oauth === null) return routes;
   const unparsed = { parse: "none" } as const;
-  const throttle = createOAuthThrottle(clock);
+  const countTokens = createClientThrottle(clock, OAUTH_TOKEN_REQUESTS_PER_CLIENT_MAX, "requests for tokens");
+  const countRegistrations = createClientThrottle(clock, OAUTH_REGISTRATIONS_PER_CLIENT_MAX, "registrations");
   const metadata = (value: object) => () =>
     jsonOf(value, 200, { ...ANY_ORIGIN, "cache-control": "public, max-age=300" });
   const preflight = () => new Response(null, { status: 204, headers: MAY_ASK });
 
   const form = (path: string, headers: Readonly<Record<string, string>>) =>
     answerProtocol(headers, async (context) => {
-      throttle.tokens(addressOf(context));
+      countTokens(addressOf(context));
       const fields = new URLSearchParams([...(await readForm(context))]);
       return explained(await oauth.answerClient(path, credentialsOf(context), fields.toString()));
     });
   const register = answerProtocol(ANY_ORIGIN, async (context) => {
-    throttle.registrations(addressOf(context));
+    countRegistrations(addressOf(context));
     const { value } = await readJson(context);
     if (!given.accepts(value)) return refusal(400, "invalid_client_metadata", METADATA);
     if (!value.redirect_uris.every(isUsableRedirect)) return refusal(400, "invalid_redirect_uri", BAD_REDIRECT);

@@ -27,7 +27,7 @@ const UNCACHED = { "cache-control": "no-store" } as const;
 
 /** Sign-up, log-in and log-out: JSON for programs, forms for our own pages. Requests of other sites' pages are refused. */
 export function authRoutes(deps: PageDeps) {
-  const { cookie, ownOrigin, personOf, peopleService, startSession } = deps;
+  const { cookie, ownOrigin, personOf, peopleService, signUpGate, startSession } = deps;
   const signUpByForm = answers(readForm)(
     async ({ context, form }) => {
       const entered = await peopleService.signUp(credentialsIn(form), sourceOf(context, deps, form));
@@ -50,7 +50,7 @@ export function authRoutes(deps: PageDeps) {
       "/auth/signup",
       async ({ context }) => {
         const kind = requestKind(context, ownOrigin);
-        await peopleService.requireSignUpOpen();
+        await signUpGate.requireOpen();
         readQuery(context.search, NONE);
         if (kind === "form") return signUpByForm({ context, person: null, params: null });
         const { value } = await readJson(context);
@@ -176,7 +176,7 @@ function requestKind(context: RequestContext, ownOrigin: OwnOrigin): "form" | "j
 
 /** The log-in and sign-up pages, whose forms go to /auth, and the pages of one-time links. */
 export function entryPages(deps: PageDeps) {
-  const { peopleService, personOf, flash } = deps;
+  const { personOf, signUpGate, flash } = deps;
   const unlessLoggedIn = async (context: RequestContext, show: (next: string | null) => string | Promise<string>) => {
     const next = nextIn(context.search);
     if ((await personOf(context)) !== null) return seeOther("own", next ?? HOME_PATH);
@@ -189,7 +189,7 @@ export function entryPages(deps: PageDeps) {
       .get("/auth/login", ({ context }) => backTo("/login", context))
       .get("/auth/signup", ({ context }) => backTo("/signup", context))
       .get("/signup", async ({ context }) => {
-        await peopleService.requireSignUpOpen();
+        await signUpGate.requireOpen();
         return unlessLoggedIn(context, (next) => signUpPage(next, EMPTY_FORM));
       })
       .use(

@@ -66,7 +66,7 @@ export interface PageNeeds extends CreateRules {
   readonly readReceipt: ReadReceipt;
   readonly readSize: ReadServerSize;
   readonly signingService: SigningService;
-  readonly signUpGate: Pick<SignUpGate, "list" | "allow" | "closedBy" | "isOperator" | "requireOperator">;
+  readonly signUpGate: SignUpGate;
   readonly teamService: TeamService;
   readonly verifyService: VerifyService;
   readonly pauseOf: PauseOf;

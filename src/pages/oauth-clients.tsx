@@ -130,7 +130,7 @@ export function oauthClientPages(deps: PageDeps) {
     add: ["Add a client", "Add client"],
     max: OAUTH_CLIENTS_PER_ACCOUNT_MAX,
     create: async (person, body) => {
-      const { client, secret } = await oauthClients.add(person.caller, body);
+      const { secret, ...client } = await oauthClients.add(person.caller, body);
       const shown: ClientSecret = { secret };
       return flash.showSecretOnce(person, `${CLIENTS_PATH}/${client.id}/made`, shown, () =>
         page("own", newClientPage(deps, person, client, shown)),

@@ -90,8 +90,8 @@ function nextField(next: string | null) {
   return next === null ? [] : ([["next", next]] as const);
 }
 
-export async function logInPage({ peopleService, oidc }: PageDeps, next: string | null, typed: Typed): Promise<string> {
-  const signupsOpen = await peopleService.isSignUpOpen();
+export async function logInPage({ signUpGate, oidc }: PageDeps, next: string | null, typed: Typed): Promise<string> {
+  const signupsOpen = (await signUpGate.closedBy()) === null;
   return render(
     <Layout title="Log in" width="narrow" beginsSession>
       <h1>Log in</h1>

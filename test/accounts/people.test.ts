@@ -35,7 +35,7 @@ async function openService() {
     {
       passwords,
       secrets: testSecrets,
-      signUpGate: { signUps: "open", closedBy: () => Promise.resolve(null), requireOpen: () => Promise.resolve() },
+      signUpGate: { signUps: "open", requireOpen: () => Promise.resolve() },
     },
   );
   const started = await service.signUp(ANN, SOURCE);

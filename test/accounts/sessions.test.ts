@@ -42,7 +42,7 @@ describe("a watched session", () => {
     const registry = registryOf(alive, alive);
     const watch = await registry.watchSession(TOKEN);
     expect(watch?.caller.revoked?.aborted).toBe(false);
-    registry.ended(secrets.hash(TOKEN));
+    registry.sessionEnded(secrets.hash(TOKEN));
     expect(watch?.caller.revoked?.aborted).toBe(true);
   });
 
@@ -56,7 +56,7 @@ describe("a watched session", () => {
       () => {
         // Who ends it finds no stream to close.
         isOver = true;
-        registry.ended(secrets.hash(TOKEN));
+        registry.sessionEnded(secrets.hash(TOKEN));
         return MEMBER;
       },
       () => (isOver ? null : MEMBER),
@@ -66,7 +66,7 @@ describe("a watched session", () => {
 
   test("that ends while it is read the second time is revoked, whatever was read", async () => {
     const registry = registryOf(alive, () => {
-      registry.ended(secrets.hash(TOKEN));
+      registry.sessionEnded(secrets.hash(TOKEN));
       return MEMBER;
     });
     expect((await registry.watchSession(TOKEN))?.caller.revoked?.aborted).toBe(true);
@@ -78,7 +78,7 @@ describe("a watched session", () => {
     });
     expect(await registry.watchSession(TOKEN).catch(String)).toBe("Error: The database is away.");
     // It reads the session of each watch.
-    await registry.recheck(PERSON.id);
+    await registry.recheckPerson(PERSON.id);
     expect(registry.readCount()).toBe(2);
   });
 });

@@ -23,13 +23,13 @@ test("a stream of a session that another process ended is closed; while the stor
   };
   const registry = createSessionRegistry({ people, secrets: testSecrets, clock: new FakeClock() });
   const watch = await registry.watchSession("token");
-  await registry.recheckAll();
+  await registry.recheckSessions();
   row.isAway = true;
-  expect(await registry.recheckAll().catch(String)).toBe("Error: away");
+  expect(await registry.recheckSessions().catch(String)).toBe("Error: away");
   expect(watch?.caller.revoked?.aborted).toBe(false);
   row.isAway = false;
   row.session = null;
-  await registry.recheckAll();
+  await registry.recheckSessions();
   expect(watch?.caller.revoked?.aborted).toBe(true);
 });
 
@@ -39,10 +39,10 @@ test("a stream is closed when another process takes its session to another accou
     const people = { session: () => Promise.resolve(now), sessionSeen: () => Promise.resolve() };
     const registry = createSessionRegistry({ people, secrets: testSecrets, clock: new FakeClock() });
     const watch = await registry.watchSession("token");
-    await registry.recheckAll();
+    await registry.recheckSessions();
     expect(watch?.caller.revoked?.aborted).toBe(false);
     now = { ...MEMBER, ...change };
-    await registry.recheckAll();
+    await registry.recheckSessions();
     expect(watch?.caller.revoked?.aborted, JSON.stringify(change)).toBe(true);
   }
 });

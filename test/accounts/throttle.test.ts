@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createSignUpThrottle, createLogInThrottle } from "../../src/accounts/throttle.ts";
+import { createClientThrottle, createLogInThrottle } from "../../src/accounts/throttle.ts";
 import { RetryLater } from "../../src/core/domain-error.ts";
 import { LOGINS_REMEMBERED_MAX, SIGN_UPS_PER_CLIENT_MAX } from "../../src/core/limits.ts";
 import { FakeClock } from "../support/clock.ts";
@@ -133,7 +133,7 @@ describe("wrong log-ins", () => {
 
 test("sign-ups of one client are twenty in a minute, and those that were none are taken back", () => {
   const clock = new FakeClock();
-  const throttle = createSignUpThrottle(clock);
+  const throttle = createClientThrottle(clock, SIGN_UPS_PER_CLIENT_MAX, "sign-ups");
   for (let at = 0; at < 100; at += 1) throttle("192.0.2.1")();
   for (let at = 0; at < SIGN_UPS_PER_CLIENT_MAX; at += 1) throttle("192.0.2.1");
   clock.advance(9_500);

@@ -31,7 +31,7 @@ async function opened(mailbox: Mailbox | null) {
         hosts: ["api.stripe.com"],
         expires_at: new Date(clock.now().getTime() + days * DAY_MS).toISOString(),
       }),
-    check: () => services.credentialAlerts.run(clock.now(), new AbortController().signal),
+    check: () => services.credentialAlerts(clock.now(), new AbortController().signal),
     ended: (count: number) =>
       eventually(async () => {
         const rows = await store.outbox.list(owner.accountId, null, 50);

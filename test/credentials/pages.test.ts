@@ -145,7 +145,7 @@ test("the pages say when a credential ends, how often it was used, and that peop
       /Owners, agent Uses a day, the last day at the end: 0, 0, 0, 0, 0, 0, 1 1 in 7 days Last used/,
     );
   }
-  await engine.services.credentialAlerts.run(engine.clock.now(), new AbortController().signal);
+  await engine.services.credentialAlerts(engine.clock.now(), new AbortController().signal);
   const { json } = await own.call("GET", "/v1/notifications");
   expect(json.data).toMatchObject([{ kind: "message", event: "credential_expiring", target: channel }]);
   const told = await owner.pageOf("/settings/notifications");

@@ -103,7 +103,7 @@ const THINGS: readonly [path: string, make: (operation: Operation, role: Role) =
     "/v1/oauth-clients/",
     async () => {
       const request = { name: "Workflows", redirect_uris: ["https://a.example/cb"], type: "confidential" as const };
-      return (await engine.services.oauthClients.add(engine.owner, request)).client.id;
+      return (await engine.services.oauthClients.add(engine.owner, request)).id;
     },
   ],
   [

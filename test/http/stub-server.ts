@@ -136,7 +136,7 @@ export function stubDeps(calls: string[] = []): Stubs {
   );
   const credential = aCredential();
   const asked = aCredentialRequest({ id: KNOWN_CREDENTIAL_REQUEST_ID });
-  const client = { id: KNOWN_OAUTH_CLIENT_ID, name: "Workflows", redirectUris: [], isConfidential: true };
+  const client = { id: KNOWN_OAUTH_CLIENT_ID, name: "Workflows", redirectUris: [] };
   const rule = aRule(KNOWN_RULE_ID);
   const row = anApiKey({ id: KNOWN_KEY_ID });
   const member = { personId: KNOWN_PERSON_ID, email: "bob@example.com", role: "reader", joinedAt: NOON };
@@ -178,7 +178,7 @@ export function stubDeps(calls: string[] = []): Stubs {
     teamService: told(knowing<TeamService>({ ...member, invitation, link: "http://h/join/og_new", isMailed: false })),
     ownMails: told(knowing<Stubs["ownMails"]>({ delivered: false, error: "No mail was sent." }, { sendsMail: false })),
     oauth: null,
-    oauthClients: told(knowing<OAuthClientService>({ client, secret: "secret of a client" })),
+    oauthClients: told(knowing<OAuthClientService>({ ...client, secret: "secret of a client" })),
     oidc: null,
     signingService: told(
       knowing<SigningService>(null, {
@@ -337,7 +337,6 @@ export function stubPeopleService(own: Partial<PeopleService> = {}): PeopleServi
     deviceToken: "device",
   };
   return knowing<PeopleService>(entered, {
-    isSignUpOpen: always(true),
     resume: always(entered.person),
     watchSession: always({ caller: entered.person.caller, release: () => {} }),
     sessionSecret: { isRight: () => true, confirm: done },

@@ -231,7 +231,7 @@ describe("a client that an owner adds", () => {
     await rig.engine.store.accounts.create(other, []);
     const owner = { ...rig.engine.owner, accountId: other.id };
     const theirs = await oauthClients.add(owner, WORKFLOWS);
-    expect(await asked(theirs.client.id)).toBe(404);
+    expect(await asked(theirs.id)).toBe(404);
   });
 
   test("is one of few in an account, and what is stored of its secret opens nothing", async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { hiddenIn } from "../support/forms.ts";
-import { createOidcThrottle } from "../../src/accounts/throttle.ts";
+import { createClientThrottle } from "../../src/accounts/throttle.ts";
 import { OIDC_FLOW_MS_MAX, OIDC_FRESH_MS, OIDC_PAUSE_MS, OIDC_PER_CLIENT_MAX } from "../../src/core/limits.ts";
 import { createOidcProvider } from "../../src/oidc/provider.ts";
 import { createOidcSignIn } from "../../src/oidc/sign-in.ts";
@@ -57,7 +57,7 @@ async function open({ tellsInIdToken = false, domains = ["example.com"] } = {}):
         teamService,
         allowedDomains: domains,
       }),
-      throttle: createOidcThrottle(engine.clock),
+      throttle: createClientThrottle(engine.clock, OIDC_PER_CLIENT_MAX, "sign-ins"),
       name: "id.example",
     }),
   });

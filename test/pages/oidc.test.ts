@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { createOidcThrottle } from "../../src/accounts/throttle.ts";
+import { createClientThrottle } from "../../src/accounts/throttle.ts";
+import { OIDC_PER_CLIENT_MAX } from "../../src/core/limits.ts";
 import { createOidcProvider } from "../../src/oidc/provider.ts";
 import { createOidcSignIn } from "../../src/oidc/sign-in.ts";
 import { providerPolicy } from "../../src/config/target-policy.ts";
@@ -31,7 +32,7 @@ const app = await shared(
         teamService,
         allowedDomains: ["example.com"],
       }),
-      throttle: createOidcThrottle(engine.clock),
+      throttle: createClientThrottle(engine.clock, OIDC_PER_CLIENT_MAX, "sign-ins"),
       name: "id.example",
     }),
   }),
