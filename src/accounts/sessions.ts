@@ -97,7 +97,7 @@ interface Watched {
 
 /**
  * Reads sessions, and keeps those with open streams in this process, so that ending a session closes them at once. What
- * another process ended `recheckAll` notices; streams check their session again from time to time too.
+ * another process ended `recheckSessions` notices; streams check their session again from time to time too.
  */
 export function createSessionRegistry({ people, secrets, clock }: SessionDeps) {
   const watched = new Set<Watched>();

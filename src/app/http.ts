@@ -1,13 +1,12 @@
 import type { AnyElysia } from "elysia";
 import { accountRoutes, accountsRoutes } from "../accounts/account-routes.ts";
 import { callbackHostRoutes } from "../accounts/callback-hosts.ts";
-import { callbackTestRoutes } from "../accounts/callback-test.ts";
 import { firstStepRoutes } from "../accounts/first-steps.ts";
 import { keyRoutes } from "../accounts/keys.ts";
 import { serverRoutes } from "../accounts/server-routes.ts";
 import { signingSecretRoutes } from "../accounts/signing-secrets.ts";
 import { verifyRoutes } from "../accounts/verify-signature.ts";
-import { teamRoutes } from "../accounts/team-routes.ts";
+import { teamRoutes } from "../accounts/team.ts";
 import { approvalRoutes } from "../actions/decision-routes.ts";
 import { createExportActions } from "../actions/export.ts";
 import { notificationRoutes } from "../actions/notification-routes.ts";
@@ -66,7 +65,6 @@ export function createHttp(services: RouteServices, settings: HttpSettings, othe
     accountRoutes(deps),
     keyRoutes(deps),
     callbackHostRoutes(deps),
-    callbackTestRoutes(deps),
     signingSecretRoutes(deps),
     verifyRoutes(deps),
     accountsRoutes(deps),

@@ -1,6 +1,5 @@
 import { createAuthenticate } from "../accounts/authenticate.ts";
 import { createCallbackHostService } from "../accounts/callback-hosts.ts";
-import { createCallbackTestService } from "../accounts/callback-test.ts";
 import { createFirstStepService } from "../accounts/first-steps.ts";
 import { createKeyService } from "../accounts/keys.ts";
 import { createOwnMailService } from "../accounts/own-mails.ts";
@@ -189,7 +188,6 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     credentialTests: createCredentialTestService(app, { ...posting, credentialUse, paused }),
     ruleService: createRuleService(app, rules),
     channelService: createChannelService(app, { ...posting, known: channels, recipients, mailer }),
-    callbackTests: createCallbackTestService(app, posting),
     auditService: createAuditService(app),
     feed,
     overviewService: createOverview(app),
@@ -199,7 +197,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     oauthClients: createOAuthClientService(app, { secrets, forget }),
     signingService,
     verifyService: createVerifyService(app, signingService),
-    callbackHosts: createCallbackHostService(app),
+    callbackHosts: createCallbackHostService(app, posting),
     followLink: createFollowLink(app, { secrets, actionService, recipients, historyOf: held.historyOf }),
     readReceipt: createReadReceipt({ actions, secrets }),
     listNotifications: createListNotifications(app),

@@ -23,7 +23,9 @@ import {
   credentialPageUrl,
   credentialRequestUrl,
   credentialSentence,
+  endOfHost,
   groupedFacts,
+  subjectOf,
 } from "./chat-messages.ts";
 import { waitingText } from "../ui/text.ts";
 import type { Credential, CredentialRequest } from "../core/credential.ts";
@@ -31,7 +33,6 @@ import type { MaskedAction } from "../receipts/seen-action.ts";
 import type { Actor } from "../core/roles.ts";
 import type { AccountLabel } from "../core/account-store.ts";
 import type { Invitation } from "../core/team-store.ts";
-import { endOfHost, subjectOf } from "../approvals/subject.ts";
 import type { AskKind, CredentialAlert } from "../core/notification-events.ts";
 
 /** A mail as it is sent. */

@@ -1,7 +1,10 @@
 /** @jsxImportSource hono/jsx */
-import type { Static } from "typebox";
-import { AddCallbackHost, checkCallbackHost } from "../accounts/callback-hosts.ts";
-import { type CallbackTestJson, TestCallbackBody } from "../accounts/callback-test.ts";
+import {
+  AddCallbackHost,
+  type CallbackTestJson,
+  checkCallbackHost,
+  TestCallbackBody,
+} from "../accounts/callback-hosts.ts";
 import type { ListedHost } from "../core/account-store.ts";
 import { CALLBACK_HOSTS_MAX } from "../core/limits.ts";
 import { seeOther } from "../http/response.ts";
@@ -59,7 +62,7 @@ function verdictOn({ response_code: code, error }: CallbackTestJson["signed"], v
 
 /** A test of a receiver: what was asked for and how it fared, or the form that was refused. */
 type ShownTest =
-  | { readonly asked: Static<typeof TestCallbackBody>; readonly result: CallbackTestJson }
+  | { readonly asked: TestCallbackBody; readonly result: CallbackTestJson }
   | { readonly refused: FormState };
 
 function testForm(shown: ShownTest | null): FormState {
@@ -69,7 +72,7 @@ function testForm(shown: ShownTest | null): FormState {
 
 /** The hosts that callbacks may go to before an approval, and a test of a receiver there. */
 export function callbackHostPages(deps: PageDeps) {
-  const { callbackHosts, callbackTests, flash } = deps;
+  const { callbackHosts, flash } = deps;
   const { html, routes, rowForm } = settingsList<ListedHost, typeof AddCallbackHost, ShownTest>(deps, {
     section: "Callback hosts",
     path: HOSTS_PATH,
@@ -119,7 +122,7 @@ export function callbackHostPages(deps: PageDeps) {
   const test = deps.answer(
     async ({ person, form }) => {
       const asked = TEST_FORM.check(form);
-      const result = await callbackTests.test(person.caller, asked.url, asked.wrong_signature === true);
+      const result = await callbackHosts.test(person.caller, asked);
       const shown: ShownTest = { asked, result };
       return flash.redirect(person, HOSTS_PATH, shown);
     },

@@ -1,6 +1,5 @@
 import type { KeyService } from "../accounts/keys.ts";
 import type { CallbackHostService } from "../accounts/callback-hosts.ts";
-import type { CallbackTestService } from "../accounts/callback-test.ts";
 import type { FirstStepService } from "../accounts/first-steps.ts";
 import type { OwnMailService } from "../accounts/own-mails.ts";
 import type { PeopleService } from "../accounts/people.ts";
@@ -46,7 +45,6 @@ export interface PageNeeds extends CreateRules {
   readonly authenticate: Authenticate;
   readonly bulkService: BulkService;
   readonly callbackHosts: CallbackHostService;
-  readonly callbackTests: CallbackTestService;
   readonly channelService: ChannelService;
   readonly exportActions: ExportActions;
   readonly feed: Pick<Feed, "open">;

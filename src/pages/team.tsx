@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { INVITATION_MS_MAX } from "../core/limits.ts";
-import { checkRole, CreateInvitation, InvitationParams, PersonParams } from "../accounts/team-routes.ts";
+import { checkRole, CreateInvitation, InvitationParams, PersonParams } from "../accounts/team.ts";
 import { MEMBER_ROLES, type MemberRole } from "../core/roles.ts";
 import type { TeamMember } from "../core/team-store.ts";
 import type { RequestContext } from "../http/request.ts";

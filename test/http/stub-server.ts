@@ -192,8 +192,6 @@ export function stubDeps(calls: string[] = []): Stubs {
       list: always([]),
       add: ({ accountId }, host) => Promise.resolve({ accountId, host, createdAt: NOON }),
       remove: done,
-    }),
-    callbackTests: told({
       test: always({
         delivered: true,
         verifies: null,

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { SUBJECT_PATH_CHARS_MAX, SUBJECT_TITLE_CHARS_MAX } from "../../src/core/limits.ts";
-import { endOfHost, subjectOf } from "../../src/approvals/subject.ts";
+import { endOfHost, subjectOf } from "../../src/mail/chat-messages.ts";
 
 test.each([
   ["api.example.com:8443", "api.example.com:8443"],
