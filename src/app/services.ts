@@ -20,7 +20,6 @@ import { createCredentialAlerts } from "../credentials/alerts.ts";
 import { KnownCredentials } from "../credentials/known.ts";
 import { createCredentialRequestService } from "../credentials/requests.ts";
 import { createCredentialService } from "../credentials/service.ts";
-import { createCredentialTestService } from "../credentials/try.ts";
 import { createCredentialUse } from "../credentials/use.ts";
 import { createChannelService } from "../channels/channels.ts";
 import { createEffectiveSettings } from "../config/config.ts";
@@ -95,7 +94,6 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const grantService = createGrantService(app, grants, hashOf);
   const credentials = new KnownCredentials(store.credentials);
   const credentialUse = createCredentialUse(app, { known: credentials, hosts, secrets, policy });
-  const credentialService = createCredentialService(app, credentials, secrets);
   const freshMs = node === null ? SIGNING_SECRETS_FRESH_MS : SHARED_FRESH_MS;
   const signingService = createSigningService(app, { secrets, freshMs });
   const recipients = createRecipients(app, rules);
@@ -164,6 +162,14 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const signedHeaders = createSignedHeaders({ secrets, signingSecrets: signingService }, "callbacks");
   const posting = { sender, signedHeaders, checkTarget: checkUrl };
 
+  const credentialService = createCredentialService(app, {
+    known: credentials,
+    secrets,
+    credentialUse,
+    paused,
+    ...posting,
+  });
+
   const notifying = { channelsOf: channels.of, onWaiting: delivery.waits };
 
   return {
@@ -185,7 +191,6 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     credentialService,
     credentialRequests: createCredentialRequestService(app, { ...notifying, credentialService, onChanged: feed.ask }),
     credentialAlerts: createCredentialAlerts(app, notifying),
-    credentialTests: createCredentialTestService(app, { ...posting, credentialUse, paused }),
     ruleService: createRuleService(app, rules),
     channelService: createChannelService(app, { ...posting, known: channels, recipients, mailer }),
     auditService: createAuditService(app),

@@ -8,10 +8,9 @@ import type { Caller } from "../core/roles.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import { headersOfCredential } from "./kinds.ts";
-import { ChangeCredential, CreateCredential, headerName, members } from "./schemas.ts";
+import { ChangeCredential, CreateCredential, CredentialTest, headerName, members, TestCredential } from "./schemas.ts";
 import { warningsOf } from "./bounds.ts";
 import { type CredentialService, type CredentialUses, daysOf, NO_USES, sumOf } from "./service.ts";
-import { CredentialTest, type CredentialTestService, TestCredential } from "./try.ts";
 
 const given = CreateCredential.properties;
 
@@ -82,12 +81,7 @@ export function serializeCredential(credential: Credential, uses: CredentialUses
 
 export const CredentialParams = pathParams(Type.Object({ name: credentialNameSchema }), "There is no such credential.");
 
-interface CredentialRouteDeps {
-  readonly credentialService: CredentialService;
-  readonly credentialTests: CredentialTestService;
-}
-
-export function credentialRoutes({ credentialService, credentialTests }: CredentialRouteDeps) {
+export function credentialRoutes({ credentialService }: { readonly credentialService: CredentialService }) {
   const shown = async (caller: Caller, credential: Credential) =>
     jsonOf(serializeCredential(credential, await credentialService.uses(caller)));
   return createApiRoutes()
@@ -164,7 +158,7 @@ export function credentialRoutes({ credentialService, credentialTests }: Credent
     )
     .post(
       "/v1/credentials/:name/test",
-      async ({ caller, params, body }) => jsonOf(await credentialTests.test(caller, params.name, body.url)),
+      async ({ caller, params, body }) => jsonOf(await credentialService.test(caller, params.name, body.url)),
       operation({
         operationId: "testCredential",
         permission: "manage",

@@ -17,6 +17,7 @@ import {
   CREDENTIAL_SECRET_CHARS_MAX,
   CREDENTIAL_SECRET_CHARS_MIN,
   CREDENTIAL_TEMPLATE_CHARS_MAX,
+  CREDENTIAL_TEST_BODY_CHARS_MAX,
   URL_CHARS_MAX,
 } from "../core/limits.ts";
 import { plainHeaderName } from "../core/method-overrides.ts";
@@ -147,6 +148,32 @@ export const ChangeCredential = Type.Partial(
 );
 
 export type ChangeCredential = Static<typeof ChangeCredential>;
+
+export const TestCredential = t.requestObject(
+  "TestCredential",
+  "A GET to try a credential with.",
+  { url: t.targetUrl("Where the GET goes; it must lie within the bounds.", "https://api.stripe.com/v1/charges") },
+  { examples: [{ url: "https://api.stripe.com/v1/charges" }] },
+);
+
+export const CredentialTest = t.answerObject("CredentialTest", "The answer to a GET with a credential, masked.", {
+  status: t.nullable(Type.Integer({ description: "The status of the answer; null: there was none.", examples: [200] })),
+  error: t.nullable(
+    t.plainText("What went wrong; null: the answer was a 2xx.", "The target answered with status 401."),
+  ),
+  headers: t.stringMap("Headers of the answer, without secrets. Values of unknown names are masked.", {
+    examples: [{ "content-type": "application/json" }],
+  }),
+  body: t.nullable(
+    t.plainText(
+      `The beginning of the body, without secrets: at most ${CREDENTIAL_TEST_BODY_CHARS_MAX} characters; null: it was empty.`,
+      '{"object":"list"}',
+    ),
+  ),
+  truncated: t.yesNo("Whether the body was longer.", false),
+});
+
+export type CredentialTest = Static<typeof CredentialTest>;
 
 /** How a new credential is put on a request, or what is wrong with what the body says of that. */
 export function settingsFrom(body: CreateCredential): {

@@ -8,14 +8,31 @@ import {
 } from "../core/credential.ts";
 import { DomainError, invalidField, invalidFields, type Issue, notFound, accountFull } from "../core/domain-error.ts";
 import type { SealedPlace } from "../core/account-store.ts";
-import { CREDENTIAL_HINT_FROM_CHARS, CREDENTIAL_USE_DAYS, CREDENTIALS_MAX, KEYS_LISTED_MAX } from "../core/limits.ts";
+import {
+  CREDENTIAL_HINT_FROM_CHARS,
+  CREDENTIAL_TEST_BODY_CHARS_MAX,
+  CREDENTIAL_USE_DAYS,
+  CREDENTIALS_MAX,
+  KEYS_LISTED_MAX,
+  MESSAGE_TIMEOUT_MS,
+} from "../core/limits.ts";
 import { expiryIssues } from "../core/key-limits.ts";
 import { authorize, type Caller } from "../core/roles.ts";
+import { NO_EXTRAS } from "../core/action.ts";
+import { describeOutcome, isSuccess, type Outcome } from "../core/outcome.ts";
+import { requireFree } from "../core/policy.ts";
+import { USER_AGENT } from "../config/config.ts";
+import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
+import type { ActivePauses } from "../pauses/pauses.ts";
+import { maskResponseHeaders, maskText } from "../receipts/masking.ts";
+import { readHeaders } from "../receipts/response-headers.ts";
+import { createMessageLimit } from "../runtime/message-limit.ts";
+import type { CredentialUse } from "./use.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { type KnownCredentials, mayUse } from "./known.ts";
 import { boundsFrom } from "./bounds.ts";
-import { type ChangeCredential, type CreateCredential, settingsFrom } from "./schemas.ts";
+import { type ChangeCredential, type CreateCredential, type CredentialTest, settingsFrom } from "./schemas.ts";
 import { secretProblem } from "./kinds.ts";
 
 /** Changes of one credential that race with others are tried so often. */
@@ -23,11 +40,20 @@ const TRIES_MAX = 5;
 
 export type CredentialService = ReturnType<typeof createCredentialService>;
 
+interface CredentialNeeds {
+  readonly known: Pick<KnownCredentials, "refresh">;
+  readonly secrets: Pick<Secrets, "seal">;
+  readonly credentialUse: Pick<CredentialUse, "forTry">;
+  readonly sender: Sender;
+  readonly paused: Pick<ActivePauses, "isPaused">;
+  readonly checkTarget: (url: string) => { readonly refused: string } | { readonly host: string };
+}
+
 export function createCredentialService(
   { store: { credentials, accounts, audit }, clock, ids }: AppContext,
-  known: Pick<KnownCredentials, "refresh">,
-  secrets: Pick<Secrets, "seal">,
+  { known, secrets, credentialUse, sender, paused, checkTarget }: CredentialNeeds,
 ) {
+  const countTest = createMessageLimit(clock, "This account has just tried credentials.");
   /** What the caller may know, by name. Throws nothing for agents without any. */
   const list = async (caller: Caller): Promise<readonly Credential[]> => {
     authorize(caller, "read");
@@ -124,20 +150,20 @@ export function createCredentialService(
       const { bounds, issues: outside } = boundsFrom(body);
       const expiresAt = end === undefined ? null : new Date(end);
       const given = Object.keys(body).filter((field) => field !== "unset");
-      const { settings } = await find(caller, name);
-      const problem = secret === undefined ? null : secretProblem(settings.kind, secret);
-      const issues = [
-        ...outside,
-        ...(expiresAt === null ? [] : expiryIssues(expiresAt, clock.now())),
-        ...unset.filter((field) => given.includes(field)).map((field) => ({ field, message: "Is also in unset." })),
-        ...(problem === null ? [] : [{ field: "secret", message: problem }]),
-        ...(await keyIssues(caller.accountId, keys)),
-      ];
-      if (issues.length > 0) throw invalidFields(issues);
       const detail = { name, changed: [...given, ...unset].join(", ") };
       for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+        // Each time: it may have been replaced by one of another kind.
         const stored = await find(caller, name);
-        const { id, accountId } = stored;
+        const { id, accountId, settings } = stored;
+        const problem = secret === undefined ? null : secretProblem(settings.kind, secret);
+        const issues = [
+          ...outside,
+          ...(expiresAt === null ? [] : expiryIssues(expiresAt, clock.now())),
+          ...unset.filter((field) => given.includes(field)).map((field) => ({ field, message: "Is also in unset." })),
+          ...(problem === null ? [] : [{ field: "secret", message: problem }]),
+          ...(await keyIssues(accountId, keys)),
+        ];
+        if (issues.length > 0) throw invalidFields(issues);
         const patch: CredentialPatch = {
           ...bounds,
           ...(unset.includes("paths") && { paths: null }),
@@ -166,7 +192,72 @@ export function createCredentialService(
         throw notFound("credential");
       await known.refresh(caller.accountId);
     },
+
+    /**
+     * Sends a GET with a credential at once, and waits for at most `MESSAGE_TIMEOUT_MS`. Throws `not_found`, `validation_error` for a
+     * URL that calls may not go to, `forbidden` outside of the bounds and for keys with a hold or a limit, and `RetryLater`.
+     */
+    async test(caller: Caller, name: string, url: string): Promise<CredentialTest> {
+      authorize(caller, "manage");
+      const request = { url, method: "GET", headers: null, body: null, extras: NO_EXTRAS } as const;
+      const checked = checkTarget(url);
+      if ("refused" in checked) throw invalidField("url", checked.refused);
+      requireFree(caller, request, HELD);
+      const { host } = checked;
+      const attempt = await credentialUse.forTry(caller, name, { ...request, host });
+      const lane = { accountId: caller.accountId, keyId: caller.keyId ?? "", host };
+      if (paused.isPaused(lane)) throw new DomainError("forbidden", PAUSED);
+      countTest(caller.accountId);
+      const sent: OutboundRequest = {
+        url,
+        method: "GET",
+        headers: [
+          ["User-Agent", USER_AGENT],
+          ["Accept", "*/*"],
+        ],
+        body: null,
+      };
+      const outcome = await sender.send(sent, {
+        timeoutMs: MESSAGE_TIMEOUT_MS,
+        mayBegin: () => !paused.isPaused(lane),
+        async complete(route) {
+          const completed = await attempt.complete(sent, route);
+          return typeof completed === "string" ? { kind: "not_sent", fault: completed } : completed;
+        },
+      });
+      await attempt.answered();
+      if (outcome.kind === "stopped") throw new DomainError("forbidden", PAUSED);
+      return seen(outcome);
+    },
   };
+}
+
+const HELD = "A key whose calls are held can't try credentials. Ask an owner whose calls are not held.";
+
+const PAUSED = "Calls to this host are paused, and so are tries of credentials. Resume them first.";
+
+/** Masks what else looks like a secret; the credential itself was masked before anything was cut. */
+function seen(outcome: Outcome): CredentialTest {
+  const error = isSuccess(outcome, "GET") ? null : describeOutcome(outcome, MESSAGE_TIMEOUT_MS);
+  if (outcome.kind !== "answered") return { status: null, error, headers: {}, body: null, truncated: false };
+  const { code, headers, body, truncated } = outcome;
+  const text = body === null ? null : textOf(body);
+  // Masked before the end is cut off, which may cut a secret in two.
+  const masked = text === null ? null : maskText(text.slice(0, 2 * CREDENTIAL_TEST_BODY_CHARS_MAX), "decider");
+  const shown = masked?.slice(0, CREDENTIAL_TEST_BODY_CHARS_MAX).toWellFormed() ?? null;
+  return {
+    status: code,
+    error,
+    headers: Object.fromEntries(readHeaders(headers === null ? null : maskResponseHeaders(headers, "decider"))),
+    body: shown,
+    truncated: truncated || (text !== null && text.length > CREDENTIAL_TEST_BODY_CHARS_MAX),
+  };
+}
+
+/** What was received, in the form of `response_body`. */
+function textOf(json: string): string {
+  const value: unknown = json.startsWith('"') ? JSON.parse(json) : json;
+  return typeof value === "string" ? value : json;
 }
 
 export const credentialPlace = (id: string): SealedPlace => ({

@@ -4,8 +4,7 @@ import { type Credential, CREDENTIAL_KINDS, type CredentialKind, KIND_WORDS } fr
 import { CREDENTIAL_TEST_BODY_CHARS_MAX, CREDENTIAL_USE_DAYS, CREDENTIALS_MAX } from "../core/limits.ts";
 import { CredentialParams, serializeCredential } from "../credentials/routes.ts";
 import { boundsFrom, warningsOf } from "../credentials/bounds.ts";
-import { ChangeCredential, CreateCredential } from "../credentials/schemas.ts";
-import { type CredentialTest, TestCredential } from "../credentials/try.ts";
+import { ChangeCredential, CreateCredential, type CredentialTest, TestCredential } from "../credentials/schemas.ts";
 import { headersOfCredential } from "../credentials/kinds.ts";
 import { expiresSoon } from "../credentials/known.ts";
 import { type CredentialUses, daysOf, sumOf } from "../credentials/service.ts";
@@ -352,7 +351,7 @@ export function newCredentialPath(host: string): string {
 }
 
 export function credentialPages(deps: PageDeps) {
-  const { credentialService, credentialTests } = deps;
+  const { credentialService } = deps;
   const { routes, rowForm } = settingsList<Credential, typeof CreateCredential>(deps, {
     section: "Credentials",
     path: CREDENTIALS_PATH,
@@ -400,7 +399,7 @@ export function credentialPages(deps: PageDeps) {
   );
   const test = deps.answer<ByName>(
     async ({ person, params: { name }, form }) => {
-      const found = await credentialTests.test(person.caller, name, TRY_FORM.check(form).url);
+      const found = await credentialService.test(person.caller, name, TRY_FORM.check(form).url);
       const url = { ...EMPTY_FORM, values: form };
       return page("own", await credentialPage(deps, person, { name, url, answer: found }));
     },

@@ -30,7 +30,6 @@ import type { Log } from "../observability/log.ts";
 import type { PauseService } from "../pauses/pauses.ts";
 import type { CredentialService } from "../credentials/service.ts";
 import type { CredentialRequestService } from "../credentials/requests.ts";
-import type { CredentialTestService } from "../credentials/try.ts";
 import type { GrantService } from "../grants/grants.ts";
 import type { RuleService } from "../rules/service.ts";
 import type { GuideGroup } from "./docs/guides.ts";
@@ -76,7 +75,6 @@ export interface PageNeeds extends CreateRules {
   readonly grantService: Pick<GrantService, "list" | "listNamed" | "end">;
   readonly ruleService: RuleService;
   readonly credentialService: CredentialService;
-  readonly credentialTests: CredentialTestService;
   readonly credentialRequests: CredentialRequestService;
   readonly secrets: Pick<Secrets, "newToken" | "open" | "seal">;
   readonly clock: Clock;

@@ -3,12 +3,13 @@ import { KEYS } from "../http/stub-server.ts";
 import type { Caller } from "../../src/core/roles.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import { STOPPED } from "../../src/outbound/connections.ts";
+import { openEngine, wrapping } from "../support/engine.ts";
 import { shared } from "../support/shared.ts";
 import { openCredentials, SECRET } from "./rig.ts";
 
 const rig = await shared(openCredentials());
 
-const { credentialRequests, credentialTests } = rig.app.engine.services;
+const { credentialRequests, credentialService } = rig.app.engine.services;
 
 const callerWith = (key: string): Promise<Caller> => rig.app.authenticate(`Bearer ${key}`);
 
@@ -39,7 +40,7 @@ describe("whoever calls the service", () => {
     const id = await asked(`${role}.example`);
     const caller = await callerWith(KEYS[role]);
     const answers = [
-      codeOf(credentialTests.test(caller, `of-${role}`, url)),
+      codeOf(credentialService.test(caller, `of-${role}`, url)),
       codeOf(credentialRequests.grant(caller, id, { ...body, name: `by-${role}` })),
       codeOf(credentialRequests.decline(caller, id, null)),
     ];
@@ -64,7 +65,7 @@ describe("whoever calls the service", () => {
     ["that may not send GET", { methods: ["POST"] }],
   ])("an owner's key tries no credential %s", async (_, more) => {
     await rig.add({ name: "tried" });
-    expect(await codeOf(credentialTests.test(await ownerKey(more), "tried", url))).toBe("forbidden");
+    expect(await codeOf(credentialService.test(await ownerKey(more), "tried", url))).toBe("forbidden");
     expect(rig.target.received).toHaveLength(0);
   });
 
@@ -95,4 +96,29 @@ test("a try is not sent where its host is paused while it looks for the address"
     url: `${later.target.url}v1/charges`,
   });
   expect([status, text]).toEqual([403, expect.stringContaining("are paused")]);
+});
+
+test("a secret is checked for the kind that the credential has by then", async () => {
+  let replace = async () => {};
+  await using engine = await openEngine({
+    starts: false,
+    wrapStore: wrapping("credentials", (credentials) => ({
+      async change(...change) {
+        await replace();
+        return credentials.change(...change);
+      },
+    })),
+  });
+  const { owner } = engine;
+  const { credentialService: service } = engine.services;
+  const given = { name: "one", secret: "a-secret", hosts: ["a.example"] };
+  await service.add(owner, { ...given, kind: "basic", username: "ann" });
+  replace = async () => {
+    replace = async () => {};
+    await service.remove(owner, "one");
+    await service.add(owner, { ...given, kind: "bearer" });
+  };
+  const changed = service.change(owner, "one", { secret: "of two words" });
+  expect(await codeOf(changed)).toBe("validation_error");
+  expect(await service.find(owner, "one")).toMatchObject({ revision: 1, settings: { kind: "bearer" } });
 });

@@ -160,8 +160,12 @@ export function stubDeps(calls: string[] = []): Stubs {
     pauseService: told({ list: always([pause]), pause: always({ pause, isNew: true }), resume: done }),
     hostService: told(knowing<HostService>({ hosts: [], defaults: NO_HOST_SETTINGS })),
     ruleService: told(knowing<RuleService>({ row: rule, position: 0, warnings: [] }, { list: always([rule]) })),
-    credentialService: told(knowing<CredentialService>(credential, { uses: always(NO_USES) })),
-    credentialTests: told({ test: always({ status: 200, error: null, headers: {}, body: null, truncated: false }) }),
+    credentialService: told(
+      knowing<CredentialService>(credential, {
+        uses: always(NO_USES),
+        test: always({ status: 200, error: null, headers: {}, body: null, truncated: false }),
+      }),
+    ),
     credentialRequests: told(
       knowing<CredentialRequestService>({ ...asked, keyRole: "agent", keyRevokedAt: null, keyExpiresAt: null }),
     ),
