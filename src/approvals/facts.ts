@@ -87,6 +87,9 @@ export const DecisionFacts = Type.Object(
 
 export type DecisionFacts = Static<typeof DecisionFacts>;
 
+/** Null: there is nothing to say. */
+type FactRow = readonly [name: FactName, label: string, value: string | null];
+
 /** What the store knows about a request besides the action itself. */
 export interface DecisionHistory extends RequestHistory {
   readonly credentialState: CredentialState | null;
@@ -114,35 +117,36 @@ export const NO_HISTORY: DecisionHistory = {
  */
 export function maskedFacts(action: MaskedAction, history: DecisionHistory, baseUrl: string): DecisionFacts {
   const { viewer, hiddenValues, hiddenInHeaders = 0, extras } = action;
-  const hidden = hiddenValuesText(hiddenValues);
   const { url } = asSent(action);
   const reason = history.reason === null ? null : maskText(history.reason, viewer);
   const runAt = runAtOf(action);
   const rejections = maskedEarlier(history.rejections, viewer);
-  const facts = [
-    ...(hidden === null ? [] : [fact("hidden", "Hidden", hidden)]),
+  const { credential } = extras;
+  const rows: readonly FactRow[] = [
+    ["hidden", "Hidden", hiddenValuesText(hiddenValues)],
     // The call first: a title that ends like a host must not seem to be the beginning of a URL.
-    fact("method", "Method", action.method),
-    fact("url", "URL", url),
-    fact("body", "Body", bodyKindText(action)),
+    ["method", "Method", action.method],
+    ["url", "URL", url],
+    ["body", "Body", bodyKindText(action)],
     // One for each, so that no value can look like a line of ours.
-    ...requesterTexts(action, reason).flatMap(({ name, note, text }) =>
-      text === null ? [] : [fact(name, REQUESTER_LABELS[name], note === "" ? text : `${note}: ${text}`)],
-    ),
-    ...(extras.credential === undefined ? [] : [fact("credential", "Credential", credentialText(extras.credential))]),
-    fact("requester", "Requested by", actorText(action.createdBy)),
-    fact("requested_at", "Requested at", utcMinute(action.createdAt)),
-    ...(action.policy === null ? [] : [fact("policy", "Held by", policyText(action.policy))]),
-    ...(action.run === 1 ? [] : [fact("run", "Run", String(action.run))]),
+    ...requesterTexts(action, reason).map(({ name, note, text }): FactRow => {
+      return [name, REQUESTER_LABELS[name], text === null || note === "" ? text : `${note}: ${text}`];
+    }),
+    ["credential", "Credential", credential === undefined ? null : credentialText(credential)],
+    ["requester", "Requested by", actorText(action.createdBy)],
+    ["requested_at", "Requested at", utcMinute(action.createdAt)],
+    ["policy", "Held by", action.policy && policyText(action.policy)],
+    ["run", "Run", action.run === 1 ? null : String(action.run)],
     ...rejectionFacts(rejections),
-    ...(action.callback === null ? [] : [fact("callback", "Callback", action.callback)]),
-    fact("attempts", "Attempts", action.retries === 1 ? "1" : `Up to ${action.retries}, until one succeeds`),
-    ...(action.onUnknown === "stop" ? [fact("on_unknown", "If the outcome is unknown", STOPS)] : []),
-    ...(runAt === null ? [] : [fact("run_at", "Not sent before", utcMinute(runAt))]),
-    ...(action.expiresAt === null ? [] : [fact("expires_at", "Expires at", utcMinute(action.expiresAt))]),
-    ...extrasFacts(extras),
-    fact("action", "Action", `${baseUrl}/actions/${action.id}`),
+    ["callback", "Callback", action.callback],
+    ["attempts", "Attempts", action.retries === 1 ? "1" : `Up to ${action.retries}, until one succeeds`],
+    ["on_unknown", "If the outcome is unknown", action.onUnknown === "stop" ? STOPS : null],
+    ["run_at", "Not sent before", runAt && utcMinute(runAt)],
+    ["expires_at", "Expires at", action.expiresAt && utcMinute(action.expiresAt)],
+    ["extras", "Only for another version", unknownExtrasText(extras)],
+    ["action", "Action", `${baseUrl}/actions/${action.id}`],
   ];
+  const facts = rows.flatMap(([name, label, value]) => (value === null ? [] : [{ name, label, value }]));
   const keyEnd = maskedEnd(history.keyEnd, viewer);
   const hiddenOutsideHeaders = hiddenValues - hiddenInHeaders;
   return {
@@ -183,31 +187,27 @@ export function actorText(actor: Actor): string {
   return `${name}, ${way}`;
 }
 
-function fact(name: FactName, label: string, value: string): Fact {
-  return { name, label, value };
-}
-
-/** Whoever decides sees that there is something which this version doesn't use, and what. */
-function extrasFacts(extras: Extras): Fact[] {
+/** What this version doesn't use: whoever decides sees that there is something, and what. */
+function unknownExtrasText(extras: Extras): string | null {
   const unknown = unknownExtras(extras);
-  if (unknown === null) return [];
+  if (unknown === null) return null;
   const text = JSON.stringify(unknown);
   const more = text.length > UNKNOWN_EXTRAS_CHARS_SHOWN ? `… (${text.length} characters)` : "";
-  return [fact("extras", "Only for another version", text.slice(0, UNKNOWN_EXTRAS_CHARS_SHOWN).toWellFormed() + more)];
+  return text.slice(0, UNKNOWN_EXTRAS_CHARS_SHOWN).toWellFormed() + more;
 }
 
 /**
  * The count, then one fact for each, so that an untrusted reason can't look like a line of ours. Nothing is said of none: those
  * before an approval, or older than a day, don't count.
  */
-function rejectionFacts(entries: readonly EarlierRejection[]): Fact[] {
+function rejectionFacts(entries: readonly EarlierRejection[]): readonly FactRow[] {
   const count = entries.filter(({ kind }) => kind === "rejected").length;
   const some = entries.length < EARLIER_REJECTIONS_SHOWN_MAX ? String(count) : `At least ${count}`;
   return [
-    ...(count === 0 ? [] : [fact("rejections", "Earlier rejections", some)]),
-    ...entries.map(({ kind, at, by, reason }) => {
+    ["rejections", "Earlier rejections", count === 0 ? null : some],
+    ...entries.map(({ kind, at, by, reason }): FactRow => {
       const said = `${actorText(by)}, ${utcMinute(at)}${reason === null ? "" : `: ${reason}`}`;
-      return kind === "rejected" ? fact("rejected", "Rejected", said) : fact("asked_again", "Asked again", said);
+      return kind === "rejected" ? ["rejected", "Rejected", said] : ["asked_again", "Asked again", said];
     }),
   ];
 }

@@ -162,17 +162,8 @@ export function details(facts: readonly Fact[]): Part {
     const isUrl = name === "callback" && normalTarget(value) !== null;
     return [label, isUrl ? <Address url={value} /> : <UntrustedText text={value} />] as const;
   });
-  return {
-    text: `Details:\n${facts.map(({ label, value }) => `${label}: ${visibleText(value)}`).join("\n")}`,
-    html: (
-      <>
-        <p class="quiet" style={`${HEAD};margin-bottom:0`}>
-          Details
-        </p>
-        {rowsOf(rows, 4)}
-      </>
-    ),
-  };
+  const lines = facts.map(({ label, value }) => `${label}: ${visibleText(value)}`);
+  return headed("Details", lines, rowsOf(rows, 4), `${HEAD};margin-bottom:0`);
 }
 
 /** `above`: pixels. */
@@ -304,22 +295,44 @@ interface Quoted {
 }
 
 function quoted(title: string, { lines, missing }: Quoted): Part {
+  const html = (
+    <>
+      <div class="card" dir="ltr" style={`${BOX};${MONO};font-size:13px;line-height:1.5;white-space:pre-wrap`}>
+        {lines.map((line, at) => (
+          <>
+            {at === 0 ? null : <br />}
+            <UntrustedText text={line} />
+          </>
+        ))}
+      </div>
+      {missing === null ? null : note(missing, "margin-top:6px")}
+    </>
+  );
+  return headed(title, [...lines.map(markedLine), ...(missing === null ? [] : [missing])], html);
+}
+
+function requesterSays(lines: readonly string[]): Part {
+  const html = (
+    <div class="words" style={WORDS}>
+      {lines.map((line) => (
+        <p style="margin:0 0 4px">
+          <UntrustedText text={line} />
+        </p>
+      ))}
+    </div>
+  );
+  return headed(WORDS_HEADING, lines.map(markedLine), html);
+}
+
+function headed(title: string, lines: readonly string[], html: Child, style = HEAD): Part {
   return {
-    text: [`${title}:`, ...lines.map(markedLine), ...(missing === null ? [] : [missing])].join("\n"),
+    text: [`${title}:`, ...lines].join("\n"),
     html: (
       <>
-        <p class="quiet" style={HEAD}>
+        <p class="quiet" style={style}>
           {title}
         </p>
-        <div class="card" dir="ltr" style={`${BOX};${MONO};font-size:13px;line-height:1.5;white-space:pre-wrap`}>
-          {lines.map((line, at) => (
-            <>
-              {at === 0 ? null : <br />}
-              <UntrustedText text={line} />
-            </>
-          ))}
-        </div>
-        {missing === null ? null : note(missing, "margin-top:6px")}
+        {html}
       </>
     ),
   };
@@ -331,26 +344,6 @@ function note(text: Child, margin: string) {
       {text}
     </p>
   );
-}
-
-function requesterSays(lines: readonly string[]): Part {
-  return {
-    text: [`${WORDS_HEADING}:`, ...lines.map(markedLine)].join("\n"),
-    html: (
-      <>
-        <p class="quiet" style={HEAD}>
-          {WORDS_HEADING}
-        </p>
-        <div class="words" style={WORDS}>
-          {lines.map((line) => (
-            <p style="margin:0 0 4px">
-              <UntrustedText text={line} />
-            </p>
-          ))}
-        </div>
-      </>
-    ),
-  };
 }
 
 /** Marks an untrusted line, so that none can look like ours. */
