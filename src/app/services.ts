@@ -8,7 +8,6 @@ import { createServerSize } from "../accounts/server-size.ts";
 import { createSignUpGate } from "../accounts/sign-up-gate.ts";
 import { createSigningService } from "../accounts/signing-secrets.ts";
 import { createTeamService } from "../accounts/team.ts";
-import { createClientThrottle } from "../accounts/throttle.ts";
 import { createVerifyService } from "../accounts/verify-signature.ts";
 import { createActionService, createListNotifications } from "../actions/service.ts";
 import { createHeld } from "../approvals/held.ts";
@@ -24,7 +23,7 @@ import { createCredentialUse } from "../credentials/use.ts";
 import { createChannelService } from "../channels/channels.ts";
 import { createEffectiveSettings } from "../config/config.ts";
 import { checkTarget, providerPolicy, type TargetPolicy } from "../config/target-policy.ts";
-import { OIDC_PER_CLIENT_MAX, SHARED_FRESH_MS, SIGNING_SECRETS_FRESH_MS } from "../core/limits.ts";
+import { SHARED_FRESH_MS, SIGNING_SECRETS_FRESH_MS } from "../core/limits.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import type { Passwords } from "../crypto/passwords.ts";
 import type { Secrets } from "../crypto/secrets.ts";
@@ -42,8 +41,7 @@ import type { Mailer } from "../mail/mailer.ts";
 import { createOAuthClientService } from "../oauth/account-clients.ts";
 import { artifactId } from "../oauth/names.ts";
 import { createOAuth } from "../oauth/service.ts";
-import { createOidcProvider } from "../oidc/provider.ts";
-import { createOidcSignIn, type Oidc } from "../oidc/sign-in.ts";
+import { createOidc } from "../oidc/oidc.ts";
 import type { Sender } from "../outbound/deadline.ts";
 import { createSender } from "../outbound/send.ts";
 import { createReadReceipt } from "../receipts/read-receipt.ts";
@@ -181,7 +179,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     peopleService,
     teamService,
     ownMails: createOwnMailService(app, { mailer, secrets }),
-    oidc: createOidc(app, { secrets, peopleService, teamService }),
+    oidc: oidcOf(app, { secrets, peopleService, teamService }),
     actionService,
     pauseService,
     pauseOf: paused.pauseOf,
@@ -244,19 +242,12 @@ function listenToChanges(app: AppContext, streams: ReturnType<typeof createFeed>
 }
 
 /** Null: no identity provider is configured. */
-function createOidc(
+function oidcOf(
   app: AppContext,
-  needs: Omit<Parameters<typeof createOidcSignIn>[1], "allowedDomains">,
-): Oidc | null {
-  const { clock } = app;
+  needs: Pick<Parameters<typeof createOidc>[1], "secrets" | "peopleService" | "teamService">,
+) {
   const { oidc: settings, baseUrl, allowedPrivateTargets } = app.config;
   if (settings === null) return null;
   const sender = createSender(providerPolicy(settings.issuer, "OIDC_ISSUER", allowedPrivateTargets));
-  const redirectUri = baseUrl + OIDC_CALLBACK_PATH;
-  return {
-    provider: createOidcProvider(settings, { sender, clock, redirectUri }),
-    signIn: createOidcSignIn(app, { ...needs, allowedDomains: settings.allowedDomains }),
-    throttle: createClientThrottle(clock, OIDC_PER_CLIENT_MAX, "sign-ins"),
-    name: new URL(settings.issuer).host,
-  };
+  return createOidc(app, { ...needs, settings, sender, redirectUri: baseUrl + OIDC_CALLBACK_PATH });
 }

@@ -35,7 +35,7 @@ import type { RuleService } from "../rules/service.ts";
 import type { GuideGroup } from "./docs/guides.ts";
 import type { OAuthClientService } from "../oauth/account-clients.ts";
 import type { OAuthService } from "../oauth/service.ts";
-import type { Oidc } from "../oidc/sign-in.ts";
+import type { Oidc } from "../oidc/oidc.ts";
 import type { ReadReceipt } from "../receipts/read-receipt.ts";
 
 export interface PageNeeds extends CreateRules {

@@ -9,8 +9,7 @@ import { createOwnCookie, HOME_PATH, nextOf, sourceOf } from "../http/session.ts
 import type { Log } from "../observability/log.ts";
 import { EMPTY_FORM, type PageDeps } from "./forms.ts";
 import { goesOnPage, logInPage, OIDC_CALLBACK_PATH, OIDC_PATH, oidcProblemPage } from "./sign-in.tsx";
-import { type Challenge, ProviderAway, SignInRefused } from "../oidc/provider.ts";
-import type { NotLetIn } from "../oidc/sign-in.ts";
+import { type Challenge, type NotLetIn, ProviderAway, SignInRefused } from "../oidc/oidc.ts";
 
 /** What the browser keeps between the button and the answer, sealed. */
 interface Flow extends Challenge {
@@ -38,7 +37,7 @@ export function oidcRoutes(deps: PageDeps) {
     try {
       oidc.throttle(source.client);
       const challenge = { state: secrets.newToken(), nonce: secrets.newToken(), verifier: secrets.newToken() };
-      const address = await oidc.provider.begin(challenge);
+      const address = await oidc.begin(challenge);
       const expiresMs = clock.now().getTime() + OIDC_FLOW_MS_MAX;
       const flow: Flow = { ...challenge, next, sessionSecret: source.sessionSecret, expiresMs };
       const sealed = secrets.seal(JSON.stringify(flow), PLACE);
@@ -83,9 +82,9 @@ export function oidcRoutes(deps: PageDeps) {
     if (said !== null) return refuse("forbidden", PROVIDER_SAYS[said] ?? REFUSED);
     try {
       oidc.throttle(source.client);
-      const claims = await oidc.provider.finish(context.search, flow);
       const invitation = JOIN.exec(flow.next ?? "")?.[1] ?? null;
-      const entered = await oidc.signIn(claims, { ...source, sessionSecret: flow.sessionSecret }, invitation);
+      const by = { ...source, sessionSecret: flow.sessionSecret };
+      const entered = await oidc.finish(context.search, flow, by, invitation);
       if (typeof entered === "string") return refuse("forbidden", NOT_LET_IN[entered]);
       return deps.startSession(context, entered, seeOther("own", landingOf(flow.next, entered), gone));
     } catch (error) {

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { httpSettings } from "../../src/app/http.ts";
-import type { Oidc } from "../../src/oidc/sign-in.ts";
+import type { Oidc } from "../../src/oidc/oidc.ts";
 import type { PeopleService } from "../../src/accounts/people.ts";
 import type { TeamService } from "../../src/accounts/team.ts";
 import type { ReadServerSize } from "../../src/accounts/server-size.ts";

@@ -1,9 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { hiddenIn } from "../support/forms.ts";
-import { createClientThrottle } from "../../src/accounts/throttle.ts";
 import { OIDC_FLOW_MS_MAX, OIDC_FRESH_MS, OIDC_PAUSE_MS, OIDC_PER_CLIENT_MAX } from "../../src/core/limits.ts";
-import { createOidcProvider } from "../../src/oidc/provider.ts";
-import { createOidcSignIn } from "../../src/oidc/sign-in.ts";
+import { createOidc } from "../../src/oidc/oidc.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { providerPolicy } from "../../src/config/target-policy.ts";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
@@ -43,21 +41,14 @@ async function open({ tellsInIdToken = false, domains = ["example.com"] } = {}):
       },
     },
     oidcOf: ({ engine, peopleService, teamService }) => ({
-      provider: createOidcProvider(
-        { issuer: provider.issuer, ...OIDC_CLIENT },
-        {
-          sender: createSender(providerPolicy(provider.issuer, "OIDC_ISSUER")),
-          clock: engine.clock,
-          redirectUri: OWN_ORIGIN + CALLBACK,
-        },
-      ),
-      signIn: createOidcSignIn(engine.app, {
+      ...createOidc(engine.app, {
+        settings: { issuer: provider.issuer, ...OIDC_CLIENT, allowedDomains: domains },
+        redirectUri: OWN_ORIGIN + CALLBACK,
+        sender: createSender(providerPolicy(provider.issuer, "OIDC_ISSUER")),
         secrets: engine.secrets,
         peopleService,
         teamService,
-        allowedDomains: domains,
       }),
-      throttle: createClientThrottle(engine.clock, OIDC_PER_CLIENT_MAX, "sign-ins"),
       name: "id.example",
     }),
   });

@@ -1,8 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createClientThrottle } from "../../src/accounts/throttle.ts";
-import { OIDC_PER_CLIENT_MAX } from "../../src/core/limits.ts";
-import { createOidcProvider } from "../../src/oidc/provider.ts";
-import { createOidcSignIn } from "../../src/oidc/sign-in.ts";
+import { createOidc } from "../../src/oidc/oidc.ts";
 import { providerPolicy } from "../../src/config/target-policy.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { openRealServer } from "../http/real-server.ts";
@@ -22,17 +19,14 @@ const app = await shared(
     port,
     starts: false,
     oidcOf: ({ engine, peopleService, teamService }) => ({
-      provider: createOidcProvider(
-        { issuer: provider.issuer, ...OIDC_CLIENT },
-        { sender: createSender(providerPolicy(provider.issuer, "OIDC_ISSUER")), clock: engine.clock, redirectUri },
-      ),
-      signIn: createOidcSignIn(engine.app, {
+      ...createOidc(engine.app, {
+        settings: { issuer: provider.issuer, ...OIDC_CLIENT, allowedDomains: ["example.com"] },
+        redirectUri,
+        sender: createSender(providerPolicy(provider.issuer, "OIDC_ISSUER")),
         secrets: engine.secrets,
         peopleService,
         teamService,
-        allowedDomains: ["example.com"],
       }),
-      throttle: createClientThrottle(engine.clock, OIDC_PER_CLIENT_MAX, "sign-ins"),
       name: "id.example",
     }),
   }),

@@ -1,0 +1,234 @@
+import type * as openid from "openid-client";
+import type { Configuration, CustomFetch } from "openid-client";
+import { NO_PASSWORD, type PeopleService } from "../accounts/people.ts";
+import { newSession } from "../accounts/sessions.ts";
+import type { TeamService } from "../accounts/team.ts";
+import { createClientThrottle } from "../accounts/throttle.ts";
+import type { Config } from "../config/config.ts";
+import type { Member } from "../core/account-store.ts";
+import { auditOf } from "../core/audit.ts";
+import { OIDC_CALL_MS_MAX, OIDC_FRESH_MS, OIDC_PAUSE_MS, OIDC_PER_CLIENT_MAX } from "../core/limits.ts";
+import type { RequestSource, StartedSession } from "../core/session.ts";
+import type { Identity } from "../core/team-store.ts";
+import type { Secrets } from "../crypto/secrets.ts";
+import type { Sender } from "../outbound/deadline.ts";
+import type { AppPart } from "../runtime/app-context.ts";
+
+type OidcSettings = NonNullable<Config["oidc"]>;
+
+/** What binds an answer of the provider to the browser and the request that began it. */
+export interface Challenge {
+  readonly state: string;
+  readonly nonce: string;
+  /** Of PKCE (RFC 7636): 43 to 128 unreserved characters. */
+  readonly verifier: string;
+}
+
+/** The provider can't be reached, or its answers are not those of one. Nothing is known of the person. */
+export class ProviderAway extends Error {
+  override readonly name = "ProviderAway";
+}
+
+/** The provider, or a check of its answer, says no. */
+export class SignInRefused extends Error {
+  override readonly name = "SignInRefused";
+}
+
+/** Why somebody whom the provider vouches for is not let in. */
+export type NotLetIn = "unverified" | "other_domain" | "no_account" | "other_identity";
+
+interface OidcNeeds {
+  readonly settings: OidcSettings;
+  readonly redirectUri: string;
+  readonly sender: Sender;
+  readonly peopleService: Pick<PeopleService, "recheckPerson">;
+  readonly teamService: Pick<TeamService, "joinByIdentity">;
+  readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken" | "readDeviceToken">;
+}
+
+export type Oidc = ReturnType<typeof createOidc>;
+
+/**
+ * Log-in here by an OpenID provider, by the authorization code flow with PKCE. What the provider says of itself is read at the
+ * first sign-in and kept for `OIDC_FRESH_MS`; if it is away, the next `OIDC_PAUSE_MS` don't ask again. All calls go through
+ * our sender: to checked addresses, without redirects, with a bounded answer.
+ */
+export function createOidc(app: AppPart<"clock", "people" | "team">, needs: OidcNeeds) {
+  const { clock } = app;
+  const { people, team } = app.store;
+  const { settings, redirectUri, sender, peopleService, teamService, secrets } = needs;
+  const customFetch = fetchBy(sender);
+  let found: { readonly config: Promise<Found>; readonly untilMs: number } | null = null;
+
+  const discovered = async (): Promise<Found> => {
+    const nowMs = clock.monotonicMs();
+    if (found !== null && nowMs < found.untilMs) return found.config;
+    const config = discover(settings, customFetch);
+    const asked = { config, untilMs: nowMs + OIDC_FRESH_MS };
+    found = asked;
+    return config.catch((cause: unknown) => {
+      if (found === asked) found = { config, untilMs: nowMs + OIDC_PAUSE_MS };
+      throw new ProviderAway("The provider can't be discovered.", { cause });
+    });
+  };
+
+  /** Whom the answer in the query vouches for. Throws `SignInRefused` unless it answers this challenge. */
+  const claimsIn = async (search: string, { state, nonce, verifier }: Challenge) => {
+    const { client, config } = await discovered();
+    const checks = { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce, idTokenExpected: true };
+    try {
+      const tokens = await client.authorizationCodeGrant(config, new URL(`${redirectUri}?${search}`), checks);
+      const claims = tokens.claims();
+      if (claims === undefined) throw new SignInRefused("The provider has sent no ID token.");
+      const { iss: issuer, sub: subject } = claims;
+      // Many providers tell the address only at their userinfo endpoint.
+      const { email, email_verified: verified } =
+        typeof claims["email"] === "string" || config.serverMetadata().userinfo_endpoint === undefined
+          ? claims
+          : await client.fetchUserInfo(config, tokens.access_token, subject);
+      return { identity: { issuer, subject }, email: typeof email === "string" && verified === true ? email : null };
+    } catch (error) {
+      throw asOurs(error);
+    }
+  };
+
+  /**
+   * Begins a session. Null: the person has left, or the provider knows them as somebody else. At the first sign-in (`isNew`)
+   * a password is kept only if they have logged in on this browser before: whoever signed up with somebody else's address
+   * must not keep a password to what is now that person's account.
+   */
+  const enter = async (member: Member, identity: Identity, isNew: boolean, source: RequestSource) => {
+    const { person } = member;
+    const at = clock.now();
+    const { row, started } = newSession(secrets, member, source, at);
+    const device = source.deviceToken === null ? null : secrets.readDeviceToken(source.deviceToken);
+    const isKnown = device?.personId === person.id && device.expiresAt > at;
+    const dropsPassword = isNew && !isKnown && person.passwordHash !== NO_PASSWORD;
+    const detail = { issuer: identity.issuer, password_removed: dropsPassword };
+    const linked = { kind: "identity_linked", subject: person.email, detail } as const;
+    const signedIn = { kind: "signed_in", subject: person.email, detail: { by: "oidc" } } as const;
+    const audit = [...(isNew ? [linked] : []), signedIn].map((entry) => auditOf(started.person.caller, entry, at));
+    if (!(await team.signIn(row, identity, { audit, dropsPassword }))) return null;
+    // Sessions may have ended: the oldest, or all of whoever knew the password.
+    await peopleService.recheckPerson(person.id);
+    return started;
+  };
+
+  return {
+    /** The host of the issuer, for the button. */
+    name: new URL(settings.issuer).host,
+
+    /** Counts what a client begins or ends. Throws `RetryLater`. */
+    throttle: createClientThrottle(clock, OIDC_PER_CLIENT_MAX, "sign-ins"),
+
+    /** The address to which the browser goes. Throws `ProviderAway`. */
+    async begin({ state, nonce, verifier }: Challenge): Promise<string> {
+      const { client, config } = await discovered();
+      const url = client.buildAuthorizationUrl(config, {
+        redirect_uri: redirectUri,
+        scope: "openid email",
+        code_challenge: await client.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: "S256",
+        state,
+        nonce,
+      });
+      return url.href;
+    },
+
+    /**
+     * Lets in whom the provider vouches for, or says why not. A subject that was here before is the same person whatever its
+     * address is now. A new one is the person of its address, once, or joins by an invitation of that address. Only a verified
+     * address of an allowed domain counts. Throws `SignInRefused` and `ProviderAway`.
+     */
+    async finish(
+      search: string,
+      challenge: Challenge,
+      source: RequestSource,
+      invitationToken: string | null,
+    ): Promise<StartedSession | NotLetIn> {
+      const { identity, email } = await claimsIn(search, challenge);
+      if (email === null) return "unverified";
+      const domain = email.slice(email.lastIndexOf("@") + 1).toLowerCase();
+      if (!settings.allowedDomains.includes(domain)) return "other_domain";
+      const known = await team.identified(identity);
+      if (known !== null) return (await enter(known, identity, false, source)) ?? "no_account";
+      const member = await people.find(email);
+      if (member !== null) return (await enter(member, identity, true, source)) ?? "other_identity";
+      return (await teamService.joinByIdentity(email, identity, source, invitationToken)) ?? "no_account";
+    },
+  };
+}
+
+interface Found {
+  readonly client: typeof openid;
+  readonly config: Configuration;
+}
+
+async function discover({ issuer, clientId, clientSecret }: OidcSettings, customFetch: CustomFetch): Promise<Found> {
+  // Imported only where it is used.
+  const client = await import("openid-client");
+  const server = new URL(issuer);
+  const config = await client.discovery(server, clientId, clientSecret, undefined, {
+    [client.customFetch]: customFetch,
+    timeout: OIDC_CALL_MS_MAX / 1_000,
+    // The settings allow http only on this machine.
+    // oxlint-disable-next-line typescript/no-deprecated -- marked to stand out, not because it goes away
+    execute: server.protocol === "http:" ? [client.allowInsecureRequests] : [],
+  });
+  // The signature of the ID token too, though it comes from the provider itself.
+  client.enableNonRepudiationChecks(config);
+  return { client, config };
+}
+
+/** The library throws errors of its own for what the provider answers, and others for what does not look like an answer. */
+function asOurs(error: unknown): Error {
+  if (error instanceof SignInRefused) return error;
+  const cause = error instanceof Error ? error : new Error("unknown");
+  if (causesOf(cause).some((one) => one instanceof ProviderAway)) {
+    return new ProviderAway("The provider can't be reached.", { cause });
+  }
+  return new SignInRefused("The provider's answer was refused.", { cause });
+}
+
+/** Errors wrap each other only a few levels deep. */
+const CAUSES_MAX = 5;
+
+function causesOf(error: Error): readonly Error[] {
+  const all: Error[] = [error];
+  while (all.length < CAUSES_MAX) {
+    const next = all.at(-1)?.cause;
+    if (!(next instanceof Error)) break;
+    all.push(next);
+  }
+  return all;
+}
+
+/** The library's `fetch`, by our sender. */
+function fetchBy(sender: Sender): CustomFetch {
+  return async (url, { method, headers, body, signal }) => {
+    const outcome = await sender.send(
+      {
+        url,
+        method: method === "POST" ? "POST" : "GET",
+        headers: Object.entries(headers),
+        body: textOf(body),
+      },
+      { timeoutMs: OIDC_CALL_MS_MAX, ...(signal === undefined ? {} : { stop: signal }) },
+    );
+    if (outcome.kind !== "answered" || outcome.brokenBy !== null || outcome.code >= FAULT) {
+      throw new ProviderAway(outcome.kind === "answered" ? `It answered ${outcome.code}.` : "It did not answer.");
+    }
+    // The sender has bounded the body; that it is JSON shows when it is parsed.
+    return new Response(outcome.body, { status: outcome.code, headers: { "content-type": "application/json" } });
+  };
+}
+
+/** From this status on the provider has failed, and says nothing of the person. */
+const FAULT = 500;
+
+function textOf(body: unknown): string | null {
+  if (body === undefined || body === null) return null;
+  if (body instanceof URLSearchParams) return body.toString();
+  if (typeof body === "string") return body;
+  throw new TypeError("The library sends forms and texts only.");
+}
