@@ -1,31 +1,52 @@
-import Provider, { errors } from "oidc-provider";
+import Provider, { type Adapter, errors, type Payload } from "oidc-provider";
 import {
   OAUTH_ACCESS_TOKEN_MS_MAX,
   OAUTH_ASSERTION_MS_MAX,
   OAUTH_CODE_MS_MAX,
   OAUTH_CONNECTION_MS_MAX,
   OAUTH_CONSENT_MS_MAX,
+  OAUTH_UNUSED_CLIENT_MS,
 } from "../core/limits.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { type AdapterNeeds, createAdapter } from "./adapter.ts";
-import { SIGNING_ALGORITHMS } from "./clients.ts";
+import { type ClientMetadata, isDocumentAddress, SIGNING_ALGORITHMS, UnusableDocument } from "./clients.ts";
 import {
+  artifactId,
+  artifactPlace,
   AUTH_METHODS,
   AUTHORIZE_PATH,
   CONSENT_PATH,
   keyOfSubject,
+  payloadOf,
   REGISTER_PATH,
   REVOKE_PATH,
   SCOPE,
   SESSION_COOKIE,
   TOKEN_PATH,
 } from "./names.ts";
+import Type from "typebox";
+import { compile } from "../api/schema-helpers.ts";
+import { auditOfSystem } from "../core/audit.ts";
+import { DomainError } from "../core/domain-error.ts";
+import { OAUTH_KINDS, type OAuthArtifact } from "../core/oauth-store.ts";
 
-export interface ProviderNeeds extends AdapterNeeds {
-  readonly secrets: AdapterNeeds["secrets"] & Pick<Secrets, "oauthKeys">;
+/** The person for whom the library works. At the endpoints of clients there is none. */
+export interface CurrentPerson {
+  readonly accountId: string;
+  /** When the connection that they consent to ends; absent: no consent yet, or no end. */
+  readonly until?: Date;
+  /** Called with the id of a request for consent that they begin. */
+  readonly onBegun?: (id: string) => Promise<void>;
+}
+
+export interface ProviderNeeds {
+  readonly secrets: Pick<Secrets, "hash" | "oauthKeys" | "open" | "seal">;
   readonly registration: boolean;
   readonly isStopped: (accountId: string) => boolean;
+  readonly readDocument: (clientId: string) => Promise<ClientMetadata>;
+  /** Applies at once that a key was revoked. */
+  readonly forget: (keyHash: string) => void;
+  readonly currentPerson: () => CurrentPerson | undefined;
 }
 
 export function createProvider(app: AppContext, needs: ProviderNeeds): Provider {
@@ -129,3 +150,130 @@ export function createProvider(app: AppContext, needs: ProviderNeeds): Provider 
 interface Owned {
   readonly clientId: string;
 }
+
+const CONSENTED = compile(
+  Type.Object({
+    result: Type.Object({
+      login: Type.Object({ accountId: Type.String() }),
+      consent: Type.Object({ grantId: Type.String() }),
+    }),
+  }),
+);
+
+/** One of the library's models in our store. Payloads are sealed, and found by a hash of the secret that names them. */
+function createAdapter(app: AppContext, needs: ProviderNeeds, name: string): Adapter {
+  const { clock } = app;
+  const { oauth: store } = app.store;
+  const { secrets, readDocument, forget, currentPerson } = needs;
+  const kind = OAUTH_KINDS.find((one) => one === name);
+  // Sessions, and what features store that are off.
+  if (kind === undefined) return NOTHING;
+  const idOf = (id: string) => artifactId(secrets, kind, id);
+
+  /** Ends a connection by the id of its grant in the store. */
+  const endConnection = async (id: string): Promise<void> => {
+    const grant = await store.find(id);
+    if (grant === null) return;
+    const at = clock.now();
+    const entry = { kind: "key_revoked", subject: grant.keyId ?? "", detail: { unfinished: "keep" } } as const;
+    const key = await store.endGrant(id, { at, by: "system", audit: auditOfSystem(grant.accountId, entry, at) });
+    if (key !== null) forget(key.hash);
+  };
+  const storedGrantId = (grantId: string) => artifactId(secrets, "Grant", grantId);
+  const endGrant = (grantId: string) => endConnection(storedGrantId(grantId));
+
+  const read = (artifact: OAuthArtifact): Payload => {
+    const payload = payloadOf(secrets, artifact);
+    const { consumedAt } = artifact;
+    return consumedAt === null ? payload : { ...payload, consumed: Math.floor(consumedAt.getTime() / 1_000) };
+  };
+
+  const findClient = async (clientId: string): Promise<Payload | undefined> => {
+    if (isDocumentAddress(clientId)) {
+      const found = await readDocument(clientId).catch((error: unknown) => {
+        if (error instanceof UnusableDocument) throw new errors.InvalidClient(error.message);
+        throw error;
+      });
+      return { ...found };
+    }
+    const found = await store.find(idOf(clientId));
+    const person = currentPerson();
+    const isFound = found !== null && found.kind === "Client" && found.expiresAt > clock.now();
+    // A client of an account is for its people alone; what comes later belongs to one of its connections.
+    const isTheirs = person === undefined || found?.accountId === "" || found?.accountId === person.accountId;
+    if (isFound && isTheirs) return read(found);
+    if (person === undefined) return undefined;
+    throw new errors.InvalidClient(
+      "this account has no client with this id. Check the id, or switch to the account that has it",
+    );
+  };
+
+  /** A client that registered itself is kept as long as it is connected. */
+  const keepClient = async (clientId: unknown, exp: unknown): Promise<void> => {
+    const client = await store.find(artifactId(secrets, "Client", String(clientId)));
+    const until = new Date(Number(exp) * 1_000);
+    if (client !== null && client.expiresAt < until) await store.put({ ...client, expiresAt: until });
+  };
+
+  return {
+    ...NOTHING,
+    async upsert(raw, payload) {
+      const id = idOf(raw);
+      // Once a person has consented, the request belongs to the connection, which ends with it if the client never gets its code.
+      const consented = CONSENTED.accepts(payload) ? payload.result : null;
+      const { exp, grantId = consented?.consent.grantId, accountId: subject = consented?.login.accountId } = payload;
+      const key = keyOfSubject(subject);
+      // Before there is a key, a request for consent belongs to the account of the person who is asked.
+      const accountId = IS_OF_NOBODY.has(kind) ? "" : (key?.accountId ?? currentPerson()?.accountId ?? "");
+      const itsGrant = typeof grantId === "string" ? storedGrantId(grantId) : null;
+      const isStored = await store.put({
+        id,
+        kind,
+        accountId,
+        keyId: key?.keyId ?? null,
+        grantId: kind === "Grant" ? id : itsGrant,
+        sealedPayload: secrets.seal(JSON.stringify(payload), artifactPlace(id)),
+        createdAt: clock.now(),
+        consumedAt: null,
+        expiresAt:
+          typeof exp === "number" ? new Date(exp * 1_000) : new Date(clock.now().getTime() + OAUTH_UNUSED_CLIENT_MS),
+      });
+      if (isStored && kind === "Grant") await keepClient(payload["clientId"], exp);
+      if (isStored && kind === "Interaction") await currentPerson()?.onBegun?.(id);
+      if (isStored) return;
+      // Another request has used the assertion since the library looked for it.
+      if (kind === "ReplayDetection") throw new errors.InvalidClientAuth();
+      if (kind === "Client") throw new errors.TemporarilyUnavailable("too many clients have registered here");
+      if (kind === "Grant") throw new DomainError("forbidden", "You may not connect clients to this account any more.");
+      throw new errors.InvalidGrant("the connection has ended");
+    },
+    async find(raw) {
+      if (kind === "Client") return findClient(raw);
+      const found = await store.find(idOf(raw));
+      return found === null || found.kind !== kind ? undefined : read(found);
+    },
+    async consume(raw) {
+      const id = idOf(raw);
+      if (await store.consume(id, clock.now())) return;
+      // Another request has used it since it was read.
+      const { grantId = null } = (await store.find(id)) ?? {};
+      if (grantId !== null) await endConnection(grantId);
+      throw new errors.InvalidGrant("it was already used");
+    },
+    destroy: async (raw) => (kind === "Grant" ? endGrant(raw) : store.remove(idOf(raw))),
+    // All tokens of a connection end with it.
+    revokeByGrantId: endGrant,
+  };
+}
+
+const IS_OF_NOBODY: ReadonlySet<string> = new Set(["Client", "ReplayDetection"]);
+
+const NOTHING: Adapter = {
+  upsert: async () => {},
+  find: async () => undefined,
+  findByUid: async () => undefined,
+  findByUserCode: async () => undefined,
+  consume: async () => {},
+  destroy: async () => {},
+  revokeByGrantId: async () => {},
+};

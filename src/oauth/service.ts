@@ -21,8 +21,7 @@ import {
   subjectOfKey,
   TOKEN_PATH,
 } from "./names.ts";
-import type { CurrentPerson } from "./adapter.ts";
-import type { ProviderNeeds } from "./provider.ts";
+import type { CurrentPerson, ProviderNeeds } from "./provider.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 
 interface OAuthNeeds extends Omit<ProviderNeeds, "readDocument" | "currentPerson"> {
