@@ -47,9 +47,9 @@ import { HTTP_METHODS } from "../core/target.ts";
 
 interface KeyNeeds {
   readonly secrets: Pick<Secrets, "hash" | "newApiKey">;
-  readonly pauseService: Pick<PauseService, "pauseRevoked">;
-  readonly signUpGate: Pick<SignUpGate, "closed" | "stopFor">;
-  readonly knownCredentials: Pick<KnownCredentials, "refresh">;
+  readonly pauseService: PauseService;
+  readonly signUpGate: SignUpGate;
+  readonly knownCredentials: KnownCredentials;
   /** Drops a revoked key from the cache and ends its open streams and waits. */
   readonly forget: Authenticate["forget"];
 }

@@ -79,7 +79,7 @@ interface ServerRouteDeps {
   /** The server's settings that this caller can see. */
   readonly settingsFor: (caller: Caller) => Promise<EffectiveSettings>;
   readonly readSize: ReadServerSize;
-  readonly ownMails: Pick<OwnMailService, "testTo">;
+  readonly ownMails: OwnMailService;
   readonly version: string;
 }
 

@@ -34,7 +34,7 @@ import * as t from "../api/schema-helpers.ts";
 import { bodyCheck } from "../api/schema-helpers.ts";
 
 interface TeamNeeds {
-  readonly peopleService: Pick<PeopleService, "authenticate" | "hashPassword" | "recheckPerson">;
+  readonly peopleService: PeopleService;
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "invitationToken" | "newToken">;
   /** Applies at once that keys were revoked: those of the connections of somebody who may make none any more. */
   readonly recheckKeys: () => Promise<void>;
@@ -49,12 +49,6 @@ export interface OpenInvitation {
   readonly account: AccountLabel;
   /** Somebody has this address already, and logs in instead of choosing a password. */
   readonly isKnown: boolean;
-}
-
-export interface ListedSession extends Pick<SessionRow, "createdAt" | "lastSeenAt" | "client" | "browser"> {
-  /** Names it in forms; nothing can be done with it without being logged in. */
-  readonly id: string;
-  readonly isCurrent: boolean;
 }
 
 export type TeamService = ReturnType<typeof createTeamService>;
@@ -260,10 +254,11 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
     },
 
     /** The sessions of a person in all their accounts, newest first. */
-    async sessions({ caller, sessionHash }: Person): Promise<readonly ListedSession[]> {
+    async sessions({ caller, sessionHash }: Person) {
       const rows = await people.sessionsOf(caller.personId ?? "", clock.now());
       return rows.map((row) => {
         const { createdAt, lastSeenAt, client, browser } = row;
+        // The id names it in forms; nothing can be done with it without being logged in.
         return { id: sessionId(row), createdAt, lastSeenAt, client, browser, isCurrent: row.hash === sessionHash };
       });
     },

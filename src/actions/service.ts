@@ -19,7 +19,6 @@ import type { FindGrant } from "../core/grant.ts";
 import { heldBy, type Ruling } from "../core/action-policy.ts";
 import { type AuditEntry, auditOf } from "../core/audit.ts";
 import { countedOf, type RuleCount } from "../core/rule-count.ts";
-import type { CredentialUse } from "../credentials/use.ts";
 import type { Delivery } from "../delivery/delivery.ts";
 import type { ActionQuery, ActionRows, FilterValues } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
@@ -28,7 +27,6 @@ interface ActionNeeds extends DecisionNeeds {
   readonly reserve: Delivery["reserve"];
   readonly recipients: Recipients;
   readonly grants: FindGrant;
-  readonly credentials: Pick<CredentialUse, "withCredential" | "refusalToRepeat">;
   readonly held: Held;
 }
 

@@ -15,7 +15,7 @@ import { createFollowLink } from "../approvals/links.ts";
 import { createRecipients } from "../approvals/decide.ts";
 import { createAuditService } from "../audit/audit.ts";
 import { createBulk } from "../bulk/service.ts";
-import { createCredentialAlerts } from "../credentials/alerts.ts";
+import { createCredentialAlerts, createOwnerNotices } from "../credentials/alerts.ts";
 import { KnownCredentials } from "../credentials/known.ts";
 import { createCredentialRequestService } from "../credentials/requests.ts";
 import { createCredentialService } from "../credentials/service.ts";
@@ -168,7 +168,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     ...posting,
   });
 
-  const notifying = { channelsOf: channels.of, onWaiting: delivery.waits };
+  const notices = createOwnerNotices(app, { channelsOf: channels.of, onWaiting: delivery.waits });
 
   return {
     secrets,
@@ -187,8 +187,8 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     hostService: createHostService(app, hosts),
     grantService,
     credentialService,
-    credentialRequests: createCredentialRequestService(app, { ...notifying, credentialService, onChanged: feed.ask }),
-    credentialAlerts: createCredentialAlerts(app, notifying),
+    credentialRequests: createCredentialRequestService(app, { notices, credentialService, onChanged: feed.ask }),
+    credentialAlerts: createCredentialAlerts(app, notices),
     ruleService: createRuleService(app, rules),
     channelService: createChannelService(app, { ...posting, known: channels, recipients, mailer }),
     auditService: createAuditService(app),

@@ -56,8 +56,8 @@ export interface DecisionNeeds {
   readonly recipients: Pick<Recipients, "boundByRules" | "factsFor">;
   readonly hashOf: HashOf;
   readonly rules: Judge;
-  readonly grantService: Pick<GrantService, "make" | "stored">;
-  readonly credentials: Pick<CredentialUse, "refusalToRepeat">;
+  readonly grantService: GrantService;
+  readonly credentials: CredentialUse;
 }
 
 /** The change of a decision, with what it adds to counts of rules, or why it is not allowed. */

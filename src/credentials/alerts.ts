@@ -1,53 +1,58 @@
 import type { Channel } from "../core/channel.ts";
 import { alertDue } from "../core/credential.ts";
 import { PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
+import { alertEvent, hostOf, type NotificationKind } from "../core/notification-events.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { alertEvent, hostOf, type NewNotification } from "../core/notification-events.ts";
 
-/** Who is notified about credentials, and how what waits for them is sent. */
-export interface ToldNeeds {
+interface OwnerNoticeNeeds {
   readonly channelsOf: (accountId: string) => readonly Channel[];
   /** Called when notifications wait. */
-  readonly onWaiting: (kind: Recipient["kind"], accountId: string, host: string) => void;
+  readonly onWaiting: (kind: NoticeKind, accountId: string, host: string) => void;
 }
 
-/** Owners by mail, and channels that are no mail: channels of mail may have others. */
-export async function recipientsOf(
-  { store, config }: AppContext,
-  { channelsOf }: Pick<ToldNeeds, "channelsOf">,
-  accountId: string,
-): Promise<readonly Recipient[]> {
-  const members = config.mail === null ? [] : await store.team.members(accountId, PEOPLE_PER_ACCOUNT_MAX);
-  const owners = members.filter(({ role }) => role === "owner");
-  const channels = channelsOf(accountId).filter(({ kind, enabled }) => kind !== "mail" && enabled);
-  return [
-    ...owners.map(({ email }) => ({ kind: "mail", target: email }) as const),
-    ...channels.map(({ id }) => ({ kind: "message", target: id }) as const),
-  ];
+type NoticeKind = Exclude<NotificationKind, "callback">;
+
+/** Notifications for owners by mail, and for channels that are no mail: channels of mail may have others. */
+export type OwnerNotices = ReturnType<typeof createOwnerNotices>;
+
+export function createOwnerNotices({ store, config, ids }: AppContext, { channelsOf, onWaiting }: OwnerNoticeNeeds) {
+  /** The rows of the outbox. `eventOf`: the event for the recipient at this place. */
+  const rowsFor = async <Event extends string>(accountId: string, now: Date, eventOf: (place: number) => Event) => {
+    const members = config.mail === null ? [] : await store.team.members(accountId, PEOPLE_PER_ACCOUNT_MAX);
+    const owners = members.filter(({ role }) => role === "owner");
+    const channels = channelsOf(accountId).filter(({ kind, enabled }) => kind !== "mail" && enabled);
+    const recipients = [
+      ...owners.map(({ email }) => ({ kind: "mail", target: email }) as const),
+      ...channels.map(({ id }) => ({ kind: "message", target: id }) as const),
+    ];
+    return recipients.map((one, at) => ({
+      id: ids.row(now),
+      host: hostOf(one),
+      message: { ...one, event: eventOf(at) },
+    }));
+  };
+  return {
+    rowsFor,
+    /** Call it after the commit with the rows. */
+    written(accountId: string, rows: Awaited<ReturnType<typeof rowsFor>>): void {
+      for (const { host, message } of rows) onWaiting(message.kind, accountId, host);
+    },
+  };
 }
 
-/** Tells the owners of accounts, and their channels that are no mail, that credentials end. */
-export function createCredentialAlerts(app: AppContext, needs: ToldNeeds) {
-  const { ids } = app;
-  const { credentials } = app.store;
-  /** Tells each end once, however many processes run this. */
+/** Notifies owners and channels that credentials end: of each end once, however many processes run this. */
+export function createCredentialAlerts({ store: { credentials } }: AppContext, notices: OwnerNotices) {
   return async (now: Date, stop: AbortSignal): Promise<void> => {
     for (const credential of await credentials.list(null)) {
       if (stop.aborted) return;
       const due = alertDue(credential, now);
       if (due === null) continue;
       const { accountId, id } = credential;
-      const messages = (await recipientsOf(app, needs, accountId)).map((one, at) => ({
-        ...one,
-        event: alertEvent(due, at),
-      }));
-      const rows = messages.map((message) => ({ id: ids.row(now), host: hostOf(message), message }));
+      const rows = await notices.rowsFor(accountId, now, (place) => alertEvent(due, place));
       if (await credentials.addAlert({ accountId, id, expiresAt: due.expiresAt }, rows, now)) {
-        for (const { host, message } of rows) needs.onWaiting(message.kind, accountId, host);
+        notices.written(accountId, rows);
       }
     }
     while (!stop.aborted && (await credentials.pruneAlerts(now)));
   };
 }
-
-type Recipient = Pick<Extract<NewNotification, { kind: "mail" | "message" }>, "kind" | "target">;

@@ -11,7 +11,6 @@ import {
   type CredentialRequest,
   type ListedCredentialRequest,
   type ListedRequests,
-  type RequestNotice,
   statusOfRequest,
 } from "../core/credential.ts";
 import { DomainError, invalidFields, type Issue, notFound, TooEarly } from "../core/domain-error.ts";
@@ -33,11 +32,10 @@ import { jsonOf } from "../http/response.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { recipientsOf, type ToldNeeds } from "./alerts.ts";
+import type { OwnerNotices } from "./alerts.ts";
 import { boundsFrom } from "./bounds.ts";
 import { CreateCredential } from "./schemas.ts";
 import type { CredentialService } from "./service.ts";
-import { hostOf } from "../core/notification-events.ts";
 
 const CredentialRequestId = t.idSchema("crq", "Id of a request for a credential.", "CredentialRequestId");
 
@@ -77,8 +75,10 @@ export const DeclineCredential = t.requestObject("DeclineCredential", "Optional 
   reason: Type.Optional(t.reason("Why; shown to the requester.")),
 });
 
-interface CredentialRequestNeeds extends ToldNeeds {
-  readonly credentialService: Pick<CredentialService, "add">;
+interface CredentialRequestNeeds {
+  /** To the owners, who alone may answer, and to channels. */
+  readonly notices: OwnerNotices;
+  readonly credentialService: CredentialService;
   /** Called when one was asked for or answered. */
   readonly onChanged: (accountId: string) => void;
 }
@@ -89,17 +89,7 @@ export type CredentialRequestService = ReturnType<typeof createCredentialRequest
 export function createCredentialRequestService(app: AppContext, needs: CredentialRequestNeeds) {
   const { clock, ids } = app;
   const { credentialRequests: requests } = app.store;
-  const { credentialService, onWaiting, onChanged } = needs;
-
-  /** To the owners, who alone may answer, and to channels. */
-  const noticesOf = async (accountId: string, now: Date): Promise<readonly RequestNotice[]> => {
-    const recipients = (await recipientsOf(app, needs, accountId)).slice(0, CREDENTIAL_REQUEST_RECIPIENTS_MAX);
-    return recipients.map((one, at) => ({
-      id: ids.row(now),
-      host: hostOf(one),
-      message: { ...one, event: `credential_requested:${at}` },
-    }));
-  };
+  const { credentialService, notices, onChanged } = needs;
 
   const find = async (caller: Caller, id: string): Promise<ListedCredentialRequest> => {
     authorize(caller, "read");
@@ -173,12 +163,13 @@ export function createCredentialRequestService(app: AppContext, needs: Credentia
       };
       const audited = { kind: "credential_requested", subject: request.id, detail: { host: request.host } } as const;
       const declinedSince = new Date(now.getTime() - CREDENTIAL_DECLINED_MS);
-      const notices = await noticesOf(accountId, now);
-      const asked = await requests.ask(request, declinedSince, notices, auditOf(caller, audited, now));
+      const all = await notices.rowsFor(accountId, now, (place) => `credential_requested:${place}` as const);
+      const rows = all.slice(0, CREDENTIAL_REQUEST_RECIPIENTS_MAX);
+      const asked = await requests.ask(request, declinedSince, rows, auditOf(caller, audited, now));
       if (asked.kind !== "written" && asked.kind !== "matched") throw refusalOf(asked);
       const isNew = asked.kind === "written";
       if (isNew) {
-        for (const { host, message } of notices) onWaiting(message.kind, accountId, host);
+        notices.written(accountId, rows);
         onChanged(accountId);
       }
       return { request: await find(caller, asked.kind === "matched" ? asked.id : request.id), isNew };

@@ -41,9 +41,9 @@ const TRIES_MAX = 5;
 export type CredentialService = ReturnType<typeof createCredentialService>;
 
 interface CredentialNeeds {
-  readonly known: Pick<KnownCredentials, "refresh">;
+  readonly known: KnownCredentials;
   readonly secrets: Pick<Secrets, "seal">;
-  readonly credentialUse: Pick<CredentialUse, "forTry">;
+  readonly credentialUse: CredentialUse;
   readonly sender: Sender;
   readonly paused: Pick<ActivePauses, "isPaused">;
   readonly checkTarget: (url: string) => { readonly refused: string } | { readonly host: string };

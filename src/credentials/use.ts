@@ -18,8 +18,8 @@ import { hasExpired, type KnownCredentials, mayUse } from "./known.ts";
 import { credentialPlace } from "./service.ts";
 
 interface CredentialUseNeeds {
-  readonly known: Pick<KnownCredentials, "find" | "of" | "refresh">;
-  readonly hosts: Pick<KnownHostSettings, "defaultCredentialOf">;
+  readonly known: KnownCredentials;
+  readonly hosts: KnownHostSettings;
   readonly secrets: Pick<Secrets, "open">;
   readonly policy: TargetPolicy;
 }

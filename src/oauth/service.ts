@@ -25,7 +25,7 @@ import type { CurrentPerson, ProviderNeeds } from "./provider.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 
 interface OAuthNeeds extends Omit<ProviderNeeds, "readDocument" | "currentPerson"> {
-  readonly keyService: Pick<KeyService, "create" | "revoke">;
+  readonly keyService: KeyService;
   /** Reads the documents of clients: public addresses alone. */
   readonly sender: Sender;
 }

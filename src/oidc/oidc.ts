@@ -41,8 +41,8 @@ interface OidcNeeds {
   readonly settings: OidcSettings;
   readonly redirectUri: string;
   readonly sender: Sender;
-  readonly peopleService: Pick<PeopleService, "recheckPerson">;
-  readonly teamService: Pick<TeamService, "joinByIdentity">;
+  readonly peopleService: PeopleService;
+  readonly teamService: TeamService;
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken" | "readDeviceToken">;
 }
 
