@@ -5,13 +5,12 @@ import type { Clock } from "../core/clock.ts";
 import { DomainError, invalidFields } from "../core/domain-error.ts";
 import type { Ids } from "../core/ids.ts";
 import { MESSAGE_TIMEOUT_MS, PASSWORD_LINK_MS_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
-import type { DeliveryResult } from "../core/notification.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import type { Person } from "../core/session.ts";
 import type { TeamStore } from "../core/team-store.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import { type Mailer, messageError, NO_MAILER } from "../mail/mailer.ts";
-import { passwordMessage, testMessage } from "../mail/messages.ts";
+import { type Mail, passwordMessage, testMessage } from "../mail/messages.ts";
 import { createMessageLimit } from "../runtime/message-limit.ts";
 import { NO_PASSWORD } from "./people.ts";
 
@@ -40,15 +39,12 @@ export function createOwnMailService({ clock, ids, config, store }: OwnMailApp, 
   const { baseUrl } = config;
   const count = createMessageLimit(clock, "You have just sent a mail to yourself.");
   const countOfKeys = createMessageLimit(clock, "This account has just sent a test mail.");
-  /** Why a mail was not delivered; null: it was. */
-  const fare = (delivery: DeliveryResult) => {
-    const error = messageError(delivery);
+  /** `error`: why it was not delivered; null: it was. */
+  const send = async (sender: Pick<Mailer, "send">, mail: Mail) => {
+    const error = messageError(await sender.send(mail, { timeoutMs: MESSAGE_TIMEOUT_MS }));
     return { delivered: error === null, error };
   };
-  const sendTest = async (sender: Pick<Mailer, "send">, to: string) => {
-    const id = `test_${ids.row(clock.now())}`;
-    return fare(await sender.send(testMessage(to, id, null), { timeoutMs: MESSAGE_TIMEOUT_MS }));
-  };
+  const testFor = (to: string) => testMessage(to, `test_${ids.row(clock.now())}`, null);
   /** Null: they are no person any more. */
   const hashOf = async ({ email, caller }: Person): Promise<string | null> => {
     const member = await people.find(email);
@@ -64,7 +60,7 @@ export function createOwnMailService({ clock, ids, config, store }: OwnMailApp, 
     async test(person: Person) {
       if (mailer === null) return NOT_CONFIGURED;
       count(personIdOf(person));
-      return sendTest(mailer, person.email);
+      return send(mailer, testFor(person.email));
     },
 
     /** The same for a key, to a person of its account. Throws `validation_error` for any other address, and `RetryLater`. */
@@ -78,7 +74,7 @@ export function createOwnMailService({ clock, ids, config, store }: OwnMailApp, 
       }
       if (mailer === null) return NOT_CONFIGURED;
       countOfKeys(accountId);
-      return sendTest(mailer, member.email);
+      return send(mailer, testFor(member.email));
     },
 
     /** Mails a link that sets a first password, and voids earlier links. Throws `validation_error` and `RetryLater`. */
@@ -96,8 +92,7 @@ export function createOwnMailService({ clock, ids, config, store }: OwnMailApp, 
       await audit.record(auditOf(person.caller, { kind: "password_link_sent", subject: person.email }, now));
       const id = `password_${ids.row(now)}`;
       const link = `${baseUrl}/welcome/${token}`;
-      const mail = passwordMessage({ to: person.email, id, link, expiresAt });
-      return fare(await mailer.send(mail, { timeoutMs: MESSAGE_TIMEOUT_MS }));
+      return send(mailer, passwordMessage({ to: person.email, id, link, expiresAt }));
     },
   };
 }

@@ -233,9 +233,9 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
       token: string | null,
     ): Promise<StartedSession | null> {
       const now = clock.now();
-      const meant = token === null ? null : await team.invitation({ hash: secrets.hash(token) }, now);
-      const isTheirs = meant !== null && emailKey(meant.email) === emailKey(email);
-      const some = isTheirs ? [meant] : await team.invitationsOf(email, now, INVITATIONS_OF_ADDRESS_READ_MAX);
+      const named = token === null ? null : await team.invitation({ hash: secrets.hash(token) }, now);
+      const isForThem = named !== null && emailKey(named.email) === emailKey(email);
+      const some = isForThem ? [named] : await team.invitationsOf(email, now, INVITATIONS_OF_ADDRESS_READ_MAX);
       const invitation = await firstValid(some, now);
       if (invitation === null || (await people.find(email)) !== null) return null;
       return enter(invitation, { person: newPerson(invitation, NO_PASSWORD), isNew: true, source, identity });

@@ -153,7 +153,7 @@ function linesSection(heading: string, lines: readonly string[], isBeginning = f
 /** Explains `withoutLinks` to people. */
 export const BROKEN_LINKS = "In the requester's texts, [.] stands for a dot, so that nothing in them becomes a link.";
 
-/** What a channel is told that is no question. */
+/** A message to a channel that asks for nothing. */
 export interface Notice {
   /** The type of a webhook's event. */
   readonly type: string;

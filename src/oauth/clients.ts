@@ -150,10 +150,10 @@ export function createClientDocuments({
   };
 
   /** The last good document, which is used while it can't be read again. */
-  const keptOf = (id: string): (Known & { readonly client: ClientMetadata }) | null => {
+  const keptOf = (id: string): Known | null => {
     const found = known.get(id);
     if (found === undefined || found.client instanceof UnusableDocument) return null;
-    return clock.monotonicMs() - found.readAtMs < OAUTH_DOCUMENT_KEPT_MS ? { ...found, client: found.client } : null;
+    return clock.monotonicMs() - found.readAtMs < OAUTH_DOCUMENT_KEPT_MS ? found : null;
   };
 
   const read = async (id: string): Promise<ClientMetadata> => {
@@ -162,37 +162,26 @@ export function createClientDocuments({
       throw error;
     });
     const readAtMs = clock.monotonicMs();
-    if (!(client instanceof UnusableDocument)) {
-      keep(id, { client, readAtMs, untilMs: readAtMs + OAUTH_DOCUMENT_FRESH_MS });
-      return client;
-    }
-    const untilMs = readAtMs + OAUTH_FAILED_DOCUMENT_MS;
-    const before = client instanceof DocumentAway ? keptOf(id) : null;
-    if (before !== null) {
-      keep(id, { ...before, untilMs });
-      return before.client;
-    }
-    keep(id, { client, readAtMs, untilMs });
-    throw client;
+    const freshMs = client instanceof UnusableDocument ? OAUTH_FAILED_DOCUMENT_MS : OAUTH_DOCUMENT_FRESH_MS;
+    const found = (client instanceof DocumentAway ? keptOf(id) : null) ?? { client, readAtMs };
+    keep(id, { ...found, untilMs: readAtMs + freshMs });
+    return usable(found);
   };
 
   /** `accountId`: for whom it is read; null: for nobody, so that it is known only if it was read before. Throws `UnusableDocument`. */
   return async (id: string, accountId: string | null): Promise<ClientMetadata> => {
     const found = known.get(id);
-    if (found !== undefined && clock.monotonicMs() < found.untilMs) {
-      if (found.client instanceof UnusableDocument) throw found.client;
-      return found.client;
-    }
+    if (found !== undefined && clock.monotonicMs() < found.untilMs) return usable(found);
     const kept = keptOf(id);
     if (accountId === null) {
-      if (kept !== null) return kept.client;
+      if (kept !== null) return usable(kept);
       throw new UnusableDocument("The client and its code or token are not known here. Connect again.");
     }
     const open = reading.get(id);
     if (open !== undefined) return open.client;
     const own = [...reading.values()].filter((one) => one.accountId === accountId);
     if (reading.size >= OAUTH_DOCUMENTS_AT_ONCE_MAX || own.length >= OAUTH_DOCUMENTS_PER_ACCOUNT_MAX) {
-      if (kept !== null) return kept.client;
+      if (kept !== null) return usable(kept);
       throw new UnusableDocument(
         "Too many documents of clients are being read at the moment. Try again in a few seconds.",
       );
@@ -201,6 +190,11 @@ export function createClientDocuments({
     reading.set(id, { accountId, client });
     return client;
   };
+}
+
+function usable({ client }: Pick<Known, "client">): ClientMetadata {
+  if (client instanceof UnusableDocument) throw client;
+  return client;
 }
 
 /** The host doesn't answer as it should; it may do so later. */
