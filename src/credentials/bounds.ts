@@ -82,72 +82,58 @@ export function warningsOf(bounded: CredentialBounds): readonly string[] {
 
 const LIST = new Intl.ListFormat("en-GB");
 
-/** An endpoint that answers with a new secret: a caller that may reach it gets a credential of its own. */
-interface SecretGiver {
-  /** As in bounds, but that `*` stands for one label; null: many services have such an endpoint. */
-  readonly host: string | null;
-  /** `*` stands for one segment. */
-  readonly path: string;
-  /** Null: any. */
-  readonly methods: readonly HttpMethod[] | null;
-  readonly what: string;
-}
-
-const POST: readonly HttpMethod[] = ["POST"];
-
-const of = (host: string | null, path: string, what: string, methods: SecretGiver["methods"] = POST): SecretGiver => ({
-  host,
-  path,
-  methods,
-  what,
-});
+/**
+ * An endpoint that answers with a new secret: a caller that may reach it gets a credential of its own. The host is as in bounds, but
+ * that `*` stands for one label; null: many services have such an endpoint. In the path `*` stands for one segment. Methods: left
+ * out, POST; null: any.
+ */
+type SecretGiver = readonly [host: string | null, path: string, what: string, methods?: readonly HttpMethod[] | null];
 
 /** Common ones; the list can't be complete, so the guide says to name paths too. */
 const SECRET_GIVERS: readonly SecretGiver[] = [
-  of("api.stripe.com", "/v1/api_keys", "Stripe's /v1/api_keys", null),
-  of("api.stripe.com", "/v1/ephemeral_keys", "Stripe's /v1/ephemeral_keys"),
-  of("api.stripe.com", "/v1/webhook_endpoints", "Stripe's /v1/webhook_endpoints"),
-  of("api.github.com", "/app/installations/*/access_tokens", "GitHub's access_tokens"),
-  of("api.github.com", "/app-manifests/*/conversions", "GitHub's conversions of app manifests"),
-  of("api.github.com", "/applications/*/token", "GitHub's tokens of applications", ["POST", "PATCH"]),
-  of("api.github.com", "/orgs/*/actions/runners", "GitHub's tokens of runners"),
-  of("api.github.com", "/repos/*/*/actions/runners", "GitHub's tokens of runners"),
-  of("gitlab.com", "/api/v4/personal_access_tokens", "GitLab's personal_access_tokens"),
-  of("gitlab.com", "/api/v4/users/*/personal_access_tokens", "GitLab's personal_access_tokens"),
-  of("gitlab.com", "/api/v4/projects/*/access_tokens", "GitLab's access_tokens"),
-  of("slack.com", "/api/oauth.v2.access", "Slack's oauth.v2.access", null),
-  of("slack.com", "/api/tooling.tokens.rotate", "Slack's tooling.tokens.rotate", null),
-  of("sts.amazonaws.com", "/", "AWS STS", null),
-  of("sts.*.amazonaws.com", "/", "AWS STS", null),
-  of("iam.amazonaws.com", "/", "AWS IAM", null),
-  of("secretsmanager.*.amazonaws.com", "/", "AWS Secrets Manager"),
-  of("oauth2.googleapis.com", "/", "Google's token endpoint", null),
-  of("sts.googleapis.com", "/", "Google's token endpoint", null),
-  of("iamcredentials.googleapis.com", "/", "Google's tokens of service accounts"),
-  of("login.microsoftonline.com", "/", "Microsoft's token endpoint", null),
-  of("api.openai.com", "/v1/organization/admin_api_keys", "OpenAI's admin_api_keys"),
-  of("api.openai.com", "/v1/organization/projects/*/service_accounts", "OpenAI's service_accounts"),
-  of("api.openai.com", "/v1/realtime/client_secrets", "OpenAI's client_secrets"),
-  ...["/oauth/token", "/oauth/access_token", "/oauth2/token", "/oauth2/*/token", "/connect/token"].map((path) =>
-    of(null, path, path, ["GET", "POST"]),
+  ["api.stripe.com", "/v1/api_keys", "Stripe's /v1/api_keys", null],
+  ["api.stripe.com", "/v1/ephemeral_keys", "Stripe's /v1/ephemeral_keys"],
+  ["api.stripe.com", "/v1/webhook_endpoints", "Stripe's /v1/webhook_endpoints"],
+  ["api.github.com", "/app/installations/*/access_tokens", "GitHub's access_tokens"],
+  ["api.github.com", "/app-manifests/*/conversions", "GitHub's conversions of app manifests"],
+  ["api.github.com", "/applications/*/token", "GitHub's tokens of applications", ["POST", "PATCH"]],
+  ["api.github.com", "/orgs/*/actions/runners", "GitHub's tokens of runners"],
+  ["api.github.com", "/repos/*/*/actions/runners", "GitHub's tokens of runners"],
+  ["gitlab.com", "/api/v4/personal_access_tokens", "GitLab's personal_access_tokens"],
+  ["gitlab.com", "/api/v4/users/*/personal_access_tokens", "GitLab's personal_access_tokens"],
+  ["gitlab.com", "/api/v4/projects/*/access_tokens", "GitLab's access_tokens"],
+  ["slack.com", "/api/oauth.v2.access", "Slack's oauth.v2.access", null],
+  ["slack.com", "/api/tooling.tokens.rotate", "Slack's tooling.tokens.rotate", null],
+  ["sts.amazonaws.com", "/", "AWS STS", null],
+  ["sts.*.amazonaws.com", "/", "AWS STS", null],
+  ["iam.amazonaws.com", "/", "AWS IAM", null],
+  ["secretsmanager.*.amazonaws.com", "/", "AWS Secrets Manager"],
+  ["oauth2.googleapis.com", "/", "Google's token endpoint", null],
+  ["sts.googleapis.com", "/", "Google's token endpoint", null],
+  ["iamcredentials.googleapis.com", "/", "Google's tokens of service accounts"],
+  ["login.microsoftonline.com", "/", "Microsoft's token endpoint", null],
+  ["api.openai.com", "/v1/organization/admin_api_keys", "OpenAI's admin_api_keys"],
+  ["api.openai.com", "/v1/organization/projects/*/service_accounts", "OpenAI's service_accounts"],
+  ["api.openai.com", "/v1/realtime/client_secrets", "OpenAI's client_secrets"],
+  ...["/oauth/token", "/oauth/access_token", "/oauth2/token", "/oauth2/*/token", "/connect/token"].map(
+    (path): SecretGiver => [null, path, path, ["GET", "POST"]],
   ),
 ];
 
 /** The endpoints within the bounds that answer with a new secret: those of known services, or else any. */
 function secretGivers(bounds: CredentialBounds): readonly string[] {
   const reached = SECRET_GIVERS.filter((giver) => reaches(bounds, giver));
-  const known = new Set(reached.flatMap(({ host, what }) => (host === null ? [] : [what])));
-  const [first] = reached;
+  const known = new Set(reached.flatMap(([host, , what]) => (host === null ? [] : [what])));
+  const [[, , first] = []] = reached;
   if (known.size > 0 || first === undefined) return [...known];
-  return [bounds.paths === null ? `any path, and so token endpoints such as ${first.what}` : first.what];
+  return [bounds.paths === null ? `any path, and so token endpoints such as ${first}` : first];
 }
 
-function reaches({ hosts, paths, methods }: CredentialBounds, giver: SecretGiver): boolean {
-  const { host } = giver;
+function reaches({ hosts, paths, methods }: CredentialBounds, [host, path, , its = ["POST"]]: SecretGiver): boolean {
   return (
     (host === null || hosts.some((one) => mayBeHost(one, host))) &&
-    (paths === null || paths.some((prefix) => mayBeUnder(giver.path, prefix))) &&
-    (methods === null || giver.methods === null || methods.some((one) => giver.methods?.includes(one)))
+    (paths === null || paths.some((prefix) => mayBeUnder(path, prefix))) &&
+    (methods === null || its === null || methods.some((one) => its.includes(one)))
   );
 }
 
