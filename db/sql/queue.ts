@@ -1,7 +1,7 @@
+import { limitsOf } from "../../src/core/roles.ts";
 import { and, count, desc, eq, gt, isNotNull, isNull, lt, lte, sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action, ActionStatus } from "../../src/core/action.ts";
-import { limitsOf } from "../../src/core/key-limits.ts";
 import { type Claimed, startAttempt } from "../../src/core/settle.ts";
 import {
   DUE_LANES_SCANNED_MAX,

@@ -1,6 +1,13 @@
 import type { Authenticate } from "../core/session.ts";
-import { isLimited, limitsOf } from "../core/key-limits.ts";
-import { accountStopped, type Caller, type KeyLimits, unauthorized, hasScope } from "../core/roles.ts";
+import {
+  accountStopped,
+  type Caller,
+  hasScope,
+  isLimited,
+  type KeyLimits,
+  limitsOf,
+  unauthorized,
+} from "../core/roles.ts";
 import { KEYS_READ_AT_ONCE_MAX, SHARED_FRESH_MS } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Secrets } from "../crypto/secrets.ts";

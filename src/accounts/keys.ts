@@ -7,7 +7,7 @@ import type { SignUpGate } from "./sign-up-gate.ts";
 import { type Audited, auditOf } from "../core/audit.ts";
 import type { Credential } from "../core/credential.ts";
 import type { KnownCredentials } from "../credentials/known.ts";
-import { expiryIssues, inheritedExpiryIssues, NO_KEY_LIMITS, readHosts } from "../core/key-limits.ts";
+import { expiryIssues, inheritedExpiryIssues, readHosts } from "../core/key-limits.ts";
 import { hasEnded, keysOfFormer } from "../core/makers.ts";
 import {
   authorize,
@@ -18,6 +18,7 @@ import {
   isWeakerHold,
   KEY_SCOPES,
   type KeyLimits,
+  NO_KEY_LIMITS,
   ROLES,
 } from "../core/roles.ts";
 import { DomainError, invalidFields, type Issue, notFound } from "../core/domain-error.ts";

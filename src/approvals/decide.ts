@@ -17,7 +17,7 @@ import { type HashOf, requestDigest } from "../core/dedupe.ts";
 import { DomainError, notFound } from "../core/domain-error.ts";
 import type { Grant } from "../core/grant.ts";
 import { type Judge, judgeAgain, judgeByCounts } from "../core/judge.ts";
-import { budgetOf, isLimited } from "../core/key-limits.ts";
+import { budgetOf } from "../core/key-limits.ts";
 import {
   DECIDE_TRIES_MAX,
   EXPIRE_PARALLEL_MAX,
@@ -39,7 +39,7 @@ import {
   ruleRefusal,
 } from "../core/policy.ts";
 import { entryOfDecision, entryOfRequest } from "../core/rejections.ts";
-import { authorize, type Caller, isWithdrawal, mayDo, requireMayChange } from "../core/roles.ts";
+import { authorize, type Caller, isLimited, isWithdrawal, mayDo, requireMayChange } from "../core/roles.ts";
 import { countedOf, type RuleCount } from "../core/rule-count.ts";
 import { type ExpiredAction, type HeldAction, NO_FILTER, StoreUnavailable } from "../core/store.ts";
 import type { CredentialUse } from "../credentials/use.ts";

@@ -9,18 +9,6 @@ import type { Caller, KeyLimits } from "./roles.ts";
 const BY_OWNER =
   "An owner can create a key with other limits: on the page Keys, by `outgate keys create`, or by POST /v1/keys.";
 
-export const NO_KEY_LIMITS: KeyLimits = { hosts: null, methods: null, dailyActions: null, expiresAt: null };
-
-/** What of a key, or of the table of keys, are its limits. */
-export function limitsOf<Key extends Readonly<Record<keyof KeyLimits, unknown>>>(key: Key): Pick<Key, keyof KeyLimits> {
-  const { hosts, methods, dailyActions, expiresAt } = key;
-  return { hosts, methods, dailyActions, expiresAt };
-}
-
-export function isLimited(key: KeyLimits): boolean {
-  return Object.values(limitsOf(key)).some((limit) => limit !== null);
-}
-
 /** Why a key may not make this call; null: it may. Its budget and its expiry are checked elsewhere. */
 export function limitRefusal({ hosts, methods }: KeyLimits, request: SentRequest): DomainError | null {
   const target = hosts === null ? null : normalTarget(request.url);

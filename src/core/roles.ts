@@ -93,6 +93,18 @@ export interface KeyLimits {
   readonly expiresAt: Date | null;
 }
 
+export const NO_KEY_LIMITS: KeyLimits = { hosts: null, methods: null, dailyActions: null, expiresAt: null };
+
+/** What of a key, or of the table of keys, are its limits. */
+export function limitsOf<Key extends Readonly<Record<keyof KeyLimits, unknown>>>(key: Key): Pick<Key, keyof KeyLimits> {
+  const { hosts, methods, dailyActions, expiresAt } = key;
+  return { hosts, methods, dailyActions, expiresAt };
+}
+
+export function isLimited(key: KeyLimits): boolean {
+  return Object.values(limitsOf(key)).some((limit) => limit !== null);
+}
+
 /** Who makes a request: a key or a person, and their account. */
 export interface Caller {
   readonly accountId: string;
