@@ -166,6 +166,34 @@ function importProblem(path: string, target: string): string | null {
   return null;
 }
 
+/** The files that know each other, a line for each such group. */
+function cyclesIn(imports: ReadonlyMap<string, readonly string[]>): readonly string[] {
+  const reached = new Map(
+    [...imports.keys()].map((path) => {
+      const found = new Set<string>();
+      for (const open = [path]; open.length > 0;) {
+        for (const next of imports.get(open.pop() ?? "") ?? []) {
+          if (!imports.has(next) || found.has(next)) continue;
+          found.add(next);
+          open.push(next);
+        }
+      }
+      return [path, found] as const;
+    }),
+  );
+  const groups = [...reached].flatMap(([path, found]) =>
+    found.has(path)
+      ? [
+          [...found]
+            .filter((other) => reached.get(other)?.has(path) === true)
+            .toSorted()
+            .join(" "),
+        ]
+      : [],
+  );
+  return [...new Set(groups)];
+}
+
 /** `actions` of `src/actions/service.ts`, `db` of `db/sql/list.ts`, `app.ts` of `src/app.ts`. */
 function folderOf(path: string): string {
   const [top = "", inSrc = ""] = path.split("/");
@@ -209,6 +237,11 @@ test("every file holds the rules of the code", async () => {
   expect(files.flatMap(problemsOf)).toEqual([]);
 });
 
+test("no file knows itself through others, by types neither: one can be read without those that use it", async () => {
+  const files = await read("{src,mcp,db}/**/*.{ts,tsx}");
+  expect(cyclesIn(new Map(files.map((file) => [file.path, importsOf(file)])))).toEqual([]);
+});
+
 test("the product depends on these libraries and no others: tests and benches have theirs", () => {
   const libraries = Object.keys(LIBRARIES).filter((name) => !name.startsWith("node:"));
   const names = libraries.map((name) => name.replace(/\/$/, ""));
@@ -237,6 +270,11 @@ test("no test leaves the others out", async () => {
   expect(files.length).toBeGreaterThan(100);
   const lonely = files.filter(({ source }) => /\.only\(/.test(readSource(source).code));
   expect(lonely.map(({ path }) => path)).toEqual([]);
+});
+
+test("files that know each other are found", () => {
+  const imports = { "src/a.ts": ["src/b.ts"], "src/b.ts": ["src/c.ts"], "src/c.ts": ["src/b.ts", "typebox"] };
+  expect(cyclesIn(new Map(Object.entries(imports)))).toEqual(["src/b.ts src/c.ts"]);
 });
 
 describe("a file breaks the rules", () => {

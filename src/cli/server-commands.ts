@@ -1,7 +1,9 @@
 import { type CliCommand, JSON_OPTION, wholeNumber } from "./command.ts";
 import { UsageError } from "./io.ts";
 import { PORT_MAX } from "../core/limits.ts";
-import { type SessionOptions } from "./session.ts";
+import type { SessionOptions } from "./session.ts";
+import type { HealthFlags } from "./commands/health.ts";
+import type { DemoFlags, RotateKeyFlags } from "./commands/server.ts";
 
 /** Their code is loaded only when one of them runs. */
 export function addServerCommands(program: CliCommand): void {
@@ -74,10 +76,6 @@ machine don't see it. If it is interrupted, run it again: it continues where it 
     .runs(async (io, { to }: MigrateFlags) => (await server()).migrateDatabase(io, to));
 }
 
-export interface DemoFlags {
-  readonly port?: number;
-}
-
 function portOf(text: string): number {
   const port = wholeNumber("port")(text);
   if (port <= PORT_MAX) return port;
@@ -86,15 +84,6 @@ function portOf(text: string): number {
 
 interface MigrateFlags {
   readonly to: string;
-}
-
-export interface RotateKeyFlags {
-  readonly new_links?: boolean;
-  readonly server_is_stopped?: boolean;
-}
-
-export interface HealthFlags {
-  readonly ready?: boolean;
 }
 
 /** For people who lost their link, password or key. */

@@ -1,13 +1,12 @@
 import { type AuditCounts, auditOf } from "../core/audit.ts";
-import {
-  type Credential,
-  type CredentialKind,
-  type CredentialPatch,
-  type CredentialStore,
-  type SealedCredential,
+import type {
+  Credential,
+  CredentialKind,
+  CredentialPatch,
+  CredentialStore,
+  SealedCredential,
 } from "../core/credential.ts";
 import { DomainError, invalidField, invalidFields, type Issue, notFound, accountFull } from "../core/domain-error.ts";
-import type { SealedPlace } from "../core/account-store.ts";
 import {
   CREDENTIAL_HINT_FROM_CHARS,
   CREDENTIAL_TEST_BODY_CHARS_MAX,
@@ -27,7 +26,7 @@ import type { ActivePauses } from "../pauses/pauses.ts";
 import { maskResponseHeaders, maskText } from "../receipts/masking.ts";
 import { readHeaders } from "../receipts/response-headers.ts";
 import { createMessageLimit } from "../runtime/message-limit.ts";
-import type { CredentialUse } from "./use.ts";
+import { type CredentialUse, credentialPlace } from "./use.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { type KnownCredentials, mayUse } from "./known.ts";
@@ -259,12 +258,6 @@ function textOf(json: string): string {
   const value: unknown = json.startsWith('"') ? JSON.parse(json) : json;
   return typeof value === "string" ? value : json;
 }
-
-export const credentialPlace = (id: string): SealedPlace => ({
-  table: "credentials",
-  row: id,
-  column: "sealed_secret",
-});
 
 const NOT_AN_AGENT =
   "Is no agent's key of this account. Owners may use every credential, and other keys create nothing.";

@@ -15,7 +15,7 @@ import { describeBounds, outOfBounds } from "./bounds.ts";
 import { Echo } from "./echo.ts";
 import { applyCredential, clashingHeader } from "./kinds.ts";
 import { hasExpired, type KnownCredentials, mayUse } from "./known.ts";
-import { credentialPlace } from "./service.ts";
+import type { SealedPlace } from "../core/account-store.ts";
 
 interface CredentialUseNeeds {
   readonly known: KnownCredentials;
@@ -291,3 +291,9 @@ function unusable({ role, keyId }: Caller, all: readonly Credential[]): string {
 function forbidden(message: string): DomainError {
   return new DomainError("forbidden", message);
 }
+
+export const credentialPlace = (id: string): SealedPlace => ({
+  table: "credentials",
+  row: id,
+  column: "sealed_secret",
+});

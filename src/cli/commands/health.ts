@@ -1,5 +1,4 @@
 import { EXIT, type Io } from "../io.ts";
-import type { HealthFlags } from "../server-commands.ts";
 import { createClient } from "../../client/client.ts";
 import { InvalidSettings } from "../../config/config.ts";
 import { readSettings, textsOf } from "../../config/settings.ts";
@@ -30,4 +29,8 @@ function serviceUrl(env: Io["env"]): string {
   const read = readSettings(textsOf(env));
   if ("problems" in read) throw new InvalidSettings(read.problems);
   return localUrl(listenAddress(read.settings.HOST), read.settings.PORT);
+}
+
+export interface HealthFlags {
+  readonly ready?: boolean;
 }

@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { EXIT, UsageError, type Io } from "../io.ts";
 import { serve } from "../../app.ts";
-import type { DemoFlags, RotateKeyFlags } from "../server-commands.ts";
 import { DAY_MS, TRANSFER_REPORT_MS } from "../../core/limits.ts";
 import { TravelClock } from "../../demo/clock.ts";
 import { demoBeginning, demoText, playDay, type DemoService } from "../../demo/play.ts";
@@ -223,4 +222,13 @@ Next:
 2. Set DATABASE_URL on every node to the PostgreSQL database, and start them.
 3. Keep the file and its key as a backup. Don't start a service on it again: it would send the same calls once more.
 `;
+}
+
+export interface DemoFlags {
+  readonly port?: number;
+}
+
+export interface RotateKeyFlags {
+  readonly new_links?: boolean;
+  readonly server_is_stopped?: boolean;
 }
