@@ -7,9 +7,7 @@ import {
   RECEIPT_ROWS_MAX,
   TIMELINE_ROWS_MAX,
 } from "../core/limits.ts";
-import { namesRule } from "../core/action-policy.ts";
-import { SYSTEM } from "../core/roles.ts";
-import type { TimelineEntry, TimelineEvent } from "../core/timeline.ts";
+import type { TimelineEntry } from "../core/timeline.ts";
 
 /** The query parameter that asks for an earlier part of the timeline: 1 for the one before the newest. */
 export const EARLIER_PARAMETER = "earlier";
@@ -34,20 +32,13 @@ export function receiptHistory(timeline: readonly TimelineEntry[], part: number)
   let at = 0;
   for (; at < part && start > 0; at += 1) [start, end] = [startOf(timeline, start), start];
   return {
-    entries: timeline.slice(start, end).map((entry) => ({ ...entry, event: withoutRule(entry.event) })),
+    entries: timeline.slice(start, end),
     part: at,
     hasEarlier: start > 0,
     attempts: attemptsIn(timeline),
     earlierAttempts: attemptsIn(timeline.slice(0, start)),
     isCut: timeline.length >= TIMELINE_ROWS_MAX,
   };
-}
-
-/** What an owner wrote of a rule, and what it compares, is for the account: anyone may have the link of a receipt. */
-function withoutRule(event: TimelineEvent): TimelineEvent {
-  if (event.type === "held") return { type: "held" };
-  if (event.type !== "cancelled" || event.actor !== SYSTEM || !namesRule(event.reason ?? "")) return event;
-  return { ...event, reason: "A rule of the account refuses this call." };
 }
 
 /** The part that a query asks for; anything but a short number is the newest. */

@@ -1,8 +1,9 @@
 import type { Action } from "../core/action.ts";
-import { type Actor, kindOfActor } from "../core/roles.ts";
+import { type Actor, kindOfActor, SYSTEM } from "../core/roles.ts";
 import type { ActionStore } from "../core/store.ts";
-import type { TimelineEntry } from "../core/timeline.ts";
+import type { TimelineEntry, TimelineEvent } from "../core/timeline.ts";
 import type { Secrets } from "../crypto/secrets.ts";
+import { namesRule } from "../core/action-policy.ts";
 
 /** The content of a receipt, not yet masked, without the names of those who decided. */
 interface Receipt {
@@ -29,7 +30,7 @@ export function createReadReceipt({ actions, secrets }: ReceiptDeps): ReadReceip
   };
 }
 
-/** Anyone may have the link: whoever decided stands there by kind. Of requesters the name of a key stays, no address. */
+/** Anyone may have the link: no rule speaks there, and whoever decided stands there by kind. Of requesters the name of a key stays, no address. */
 function withoutNames(action: Action, timeline: readonly TimelineEntry[]): Receipt {
   const { createdBy, approvedBy } = action;
   return {
@@ -40,8 +41,8 @@ function withoutNames(action: Action, timeline: readonly TimelineEntry[]): Recei
       approvedBy: approvedBy === null ? null : kindOfActor(approvedBy as Actor),
     },
     timeline: timeline.map((entry) => {
-      const { event } = entry;
-      if (!("actor" in event)) return entry;
+      const event = withoutRule(entry.event);
+      if (!("actor" in event)) return { ...entry, event };
       const actor = event.type === "created" ? requesterOf(event.actor) : kindOfActor(event.actor);
       return { ...entry, event: { ...event, actor } };
     }),
@@ -51,4 +52,11 @@ function withoutNames(action: Action, timeline: readonly TimelineEntry[]): Recei
 function requesterOf(actor: Actor): Actor {
   const kind = kindOfActor(actor);
   return kind === "key" || kind === "mcp" ? actor : kind;
+}
+
+/** What an owner wrote of a rule, and what it compares, is for the account: anyone may have the link of a receipt. */
+function withoutRule(event: TimelineEvent): TimelineEvent {
+  if (event.type === "held") return { type: "held" };
+  if (event.type !== "cancelled" || event.actor !== SYSTEM || !namesRule(event.reason ?? "")) return event;
+  return { ...event, reason: "A rule of the account refuses this call." };
 }

@@ -64,6 +64,8 @@ export class Clients {
   readonly #random: Random;
   readonly #processes: () => readonly Process[];
   readonly #pauses: Paused[] = [];
+  /** Ids of pauses that it has asked to end, perhaps before it was told that they began. */
+  readonly #endings = new Set<string>();
   /** Approvals that were asked for, by action and run. */
   readonly #approved = new Set<string>();
   #count = 0;
@@ -182,7 +184,14 @@ export class Clients {
     const { id, subject } = answer.value.pause;
     // The same pause may be asked for twice; it has one end.
     if (this.#pauses.some((pause) => pause.id === id)) return;
-    const pause = { id, kind, subject, by: answer.by, answeredMs: this.#world.clock.now().getTime(), isEnding: false };
+    const pause = {
+      id,
+      kind,
+      subject,
+      by: answer.by,
+      answeredMs: this.#world.clock.now().getTime(),
+      isEnding: this.#endings.has(id),
+    };
     this.#pauses.push(pause);
     this.#world.clock.after(this.#random.between(500, 20_000), () => this.#world.keep(this.#resume(pause)));
   }
@@ -204,6 +213,7 @@ export class Clients {
     const owner = this.#world.caller("owner");
     for (const row of this.#world.look("SELECT id FROM pauses WHERE ended_at IS NULL")) {
       const id = String(row["id"]);
+      this.#endings.add(id);
       for (const pause of this.#pauses) if (pause.id === id) pause.isEnding = true;
       await this.#ask("ends a pause", ({ pauseService }) => pauseService.resume(owner, id));
     }
