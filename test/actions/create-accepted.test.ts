@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { aRequest } from "../support/factory.ts";
 import { rigCreate } from "./create-rig.ts";
+import { words } from "../support/words.ts";
 
 const check = rigCreate();
 
@@ -46,18 +47,7 @@ describe("a create that is accepted", () => {
   });
 
   test("counts what is null as absent, in every field of ours", () => {
-    const names = [
-      "method",
-      "body",
-      "headers",
-      "dedupe",
-      "retries",
-      "on_unknown",
-      "approve",
-      "sync",
-      "notify",
-      "callback",
-    ];
+    const names = words("method body headers dedupe retries on_unknown approve sync notify callback");
     const nulls = names.map((name) => `"${name}":null`).join(",");
     expect(create(nulls)).toEqual(check(`{${URL}}`));
     // B97

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { ActionRequest } from "../../src/core/action.ts";
 import { differs } from "../../src/core/dedupe.ts";
 import { aRequest } from "../support/factory.ts";
+import { words } from "../support/words.ts";
 
 /** A request in which everything is set, so that each difference stands alone. */
 const STORED = aRequest({
@@ -56,17 +57,8 @@ describe("what differs", () => {
       notifyEmail: null,
       callback: null,
     };
-    expect(differs(STORED, other)).toEqual([
-      "url",
-      "method",
-      "body",
-      "headers",
-      "dedupe",
-      "retries",
-      "approve",
-      "on_unknown",
-      "notify",
-      "callback",
-    ]);
+    expect(differs(STORED, other)).toEqual(
+      words("url method body headers dedupe retries approve on_unknown notify callback"),
+    );
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { isUnder, normalPrefix, sentTarget } from "../../src/core/target.ts";
+import { words } from "../support/words.ts";
 
 describe("a target is read as it is sent", () => {
   test.each([
@@ -48,24 +49,12 @@ describe("a prefix", () => {
     ["/v1/users/", "/v1/users/*", false],
   ])("%s under %s: %p", (path, prefix, expected) => expect(under(path, prefix)).toBe(expected));
 
-  test.each([
-    "/pay/..;/x",
-    "/pay%2fx",
-    "/pay%5Cx",
-    "/pay/%2ex",
-    "/pay//x",
-    "/pay;v=1/x",
-    "/pay%252f..",
-    "/pay%5cx",
-    "/pay/..%3B/x",
-    "/pay/%c0%ae%c0%ae/x",
-    "/pay/%E0%80%AE/x",
-    "/pay/%f0%80%80%ae/x",
-    "/pay%0ax",
-    "/pay%zz",
-    "/pay%3Fx",
-    "/pay%23x",
-  ])("%s is under none", (path) => {
+  test.each(
+    words(`
+    /pay/..;/x /pay%2fx /pay%5Cx /pay/%2ex /pay//x /pay;v=1/x /pay%252f.. /pay%5cx /pay/..%3B/x
+    /pay/%c0%ae%c0%ae/x /pay/%E0%80%AE/x /pay/%f0%80%80%ae/x /pay%0ax /pay%zz /pay%3Fx /pay%23x
+  `),
+  )("%s is under none", (path) => {
     expect(sentTarget(`https://a.example${path}`)?.isAmbiguous).toBe(true);
     for (const prefix of ["/", "/pay", "/*"]) expect(under(path, prefix)).toBe(false);
   });

@@ -3,6 +3,7 @@ import { checkTarget, reachedTarget } from "../../src/config/target-policy.ts";
 import { parseTarget } from "../../src/core/target.ts";
 import { accepts, CLOSED, refuses, verdict } from "../outbound/checking.ts";
 import { policyWith } from "../outbound/policies.ts";
+import { words } from "../support/words.ts";
 
 const OPEN = policyWith({
   allowedPrivateTargets: ["10.0.0.0/8", "100.64.0.0/10", "fd12::/16", "billing.internal", "192.168.7.7"],
@@ -12,26 +13,13 @@ const OPEN = policyWith({
 
 describe("where it leads", () => {
   test("metadata and link-local addresses are refused in every spelling", () => {
-    const urls = [
-      "http://169.254.169.254/latest/meta-data",
-      "http://2852039166/",
-      "http://0xA9FEA9FE/",
-      "http://0xa9.0xfe.0xa9.0xfe/",
-      "http://0251.0376.0251.0376/",
-      "http://169.254.43518/",
-      "http://１６９.254.169.254/",
-      "http://%31%36%39.254.169.254/",
-      "http://169.254.169.254./",
-      "http://169。254。169。254/",
-      "http://[::ffff:a9fe:a9fe]/",
-      "http://[::ffff:169.254.169.254]/",
-      "http://[::a9fe:a9fe]/",
-      "http://[64:ff9b::a9fe:a9fe]/",
-      "http://[2002:a9fe:a9fe::]/",
-      "http://[2001:0:a9fe:a9fe::]/",
-      "http://[fe80::1]/",
-      "http://[ff02::1]/",
-    ];
+    const urls = words(`
+      http://169.254.169.254/latest/meta-data http://2852039166/ http://0xA9FEA9FE/ http://0xa9.0xfe.0xa9.0xfe/
+      http://0251.0376.0251.0376/ http://169.254.43518/ http://１６９.254.169.254/ http://%31%36%39.254.169.254/
+      http://169.254.169.254./ http://169。254。169。254/ http://[::ffff:a9fe:a9fe]/
+      http://[::ffff:169.254.169.254]/ http://[::a9fe:a9fe]/ http://[64:ff9b::a9fe:a9fe]/
+      http://[2002:a9fe:a9fe::]/ http://[2001:0:a9fe:a9fe::]/ http://[fe80::1]/ http://[ff02::1]/
+    `);
     refuses(urls, "never allowed", CLOSED);
     refuses(urls, "never allowed", OPEN);
   });
@@ -117,30 +105,16 @@ describe("where it leads", () => {
   });
 
   test("our own origin is refused at every name of ours, but for the test path", () => {
-    const own = [
-      "http://127.0.0.1:3000/v1/actions",
-      "http://127.0.0.1:3000/v1",
-      "http://localhost:3000/auth/login",
-      "http://x.localhost:3000/mcp",
-      "http://[::1]:3000/a/token",
-      "http://127.9.9.9:3000/v1/",
-      "http://2130706433:3000/v1/",
-      "http://127.0.0.1:3000/x/../v1/actions",
-      "http://127.0.0.1:3000/%761/actions",
-      "http://127.0.0.1:3000/V1/actions",
-      "https://outgate.example.com/v1/actions",
-      "https://OUTGATE.example.com.:443/mcp?x",
-      "http://outgate.example.com/v1/actions",
-      "http://127.0.0.1:3000/",
-      "http://127.0.0.1:3000/v10",
-      "http://127.0.0.1:3000/r/token",
-      "http://localhost:3000/hooks",
-      "http://127.0.0.1:3000/health/",
-      "http://127.0.0.1:3000/health?x",
-      "http://127.0.0.1:3000/healt%68",
-      "https://outgate.example.com/keys",
-      "http://outgate.example.com:3000/keys",
-    ];
+    const own = words(`
+      http://127.0.0.1:3000/v1/actions http://127.0.0.1:3000/v1 http://localhost:3000/auth/login
+      http://x.localhost:3000/mcp http://[::1]:3000/a/token http://127.9.9.9:3000/v1/ http://2130706433:3000/v1/
+      http://127.0.0.1:3000/x/../v1/actions http://127.0.0.1:3000/%761/actions http://127.0.0.1:3000/V1/actions
+      https://outgate.example.com/v1/actions https://OUTGATE.example.com.:443/mcp?x
+      http://outgate.example.com/v1/actions http://127.0.0.1:3000/ http://127.0.0.1:3000/v10
+      http://127.0.0.1:3000/r/token http://localhost:3000/hooks http://127.0.0.1:3000/health/
+      http://127.0.0.1:3000/health?x http://127.0.0.1:3000/healt%68 https://outgate.example.com/keys
+      http://outgate.example.com:3000/keys
+    `);
     refuses(own, "Leads back to this service", OPEN);
     accepts(
       {

@@ -11,6 +11,7 @@ import { type Engine, openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered, aQuery } from "../support/factory.ts";
 import { temporaryFolder } from "../support/store.ts";
+import { words } from "../support/words.ts";
 
 /** What a hand, an import of comma-separated values or another program may leave in any column. */
 const VALUES = ["'soon'", "''", "x'00ff'", "9223372036854775807", "-1", "1.5", "NULL"];
@@ -113,17 +114,7 @@ function namedIn({ lines }: Engine, of: string, field: string): ReadonlySet<unkn
 }
 
 /** What a row is found by, claimed by and written by: where it says something else, the row stays as it is. */
-const FINDS_IT = new Set([
-  "id",
-  "account_id",
-  "host",
-  "key_id",
-  "kind",
-  "due_at",
-  "lease_until",
-  "revision",
-  "attempts",
-]);
+const FINDS_IT = new Set(words("id account_id host key_id kind due_at lease_until revision attempts"));
 
 const ACTIVE = "status = 'active', attempts = 1, due_at = NULL, lease_until = 0";
 

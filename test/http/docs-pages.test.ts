@@ -7,6 +7,7 @@ import { GUIDES } from "../../src/pages/docs/guides.ts";
 import { openRealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
 import { shared } from "../support/shared.ts";
+import { words } from "../support/words.ts";
 
 const BASE_URL = "http://outgate.example:8080";
 
@@ -136,16 +137,10 @@ describe("the documentation", () => {
   });
 
   test("knows its pages and no others", async () => {
-    for (const path of [
-      "/docs/nothing",
-      "/docs/nothing.md",
-      "/docs/api/nothing",
-      "/docs/api/createAction/x",
-      "/docs/api.md",
-      "/docs/..%2f.env",
-      "/docs/%00",
-      "/docs/.md",
-    ]) {
+    for (const path of words(`
+      /docs/nothing /docs/nothing.md /docs/api/nothing /docs/api/createAction/x /docs/api.md /docs/..%2f.env
+      /docs/%00 /docs/.md
+    `)) {
       expect((await get(path)).status, path).toBe(404);
     }
     expect((await get("/docs/start")).headers.get("location")).toBe("/docs");

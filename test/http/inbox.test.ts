@@ -4,6 +4,7 @@ import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { ANN, signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
 import { shared } from "../support/shared.ts";
+import { words } from "../support/words.ts";
 
 const NO_TARGET = "http://127.0.0.1:9/";
 
@@ -67,17 +68,10 @@ describe("the inbox", () => {
     expect(alone).toContain(`${HELD_LISTED_MAX + 5} of ${HELD_LISTED_MAX + 7} awaiting approval`);
     const rest = /href="(\/approvals\?by=[^"]+after=[^"]+)"/.exec(alone)?.[1]?.replaceAll("&amp;", "&") ?? "";
     expect(idsIn(await bob.pageOf(rest))).toHaveLength(5);
-    for (const odd of [
-      "?by=x",
-      "?by=key_nobody",
-      "?by=none",
-      "?after=9.x",
-      "?after=99999999999.act_x",
-      "?after=0.act_x",
-      "?after=turns~",
-      "?after=turns~key_x",
-      "?after=~~act_x~",
-    ]) {
+    for (const odd of words(`
+      ?by=x ?by=key_nobody ?by=none ?after=9.x ?after=99999999999.act_x ?after=0.act_x ?after=turns~
+      ?after=turns~key_x ?after=~~act_x~
+    `)) {
       expect((await bob.context(`/approvals${odd}`)).status, odd).toBe(200);
     }
   });

@@ -15,6 +15,7 @@ import type { Sender } from "../../src/outbound/deadline.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { FakeClock } from "../support/clock.ts";
 import { CLIENT_ID, DOCUMENT } from "./rig.ts";
+import { words } from "../support/words.ts";
 
 function answered(body: string, more: Partial<Extract<Outcome, { kind: "answered" }>> = {}): Outcome {
   const none = { headers: null, truncated: false, brokenBy: null, retryAfter: null, location: null };
@@ -265,16 +266,10 @@ test("the id of a client with a document is an address as URLs are written, with
 });
 
 test("a redirect URI leads to https, to this machine, or to an app", () => {
-  const usable = [
-    "https://claude.ai/api/mcp/auth_callback",
-    "https://chatgpt.com",
-    "https://x.example/cb?a=b",
-    "http://localhost/callback",
-    "http://127.0.0.1:33418/",
-    "http://[::1]:1/x",
-    "cursor://anysphere.cursor/cb",
-    "com.example.app:/cb",
-  ];
+  const usable = words(`
+    https://claude.ai/api/mcp/auth_callback https://chatgpt.com https://x.example/cb?a=b http://localhost/callback
+    http://127.0.0.1:33418/ http://[::1]:1/x cursor://anysphere.cursor/cb com.example.app:/cb
+  `);
   for (const uri of usable) expect(isUsableRedirect(uri), uri).toBe(true);
   const others = [
     "http://x.example/cb",

@@ -1,4 +1,5 @@
 import { broken, type FaultReport } from "./report.ts";
+import { words } from "../words.ts";
 
 /** One call as the target saw it: of which action, and the status that it was answered with. */
 export interface Called {
@@ -45,19 +46,9 @@ const LEGAL: Readonly<Record<string, readonly string[]>> = {
   failed: ["failed", "pending", "awaiting_approval"],
   cancelled: ["cancelled", "pending", "awaiting_approval"],
 };
-const STEPS = new Set([
-  "created",
-  "held",
-  "started",
-  "not_started",
-  "approved",
-  "rejected",
-  "cancelled",
-  "retried",
-  "attempt",
-  "completed",
-  "failed",
-]);
+const STEPS = new Set(
+  words("created held started not_started approved rejected cancelled retried attempt completed failed"),
+);
 
 /** The rows that say what an attempt was answered, in time or late. */
 const ANSWERS = new Set(["attempt", "late", "late_result"]);
