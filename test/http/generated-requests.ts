@@ -3,6 +3,7 @@ import { fitting, nearlyFitting, oddText, printable } from "../support/arbitrary
 import { at, type Node, type Operation, OPERATIONS } from "../support/openapi.ts";
 import { SOMEBODY, STRANGER } from "./real-server.ts";
 import { KEYS, OWN_ORIGIN } from "./stub-server.ts";
+import { words } from "../support/words.ts";
 
 /** A request before it is made. `{action 3}` and `{key 3}` in its path stand for what was created before. */
 export interface Draft {
@@ -61,18 +62,7 @@ const oddId = fc.oneof(
   known("key"),
   fc.stringMatching(/^(act|key)_[A-Za-z0-9_-]{1,70}$/),
   oddText.map((text) => encodeURIComponent(wellFormed(text))),
-  fc.constantFrom(
-    "..",
-    "%2e%2e",
-    "act_a%2Fb",
-    "act_a%00",
-    "%zz",
-    "%ED%A0%80",
-    "act_%F0%9F%98%80",
-    ";a=b",
-    "act_x%0a",
-    "'--",
-  ),
+  fc.constantFrom(...words(".. %2e%2e act_a%2Fb act_a%00 %zz %ED%A0%80 act_%F0%9F%98%80 ;a=b act_x%0a '--")),
 );
 const oddQuery = fc.oneof(
   fc.constant(""),
@@ -81,14 +71,10 @@ const oddQuery = fc.oneof(
     .dictionary(fc.constantFrom("wait", "limit", "status", "cursor", "origin", "dedupe", "created_after", "x"), oddText)
     .map((pairs) => searchOf(Object.entries(pairs))),
   fc.constantFrom(
-    "?",
-    "?&&&",
-    "?status=failed&status=failed",
-    "?wait=1&wait=1",
-    "?__proto__=1",
-    "?cursor=%ED%A0%80",
-    "?host=%00",
-    "?created_after=2026-02-30T00:00:00Z",
+    ...words(`
+      ? ?&&& ?status=failed&status=failed ?wait=1&wait=1 ?__proto__=1 ?cursor=%ED%A0%80 ?host=%00
+      ?created_after=2026-02-30T00:00:00Z
+    `),
   ),
 );
 
@@ -173,18 +159,10 @@ function hostile(operation: Operation): fc.Arbitrary<Draft> {
     {
       weight: 1,
       arbitrary: fc.constantFrom(
-        "/",
-        "//",
-        "/v1",
-        "/v1/",
-        "/v1/nothing",
-        "/V1/actions",
-        "/v1//actions",
-        "/%76%31/actions",
-        "/v1/actions/x/y/z",
-        "/v1/actions/",
-        "/r/x",
-        "/health/",
+        ...words(`
+          / // /v1 /v1/ /v1/nothing /V1/actions /v1//actions /%76%31/actions /v1/actions/x/y/z /v1/actions/
+          /r/x /health/
+        `),
       ),
     },
     { weight: 1, arbitrary: fc.webPath() },

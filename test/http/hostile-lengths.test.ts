@@ -4,6 +4,7 @@ import { IS_LONG } from "../support/long.ts";
 import { ProbedService } from "../support/probed.ts";
 import { Target } from "../support/target.ts";
 import { shared } from "../support/shared.ts";
+import { words } from "../support/words.ts";
 
 /** Nothing that anybody sends may hold the event loop longer, in milliseconds of an ordinary core. */
 const GAP_MS_MAX = 50;
@@ -215,24 +216,7 @@ function fieldCases(): readonly Hostile[] {
 }
 
 /** Whole bodies of JSON, right and wrong. */
-const JSON_UNITS = [
-  "[",
-  "{",
-  '{"a":',
-  "[],",
-  "1,",
-  "1",
-  "9.0,",
-  '"",',
-  '"\\\\",',
-  '"\\u0041",',
-  '"a":1,',
-  " ",
-  "\n",
-  "-",
-  "1e",
-  "tru",
-];
+const JSON_UNITS = [...words(`[ { {"a": [], 1, 1 9.0, "", "a":1, - 1e tru`), '"\\\\",', '"\\u0041",', " ", "\n"];
 
 function bodyCases(): readonly Hostile[] {
   const accept = "application/json, text/event-stream";

@@ -66,8 +66,8 @@ describe("the metadata document of a client", () => {
       "auth_method",
     ],
     ["a script", answered(JSON.stringify({ ...DOCUMENT, redirect_uris: ["javascript:x"] })), "redirect URI"],
-  ])("is refused with %s", async (_what, outcome, words) => {
-    expect(await problemOf(outcome)).toContain(words);
+  ])("is refused with %s", async (_what, outcome, problem) => {
+    expect(await problemOf(outcome)).toContain(problem);
   });
 
   test("may prove who the client is by a key of its own, as ChatGPT does, or do without", async () => {
@@ -249,17 +249,12 @@ describe("the metadata document of a client", () => {
 test("the id of a client with a document is an address as URLs are written, with a path", () => {
   expect([CLIENT_ID, "https://client.example:8443/c"].every(isDocumentAddress)).toBe(true);
   const others = [
-    "http://client.example/c",
-    "https://client.example",
-    "https://client.example/",
-    "https://client.example/c#x",
-    "https://a@client.example/c",
-    "https://CLIENT.example/c",
-    "https://client.example/a/../c",
-    "client",
+    ...words(`
+      http://client.example/c https://client.example https://client.example/ https://client.example/c#x
+      https://a@client.example/c https://CLIENT.example/c https://client.example/a/../c client
+      https://client.example:443/c https://client.example/c?x
+    `),
     "",
-    "https://client.example:443/c",
-    "https://client.example/c?x",
     `https://client.example/${"x".repeat(3_000)}`,
   ];
   for (const id of others) expect(isDocumentAddress(id), id).toBe(false);
@@ -272,29 +267,16 @@ test("a redirect URI leads to https, to this machine, or to an app", () => {
   `);
   for (const uri of usable) expect(isUsableRedirect(uri), uri).toBe(true);
   const others = [
-    "http://x.example/cb",
-    "http://127.0.0.2/cb",
-    "http://localhost.evil.example/",
-    "http://0177.0.0.1/",
-    "http://127.1/",
-    "https://a:b@x.example/cb",
-    "https://x.example/cb#x",
-    "https://X.example/cb",
-    "https://x.example:443/cb",
+    ...words(`
+      http://x.example/cb http://127.0.0.2/cb http://localhost.evil.example/ http://0177.0.0.1/ http://127.1/
+      https://a:b@x.example/cb https://x.example/cb#x https://X.example/cb https://x.example:443/cb
+      javascript:alert(1) JavaScript:alert(1) data:text/html,x vbscript:x file:///etc/passwd about:blank /cb //x
+      https://x.example/a/../b http://localhost@evil.example/
+    `),
     "https://exämple.com/",
-    "javascript:alert(1)",
-    "JavaScript:alert(1)",
-    "data:text/html,x",
-    "vbscript:x",
-    "file:///etc/passwd",
-    "about:blank",
     "",
-    "/cb",
-    "//x",
-    "https://x.example/a/../b",
     " https://x.example/cb",
     "https://x.example/\tcb",
-    "http://localhost@evil.example/",
   ];
   for (const uri of others) expect(isUsableRedirect(uri), uri).toBe(false);
 });
