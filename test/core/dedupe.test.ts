@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import type { ActionRequest } from "../../src/core/action.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
-import { Target } from "../support/target.ts";
 import { answering, holding } from "../actions/senders.ts";
 
 const KEYS = [
@@ -11,23 +10,6 @@ const KEYS = [
 ] as const satisfies readonly (readonly [string, Partial<ActionRequest>])[];
 
 describe.each(KEYS)("creates with the same %s", (_name, key) => {
-  test("a hundred at once make one action, found ninety-nine times and delivered once", async () => {
-    await using target = new Target(200);
-    await using engine = await openEngine();
-    const request = requestFor({ ...key, url: target.url });
-    const answers = await Promise.all(
-      Array.from({ length: 100 }, () => engine.actionService.create(engine.owner, request)),
-    );
-    const [id, ...others] = new Set(answers.map(({ action }) => action.id));
-    expect(others).toEqual([]);
-    expect(answers.filter(({ differs }) => differs === undefined)).toHaveLength(1);
-    expect(answers.filter(({ differs }) => differs?.length === 0)).toHaveLength(99);
-    await engine.saw(id ?? "", { status: "completed", attempts: 1 });
-    engine.clock.advance(60_000);
-    expect(target.received).toHaveLength(1);
-    expect(await engine.events(id ?? "")).toHaveLength(4);
-  });
-
   test("answer with the action as it is now, and what differs", async () => {
     await using engine = await openEngine({ sender: answering(answered(201, '{"n":1.0}')) });
     const { id } = await engine.create(key);

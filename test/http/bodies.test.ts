@@ -26,35 +26,25 @@ const as = (role: keyof typeof KEYS, method: string, path: string, body?: string
 
 const create = (members: string) => as("owner", "POST", "/v1/actions", `{${URL_OF_TARGET},${members}}`);
 
+const FORM = "application/x-www-form-urlencoded";
+
+const TEXT = "text/plain; charset=utf-8";
+
 const BODIES = [
-  [
-    "json",
-    `"json":[1.0,12345678901234567890]`,
-    "[1.0,12345678901234567890]",
-    "application/json",
-    `"json":[1.0,12345678901234567890]`,
-  ],
-  ["json null", `"json":null`, "null", "application/json", `"json":null`],
-  [
-    "form",
-    `"form":{"2":"b","1":["a","c"],"d":"ä &"}`,
-    "2=b&1=a&1=c&d=%C3%A4+%26",
-    "application/x-www-form-urlencoded",
-    `"form":{"2":"b","1":["a","c"],"d":"ä &"}`,
-  ],
-  ["text", `"text":"a,b\\n\\"ä\\""`, 'a,b\n"ä"', "text/plain; charset=utf-8", `"text":"a,b\\n\\"ä\\""`],
-  ["an empty text", `"text":""`, "", "text/plain; charset=utf-8", `"text":""`],
-  ["base64", `"base64":"AAEC/w=="`, "\u0000\u0001\u0002\u00ff", "application/octet-stream", `"base64":"AAEC/w=="`],
+  ["json", `"json":[1.0,12345678901234567890]`, "[1.0,12345678901234567890]", "application/json"],
+  ["json null", `"json":null`, "null", "application/json"],
+  ["form", `"form":{"2":"b","1":["a","c"],"d":"ä &"}`, "2=b&1=a&1=c&d=%C3%A4+%26", FORM],
+  ["text", `"text":"a,b\\n\\"ä\\""`, 'a,b\n"ä"', TEXT],
+  ["an empty text", `"text":""`, "", TEXT],
+  ["base64", `"base64":"AAEC/w=="`, "\u0000\u0001\u0002\u00ff", "application/octet-stream"],
 ] as const;
 
-const EACH = BODIES.map(([name, member, sent, type, shown]) => ({ name, member, sent, type, shown }));
-
-describe.each(EACH)("a body given as $name", ({ member, sent, type, shown }) => {
+describe.each(BODIES)("a body given as %s", (_name, member, sent, type) => {
   const bytesSent = Buffer.from(sent, member.startsWith('"base64"') ? "latin1" : "utf8");
 
   test("is sent as these bytes with its type, signed over them, and reads back as it was written", async () => {
     const { text, json } = await create(`${member},"sync":true`);
-    expect(text).toContain(`"body":null,${shown},`);
+    expect(text).toContain(`"body":null,${member},`);
     expect(json.status).toBe("completed");
     const last = received.at(-1);
     expect(last?.bytes).toEqual(bytesSent);
@@ -83,7 +73,7 @@ describe.each(EACH)("a body given as $name", ({ member, sent, type, shown }) => 
     await as("owner", "POST", `/v1/actions/${held.id}/approve`);
     await app.engine.saw(held.id, { status: "completed" });
     expect(received.slice(before).map(({ bytes }) => bytes)).toEqual([bytesSent]);
-    expect((await as("owner", "GET", `/v1/actions/${held.id}`)).text).toContain(shown);
+    expect((await as("owner", "GET", `/v1/actions/${held.id}`)).text).toContain(member);
   });
 });
 

@@ -234,13 +234,6 @@ describe("a receipt", () => {
     await app.call("POST", `/v1/actions/${id}/cancel`, "{}");
     expect(await seen("?reload=off")).toEqual({ refresh: null, links: [], script: false });
   });
-
-  test("changes nothing, however often it is looked at", async () => {
-    const { id, receipt } = await created({ url: "http://127.0.0.1:9/", approve: true });
-    const before = await app.engine.get(id);
-    for (const method of ["GET", "HEAD", "GET"]) expect((await context(receipt, HTML, method)).status).toBe(200);
-    expect(await app.engine.get(id)).toEqual(before);
-  });
 });
 
 describe("a token that opens nothing", () => {
@@ -276,12 +269,6 @@ describe("a token that opens nothing", () => {
     for (const path of paths) expect(await words(path), path).toEqual(page);
     const accepts = [{ accept: "*/*" }, { accept: "image/png" }];
     for (const headers of accepts) expect(await words("/r/nonsense", headers)).toBe(page);
-  });
-
-  test("is an envelope for a program", async () => {
-    const response = await context("/r/nonsense", JSON_ONLY);
-    expect(response.status).toBe(404);
-    expect(await response.json()).toMatchObject({ error: { code: "not_found" } });
   });
 });
 

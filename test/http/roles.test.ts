@@ -72,115 +72,82 @@ const theirs = { authorization: `Bearer ${STRANGER}` };
 const bytesOf = (text: string) => text.replace(/"req_[^"]+"/, '"req"');
 
 /** By where a path begins: makes the thing of the owner's that it names, ready for the operation, and returns its name. */
-const THINGS: readonly [path: string, make: (operation: Operation, role: Role) => Promise<string>][] = [
-  [
-    "/v1/credentials/",
-    async () => {
-      const { keyId } = await app.authenticate(as("agent").authorization);
-      const name = `c-${crypto.randomUUID()}`;
-      const credential = aCredential({ accountId, name, hosts: ["127.0.0.1:9"], keys: [keyId ?? ""] });
-      await engine.store.credentials.add(credential, anAuditEntry());
-      return name;
-    },
-  ],
-  [
-    "/v1/credential-requests/",
-    async (_operation, role) => {
-      const { keyId } = await app.authenticate(as(role).authorization);
-      const now = engine.clock.now();
-      const request = aCredentialRequest({
-        accountId,
-        // One key may have only so many.
-        keyId: role === "agent" ? (keyId ?? "") : `key_${crypto.randomUUID()}`,
-        createdAt: now,
-        expiresAt: new Date(now.getTime() + 60_000),
-      });
-      await engine.store.credentialRequests.ask(request, now, [], anAuditEntry());
-      return request.id;
-    },
-  ],
-  [
-    "/v1/oauth-clients/",
-    async () => {
-      const request = { name: "Workflows", redirect_uris: ["https://a.example/cb"], type: "confidential" as const };
-      return (await engine.services.oauthClients.add(engine.owner, request)).id;
-    },
-  ],
-  [
-    "/v1/keys/",
-    async () => {
-      const key = anApiKey({ accountId });
-      await engine.store.accounts.addKey(key);
-      return key.id;
-    },
-  ],
-  ["/v1/accounts/", () => Promise.resolve(app.strangerId)],
-  [
-    "/v1/hosts/",
-    async () => {
-      await engine.hostService.put(engine.owner, "old.example.com", NO_HOST_SETTINGS);
-      return "old.example.com";
-    },
-  ],
-  [
-    "/v1/bulk/",
-    async ({ id }) => {
-      const job = aBulkJob({ accountId, operation: "cancel" });
-      await engine.store.bulk.add(job, [], anAuditEntry({ kind: "bulk_started" }));
-      // Only so many may run.
-      if (id !== "stopBulk") await engine.store.bulk.end(job.id, { status: "finished", at: job.createdAt, by: null });
-      return job.id;
-    },
-  ],
-  ["/v1/people/", async () => (await joined(engine.store, { accountId })).person.id],
-  [
-    "/v1/invitations/",
-    async () => {
-      const invitation = anInvitation({ accountId });
-      await engine.store.team.invite(invitation, null, anAuditEntry());
-      return invitation.id;
-    },
-  ],
-  [
-    "/v1/channels/",
-    async () => {
-      const channel = aChannel({ accountId, url: "http://127.0.0.1:9/" });
-      await engine.store.channels.put(channel, anAuditEntry());
-      return channel.id;
-    },
-  ],
-  [
-    "/v1/rules/",
-    async () => {
-      const asked = { name: "None", effect: "hold" as const, keys: ["key_nobody"] };
-      return (await engine.ruleService.add(engine.owner, asked, null)).row.id;
-    },
-  ],
-  [
-    "/v1/grants/",
-    async () => {
-      const { action } = aCreation({ accountId, approve: true });
-      const rulesVersion = await engine.store.rules.versionOf(accountId);
-      await engine.store.actions.create({ ...creationOf(action), rulesVersion });
-      const [now, createdById] = [engine.clock.now(), engine.owner.keyId ?? ""];
-      const grant = aGrant({ accountId, createdById, expiresAt: new Date(now.getTime() + 60_000) });
-      await engine.store.actions.apply({ ...writeOf(approve(action, aDecision(now))), grant });
-      return grant.id;
-    },
-  ],
-  ["/v1/pauses/", async () => (await engine.pauseService.pause(engine.owner, { keyId: null, reason: null })).pause.id],
-  [
-    "/v1/actions/",
-    async ({ id }, role) => {
-      if (id === "sendActionNow") {
-        return (await engine.create({ extras: { runAt: engine.clock.now().getTime() + 3_600_000 } })).id;
-      }
-      const action = await engine.create({ approve: true, body: `{"role":"${role}"}` });
-      if (id === "retryAction") await engine.actionService.cancel(engine.owner, action.id, null);
-      return action.id;
-    },
-  ],
-];
+const THINGS: Readonly<Record<string, (operation: Operation, role: Role) => Promise<string>>> = {
+  "/v1/credentials/": async () => {
+    const { keyId } = await app.authenticate(as("agent").authorization);
+    const name = `c-${crypto.randomUUID()}`;
+    const credential = aCredential({ accountId, name, hosts: ["127.0.0.1:9"], keys: [keyId ?? ""] });
+    await engine.store.credentials.add(credential, anAuditEntry());
+    return name;
+  },
+  "/v1/credential-requests/": async (_operation, role) => {
+    const { keyId } = await app.authenticate(as(role).authorization);
+    const now = engine.clock.now();
+    const request = aCredentialRequest({
+      accountId,
+      // One key may have only so many.
+      keyId: role === "agent" ? (keyId ?? "") : `key_${crypto.randomUUID()}`,
+      createdAt: now,
+      expiresAt: new Date(now.getTime() + 60_000),
+    });
+    await engine.store.credentialRequests.ask(request, now, [], anAuditEntry());
+    return request.id;
+  },
+  "/v1/oauth-clients/": async () => {
+    const request = { name: "Workflows", redirect_uris: ["https://a.example/cb"], type: "confidential" as const };
+    return (await engine.services.oauthClients.add(engine.owner, request)).id;
+  },
+  "/v1/keys/": async () => {
+    const key = anApiKey({ accountId });
+    await engine.store.accounts.addKey(key);
+    return key.id;
+  },
+  "/v1/accounts/": () => Promise.resolve(app.strangerId),
+  "/v1/hosts/": async () => {
+    await engine.hostService.put(engine.owner, "old.example.com", NO_HOST_SETTINGS);
+    return "old.example.com";
+  },
+  "/v1/bulk/": async ({ id }) => {
+    const job = aBulkJob({ accountId, operation: "cancel" });
+    await engine.store.bulk.add(job, [], anAuditEntry({ kind: "bulk_started" }));
+    // Only so many may run.
+    if (id !== "stopBulk") await engine.store.bulk.end(job.id, { status: "finished", at: job.createdAt, by: null });
+    return job.id;
+  },
+  "/v1/people/": async () => (await joined(engine.store, { accountId })).person.id,
+  "/v1/invitations/": async () => {
+    const invitation = anInvitation({ accountId });
+    await engine.store.team.invite(invitation, null, anAuditEntry());
+    return invitation.id;
+  },
+  "/v1/channels/": async () => {
+    const channel = aChannel({ accountId, url: "http://127.0.0.1:9/" });
+    await engine.store.channels.put(channel, anAuditEntry());
+    return channel.id;
+  },
+  "/v1/rules/": async () => {
+    const asked = { name: "None", effect: "hold" as const, keys: ["key_nobody"] };
+    return (await engine.ruleService.add(engine.owner, asked, null)).row.id;
+  },
+  "/v1/grants/": async () => {
+    const { action } = aCreation({ accountId, approve: true });
+    const rulesVersion = await engine.store.rules.versionOf(accountId);
+    await engine.store.actions.create({ ...creationOf(action), rulesVersion });
+    const [now, createdById] = [engine.clock.now(), engine.owner.keyId ?? ""];
+    const grant = aGrant({ accountId, createdById, expiresAt: new Date(now.getTime() + 60_000) });
+    await engine.store.actions.apply({ ...writeOf(approve(action, aDecision(now))), grant });
+    return grant.id;
+  },
+  "/v1/pauses/": async () => (await engine.pauseService.pause(engine.owner, { keyId: null, reason: null })).pause.id,
+  "/v1/actions/": async ({ id }, role) => {
+    if (id === "sendActionNow") {
+      return (await engine.create({ extras: { runAt: engine.clock.now().getTime() + 3_600_000 } })).id;
+    }
+    const action = await engine.create({ approve: true, body: `{"role":"${role}"}` });
+    if (id === "retryAction") await engine.actionService.cancel(engine.owner, action.id, null);
+    return action.id;
+  },
+};
 
 const QUERIES: Readonly<Record<string, string>> = {
   getSigningSecret: "?origin=https://a.example",
@@ -235,7 +202,8 @@ async function goodRequest(operation: Operation, role: Role) {
   }
   const { id, method } = operation;
   const place = /\{\w+\}/.exec(operation.path)?.[0];
-  const make = place === undefined ? undefined : THINGS.find(([path]) => operation.path.startsWith(path))?.[1];
+  const make =
+    place === undefined ? undefined : Object.entries(THINGS).find(([path]) => operation.path.startsWith(path))?.[1];
   const thing = (await make?.(operation, role)) ?? null;
   const path = place === undefined ? operation.path + (QUERIES[id] ?? "") : operation.path.replace(place, thing ?? "");
   return { method, path, body: await bodyFor(operation, role), thing };
