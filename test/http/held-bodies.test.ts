@@ -13,9 +13,6 @@ const PAGE_CHARS_MAX = 120_000;
 const TEST_MS_MAX = 120_000;
 setDefaultTimeout(TEST_MS_MAX);
 
-const CREDENTIALS = { email: "ann@example.com", password: "correct horse battery staple" };
-const JSON_TYPE = { "content-type": "application/json" };
-
 const CONTACTS = Array.from({ length: 1_900 }, (_, id) => ({
   id,
   email: `contact${id}@example.com`,
@@ -31,16 +28,9 @@ const BODIES: readonly object[] = [
   { base64: Buffer.from("bytes and bytes ".repeat(9_400)).toString("base64") },
 ];
 
-let base = "";
-let cookie = "";
-const ids: string[] = [];
-/** Of a body that is nearly the longest which is shown as a tree. */
-let treeId = "";
-
-const service = await shared(new ProbedService({ env: { RATE_LIMIT_PER_SECOND: "0" } }));
-base = await service.ready();
-const signup = { method: "POST", headers: JSON_TYPE, body: JSON.stringify(CREDENTIALS) };
-const { api_key: key } = (await (await fetch(`${base}/auth/signup`, signup)).json()) as { api_key: string };
+const service = await shared(new ProbedService());
+const base = await service.ready();
+const { key, cookie } = await service.signedUp();
 const hold = async (request: object): Promise<string> => {
   const body = JSON.stringify({ approve: true, ...request });
   const answer = await service.request("/v1/actions", { method: "POST", body, key });
@@ -48,13 +38,13 @@ const hold = async (request: object): Promise<string> => {
   expect(error).toBeUndefined();
   return id;
 };
+const ids: string[] = [];
 for (let at = 0; at < HELD; at += 1) {
   const request = { url: `https://api.example.com/bulk/${at}`, ...BODIES[at % BODIES.length] };
   ids.push(await hold({ ...request, title: `Import ${at}` }));
 }
-treeId = await hold({ url: "https://api.example.com/tree", body: { contacts: CONTACTS.slice(0, 1_200) } });
-const login = await fetch(`${base}/auth/login`, signup);
-cookie = (login.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
+/** Of a body that is nearly the longest which is shown as a tree. */
+const treeId = await hold({ url: "https://api.example.com/tree", body: { contacts: CONTACTS.slice(0, 1_200) } });
 
 async function read(path: string): Promise<string> {
   const response = await fetch(base + path, { headers: { cookie, accept: "text/html" } });

@@ -45,14 +45,12 @@ const target = await shared(
     return answers[Number(number)]?.(Number(chars)) ?? new Response();
   }),
 );
-const service = await shared(new ProbedService({ env: { RATE_LIMIT_PER_SECOND: "0" } }));
+const service = await shared(new ProbedService());
 const base = await service.ready();
-const account = JSON.stringify({ email: "ann@example.com", password: "correct horse battery" });
-const signedUp = await fetch(`${base}/auth/signup`, { method: "POST", headers: JSON_TYPE, body: account });
-const cookie = (signedUp.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
+const { key, cookie } = await service.signedUp();
 const settings = await (await fetch(`${base}/settings`, { headers: { cookie } })).text();
 const formToken = /name="form_token" value="(\w{64})"/.exec(settings)?.[1] ?? "";
-const owner = `Bearer ${((await signedUp.json()) as { api_key: string }).api_key}`;
+const owner = `Bearer ${key}`;
 const made = await post("/v1/actions", JSON.stringify({ url: target.url, approve: true }));
 const receipt = ((await made.json()) as { receipt_url: string }).receipt_url;
 const FORM_TYPE = { "content-type": "application/x-www-form-urlencoded" };

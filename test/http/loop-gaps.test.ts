@@ -17,7 +17,6 @@ const TRIES = 10;
 const TEST_MS_MAX = 120_000;
 setDefaultTimeout(TEST_MS_MAX);
 
-const CREDENTIALS = { email: "ann@example.com", password: "correct horse battery staple" };
 const JSON_TYPE = { "content-type": "application/json" };
 
 /** A list of one text, so long that a request with it is as large as a request may be. */
@@ -48,11 +47,9 @@ interface Made {
 async function openRig(): Promise<Rig> {
   const mailbox = await shared(new Mailbox());
   const target = await shared(new Target(() => new Response(ANSWER, { status: 500, headers: JSON_TYPE })));
-  const service = await shared(new ProbedService({ env: { ...mailbox.env, RATE_LIMIT_PER_SECOND: "0" } }));
+  const service = await shared(new ProbedService({ env: mailbox.env }));
   const base = await service.ready();
-  const signup = { method: "POST", headers: JSON_TYPE, body: JSON.stringify(CREDENTIALS) };
-  const signedUp = await fetch(`${base}/auth/signup`, signup);
-  const { api_key: owner } = (await signedUp.json()) as { api_key: string };
+  const { key: owner, cookie } = await service.signedUp();
   const keyOf = async (role: string) => {
     const body = JSON.stringify({ name: role, role });
     const { key } = (await (await service.request("/v1/keys", { method: "POST", body, key: owner })).json()) as {
@@ -66,12 +63,10 @@ async function openRig(): Promise<Rig> {
     const answer = await service.request(`/v1/actions${query}`, { method: "POST", body, key: agent });
     return (await answer.json()) as Made;
   };
-  const held = await create(`"approve":true,"notify":{"email":"${CREDENTIALS.email}"}`);
+  const held = await create(`"approve":true,"notify":{"email":"ann@example.com"}`);
   const over = await create(`"sync":true`);
   const [mail] = await mailbox.took(1);
   const [approveLink = ""] = mail?.fields["text"]?.match(/^http\S+\/a\/\S+$/gm) ?? [];
-  const login = await fetch(`${base}/auth/login`, signup);
-  const cookie = (login.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
   return { service, base, keys: { approver, agent }, cookie, held, over, approveLink };
 }
 

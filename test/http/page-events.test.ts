@@ -7,6 +7,7 @@ import { openRealServer, STRANGER } from "./real-server.ts";
 import { aCredentialRequest, anAuditEntry } from "../support/factory.ts";
 import { signedIn } from "./signed-in.ts";
 import { KEYS, OWN_ORIGIN } from "./stub-server.ts";
+import { Listener } from "../support/listener.ts";
 import { shared } from "../support/shared.ts";
 
 const app = await shared(openRealServer({ starts: false }));
@@ -15,70 +16,52 @@ const ann = await signedIn(app);
 const create = (headers: Readonly<Record<string, string>> = {}) =>
   app.call("POST", "/v1/actions", `{"url":"http://127.0.0.1:9/?token=canary","approve":true}`, headers);
 
-/** The stream of a page, read until it shows what is waited for, or to its end. */
-async function open(headers: Readonly<Record<string, string>> = {}) {
-  const end = new AbortController();
-  const response = await ann.context("/events", {
-    headers: { accept: "text/event-stream", ...headers },
-    signal: end.signal,
-  });
-  const stream: ReadableStream<Uint8Array> | null = response.body;
-  const reader = stream?.getReader();
-  let text = "";
-  const read = async (isEnough: (text: string) => boolean): Promise<string> => {
-    while (!isEnough(text)) {
-      const { done, value } = (await reader?.read()) ?? { done: true };
-      if (done) return text;
-      text += Buffer.from(value ?? []).toString();
-    }
-    return text;
-  };
-  return { response, read, close: () => end.abort() };
+/** The stream of a page of Ann's. */
+const open = (headers: Readonly<Record<string, string>> = {}) =>
+  Listener.open(`${app.url}/events`, { cookie: ann.cookie, accept: "text/event-stream", ...headers });
+
+/** A stream by a session. */
+async function follow(server: PeopleServer, cookie: string): Promise<Listener> {
+  const stream = await Listener.open(`${server.url}/events`, { cookie });
+  expect(stream.response.status).toBe(200);
+  return stream;
 }
 
-/** A stream by a session, and whether it is over. */
-async function follow(server: PeopleServer, cookie: string) {
-  const end = new AbortController();
-  const response = await fetch(`${server.url}/events`, { headers: { cookie }, signal: end.signal });
-  expect(response.status).toBe(200);
-  let isOver = false;
-  const over = response.text().then(
-    () => (isOver = true),
-    () => (isOver = true),
-  );
-  return { over, isOver: () => isOver, close: () => end.abort() };
-}
+const isOver = (stream: Listener) => Bun.peek.status(stream.over()) !== "pending";
+
+const begun = ({ lastEventId }: Listener) => lastEventId !== "";
+
+const actionsIn = ({ events }: Listener) => events.filter(({ event }) => event.startsWith("action."));
+
+/** What was told of the requests for credentials that wait. */
+const requestsIn = ({ events }: Listener) =>
+  events.flatMap(({ event, data }) => (event === "credential_requests" ? [data] : []));
 
 describe("the stream of our own pages", () => {
   test("tells the account's changes by the session, and nothing that is secret", async () => {
-    const stream = await open();
+    await using stream = await open();
     expect(stream.response.headers.get("content-type")).toBe("text/event-stream");
-    await stream.read((text) => text.includes("id: "));
+    await stream.heard(begun);
     await create({ authorization: `Bearer ${STRANGER}` });
     const { json } = await create();
-    const text = await stream.read((so) => so.includes("event: action."));
-    expect(text).toContain("event: action.awaiting_approval\n");
-    const data = JSON.parse(/^data: ({.*)$/m.exec(text)?.[1] ?? "null");
-    expect(data).toMatchObject({ data: { id: json.id, status: "awaiting_approval" } });
-    expect(Object.keys(data.data)).toEqual(["id", "status"]);
-    stream.close();
+    await stream.heard((heard) => actionsIn(heard).length > 0);
+    const [told] = actionsIn(stream);
+    expect(told?.event).toBe("action.awaiting_approval");
+    expect(JSON.parse(told?.data ?? "").data).toEqual({ id: json.id, status: "awaiting_approval" });
   });
 
   test("goes on behind the last event that a page has heard", async () => {
-    const first = await open();
-    const position = /id: (\S+)/.exec(await first.read((text) => text.includes("id: ")))?.[1] ?? "";
-    first.close();
+    await using first = await open();
+    await first.heard(begun);
+    const position = first.lastEventId;
     const { json } = await create();
-    const second = await open({ "last-event-id": position });
-    expect(await second.read((text) => text.includes("event: action."))).toContain(json.id);
-    second.close();
+    await using second = await open({ "last-event-id": position });
+    await second.heard((heard) => actionsIn(heard).some(({ data }) => data.includes(json.id)));
   });
 
   test("begins with the requests for credentials that wait, and tells when they are others", async () => {
-    const stream = await open();
-    const told = (text: string) =>
-      [...text.matchAll(/^event: credential_requests\ndata: (.*)$/gm)].map(([, ids]) => ids);
-    expect(told(await stream.read((text) => told(text).length > 0))).toEqual(["[]"]);
+    await using stream = await open();
+    await stream.heard((heard) => requestsIn(heard).length > 0);
     const asked = await app.call(
       "POST",
       "/v1/credential-requests",
@@ -86,19 +69,18 @@ describe("the stream of our own pages", () => {
       KEYS.agent,
     );
     const { id } = asked.json;
-    expect(told(await stream.read((text) => told(text).length > 1)).at(-1)).toBe(`["${id}"]`);
+    await stream.heard((heard) => requestsIn(heard).length > 1);
     await app.call("POST", `/v1/credential-requests/${id}/decline`);
-    expect(told(await stream.read((text) => told(text).length > 2)).at(-1)).toBe("[]");
+    await stream.heard((heard) => requestsIn(heard).length > 2);
     // An action is no news of them.
     await create();
-    const all = await stream.read((text) => text.includes("event: action."));
-    expect(told(all)).toHaveLength(3);
-    stream.close();
+    await stream.heard((heard) => actionsIn(heard).length > 0);
+    expect(requestsIn(stream)).toEqual(["[]", `["${id}"]`, "[]"]);
   });
 
   test("tells at a heartbeat what another node has changed", async () => {
-    const stream = await open();
-    await stream.read((text) => text.includes("data: []"));
+    await using stream = await open();
+    await stream.heard((heard) => requestsIn(heard).length > 0);
     const now = app.engine.clock.now();
     const { accountId } = app.engine.owner;
     const [key] = await app.engine.store.accounts.keys(accountId, 1);
@@ -110,37 +92,30 @@ describe("the stream of our own pages", () => {
     });
     await app.engine.store.credentialRequests.ask(asked, now, [], anAuditEntry());
     app.engine.clock.advance(EVENT_HEARTBEAT_MS);
-    expect(await stream.read((text) => text.includes(asked.id))).toContain(`data: ["${asked.id}"]`);
-    stream.close();
+    await stream.heard((heard) => requestsIn(heard).length > 1);
+    expect(requestsIn(stream)).toEqual(["[]", `["${asked.id}"]`]);
   });
 
   test("ends after a minute, so that the session is judged again", async () => {
-    const stream = await open();
-    await stream.read((text) => text.includes("id: "));
-    let isOver = false;
-    const whole = stream.read(() => false).then(() => (isOver = true));
+    await using stream = await open();
+    await stream.heard(begun);
     for (let beat = 0; beat < PAGE_STREAM_HEARTBEATS_MAX; beat += 1) {
-      expect(isOver).toBe(false);
+      expect(isOver(stream)).toBe(false);
       app.engine.clock.advance(EVENT_HEARTBEAT_MS);
       await new Promise((resolve) => setImmediate(resolve));
     }
-    await whole;
-    expect(isOver).toBe(true);
+    expect(await stream.over()).toBe("closed");
   });
 
   test("ends at the log-out, at once, and only for whoever logged out", async () => {
     await using server = await openPeopleServer();
     const { cookie } = await server.signedUp();
     const elsewhere = (await server.send("/auth/login", credentials())).cookie;
-    const [mine, alsoMine, other] = [
-      await follow(server, cookie),
-      await follow(server, cookie),
-      await follow(server, elsewhere),
-    ];
+    await using other = await follow(server, elsewhere);
+    const mine = [await follow(server, cookie), await follow(server, cookie)];
     await server.ask("POST", "/auth/logout", { headers: { cookie, origin: OWN_ORIGIN } });
-    await Promise.all([mine.over, alsoMine.over]);
-    expect([mine.isOver(), alsoMine.isOver(), other.isOver()]).toEqual([true, true, false]);
-    other.close();
+    expect(await Promise.all(mine.map((stream) => stream.over()))).toEqual(["closed", "closed"]);
+    expect(isOver(other)).toBe(false);
   });
 
   test("ends when a new password ends its session, and when the person has too many", async () => {
@@ -149,23 +124,23 @@ describe("the stream of our own pages", () => {
     const stream = await follow(server, cookie);
     server.engine.clock.advance(1);
     for (let at = 0; at < SESSIONS_PER_PERSON_MAX - 1; at += 1) await server.send("/auth/login", credentials());
-    expect(stream.isOver()).toBe(false);
+    expect(isOver(stream)).toBe(false);
     const newest = (await server.send("/auth/login", credentials())).cookie;
-    await stream.over;
+    await stream.over();
 
     const again = await follow(server, newest);
     const { store, secrets, clock } = server.engine;
     const token = await createResetLink({ ...store, secrets, clock }, "ann@example.com");
     const { cookie: renewed } = await server.form(`/welcome/${token}`, credentials({ password: "another password" }));
-    await again.over;
+    await again.over();
 
     const last = await follow(server, renewed);
     const html = (await server.get("/settings/password", { cookie: renewed })).text;
     const { form_token = "" } = hiddenIn(html);
     const fields = { form_token, current_password: "another password", password: "the third of them" };
     const { cookie: changed } = await server.form("/settings/password", fields, { cookie: renewed });
-    await last.over;
-    (await follow(server, changed)).close();
+    await last.over();
+    await (await follow(server, changed))[Symbol.asyncDispose]();
   });
 
   test("is for nobody without a session, whatever key they have, nor for another site's page", async () => {
@@ -179,9 +154,8 @@ describe("the stream of our own pages", () => {
     for (const headers of [{ origin: "https://evil.example" }, { "sec-fetch-site": "same-site" }]) {
       expect((await ann.context("/events", { headers })).status).toBe(403);
     }
-    const own = await open({ origin: OWN_ORIGIN });
+    await using own = await open({ origin: OWN_ORIGIN });
     expect(own.response.status).toBe(200);
-    own.close();
     expect((await ann.context("/events?x=1")).status).toBe(400);
   });
 });

@@ -24,7 +24,7 @@ describe("receipts that nobody reads", () => {
   let service: ProbedService;
   let port: number;
   beforeAll(async () => {
-    service = new ProbedService({ env: { RATE_LIMIT_PER_SECOND: "0" } });
+    service = new ProbedService();
     port = Number(new URL(await service.ready()).port);
   });
   afterAll(() => service[Symbol.asyncDispose]());

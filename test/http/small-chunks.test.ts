@@ -17,7 +17,7 @@ const PIECE_CHUNKS = 10_000;
 
 setDefaultTimeout(120_000);
 
-const service = await shared(new ProbedService({ env: { RATE_LIMIT_PER_SECOND: "0" } }));
+const service = await shared(new ProbedService());
 const port = Number(new URL(await service.ready()).port);
 const KEY = `Authorization: Bearer ${OWNER_KEY}`;
 const JSON_TYPE = "Content-Type: application/json";
