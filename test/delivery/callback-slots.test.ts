@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
+import { anotherOwner } from "../actions/callers.ts";
 import { type Engine, openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
-import { anApiKey, answered } from "../support/factory.ts";
+import { answered } from "../support/factory.ts";
 
 describe("a receiver that takes everything and answers nothing", () => {
   /** Calls to the hooks stay open until the end of the test. */
@@ -44,21 +45,13 @@ describe("a receiver that takes everything and answers nothing", () => {
     // Three quarters of the 56 slots that Bun's default leaves: the others are for whoever comes next.
     await opened(open, 42);
     expect(open).toHaveLength(42);
-    const key = anApiKey({ accountId: "acc_stranger" });
-    const stranger = { ...engine.owner, accountId: "acc_stranger", keyId: key.id };
-    await engine.store.accounts.create(await strangersAccount(engine), [key]);
+    const stranger = await anotherOwner(engine);
     const request = { ...(await engine.create({ approve: true })), approve: false, callback: "http://127.0.0.1:9100/" };
     const { action } = await engine.actionService.create(stranger, request);
     await engine.actionService.wait(stranger, action.id, { waitMs: 1_000 });
     await eventually(async () => {
-      const [entry] = await engine.store.outbox.list("acc_stranger", null, 1);
+      const [entry] = await engine.store.outbox.list(stranger.accountId, null, 1);
       return entry?.status === "delivered" ? entry : null;
     }, "the callback of the stranger");
   });
 });
-
-async function strangersAccount({ secrets, clock }: Engine) {
-  const place = { table: "accounts", row: "acc_stranger", column: "sealed_root_secret" };
-  const sealedRootSecret = secrets.seal(secrets.newRootSecret(), place);
-  return { id: "acc_stranger", email: null, sealedRootSecret, createdAt: clock.now() };
-}

@@ -39,26 +39,6 @@ test("an action goes over kept connections until its last attempt, which has a f
   ]);
 });
 
-test.each([
-  { retries: 1 },
-  { onUnknown: "stop" as const },
-  { method: "PUT" as const },
-  { method: "GET" as const },
-  { method: "DELETE" as const },
-])("an action with %o has a fresh one for each attempt", async (request) => {
-  await using target = await openRawTarget(answersOn(200));
-  await using engine = await openEngine();
-  for (let n = 0; n < 2; n += 1) {
-    const { id } = await engine.create({ url: target.url(), ...request });
-    await engine.saw(id, { status: "completed" });
-  }
-  expect(attemptsAt(target)).toEqual([
-    [1, false],
-    [1, false],
-  ]);
-  expect(target.connections).toBe(2);
-});
-
 test("a target that resets kept connections sees no more sends than `retries`, each once", async () => {
   await using target = await openRawTarget((socket, request) => {
     const behave = target.requests.length === 1 ? answersOn(200) : resets();

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Caller } from "../../src/core/roles.ts";
+import { anotherOwner } from "../actions/callers.ts";
 import { type Engine, openEngine, requestFor } from "../support/engine.ts";
-import { anAccount } from "../support/factory.ts";
 import { answers, openRawTarget } from "../support/raw-target.ts";
 import { until } from "../support/until.ts";
 
@@ -46,7 +46,7 @@ test("300 slow targets of one account hold up no other one", async () => {
   await using slow = await openRawTarget(() => {}, { address: "0.0.0.0" });
   await using quick = await openRawTarget(answers(200));
   await using engine = await openEngine({ env: { DISPATCH_CONCURRENCY: String(SLOTS) } });
-  const other = await strangerTo(engine);
+  const other = await anotherOwner(engine);
   const alone: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) alone.push(p99(await deliver(engine, other, quick.url())));
 
@@ -64,11 +64,3 @@ test("300 slow targets of one account hold up no other one", async () => {
 }, 60_000);
 
 const shown = (timesMs: readonly number[]) => timesMs.map((ms) => ms.toFixed(1)).join(", ");
-
-/** Somebody of another account. */
-async function strangerTo({ store, secrets, owner }: Engine): Promise<Caller> {
-  const account = anAccount();
-  const place = { table: "accounts", row: account.id, column: "sealed_root_secret" };
-  await store.accounts.create({ ...account, sealedRootSecret: secrets.seal(secrets.newRootSecret(), place) }, []);
-  return { ...owner, accountId: account.id, keyId: "key_other" };
-}
