@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { connect, errorIn } from "../mcp/clients.ts";
 import { openServer } from "../mcp/test-server.ts";
+import { Listener } from "../support/listener.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
 import { KEYS } from "./stub-server.ts";
@@ -39,17 +40,9 @@ const post = (path: string, key: string, body = {}) => server.call("POST", path,
 
 /** The data of the events of a stream that were told so far, once one names the action. */
 async function eventsOf(key: string, about: () => Promise<string>): Promise<string> {
-  const stop = new AbortController();
-  const response = await server.ask("/v1/events", { headers: by(key), signal: stop.signal });
+  await using listener = await Listener.open(`${server.url}/v1/events`, by(key));
   const id = await about();
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of response.body ?? []) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.includes(id)) break;
-  }
-  stop.abort();
-  return text;
+  return JSON.stringify(await listener.heard(({ events }) => JSON.stringify(events).includes(id)));
 }
 
 describe("an agent that attacks the actions of another agent", () => {
