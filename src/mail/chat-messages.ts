@@ -154,7 +154,7 @@ function linesSection(heading: string, lines: readonly string[], isBeginning = f
 export const BROKEN_LINKS = "In the requester's texts, [.] stands for a dot, so that nothing in them becomes a link.";
 
 /** A message to a channel that asks for nothing. */
-export interface Notice {
+export interface OwnerNotice {
   /** The type of a webhook's event. */
   readonly type: string;
   readonly data: object;
@@ -164,7 +164,7 @@ export interface Notice {
   readonly url: string | null;
 }
 
-export function testNotice({ id, name }: Pick<Channel, "id" | "name">): Notice {
+export function testNotice({ id, name }: Pick<Channel, "id" | "name">): OwnerNotice {
   const text = `Test from Outgate: the channel ${name} works.`;
   return { type: "channel.test", data: { channel: { id, name } }, text, url: null };
 }
@@ -173,14 +173,14 @@ export function credentialNotice(
   { name, hosts }: Pick<Credential, "name" | "hosts">,
   alert: CredentialAlert,
   baseUrl: string,
-): Notice {
+): OwnerNotice {
   const credential = { name, hosts, expires_at: alert.expiresAt.toISOString() };
   const url = credentialPageUrl(baseUrl, name);
   return { type: `credential.${alert.stage}`, data: { credential, url }, text: credentialSentence(name, alert), url };
 }
 
 /** Of a request for a credential: not why, which are the words of the agent. */
-export function requestNotice({ id, host, createdBy, expiresAt }: CredentialRequest, baseUrl: string): Notice {
+export function requestNotice({ id, host, createdBy, expiresAt }: CredentialRequest, baseUrl: string): OwnerNotice {
   const actor = maskedActor(createdBy, "public");
   const request = { id, host, created_by: actor, expires_at: expiresAt.toISOString() };
   const url = credentialRequestUrl(baseUrl, id);
@@ -190,7 +190,7 @@ export function requestNotice({ id, host, createdBy, expiresAt }: CredentialRequ
 }
 
 /** The body of a POST with a notice to a webhook, or to Slack. */
-export function noticeBody(kind: Channel["kind"], { type, data, text, url }: Notice, at: Date): string {
+export function noticeBody(kind: Channel["kind"], { type, data, text, url }: OwnerNotice, at: Date): string {
   if (kind !== "slack") return JSON.stringify({ type, timestamp: at.toISOString(), data });
   return slackJson(text, [section(text), ...(url === null ? [] : [linkSection(url, "Open it in Outgate")])]);
 }

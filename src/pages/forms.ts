@@ -112,12 +112,12 @@ interface FormRequest<Params, Who> {
   readonly params: Params;
 }
 
-export interface Asked<Params, Who> extends FormRequest<Params, Who> {
+export interface PersonRequest<Params, Who> extends FormRequest<Params, Who> {
   readonly form: Form;
 }
 
 /** Makes the page of a form again, with what was typed and what is wrong. */
-export type Again<Params, Who> = (asked: Asked<Params, Who>, refused: RefusedForm) => string | Promise<string>;
+export type Again<Params, Who> = (asked: PersonRequest<Params, Who>, refused: RefusedForm) => string | Promise<string>;
 
 /**
  * Answers forms that `formOf` reads. It checks who sent them; where a form begins a session or comes from a link, there is no
@@ -126,7 +126,7 @@ export type Again<Params, Who> = (asked: Asked<Params, Who>, refused: RefusedFor
  */
 export function answers<Who>(formOf: (context: RequestContext, person: Who) => Promise<Form>) {
   return <Params = unknown>(
-    act: (asked: Asked<Params, Who>) => Promise<Response | string>,
+    act: (asked: PersonRequest<Params, Who>) => Promise<Response | string>,
     again?: Again<Params, Who>,
     forbidden: "elsewhere" | "here" = "elsewhere",
   ) =>

@@ -272,7 +272,7 @@ export interface DecidedRequest {
 }
 
 /** What a decided request has come to. */
-export function Outcome({ action, now }: { readonly action: SeenAction; readonly now: Date }) {
+export function DecidedOutcome({ action, now }: { readonly action: SeenAction; readonly now: Date }) {
   const isPlain = action.status === "completed" && action.lateResult === null;
   const ms = isPlain ? (action.result?.durationMs ?? null) : null;
   return (
@@ -294,7 +294,7 @@ export function DecidedRow({ decided, now }: { readonly decided: DecidedRequest;
         <DecidedBy {...decided} />
       </p>
       <p class="between">
-        <Outcome action={action} now={now} />
+        <DecidedOutcome action={action} now={now} />
         <a class="small" href={decided.receiptUrl}>
           View receipt
         </a>
@@ -351,7 +351,7 @@ export function DecidedPane({ decided, nextPath, problem, now }: DecidedPaneProp
         <p>
           <DecidedBy {...decided} />
         </p>
-        <Outcome action={action} now={now} />
+        <DecidedOutcome action={action} now={now} />
         <div class="buttons">
           {nextPath === null ? null : (
             <LinkButton href={nextPath} look="main">

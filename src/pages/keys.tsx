@@ -190,7 +190,7 @@ function isOver({ expiresAt }: KeyView, now: Date): boolean {
 }
 
 /** What a key may do at most, each limit in a few words. In red is what refuses it now. */
-export function limitsOf(key: KeyView & Partial<ListedKeyView>, now: Date): readonly Child[] {
+export function limitTexts(key: KeyView & Partial<ListedKeyView>, now: Date): readonly Child[] {
   const { hosts, methods, dailyActions, actionsToday, expiresAt } = key;
   const limits: Child[] = [];
   if (hosts !== null) {
@@ -213,7 +213,7 @@ export function limitsOf(key: KeyView & Partial<ListedKeyView>, now: Date): read
 const HOSTS_LISTED = 2;
 
 function limitsCell(key: ListedKeyView, now: Date) {
-  const limits = limitsOf(key, now);
+  const limits = limitTexts(key, now);
   return limits.length === 0 ? <None>None</None> : limits.map((limit) => <div>{limit}</div>);
 }
 

@@ -7,7 +7,7 @@ import { CREATED_KEYS_REMEMBERED_MAX, FLASH_MS_MAX, NAME_CHARS_MAX } from "../co
 import type { Clock } from "../core/clock.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import { testActions, KeyInstructions } from "./first-steps.tsx";
-import { KEYS_LINK, limitsOf } from "./keys.tsx";
+import { KEYS_LINK, limitTexts } from "./keys.tsx";
 import { type ById, filled, type FormState, personPages, problemBeside, type PageDeps } from "./forms.ts";
 import type { AnswerById, Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
@@ -200,7 +200,7 @@ export function madeKeyPage(
         <p class="quiet">
           <Name text={made.name} /> · {roleLabel(role)}
           {holdLabel(hold) === null ? "" : ` · ${holdLabel(hold)?.toLowerCase()}`}
-          {limitsOf(made, made.createdAt).map((limit) => [" · ", limit])}
+          {limitTexts(made, made.createdAt).map((limit) => [" · ", limit])}
         </p>
       </PageHead>
       {closesSignUps ? (

@@ -4,7 +4,7 @@ import type { Static, TObject } from "typebox";
 import type { Person } from "../http/session.ts";
 import { render } from "../ui/layout.tsx";
 import { Problem } from "../ui/parts.tsx";
-import { type Again, type Asked, EMPTY_FORM, type FormState, personPages, type PageDeps } from "./forms.ts";
+import { type Again, type PersonRequest, EMPTY_FORM, type FormState, personPages, type PageDeps } from "./forms.ts";
 import type { FieldSpecs, schemaForm } from "./schema-form.tsx";
 import { List, type ListProps, SettingsPage, type SettingsPageProps } from "./settings-frame.tsx";
 
@@ -99,7 +99,7 @@ export function settingsList<Row, Schema extends TObject, Shown extends object =
     routes,
     /** Answers a form of a row. Where it is refused, the list says why, or its own page. */
     rowForm: <Params,>(
-      act: (asked: Asked<Params, Person>) => Promise<unknown>,
+      act: (asked: PersonRequest<Params, Person>) => Promise<unknown>,
       again: Again<Params, Person> = ({ person }, { problem }) => html(person, { problem }),
     ) => deps.answer<Params>(async (asked) => ledTo(await act(asked)), again),
   };

@@ -2,14 +2,14 @@ import { describe, expect, test } from "bun:test";
 import type { Action } from "../../src/core/action.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { renderPart } from "../../src/ui/layout.tsx";
-import { DecidedRow, Outcome } from "../../src/pages/inbox.tsx";
+import { DecidedRow, DecidedOutcome } from "../../src/pages/inbox.tsx";
 import { textOf } from "../support/forms.ts";
 import { anAction, aResult, later, NOON } from "../support/factory.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
 
 const outcome = (action: Partial<Action>) =>
-  wordsIn(renderPart(Outcome({ action: seeWhole(anAction(action)), now: NOON })));
+  wordsIn(renderPart(DecidedOutcome({ action: seeWhole(anAction(action)), now: NOON })));
 
 const wordsIn = (html: string) => textOf(html).trim();
 
