@@ -525,6 +525,8 @@ export const HOST_RESERVE_SHARE = 1 / 32;
 /** Rows of one claim, and their bytes; one always fits. */
 export const CLAIM_ROWS_MAX = 256;
 export const CLAIM_BYTES_MAX = 524_288;
+/** Attempts that begin, or go on with their answer, in one turn of the event loop: requests of callers are answered in between. */
+export const ATTEMPTS_PER_TURN_MAX = 16;
 /** Claims that one scheduler may have written at a time: slots that become free meanwhile share the next one. */
 export const CLAIMS_AT_ONCE_MAX = 2;
 /** Delay before a claim is tried again if too many writes are waiting. */

@@ -12,9 +12,8 @@ import { originOf } from "../core/target.ts";
 import type { AttemptCredential, CredentialUse } from "../credentials/use.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
 import type { OutboundRequest, Route, Sender } from "../outbound/deadline.ts";
-import type { AppContext } from "../runtime/app-context.ts";
 import type { RunAttempt } from "./in-flight.ts";
-import type { Due } from "./scheduler.ts";
+import type { Due, LoopContext } from "./scheduler.ts";
 import type { Settlement } from "./settlement.ts";
 
 /** The row that a change of an action has stored in the queue of actions, if it is pending now. */
@@ -51,7 +50,7 @@ interface Prepared {
  * Prepare, send, settle. The claim is committed before this runs, and the outcome is committed before it resolves. When
  * no byte can have left, the claim is returned and the attempt does not count.
  */
-export function createAttempt({ bus, clock, config }: AppContext, needs: AttemptNeeds): RunAttempt<Action> {
+export function createAttempt({ bus, clock, config, turns }: LoopContext, needs: AttemptNeeds): RunAttempt<Action> {
   const { sender, signedHeaders, settlement, credentials, rules, hashOf, hosts, isPaused } = needs;
 
   /** Null: the claim has ended otherwise. Rejects when the store is away. */
@@ -138,6 +137,7 @@ export function createAttempt({ bus, clock, config }: AppContext, needs: Attempt
       ...(credential !== null && { complete: complete(credential) }),
     });
     const durationMs = Math.round(clock.monotonicMs() - startedMs);
+    await turns.wait();
     if (outcome.kind === "stopped") {
       await giveBack(action, stopped.by === undefined ? (hindered ?? "stopping") : "store_away");
       if (stopped.by !== undefined) throw stopped.by;

@@ -26,7 +26,7 @@ import { createCallback, createMail } from "./deliver.ts";
 import { createNotificationScheduler } from "./notifications.ts";
 import { type DeliveryNode, Scheduler } from "./scheduler.ts";
 import { Settlement } from "./settlement.ts";
-import { UnwrittenResults } from "./in-flight.ts";
+import { Turns, UnwrittenResults } from "./in-flight.ts";
 
 interface DeliveryNeeds {
   readonly secrets: Secrets;
@@ -57,7 +57,7 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
   const { secrets, sender, node, hosts, channels, paused, rules, grants, credentials } = needs;
   const { clock, log, metrics, config, store } = context;
   const kept = new UnwrittenResults(clock);
-  const app = { ...context, kept, node };
+  const app = { ...context, kept, node, turns: new Turns() };
   const settlement = new Settlement(app, needs);
   const actionLoop = new Scheduler<Action>(app, {
     name: "actions",

@@ -1,4 +1,5 @@
 import {
+  ATTEMPTS_PER_TURN_MAX,
   DRAIN_WRITE_MS,
   LEASE_GRACE_MS,
   UNCONFIRMED_CLAIMS_MAX,
@@ -28,17 +29,40 @@ interface RunEvents {
   readonly onEnd: () => void;
 }
 
+/** Spreads attempts over turns of the event loop, which one claim, or the targets, may let begin or go on all at once. */
+export class Turns {
+  #left = ATTEMPTS_PER_TURN_MAX;
+  readonly #waiting: (() => void)[] = [];
+
+  /** Resolves in the turn that has room, the oldest first; null: this one has. */
+  wait(): Promise<void> | null {
+    if (this.#left === ATTEMPTS_PER_TURN_MAX) setImmediate(this.#begin);
+    if (this.#left === 0) return new Promise((resolve) => void this.#waiting.push(resolve));
+    this.#left -= 1;
+    return null;
+  }
+
+  readonly #begin = (): void => {
+    const ready = this.#waiting.splice(0, ATTEMPTS_PER_TURN_MAX);
+    this.#left = ATTEMPTS_PER_TURN_MAX - ready.length;
+    if (ready.length > 0) setImmediate(this.#begin);
+    for (const go of ready) go();
+  };
+}
+
 /** Everything a scheduler has started: attempts by row, and other work that a stop must wait for. */
 export class RunsInFlight<Row extends { readonly id: string }> {
   readonly #clock: Clock;
+  readonly #turns: Turns;
   readonly #attempt: RunAttempt<Row>;
   /** Attempts per row. The next attempt may start while the result of the last one is still being written. */
   readonly #inFlight = new Map<string, number>();
   readonly #work = new Set<Promise<unknown>>();
   readonly #interrupt = new AbortController();
 
-  constructor(clock: Clock, attempt: RunAttempt<Row>) {
+  constructor(clock: Clock, turns: Turns, attempt: RunAttempt<Row>) {
     this.#clock = clock;
+    this.#turns = turns;
     this.#attempt = attempt;
   }
 
@@ -61,6 +85,7 @@ export class RunsInFlight<Row extends { readonly id: string }> {
     this.#inFlight.set(row.id, (this.#inFlight.get(row.id) ?? 0) + 1);
     const run = async () => {
       try {
+        await this.#turns.wait();
         await this.#attempt(row, { stop: this.#interrupt.signal, releaseSlot: releaseOnce });
       } catch (error) {
         onError(error, row.id);

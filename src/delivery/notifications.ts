@@ -104,6 +104,7 @@ export function createNotificationScheduler(app: LoopContext, needs: Notificatio
         throw error;
       });
       const durationMs = delivery.kind === "not_started" ? null : Math.round(clock.monotonicMs() - startedMs);
+      await app.turns.wait();
       releaseSlot();
       await settle(notification, delivery, durationMs);
     },

@@ -36,7 +36,7 @@ import type { Node } from "../runtime/node.ts";
 import { type NodeShare, WHOLE_SHARE } from "../runtime/membership.ts";
 import { type Lane, type LaneClaim, Lanes, nameOf, type SlotLimits } from "./lanes.ts";
 import { rescue, type RowEnds } from "./recovery.ts";
-import { type RunAttempt, Leases, RunsInFlight, type UnwrittenResults } from "./in-flight.ts";
+import { type RunAttempt, Leases, RunsInFlight, type Turns, type UnwrittenResults } from "./in-flight.ts";
 
 /** What the delivery needs of a node among several. */
 export type DeliveryNode = Pick<Node, "id" | "share" | "recoveryLease"> & {
@@ -46,6 +46,7 @@ export type DeliveryNode = Pick<Node, "id" | "share" | "recoveryLease"> & {
 /** What every loop of the delivery is made with. */
 export interface LoopContext extends AppContext {
   readonly kept: UnwrittenResults;
+  readonly turns: Turns;
   /** Null: this is the only process of the store. */
   readonly node: DeliveryNode | null;
 }
@@ -176,14 +177,14 @@ export class Scheduler<Row extends QueueRow> {
   #lookedMs = Number.NEGATIVE_INFINITY;
 
   constructor(app: LoopContext, options: SchedulerOptions<Row>) {
-    const { clock, config, kept, node } = app;
+    const { clock, config, kept, node, turns } = app;
     const { name, limits, isPaused, limitsOf, timeoutOf, attempt } = options;
     const { attemptTimeoutMs } = config;
     this.#app = app;
     this.#options = options;
     this.#share = node?.share ?? WHOLE_SHARE;
     this.#lanes = new Lanes(limits, { isPaused, limitsOf, share: this.#share, monotonicMs: () => clock.monotonicMs() });
-    this.#runs = new RunsInFlight(clock, attempt);
+    this.#runs = new RunsInFlight(clock, turns, attempt);
     const longestMs =
       timeoutOf === undefined ? attemptTimeoutMs : Math.max(attemptTimeoutMs, ATTEMPT_TIMEOUT_SET_MS_MAX);
     this.#recoveryLease = node?.recoveryLease(name, longestMs + LEASE_GRACE_MS) ?? null;
