@@ -18,9 +18,9 @@ import {
 } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
 import type { ActivityGroup, ActivityRow } from "../../src/core/activity.ts";
-import type { ActivitySpan, ActivityStore, FirstStepStore, HostSlot } from "../../src/core/activity-store.ts";
+import type { ActivitySpan, ActivityStore, FirstStepStore } from "../../src/core/activity-store.ts";
 import { histogramText, mergeHistogramTexts, parseHistogram } from "../../src/core/histogram.ts";
-import { ACTIVITY_PRUNE_ROWS, FIRST_ACTIONS_READ_MAX, OVERVIEW_READS_MAX } from "../../src/core/limits.ts";
+import { ACTIVITY_PRUNE_ROWS, FIRST_ACTIONS_READ_MAX } from "../../src/core/limits.ts";
 import { all, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
 import type { Reader } from "../sql/sql.ts";
 import { command, isOneOfRows } from "./command.ts";
@@ -102,11 +102,9 @@ export function findStretchEnd(reader: Reader, after: number, rows: number) {
   return STRETCH_END.get(reader, { after, rows: rows - 1 });
 }
 
-/** What the overview counts of a stretch of the timeline. An empty account: of all. */
-const HAPPENED = prepare({ after: "number", until: "number", since: "time", accountId: "text" }, (arg) => {
+/** What the overview counts of a stretch of the timeline. */
+const HAPPENED = prepare({ after: "number", until: "number", since: "time" }, (arg) => {
   const { at, type, status, detail } = timeline;
-  // By the primary key, as the event stream: an index by account would make all writes slower.
-  const isOfAccount = sql`(${arg.accountId} = '' or ${timeline.accountId} = ${arg.accountId})`;
   const isOfStretch = and(gt(timeline.seq, arg.after), lte(timeline.seq, arg.until), gte(timeline.at, arg.since));
   const types = inArray(timeline.type, ["created", "attempt", "approved", "rejected"]);
   const begun = alias(timeline, "begun");
@@ -130,7 +128,7 @@ const HAPPENED = prepare({ after: "number", until: "number", since: "time", acco
     })
     .from(timeline)
     .crossJoin(actions)
-    .where(and(isOfStretch, isOfAccount, types, eq(actions.id, timeline.actionId)));
+    .where(and(isOfStretch, types, eq(actions.id, timeline.actionId)));
 });
 
 const STORED = prepare({ slots: "list" }, (arg, { itemsOf, placeIn }) => {
@@ -147,8 +145,9 @@ type Group = { -readonly [Member in keyof ActivityGroup]: ActivityGroup[Member] 
 function groupsOf(rows: Awaited<ReturnType<typeof HAPPENED.all>>): readonly ActivityGroup[] {
   const groups = new Map<string, { readonly group: Group; totalMs: number }>();
   for (const { accountId, host, keyId, type, status, detail, byMcp, heldAt, at } of rows) {
-    // A time that was altered is no date.
-    if (Number.isNaN(at.getTime()) || Number.isNaN(heldAt?.getTime() ?? 0)) continue;
+    // Rows that were altered: their counts could not be written, so that nothing after them would be counted.
+    const isText = [accountId, host, keyId].every((one) => typeof one === "string");
+    if (!isText || Number.isNaN(at.getTime()) || Number.isNaN(heldAt?.getTime() ?? 0)) continue;
     const isAttempt = type === "attempt";
     const { error, duration_ms: tookMs } = isAttempt ? membersIn(detail) : {};
     const waitedMs = heldAt === null ? null : Math.max(0, at.getTime() - heldAt.getTime());
@@ -197,14 +196,9 @@ function activityRowOf({ latency, waits, ...row }: Stored): ActivityRow {
   return { ...row, latency: parseHistogram(latency), waits: parseHistogram(waits) };
 }
 
-function positionIn(rows: readonly { readonly counted: string }[]): number {
-  return Number(rows[0]?.counted ?? 0);
-}
-
 export function createActivityStore({ reader, writer }: Connection): ActivityStore {
   const { itemsOf, placeIn, valueOfMax } = reader.dialect;
   const { kind: ofKind, name: named } = activity;
-  const isPosition = eq(facts.name, POSITION_FACT);
   /** Holds for the slots of some hosts and keys. */
   const isOfNames = (span: ActivitySpan, names: readonly (readonly string[])[]) => {
     const isNamed = sql`(${ofKind}, ${named}) in (select ${placeIn(0)}, ${placeIn(1)} from ${itemsOf(names)})`;
@@ -214,12 +208,12 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
     ...writer.methods({ prune }),
     position: async () => Number((await readFact(reader, POSITION_FACT)) ?? 0),
 
-    async groups(after, { accountId, since, limit }) {
+    async groups(after, { since, limit }) {
       const newest = await readPosition(reader);
       if (newest <= after) return { groups: [], position: after, at: null, isLast: true };
       const end = await findStretchEnd(reader, after, limit);
       const until = end === null ? newest : Math.min(newest, end.seq);
-      const groups = groupsOf(await HAPPENED.all(reader, { after, until, since, accountId: accountId ?? "" }));
+      const groups = groupsOf(await HAPPENED.all(reader, { after, until, since }));
       return { groups, position: until, at: end?.at ?? null, isLast: until === newest };
     },
 
@@ -233,14 +227,12 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
       const { created, completed, failed, attempts, failedAttempts, lastError, lastFailedAt } = activity;
       const sumOf = (column: Column) => sql<number>`cast(sum(${column}) as bigint)`.as(column.name);
       const slots = qb
-        .select({ counted: facts.value, ...getTableColumns(activity) })
-        .from(facts)
-        .leftJoin(activity, and(isOfSpan(span), eq(ofKind, "all")))
-        .where(isPosition);
+        .select()
+        .from(activity)
+        .where(and(isOfSpan(span), eq(ofKind, "all")));
       // Without latencies, which are long texts for busy accounts: the overview shows those of twenty names.
       const names = qb
         .select({
-          counted: facts.value,
           kind: ofKind,
           name: named,
           created: sumOf(created),
@@ -251,50 +243,32 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
           lastError: sql<string | null>`${valueOfMax(lastError, lastFailedAt)}`.as("last_error"),
           lastFailedAt: sql<Date | null>`max(${lastFailedAt})`.mapWith(lastFailedAt).as("last_failed_at"),
         })
-        .from(facts)
-        .leftJoin(activity, and(isOfSpan(span), ne(ofKind, "all")))
-        .where(isPosition)
-        .groupBy(facts.value, ofKind, named);
-      for (let reads = 1; ; reads += 1) {
-        const [ofAll, ofNames] = await Promise.all([all(reader, slots), all(reader, names)]);
-        const position = positionIn(ofAll);
-        // If not, more was counted between the two reads.
-        const isOfOneMoment = position === positionIn(ofNames);
-        if (!isOfOneMoment && reads < OVERVIEW_READS_MAX) continue;
-        return {
-          position,
-          slots: ofAll
-            .filter((row): row is typeof row & Stored => row.kind !== null)
-            .map(({ counted: _counted, ...slot }) => activityRowOf(slot)),
-          names: ofNames.flatMap(({ counted: _counted, kind, name, ...sums }) =>
-            kind === null || kind === "all" || name === null ? [] : [{ kind, name, ...sums }],
-          ),
-        };
-      }
+        .from(activity)
+        .where(and(isOfSpan(span), ne(ofKind, "all")))
+        .groupBy(ofKind, named);
+      const [ofAll, ofNames] = await Promise.all([all(reader, slots), all(reader, names)]);
+      return {
+        slots: ofAll.map(activityRowOf),
+        names: ofNames.flatMap(({ kind, ...sums }) => (kind === "all" ? [] : [{ kind, ...sums }])),
+      };
     },
 
     async latencies(span, names) {
       const asked = names.map(({ kind, name }) => [kind, name]);
-      const columns = { counted: facts.value, kind: ofKind, name: named, latency: activity.latency };
-      const stored = qb.select(columns).from(facts).leftJoin(activity, isOfNames(span, asked));
-      const rows = await all(reader, stored.where(isPosition));
-      const texts = Map.groupBy(rows, ({ kind, name }) => `${kind} ${name}`);
-      const latencies = names.flatMap(({ kind, name }) => {
-        const found = texts.get(`${kind} ${name}`)?.map((row) => row.latency ?? "");
+      const columns = { kind: ofKind, name: named, latency: activity.latency };
+      const stored = qb.select(columns).from(activity).where(isOfNames(span, asked));
+      const texts = Map.groupBy(await all(reader, stored), ({ kind, name }) => `${kind} ${name}`);
+      return names.flatMap(({ kind, name }) => {
+        const found = texts.get(`${kind} ${name}`)?.map(({ latency }) => latency);
         return found === undefined ? [] : [{ kind, name, latency: mergeHistogramTexts(found) }];
       });
-      return { position: positionIn(rows), latencies };
     },
 
-    async hostSlots(span, hosts) {
-      const asked = hosts.map((host) => ["host", host]);
+    hostSlots(span, hosts) {
       const { at, created, completed, failed, attempts, failedAttempts } = activity;
-      const columns = { counted: facts.value, host: named, at, created, completed, failed, attempts, failedAttempts };
-      const stored = qb.select(columns).from(facts).leftJoin(activity, isOfNames(span, asked));
-      const rows = await all(reader, stored.where(isPosition));
-      // Without slots there is one row, with the position alone.
-      const found = rows.filter((row): row is typeof row & HostSlot => row.host !== null);
-      return { position: positionIn(rows), slots: found.map(({ counted: _counted, ...slot }): HostSlot => slot) };
+      const columns = { host: named, at, created, completed, failed, attempts, failedAttempts };
+      const asked = hosts.map((host) => ["host", host]);
+      return all(reader, qb.select(columns).from(activity).where(isOfNames(span, asked)));
     },
 
     async put({ from, to, rows, steps }) {

@@ -1,5 +1,5 @@
 import { BULK_KEPT_MS, CREDENTIAL_REQUESTS_KEPT_MS, DAY_MS, PRUNE_PAUSE_MS } from "../core/limits.ts";
-import { createCountActivity, createPruneActivity } from "../events/activity-job.ts";
+import { createPruneActivity } from "../events/activity-job.ts";
 import { createExpireUnsent, createExpire } from "../approvals/decide.ts";
 import type { Job } from "../runtime/jobs.ts";
 import type { Log } from "../observability/log.ts";
@@ -10,7 +10,7 @@ import type { FileStore, UpkeepStore } from "../core/store.ts";
 
 /** The periodic jobs of the service. Jobs of settings that are off are left out. */
 export function housekeeping(app: AppContext, services: Services): readonly Job[] {
-  const { enqueue, pauseService, bulkRunner, credentialAlerts } = services;
+  const { enqueue, pauseService, bulkRunner, credentialAlerts, countActivity } = services;
   const { config, store, clock, log } = app;
   const { approvalTtlHours, retentionDays } = config;
   const { actions, people, team, oauth, upkeep, audit, pauses, rejections, bulk, activity, credentialRequests } = store;
@@ -20,7 +20,7 @@ export function housekeeping(app: AppContext, services: Services): readonly Job[
     { name: "pauses", pattern: "* * * * *", run: () => pauseService.reconcile() },
     // It has a lease of its own: a node may begin a job while another one rests.
     { name: "bulk jobs", pattern: "* * * * *", run: () => bulkRunner.run() },
-    { name: "what the overview counts", pattern: "*/10 * * * * *", run: createCountActivity({ activity, clock }) },
+    { name: "what the overview counts", pattern: "*/10 * * * * *", run: countActivity.run },
     { name: "ends of credentials", pattern: "*/10 * * * *", run: credentialAlerts },
     {
       name: "figures that no overview shows any more",

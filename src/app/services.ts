@@ -31,6 +31,7 @@ import { createSignedHeaders } from "../delivery/attempt.ts";
 import { createDelivery } from "../delivery/delivery.ts";
 import type { DeliveryNode } from "../delivery/scheduler.ts";
 import { KnownChannels } from "../core/channel.ts";
+import { createCountActivity } from "../events/activity-job.ts";
 import { createFeed } from "../events/feed.ts";
 import { NodeFeed } from "../events/node-feed.ts";
 import { createOverview } from "../events/overview.ts";
@@ -168,6 +169,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     ...posting,
   });
 
+  const countActivity = createCountActivity({ activity: store.activity, clock });
   const notices = createOwnerNotices(app, { channelsOf: channels.of, onWaiting: delivery.waits });
 
   return {
@@ -193,7 +195,8 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     channelService: createChannelService(app, { ...posting, known: channels, recipients, mailer }),
     auditService: createAuditService(app),
     feed,
-    overviewService: createOverview(app),
+    countActivity,
+    overviewService: createOverview({ ...app, countActivity }),
     firstSteps: createFirstStepService(app),
     keyService,
     oauth,

@@ -3,8 +3,6 @@ import type { Histogram } from "./histogram.ts";
 
 /** Which rows of the timeline to group. */
 interface ActivityQuery {
-  /** Null: of all accounts. */
-  readonly accountId: string | null;
   /** Nothing earlier is counted. */
   readonly since: Date;
   /** Rows of the timeline of all accounts to read. */
@@ -38,9 +36,8 @@ export interface ActivitySpan {
   readonly until: Date;
 }
 
-/** What is counted of a span, and the position up to which it is, of the same moment. */
+/** What is counted of a span. */
 interface CountedActivity {
-  readonly position: number;
   /** Those of the kind `all`. */
   readonly slots: readonly ActivityRow[];
   /** Of the whole span, in no order. */
@@ -69,16 +66,10 @@ export interface ActivityStore {
   groups(after: number, query: ActivityQuery): Promise<ActivityPage>;
   stored(slots: readonly ActivitySlot[]): Promise<readonly ActivityRow[]>;
   read(span: ActivitySpan): Promise<CountedActivity>;
-  /** The latencies of some hosts and keys, and the position up to which they are counted; of those without, none. */
-  latencies(
-    span: ActivitySpan,
-    names: readonly ActivityName[],
-  ): Promise<{ readonly position: number; readonly latencies: readonly NameLatency[] }>;
-  /** What some hosts did in each slot of a span in which they did anything, and the position up to which it is counted. */
-  hostSlots(
-    span: ActivitySpan,
-    hosts: readonly string[],
-  ): Promise<{ readonly position: number; readonly slots: readonly HostSlot[] }>;
+  /** The latencies of some hosts and keys; of those without, none. */
+  latencies(span: ActivitySpan, names: readonly ActivityName[]): Promise<readonly NameLatency[]>;
+  /** What some hosts did in each slot of a span in which they did anything. */
+  hostSlots(span: ActivitySpan, hosts: readonly string[]): Promise<readonly HostSlot[]>;
   /** Writes rows and position in one commit. False, and nothing is written: another node has counted on. */
   put(write: ActivityWrite): Promise<boolean>;
   /** Deletes slots of one length that began earlier; true when there may be more. */

@@ -92,9 +92,8 @@ type Counted = { -readonly [Name in keyof ActivityRow]: ActivityRow[Name] } & {
   readonly waits: Map<number, number>;
 };
 
-/** Adds up what happened into the slots of all ranges, or of one. */
+/** Adds up what happened into the slots of all ranges. */
 export class ActivityTally {
-  readonly #ranges: readonly OverviewRange[];
   readonly #firstSlots: ReadonlyMap<OverviewRange, Date>;
   readonly #rows = new Map<string, Counted>();
   readonly #changed = new Set<Counted>();
@@ -102,9 +101,8 @@ export class ActivityTally {
   readonly #named = new Map<string, number>();
 
   /** What is older than the first slot of a range at `now` is left out of it. */
-  constructor(now: Date, ranges: readonly OverviewRange[] = RANGE_NAMES) {
-    this.#ranges = ranges;
-    this.#firstSlots = new Map(ranges.map((range) => [range, firstSlotOf(range, now)]));
+  constructor(now: Date) {
+    this.#firstSlots = new Map(RANGE_NAMES.map((range) => [range, firstSlotOf(range, now)]));
   }
 
   /** The slots that these groups belong to. */
@@ -143,12 +141,11 @@ export class ActivityTally {
   }
 
   *#slotsOf({ accountId, at }: ActivityGroup): Generator<ActivitySlot> {
-    for (const range of this.#ranges) {
+    for (const [range, first] of this.#firstSlots) {
       const { slotMinutes } = OVERVIEW_RANGES[range];
       const slotMs = slotMsOf(slotMinutes);
       const slotAt = new Date(Math.floor(at.getTime() / slotMs) * slotMs);
-      const first = this.#firstSlots.get(range);
-      if (first !== undefined && slotAt >= first) yield { accountId, slotMinutes, at: slotAt };
+      if (slotAt >= first) yield { accountId, slotMinutes, at: slotAt };
     }
   }
 

@@ -263,8 +263,8 @@ export const ACTIVITY_NAMES_MAX = 50;
 export const ACTIVITY_STEP_ROWS = 1_000;
 /** Pause between two steps, for other work. */
 export const ACTIVITY_PAUSE_MS = 5;
-/** Rows of the timeline that are not counted yet and that an overview reads too; beyond it, it says so. */
-export const ACTIVITY_TAIL_ROWS_MAX = 20_000;
+/** Rows of the timeline that an overview counts before it is shown; beyond it, it says until when it counts. */
+export const ACTIVITY_COUNTED_ROWS_MAX = 20_000;
 export const ACTIVITY_PRUNE_ROWS = 1_000;
 /** Newest actions that tell which first steps an account has taken; one that has so many needs no list of them. */
 export const FIRST_ACTIONS_READ_MAX = 100;
@@ -272,8 +272,6 @@ export const FIRST_ACTIONS_READ_MAX = 100;
 export const OVERVIEW_FRESH_FACTOR = 10;
 export const OVERVIEW_FRESH_MS_MAX = 5 * SECOND_MS;
 export const OVERVIEW_ACCOUNTS_MAX = 1_000;
-/** How often an overview is read again if the activity is counted on between two of its statements. */
-export const OVERVIEW_READS_MAX = 3;
 /** Hosts and keys that an overview lists, the busiest; failing hosts that it lists. */
 export const OVERVIEW_NAMES_SHOWN_MAX = 10;
 export const FAILING_HOSTS_SHOWN_MAX = 10;

@@ -1,32 +1,66 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { ACTIVITY_PAUSE_MS, ACTIVITY_STEP_ROWS, DAY_MS, OVERVIEW_RANGES } from "../core/limits.ts";
+import {
+  ACTIVITY_COUNTED_ROWS_MAX,
+  ACTIVITY_PAUSE_MS,
+  ACTIVITY_STEP_ROWS,
+  DAY_MS,
+  OVERVIEW_RANGES,
+} from "../core/limits.ts";
 import type { ActivityStore, FirstStep } from "../core/activity-store.ts";
 import type { Clock } from "../core/clock.ts";
+import { StoreUnavailable } from "../core/store.ts";
 import { type ActivityGroup, ActivityTally, firstSlotOf, RANGE_NAMES } from "../core/activity.ts";
 
-interface ActivityJobDeps {
+interface CountActivityDeps {
   readonly activity: Pick<ActivityStore, "position" | "groups" | "stored" | "put">;
-  readonly clock: Pick<Clock, "after">;
+  readonly clock: Pick<Clock, "after" | "now">;
 }
 
+export type CountActivity = ReturnType<typeof createCountActivity>;
+
 /**
- * Counts the events of the timeline from where the last run ended. Creates and results don't wait for it. A row is counted
+ * Counts the events of the timeline from where the last step ended. Creates and results don't wait for it. A row is counted
  * once, on however many nodes: counts and the new position are one commit, which fails if another node has moved the position.
  */
-export function createCountActivity({ activity, clock }: ActivityJobDeps) {
-  return async (now: Date, stop: AbortSignal): Promise<void> => {
-    while (!stop.aborted && (await countStep(activity, now))) {
-      await new Promise<void>((resolve) => void clock.after(ACTIVITY_PAUSE_MS, resolve));
-    }
+export function createCountActivity({ activity, clock }: CountActivityDeps) {
+  let last: Promise<unknown> = Promise.resolve();
+  /** One at a time. */
+  const step = (): Promise<CountedStep> => {
+    const next = last.then(() => countStep(activity, clock.now()));
+    last = next.catch(() => {});
+    return next;
+  };
+  return {
+    /** Counts everything that has happened, with a pause after each step. */
+    run: async (_now: Date, stop: AbortSignal): Promise<void> => {
+      while (!stop.aborted && !(await step()).isLast) {
+        await new Promise<void>((resolve) => void clock.after(ACTIVITY_PAUSE_MS, resolve));
+      }
+    },
+
+    /** Counts the next `ACTIVITY_COUNTED_ROWS_MAX` events. Nothing after the returned time is counted; null: everything is. */
+    upToNow: async (): Promise<Date | null> => {
+      for (let rows = ACTIVITY_STEP_ROWS; ; rows += ACTIVITY_STEP_ROWS) {
+        const { isLast, until } = await step();
+        if (isLast || rows >= ACTIVITY_COUNTED_ROWS_MAX) return until;
+        await nextTurn();
+      }
+    },
   };
 }
 
-/** Counts the next rows; true when more follow. A file is read in this thread: others get their turn between its parts. */
-async function countStep(activity: ActivityJobDeps["activity"], now: Date): Promise<boolean> {
+interface CountedStep {
+  /** Nothing is left to count, nothing can be counted now, or another node is counting. */
+  readonly isLast: boolean;
+  /** Nothing after it is counted; null: everything is. */
+  readonly until: Date | null;
+}
+
+/** Counts the next rows. A file is read in this thread: others get their turn between its parts. */
+async function countStep(activity: CountActivityDeps["activity"], now: Date): Promise<CountedStep> {
   const from = await activity.position();
-  const since = firstSlotOf("30d", now);
-  const page = await activity.groups(from, { accountId: null, since, limit: ACTIVITY_STEP_ROWS });
-  if (page.position === from) return false;
+  const page = await activity.groups(from, { since: firstSlotOf("30d", now), limit: ACTIVITY_STEP_ROWS });
+  if (page.position === from) return { isLast: true, until: null };
   await nextTurn();
   const tally = new ActivityTally(now);
   const stored = await activity.stored(tally.slotsOf(page.groups));
@@ -34,9 +68,17 @@ async function countStep(activity: ActivityJobDeps["activity"], now: Date): Prom
   tally.load(stored);
   for (const group of page.groups) tally.add(group);
   await nextTurn();
-  const write = { from, to: page.position, rows: tally.changed, steps: stepsIn(page.groups) };
-  // False if another node has counted them, which goes on.
-  return (await activity.put(write)) && !page.isLast;
+  try {
+    const write = { from, to: page.position, rows: tally.changed, steps: stepsIn(page.groups) };
+    // False if another node has counted them, which goes on.
+    if (!(await activity.put(write))) return { isLast: true, until: page.at };
+  } catch (error) {
+    // A full disk can still be read: what is counted is shown.
+    if (!(error instanceof StoreUnavailable)) throw error;
+    const times = page.groups.map(({ at }) => at.getTime());
+    return { isLast: true, until: times.length === 0 ? null : new Date(Math.min(...times)) };
+  }
+  return { isLast: page.isLast, until: page.at };
 }
 
 const STEPS = { created: "action", approved: "approval" } as const;

@@ -71,20 +71,6 @@ interface Decisions {
 
 type Summed = Pick<ActivityFigures, "created" | "completed" | "failed" | "attempts" | "failedAttempts">;
 
-/** The stored figures of each host and key, with the tail. */
-export function namesOf(stored: readonly NameTotals[], tail: readonly ActivityRow[]): readonly NameTotals[] {
-  const found = new Map(stored.map((one) => [placeOf(one), one]));
-  for (const { kind, ...row } of tail) {
-    if (kind === "all") continue;
-    const place = placeOf({ kind, name: row.name });
-    const known = found.get(place);
-    const { lastError, lastFailedAt } = (row.lastFailedAt ?? 0) >= (known?.lastFailedAt ?? 0) ? row : (known ?? row);
-    const counts = sumOf(known === undefined ? [row] : [known, row]);
-    found.set(place, { kind, name: row.name, ...counts, lastError, lastFailedAt });
-  }
-  return [...found.values()];
-}
-
 function placeOf({ kind, name }: ActivityName): string {
   return `${kind} ${name}`;
 }
@@ -113,21 +99,16 @@ export function shownNames(names: readonly NameTotals[]): readonly NameTotals[] 
 interface Counted {
   readonly range: OverviewRange;
   readonly since: Date;
-  /** Those of the kind `all`, as they are stored. */
+  /** Those of the kind `all`. */
   readonly slots: readonly ActivityRow[];
-  /** With the tail. */
   readonly names: readonly NameTotals[];
   readonly shown: readonly NameTotals[];
   readonly failing: readonly FailingHost[];
-  /** As they are stored. */
   readonly latencies: readonly NameLatency[];
-  /** What happened since then. */
-  readonly tail: readonly ActivityRow[];
 }
 
 export function figuresOf(counted: Counted): Omit<Overview, "range" | "since" | "countedUntil" | "hostHours"> {
-  const { range, since, failing, tail } = counted;
-  const ofAll = [...counted.slots, ...tail.filter(({ kind }) => kind === "all")];
+  const { range, since, failing, slots: ofAll } = counted;
   const latency = mergeHistograms(ofAll.map((row) => row.latency));
   const [p50Ms, p95Ms, p99Ms] = percentilesOf(latency, [0.5, 0.95, 0.99]);
   const isMeasured = p50Ms !== undefined && p95Ms !== undefined && p99Ms !== undefined;
@@ -164,14 +145,11 @@ function shareOf({ created, completed, failed, attempts, failedAttempts, latency
 const OTHERS = { host: "other_hosts", key: "other_keys" } as const;
 
 /** The others are the total minus those named: every call counts for one host and one key. */
-function breakdownOf(kind: "host" | "key", { names, shown, latencies, tail }: Counted, all: Share): Breakdown {
+function breakdownOf(kind: "host" | "key", { names, shown, latencies }: Counted, all: Share): Breakdown {
   const stored = new Map(latencies.map((one) => [placeOf(one), one.latency]));
   const named = shown
     .filter((one) => one.kind === kind)
-    .map((one) => {
-      const since = tail.filter((row) => row.kind === kind && row.name === one.name).map(({ latency }) => latency);
-      return { ...one, latency: mergeHistograms([stored.get(placeOf(one)) ?? new Map(), ...since]) };
-    });
+    .map((one) => ({ ...one, latency: stored.get(placeOf(one)) ?? new Map() }));
   const count = names.filter((one) => one.kind === kind || one.kind === OTHERS[kind]).length;
   return {
     named: named.map((one) => ({ name: one.name, ...shareOf(one) })),
@@ -181,7 +159,7 @@ function breakdownOf(kind: "host" | "key", { names, shown, latencies, tail }: Co
 
 function without(all: Share, named: readonly Share[]): Share {
   const sum = sumOf(named);
-  // Altered counts could make it negative.
+  // More may be counted between two reads.
   const left = countsBy((name) => Math.max(0, all[name] - sum[name]));
   const latencies = named.map(({ latency }) => latency);
   return { ...left, latency: withoutHistograms(all.latency, latencies) };

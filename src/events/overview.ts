@@ -1,21 +1,18 @@
 import { authorize, type Caller } from "../core/roles.ts";
 import {
-  ACTIVITY_STEP_ROWS,
-  ACTIVITY_TAIL_ROWS_MAX,
   OVERVIEW_ACCOUNTS_MAX,
   OVERVIEW_FRESH_FACTOR,
   OVERVIEW_FRESH_MS_MAX,
   OVERVIEW_RANGES,
-  OVERVIEW_READS_MAX,
 } from "../core/limits.ts";
 import type { Config } from "../config/config.ts";
 import type { Clock } from "../core/clock.ts";
 import type { AccountStore } from "../core/account-store.ts";
-import type { ActivityPage, ActivitySpan, ActivityStore } from "../core/activity-store.ts";
+import type { ActivityName, ActivitySpan, ActivityStore } from "../core/activity-store.ts";
 import type { ActionStore, ScheduledRetries, WaitingApprovals } from "../core/store.ts";
-import { type ActivityRow, ActivityTally, firstSlotOf, type OverviewRange, slotMsOf } from "../core/activity.ts";
-import { keptSince } from "./activity-job.ts";
-import { failingOf, figuresOf, hoursOf, namesOf, type Overview, shownNames } from "./overview-figures.ts";
+import { firstSlotOf, type OverviewRange, slotMsOf } from "../core/activity.ts";
+import { type CountActivity, keptSince } from "./activity-job.ts";
+import { failingOf, figuresOf, hoursOf, type Overview, shownNames } from "./overview-figures.ts";
 
 /** The overview, and what waits at the moment. */
 export interface OverviewAnswer {
@@ -31,14 +28,15 @@ interface OverviewApp {
   readonly config: Pick<Config, "retentionDays">;
   readonly store: {
     readonly actions: Pick<ActionStore, "scheduledRetries" | "waitingApprovals">;
-    readonly activity: Pick<ActivityStore, "read" | "latencies" | "hostSlots" | "groups">;
+    readonly activity: Pick<ActivityStore, "read" | "latencies" | "hostSlots">;
     readonly accounts: Pick<AccountStore, "findKey">;
   };
+  readonly countActivity: Pick<CountActivity, "upToNow">;
 }
 
 export type OverviewService = ReturnType<typeof createOverview>;
 
-/** Reads what is counted of a range, and counts the rest. Cached for a multiple of the time that this took. */
+/** Reads what is counted of a range. Cached for a multiple of the time that this took. */
 export function createOverview(app: OverviewApp) {
   const { clock } = app;
   const { actions, accounts } = app.store;
@@ -90,32 +88,26 @@ export function createOverview(app: OverviewApp) {
   };
 }
 
-/** The stored counts of a range, and a bounded number of events since then. */
-async function readOverview(app: OverviewApp, accountId: string, range: OverviewRange): Promise<Overview> {
-  const { clock } = app;
-  const { activity } = app.store;
+/** Counts what has happened so far, up to a bound, and reads the counts of a range. */
+async function readOverview(
+  { clock, config, store, countActivity }: OverviewApp,
+  accountId: string,
+  range: OverviewRange,
+): Promise<Overview> {
+  const { activity } = store;
+  const countedUntil = await countActivity.upToNow();
   const now = clock.now();
   const span = spanOf(accountId, range, now);
   const { since } = span;
   const day = spanOf(accountId, "24h", now);
-  for (let reads = 1; ; reads += 1) {
-    const counted = await activity.read(span);
-    const { rows, countedUntil } = await readTail(activity, { spans: [span, day], range, now }, counted.position);
-    const tail = rows.filter((row) => isIn(row, span));
-    const names = namesOf(counted.names, tail);
-    const shown = shownNames(names);
-    const failing = failingOf(names);
-    const hosts = [...new Set([...shown.flatMap(hostIn), ...failing.map(({ host }) => host)])];
-    const [named, hourly] = [await activity.latencies(span, shown), await activity.hostSlots(day, hosts)];
-    // Otherwise more was counted meanwhile, and the later reads have calls that are also in the tail.
-    const isOfOneMoment = [named, hourly].every(({ position }) => position === counted.position);
-    if (!isOfOneMoment && reads < OVERVIEW_READS_MAX) continue;
-    const { latencies } = named;
-    const figures = figuresOf({ range, since, slots: counted.slots, names, shown, failing, latencies, tail });
-    const fresh = rows.flatMap((row) => (isIn(row, day) ? hostIn(row).map((host) => ({ ...row, host })) : []));
-    const hostHours = hoursOf(hosts, [...hourly.slots, ...fresh], day.since);
-    return { range, since: keptSince(since, app.config.retentionDays, now), countedUntil, ...figures, hostHours };
-  }
+  const { slots, names } = await activity.read(span);
+  const shown = shownNames(names);
+  const failing = failingOf(names);
+  const hosts = [...new Set([...shown.flatMap(hostIn), ...failing.map(({ host }) => host)])];
+  const latencies = await activity.latencies(span, shown);
+  const hostHours = hoursOf(hosts, await activity.hostSlots(day, hosts), day.since);
+  const figures = figuresOf({ range, since, slots, names, shown, failing, latencies });
+  return { range, since: keptSince(since, config.retentionDays, now), countedUntil, ...figures, hostHours };
 }
 
 /** The slots of a range. Later ones are from before the clock was set back. */
@@ -126,40 +118,6 @@ function spanOf(accountId: string, range: OverviewRange, now: Date): ActivitySpa
   return { accountId, slotMinutes, since, until };
 }
 
-function isIn({ slotMinutes, at }: ActivityRow, span: ActivitySpan): boolean {
-  return slotMinutes === span.slotMinutes && at < span.until;
-}
-
-function hostIn({ kind, name }: Pick<ActivityRow, "kind" | "name">): readonly string[] {
+function hostIn({ kind, name }: ActivityName): readonly string[] {
   return kind === "host" ? [name] : [];
-}
-
-interface TailQuery {
-  /** That of the range, and the last day for the hours of hosts. */
-  readonly spans: readonly [ActivitySpan, ActivitySpan];
-  readonly range: OverviewRange;
-  readonly now: Date;
-}
-
-/** Counts what happened after a position. `countedUntil`: where reading stopped early; null: it read to the end. */
-async function readTail(
-  activity: Pick<ActivityStore, "groups">,
-  { spans, range, now }: TailQuery,
-  position: number,
-): Promise<{ readonly rows: readonly ActivityRow[]; readonly countedUntil: Date | null }> {
-  const tally = new ActivityTally(now, [...new Set([range, "24h"] as const)]);
-  const [{ accountId }] = spans;
-  const since = new Date(Math.min(...spans.map((span) => span.since.getTime())));
-  let after = position;
-  let countedUntil: Date | null = null;
-  for (let read = 0; read < ACTIVITY_TAIL_ROWS_MAX; read += ACTIVITY_STEP_ROWS) {
-    const page: ActivityPage = await activity.groups(after, { accountId, since, limit: ACTIVITY_STEP_ROWS });
-    for (const group of page.groups) tally.add(group);
-    after = page.position;
-    countedUntil = page.isLast ? null : page.at;
-    if (page.isLast) break;
-    // Reads block this thread: let requests go first.
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  return { rows: tally.rows, countedUntil };
 }

@@ -1,8 +1,15 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "bun:test";
 import { array, assert, integer, property } from "fast-check";
-import { ACTIVITY_NAMES_MAX, DAY_MS, HOUR_MS, OVERVIEW_RANGES } from "../../src/core/limits.ts";
-import { ActivityTally, firstSlotOf, RANGE_NAMES, slotMsOf } from "../../src/core/activity.ts";
+import {
+  ACTIVITY_COUNTED_ROWS_MAX,
+  ACTIVITY_NAMES_MAX,
+  ACTIVITY_STEP_ROWS,
+  DAY_MS,
+  HOUR_MS,
+  OVERVIEW_RANGES,
+} from "../../src/core/limits.ts";
+import { type ActivitySlot, ActivityTally, firstSlotOf, RANGE_NAMES, slotMsOf } from "../../src/core/activity.ts";
 import { createCountActivity, createPruneActivity } from "../../src/events/activity-job.ts";
 import {
   addDuration,
@@ -14,6 +21,7 @@ import {
   withoutHistograms,
 } from "../../src/core/histogram.ts";
 import type { ActivityPage, ActivityStore } from "../../src/core/activity-store.ts";
+import { StoreUnavailable } from "../../src/core/store.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine } from "../support/engine.ts";
 import { ACCOUNT, answered, later, NOON } from "../support/factory.ts";
@@ -26,6 +34,8 @@ const histogramOf = (...durations: readonly number[]) => {
   for (const ms of durations) addDuration(histogram, ms, 1);
   return histogram;
 };
+
+const isOfHour = ({ slotMinutes }: ActivitySlot) => slotMinutes === OVERVIEW_RANGES["1h"].slotMinutes;
 
 describe("a histogram", () => {
   test("knows every duration within 3 %, and those below 32 ms exactly", () => {
@@ -118,21 +128,18 @@ describe("the slots", () => {
   });
 
   test("go on from what was stored, and change only what is counted", () => {
-    const before = new ActivityTally(NOON, ["1h"]);
+    const before = new ActivityTally(NOON);
     before.add(aGroup({ ms: 10, lastError: null }));
     before.add(aGroup({ host: "b.example", keyId: "key_b" }));
-    const tally = new ActivityTally(NOON, ["1h"]);
+    const tally = new ActivityTally(NOON);
     tally.load(before.rows);
     const failure = { kind: "retry", failedAttempts: 2, count: 2, lastError: "No.", lastFailedAt: later(9) } as const;
     tally.add(aGroup({ ...failure, ms: 30 }));
     // An older failure, counted later, is not the last one.
     tally.add(aGroup({ ...failure, ms: null, lastError: "Older.", lastFailedAt: later(3) }));
-    expect(tally.changed.map(({ kind, name }) => `${kind} ${name}`)).toEqual([
-      "all ",
-      "host api.example.com",
-      "key key_one",
-    ]);
-    const [all, host] = tally.changed;
+    const changed = tally.changed.filter(isOfHour);
+    expect(changed.map(({ kind, name }) => `${kind} ${name}`)).toEqual(["all ", "host api.example.com", "key key_one"]);
+    const [all, host] = changed;
     expect(all).toMatchObject({ attempts: 6, completed: 2, failedAttempts: 4, lastError: null });
     expect(host).toMatchObject({
       attempts: 5,
@@ -143,25 +150,25 @@ describe("the slots", () => {
     });
     expect(percentilesOf(host?.latency ?? new Map(), [0, 1])).toEqual([10, 30]);
     // What was loaded is not written to.
-    expect(before.rows[1]).toMatchObject({ attempts: 1 });
+    expect(before.rows.filter(isOfHour)[1]).toMatchObject({ attempts: 1 });
   });
 
   test("name a bounded number of hosts and keys, and count the others together", () => {
-    const tally = new ActivityTally(NOON, ["1h"]);
+    const tally = new ActivityTally(NOON);
     for (let at = 0; at < ACTIVITY_NAMES_MAX + 5; at += 1)
       tally.add(aGroup({ host: `h${at}.example`, keyId: `key_${at}` }));
     tally.add(aGroup({ host: "h0.example", keyId: "key_0" }));
-    const again = new ActivityTally(NOON, ["1h"]);
+    const again = new ActivityTally(NOON);
     again.load(tally.rows);
     again.add(aGroup({ host: "new.example", keyId: "key_new" }));
-    const count = (kind: string) => again.rows.filter((row) => row.kind === kind);
+    const count = (kind: string) => again.rows.filter((row) => row.kind === kind && isOfHour(row));
     expect([count("host").length, count("key").length]).toEqual([ACTIVITY_NAMES_MAX, ACTIVITY_NAMES_MAX]);
     expect([count("other_hosts")[0]?.attempts, count("other_keys")[0]?.attempts]).toEqual([6, 6]);
     expect(again.rows.find(({ name }) => name === "h0.example")?.attempts).toBe(2);
   });
 
   test("tell decisions from attempts", () => {
-    const tally = new ActivityTally(NOON, ["1h"]);
+    const tally = new ActivityTally(NOON);
     tally.add(aGroup({ kind: "approved", ms: 7 * MINUTE_MS, count: 2 }));
     tally.add(aGroup({ kind: "rejected", ms: null }));
     expect(tally.rows[0]).toMatchObject({ approved: 2, rejected: 1, attempts: 0, completed: 0 });
@@ -199,7 +206,7 @@ describe("the job that counts", () => {
   test("goes on from where it was until it has counted the newest row, with a pause after each step", async () => {
     const clock = new FakeClock(NOON);
     const { activity, written } = storeOf([{ groups: [aGroup()] }, {}, { groups: [aGroup({ kind: "created" })] }]);
-    const run = createCountActivity({ activity, clock });
+    const { run } = createCountActivity({ activity, clock });
     const running = run(NOON, NEVER);
     for (let turn = 0; turn < 50; turn += 1) {
       clock.advance(5);
@@ -233,7 +240,7 @@ describe("the job that counts", () => {
         return method(...args);
       };
     }
-    await createCountActivity({ activity: noting, clock: new FakeClock(NOON) })(NOON, NEVER);
+    await createCountActivity({ activity: noting, clock: new FakeClock(NOON) }).run(NOON, NEVER);
     clearImmediate(next);
     const [groups = 0, stored = 0, put = 0] = seen;
     expect([stored - groups, put - stored]).toEqual([1, 2]);
@@ -246,13 +253,44 @@ describe("the job that counts", () => {
       skipTo(2);
       return [];
     };
-    await createCountActivity({ activity: { ...activity, stored }, clock })(NOON, NEVER);
+    await createCountActivity({ activity: { ...activity, stored }, clock }).run(NOON, NEVER);
     expect(written).toEqual([]);
-    await createCountActivity({ activity, clock })(NOON, AbortSignal.abort());
+    await createCountActivity({ activity, clock }).run(NOON, AbortSignal.abort());
     expect(written).toEqual([]);
   });
 
-  test("and the live figures say the same, before and after it ran", async () => {
+  test("counts a bounded number of events for an overview, and says until when", async () => {
+    const clock = new FakeClock(NOON);
+    const steps = ACTIVITY_COUNTED_ROWS_MAX / ACTIVITY_STEP_ROWS;
+    const { activity, written } = storeOf(Array.from({ length: steps + 2 }, (_, at) => ({ at: later(at) })));
+    const { upToNow } = createCountActivity({ activity, clock });
+    expect(await upToNow()).toEqual(later(steps - 1));
+    expect(written).toHaveLength(steps);
+    const few = storeOf([{ at: later(1) }, {}]);
+    expect(await createCountActivity({ activity: few.activity, clock }).upToNow()).toBeNull();
+    expect(few.written).toHaveLength(2);
+  });
+
+  test("leaves an overview what is counted where the store can't be written, and says until when", async () => {
+    const clock = new FakeClock(NOON);
+    const { activity } = storeOf([{ groups: [aGroup({ at: later(60_000) }), aGroup()] }]);
+    const put = () => Promise.reject(new StoreUnavailable("full"));
+    expect(await createCountActivity({ activity: { ...activity, put }, clock }).upToNow()).toEqual(NOON);
+  });
+
+  test("counts for whoever asks while it counts what has happened meanwhile", async () => {
+    const clock = new FakeClock(NOON);
+    const pages: Partial<ActivityPage>[] = [{}];
+    const { activity, written } = storeOf(pages);
+    const { upToNow } = createCountActivity({ activity, clock });
+    const first = upToNow();
+    await Promise.resolve();
+    pages.push({});
+    await Promise.all([first, upToNow()]);
+    expect(written).toHaveLength(2);
+  });
+
+  test("and the figures that are counted when they are read say the same", async () => {
     await using engine = await openEngine({ sender: { send: async () => answered(503) } });
     const { owner, overviewService, clock, store } = engine;
     for (let count = 0; count < 3; count += 1) {
@@ -264,7 +302,7 @@ describe("the job that counts", () => {
     await engine.actionService.approve(owner, held.id, null);
     await engine.saw(held.id, { status: "failed" });
     const live = await Promise.all(RANGE_NAMES.map((range) => overviewService.read(owner, range)));
-    await createCountActivity({ activity: store.activity, clock })(clock.now(), NEVER);
+    await createCountActivity({ activity: store.activity, clock }).run(clock.now(), NEVER);
     expect(await store.activity.position()).toBe(await store.actions.position());
     clock.advance(HOUR_MS / 30);
     const stored = await Promise.all(RANGE_NAMES.map((range) => overviewService.read(owner, range)));

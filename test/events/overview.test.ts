@@ -1,26 +1,23 @@
 import { describe, expect, test } from "bun:test";
 import {
-  ACTIVITY_STEP_ROWS,
-  ACTIVITY_TAIL_ROWS_MAX,
   DAY_MS,
   FAILING_HOSTS_SHOWN_MAX,
   OVERVIEW_FRESH_FACTOR,
   OVERVIEW_NAMES_SHOWN_MAX,
   OVERVIEW_RANGES,
-  OVERVIEW_READS_MAX,
 } from "../../src/core/limits.ts";
 import {
   type ActivityGroup,
   type ActivityRow,
   ActivityTally,
   firstSlotOf,
+  type NameTotals,
   type OverviewRange,
   RANGE_NAMES,
 } from "../../src/core/activity.ts";
 import { createOverview } from "../../src/events/overview.ts";
-import { namesOf } from "../../src/events/overview-figures.ts";
 import { mergeHistograms } from "../../src/core/histogram.ts";
-import type { ActivityName, ActivityPage, ActivitySpan } from "../../src/core/activity-store.ts";
+import type { ActivityName, ActivitySpan } from "../../src/core/activity-store.ts";
 import { FakeClock } from "../support/clock.ts";
 import { ACCOUNT, anApiKey, later, NOON } from "../support/factory.ts";
 import { aGroup } from "../support/overview.ts";
@@ -32,57 +29,56 @@ const HALF_HOUR_MS = 30 * MINUTE_MS;
 
 const NO_RETRIES = { count: 0, due: 0, dueSince: null, isCut: false, hosts: [] };
 
-const aPage = (page: Partial<ActivityPage> = {}): ActivityPage => {
-  return { groups: [], position: 9, at: null, isLast: true, ...page };
-};
-
 interface Made {
-  readonly pageAt?: (index: number) => ActivityPage;
   readonly stored?: readonly ActivityGroup[];
   readonly clock?: FakeClock;
   readonly retentionDays?: number;
-  /** Up to where the latencies are counted that are read as the nth. */
-  readonly positionAt?: (nth: number) => number;
+  /** Counts what has happened; returns until when. */
+  readonly upToNow?: () => Date | null;
 }
 
-/** An overview over rows and pages that a test makes up. */
-function overviewOf(made: Made = {}) {
-  const {
-    pageAt = () => aPage(),
-    stored = [],
-    clock = new FakeClock(NOON),
-    retentionDays,
-    positionAt = () => 4,
-  } = made;
-  const reads: number[] = [];
+/** What hosts and keys did in all these slots. */
+function namesIn(rows: readonly ActivityRow[]): readonly NameTotals[] {
+  const named = rows.flatMap(({ kind, ...row }) => (kind === "all" ? [] : [{ kind, ...row }]));
+  return [...Map.groupBy(named, ({ kind, name }) => `${kind} ${name}`).values()].flatMap((all) => {
+    const sum = (count: "created" | "completed" | "failed" | "attempts" | "failedAttempts") =>
+      all.reduce((total, row) => total + row[count], 0);
+    const [created, completed, failed] = [sum("created"), sum("completed"), sum("failed")];
+    const [attempts, failedAttempts] = [sum("attempts"), sum("failedAttempts")];
+    const [newest] = all.toSorted((a, b) => (b.lastFailedAt?.getTime() ?? 0) - (a.lastFailedAt?.getTime() ?? 0));
+    if (newest === undefined) return [];
+    const { kind, name, lastError, lastFailedAt } = newest;
+    return [{ kind, name, created, completed, failed, attempts, failedAttempts, lastError, lastFailedAt }];
+  });
+}
+
+/** An overview over rows that a test makes up. */
+function overviewOf({ stored = [], clock = new FakeClock(NOON), retentionDays, upToNow = () => null }: Made = {}) {
   const asked: (readonly ActivityName[])[] = [];
   const askedHosts: (readonly string[])[] = [];
-  let rows: readonly ActivityRow[] = [];
+  let counts = 0;
+  const rowsOf = ({ slotMinutes, until }: ActivitySpan) => {
+    const tally = new ActivityTally(NOON);
+    for (const group of stored) tally.add(group);
+    return tally.rows.filter((row) => row.slotMinutes === slotMinutes && row.at < until);
+  };
   const activity = {
-    read: async ({ slotMinutes }: { readonly slotMinutes: number }) => {
-      const range = RANGE_NAMES.find((name) => OVERVIEW_RANGES[name].slotMinutes === slotMinutes) ?? "1h";
-      const tally = new ActivityTally(NOON, [range]);
-      for (const group of stored) tally.add(group);
-      rows = tally.rows;
-      return { position: 4, slots: rows.filter(({ kind }) => kind === "all"), names: namesOf([], rows) };
+    read: async (span: ActivitySpan) => {
+      const rows = rowsOf(span);
+      return { slots: rows.filter(({ kind }) => kind === "all"), names: namesIn(rows) };
     },
-    latencies: async (_: ActivitySpan, names: readonly ActivityName[]) => {
+    latencies: async (span: ActivitySpan, names: readonly ActivityName[]) => {
       asked.push(names);
-      const latencyOf = ({ kind, name }: ActivityName) =>
-        mergeHistograms(rows.flatMap((row) => (row.kind === kind && row.name === name ? [row.latency] : [])));
-      const latencies = names.map(({ kind, name }) => ({ kind, name, latency: latencyOf({ kind, name }) }));
-      return { position: positionAt(asked.length), latencies };
+      return names.map(({ kind, name }) => {
+        const rows = rowsOf(span).filter((row) => row.kind === kind && row.name === name);
+        return { kind, name, latency: mergeHistograms(rows.map(({ latency }) => latency)) };
+      });
     },
     hostSlots: async (span: ActivitySpan, hosts: readonly string[]) => {
       askedHosts.push(hosts);
-      const tally = new ActivityTally(NOON, ["24h"]);
-      for (const group of stored) tally.add(group);
-      const ofHosts = tally.rows.filter(
-        ({ kind, name, at }) => kind === "host" && hosts.includes(name) && at < span.until,
-      );
-      return { position: positionAt(asked.length), slots: ofHosts.map((row) => ({ ...row, host: row.name })) };
+      const rows = rowsOf(span).filter(({ kind, name }) => kind === "host" && hosts.includes(name));
+      return rows.map((row) => ({ ...row, host: row.name }));
     },
-    groups: async (after: number) => pageAt(reads.push(after) - 1),
   };
   const actions = {
     scheduledRetries: async () => NO_RETRIES,
@@ -92,14 +88,21 @@ function overviewOf(made: Made = {}) {
     findKey: async (accountId: string, id: string) =>
       id === "key_gone" ? null : anApiKey({ id, accountId, name: `name of ${id}` }),
   };
+  const countActivity = {
+    upToNow: async () => {
+      counts += 1;
+      return upToNow();
+    },
+  };
   const service = createOverview({
     clock,
     config: { retentionDays: retentionDays ?? null },
     store: { actions, activity, accounts },
+    countActivity,
   });
   const answer = (range: OverviewRange = "24h") => service.read(ownerOf(ACCOUNT), range);
   const read = async (range?: OverviewRange) => (await answer(range)).overview;
-  return { read, answer, service, clock, reads, asked, askedHosts };
+  return { read, answer, service, clock, asked, askedHosts, counted: () => counts };
 }
 
 describe("the overview", () => {
@@ -124,15 +127,15 @@ describe("the overview", () => {
     expect(latency).toEqual({ p50Ms: 21, p95Ms: 30, p99Ms: 30 });
   });
 
-  test.each(RANGE_NAMES)("has slots without gaps up to now for %s, and adds what is not stored yet", async (range) => {
+  test.each(RANGE_NAMES)("has slots without gaps up to now for %s", async (range) => {
     const { slotMinutes, slots: count } = OVERVIEW_RANGES[range];
     const oldest = aGroup({ at: firstSlotOf(range, NOON), count: 2 });
-    const { read, reads } = overviewOf({ stored: [oldest, aGroup()], pageAt: () => aPage({ groups: [aGroup()] }) });
+    const { read } = overviewOf({ stored: [oldest, aGroup()] });
     const { slots, since } = await read(range);
     expect(slots.map(({ at }) => at.getTime())).toEqual(
       Array.from({ length: count }, (_, index) => since.getTime() + index * slotMinutes * MINUTE_MS),
     );
-    expect([slots[0]?.completed, slots.at(-1)?.completed, reads]).toEqual([2, 2, [4]]);
+    expect([slots[0]?.completed, slots.at(-1)?.completed]).toEqual([2, 1]);
   });
 
   test("lists the hosts where actions fail, the worst first, with the newest error", async () => {
@@ -144,8 +147,9 @@ describe("the overview", () => {
         aGroup({ host: "good.example", count: 5 }),
         failure("bad.example", 2, later(-HALF_HOUR_MS)),
         failure("worse.example", 3, later(-5)),
+        failure("bad.example", 1, NOON),
+        failure("worse.example", 2, NOON),
       ],
-      pageAt: () => aPage({ groups: [failure("bad.example", 1, NOON), failure("worse.example", 2, NOON)] }),
     }).read();
     expect(failing).toEqual([
       { host: "worse.example", ...ofAttempts(5), lastError: "No. 2", lastFailedAt: NOON },
@@ -182,33 +186,30 @@ describe("the overview", () => {
     ]);
   });
 
-  test.each(RANGE_NAMES)(
-    "has the last 24 hours of each host that it names, with what is not stored yet: %s",
-    async (range) => {
-      const failed = { kind: "failed", failedAttempts: 1, lastError: "No.", lastFailedAt: NOON } as const;
-      const dayAgo = firstSlotOf("24h", NOON);
-      const names = Array.from({ length: 2 * OVERVIEW_NAMES_SHOWN_MAX }, (_, at) => `h${at}.example`);
-      const { read, askedHosts } = overviewOf({
-        stored: [
-          ...names.map((host, at) => aGroup({ host, count: 100 - at })),
-          aGroup({ ...failed, host: "h19.example" }),
-          aGroup({ host: "h0.example", at: dayAgo, count: 2 }),
-          aGroup({ host: "h0.example", at: new Date(dayAgo.getTime() - 1) }),
-        ],
-        pageAt: () => aPage({ groups: [aGroup({ ...failed, host: "h0.example" })] }),
-      });
-      const { hostHours } = await read(range);
-      expect([...hostHours.keys()]).toEqual([...names.slice(0, OVERVIEW_NAMES_SHOWN_MAX), "h19.example"]);
-      expect(askedHosts).toEqual([[...hostHours.keys()]]);
-      const hours = hostHours.get("h0.example") ?? [];
-      expect(hours.map(({ at }) => at.getTime())).toEqual(
-        Array.from({ length: 24 }, (_, hour) => dayAgo.getTime() + hour * 2 * HALF_HOUR_MS),
-      );
-      const [first, last] = [hours[0], hours.at(-1)];
-      expect([first?.completed, last?.completed, last?.failed, last?.failedAttempts]).toEqual([2, 100, 1, 1]);
-      expect(hours.slice(1, -1).every(({ attempts }) => attempts === 0)).toBe(true);
-    },
-  );
+  test.each(RANGE_NAMES)("has the last 24 hours of each host that it names: %s", async (range) => {
+    const failed = { kind: "failed", failedAttempts: 1, lastError: "No.", lastFailedAt: NOON } as const;
+    const dayAgo = firstSlotOf("24h", NOON);
+    const names = Array.from({ length: 2 * OVERVIEW_NAMES_SHOWN_MAX }, (_, at) => `h${at}.example`);
+    const { read, askedHosts } = overviewOf({
+      stored: [
+        ...names.map((host, at) => aGroup({ host, count: 100 - at })),
+        aGroup({ ...failed, host: "h19.example" }),
+        aGroup({ host: "h0.example", at: dayAgo, count: 2 }),
+        aGroup({ host: "h0.example", at: new Date(dayAgo.getTime() - 1) }),
+        aGroup({ ...failed, host: "h0.example" }),
+      ],
+    });
+    const { hostHours } = await read(range);
+    expect([...hostHours.keys()]).toEqual([...names.slice(0, OVERVIEW_NAMES_SHOWN_MAX), "h19.example"]);
+    expect(askedHosts).toEqual([[...hostHours.keys()]]);
+    const hours = hostHours.get("h0.example") ?? [];
+    expect(hours.map(({ at }) => at.getTime())).toEqual(
+      Array.from({ length: 24 }, (_, hour) => dayAgo.getTime() + hour * 2 * HALF_HOUR_MS),
+    );
+    const [first, last] = [hours[0], hours.at(-1)];
+    expect([first?.completed, last?.completed, last?.failed, last?.failedAttempts]).toEqual([2, 100, 1, 1]);
+    expect(hours.slice(1, -1).every(({ attempts }) => attempts === 0)).toBe(true);
+  });
 
   test("names the busiest hosts and keys, counts the others together, and knows the names of keys", async () => {
     const stored = Array.from({ length: OVERVIEW_NAMES_SHOWN_MAX + 60 }, (_, at) =>
@@ -236,12 +237,12 @@ describe("the overview", () => {
       }),
     );
     // One of the busy ones, one of the others, and one that no slot knows.
-    const tail = [
+    const more = [
       aGroup({ host: "h0.example", ms: 20, count: 901 }),
       aGroup({ host: "h44.example", ms: 20, count: 1 }),
     ];
-    const busy = [...tail, aGroup({ host: "new.example", keyId: "", ms: 25, count: 500 })];
-    const { read, asked } = overviewOf({ stored, pageAt: () => aPage({ groups: busy }) });
+    const busy = [...more, aGroup({ host: "new.example", keyId: "", ms: 25, count: 500 })];
+    const { read, asked } = overviewOf({ stored: [...stored, ...busy] });
     const { hosts } = await read();
     expect(asked.map((names) => names.length)).toEqual([2 * OVERVIEW_NAMES_SHOWN_MAX]);
     expect(hosts.named.slice(0, 3).map(({ name, attempts, p50Ms, p95Ms }) => [name, attempts, p50Ms, p95Ms])).toEqual([
@@ -256,16 +257,6 @@ describe("the overview", () => {
     expect((await overviewOf({ stored: stored.slice(0, 10) }).read()).hosts.others).toBeNull();
   });
 
-  test("is read again if the activity is counted on meanwhile, a bounded number of times", async () => {
-    const groups = [aGroup({ ms: 9 })];
-    const once = overviewOf({ positionAt: (nth) => (nth === 1 ? 5 : 4), pageAt: () => aPage({ groups }) });
-    expect((await once.read()).hosts.named).toMatchObject([{ attempts: 1, p50Ms: 9 }]);
-    expect(once.asked).toHaveLength(2);
-    const always = overviewOf({ positionAt: () => 5, pageAt: () => aPage({ groups }) });
-    expect((await always.read()).hosts.named).toMatchObject([{ attempts: 1 }]);
-    expect(always.asked).toHaveLength(OVERVIEW_READS_MAX);
-  });
-
   test("tells how long decisions took", async () => {
     const stored = [
       aGroup({ kind: "approved", ms: 8, count: 18 }),
@@ -277,12 +268,10 @@ describe("the overview", () => {
     expect([overview.latency, waiting.count]).toEqual([null, 2]);
   });
 
-  test("says until when it counts if more is not counted yet than it reads", async () => {
-    const { read, reads } = overviewOf({
-      pageAt: (index) => aPage({ position: index + 1, at: later(index), isLast: false }),
-    });
-    expect((await read()).countedUntil).toEqual(later(reads.length - 1));
-    expect(reads).toHaveLength(ACTIVITY_TAIL_ROWS_MAX / ACTIVITY_STEP_ROWS);
+  test("counts what has happened before it is read, and says until when where that is too much", async () => {
+    const { read, counted } = overviewOf({ upToNow: () => later(-7) });
+    expect((await read()).countedUntil).toEqual(later(-7));
+    expect(counted()).toBe(1);
     expect((await overviewOf().read()).countedUntil).toBeNull();
   });
 
@@ -295,25 +284,25 @@ describe("the overview", () => {
   test("is kept for a multiple of the time that it took, and not if it could not be read", async () => {
     const clock = new FakeClock(NOON);
     let isAway = true;
-    const pageAt = () => {
+    const upToNow = () => {
       clock.advance(20);
       if (isAway) throw new Error("away");
-      return aPage();
+      return null;
     };
-    const { read, reads } = overviewOf({ pageAt, clock });
+    const { read, counted } = overviewOf({ upToNow, clock });
     const failures = await Promise.allSettled([read(), read()]);
     expect(failures.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
     isAway = false;
     await Promise.all([read(), read()]);
-    expect(reads).toHaveLength(2);
+    expect(counted()).toBe(2);
     clock.advance(20 * OVERVIEW_FRESH_FACTOR - 1);
     await read();
-    expect(reads).toHaveLength(2);
+    expect(counted()).toBe(2);
     // Each range is counted by itself.
     await read("1h");
-    expect(reads).toHaveLength(3);
+    expect(counted()).toBe(3);
     clock.advance(1);
     await read();
-    expect(reads).toHaveLength(4);
+    expect(counted()).toBe(4);
   });
 });
