@@ -265,6 +265,23 @@ test("a comment names only what exists", async () => {
   expect(unknown).toEqual([]);
 });
 
+/** A path or the name of a file, in backticks. */
+const QUOTED_FILE = /`((?:[\w.-]+\/)*[\w-][\w.-]*\.(?:tsx?|md|css))`/g;
+
+test("src/README.md names only files and names that exist", async () => {
+  const text = await Bun.file(join(ROOT, "src/README.md")).text();
+  const paths = (await Array.fromAsync(new Glob("{src,mcp,db,test,docs,scripts}/**/*").scan(ROOT))).map(
+    (path) => `/${path}`,
+  );
+  const files = [...text.matchAll(QUOTED_FILE)].map(([, name = ""]) => name);
+  expect(files.length).toBeGreaterThan(100);
+  expect(files.filter((name) => !paths.some((path) => path.endsWith(`/${name}`)))).toEqual([]);
+  const sources = await read("{src,mcp,db,test,scripts}/**/*.{ts,tsx}");
+  const known = new Set(sources.flatMap(({ source }) => source.match(/[A-Za-z_]\w+/g) ?? []));
+  const names = [...text.matchAll(QUOTED_NAME)].map(([, name = ""]) => name);
+  expect(names.filter((name) => !known.has(name))).toEqual([]);
+});
+
 test("no test leaves the others out", async () => {
   const files = await read("test/**/*.{ts,tsx}");
   expect(files.length).toBeGreaterThan(100);

@@ -302,7 +302,7 @@ const NAMED: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   "removeCallbackHost host": LISTED_HOST,
 };
 
-/** Nobody logs in with what was made up. */
+/** A body that names what exists, for the operations that would refuse whatever a schema alone makes up. */
 function maybeKnown({ id }: Operation, fits: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   // What was made up is no host and no time ahead.
   if (id === "createKey") {
@@ -310,7 +310,6 @@ function maybeKnown({ id }: Operation, fits: fc.Arbitrary<unknown>): fc.Arbitrar
   }
   // A job that changes nothing: changes are counted by their own operations.
   if (id === "startBulk") return fits.map((body) => ({ ...at(body), filter: { title: "no action has this title" } }));
-  // What was made up is no expression, path or zone, and a rule that holds or refuses would decide on the other requests.
   // What was made up is neither a host nor a header.
   if (id === "askCredential") {
     const hosts = fc.constantFrom("a.example", "b.example", "c.example", "d.example");
@@ -330,6 +329,7 @@ function maybeKnown({ id }: Operation, fits: fc.Arbitrary<unknown>): fc.Arbitrar
       Object.fromEntries(Object.entries(at(body)).filter(([name]) => name !== "default_credential")),
     );
   }
+  // What was made up is no expression, path or zone, and a rule that holds or refuses would decide on the other requests.
   if (id === "createRule") return fits.map(aboutNobody);
   if (id === "changeRule") return fits.map((body) => ({ ...aboutNobody(body), unset: ["message"] }));
   if (id === "replaceRules") {
