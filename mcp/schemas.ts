@@ -9,7 +9,6 @@ import {
   DESCRIBED_ONLY,
   isJsonObject,
   key,
-  ONE_LINE,
   onePerField,
   storable,
   stringMap,
@@ -142,15 +141,14 @@ export function schemaJson(schema: TObject): Tool["inputSchema"] {
   );
 }
 
-/** The same for the input of a tool, without titles, examples and control characters, which would only cost tokens. */
+/** The same for the input of a tool, without titles, examples and patterns, which would only cost tokens. */
 export function inputSchemaJson(schema: TObject): Tool["inputSchema"] {
   // By the value's type too: an argument could be called `title`, and its schema is an object.
   return withoutWords(
     schemaJson(schema),
     (word, value) =>
-      (word === "title" && typeof value === "string") ||
-      (word === "examples" && Array.isArray(value)) ||
-      (word === "pattern" && value === ONE_LINE),
+      ((word === "title" || word === "pattern") && typeof value === "string") ||
+      (word === "examples" && Array.isArray(value)),
   );
 }
 

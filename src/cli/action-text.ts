@@ -1,4 +1,5 @@
 import type { Action, DecisionFacts, PutDefaults, Timeline, TimelineItem } from "../client/openapi.ts";
+import { TEXT_EXTRAS } from "../core/action.ts";
 import { targetMessage } from "../actions/target-message.ts";
 import { clockTime, padded, shortened, visible, type Color, type Paint } from "../observability/terminal.ts";
 import { tableOf, textTable, type Cell, type Column } from "./table.ts";
@@ -180,8 +181,7 @@ function actionText(action: Action, { paint, url, io }: Session, ending?: Timeli
     ["rules", settingsParts(action).join("; ") || null],
     ["answer", answerOf(action)],
     ["error", action.last_error],
-    ["reason", action.reason],
-    ["metadata", metadataOf(action)],
+    ...TEXT_EXTRAS.map((name) => [name, requesterText(action[name])] as const),
     ["other version", action.extras && JSON.stringify(action.extras)],
     ["callback", action.callback && withHost(action.callback)],
     ["approved", approved && `${approved} by ${action.approved_by}`],
@@ -235,9 +235,9 @@ function hiddenOf({ hidden_values: count = 0 }: Action): string | null {
   return count === 1 ? "1 value hidden" : `${count} values hidden`;
 }
 
-function metadataOf({ metadata }: Action): string | null {
-  if (metadata === undefined) return null;
-  return Object.entries(metadata)
+function requesterText(text: string | Readonly<Record<string, string>> | undefined): string | undefined {
+  if (text === undefined || typeof text === "string") return text;
+  return Object.entries(text)
     .map(([name, value]) => `${name}: ${value}`)
     .join("; ");
 }
