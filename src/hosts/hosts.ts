@@ -91,10 +91,12 @@ export function createHostService(
 
 /** What is set, by the names of the API. */
 function detailOf(settings: HostSettings): AuditDetail {
-  const members = Object.entries(hostSettingsJson(settings)).flatMap(([name, value]): [string, string | number][] => {
-    if (Array.isArray(value)) return [[name, value.join(", ")]];
-    return typeof value === "object" ? Object.entries(value) : [[name, value]];
-  });
+  const members = Object.entries(hostSettingsJson(settings)).flatMap(
+    ([name, value]): [string, AuditDetail[string]][] => {
+      if (Array.isArray(value)) return [[name, value.join(", ")]];
+      return typeof value === "object" ? Object.entries(value) : [[name, value]];
+    },
+  );
   return Object.fromEntries(members);
 }
 

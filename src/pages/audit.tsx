@@ -439,21 +439,21 @@ function channelText({ subject }: AuditRow, { names }: PhraseProps): Child {
   return name === undefined ? "a channel that was removed later" : sentence`the channel ${<Name text={name} />}`;
 }
 
-/** What was set for a host, in the order of its form. */
-function settingsText(detail: AuditDetail): string {
-  const { timeout_ms: timeout, base_ms: base, cap_ms: cap, give_up_on: giveUp } = detail;
-  const { max_per_second: perSecond, max_concurrent: concurrent, default_credential: credential } = detail;
-  const rules = [
-    typeof timeout === "number" ? `a timeout of ${duration(timeout)}` : null,
-    typeof base === "number" ? `a first delay of ${duration(base)}` : null,
-    typeof cap === "number" ? `a longest delay of ${duration(cap)}` : null,
-    typeof giveUp === "string" ? `giving up on ${giveUp === "" ? "nothing" : giveUp}` : null,
-    typeof perSecond === "number" ? `${perSecond} calls a second` : null,
-    typeof credential === "string" ? `calls with ${credential} by default` : null,
-    typeof concurrent === "number" ? `${counted(concurrent, "call")} at a time` : null,
-  ].filter((one) => one !== null);
+/** What was set for a host, in the order in which the API has it. A member without words of its own is shown by its name. */
+function settingsText({ via: _via, change: _change, ...set }: AuditDetail): string {
+  const rules = Object.entries(set).map(([name, value]) => SETTING_WORDS[name]?.(value) ?? `${name}: ${String(value)}`);
   return rules.length === 0 ? "what holds for all" : rules.join(", ");
 }
+
+const SETTING_WORDS: Readonly<Record<string, (value: AuditDetail[string]) => string>> = {
+  timeout_ms: (ms) => `a timeout of ${duration(Number(ms))}`,
+  base_ms: (ms) => `a first delay of ${duration(Number(ms))}`,
+  cap_ms: (ms) => `a longest delay of ${duration(Number(ms))}`,
+  give_up_on: (statuses) => `giving up on ${String(statuses) || "nothing"}`,
+  max_per_second: (calls) => `${String(calls)} calls a second`,
+  max_concurrent: (calls) => `${counted(Number(calls), "call")} at a time`,
+  default_credential: (name) => `calls with ${String(name)} by default`,
+};
 
 const PAGE_QUERY = compileQuery(AuditQuery);
 

@@ -115,6 +115,12 @@ const SENTENCES: readonly (readonly [said: string, ...Parameters<typeof row>])[]
     "a.example",
     { change: "set", timeout_ms: 20_000, give_up_on: "4xx", max_per_second: 25 },
   ],
+  [
+    "dana set a.example to what_a_newer_version_sets: true.",
+    "host_settings_changed",
+    "a.example",
+    { via: "page", change: "set", what_a_newer_version_sets: true },
+  ],
   ["dana removed the settings of all hosts.", "host_settings_changed", "", { change: "removed" }],
   ["dana added the Slack channel ops.", "channel_added", "chn_2", { name: "ops", kind: "slack" }],
   [
