@@ -124,6 +124,19 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
     return null;
   };
 
+  /** The request with the credential that it names, or else that of its host. Throws as `CredentialUse.withCredential` does. */
+  const withCredential = async (caller: Caller, request: ActionRequest, name: string | null) => {
+    try {
+      return await credentials.withCredential(caller, request, name);
+    } catch (error) {
+      if (!(error instanceof DomainError)) throw error;
+      // A repeat is answered with its action, whatever has become of the credential since; nothing new is sent with it.
+      const same = (await olderOf(caller, request))?.extras.credential;
+      if (same === undefined || same.name !== name) throw error;
+      return { ...request, extras: { ...request.extras, credential: same } };
+    }
+  };
+
   /**
    * Stores a validated request as an action that is due or awaits approval, or finds the action with the same `dedupe` or
    * idempotency key. The action is durable when this resolves. If a delivery slot is free, the same commit claims the action,
@@ -141,48 +154,44 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
   const create = async (caller: Caller, given: ActionRequest, options: CreateOptions = {}): Promise<CreateAnswer> => {
     authorize(caller, "create");
     const { credential = null, copyOf, reason = null, sync = false } = options;
-    // A copy without one stays without: the host's default would be nothing that its person has seen.
+    // A copy without a credential stays without: the host's default would be nothing that its person has seen.
     const isPlainCopy = credential === null && copyOf !== undefined;
-    const requested = isPlainCopy
-      ? given
-      : await credentials.withCredential(caller, given, credential).catch(async (error: unknown) => {
-          if (!(error instanceof DomainError)) throw error;
-          // A repeat is answered with its action, whatever has become of the credential since; nothing new is sent with it.
-          const same = (await olderOf(caller, given))?.extras.credential;
-          if (same === undefined || same.name !== credential) throw error;
-          return { ...given, extras: { ...given.extras, credential: same } };
-        });
+    const request = isPlainCopy ? given : await withCredential(caller, given, credential);
     // A copy is a person's, and has no key: what bound the creator of the original goes on.
     const own = copyOf === undefined ? creatorOf(caller) : creatorOfCopy(await recipients.creatorOf(copyOf));
-    const over = new Set<string>();
+    // What commits have refused: counts that the request goes beyond, and grants that are used up.
     const beyond: RuleCount[] = [];
-    // By rules, counts and a grant that may be others when it is committed.
+    const usedUp = new Set<string>();
+    // The commit checks that what was decided by still holds. Where it doesn't, the request is decided again.
     for (let tries = 1; ; tries += 1) {
-      const judgement = rules.judge(caller, requested, { now: clock.now() }, beyond);
-      const { ruling, counts: added, reached, version: rulesVersion } = judgement;
-      const granted = copyOf === undefined ? await grants.find(caller, requested, over) : null;
+      const judgement = rules.judge(caller, request, { now: clock.now() }, beyond);
+      const { ruling, counts: ruleCounts, reached, version: rulesVersion } = judgement;
+      const granted = copyOf === undefined ? await grants.find(caller, request, usedUp) : null;
       const creator = recipients.boundByRules(caller.accountId, own);
       // Most requests name nobody, and need not wait.
-      const isPlain = requested.callback === null && requested.notifyEmail === null;
-      const told = isPlain ? NO_RECIPIENTS : await recipients.factsFor(caller.accountId, creator, requested);
-      const asked = {
-        request: requested,
+      const namesNobody = request.callback === null && request.notifyEmail === null;
+      const recipientFacts = namesNobody
+        ? NO_RECIPIENTS
+        : await recipients.factsFor(caller.accountId, creator, request);
+      const grant = granted?.grant ?? null;
+      const facts = {
+        operation: "create",
+        request,
         caller,
         creator,
-        recipients: told,
+        recipients: recipientFacts,
         sync,
         ruling,
-        grant: granted?.grant ?? null,
-      };
-      const facts = { operation: "create", ...asked } as const;
+        grant,
+      } as const;
       const decision = decide(facts);
       if (decision.kind === "refuse") throw decision.error;
 
       const now = clock.now();
       const approve = decision.kind === "hold";
       const action: Action = {
-        ...requested,
-        ...firstState(approve, now, firstDueAt(requested, now)),
+        ...request,
+        ...firstState(approve, now, firstDueAt(request, now)),
         approve,
         id: ids.action(now),
         accountId: caller.accountId,
@@ -192,10 +201,11 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
         keyId: caller.keyId ?? "",
         creator: { role: creator.role, hold: creator.hold },
         policy: decision.policy,
-        counted: added.map(countedOf),
+        counted: ruleCounts.map(countedOf),
       };
-      const isDue = action.dueAt !== null && action.dueAt <= now;
+      // A rule that refuses is asked by the commit: the request may match an older action.
       const isRefused = ruling?.effect === "refuse";
+      const isDue = action.dueAt !== null && action.dueAt <= now;
       const reservation = isDue && !isRefused ? await reserve(action) : null;
       const events = firstEvents(action, reason);
       const budget = budgetOf(caller, now);
@@ -210,13 +220,14 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
         rulesVersion,
         grant: decision.policy?.by === "grant" ? (granted?.use ?? null) : null,
         ...(isRefused ? { isRefused } : {}),
-        counts: added,
-        beyond: isBeyond ? { count: reached, audit: beyondEntry(caller, requested, ruling, now) } : null,
+        counts: ruleCounts,
+        beyond: isBeyond ? { count: reached, audit: beyondEntry(caller, request, ruling, now) } : null,
       };
       const created = await actions.create(creation).catch((error: unknown) => {
         reservation?.fail();
         throw error;
       });
+
       if (created.kind === "created") {
         metrics.created("created");
         const { claimed, policy = action.policy } = created;
@@ -232,16 +243,22 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
         metrics.created("matched");
         return { action: created.action, differs: await differencesFor(caller, created.action, action) };
       }
-      // Each names counts that are none of the former.
-      if (created.kind === "beyond") beyond.push(...created.counts);
-      else if (created.kind === "grant_over" && granted !== null) over.add(granted.grant.id);
-      else {
-        const isRecorded = created.kind !== "refused" || (await rules.recordRefusal(caller, requested, judgement, now));
-        const isStale = created.kind === "rules_changed" || created.kind === "grant_over" || !isRecorded;
-        if (!isStale) throw refusalOf(created, facts, now) ?? new Error(`The store refused a create: ${created.kind}.`);
-        if (tries >= RULE_TRIES_MAX) throw rulesChange();
-        await rules.reloadOf(caller.accountId);
+      if (created.kind === "beyond") {
+        // The next judgement leaves these out of its counts, so that this ends.
+        beyond.push(...created.counts);
+        continue;
       }
+      if (created.kind === "grant_over" && grant !== null) {
+        usedUp.add(grant.id);
+        continue;
+      }
+      const hasNewRules =
+        created.kind === "rules_changed" ||
+        (created.kind === "refused" && !(await rules.recordRefusal(caller, request, judgement, now)));
+      if (!hasNewRules)
+        throw refusalOf(created, facts, now) ?? new Error(`The store refused a create: ${created.kind}.`);
+      if (tries >= RULE_TRIES_MAX) throw rulesChange();
+      await rules.reloadOf(caller.accountId);
     }
   };
 
