@@ -99,69 +99,11 @@ export function decide(facts: CreateFacts | RetryFacts): PolicyDecision {
   return { kind: "allow", policy: ruling === null ? null : policyOfRuling(ruling) };
 }
 
-/** The error for a request that a rule refuses; null: none does. */
-export function ruleRefusal(ruling: Ruling | null): DomainError | null {
-  if (ruling?.effect !== "refuse") return null;
-  return new DomainError("forbidden", refusedBy(policyOfRuling(ruling)));
-}
-
-/** The error for a create that the store refused. */
-export function refusalOf(refused: CreateRefusal, { caller, ruling }: CreateFacts, now: Date): DomainError | null {
-  if (refused.kind === "rules_changed" || refused.kind === "grant_over" || refused.kind === "beyond")
-    return rulesChange();
-  if (refused.kind === "refused") return ruleRefusal(ruling);
-  if (refused.kind === "rejected_before") return rejectionRefusal("forbidden", refused.rejections);
-  if (refused.kind === "budget_spent") return budgetRefusal(caller, now);
-  if (refused.kind === "unreadable") {
-    return invalidField(
-      refused.by === "idempotency" ? "Idempotency-Key" : "dedupe",
-      `This key names action ${refused.id}, whose stored row can't be read, so nothing is sent again. Ask the operator of the server to restore or delete the row, or use another key if the target has not received the request.`,
-    );
-  }
-  return new DomainError(
-    "too_many_held",
-    `This key has ${HELD_PER_KEY_MAX} actions that await approval. Wait until some are approved or rejected, or cancel those that are not needed any more.`,
-  );
-}
-
-export function rulesChange(): DomainError {
-  const message = "The rules of the account are changing too fast to decide on this request. Try again.";
-  return new DomainError("unavailable", message);
-}
-
-function retryRefusal(facts: RetryFacts): DomainError | null {
-  const { request, caller, counts, reason, now } = facts;
-  const { heldCount, rejections, isBudgetSpent } = counts;
-  const isRejected = rejections !== null && isCounted(request, caller) && !mayRepeat(rejections, saysWhy(reason));
-  return (
-    holdRefusal(facts) ??
-    retryRuleRefusal(facts) ??
-    callbackRefusal(facts) ??
-    (heldCount < HELD_PER_KEY_MAX ? null : heldRefusal(request)) ??
-    (isRejected ? rejectionRefusal("not_retryable", rejections) : null) ??
-    (isBudgetSpent ? budgetRefusal(caller, now) : null) ??
-    (caller.role === "agent" ? earlyRefusal(facts) : null)
-  );
-}
-
-function budgetRefusal({ limits }: Pick<Caller, "limits">, now: Date): DomainError | null {
-  const daily = limits?.dailyActions ?? null;
-  return daily === null ? null : budgetSpent(daily, now);
-}
-
 /** Why a request of a key with this hold awaits approval; null: it doesn't. */
 function holdReason(request: SentRequest & Pick<ActionRequest, "approve">, hold: Hold): "caller" | "key" | null {
   if (request.approve) return "caller";
   return isHeldBy(hold, request) ? "key" : null;
 }
-
-function heldInSync(): DomainError {
-  const message = "Can't be true: what this key creates is held for approval.";
-  return new DomainError("invalid_sync", NOT_IN_SYNC, [{ field: "sync", message }]);
-}
-
-export const NOT_IN_SYNC =
-  "The request can't be answered in sync: the action would wait for a person, or for its time.";
 
 /** A request that names another method counts as both. */
 export function isHeldBy(hold: Hold, request: SentRequest): boolean {
@@ -183,6 +125,14 @@ export function requireFree(
   if (refusal !== null) throw refusal;
 }
 
+function heldInSync(): DomainError {
+  const message = "Can't be true: what this key creates is held for approval.";
+  return new DomainError("invalid_sync", NOT_IN_SYNC, [{ field: "sync", message }]);
+}
+
+export const NOT_IN_SYNC =
+  "The request can't be answered in sync: the action would wait for a person, or for its time.";
+
 function recipientRefusal({ request, creator, recipients }: CreateFacts): DomainError | null {
   const { callback, notifyEmail } = request;
   const isCallbackAllowed = callback === null || mayCallBack(creator, callback, recipients.callbackHosts);
@@ -197,20 +147,27 @@ function recipientRefusal({ request, creator, recipients }: CreateFacts): Domain
   return invalidFields(issues);
 }
 
-function notListed(callback: string): string {
-  const host = originOf(callback).replace(/^https?:\/\//, "");
-  return (
-    `Callbacks of a key with a hold or a limit go only to hosts that an owner has listed, and ${host} is not listed. ` +
-    "List it on the page Settings, Callback hosts, by `outgate callback-hosts add`, or by POST /v1/callback-hosts with an owner key."
-  );
-}
-
 const NOT_AN_APPROVER =
   "May name only people of this account who may approve, and the APPROVERS of this service. To allow an address, add it to APPROVERS " +
   "in the settings of the service; or leave notify out and approve in the inbox.";
 
+function retryRefusal(facts: RetryFacts): DomainError | null {
+  const { request, caller, counts, reason, now } = facts;
+  const { heldCount, rejections, isBudgetSpent } = counts;
+  const isRejected = rejections !== null && isCounted(request, caller) && !mayRepeat(rejections, saysWhy(reason));
+  return (
+    unheldRefusal(facts) ??
+    retryRuleRefusal(facts) ??
+    callbackRefusal(facts) ??
+    (heldCount < HELD_PER_KEY_MAX ? null : tooManyHeld(request)) ??
+    (isRejected ? rejectionRefusal("not_retryable", rejections) : null) ??
+    (isBudgetSpent ? budgetRefusal(caller, now) : null) ??
+    (caller.role === "agent" ? earlyRefusal(facts) : null)
+  );
+}
+
 /** Otherwise a key could bypass its hold by retrying actions of other keys. */
-function holdRefusal({ request, caller }: RetryFacts): DomainError | null {
+function unheldRefusal({ request, caller }: RetryFacts): DomainError | null {
   if (holdReason(request, caller.hold) !== "key") return null;
   return new DomainError(
     "forbidden",
@@ -229,49 +186,25 @@ function retryRuleRefusal({ request, caller, ruling }: RetryFacts): DomainError 
   );
 }
 
-/** Nor could it send callbacks, of what other keys created, to hosts that its own can't go to. */
+/** Otherwise a key could send callbacks, of what other keys created, to hosts that its own can't go to. */
 function callbackRefusal({ request: { callback }, callbackHosts }: RetryFacts): DomainError | null {
   if (callback === null || callbackHosts === null || isListedHost(callback, callbackHosts)) return null;
   return new DomainError("forbidden", notListed(callback));
 }
 
-function heldRefusal({ id }: Action): DomainError {
+function notListed(callback: string): string {
+  const host = originOf(callback).replace(/^https?:\/\//, "");
+  return (
+    `Callbacks of a key with a hold or a limit go only to hosts that an owner has listed, and ${host} is not listed. ` +
+    "List it on the page Settings, Callback hosts, by `outgate callback-hosts add`, or by POST /v1/callback-hosts with an owner key."
+  );
+}
+
+function tooManyHeld({ id }: Action): DomainError {
   return new DomainError(
     "not_retryable",
     `Action ${id} cannot be retried now: ${HELD_PER_KEY_MAX} actions of the key that created it await approval. Decide on some of them first.`,
   );
-}
-
-/** A request that a person rejected may be made again with a reason, and only so often. */
-function rejectionRefusal(
-  code: "forbidden" | "not_retryable",
-  { rejectedAt, repeatedAt, fullSince }: RejectionCount,
-): DomainError | null {
-  if (fullSince !== null) {
-    const what = "Too many requests of this key were rejected within 24 hours. It may request approval again";
-    const allowedAt = windowEnd(fullSince);
-    return new TooEarly(code, `${what} from ${allowedAt.toISOString()}; ${BY_OWNER}`, allowedAt);
-  }
-  if (rejectedAt === null) return null;
-  const last = repeatedAt[REPEATS_PER_REJECTION_MAX - 1];
-  if (last !== undefined) {
-    const allowedAt = new Date(Math.min(windowEnd(last).getTime(), windowEnd(rejectedAt).getTime()));
-    const what = `A person rejected this request, and it was requested again ${REPEATS_PER_REJECTION_MAX} times within 24 hours.`;
-    const message = `${what} It may be requested again from ${allowedAt.toISOString()}; ${BY_OWNER}`;
-    return new TooEarly(code, message, allowedAt);
-  }
-  const message = `Required: a person rejected this request at ${rejectedAt.toISOString()}, so say why you request it again.`;
-  return new DomainError(
-    "invalid_request",
-    "A person rejected this request within the last 24 hours. To request it again, say why in the field reason.",
-    [{ field: "reason", message }],
-  );
-}
-
-const BY_OWNER = "an owner key, or an owner on the pages, can send it earlier.";
-
-function windowEnd(at: Date): Date {
-  return new Date(at.getTime() + REJECTION_WINDOW_MS);
 }
 
 /**
@@ -312,6 +245,73 @@ function tooEarly(why: string, verb: "send" | "retry", from: Date): DomainError 
   return new TooEarly("not_retryable", message, from);
 }
 
+/** The error for a create that the store refused. */
+export function refusalOf(refused: CreateRefusal, { caller, ruling }: CreateFacts, now: Date): DomainError | null {
+  if (refused.kind === "rules_changed" || refused.kind === "grant_over" || refused.kind === "beyond")
+    return rulesChange();
+  if (refused.kind === "refused") return ruleRefusal(ruling);
+  if (refused.kind === "rejected_before") return rejectionRefusal("forbidden", refused.rejections);
+  if (refused.kind === "budget_spent") return budgetRefusal(caller, now);
+  if (refused.kind === "unreadable") {
+    return invalidField(
+      refused.by === "idempotency" ? "Idempotency-Key" : "dedupe",
+      `This key names action ${refused.id}, whose stored row can't be read, so nothing is sent again. Ask the operator of the server to restore or delete the row, or use another key if the target has not received the request.`,
+    );
+  }
+  return new DomainError(
+    "too_many_held",
+    `This key has ${HELD_PER_KEY_MAX} actions that await approval. Wait until some are approved or rejected, or cancel those that are not needed any more.`,
+  );
+}
+
+/** The error for a request that a rule refuses; null: none does. */
+export function ruleRefusal(ruling: Ruling | null): DomainError | null {
+  if (ruling?.effect !== "refuse") return null;
+  return new DomainError("forbidden", refusedBy(policyOfRuling(ruling)));
+}
+
+export function rulesChange(): DomainError {
+  const message = "The rules of the account are changing too fast to decide on this request. Try again.";
+  return new DomainError("unavailable", message);
+}
+
+function budgetRefusal({ limits }: Pick<Caller, "limits">, now: Date): DomainError | null {
+  const daily = limits?.dailyActions ?? null;
+  return daily === null ? null : budgetSpent(daily, now);
+}
+
+/** A request that a person rejected may be made again with a reason, and only so often. */
+function rejectionRefusal(
+  code: "forbidden" | "not_retryable",
+  { rejectedAt, repeatedAt, fullSince }: RejectionCount,
+): DomainError | null {
+  if (fullSince !== null) {
+    const what = "Too many requests of this key were rejected within 24 hours. It may request approval again";
+    const allowedAt = windowEnd(fullSince);
+    return new TooEarly(code, `${what} from ${allowedAt.toISOString()}; ${BY_OWNER}`, allowedAt);
+  }
+  if (rejectedAt === null) return null;
+  const last = repeatedAt[REPEATS_PER_REJECTION_MAX - 1];
+  if (last !== undefined) {
+    const allowedAt = new Date(Math.min(windowEnd(last).getTime(), windowEnd(rejectedAt).getTime()));
+    const what = `A person rejected this request, and it was requested again ${REPEATS_PER_REJECTION_MAX} times within 24 hours.`;
+    const message = `${what} It may be requested again from ${allowedAt.toISOString()}; ${BY_OWNER}`;
+    return new TooEarly(code, message, allowedAt);
+  }
+  const message = `Required: a person rejected this request at ${rejectedAt.toISOString()}, so say why you request it again.`;
+  return new DomainError(
+    "invalid_request",
+    "A person rejected this request within the last 24 hours. To request it again, say why in the field reason.",
+    [{ field: "reason", message }],
+  );
+}
+
+const BY_OWNER = "an owner key, or an owner on the pages, can send it earlier.";
+
+function windowEnd(at: Date): Date {
+  return new Date(at.getTime() + REJECTION_WINDOW_MS);
+}
+
 /** Whether the role's client may pass on a person's approval of this action: holds and rules restrict agents, and their clients too. */
 export function mayApproveIt(role: Role, action: SentRequest & Pick<Action, "creator" | "policy">): boolean {
   return mayDo(role, "approve") || !(isHeldBy(action.creator.hold, action) || action.policy?.by === "rule");
@@ -340,6 +340,17 @@ export function mayCallBack(creator: LimitedCreator, url: string, listedHosts: r
 }
 
 /**
+ * Whether a list contains the host of a callback URL. A host without a port means the default port of the scheme only,
+ * since somebody else may run a server on another port of the same host.
+ */
+export function isListedHost(url: string, hosts: readonly string[]): boolean {
+  const target = normalTarget(url);
+  if (target === null) return false;
+  const { hostname, host, port } = target;
+  return hosts.some((one) => one === host || one === `${hostname}:${port}`);
+}
+
+/**
  * Whether a mail to this address needs its recipient to be a person of the account. Without APPROVERS, an owner key that
  * has no hold may name anyone: it could send the call without approval anyway.
  */
@@ -365,15 +376,4 @@ export function isNamedIn(approvers: readonly string[], email: string): boolean 
     // Old mail servers relay `ann%other.example@ours.example` and `other!ann@…` to the other host.
     return !/[%!]/.test(address) && address.slice(address.lastIndexOf("@")) === entry;
   });
-}
-
-/**
- * Whether a list contains the host of a callback URL. A host without a port means the default port of the scheme only,
- * since somebody else may run a server on another port of the same host.
- */
-export function isListedHost(url: string, hosts: readonly string[]): boolean {
-  const target = normalTarget(url);
-  if (target === null) return false;
-  const { hostname, host, port } = target;
-  return hosts.some((one) => one === host || one === `${hostname}:${port}`);
 }
