@@ -86,8 +86,9 @@ export function decide(facts: CreateFacts | RetryFacts): PolicyDecision {
   const { request, caller, ruling } = facts;
   const by = holdReason(request, caller.hold);
   const grant = facts.operation === "create" && by !== "caller" ? facts.grant : null;
+  const isHeldInSync = facts.operation === "create" && facts.sync && by === "key" && grant === null;
   const error =
-    (by === "key" && grant === null && facts.operation === "create" && facts.sync ? heldInSync() : null) ??
+    (isHeldInSync ? heldInSync() : null) ??
     (caller.limits === undefined ? null : limitRefusal(caller.limits, request)) ??
     (facts.operation === "create" ? recipientRefusal(facts) : retryRefusal(facts));
   if (error !== null) return { kind: "refuse", error };

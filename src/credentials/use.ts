@@ -233,7 +233,7 @@ interface Use {
   readonly entry: (credential: Credential, at: Date) => AuditEntry;
 }
 
-export interface AttemptCredential {
+interface AttemptCredential {
   /** The request with it, or why it may not be sent. Notes the use. Rejects where the store is away. */
   complete(request: OutboundRequest, route: Route): Promise<Opened | Fault>;
   /** Notes the host if its answer held the secret, which was masked. */

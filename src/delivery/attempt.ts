@@ -9,7 +9,7 @@ import { attemptMs, type Fault, isLeaseTooShort, mayUseKept } from "../core/outc
 import type { NotStartedReason } from "../core/settle.ts";
 import { type LaneName, StoreUnavailable } from "../core/store.ts";
 import { originOf } from "../core/target.ts";
-import type { AttemptCredential, CredentialUse } from "../credentials/use.ts";
+import type { CredentialUse } from "../credentials/use.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
 import type { OutboundRequest, Route, Sender } from "../outbound/deadline.ts";
 import type { RunAttempt } from "./in-flight.ts";
@@ -85,7 +85,7 @@ export function createAttempt({ bus, clock, config, turns }: LoopContext, needs:
     });
     if (request === null) return null;
     const wantedMs = hosts.retrySettingsOf(action).timeoutMs;
-    // A claim lasts as long as the server's timeout asks.
+    // A claim lasts as long as the server's own timeout; only a longer one may need more.
     if (wantedMs <= config.attemptTimeoutMs || !isLeaseTooShort(action, clock.now(), wantedMs))
       return { action, request, wantedMs };
     const extended = await settlement.extendLease(action, wantedMs);
@@ -107,7 +107,7 @@ export function createAttempt({ bus, clock, config, turns }: LoopContext, needs:
     });
     if (prepared === null) return;
     const { action, request, wantedMs } = prepared;
-    /** Why nothing of it may be sent now; null: it may. */
+    /** Why no byte of it may be sent now; null: it may. */
     const hindrance = (): NotStartedReason | null => {
       if (isExpired(action, clock.now())) return "expired";
       return isPaused(action) ? "paused" : null;
@@ -118,29 +118,31 @@ export function createAttempt({ bus, clock, config, turns }: LoopContext, needs:
     if (timeoutMs === 0) return giveBack(action, "late");
     const startedMs = clock.monotonicMs();
     const credential = credentials.forAttempt(action);
-    const stopped: { by?: StoreUnavailable } = {};
-    const complete = (of: AttemptCredential) => async (route: Route) => {
-      const completed = await of.complete(request, route).catch((error: unknown) => {
-        if (!(error instanceof StoreUnavailable)) throw error;
-        stopped.by = error;
-        return null;
-      });
-      if (completed === null) return { kind: "stopped" } as const;
-      return typeof completed === "string" ? ({ kind: "not_sent", fault: completed } as const) : completed;
-    };
+    /** Set if the store was away when the credential had to be read. */
+    const away: { error?: StoreUnavailable } = {};
     const outcome = await sender.send(request, {
       timeoutMs,
       stop,
-      // Resolving and connecting may take seconds.
+      // Asked again when it is connected, which may take seconds.
       mayBegin: () => (hindered = hindrance()) === null,
       keepFor: mayUseKept(action) ? action.accountId : null,
-      ...(credential !== null && { complete: complete(credential) }),
+      ...(credential !== null && {
+        async complete(route: Route) {
+          const completed = await credential.complete(request, route).catch((error: unknown) => {
+            if (!(error instanceof StoreUnavailable)) throw error;
+            away.error = error;
+            return null;
+          });
+          if (completed === null) return { kind: "stopped" } as const;
+          return typeof completed === "string" ? ({ kind: "not_sent", fault: completed } as const) : completed;
+        },
+      }),
     });
     const durationMs = Math.round(clock.monotonicMs() - startedMs);
     await turns.wait();
     if (outcome.kind === "stopped") {
-      await giveBack(action, stopped.by === undefined ? (hindered ?? "stopping") : "store_away");
-      if (stopped.by !== undefined) throw stopped.by;
+      await giveBack(action, away.error === undefined ? (hindered ?? "stopping") : "store_away");
+      if (away.error !== undefined) throw away.error;
       return;
     }
     releaseSlot();

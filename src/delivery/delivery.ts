@@ -144,10 +144,10 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
     loop: actionLoop,
     /** Which loops claim nothing because the store is away. */
     paused: () => ({
-      actions: actionLoop.isPaused,
-      callbacks: callbacks.isPaused,
-      mails: mails.isPaused,
-      messages: messages.isPaused,
+      actions: actionLoop.isStoreAway,
+      callbacks: callbacks.isStoreAway,
+      mails: mails.isStoreAway,
+      messages: messages.isStoreAway,
     }),
     /** Call it when a mail or message waits in this lane that no change of an action has caused. */
     waits: (kind: "mail" | "message", accountId: string, host: string) => {

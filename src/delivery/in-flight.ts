@@ -12,16 +12,16 @@ import type { Clock } from "../core/clock.ts";
 import type { Claimed } from "../core/settle.ts";
 
 /** What the scheduler gives an attempt. */
-export interface AttemptRun {
+export interface AttemptControls {
   /** Aborts when the attempt must end early. */
   readonly stop: AbortSignal;
   /** Call it once, as soon as the target is done with the request. The result may still have to be written. */
   readonly releaseSlot: () => void;
 }
 
-export type RunAttempt<Row> = (row: Row, run: AttemptRun) => Promise<void>;
+export type RunAttempt<Row> = (row: Row, controls: AttemptControls) => Promise<void>;
 
-interface RunEvents {
+interface AttemptEvents {
   /** Called exactly once, as soon as the target is done with the request. */
   readonly releaseSlot: () => void;
   readonly onError: (error: unknown, id: string) => void;
@@ -51,7 +51,7 @@ export class Turns {
 }
 
 /** Everything a scheduler has started: attempts by row, and other work that a stop must wait for. */
-export class RunsInFlight<Row extends { readonly id: string }> {
+export class WorkInFlight<Row extends { readonly id: string }> {
   readonly #clock: Clock;
   readonly #turns: Turns;
   readonly #attempt: RunAttempt<Row>;
@@ -75,7 +75,7 @@ export class RunsInFlight<Row extends { readonly id: string }> {
     return this.#inFlight.has(id);
   }
 
-  start(row: Row, { releaseSlot, onError, onEnd }: RunEvents): void {
+  start(row: Row, { releaseSlot, onError, onEnd }: AttemptEvents): void {
     let isReleased = false;
     const releaseOnce = () => {
       if (isReleased) return;

@@ -36,7 +36,7 @@ import type { Node } from "../runtime/node.ts";
 import { type NodeShare, WHOLE_SHARE } from "../runtime/membership.ts";
 import { type Lane, type LaneClaim, Lanes, nameOf, type SlotLimits } from "./lanes.ts";
 import { rescue, type RowEnds } from "./recovery.ts";
-import { type RunAttempt, Leases, RunsInFlight, type Turns, type UnwrittenResults } from "./in-flight.ts";
+import { type RunAttempt, Leases, type Turns, type UnwrittenResults, WorkInFlight } from "./in-flight.ts";
 
 /** What the delivery needs of a node among several. */
 export type DeliveryNode = Pick<Node, "id" | "share" | "recoveryLease"> & {
@@ -134,14 +134,14 @@ const PROBE_EVERY_MS = 1_000;
  * attempt for each. One timer waits for the earliest row that is not yet due; a sweep over the store finds what memory
  * missed.
  *
- * new -> `start` -> running <-> paused (the store is away: nothing is claimed that could not be recorded) -> `drain`.
+ * new -> `start` -> running <-> waiting for the store, while nothing is claimed since it could not be recorded -> `drain`.
  */
 export class Scheduler<Row extends QueueRow> {
   readonly #app: LoopContext;
   readonly #options: SchedulerOptions<Row>;
   readonly #share: NodeShare;
   readonly #lanes: Lanes;
-  readonly #runs: RunsInFlight<Row>;
+  readonly #work: WorkInFlight<Row>;
   /** Takes the right to end rows of dead processes: null for the only process of a store. */
   readonly #recoveryLease: RecoveryLease | null;
   readonly #leases: Leases;
@@ -167,8 +167,8 @@ export class Scheduler<Row extends QueueRow> {
   #isTickDue = false;
   #garbageBytes = 0;
   #isRunning = false;
-  /** The store is away. `Outage` tells the operator of it, once for all schedulers. */
-  #isPaused = false;
+  /** `Outage` tells the operator of it, once for all schedulers. */
+  #isStoreAway = false;
   /** Whether the rescue at the start is done. */
   #hasBegun = false;
   /** A look for rows of other nodes runs or is set; where the next one begins. */
@@ -184,7 +184,7 @@ export class Scheduler<Row extends QueueRow> {
     this.#options = options;
     this.#share = node?.share ?? WHOLE_SHARE;
     this.#lanes = new Lanes(limits, { isPaused, limitsOf, share: this.#share, monotonicMs: () => clock.monotonicMs() });
-    this.#runs = new RunsInFlight(clock, turns, attempt);
+    this.#work = new WorkInFlight(clock, turns, attempt);
     const longestMs =
       timeoutOf === undefined ? attemptTimeoutMs : Math.max(attemptTimeoutMs, ATTEMPT_TIMEOUT_SET_MS_MAX);
     this.#recoveryLease = node?.recoveryLease(name, longestMs + LEASE_GRACE_MS) ?? null;
@@ -195,12 +195,12 @@ export class Scheduler<Row extends QueueRow> {
 
   /** Attempts in flight, for the metrics. */
   get inFlight(): number {
-    return this.#runs.count;
+    return this.#work.count;
   }
 
   /** Whether nothing is claimed because the store is away, for the metrics. */
-  get isPaused(): boolean {
-    return this.#isPaused;
+  get isStoreAway(): boolean {
+    return this.#isStoreAway;
   }
 
   /**
@@ -218,7 +218,7 @@ export class Scheduler<Row extends QueueRow> {
       await this.#begin();
     } catch (error) {
       this.#onError("start", error);
-      this.#pause("it could not begin");
+      this.#waitForStore("it could not begin");
     }
     this.#rescueLater();
   }
@@ -232,7 +232,7 @@ export class Scheduler<Row extends QueueRow> {
     this.#isRunning = false;
     for (const cancel of this.#timers.values()) cancel();
     this.#endWaits(NEVER);
-    await this.#runs.drain(limitMs);
+    await this.#work.drain(limitMs);
   }
 
   /** Notes a row that was just stored. */
@@ -261,7 +261,7 @@ export class Scheduler<Row extends QueueRow> {
 
   #afterChange(sweep: () => Promise<void>): void {
     this.#tick();
-    if (this.#isRunning && this.#hasBegun) this.#runs.keep(sweep());
+    if (this.#isRunning && this.#hasBegun) this.#work.keep(sweep());
   }
 
   /**
@@ -305,7 +305,7 @@ export class Scheduler<Row extends QueueRow> {
   }
 
   #checkWaits(): void {
-    this.#run("creates", CREATE_WAIT_MS, () => {
+    this.#setTimer("creates", CREATE_WAIT_MS, () => {
       this.#endWaits(this.#app.clock.monotonicMs());
       if (this.#createsWaiting > 0) this.#checkWaits();
     });
@@ -332,7 +332,7 @@ export class Scheduler<Row extends QueueRow> {
     const reservedMs = this.#app.clock.monotonicMs();
     // `drain` must wait for the create and for the attempt that follows it.
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#runs.keep(promise);
+    this.#work.keep(promise);
     this.#reserved.add(row.id);
     const end = () => {
       this.#reserved.delete(row.id);
@@ -379,7 +379,7 @@ export class Scheduler<Row extends QueueRow> {
     const onEnd = () => {
       if (largeBytes > 0) this.#releaseLarge(lane, largeBytes);
     };
-    this.#runs.start(row, { releaseSlot: () => this.#release(lane), onError, onEnd });
+    this.#work.start(row, { releaseSlot: () => this.#release(lane), onError, onEnd });
   }
 
   #releaseLarge(lane: Lane, bytes: number): void {
@@ -393,7 +393,7 @@ export class Scheduler<Row extends QueueRow> {
   }
 
   #mayClaim(): boolean {
-    const isReady = this.#isRunning && this.#hasBegun && !this.#isPaused && !this.#app.kept.isFull;
+    const isReady = this.#isRunning && this.#hasBegun && !this.#isStoreAway && !this.#app.kept.isFull;
     return isReady && this.#share.mayClaim();
   }
 
@@ -419,7 +419,7 @@ export class Scheduler<Row extends QueueRow> {
       this.#lanes.wakeHosts();
       // Slots that become free meanwhile share the next claim: claiming many rows costs little more than claiming one.
       const taken = this.#claims < CLAIMS_AT_ONCE_MAX ? this.#lanes.take(CLAIM_ROWS_MAX) : [];
-      if (taken.length > 0) this.#runs.keep(this.#claim(taken, false));
+      if (taken.length > 0) this.#work.keep(this.#claim(taken, false));
       this.#claimLarge();
       this.#admitCreates();
       this.#setAlarm();
@@ -434,7 +434,7 @@ export class Scheduler<Row extends QueueRow> {
     const taken = this.#lanes.takeLarge(CLAIM_ROWS_MAX);
     if (taken.length === 0) return;
     this.#isClaimingLarge = true;
-    this.#runs.keep(this.#claim(taken, true));
+    this.#work.keep(this.#claim(taken, true));
   }
 
   async #claim(taken: readonly LaneClaim[], takesLarge: boolean): Promise<void> {
@@ -446,7 +446,7 @@ export class Scheduler<Row extends QueueRow> {
     });
     try {
       const claimed = await queue.claimDue({ lanes, bytesMax: CLAIM_BYTES_MAX, takesLarge, at });
-      this.#claimed(taken, claimed, at);
+      this.#startClaimed(taken, claimed, at);
       this.#leases.end(at);
     } catch (error) {
       const isBusy = error instanceof StoreBusy;
@@ -465,7 +465,7 @@ export class Scheduler<Row extends QueueRow> {
   }
 
   /** Starts the rows of a claim. Never throws. */
-  #claimed(taken: readonly LaneClaim[], { rows, next }: ClaimedRows<Row>, { now }: Claimed): void {
+  #startClaimed(taken: readonly LaneClaim[], { rows, next }: ClaimedRows<Row>, { now }: Claimed): void {
     const nextOf = new Map(next.map((head) => [nameOf(head), head]));
     const times = { claimMs: now.getTime(), nowMs: this.#nowMs() };
     const rowsOf = Map.groupBy(rows, ({ row }) => nameOf(row));
@@ -480,8 +480,8 @@ export class Scheduler<Row extends QueueRow> {
   #returnLostClaims(): Promise<void> {
     const { queue, ends } = this.#options;
     return this.#leases.resolveLost(async (lost) => {
-      const rows = (await queue.claimed(lost.accountIds, lost.at)).filter(({ id }) => !this.#runs.has(id));
-      for (const row of rows) this.#runs.keep(this.#runTask("claim", () => ends.unclaim(row)));
+      const rows = (await queue.claimed(lost.accountIds, lost.at)).filter(({ id }) => !this.#work.has(id));
+      for (const row of rows) this.#work.keep(this.#runTask("claim", () => ends.unclaim(row)));
     });
   }
 
@@ -512,7 +512,7 @@ export class Scheduler<Row extends QueueRow> {
     await this.#runTask("sweep", async () => {
       next = await this.#search(after, { most: SWEEP_LANES });
     });
-    this.#run("sweep", next === null ? SLEEP_MS_MAX : SWEEP_REST_MS, () => this.#runs.keep(this.#sweep(next)));
+    this.#setTimer("sweep", next === null ? SLEEP_MS_MAX : SWEEP_REST_MS, () => this.#work.keep(this.#sweep(next)));
   }
 
   /** The same for one account, without waiting: memory may have dropped some of its lanes, and rows whose claim was refused. */
@@ -527,7 +527,7 @@ export class Scheduler<Row extends QueueRow> {
     if (this.#isLooking || !this.#isRunning) return;
     this.#isLooking = true;
     const delayMs = this.#lookedMs + NODE_LOOK_MS_MIN - this.#app.clock.monotonicMs();
-    this.#run("look", Math.max(0, delayMs), () => this.#runs.keep(this.#look()));
+    this.#setTimer("look", Math.max(0, delayMs), () => this.#work.keep(this.#look()));
   }
 
   /** Reads a bounded number of lanes and notes those that are due: the others are left to the nodes that know them. */
@@ -551,19 +551,19 @@ export class Scheduler<Row extends QueueRow> {
     if (this.#hasBegun) await this.#returnLostClaims();
     else await this.#rescue(this.#app.store.isOnlyProcess);
     this.#hasBegun = true;
-    this.#runs.keep(this.#reschedule());
+    this.#work.keep(this.#reschedule());
   }
 
   /** Claims nothing until the store can be written, since no result could be recorded; `reason` is for the log. */
-  #pause(reason: string): void {
-    if (this.#isPaused) return;
-    this.#isPaused = true;
+  #waitForStore(reason: string): void {
+    if (this.#isStoreAway) return;
+    this.#isStoreAway = true;
     this.#probeLater();
     this.#app.log.debug("dispatch.paused", { of: this.#options.name, reason });
   }
 
   #probeLater(): void {
-    this.#run("probe", PROBE_EVERY_MS, () => this.#runs.keep(this.#probe()));
+    this.#setTimer("probe", PROBE_EVERY_MS, () => this.#work.keep(this.#probe()));
   }
 
   async #probe(): Promise<void> {
@@ -572,13 +572,13 @@ export class Scheduler<Row extends QueueRow> {
     } catch {
       return this.#probeLater();
     }
-    this.#isPaused = false;
+    this.#isStoreAway = false;
     try {
       this.#app.log.debug("dispatch.resumed", { of: this.#options.name });
       await this.#begin();
     } catch (error) {
       this.#onError("start", error);
-      this.#pause("it could not go on");
+      this.#waitForStore("it could not go on");
     }
   }
 
@@ -600,7 +600,7 @@ export class Scheduler<Row extends QueueRow> {
       this.#aheadMs = aheadMs;
       if (byMs <= 0) return;
       this.#setBackMs += byMs;
-      this.#runs.keep(this.#reschedule());
+      this.#work.keep(this.#reschedule());
       this.#app.log.warn("clock.set_back", { of: this.#options.name, by_ms: byMs });
     } catch (error) {
       this.#onError("clock", error);
@@ -625,15 +625,15 @@ export class Scheduler<Row extends QueueRow> {
   }
 
   #rescueLater(): void {
-    this.#run("rescue", RECOVERY_INTERVAL_MS, () =>
-      this.#runs.keep(this.#rescuePass().finally(() => this.#rescueLater())),
+    this.#setTimer("rescue", RECOVERY_INTERVAL_MS, () =>
+      this.#work.keep(this.#rescuePass().finally(() => this.#rescueLater())),
     );
   }
 
   /** Each step runs even if the one before failed. */
   async #rescuePass(): Promise<void> {
     this.#checkClock();
-    if (this.#isRescheduleDue) this.#runs.keep(this.#reschedule());
+    if (this.#isRescheduleDue) this.#work.keep(this.#reschedule());
     await this.#runTask("rescue", () => this.#returnLostClaims());
     await this.#runTask("rescue", () => this.#rescue(false));
   }
@@ -647,7 +647,7 @@ export class Scheduler<Row extends QueueRow> {
 
   /** Whether this process works on the row, or may hold a claim on it. */
   #isOurs({ id, leaseUntil }: Row): boolean {
-    return this.#runs.has(id) || this.#reserved.has(id) || this.#leases.isOpen(leaseUntil);
+    return this.#work.has(id) || this.#reserved.has(id) || this.#leases.isOpen(leaseUntil);
   }
 
   /** Runs a background task; never rejects. */
@@ -659,7 +659,7 @@ export class Scheduler<Row extends QueueRow> {
     }
   }
 
-  /** Pauses the scheduler if the store is away; logs any other error. Never throws, so that the task runs again. */
+  /** Waits for the store if it is away; logs any other error. Never throws, so that the task runs again. */
   #onError(task: TaskName, error: unknown, id?: string): void {
     const { log, metrics } = this.#app;
     const { name } = this.#options;
@@ -667,7 +667,7 @@ export class Scheduler<Row extends QueueRow> {
     if (error instanceof StoreBusy) return;
     try {
       if (error instanceof StoreUnavailable) {
-        if (this.#isRunning) this.#pause("the store cannot be used");
+        if (this.#isRunning) this.#waitForStore("the store cannot be used");
         return;
       }
       metrics.taskFailed(`${name}.${task}`);
@@ -686,18 +686,18 @@ export class Scheduler<Row extends QueueRow> {
     // An alarm that rings earlier sets the next one.
     if (delayMs === NEVER || monotonicMs + sleepMs >= this.#alarmAtMs) return;
     this.#alarmAtMs = monotonicMs + sleepMs;
-    this.#run("alarm", sleepMs, () => {
+    this.#setTimer("alarm", sleepMs, () => {
       // Before anything that may fail: while this is set, no other alarm is set for that time.
       this.#alarmAtMs = NEVER;
       this.#tick();
     });
   }
 
-  /** Runs it once after the delay, unless the scheduler has stopped; a timer of that name is set anew. */
-  #run(name: TimerName, delayMs: number, run: () => void): void {
+  /** Calls `then` once after the delay, unless the scheduler has stopped. A timer of that name is set anew. */
+  #setTimer(name: TimerName, delayMs: number, then: () => void): void {
     if (!this.#isRunning) return;
     this.#timers.get(name)?.();
-    this.#timers.set(name, this.#app.clock.after(delayMs, run));
+    this.#timers.set(name, this.#app.clock.after(delayMs, then));
   }
 
   #nowMs(): number {
