@@ -109,8 +109,8 @@ function attemptJson({ run, attempt, at, made: event, ...response }: PastAttempt
 /** The action in the path of a route. */
 export const ActionParams = pathParams(Type.Object({ id: ActionId }), "There is no such action.");
 
-/** The action's id, noted for the log line. */
-export function actionIdOf(context: RequestContext, { id }: { readonly id: string }): string {
+/** Notes the action's id for the log line, and returns it. */
+export function noteActionId(context: RequestContext, { id }: { readonly id: string }): string {
   context.actionId = id;
   return id;
 }
@@ -218,7 +218,7 @@ function mainRoutes(deps: ActionRouteDeps) {
     .get(
       "/v1/actions/:id",
       async ({ context, caller, query: { wait }, params }) => {
-        const id = actionIdOf(context, params);
+        const id = noteActionId(context, params);
         const action = await actionService.get(caller, id);
         const isOver = wait === undefined || isTerminal(action.status);
         const shown = isOver ? action : await waitFor(context, caller, id, wait);
@@ -298,7 +298,7 @@ function viewRoutes(deps: ActionRouteDeps) {
     .get(
       "/v1/actions/:id/facts",
       async ({ context, caller, params }) => {
-        const action = await actionService.get(caller, actionIdOf(context, params));
+        const action = await actionService.get(caller, noteActionId(context, params));
         const view = viewOf(caller, action);
         const viewer = view === "whole" ? "decider" : view;
         const [history, seen] = await Promise.all([actionService.historyOf(action), see(action, viewer)]);
@@ -322,7 +322,7 @@ function viewRoutes(deps: ActionRouteDeps) {
     .get(
       "/v1/actions/:id/timeline",
       async ({ context, caller, params }) => {
-        const id = actionIdOf(context, params);
+        const id = noteActionId(context, params);
         const [action, entries] = await Promise.all([
           actionService.get(caller, id),
           actionService.timeline(caller, id),
@@ -343,7 +343,7 @@ function viewRoutes(deps: ActionRouteDeps) {
     .get(
       "/v1/actions/:id/attempts",
       async ({ context, caller, params }) => {
-        const { action, attempts } = await actionService.history(caller, actionIdOf(context, params));
+        const { action, attempts } = await actionService.history(caller, noteActionId(context, params));
         return json(await serializeAttempts(caller, action, attempts));
       },
       operation({
@@ -405,7 +405,7 @@ function decisionRoutes(deps: ActionRouteDeps) {
   const decide = async (verb: Decide, { context, caller, params, body }: DecisionCall) => {
     const { reason = null, run, grant } = body;
     const ofRun = run === undefined ? undefined : { run, isHeld: false };
-    return respond(caller, await verb(caller, actionIdOf(context, params), reason, ofRun, grant));
+    return respond(caller, await verb(caller, noteActionId(context, params), reason, ofRun, grant));
   };
   return createApiRoutes()
     .post(
@@ -449,7 +449,7 @@ function decisionRoutes(deps: ActionRouteDeps) {
     .post(
       "/v1/actions/:id/send-now",
       async ({ context, caller, params, body: { reason = null } }) => {
-        return respond(caller, await actionService.sendNow(caller, actionIdOf(context, params), reason));
+        return respond(caller, await actionService.sendNow(caller, noteActionId(context, params), reason));
       },
       operation({
         operationId: "sendActionNow",
@@ -472,7 +472,7 @@ function decisionRoutes(deps: ActionRouteDeps) {
     .post(
       "/v1/actions/:id/retry",
       async ({ context, caller, params, body: { reason = null } }) => {
-        return respond(caller, await actionService.retry(caller, actionIdOf(context, params), reason));
+        return respond(caller, await actionService.retry(caller, noteActionId(context, params), reason));
       },
       operation({
         operationId: "retryAction",

@@ -114,15 +114,16 @@ export const BODY_ERRORS = [
 interface OperationSpec<Params, Query extends TObject, Accepted> extends Omit<OperationInfo, "errors" | "tag"> {
   /** Default: Auth. */
   readonly tag?: OperationInfo["tag"];
-  /** Beside those that follow from permission, body and path; without a permission all of them. */
+  /** Those that don't follow from permission, body and path; without a permission all of them. */
   readonly errors?: readonly ErrorCode[];
   readonly params?: PathParams<Params>;
   readonly query?: Query;
-  readonly body?: Body<Accepted>;
+  readonly body?: RequestBody<Accepted>;
   /** Refuses callers whose role would do. */
   readonly requires?: (caller: Caller) => Promise<void>;
 }
 
+/** The members of Elysia's context that the hook of an operation reads and sets. */
 interface Call {
   readonly request: Request;
   readonly route: string;
@@ -179,26 +180,26 @@ function errorsOf({ permission, body, params, errors = [] }: OperationSpec<unkno
 }
 
 /** The JSON body of an operation. */
-interface Body<Accepted> {
+interface RequestBody<Accepted> {
   readonly schema: TSchema;
   readonly isRequired: boolean;
   /** Null: nothing was sent. Throws `validation_error` with every issue. */
   accept(json: ParsedJson | null): Accepted;
 }
 
-export function jsonBody<Schema extends TObject>(schema: Schema): Body<Static<Schema>> {
+export function jsonBody<Schema extends TObject>(schema: Schema): RequestBody<Static<Schema>> {
   const accept = bodyCheck(schema);
   return { schema, isRequired: true, accept: (json) => accept(json?.value) };
 }
 
 /** A body that may be left out: it counts as an empty object then. */
-export function optionalBody<Schema extends TObject>(schema: Schema): Body<Static<Schema>> {
+export function optionalBody<Schema extends TObject>(schema: Schema): RequestBody<Static<Schema>> {
   const accept = bodyCheck(schema);
   return { schema, isRequired: false, accept: (json) => accept(json === null ? {} : json.value) };
 }
 
 /** A body that the handler checks, together with headers: so that an error lists the issues of both. */
-export function uncheckedBody(schema: TObject): Body<ParsedJson> {
+export function uncheckedBody(schema: TObject): RequestBody<ParsedJson> {
   return {
     schema,
     isRequired: true,

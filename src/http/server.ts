@@ -30,24 +30,6 @@ import { createRateLimit } from "./rate-limit.ts";
 
 export type Http = ReturnType<typeof createHttpServer>;
 
-/**
- * Where BASE_URL says `localhost`, a browser may mean 127.0.0.1 or ::1, and whoever listens on the other one would get the
- * cookies of that name: listens on both. Null: there is no other address. Throws when its port is taken.
- */
-function listenOnOtherLoopback(place: ListenOptions, baseUrl: string, answer: Answer): Server<unknown> | null {
-  const other = OTHER_LOOPBACK[place.host];
-  if (other === undefined || new URL(baseUrl).hostname !== "localhost") return null;
-  try {
-    return listenOn({ ...place, host: other }, answer);
-  } catch (error) {
-    // A machine without IPv6 has no ::1 that anybody could take.
-    if (error instanceof Error && "code" in error && error.code === "EADDRINUSE") throw error;
-    return null;
-  }
-}
-
-const OTHER_LOOPBACK: Readonly<Record<string, string>> = { "127.0.0.1": "::1", "::1": "127.0.0.1" };
-
 interface HttpServerDeps extends HandlerDeps {
   readonly baseUrl: string;
   /** How long a request may take to arrive; default `IDLE_SECONDS`. */
@@ -98,21 +80,23 @@ export function createHttpServer(deps: HttpServerDeps, modules: readonly AnyElys
   };
 }
 
-interface MetricsPortDeps extends MetricsDeps, OwnPortDeps {}
-
-/** Serves /metrics and nothing else. Throws when the port is taken. */
-export function listenForMetrics(port: number, host: string, deps: MetricsPortDeps): Server<unknown> {
-  return listenApart(port, host, deps, async ({ method, headers }, path, name) => {
-    try {
-      if (path === "/metrics" && (method === "GET" || method === "HEAD")) return await answerMetrics(headers, deps);
-      throw new DomainError("not_found", "This port serves only GET /metrics.");
-    } catch (error) {
-      return refused(error instanceof DomainError ? error : METRICS_FAILED, name);
-    }
-  });
+/**
+ * Where BASE_URL says `localhost`, a browser may mean 127.0.0.1 or ::1, and whoever listens on the other one would get the
+ * cookies of that name: listens on both. Null: there is no other address. Throws when its port is taken.
+ */
+function listenOnOtherLoopback(place: ListenOptions, baseUrl: string, answer: Answer): Server<unknown> | null {
+  const other = OTHER_LOOPBACK[place.host];
+  if (other === undefined || new URL(baseUrl).hostname !== "localhost") return null;
+  try {
+    return listenOn({ ...place, host: other }, answer);
+  } catch (error) {
+    // A machine without IPv6 has no ::1 that anybody could take.
+    if (error instanceof Error && "code" in error && error.code === "EADDRINUSE") throw error;
+    return null;
+  }
 }
 
-const METRICS_FAILED = new DomainError("internal_error", "The metrics can't be read at the moment.");
+const OTHER_LOOPBACK: Readonly<Record<string, string>> = { "127.0.0.1": "::1", "::1": "127.0.0.1" };
 
 export interface HandlerDeps extends Pick<AppContext, "clock" | "ids" | "log" | "metrics">, RefuseDeps {
   readonly authenticate: Authenticate;
@@ -134,11 +118,11 @@ type Handler = (request: Request, server: Server<unknown> | null, known?: Caller
 export function createHandler(deps: HandlerDeps, modules: readonly AnyElysia[]): Handler {
   const { clock } = deps;
   const rate = createRateLimit(clock, deps.limits.rateLimitPerSecond);
-  const authenticate = createAuthenticateRequest(deps, rate);
+  const authenticateRequest = createAuthenticateRequest(deps, rate);
   // `standardHostname: false`, or a short host name would shift the path (elysia#748).
   const app = new Elysia({ normalize: false, handler: { standardHostname: false } })
     // Before routing, so that every path under /v1 needs a key, also one that doesn't exist.
-    .onRequest(({ request }) => authenticate(contextOf(request)))
+    .onRequest(({ request }) => authenticateRequest(contextOf(request)))
     .onError(({ error, request }) => refuse(contextOf(request), error, deps));
   for (const module of modules) app.use(module);
   // OPTIONS is answered with 204, and every method that a path doesn't have with 405.
@@ -176,6 +160,7 @@ export function createHandler(deps: HandlerDeps, modules: readonly AnyElysia[]):
   };
 }
 
+/** Sets the caller of a request and counts it against their rate limit. What needs no key has its Host checked. */
 function createAuthenticateRequest(
   { authenticate, pagesGuard, mcpGuard }: HandlerDeps,
   rate: ReturnType<typeof createRateLimit>,
@@ -190,8 +175,8 @@ function createAuthenticateRequest(
       if (!PROBE_PATH.test(path)) pagesGuard(headers);
       return;
     }
-    const known = await authenticate(headers.get("authorization"), isMcp);
-    const caller: Caller = { ...known, client: clientOf(context) };
+    const authenticated = await authenticate(headers.get("authorization"), isMcp);
+    const caller: Caller = { ...authenticated, client: clientOf(context) };
     context.caller = caller;
     context.count = (requests) => rate.count(caller, requests);
     context.count(1);
@@ -290,3 +275,19 @@ export async function closeWithAnswer(context: RequestContext, response: Respons
   });
   return new Response(body, init);
 }
+
+interface MetricsPortDeps extends MetricsDeps, OwnPortDeps {}
+
+/** Serves /metrics and nothing else. Throws when the port is taken. */
+export function listenForMetrics(port: number, host: string, deps: MetricsPortDeps): Server<unknown> {
+  return listenApart(port, host, deps, async ({ method, headers }, path, name) => {
+    try {
+      if (path === "/metrics" && (method === "GET" || method === "HEAD")) return await answerMetrics(headers, deps);
+      throw new DomainError("not_found", "This port serves only GET /metrics.");
+    } catch (error) {
+      return refused(error instanceof DomainError ? error : METRICS_FAILED, name);
+    }
+  });
+}
+
+const METRICS_FAILED = new DomainError("internal_error", "The metrics can't be read at the moment.");

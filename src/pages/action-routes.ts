@@ -15,7 +15,7 @@ import { bodyPage } from "./request.tsx";
 import { actionPath } from "../ui/layout.tsx";
 import type { AnswerById, Person } from "../http/session.ts";
 import { page } from "../http/response.ts";
-import { actionIdOf, ActionParams } from "../actions/routes.ts";
+import { noteActionId, ActionParams } from "../actions/routes.ts";
 import { sentUrl } from "../core/target.ts";
 import { seeWhole } from "../receipts/seen-action.ts";
 
@@ -27,13 +27,13 @@ export function actionPageRoutes(deps: PageDeps) {
     .get(
       PATH,
       ({ context, person, params }) =>
-        actionHtml(deps, person, actionIdOf(context, params), { search: context.search }),
+        actionHtml(deps, person, noteActionId(context, params), { search: context.search }),
       hooks,
     )
     .get(
       `${PATH}/body`,
       async ({ context, person, params }) => {
-        const id = actionIdOf(context, params);
+        const id = noteActionId(context, params);
         const found = await deps.actionService.get(person.caller, id);
         const action = asSent(await see(found, viewerOf(person.caller.role)));
         const back = isHeldIn(found, found.run)
@@ -73,7 +73,7 @@ function decide(deps: PageDeps): AnswerById {
   const { approve, cancel, retry, sendNow } = deps.actionService;
   return deps.answer<ById>(
     async ({ context, person: { caller }, params, form }) => {
-      const id = actionIdOf(context, params);
+      const id = noteActionId(context, params);
       const { decision, reason } = choiceInForm(form, CHOICES);
       const { run, digest } = requestInForm(form, id);
       const asHeld = { run, isHeld: true, digest };
@@ -98,7 +98,7 @@ function decide(deps: PageDeps): AnswerById {
 /** Shows secrets in the response to a form, which is not cached and has no address. */
 function reveal({ actionService, answer, auditService }: PageDeps): AnswerById {
   return answer<ById>(async ({ context, person, params }) => {
-    const id = actionIdOf(context, params);
+    const id = noteActionId(context, params);
     if (!mayDo(person.caller.role, "approve")) throw new DomainError("forbidden", "Your role can't view secrets.");
     const action = await actionService.get(person.caller, id);
     // Recorded first, so that nothing is shown without an audit entry.

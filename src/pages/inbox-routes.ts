@@ -34,7 +34,7 @@ import { seeOther } from "../http/response.ts";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { pathNotFound } from "../http/errors.ts";
 import { createPageRoutes } from "../http/operation.ts";
-import { ActionParams, actionIdOf } from "../actions/routes.ts";
+import { ActionParams, noteActionId } from "../actions/routes.ts";
 
 export function inboxRoutes(deps: PageDeps) {
   const hooks = { params: ActionParams };
@@ -58,7 +58,7 @@ export function inboxRoutes(deps: PageDeps) {
         .get(
           "/approvals/:id",
           async ({ context, person, params }) => {
-            const pane = await paneOf(deps, person, actionIdOf(context, params));
+            const pane = await paneOf(deps, person, noteActionId(context, params));
             return inboxHtml(deps, { person, search: context.search }, () => pane);
           },
           hooks,
@@ -150,7 +150,7 @@ function decideHere(deps: PageDeps): AnswerById {
   const { actionService, answer } = deps;
   return answer<ById>(
     async ({ context, person, params, form }) => {
-      const id = actionIdOf(context, params);
+      const id = noteActionId(context, params);
       const { decision, reason } = choiceInForm(form, [...DECISIONS, APPROVE_MORE]);
       const shown = { ...requestInForm(form, id), isHeld: true };
       // Whoever allowed more has to hear that somebody else was first: no more is allowed then.

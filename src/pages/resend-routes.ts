@@ -2,7 +2,7 @@ import { authorize } from "../core/roles.ts";
 import type { Action } from "../core/action.ts";
 import { editedCopy, type EditedFields, fieldsToEdit } from "../actions/edited-copy.ts";
 import { createCheckCreate, createInputOf } from "../actions/create-schema.ts";
-import { actionIdOf, ActionParams } from "../actions/routes.ts";
+import { noteActionId, ActionParams } from "../actions/routes.ts";
 import { DomainError } from "../core/domain-error.ts";
 import type { Form } from "../http/request.ts";
 import type { Person } from "../http/session.ts";
@@ -45,7 +45,7 @@ export function resendRoutes(deps: PageDeps) {
 
   const edited = answer<ById>(
     async ({ context, person, params, form }) => {
-      const original = await originalOf(person, actionIdOf(context, params));
+      const original = await originalOf(person, noteActionId(context, params));
       requireSendable(original, form);
       const copy = editedCopy(original.action, fieldsIn(form, fieldsToEdit(storedOf(original.action))));
       if (!("problems" in copy)) return createCopy(person, copy.action, form);
@@ -63,7 +63,7 @@ export function resendRoutes(deps: PageDeps) {
     .get(
       "/actions/:id/edit",
       async ({ context, person, params }) => {
-        const original = await originalOf(person, actionIdOf(context, params));
+        const original = await originalOf(person, noteActionId(context, params));
         const fields = fieldsToEdit(storedOf(original.action));
         return editPage({ ...original, user: person, formId: ids.request() }, fields, EMPTY_FORM);
       },

@@ -62,22 +62,29 @@ const place = (name: string, when: Place["when"], whole: readonly Part[], read: 
   isForDecider: !/receipt|reader|log|message to/.test(name),
 });
 
-const get = (role: Role, path: (server: TestServer) => string) => (server: TestServer) =>
-  server.as(role, "GET", path(server));
+type PathOf = (server: Pick<TestServer, "id">) => string;
 
-const one = ({ id }: TestServer) => `/v1/actions/${id}`;
+/** Every path that a place reads. */
+const pathsRead = new Set<PathOf>();
 
-const waited = ({ id }: TestServer) => `/v1/actions/${id}?wait=1`;
+function get(role: Role, path: PathOf): Place["read"] {
+  pathsRead.add(path);
+  return (server) => server.as(role, "GET", path(server));
+}
+
+const one: PathOf = ({ id }) => `/v1/actions/${id}`;
+
+const waited: PathOf = ({ id }) => `/v1/actions/${id}?wait=1`;
 
 const list = () => "/v1/actions";
 
 const exported = (format: string) => () => `/v1/actions/export?format=${format}`;
 
-const facts = ({ id }: TestServer) => `/v1/actions/${id}/facts`;
+const facts: PathOf = ({ id }) => `/v1/actions/${id}/facts`;
 
-const attempts = ({ id }: TestServer) => `/v1/actions/${id}/attempts`;
+const attempts: PathOf = ({ id }) => `/v1/actions/${id}/attempts`;
 
-const timeline = ({ id }: TestServer) => `/v1/actions/${id}/timeline`;
+const timeline: PathOf = ({ id }) => `/v1/actions/${id}/timeline`;
 
 const REST: readonly Place[] = (["owner", "agent", "approver", "reader"] as const).flatMap((role) => {
   const mayUse = role === "owner" || role === "agent";
@@ -99,14 +106,13 @@ const REST: readonly Place[] = (["owner", "agent", "approver", "reader"] as cons
   ];
 });
 
-/** The operations behind these places. */
-const READS = ["exportActions", "getAction", "getAttempts", "getDecisionFacts", "getTimeline", "listActions"];
-
 test("every route that shows actions is a place where canaries are looked for", () => {
-  const reads = OPERATIONS.filter(({ method, path }) => method === "GET" && path.startsWith("/v1/actions"));
-  // Numbers alone.
-  const shown = reads.map(({ id }) => id).filter((id) => id !== "countActions");
-  expect(shown.toSorted()).toEqual(READS);
+  const paths = new Set(Array.from(pathsRead, (path) => path({ id: "{id}" }).replace(/\?.*/, "")));
+  const routes = OPERATIONS.filter(({ method, path }) => method === "GET" && path.startsWith("/v1/actions"));
+  // Counts are numbers alone.
+  const shown = routes.filter(({ id }) => id !== "countActions").map(({ path }) => path);
+  expect(shown.length).toBeGreaterThan(5);
+  expect(shown.filter((path) => !paths.has(path))).toEqual([]);
 });
 
 /** What `outgate get` prints. */
