@@ -271,9 +271,11 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
     counts,
     filterValues,
     wait: createWait(app),
+    /** `approve`, `cancel`, `retry`, `sendNow` and `decideMany`. */
     ...createDecisions(app, needs),
     /** Identifies what an approver is shown; only for those who may approve, since it covers masked values. */
     digestOf: (action: Action) => requestDigest(action, hashOf),
+    /** `held`, `heldAmong` and `historyOf`. */
     ...held,
   };
 }

@@ -53,56 +53,6 @@ export async function seeAll(
   );
 }
 
-function viewFor(reader: Viewer | ScopedCaller, action: Action): "whole" | Viewer {
-  return typeof reader === "string" ? reader : viewOf(reader, action);
-}
-
-/** Long ones are masked on a worker thread, since masking a megabyte would block the event loop for 0.1 s. */
-async function maskAll(actions: readonly Action[], viewer: Viewer): Promise<readonly MaskedAction[]> {
-  const chars = actions.reduce((sum, action) => sum + charsToMask(action), 0);
-  if (chars <= MASKED_INLINE_CHARS_MAX) return actions.map((action) => maskAction(action, viewer));
-  const masked: MaskedMembers[] = [];
-  for (const some of batchesOf(actions)) {
-    thread ??= new MaskThread(() => (thread = null));
-    masked.push(...(await thread.mask({ actions: some, viewer })));
-  }
-  return actions.map((action, at) => {
-    const members = masked[at];
-    return members === undefined ? maskAction(action, viewer) : markMasked(members, action);
-  });
-}
-
-/** Some at a time: copying a dozen long bodies from thread to thread at once would hold the event loop. */
-function* batchesOf(actions: readonly Action[]): Generator<readonly Action[]> {
-  let batch: Action[] = [];
-  let chars = 0;
-  for (const action of actions) {
-    const more = charsToMask(action);
-    if (batch.length > 0 && chars + more > MASKED_AT_ONCE_CHARS_MAX) {
-      yield batch;
-      batch = [];
-      chars = 0;
-    }
-    batch.push(action);
-    chars += more;
-  }
-  if (batch.length > 0) yield batch;
-}
-
-/** The number of characters that masking has to read. */
-function charsToMask({ url, body, headers, callback, result, lateResult, extras }: Action): number {
-  const fields = [
-    url,
-    body,
-    callback,
-    result?.responseBody,
-    lateResult?.responseBody,
-    ...Object.values(headers ?? {}),
-    extrasText(extras),
-  ];
-  return fields.reduce((sum, text) => sum + (text?.length ?? 0), 0);
-}
-
 /** Attempts with what came back of them masked, on another thread where that is long. */
 export async function maskedAttempts(
   action: Action,
@@ -129,6 +79,51 @@ const NO_RESULT: Result = {
   durationMs: null,
   responseHeaders: null,
 };
+
+function viewFor(reader: Viewer | ScopedCaller, action: Action): "whole" | Viewer {
+  return typeof reader === "string" ? reader : viewOf(reader, action);
+}
+
+/** Long ones are masked on a worker thread, since masking a megabyte would block the event loop for 0.1 s. */
+async function maskAll(actions: readonly Action[], viewer: Viewer): Promise<readonly MaskedAction[]> {
+  const chars = actions.reduce((sum, action) => sum + charsToMask(action), 0);
+  if (chars <= MASKED_INLINE_CHARS_MAX) return actions.map((action) => maskAction(action, viewer));
+  const masked: MaskedMembers[] = [];
+  for (const batch of batchesOf(actions)) {
+    thread ??= new MaskThread(() => (thread = null));
+    masked.push(...(await thread.mask({ actions: batch, viewer })));
+  }
+  return actions.map((action, at) => {
+    const members = masked[at];
+    return members === undefined ? maskAction(action, viewer) : markMasked(members, action);
+  });
+}
+
+/** Some at a time: copying a dozen long bodies from thread to thread at once would hold the event loop. */
+function* batchesOf(actions: readonly Action[]): Generator<readonly Action[]> {
+  let batch: Action[] = [];
+  let chars = 0;
+  for (const action of actions) {
+    const more = charsToMask(action);
+    if (batch.length > 0 && chars + more > MASKED_AT_ONCE_CHARS_MAX) {
+      yield batch;
+      batch = [];
+      chars = 0;
+    }
+    batch.push(action);
+    chars += more;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** The number of characters that masking has to read. */
+function charsToMask({ url, body, headers, callback, result, lateResult, extras }: Action): number {
+  let chars = url.length;
+  const texts = [body, callback, result?.responseBody, lateResult?.responseBody, extrasText(extras)];
+  for (const text of texts) chars += text?.length ?? 0;
+  for (const text of Object.values(headers ?? {})) chars += text.length;
+  return chars;
+}
 
 /** Created for the first long text; most services never need it. */
 let thread: MaskThread | null = null;
@@ -186,8 +181,9 @@ export interface ViewOptions {
 }
 
 /**
- * An action as JSON text. Text and not an object, because `body` and `response_body` are inserted as stored: parsing would change numbers like 12345678901234567890 and 1.0. Written member by
- * member because every answer needs it; a loop over a table of members took six times as long.
+ * An action as JSON text. Text and not an object, because `body` and `response_body` are inserted as stored: parsing would
+ * change numbers like 12345678901234567890 and 1.0. Written member by member because every answer needs it; a loop over a
+ * table of members took six times as long.
  */
 export function actionJson(action: SeenAction, options: ViewOptions): string {
   const { now, receiptUrl, differs, bodies, hidesHeaderValues } = options;
