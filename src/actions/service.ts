@@ -168,22 +168,11 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
       const { ruling, counts: ruleCounts, reached, version: rulesVersion } = judgement;
       const granted = copyOf === undefined ? await grants.find(caller, request, usedUp) : null;
       const creator = recipients.boundByRules(caller.accountId, own);
+      const grant = granted?.grant ?? null;
       // Most requests name nobody, and need not wait.
       const namesNobody = request.callback === null && request.notifyEmail === null;
-      const recipientFacts = namesNobody
-        ? NO_RECIPIENTS
-        : await recipients.factsFor(caller.accountId, creator, request);
-      const grant = granted?.grant ?? null;
-      const facts = {
-        operation: "create",
-        request,
-        caller,
-        creator,
-        recipients: recipientFacts,
-        sync,
-        ruling,
-        grant,
-      } as const;
+      const named = namesNobody ? NO_RECIPIENTS : await recipients.factsFor(caller.accountId, creator, request);
+      const facts = { operation: "create", request, caller, creator, recipients: named, sync, ruling, grant } as const;
       const decision = decide(facts);
       if (decision.kind === "refuse") throw decision.error;
 
@@ -209,7 +198,6 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
       const reservation = isDue && !isRefused ? await reserve(action) : null;
       const events = firstEvents(action, reason);
       const budget = budgetOf(caller, now);
-      const isBeyond = reached !== null && approve;
       const creation = {
         action,
         events,
@@ -221,7 +209,7 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
         grant: decision.policy?.by === "grant" ? (granted?.use ?? null) : null,
         ...(isRefused ? { isRefused } : {}),
         counts: ruleCounts,
-        beyond: isBeyond ? { count: reached, audit: beyondEntry(caller, request, ruling, now) } : null,
+        beyond: approve && reached ? { count: reached, audit: beyondEntry(caller, request, ruling, now) } : null,
       };
       const created = await actions.create(creation).catch((error: unknown) => {
         reservation?.fail();

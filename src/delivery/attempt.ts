@@ -38,14 +38,6 @@ interface AttemptNeeds {
   readonly isPaused: (lane: LaneName) => boolean;
 }
 
-/** What is sent, and how long it may take. */
-interface Prepared {
-  /** Its lease may have been lengthened. */
-  readonly action: Action;
-  readonly request: OutboundRequest;
-  readonly wantedMs: number;
-}
-
 /**
  * Prepare, send, settle. The claim is committed before this runs, and the outcome is committed before it resolves. When
  * no byte can have left, the claim is returned and the attempt does not count.
@@ -53,8 +45,8 @@ interface Prepared {
 export function createAttempt({ bus, clock, config, turns }: LoopContext, needs: AttemptNeeds): RunAttempt<Action> {
   const { sender, signedHeaders, settlement, credentials, rules, hashOf, hosts, isPaused } = needs;
 
-  /** Null: the claim has ended otherwise. Rejects when the store is away. */
-  const prepare = async (claimed: Action, releaseSlot: () => void): Promise<Prepared | null> => {
+  /** What is sent, and how long it may take; null: the claim has ended otherwise. Rejects when the store is away. */
+  const prepare = async (claimed: Action, releaseSlot: () => void) => {
     let action = claimed;
     const refuse = async (fault: Fault, cause?: unknown): Promise<null> => {
       releaseSlot();

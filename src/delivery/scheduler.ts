@@ -364,22 +364,21 @@ export class Scheduler<Row extends QueueRow> {
     this.#tick();
   }
 
-  #release(lane: Lane): void {
-    this.#lanes.release(lane);
-    this.#tick();
-  }
-
   /**
    * Starts the attempt of a claimed row, which has its slot. The slot is free as soon as the target has answered; a large row
    * stays in memory until its result is committed.
    */
   #start(row: Row, lane: Lane, largeBytes: number): void {
     if (largeBytes > 0) this.#lanes.holdLarge(lane, largeBytes);
+    const releaseSlot = () => {
+      this.#lanes.release(lane);
+      this.#tick();
+    };
     const onError = (error: unknown, id: string) => this.#onError("attempt", error, id);
     const onEnd = () => {
       if (largeBytes > 0) this.#releaseLarge(lane, largeBytes);
     };
-    this.#work.start(row, { releaseSlot: () => this.#release(lane), onError, onEnd });
+    this.#work.start(row, { releaseSlot, onError, onEnd });
   }
 
   #releaseLarge(lane: Lane, bytes: number): void {
