@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { CreateAction } from "../../src/api/action-schemas.ts";
+import { REQUESTER_TEXTS } from "../../src/core/action.ts";
 import * as limits from "../../src/core/limits.ts";
 
 const text = await Bun.file(new URL("../../docs/extensions.md", import.meta.url)).text();
@@ -6,10 +8,15 @@ const text = await Bun.file(new URL("../../docs/extensions.md", import.meta.url)
 /** The first row of a table about this member. */
 const rowOf = (member: string) => text.split("\n").find((line) => line.startsWith(`| \`${member}\` |`)) ?? "";
 
+/** The texts of a requester that are one string: a new one has its row here. */
+const TEXTS = REQUESTER_TEXTS.flatMap((name): [string, number[]][] => {
+  const schema: object = CreateAction.properties[name];
+  return "maxLength" in schema ? [[name, [Number(schema.maxLength)]]] : [];
+});
+
 test.each<[member: string, bounds: readonly number[]]>([
   ["form", [limits.FORM_PAIRS_MAX]],
-  ["title", [limits.TITLE_CHARS_MAX]],
-  ["reason", [limits.REASON_CHARS_MAX]],
+  ...TEXTS,
   ["metadata", [limits.METADATA_NAMES_MAX, limits.METADATA_VALUE_CHARS_MAX]],
   ["run_at", [limits.RUN_AT_AHEAD_MS_MAX / limits.DAY_MS]],
   ["delay_seconds", [limits.DELAY_SECONDS_MAX]],
