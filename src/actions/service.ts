@@ -41,7 +41,7 @@ interface ActionHistory {
 /** All use cases of actions, for REST, pages and MCP tools. */
 export type ActionService = ReturnType<typeof createActionService>;
 
-export type ListFilter = Omit<ActionQuery, "accountId">;
+type ListFilter = Omit<ActionQuery, "accountId">;
 
 export type CountFilter = Omit<ListFilter, "before" | "limit">;
 

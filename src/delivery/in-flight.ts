@@ -12,7 +12,7 @@ import type { Clock } from "../core/clock.ts";
 import type { Claimed } from "../core/settle.ts";
 
 /** What the scheduler gives an attempt. */
-export interface AttemptControls {
+interface AttemptControls {
   /** Aborts when the attempt must end early. */
   readonly stop: AbortSignal;
   /** Call it once, as soon as the target is done with the request. The result may still have to be written. */

@@ -52,7 +52,7 @@ export interface LoopContext extends AppContext {
 }
 
 /** What every scheduler needs of a row. */
-export interface QueueRow extends LaneName {
+interface QueueRow extends LaneName {
   readonly id: string;
   readonly leaseUntil: Date | null;
 }
@@ -85,7 +85,7 @@ export interface SchedulerOptions<Row extends QueueRow> {
 }
 
 /** A slot for a row that is about to be stored: the commit that creates it claims it too. */
-export interface Reservation<Row> {
+interface Reservation<Row> {
   readonly claim: Claimed;
   /** The row was stored and claimed: sends it. */
   commit(claimed: Row): void;

@@ -39,7 +39,7 @@ export function createApiRoutes() {
 const SETTINGS = { normalize: false } as const;
 
 /** Notes which route answers, for the log and the metrics. */
-export function routed(request: Request, route: string): RequestContext {
+function routed(request: Request, route: string): RequestContext {
   const context = contextOf(request);
   context.route ??= patternOf(route);
   return context;

@@ -30,7 +30,14 @@ import { createRateLimit } from "./rate-limit.ts";
 
 export type Http = ReturnType<typeof createHttpServer>;
 
-interface HttpServerDeps extends HandlerDeps {
+interface HttpServerDeps extends Pick<AppContext, "clock" | "ids" | "log" | "metrics">, RefuseDeps {
+  readonly authenticate: Authenticate;
+  readonly isTrustedProxy: IsTrustedProxy;
+  /** Checks the Host of a request for a page. */
+  readonly pagesGuard: Guard;
+  /** Checks Host and Origin of a request for /mcp, which needs a key too. */
+  readonly mcpGuard: Guard;
+  readonly limits: { readonly rateLimitPerSecond: number };
   readonly baseUrl: string;
   /** How long a request may take to arrive; default `IDLE_SECONDS`. */
   readonly arrivalSeconds?: number | undefined;
@@ -98,16 +105,6 @@ function listenOnOtherLoopback(place: ListenOptions, baseUrl: string, answer: An
 
 const OTHER_LOOPBACK: Readonly<Record<string, string>> = { "127.0.0.1": "::1", "::1": "127.0.0.1" };
 
-export interface HandlerDeps extends Pick<AppContext, "clock" | "ids" | "log" | "metrics">, RefuseDeps {
-  readonly authenticate: Authenticate;
-  readonly isTrustedProxy: IsTrustedProxy;
-  /** Checks the Host of a request for a page. */
-  readonly pagesGuard: Guard;
-  /** Checks Host and Origin of a request for /mcp, which needs a key too. */
-  readonly mcpGuard: Guard;
-  readonly limits: { readonly rateLimitPerSecond: number };
-}
-
 /** Answers any request and never rejects. A request with a `known` caller needs no key and isn't rate limited. */
 type Handler = (request: Request, server: Server<unknown> | null, known?: Caller) => Promise<Response>;
 
@@ -115,7 +112,7 @@ type Handler = (request: Request, server: Server<unknown> | null, known?: Caller
  * The entry point of every request. The order of the checks is part of the API: request id, Host and Origin, key, rate
  * limit, route. Every response carries the request's id and is logged in one line.
  */
-export function createHandler(deps: HandlerDeps, modules: readonly AnyElysia[]): Handler {
+function createHandler(deps: HttpServerDeps, modules: readonly AnyElysia[]): Handler {
   const { clock } = deps;
   const rate = createRateLimit(clock, deps.limits.rateLimitPerSecond);
   const authenticateRequest = createAuthenticateRequest(deps, rate);
@@ -162,7 +159,7 @@ export function createHandler(deps: HandlerDeps, modules: readonly AnyElysia[]):
 
 /** Sets the caller of a request and counts it against their rate limit. What needs no key has its Host checked. */
 function createAuthenticateRequest(
-  { authenticate, pagesGuard, mcpGuard }: HandlerDeps,
+  { authenticate, pagesGuard, mcpGuard }: HttpServerDeps,
   rate: ReturnType<typeof createRateLimit>,
 ) {
   return async (context: RequestContext): Promise<void> => {
@@ -204,7 +201,7 @@ function begin(
   request: Request,
   server: Server<unknown> | null,
   caller: Caller | null,
-  { isTrustedProxy, ids, clock }: HandlerDeps,
+  { isTrustedProxy, ids, clock }: HttpServerDeps,
 ): RequestContext {
   const target = targetOf(request);
   const address = server?.requestIP(request)?.address ?? "";
@@ -230,7 +227,7 @@ function begin(
 }
 
 /** Logs one line and counts the request. Only the route's pattern is logged: a path may hold a token, a query anything. */
-function logRequest(context: RequestContext, status: number, { clock, log, metrics }: HandlerDeps): void {
+function logRequest(context: RequestContext, status: number, { clock, log, metrics }: HttpServerDeps): void {
   const { request, name, client, caller, errorCode } = context;
   const durationMs = clock.monotonicMs() - context.startedMs;
   metrics.requested({ method: request.method, route: context.route, status, kind: context.kind }, durationMs);
@@ -256,7 +253,7 @@ function logRequest(context: RequestContext, status: number, { clock, log, metri
  * may wait for it before it sends more. The connection is closed once the rest of the body was read and dropped: closed
  * earlier, the client would see a reset instead of the response; kept open, the rest would be taken for another request.
  */
-export async function closeWithAnswer(context: RequestContext, response: Response, clock: Clock): Promise<Response> {
+async function closeWithAnswer(context: RequestContext, response: Response, clock: Clock): Promise<Response> {
   const drained = dropBody(context, clock).then(() => true);
   const hasNoBody = context.request.method === "HEAD" || response.body === null;
   // A body that arrived together with its headers is drained within one turn of the event loop.
