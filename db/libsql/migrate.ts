@@ -1,3 +1,4 @@
+import { getTableColumns, getTableName } from "drizzle-orm";
 import start from "./migrations/0000_start.sql" with { type: "text" };
 import claimingNode from "./migrations/0001_claiming-node.sql" with { type: "text" };
 import weekOne from "./migrations/0002_week-one.sql" with { type: "text" };
@@ -10,9 +11,8 @@ import budgets from "./migrations/0008_budgets.sql" with { type: "text" };
 import credentials from "./migrations/0009_credentials.sql" with { type: "text" };
 import oauth from "./migrations/0010_oauth.sql" with { type: "text" };
 import credentialRequests from "./migrations/0011_credential_requests.sql" with { type: "text" };
-import { faultOf } from "../sql/errors.ts";
 import { type Row, toStatement } from "../sql/sql.ts";
-import { missingParts } from "./layout.ts";
+import { tables } from "./schema.ts";
 import type { Sql } from "../commands/command.ts";
 
 const START = "0000_start";
@@ -66,7 +66,7 @@ export async function migrate(sql: Sql, now: Date): Promise<void> {
     ]);
   }
   const ran = await readRan(sql);
-  await complete(sql, ran);
+  await requireColumns(sql, ran);
   for (const [name, text] of MIGRATIONS) {
     if (ran.has(name)) continue;
     const statements = name === START && ran.size > 0 ? fromVersion01(ran) : statementsOf(text);
@@ -75,22 +75,28 @@ export async function migrate(sql: Sql, now: Date): Promise<void> {
   }
 }
 
-/** Adds what the migrations that ran have gained since: only a checkout between two releases wrote a database without it. */
-async function complete(sql: Sql, ran: ReadonlySet<string>): Promise<void> {
-  const statements = [...MIGRATIONS].flatMap(([name, text]) => (ran.has(name) ? statementsOf(text) : []));
-  const missing = statements.length === 0 ? [] : await missingParts(sql, statements);
-  if (missing.length === 0) return;
-  try {
-    await sql.batch(missing.map((one) => toStatement(one)));
-  } catch (cause) {
-    if (faultOf(cause) !== "rejected") throw cause;
-    throw new OlderDatabase(
-      "The database was written by a checkout between two releases of Outgate, and its tables can't be completed. Start the " +
-        "checkout that wrote it, or put a backup in its place, or set DATABASE_URL to a new file.",
-      { cause },
-    );
+/**
+ * Throws `OlderDatabase` where a migration that ran has gained columns since: a checkout between two releases had an
+ * earlier text of it.
+ */
+async function requireColumns(sql: Pick<Sql, "read">, ran: ReadonlySet<string>): Promise<void> {
+  const found = new Set((await sql.read(toStatement(COLUMNS))).map(({ name }) => String(name)));
+  const pending = [...MIGRATIONS].flatMap(([name, text]) => (ran.has(name) ? [] : [text])).join("\n");
+  for (const table of Object.values(tables)) {
+    const name = getTableName(table);
+    if (pending.includes(`CREATE TABLE \`${name}\` `)) continue;
+    for (const { name: column } of Object.values(getTableColumns(table))) {
+      if (found.has(`${name}.${column}`) || pending.includes(`ALTER TABLE \`${name}\` ADD \`${column}\` `)) continue;
+      throw new OlderDatabase(
+        `The database was written by a checkout between two releases of Outgate: it has no ${name}.${column}. Start the ` +
+          "checkout that wrote it, or put a backup in its place, or set DATABASE_URL to a new file.",
+      );
+    }
   }
 }
+
+const COLUMNS = `SELECT m.name || '.' || c.name AS name
+  FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table'`;
 
 /** Throws `NewerDatabase` or `OlderDatabase` unless the tables are of this version; changes nothing. */
 export async function checkMigrated(sql: Pick<Sql, "read">): Promise<void> {
