@@ -15,7 +15,6 @@ import { schemaForm } from "./schema-form.tsx";
 import { AgoOr, List, None, RowAction, SettingsPage, Tagged } from "./settings-frame.tsx";
 import { PASSWORD_LINK_MS_MAX } from "../core/limits.ts";
 import { checkPasswordChange } from "../accounts/people.ts";
-import { seeOther } from "../http/response.ts";
 import { logPasswordChange } from "./auth-routes.ts";
 import { CredentialFields, type Typed } from "./sign-in.tsx";
 
@@ -306,16 +305,12 @@ export function passwordPages(deps: PageDeps) {
     },
     ({ person }, { problem }) => noPasswordPage(deps, person, false, problem),
   );
-  return (
-    personPages(deps)
-      .get(PASSWORD_PATH, async ({ context, person }) =>
-        (await ownMails.hasPassword(person))
-          ? passwordPage(person, EMPTY_FORM)
-          : noPasswordPage(deps, person, flash.read(context, person) !== null),
-      )
-      .post(PASSWORD_LINK_PATH, mailLink)
-      // Where the address of a refused form is loaded again.
-      .get(PASSWORD_LINK_PATH, () => seeOther("own", PASSWORD_PATH))
-      .post(PASSWORD_PATH, change)
-  );
+  return personPages(deps, { [PASSWORD_LINK_PATH]: PASSWORD_PATH })
+    .get(PASSWORD_PATH, async ({ context, person }) =>
+      (await ownMails.hasPassword(person))
+        ? passwordPage(person, EMPTY_FORM)
+        : noPasswordPage(deps, person, flash.read(context, person) !== null),
+    )
+    .post(PASSWORD_LINK_PATH, mailLink)
+    .post(PASSWORD_PATH, change);
 }

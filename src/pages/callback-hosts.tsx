@@ -128,11 +128,8 @@ export function callbackHostPages(deps: PageDeps) {
     },
     ({ person }, refused) => html(person, { shown: { refused } }),
   );
-  return (
-    routes
-      .post(`${HOSTS_PATH}/remove`, remove)
-      // Where the address of a refused form is loaded again.
-      .get(TEST_PATH, () => seeOther("own", HOSTS_PATH))
-      .post(TEST_PATH, test)
-  );
+  return routes
+    .post(`${HOSTS_PATH}/remove`, remove)
+    .get(TEST_PATH, () => seeOther("own", HOSTS_PATH))
+    .post(TEST_PATH, test);
 }

@@ -11,7 +11,6 @@ import { LinkButton, PageHead, Card } from "../ui/parts.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
 import { createCheckCreate } from "../actions/create-schema.ts";
-import { seeOther } from "../http/response.ts";
 import { FORM_ID } from "../core/ids.ts";
 import { personPages, type PageDeps } from "./forms.ts";
 import { templatePath, TEMPLATES } from "./rule-form.tsx";
@@ -221,17 +220,13 @@ export function getStartedPages(deps: PageDeps) {
     const formId = form.get("form_id") ?? "";
     return create(caller, "My first action", FORM_ID.test(formId) ? formId : null);
   });
-  return (
-    personPages(deps)
-      .get(GET_STARTED_PATH, async ({ person }) => {
-        const { times } = await firstSteps.state(person.caller);
-        const steps = { done: new Set(times.keys()), isNew: !times.has("action") };
-        return getStartedPage({ user: person, steps, baseUrl, formId: ids.request() });
-      })
-      // Where the address of a refused form is loaded again.
-      .get(TEST_ACTION_PATH, () => seeOther("own", GET_STARTED_PATH))
-      .post(TEST_ACTION_PATH, send)
-  );
+  return personPages(deps, { [TEST_ACTION_PATH]: GET_STARTED_PATH })
+    .get(GET_STARTED_PATH, async ({ person }) => {
+      const { times } = await firstSteps.state(person.caller);
+      const steps = { done: new Set(times.keys()), isNew: !times.has("action") };
+      return getStartedPage({ user: person, steps, baseUrl, formId: ids.request() });
+    })
+    .post(TEST_ACTION_PATH, send);
 }
 
 /** Creates the usual first action, and leads to its page. */

@@ -50,11 +50,16 @@ async function badgesOf({ actionService, credentialRequests, clock }: PageNeeds,
   return { waiting: { ...held, count: held.count + asked.length }, failing: failing.counts[0] ?? none };
 }
 
-/** Routes for people who are logged in. A text that a handler answers with is the HTML of its page. */
-export function personPages({ personOf }: PageDeps) {
-  return createPersonRoutes(personOf).onAfterHandle(({ responseValue }) =>
+/**
+ * Routes for people who are logged in. A text that a handler answers with is the HTML of its page. A refused form is answered
+ * at the path that it was sent to: where that is loaded again, it leads to the page that `formPages` names for it.
+ */
+export function personPages({ personOf }: PageDeps, formPages: Readonly<Record<string, string>> = {}) {
+  const routes = createPersonRoutes(personOf).onAfterHandle(({ responseValue }) =>
     typeof responseValue === "string" ? page("own", responseValue) : undefined,
   );
+  for (const [path, shown] of Object.entries(formPages)) routes.get(path, () => seeOther("own", shown));
+  return routes;
 }
 
 export interface FormState {

@@ -1,7 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { describeActor } from "../core/roles.ts";
 import { GrantParams, type NamedGrant } from "../grants/grants.ts";
-import { seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { actionPath, render } from "../ui/layout.tsx";
 import { Name, sentence, UntilTime, UntrustedText } from "../ui/parts.tsx";
@@ -11,6 +10,8 @@ import { memberName } from "./grant-form.tsx";
 import { List, None, RowAction, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 
 const GRANTS_PATH = SETTINGS_PATHS.grants;
+
+const END_PATH = `${GRANTS_PATH}/:id/end`;
 
 function grantsPage(user: Person, grants: readonly NamedGrant[], now: Date): string {
   return render(
@@ -94,14 +95,9 @@ export function grantPages(deps: PageDeps) {
     await unlessGone(grantService.end(person.caller, id));
     return GRANTS_PATH;
   });
-  const hooks = { params: GrantParams };
-  return (
-    personPages(deps)
-      .get(GRANTS_PATH, async ({ person }) =>
-        grantsPage(person, await grantService.listNamed(person.caller), clock.now()),
-      )
-      // Where the address of a refused form is loaded again.
-      .get(`${GRANTS_PATH}/:id/end`, () => seeOther("own", GRANTS_PATH), hooks)
-      .post(`${GRANTS_PATH}/:id/end`, end, hooks)
-  );
+  return personPages(deps, { [END_PATH]: GRANTS_PATH })
+    .get(GRANTS_PATH, async ({ person }) =>
+      grantsPage(person, await grantService.listNamed(person.caller), clock.now()),
+    )
+    .post(END_PATH, end, { params: GrantParams });
 }

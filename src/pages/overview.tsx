@@ -21,7 +21,6 @@ import { Ago, Card, Facts, Notice, sentence, ListedTime, Table, Time, UntilTime,
 import { counted, duration, number, type PageUser } from "../ui/text.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
 import { readQuery, withoutEmpty } from "../http/request.ts";
-import { seeOther } from "../http/response.ts";
 import { personPages, type PageDeps } from "./forms.ts";
 
 const VIEWS = ["charts", "table"] as const;
@@ -531,18 +530,14 @@ export function overviewPages(deps: PageDeps) {
     await (form.get("hidden") === "no" ? firstSteps.show(person.caller) : firstSteps.hide(person.caller));
     return OVERVIEW_PATH;
   });
-  return (
-    personPages(deps)
-      .get(OVERVIEW_PATH, async ({ context, person }) => {
-        const { range = RANGE_DEFAULT, view = "charts" } = readQuery(withoutEmpty(context.search), OVERVIEW_QUERY);
-        const [answer, steps] = await Promise.all([
-          overviewService.read(person.caller, range),
-          firstSteps.read(person.caller),
-        ]);
-        return overviewPage({ ...answer, steps, view, user: person, now: clock.now(), baseUrl });
-      })
-      // Where the address of a refused form is loaded again.
-      .get(FIRST_STEPS_PATH, () => seeOther("own", OVERVIEW_PATH))
-      .post(FIRST_STEPS_PATH, hide)
-  );
+  return personPages(deps, { [FIRST_STEPS_PATH]: OVERVIEW_PATH })
+    .get(OVERVIEW_PATH, async ({ context, person }) => {
+      const { range = RANGE_DEFAULT, view = "charts" } = readQuery(withoutEmpty(context.search), OVERVIEW_QUERY);
+      const [answer, steps] = await Promise.all([
+        overviewService.read(person.caller, range),
+        firstSteps.read(person.caller),
+      ]);
+      return overviewPage({ ...answer, steps, view, user: person, now: clock.now(), baseUrl });
+    })
+    .post(FIRST_STEPS_PATH, hide);
 }

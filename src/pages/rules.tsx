@@ -7,7 +7,7 @@ import { notFound } from "../core/domain-error.ts";
 import { RULE_HITS_MS, RULES_MAX } from "../core/limits.ts";
 import { authorize, describeActor, mayDo } from "../core/roles.ts";
 import type { Form } from "../http/request.ts";
-import { page, seeOther } from "../http/response.ts";
+import { page } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { RuleParams } from "../rules/routes.ts";
 import type { RuleHits } from "../rules/service.ts";
@@ -423,37 +423,31 @@ export function rulePages(deps: PageDeps) {
     return `${RULES_PATH}#${goesOn === isUp ? "up" : "down"}-${id}`;
   }, changedSince("Another person has just changed the rules. Look at their order, then try again."));
   const hooks = { params: RuleParams };
-  return (
-    personPages(deps)
-      .get(RULES_PATH, ({ person }) => rulesPage(deps, person))
-      .post(RULES_PATH, add)
-      .get(`${RULES_PATH}/new`, ({ context, person }) => {
-        authorize(person.caller, "manage");
-        const wanted = new URLSearchParams(context.search).get("template");
-        const template = TEMPLATES.find(({ name }) => name === wanted);
-        const typed = template === undefined ? filled({ effect: "hold" }) : ruleFields(template.rule);
-        return ruleFormPage(deps, person, { typed, row: null, todo: template?.todo });
-      })
-      // Where the address of a refused form is loaded again.
-      .get(`${RULES_PATH}/undo`, () => seeOther("own", RULES_PATH))
-      .post(`${RULES_PATH}/undo`, undo)
-      .get(
-        `${RULES_PATH}/:id`,
-        async ({ person, params: { id } }) => {
-          const row = await ruleOf(person, id);
-          return ruleFormPage(deps, person, { typed: ruleFields(definitionOf(row)), row });
-        },
-        hooks,
-      )
-      .post(`${RULES_PATH}/:id`, change, hooks)
-      .get(
-        `${RULES_PATH}/:id/remove`,
-        async ({ person, params: { id } }) => removePage(deps, person, await ruleOf(person, id)),
-        hooks,
-      )
-      .post(`${RULES_PATH}/:id/remove`, remove, hooks)
-      // Where the address of a refused form is loaded again.
-      .get(`${RULES_PATH}/:id/move`, () => seeOther("own", RULES_PATH), hooks)
-      .post(`${RULES_PATH}/:id/move`, move, hooks)
-  );
+  return personPages(deps, { [`${RULES_PATH}/undo`]: RULES_PATH, [`${RULES_PATH}/:id/move`]: RULES_PATH })
+    .get(RULES_PATH, ({ person }) => rulesPage(deps, person))
+    .post(RULES_PATH, add)
+    .get(`${RULES_PATH}/new`, ({ context, person }) => {
+      authorize(person.caller, "manage");
+      const wanted = new URLSearchParams(context.search).get("template");
+      const template = TEMPLATES.find(({ name }) => name === wanted);
+      const typed = template === undefined ? filled({ effect: "hold" }) : ruleFields(template.rule);
+      return ruleFormPage(deps, person, { typed, row: null, todo: template?.todo });
+    })
+    .post(`${RULES_PATH}/undo`, undo)
+    .get(
+      `${RULES_PATH}/:id`,
+      async ({ person, params: { id } }) => {
+        const row = await ruleOf(person, id);
+        return ruleFormPage(deps, person, { typed: ruleFields(definitionOf(row)), row });
+      },
+      hooks,
+    )
+    .post(`${RULES_PATH}/:id`, change, hooks)
+    .get(
+      `${RULES_PATH}/:id/remove`,
+      async ({ person, params: { id } }) => removePage(deps, person, await ruleOf(person, id)),
+      hooks,
+    )
+    .post(`${RULES_PATH}/:id/remove`, remove, hooks)
+    .post(`${RULES_PATH}/:id/move`, move, hooks);
 }

@@ -7,7 +7,6 @@ import type { EffectiveSettings, ServerSetting } from "../config/config.ts";
 import { type SettingName, SETTINGS } from "../config/settings.ts";
 import { DAY_MS, HOUR_MS } from "../core/limits.ts";
 import { authorize } from "../core/roles.ts";
-import { seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { PostForm, Submit } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
@@ -226,13 +225,12 @@ export function serverPages(deps: PageDeps) {
     await signUpGate.allow(person.caller, id);
     return ACCOUNTS_PAGE_PATH;
   });
-  return personPages(deps)
+  return personPages(deps, { [MAIL_TEST_PATH]: SETTINGS_PATHS.server })
     .get(SETTINGS_PATHS.server, ({ context, person }) => {
       // Safe: only the test of mail writes a flash for this path.
       const notice = flash.read(context, person) as MailNotice | null;
       return serverPage(deps, person, notice);
     })
-    .get(MAIL_TEST_PATH, () => seeOther("own", SETTINGS_PATHS.server))
     .post(MAIL_TEST_PATH, testMail)
     .get(ACCOUNTS_PAGE_PATH, ({ person }) => accountsPage(deps, person))
     .post(`${ACCOUNTS_PAGE_PATH}/:id/allow`, allow, { params: AccountParams });

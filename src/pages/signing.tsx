@@ -305,22 +305,17 @@ export function signingPages(deps: PageDeps) {
     },
     ({ person }, checked) => signingPage(deps, person, { checked }),
   );
-  return (
-    personPages(deps)
-      .get(SETTINGS_PATHS.signing, ({ person }) => signingPage(deps, person))
-      // Where the address of a refused form, of a secret or of a result is loaded again.
-      .get(SECRET_PATH, () => seeOther("own", SETTINGS_PATHS.signing))
-      .post(SECRET_PATH, show)
-      .get(ROTATION_PATH, async ({ person }) => askRotationPage(person, null, await overlapEndOf(person, null), false))
-      .post(ROTATION_PATH, rotate)
-      .get(ROTATED_PATH, async ({ context, person }) => {
-        // Safe: only `rotate` writes a flash for this path.
-        const result = flash.read(context, person) as Rotated | null;
-        return result === null ? seeOther("own", SETTINGS_PATHS.signing) : rotatedHtml(person, result);
-      })
-      .get(CHECK_PATH, () => seeOther("own", `${SETTINGS_PATHS.signing}#check`))
-      .post(CHECK_PATH, check)
-  );
+  return personPages(deps, { [SECRET_PATH]: SETTINGS_PATHS.signing, [CHECK_PATH]: `${SETTINGS_PATHS.signing}#check` })
+    .get(SETTINGS_PATHS.signing, ({ person }) => signingPage(deps, person))
+    .post(SECRET_PATH, show)
+    .get(ROTATION_PATH, async ({ person }) => askRotationPage(person, null, await overlapEndOf(person, null), false))
+    .post(ROTATION_PATH, rotate)
+    .get(ROTATED_PATH, async ({ context, person }) => {
+      // Safe: only `rotate` writes a flash for this path.
+      const result = flash.read(context, person) as Rotated | null;
+      return result === null ? seeOther("own", SETTINGS_PATHS.signing) : rotatedHtml(person, result);
+    })
+    .post(CHECK_PATH, check);
 }
 
 /** A reserved name (RFC 6761, 6.4): its secret stands for every origin that was never rotated alone. */

@@ -22,6 +22,22 @@ const send = async (path: string, fields: Readonly<Record<string, string>>) => {
   return { status: response.status, url: response.url, html: await response.text(), headers: response.headers };
 };
 
+test.each([
+  ["/overview/first-steps", "/overview"],
+  ["/get-started/test", "/get-started"],
+  ["/settings/rules/undo", "/settings/rules"],
+  ["/settings/rules/rul_1/move", "/settings/rules"],
+  ["/settings/grants/grt_1/end", "/settings/grants"],
+  ["/settings/signing-secret", "/settings/signing"],
+  ["/settings/signing/check", "/settings/signing#check"],
+  ["/settings/password/link", "/settings/password"],
+  ["/settings/server/mail-test", "/settings/server"],
+  ["/settings/callback-hosts/test", "/settings/callback-hosts"],
+])("%s, where a refused form is answered, leads to its page when it is loaded again", async (path, shown) => {
+  const { status, headers } = await ann.context(path);
+  expect([status, headers.get("location")]).toEqual([303, shown]);
+});
+
 describe("signing secrets on the settings page", () => {
   test("are shown in the answer to a form, and in no URL", async () => {
     const { secret } = await apiSecret(ORIGIN);
