@@ -191,7 +191,7 @@ export class CliCommand extends Command {
       const isKnown = this.options.some(({ long }) => long === quoted);
       if (isKnown) return `Option '${quoted}' does not take an argument.`;
       const options = this.options.flatMap(({ long, hidden }) => (long === undefined || hidden ? [] : [long]));
-      return `Unknown option '${quoted}'.${didYouMean(suggestionFor(quoted, options))}`;
+      return `Unknown option '${quoted}'.${suggestionFor(quoted, options)}`;
     }
     if (code === "commander.optionMissingArgument" && message.includes("--api-key-file"))
       return "--api-key-file takes a file, or - for standard input.";
@@ -204,8 +204,7 @@ export class CliCommand extends Command {
     if (this.parent === null || this.parent.args[0] !== extra) return null;
     const verbs = this.parent.commands.map((command) => command.name());
     const listed = `${verbs.slice(0, -1).join(", ")} or ${verbs.at(-1) ?? ""}`;
-    const meant = didYouMean(suggestionFor(this.parent.args[0] ?? "", verbs));
-    return `${this.parent.name()} takes ${listed}, not ${JSON.stringify(extra)}.${meant}`;
+    return `${this.parent.name()} takes ${listed}, not ${JSON.stringify(extra)}.${suggestionFor(this.parent.args[0] ?? "", verbs)}`;
   }
 }
 
@@ -224,13 +223,9 @@ export function isNamed(command: Command, word: string | undefined): boolean {
 
 /** Says that a program has no such command, and which was probably meant. */
 export function unknownCommand(program: Command, word: string): string {
-  const names = program.commands.map((command) => command.name());
-  const meant = suggestionFor(word, [...names.filter((name) => name !== "complete"), "help"]);
-  return `Unknown command ${JSON.stringify(word)}.${didYouMean(meant) || " `outgate help` lists the commands."}`;
-}
-
-function didYouMean(meant: string | null): string {
-  return meant === null ? "" : ` Did you mean ${meant}?`;
+  const names = program.commands.map((command) => command.name()).filter((name) => name !== "complete");
+  const meant = suggestionFor(word, names);
+  return `Unknown command ${JSON.stringify(word)}.${meant || " `outgate help` lists the commands."}`;
 }
 
 /** Turns the text of an option into its value; `earlier` where it was given before. Throws `UsageError`. */
@@ -285,42 +280,25 @@ export function oneOf(name: string, words: readonly string[]): (text: string) =>
   };
 }
 
-/** Words further apart than this are not mistypings. */
-const DISTANCE_MAX = 2;
-
-/** Longer than any command or option. */
-const WORD_CHARS_MAX = 40;
-
-/** The word that was probably meant; null: none is near. */
-function suggestionFor(typed: string, words: readonly string[]): string | null {
-  if (typed.length > WORD_CHARS_MAX) return null;
-  let best: { readonly word: string; readonly distance: number } | null = null;
+/** What commander suggests for a mistyped command or option, as ` Did you mean retry?`; empty: nothing is near. */
+function suggestionFor(typed: string, words: readonly string[]): string {
+  // It doesn't export its comparison, and asks for it only where it finds the mistake itself.
+  const asked = new Command()
+    .helpOption(false)
+    .helpCommand(false)
+    .exitOverride()
+    .configureOutput({ writeErr() {} });
   for (const word of words) {
-    // A short word is near to everything.
-    const most = Math.min(DISTANCE_MAX, Math.floor(Math.max(typed.length, word.length) / 2));
-    const distance = typed.length > 2 && word.startsWith(typed) ? 1 : distanceBetween(typed, word);
-    if (distance <= most && (best === null || distance < best.distance)) best = { word, distance };
+    if (word.startsWith("--")) asked.option(word);
+    else asked.command(word);
   }
-  return best?.word ?? null;
-}
-
-/** How many letters to add, drop, replace or swap with the next one (optimal string alignment). */
-function distanceBetween(one: string, other: string): number {
-  let [before, above]: [readonly number[], readonly number[]] = [
-    [],
-    Array.from({ length: other.length + 1 }, (_, at) => at),
-  ];
-  for (let row = 1; row <= one.length; row += 1) {
-    const line = [row];
-    for (let at = 1; at <= other.length; at += 1) {
-      const cost = one[row - 1] === other[at - 1] ? 0 : 1;
-      const isSwapped = row > 1 && at > 1 && one[row - 1] === other[at - 2] && one[row - 2] === other[at - 1];
-      const edits = [(above[at] ?? 0) + 1, (line[at - 1] ?? 0) + 1, (above[at - 1] ?? 0) + cost];
-      line.push(Math.min(...edits, ...(isSwapped ? [(before[at - 2] ?? 0) + 1] : [])));
-    }
-    [before, above] = [above, line];
+  try {
+    asked.parse([typed], { from: "user" });
+    return "";
+  } catch (error) {
+    const [, meant] = /\n\((Did you mean [^\n]*)\)$/.exec(String(error)) ?? [];
+    return meant === undefined ? "" : ` ${meant}`;
   }
-  return above[other.length] ?? 0;
 }
 
 /** The headers that `--header` gives, each as a line, or as in curl by files or standard input. Throws `UsageError`. */
