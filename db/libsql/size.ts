@@ -5,10 +5,8 @@ import {
   SHRINK_PAGES,
   SIZE_ROW_BYTES,
   SIZE_SAMPLE_ROWS,
-  SIZE_SAMPLE_STEP,
 } from "../../src/core/limits.ts";
 import type { DatabaseSize, FileStore } from "../../src/core/store.ts";
-import type { Row } from "../sql/sql.ts";
 import type { Sql } from "../commands/command.ts";
 
 /** What only a database file has. */
@@ -62,35 +60,20 @@ async function readPages(sql: Pick<Sql, "read">) {
 const ENDS = "SELECT (SELECT min(rowid) FROM actions) AS first, (SELECT max(rowid) FROM actions) AS last";
 
 /** By places: there may be no row at some, and no row is found twice. */
-const SAMPLE = `SELECT finished_at <= ? AS is_old, ifnull(octet_length(sealed_headers), 0) + ifnull(octet_length(body), 0)
-    + ifnull(octet_length(response_body), 0) + ifnull(octet_length(extras), 0) AS bytes
-  FROM actions WHERE rowid IN (SELECT value FROM json_each(?))`;
+const SAMPLE = `SELECT total(bytes) AS sampled, total(bytes) FILTER (WHERE is_old) AS old
+  FROM (SELECT finished_at <= ? AS is_old, ${SIZE_ROW_BYTES} + ifnull(octet_length(sealed_headers), 0)
+      + ifnull(octet_length(body), 0) + ifnull(octet_length(response_body), 0) + ifnull(octet_length(extras), 0) AS bytes
+    FROM actions WHERE rowid IN (SELECT value FROM json_each(?)))`;
 
 /** The part of the bytes of all actions that belongs to those that finished by then, 0 to 1. */
 async function deletablePart(sql: Pick<Sql, "read">, finishedUntil: Date): Promise<number> {
   const [ends] = await sql.read({ sql: ENDS, args: [] });
-  if (typeof ends?.["first"] !== "number" || typeof ends["last"] !== "number") return 0;
-  const places = placesBetween(ends["first"], ends["last"]);
-  let all = 0;
-  let old = 0;
-  for (let at = 0; at < places.length; at += SIZE_SAMPLE_STEP) {
-    await nextTurn();
-    const step = JSON.stringify(places.slice(at, at + SIZE_SAMPLE_STEP));
-    for (const row of await sql.read({ sql: SAMPLE, args: [finishedUntil.getTime(), step] })) {
-      all += bytesIn(row);
-      if (row["is_old"] === 1) old += bytesIn(row);
-    }
-  }
-  return all === 0 ? 0 : old / all;
-}
-
-/** All of them, or so many at equal distances. */
-function placesBetween(first: number, last: number): readonly number[] {
-  const count = Math.min(last - first + 1, SIZE_SAMPLE_ROWS);
-  const step = count === 1 ? 0 : (last - first) / (count - 1);
-  return Array.from({ length: count }, (_, at) => Math.round(first + at * step));
-}
-
-function bytesIn({ bytes }: Row): number {
-  return SIZE_ROW_BYTES + Number(bytes ?? 0);
+  if (ends?.["first"] === null) return 0;
+  const [first, last] = [Number(ends?.["first"]), Number(ends?.["last"])];
+  const places = Array.from({ length: SIZE_SAMPLE_ROWS }, (_, at) =>
+    Math.round(first + (at * (last - first)) / (SIZE_SAMPLE_ROWS - 1)),
+  );
+  const [row] = await sql.read({ sql: SAMPLE, args: [finishedUntil.getTime(), JSON.stringify(places)] });
+  const sampled = Number(row?.["sampled"] ?? 0);
+  return sampled === 0 ? 0 : Number(row?.["old"]) / sampled;
 }
