@@ -274,10 +274,8 @@ const IDEMPOTENCY_HEADER = "idempotency-key";
  * nor any idempotency key, and none of its times.
  */
 export function createInputOf(action: Action, now: Date): CreateInput {
-  const { url, method, headers, retries, onUnknown, approve, callback, notifyEmail, title, extras } = action;
+  const { url, method, headers } = action;
   const kept = Object.entries(headers ?? {}).filter(([name]) => name.toLowerCase() !== IDEMPOTENCY_HEADER);
-  // The reason was that of the original.
-  const { reason: _reason, ...texts } = textsIn(extras);
   const member = bodyMemberOf(action);
   const json = bodyMemberJson(action) ?? "null";
   const parsed: unknown = JSON.parse(json);
@@ -286,17 +284,29 @@ export function createInputOf(action: Action, now: Date): CreateInput {
     method,
     ...(member === null ? {} : { [member]: parsed }),
     headers: kept.length === 0 ? null : Object.fromEntries(kept),
-    retries,
-    on_unknown: onUnknown,
-    approve,
-    callback,
-    notify: notifyEmail === null ? null : { email: notifyEmail },
-    title,
-    ...texts,
-    ...retrySettingsJson(ownRetrySettings(extras) ?? NO_RETRY_SETTINGS),
-    credential: extras.credential?.name,
+    ...createOptions(action),
+    dedupe: null,
+    // It was that of the original.
+    reason: null,
   };
   return { value, textOf: () => json, idempotencyKey: null, role: action.creator.role, now };
+}
+
+/** What a create says to make an action like this one, beside the call with its body and its times. */
+export function createOptions(action: Action) {
+  const { title, extras, dedupe, retries, onUnknown, approve, callback, notifyEmail } = action;
+  return {
+    title: title ?? undefined,
+    ...textsIn(extras),
+    dedupe: dedupe ?? undefined,
+    retries: retries === RETRIES_DEFAULT ? undefined : retries,
+    ...retrySettingsJson(ownRetrySettings(extras) ?? NO_RETRY_SETTINGS),
+    credential: extras.credential?.name,
+    on_unknown: onUnknown === "stop" ? onUnknown : undefined,
+    approve: approve || undefined,
+    callback: callback ?? undefined,
+    notify: notifyEmail === null ? undefined : { email: notifyEmail },
+  };
 }
 
 const PRINTABLE = /^[ -~]+$/;

@@ -1,16 +1,14 @@
 /** @jsxImportSource hono/jsx */
 import { keyHeader } from "../accounts/first-action.ts";
-import { retrySettingsJson } from "../api/retry-settings.ts";
+import { createOptions } from "../actions/create-schema.ts";
 import { bodyMemberJson, bodyMemberOf } from "../core/body.ts";
-import { ownRetrySettings, textsIn } from "../core/action.ts";
-import { RETRIES_DEFAULT, SNIPPET_CHARS_MAX } from "../core/limits.ts";
+import { SNIPPET_CHARS_MAX } from "../core/limits.ts";
 import { prettyPrint } from "../core/json.ts";
 import { MASK, MASK_PATTERN } from "../receipts/mask-rules.ts";
 import { publicRequest } from "../receipts/masked-action.ts";
 import { Menu } from "../ui/controls.tsx";
 import { UntrustedBlock } from "../ui/parts.tsx";
 import type { SeenAction } from "../receipts/seen-action.ts";
-import { NO_RETRY_SETTINGS } from "../core/retry.ts";
 
 /** A menu with the call as curl, TypeScript, Python and MCP, and how its target verifies it. */
 export function AsCode({ action, baseUrl }: { readonly action: SeenAction; readonly baseUrl: string }) {
@@ -106,32 +104,17 @@ const PLACEHOLDER = "YOUR_SECRET";
 
 /** The body of the create as JSON that can be quoted in a shell, Python or TypeScript. */
 function createText(action: SeenAction): string {
-  const { extras } = action;
+  const { url, method, headers } = action;
+  const call = { url, method, headers: headers === null ? undefined : namedSecrets(headers) };
   const member = bodyMemberOf(action);
-  const written: readonly (readonly [name: string, json: string | null])[] = [
-    ["url", jsonOf(action.url)],
-    ["method", jsonOf(action.method)],
-    ["headers", action.headers === null ? null : jsonOf(namedSecrets(action.headers))],
-    ...(member === null ? [] : [[member, bodyMemberJson(action)] as const]),
-    ["title", action.title === null ? null : jsonOf(action.title)],
-    ...Object.entries(textsIn(extras)).map(([name, value]) => [name, jsonOf(value)] as const),
-    ["dedupe", action.dedupe === null ? null : jsonOf(action.dedupe)],
-    ["retries", action.retries === RETRIES_DEFAULT ? null : jsonOf(action.retries)],
-    ...Object.entries(retrySettingsJson(ownRetrySettings(extras) ?? NO_RETRY_SETTINGS)).map(
-      ([name, value]) => [name, jsonOf(value)] as const,
-    ),
-    ["credential", extras.credential === undefined ? null : jsonOf(extras.credential.name)],
-    ["on_unknown", action.onUnknown === "stop" ? jsonOf("stop") : null],
-    ["approve", action.approve ? "true" : null],
-    ["callback", action.callback === null ? null : jsonOf(action.callback)],
-    ["notify", action.notifyEmail === null ? null : jsonOf({ email: action.notifyEmail })],
-  ];
-  const members = written.flatMap(([name, text]) => (text === null ? [] : [`"${name}":${text}`]));
+  const body = member === null ? "" : `"${member}":${bodyMemberJson(action)}`;
+  // As text: the body's numbers stay as they are written.
+  const members = [membersText(call), body, membersText(createOptions(action))].filter((text) => text !== "");
   return inAnyQuotes(prettyPrint(`{${members.join(",")}}`).replaceAll(MASK_PATTERN, PLACEHOLDER));
 }
 
-function jsonOf(value: unknown): string {
-  return JSON.stringify(value);
+function membersText(members: object): string {
+  return JSON.stringify(members).slice(1, -1);
 }
 
 /** Each secret header gets its own placeholder. */
