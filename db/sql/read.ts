@@ -4,6 +4,7 @@ import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { drizzle, type SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
 import { actions } from "../libsql/schema.ts";
 import type { ArgType, ArgValues, Dialect, Reader, Row, SqlValue } from "./sql.ts";
+import { jsonIn } from "../../src/core/json.ts";
 
 type ArgTypes = Readonly<Record<string, ArgType>>;
 
@@ -221,13 +222,9 @@ export function eachValue<Value>(column: Column, condition: SQL | undefined, sel
 
 /** The members of the JSON object in a text; none if the text was altered to something else. */
 export function membersIn(text: string | null | undefined): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text ?? "");
-    // Safe: its members are of any type.
-    return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
-  } catch {
-    return {};
-  }
+  const value = jsonIn(text ?? "");
+  // Safe: its members are of any type.
+  return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 }
 
 /** Holds for rows that have these values. */

@@ -28,6 +28,7 @@ import type { Row, SqlValue } from "./sql.ts";
 import type { NewNotification } from "../../src/core/notification-events.ts";
 import type { QueueName } from "../commands/command.ts";
 import type { Connection } from "./writer.ts";
+import { jsonIn } from "../../src/core/json.ts";
 
 /** A row with a value that the service never writes, since somebody altered the database. Nothing of it is ever sent. */
 export class UnreadableRow extends Error {
@@ -197,13 +198,7 @@ export function shownActionOf(row: Row, seal: HeaderSeal): Action {
 }
 
 export function isJson(text: string | null): boolean {
-  if (text === null) return true;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return text === null || jsonIn(text) !== undefined;
 }
 
 function resultOf(row: Row): Result | null {
@@ -234,20 +229,12 @@ export function timelineEntryOf(row: Row): TimelineEntry {
   const { type: stored, detail: text, ...entry } = readEntry(row);
   const type = ROW_TYPES.find((one) => one === stored);
   if (type === undefined) throw new UnreadableRow(timeline.type, row);
-  const detail = detailOf(text);
-  if (detail === null) throw new UnreadableRow(timeline.detail, row);
+  const detail = jsonIn(text);
+  if (typeof detail !== "object" || detail === null || Array.isArray(detail))
+    throw new UnreadableRow(timeline.detail, row);
   // Safe: `actions.ts` writes each type with its own members.
   const event = { ...detail, type: type === "late_result" || type === "late" ? "attempt" : type } as TimelineEvent;
   return { ...entry, event };
-}
-
-function detailOf(text: string): object | null {
-  try {
-    const detail: unknown = JSON.parse(text);
-    return typeof detail === "object" && !Array.isArray(detail) ? detail : null;
-  } catch {
-    return null;
-  }
 }
 
 /**

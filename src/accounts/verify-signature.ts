@@ -18,6 +18,7 @@ import {
 } from "./signing-secrets.ts";
 import { SIGNATURE_HINT_BYTES_MAX, SIGNATURE_TOLERANCE_MS, SIGNATURES_CHECKED_MAX } from "../core/limits.ts";
 import { isSignedBy, SIGNATURE_BYTES } from "../crypto/secrets.ts";
+import { jsonIn } from "../core/json.ts";
 
 /** The headers of Standard Webhooks that a signature covers or is in. */
 export const SIGNATURE_HEADERS = ["webhook-id", "webhook-timestamp", "webhook-signature"] as const;
@@ -217,11 +218,8 @@ function likelyChanges(body: Uint8Array) {
 
 /** As it is, where it is no JSON. */
 function compactOf(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text));
-  } catch {
-    return text;
-  }
+  const value = jsonIn(text);
+  return value === undefined ? text : JSON.stringify(value);
 }
 
 /** Answers owners why a receiver can't verify what it got. It reveals no secret and makes no signature. */

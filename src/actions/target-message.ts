@@ -1,4 +1,5 @@
 import { TARGET_MESSAGE_BODY_CHARS_MAX, TARGET_MESSAGE_CHARS_MAX } from "../core/limits.ts";
+import { jsonIn } from "../core/json.ts";
 
 /** Where answers of APIs say what went wrong, the usual ones first (Stripe, GitHub, RFC 9457, OAuth). */
 const MEMBERS = [
@@ -22,13 +23,7 @@ const DEPTH_MAX = 4;
  */
 export function targetMessage(json: string | null): string | null {
   if (json === null || json.length > TARGET_MESSAGE_BODY_CHARS_MAX) return null;
-  let text: string | null;
-  try {
-    text = messageIn(JSON.parse(json), DEPTH_MAX);
-  } catch {
-    // The row was altered and can't be read.
-    return null;
-  }
+  const text = messageIn(jsonIn(json), DEPTH_MAX);
   if (text === null) return null;
   return text.length > TARGET_MESSAGE_CHARS_MAX ? `${text.slice(0, TARGET_MESSAGE_CHARS_MAX - 1)}…` : text;
 }

@@ -6,6 +6,7 @@ import { retryMembers, retrySettingsFrom } from "./retry-settings.ts";
 import { CALLS_PER_SECOND_MIN, CALLS_PER_SECOND_MAX } from "../core/limits.ts";
 import Type, { type Static } from "typebox";
 import { STATUS_CLASSES } from "../core/retry.ts";
+import { jsonIn } from "../core/json.ts";
 
 export const PutDefaults = requestObject(
   "PutDefaults",
@@ -77,10 +78,6 @@ export function hostSettingsText(settings: HostSettings): string {
 
 /** The settings in the text of a row; none if it was altered in the database. */
 export function parseHostSettings(text: string): HostSettings {
-  try {
-    const value: unknown = JSON.parse(text);
-    return STORED.accepts(value) ? hostSettingsFrom(value) : NO_HOST_SETTINGS;
-  } catch {
-    return NO_HOST_SETTINGS;
-  }
+  const value = jsonIn(text);
+  return STORED.accepts(value) ? hostSettingsFrom(value) : NO_HOST_SETTINGS;
 }

@@ -6,6 +6,7 @@ import { checkListQuery, isJsonObject, pageOf } from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
 import { BULK_OPERATIONS, BULK_STATUSES, type BulkJob, type BulkResult } from "../core/bulk-job.ts";
 import { ACTION_ID, BULK_ID } from "../core/ids.ts";
+import { jsonIn } from "../core/json.ts";
 import { BULK_GROUPS_SHOWN_MAX, LIST_LIMIT_DEFAULT } from "../core/limits.ts";
 import { type Caller, viewOf } from "../core/roles.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
@@ -147,14 +148,8 @@ function serializeJob(caller: Caller, job: BulkJob) {
 
 /** The filter of a job; empty if its row was altered. */
 export function jobFilter({ filter }: BulkJob, masked: (text: string) => string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(filter, (_name, member: unknown) => {
-      return typeof member === "string" ? masked(member) : member;
-    });
-    return isJsonObject(value) ? value : {};
-  } catch {
-    return {};
-  }
+  const value = jsonIn(filter, (_name, member) => (typeof member === "string" ? masked(member) : member));
+  return isJsonObject(value) ? value : {};
 }
 
 const serializeResult = ({ code, message, ...result }: BulkResult) =>

@@ -3,6 +3,7 @@ import { dirname, isAbsolute, join } from "node:path";
 import { LOGIN_FILE_BYTES_MAX } from "../core/limits.ts";
 import { apiKeyIn } from "../client/api-key-file.ts";
 import type { Io } from "./io.ts";
+import { jsonIn } from "../core/json.ts";
 
 /** What `outgate login` keeps: a service, and a key that is sent to no other. */
 interface Login {
@@ -53,12 +54,8 @@ function unreadable(path: string): Error {
 }
 
 function membersOf(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? { ...value } : {};
-  } catch {
-    return {};
-  }
+  const value = jsonIn(text);
+  return typeof value === "object" && value !== null ? { ...value } : {};
 }
 
 /** Writes a file of mode 0600 atomically, in a folder that is this user's alone, and returns its path. */

@@ -1,5 +1,6 @@
 import Type, { type Static } from "typebox";
 import { Compile } from "typebox/compile";
+import { jsonIn } from "./json.ts";
 
 /** Who decides what becomes of a request: the hold of its key, its own `approve`, a rule of the account, or a person's grant. */
 export const POLICY_SOURCES = ["key", "caller", "rule", "grant"] as const;
@@ -30,12 +31,8 @@ const check = Compile(StoredPolicy);
 
 /** Undefined: it is none. */
 export function parseActionPolicy(text: string): ActionPolicy | undefined {
-  try {
-    const stored: unknown = JSON.parse(text);
-    return check.Check(stored) ? stored : undefined;
-  } catch {
-    return undefined;
-  }
+  const stored = jsonIn(text);
+  return check.Check(stored) ? stored : undefined;
 }
 
 /** As it is stored. */

@@ -11,6 +11,7 @@ import {
 import { BODY_KINDS } from "./body.ts";
 import type { StoredCount } from "./rule-count.ts";
 import { STATUS_CLASSES } from "./retry.ts";
+import { jsonIn } from "./json.ts";
 
 /** The last millisecond of `Date` (ECMA-262, 21.4.1.1). */
 const DATE_MS_MAX = 8_640_000_000_000_000;
@@ -78,12 +79,8 @@ const EXTRAS = Compile(ExtrasSchema);
 
 /** The extras in a column that is not null; null: it was altered, since the service writes nothing else than `extrasText`. */
 export function parseExtras(text: string): Extras | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return EXTRAS.Check(value) && text !== "{}" && JSON.stringify(value) === text ? value : null;
-  } catch {
-    return null;
-  }
+  const value = jsonIn(text);
+  return EXTRAS.Check(value) && text !== "{}" && JSON.stringify(value) === text ? value : null;
 }
 
 const COUNTED = Compile(
@@ -95,10 +92,6 @@ const COUNTED = Compile(
  * without schemas.
  */
 export function parseCounted(text: string): readonly StoredCount[] | undefined {
-  try {
-    const stored: unknown = JSON.parse(text);
-    return COUNTED.Check(stored) ? stored : undefined;
-  } catch {
-    return undefined;
-  }
+  const stored = jsonIn(text);
+  return COUNTED.Check(stored) ? stored : undefined;
 }

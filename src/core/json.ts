@@ -7,6 +7,18 @@ import {
 } from "./limits.ts";
 import { endOfString, endOfToken, endOfValue, skipSpace } from "./json-values.ts";
 
+/**
+ * The value of a JSON text; undefined: it is none, as in a row that was altered in the database. `change` may replace each
+ * value.
+ */
+export function jsonIn(text: string, change?: (name: string, value: unknown) => unknown): unknown {
+  try {
+    return JSON.parse(text, change);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The result of a scan before parsing. `exact`: some number may change when it is parsed and printed. */
 export type JsonScan = "too_deep" | "too_many_members" | "plain" | "exact";
 

@@ -21,7 +21,7 @@ import { urlHostOf } from "../core/addresses.ts";
 import { reachedTarget, type TargetPolicy } from "../config/target-policy.ts";
 import { keptHeaders } from "../receipts/response-headers.ts";
 import { type ParsedTarget, parseTarget } from "../core/target.ts";
-import { scanJson } from "../core/json.ts";
+import { jsonIn, scanJson } from "../core/json.ts";
 import { tlsFailureOf } from "../core/tls.ts";
 
 interface SenderOptions {
@@ -287,13 +287,7 @@ const JSON_START = /^\s*[{["\-0-9tfn]/;
 
 /** Depth is checked first: 100,000 levels would block the event loop in the parser. */
 function isJson(bytes: Uint8Array, text: string): boolean {
-  if (!JSON_START.test(text) || scanJson(bytes, Infinity) === "too_deep") return false;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return JSON_START.test(text) && scanJson(bytes, Infinity) !== "too_deep" && jsonIn(text) !== undefined;
 }
 
 /**

@@ -17,6 +17,7 @@ import { duration } from "../ui/text.ts";
 import { EMPTY_FORM, filled, type FormState, personPages, type PageDeps } from "./forms.ts";
 import { schemaForm } from "./schema-form.tsx";
 import { AgoOr, List, RowAction, Secret, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
+import { jsonIn } from "../core/json.ts";
 
 const SECRET_PATH = "/settings/signing-secret";
 
@@ -389,12 +390,8 @@ function headersIn(text: string): ReceivedMessage["headers"] {
 
 /** The members of an object as lines; null: it is no JSON of one. */
 function jsonLines(text: string): readonly string[] | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? Object.entries(value).map(([name, one]) => `${name}: ${String(one)}`) : null;
-  } catch {
-    return null;
-  }
+  const value = jsonIn(text);
+  return isJsonObject(value) ? Object.entries(value).map(([name, one]) => `${name}: ${String(one)}`) : null;
 }
 
 const AROUND = " \t\r:\"'`,\\";

@@ -4,6 +4,7 @@ import {
   RESPONSE_HEADERS_MAX,
 } from "../core/limits.ts";
 import { MASK } from "./mask-rules.ts";
+import { jsonIn } from "../core/json.ts";
 
 const RETRY_AFTER = "retry-after";
 
@@ -40,13 +41,8 @@ export async function keptHeaders(
 
 /** The headers in a stored text. A row that was altered in the database has none. */
 export function readHeaders(text: string | null): readonly ResponseHeader[] {
-  if (text === null) return [];
-  try {
-    const value: unknown = JSON.parse(text);
-    return Array.isArray(value) ? value.filter(isHeader) : [];
-  } catch {
-    return [];
-  }
+  const value = text === null ? null : jsonIn(text);
+  return Array.isArray(value) ? value.filter(isHeader) : [];
 }
 
 /** The `Retry-After` in a stored text; null: there is none. */

@@ -7,6 +7,7 @@ import type { Requester } from "../core/judge.ts";
 import { OTHER_METHOD, plainHeaderName } from "../core/method-overrides.ts";
 import { type SentTarget, sentTarget } from "../core/target.ts";
 import { maskText } from "../receipts/masking.ts";
+import { jsonIn } from "../core/json.ts";
 
 /** Why an expression can't be decided: a sentence. */
 export class Undecidable extends Error {}
@@ -289,12 +290,8 @@ function bodyOf(request: RuledRequest): Named {
     throw new Undecidable(`The body is longer than ${RULE_BODY_CHARS_MAX} characters.`);
   }
   if (member === "form") return named.addPairs(formPairs(body));
-  try {
-    JSON.parse(body);
-  } catch {
-    // The row was altered in the database, or is nested so deep that the parser gives up.
-    throw new Undecidable("The body can't be read as JSON.");
-  }
+  // The row was altered in the database, or is nested so deep that the parser gives up.
+  if (jsonIn(body) === undefined) throw new Undecidable("The body can't be read as JSON.");
   named.value = readJsonValue(body, {
     number: (text) => exactNumber(text) ?? INEXACT,
     name: (name, isTwice) => named.add(name, isTwice),

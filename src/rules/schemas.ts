@@ -2,7 +2,7 @@ import Type, { type Static, type TProperties } from "typebox";
 import { credentialNameSchema } from "../api/action-schemas.ts";
 import * as t from "../api/schema-helpers.ts";
 import type { RuleRow } from "../core/account-rules.ts";
-import { isStorableText } from "../core/json.ts";
+import { isStorableText, jsonIn } from "../core/json.ts";
 import {
   BUDGET_COUNT_MAX,
   BUDGET_MEMBER_CHARS_MAX,
@@ -315,14 +315,9 @@ export const UNREADABLE_RULE: RuleDefinition = { name: "A rule that can't be rea
 
 /** What a stored rule says. Of a row that was altered in the database: that it holds everything, as it then does. */
 export function definitionOf({ definition }: Pick<RuleRow, "definition">): RuleDefinition {
-  try {
-    // Safe: `ruleText` wrote it, or it is altered.
-    const stored = JSON.parse(definition) as RuleDefinition;
-    if (t.isJsonObject(stored) && typeof stored.name === "string") return stored;
-  } catch {
-    // The same.
-  }
-  return UNREADABLE_RULE;
+  const stored = jsonIn(definition);
+  // Safe: `ruleText` wrote it.
+  return t.isJsonObject(stored) && typeof stored["name"] === "string" ? (stored as RuleDefinition) : UNREADABLE_RULE;
 }
 
 /** A rule, its place among the others from 0, and what is probably wrong with it. */
