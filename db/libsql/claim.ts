@@ -74,18 +74,18 @@ async function claimFrom(lists: Lists, claim: QueueClaim): Promise<ClaimResult> 
   if (queue !== "action") {
     const { taken, next } = take(claim, lanes, await lists.find(NOTIFICATIONS, asked));
     const sent = await updateEach(lists, SEND, taken, ({ row: { id, fence } }) => {
-      return ["active", after(fence), null, leaseUntil, by, id, fence];
+      return ["active", fence + 1, null, leaseUntil, by, id, fence];
     });
     return { rows: sent.map(claimedOf), next };
   }
   const { taken, next } = take(claim, lanes, await lists.find(ACTIONS, asked));
   const started = await updateEach(lists, START, taken, ({ row: { id, fence, attempts, startedAt } }) => {
-    return ["active", after(fence), null, leaseUntil, by, after(attempts), startedAt ?? now, id, fence];
+    return ["active", fence + 1, null, leaseUntil, by, attempts + 1, startedAt ?? now, id, fence];
   });
   await lists.insert(
     EVENTS,
     started.map(({ lane: { accountId }, row: { id, run, fence } }) => {
-      return [id, accountId, now, run, after(fence), "started", "", "active", "{}"];
+      return [id, accountId, now, run, fence + 1, "started", "", "active", "{}"];
     }),
   );
   return { rows: started.map(claimedOf), next };
@@ -99,12 +99,7 @@ interface Found {
 }
 
 function claimedOf({ row: { id, fence } }: { readonly row: Found }): ClaimResult["rows"][number] {
-  return { id, fence: after(fence) };
-}
-
-/** The next number; the first if a row was altered to no whole number. */
-function after(count: number): number {
-  return Number.isSafeInteger(count) ? count + 1 : 1;
+  return { id, fence: fence + 1 };
 }
 
 /** The rows that a claim takes, in the order of their turns, and the first row of each lane that it leaves. */

@@ -266,6 +266,21 @@ test("an action whose revision was set back, as by a part of a backup, fails uns
   expect(failures()).toHaveLength(1);
 });
 
+test("an action whose revision is no number ends as failed, unsent", async () => {
+  await using folder = await temporaryFolder();
+  const before = await openEngine({ folder: folder.path, starts: false });
+  const { id } = await before.create({});
+  await before.abandon();
+  const db = new Database(join(folder.path, "outgate.db"));
+  byHand(db, "UPDATE actions SET revision = 'soon' WHERE id = ?", id);
+  const sender = answering(answered(200));
+  await using engine = await openEngine({ folder: folder.path, sender });
+  await eventually(() => (namedIn(engine, "action", "action_id").has(id) ? true : null), "the line in the log");
+  expect(db.query("SELECT status FROM actions WHERE id = ?").get(id)).toEqual({ status: "failed" });
+  expect(sender.sent).toEqual([]);
+  db.close();
+});
+
 test("a time that can't be read keeps no other from being moved after the clock was set back", async () => {
   await using engine = await openEngine({ starts: false });
   const { store, clock } = engine;
