@@ -417,12 +417,15 @@ export const LOGINS_REMEMBERED_MAX = 10_000;
 export const ATTEMPT_TIMEOUT_MS_DEFAULT = 30 * SECOND_MS;
 /**
  * Turns of the event loop after a deadline, each of so many milliseconds: what has arrived by then is read before the
- * deadline ends anything. More of them when it rang late, since the process stood still and has much to read.
+ * deadline ends anything. Where it rang late the process stood still and has much to read: at least so many turns, a tenth of that
+ * time, two seconds at most.
  */
 export const DEADLINE_TURN_MS = 10;
 export const DEADLINE_TURNS = 2;
 export const DEADLINE_LATE_MS = 20;
 export const DEADLINE_TURNS_LATE = 12;
+export const DEADLINE_LATE_SHARE = 0.1;
+export const DEADLINE_TURNS_MAX = 200;
 export const DNS_TIMEOUT_MS = 3 * SECOND_MS;
 export const ADDRESSES_TRIED_MAX = 16;
 /** How long one address may take to accept a connection, within the attempt's deadline, before the next one is tried. */

@@ -1,6 +1,13 @@
 import type { Address } from "../core/addresses.ts";
 import type { NotSent, Outcome } from "../core/outcome.ts";
-import { DEADLINE_LATE_MS, DEADLINE_TURN_MS, DEADLINE_TURNS, DEADLINE_TURNS_LATE } from "../core/limits.ts";
+import {
+  DEADLINE_LATE_MS,
+  DEADLINE_LATE_SHARE,
+  DEADLINE_TURN_MS,
+  DEADLINE_TURNS,
+  DEADLINE_TURNS_LATE,
+  DEADLINE_TURNS_MAX,
+} from "../core/limits.ts";
 import type { HttpMethod } from "../core/target.ts";
 
 /** Why we ended an attempt early; null while we did not. */
@@ -61,10 +68,16 @@ export function afterReading(ms: number, ring: () => void): () => void {
     else ring();
   };
   let timer = setTimeout(() => {
-    const isLate = performance.now() - dueMs > DEADLINE_LATE_MS;
-    turn(isLate ? DEADLINE_TURNS_LATE : DEADLINE_TURNS);
+    turn(turnsToRead(performance.now() - dueMs));
   }, ms);
   return () => clearTimeout(timer);
+}
+
+/** The turns in which sockets are read before a deadline ends anything that rang so late. */
+export function turnsToRead(lateMs: number): number {
+  if (lateMs <= DEADLINE_LATE_MS) return DEADLINE_TURNS;
+  const turns = Math.ceil((lateMs * DEADLINE_LATE_SHARE) / DEADLINE_TURN_MS);
+  return Math.min(DEADLINE_TURNS_MAX, Math.max(DEADLINE_TURNS_LATE, turns));
 }
 
 /** One complete HTTP request: nothing is added to it but `Host` and framing. */

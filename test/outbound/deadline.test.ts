@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
-import { openDeadline } from "../../src/outbound/deadline.ts";
+import { DEADLINE_TURN_MS } from "../../src/core/limits.ts";
+import { openDeadline, turnsToRead } from "../../src/outbound/deadline.ts";
 import { answerBytes, answers, drips, openRawTarget, saysAndHangs } from "../support/raw-target.ts";
 import { besideTimer } from "../support/lateness.ts";
 import { eventually } from "../support/eventually.ts";
@@ -101,6 +102,11 @@ test("a deadline that passed while the process stood still is over at once, and 
   expect([deadline.endedBy(), deadline.signal.aborted, deadline.leftMs()]).toEqual(["timed_out", false, 0]);
   await eventually(async () => (deadline.signal.aborted ? true : null), "the signal");
   deadline.close();
+});
+
+test("the longer a process stood still, the longer its sockets are read before a deadline ends anything, 2 s at most", () => {
+  const ms = [0, 20, 21, 1_200, 5_000, 20_000, 3_600_000].map((lateMs) => turnsToRead(lateMs) * DEADLINE_TURN_MS);
+  expect(ms).toEqual([20, 20, 120, 120, 500, 2_000, 2_000]);
 });
 
 test("a deadline that was interrupted stays so", () => {
