@@ -106,7 +106,7 @@ export class CliCommand extends Command {
 
   /** Sets what the command does with a session; see `runs`. */
   calls<Options extends object>(work: Work<Options>): this {
-    return this.runs(withSession(work));
+    return this.runs(withSession(work, (field) => this.#givenName(field)));
   }
 
   /** The same for a command that prints a result, as JSON with `--json`. */
@@ -174,6 +174,15 @@ export class CliCommand extends Command {
   member<Value>(member: string, flags: string, description: string, parse?: OptionParser<Value>): this {
     const option = new CliOption(flags, description, member);
     return this.addOption(parse === undefined ? option : option.argParser(parse));
+  }
+
+  /** What a person typed for a field that the service refuses: `--after` for `created_after`; other fields as they are. */
+  #givenName(field: string): string {
+    const path = field.replace(/^filter\./, "");
+    const [member = ""] = path.split(".");
+    const option = this.options.find((one) => one.attributeName() === member);
+    if (option === undefined || this.getOptionValue(member) === undefined) return field;
+    return path === member ? `${option.long}` : `${option.long} (${path})`;
   }
 
   #problem(message: string, code: string | undefined): string {

@@ -56,13 +56,17 @@ export function parseJson(text: string, what: string, advice = ""): unknown {
   }
 }
 
-/** The message and exit code for a failed call; null where the error is not from a call. */
-export function explain(error: unknown, url: string): { readonly message: string; readonly code: number } | null {
+/** The message and exit code for a failed call; null where the error is not from a call. `nameOf` names a field for a person. */
+export function explain(
+  error: unknown,
+  url: string,
+  nameOf = (field: string): string => field,
+): { readonly message: string; readonly code: number } | null {
   if (!(error instanceof OutgateError)) return null;
-  const lines = [
-    sentenceOf(error, url),
-    ...error.details.map(({ field, message }) => `  ${field || "body"}: ${message}`),
-  ];
+  const problems = error.details.map(({ field, message }) => `${nameOf(field) || "body"}: ${message}`);
+  // The message of a single problem can be the problem itself.
+  const isSaid = error.details.length === 1 && error.details[0]?.message === error.message;
+  const lines = isSaid ? problems : [sentenceOf(error, url), ...problems.map((problem) => `  ${problem}`)];
   if (error.code === "internal_error" && error.requestId !== null) lines.push(`  Request id: ${error.requestId}`);
   return { message: visible(lines.join("\n"), true), code: error.code === "timed_out" ? EXIT.timeout : EXIT.failed };
 }

@@ -32,7 +32,9 @@ export function ownPort(env: Io["env"]): number | null {
 /** An address of a service, without a trailing slash. Throws a sentence that begins with `what` where it is not valid. */
 export function parseUrl(text: string, what: string): string {
   const url = /^https?:\/\//i.test(text) ? URL.parse(text) : null;
-  if (url === null || url.username !== "" || url.search !== "" || url.hash !== "") {
+  const isAddress = url !== null && url.username === "" && url.search === "" && url.hash === "";
+  // Not the address of the API, as other clients take it: its paths are added.
+  if (!isAddress || /\/v1\/*$/.test(url.pathname)) {
     throw new Error(`${what} must be the address of Outgate, such as ${URL_DEFAULT}.`);
   }
   return url.href.replace(/(?<!\/)\/+$/, "");
@@ -98,9 +100,13 @@ export function openSession(io: Io, { url, key: apiKey, source: keySource }: Ser
   };
 }
 
-/** Runs a command with a session, and explains errors of the service. `work` resolves with an exit code but 0. */
+/**
+ * Runs a command with a session, and explains errors of the service. `work` resolves with an exit code but 0; `nameOf` says
+ * what a person typed for a field.
+ */
 export function withSession<Options extends object>(
   work: (session: Session, options: Options, ...args: string[]) => Promise<number | void>,
+  nameOf: (field: string) => string,
 ) {
   return async (io: Io, { api_key_file: keyFile, json, ...options }: Options & SessionOptions, ...args: string[]) => {
     const credentials = await readCredentials(keyFile, io);
@@ -110,7 +116,7 @@ export function withSession<Options extends object>(
       // Safe: commands declare their own options in `Options`, and the two of every session apart from them.
       return await work(session, options as Options, ...args);
     } catch (error) {
-      const explained = explain(error, session.url);
+      const explained = explain(error, session.url, nameOf);
       if (explained === null) throw error;
       io.err(`${explained.message}\n`);
       return explained.code;

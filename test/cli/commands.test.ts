@@ -182,7 +182,7 @@ describe("outgate send", () => {
     const said = await say(["send", "ftp://a.example/", "--retries", "500"]);
     expect({ code: said.code, out: said.out }).toEqual({ code: 1, out: "" });
     expect(said.err).toContain("  url: ");
-    expect(said.err).toContain("  retries: ");
+    expect(said.err).toContain("  --retries: ");
   });
 });
 
@@ -341,7 +341,7 @@ test("outgate list looks for actions", async () => {
   expect(next["data"]).not.toMatchObject([{ id }]);
   const said = await say(["list", "--status", "done"]);
   expect(said.code).toBe(1);
-  expect(said.err).toContain("  status: ");
+  expect(said.err).toContain("  --status: ");
 });
 
 test("in a pipe a list is a line of JSON for each row, and says on standard error how to go on", async () => {
@@ -516,7 +516,7 @@ describe("outgate hosts and send-now", () => {
 
   test("a call is delayed, shown with its times, and sent now", async () => {
     const times = ["--delay", "3600", "--expires-at", "2199-01-01T00:00:00Z"];
-    expect((await say(["send", target.url, ...times])).err).toContain("expires_at: Must be within two years.");
+    expect((await say(["send", target.url, ...times])).err).toContain("--expires-at: Must be within two years.");
     const { value } = await json(["send", target.url, "--delay", "3600", "--timeout-ms", "5000"]);
     expect(value).toMatchObject({ status: "pending", timeout_ms: 5_000 });
     const shown = await say(["get", value.id], { terminal: true });
@@ -584,7 +584,26 @@ test("without a service, or with something else in its place, a command says wha
   const keyless = await say(["list"], { env: { OUTGATE_API_KEY: "" } });
   expect(keyless.code).toBe(2);
   expect(keyless.err).toStartWith("There is no API key. Run `outgate login`");
-  expect((await say(["list"], { env: { OUTGATE_URL: "localhost" } })).err).toContain("OUTGATE_URL must be");
+  for (const address of ["localhost", "http://127.0.0.1:3000/v1", "http://127.0.0.1:3000/v1/"]) {
+    expect((await say(["list"], { env: { OUTGATE_URL: address } })).err).toContain("OUTGATE_URL must be");
+  }
+});
+
+test("a problem that the service finds is told by the option that was given, and once", async () => {
+  const list = await say(["list", "--after", "yesterday", "--code", "9xx"]);
+  expect(list.err.split("\n").toSorted()).toEqual([
+    "",
+    "  --after: Must be a date and time with a time zone, like 2026-03-04T12:00:00Z.",
+    "  --code: Must be a status such as 422, or a class of them such as 4xx.",
+    "The query is not valid.",
+  ]);
+  const key = await say(["keys", "create", "k", "--role", "agent", "--host", "a.example", "--host", "a b"]);
+  expect(key.err).toContain("\n  --host (hosts.1): Must be a host name");
+  expect((await say(["cancel", "--status", "failed"])).err).toContain("\n  --status: Name a status");
+  // The JSON has members, not options.
+  const sent = await say(["send", "-"], { input: '{"url":"https://a.example","retries":"x"}' });
+  expect(sent.err).toContain("\n  retries: Must be an integer.");
+  expect((await say(["credentials", "test", "none", "x"])).err).toBe("url: Must begin with http:// or https://.\n");
 });
 
 describe("outgate pause, pauses, resume and audit", () => {
