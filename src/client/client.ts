@@ -133,18 +133,25 @@ export function createClient(settings: ClientSettings) {
         cursor = page.next_cursor;
       }
     },
+    /** One request, repeated only with an `idempotencyKey`; `create` makes one up. With `sync` it waits for the end. */
     createAction,
+    /** One page, newest first; `actions` goes through all of them. */
     listActions,
     /** How many actions match, by status. */
     countActions: withQuery<Api.FilterQuery, Api.ActionCounts>("GET /v1/actions/counts", "data"),
+    /** With `waitSeconds` the service answers when the action has ended, or after that time; `waitFor` repeats it. */
     getAction,
+    /** Every attempt, decision and notification, oldest first. */
     getTimeline: byId<Api.Timeline>("GET /v1/actions/{id}/timeline", "data"),
     /** What came back of the newest attempts. */
     getAttempts: byId<Api.AttemptList>("GET /v1/actions/{id}/attempts", "data"),
     /** What a person is shown before deciding on the action. */
     getDecisionFacts: byId<Api.DecisionFacts>("GET /v1/actions/{id}/facts", "facts"),
+    /** Sends what awaits approval, exactly as it is stored. With an owner or approver key. */
     approveAction: byIdWithReason<Api.Approval, Api.Action>("POST /v1/actions/{id}/approve", "id"),
+    /** Ends an action that was not sent yet. With an owner or approver key it rejects one that awaits approval. */
     cancelAction: byIdWithReason<Api.Decision, Api.Action>("POST /v1/actions/{id}/cancel", "id"),
+    /** Sends a failed or cancelled action again, in its next run. What needed approval needs it again. */
     retryAction: byIdWithReason<Api.Retry, Api.Action>("POST /v1/actions/{id}/retry", "id"),
     /** Sends an action now that waits for its `run_at` or for its next attempt. */
     sendActionNow: byIdWithReason<Api.Retry, Api.Action>("POST /v1/actions/{id}/send-now", "id"),
@@ -177,7 +184,9 @@ export function createClient(settings: ClientSettings) {
       }),
     listKeys: ({ createdBy, ...options }: MadeByOptions = {}): Promise<Api.KeyList> =>
       send("GET /v1/keys", "data", options, { query: { created_by: createdBy } }),
+    /** With the key itself, which is shown once. */
     createKey: withBody<Api.CreateKey, Api.CreatedKey>("POST /v1/keys", "key"),
+    /** At once and for good. Its actions stay as they are unless `unfinished` says otherwise. */
     revokeKey: (id: string, { unfinished, ...options }: RevokeOptions = {}): Promise<Api.RevokedKey> =>
       send(at("DELETE /v1/keys/{id}", id), "id", options, { query: { unfinished }, ...REPEATABLE }),
     /** Without `key_id` and `host` it pauses the whole account. Where a pause is in force, returns that one. */

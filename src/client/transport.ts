@@ -38,6 +38,10 @@ const RETRY_AFTER_MS_MAX = 10_000;
 /** ky's own retries and timeout are off: its timeout doesn't cover the response body. */
 export function createTransport(settings: ClientSettings): Transport {
   const { timeoutMs = TIMEOUT_MS, tries = TRIES, retryBaseMs = RETRY_BASE_MS, parse = JSON.parse } = settings;
+  // As of a variable that isn't set: it would fail as if nobody were there.
+  if (!URL.canParse(settings.url) || !/^https?:/i.test(settings.url)) {
+    throw new TypeError(`url must be the address of Outgate, such as http://127.0.0.1:3000, not ${settings.url}.`);
+  }
 
   const attempt = async (call: HttpCall): Promise<unknown> => {
     const limit = AbortSignal.timeout(timeoutMs + (call.waitSeconds ?? 0) * 1_000);
@@ -92,7 +96,7 @@ function request({ url, apiKey }: ClientSettings, call: HttpCall, limit?: AbortS
   return ky(`${url.replace(/(?<!\/)\/+$/, "")}${target}`, {
     method,
     headers: {
-      ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
+      ...(typeof apiKey === "string" && { authorization: `Bearer ${apiKey}` }),
       ...(body === undefined ? {} : { "content-type": "application/json" }),
       ...headers,
     },

@@ -5,8 +5,8 @@ import type * as Api from "./openapi.ts";
 export interface ClientSettings {
   /** Address of the service, such as `http://127.0.0.1:3000`. */
   readonly url: string;
-  /** Null: only for calls that need no key. */
-  readonly apiKey: string | null;
+  /** Without one only calls that need no key succeed. */
+  readonly apiKey: string | null | undefined;
   /** For one try including the response body, without `waitSeconds`. Default 30,000. */
   readonly timeoutMs?: number;
   /** How many times a call that is safe to repeat is tried. Default 3. */

@@ -33,6 +33,19 @@ test("has a method for every operation of the API, by its name, but for those of
   expect(Object.keys(owner).toSorted()).toEqual(names.toSorted());
 });
 
+test("is made only with the address of a service: a variable that is not set is no server that is down", () => {
+  for (const url of [process.env["NOT_SET"], "", "127.0.0.1:3000", "outgate.example.com", "file:///etc"]) {
+    // Safe: what a program without types passes.
+    expect(() => createClient({ url: url as string, apiKey: null })).toThrow("url must be the address of Outgate");
+  }
+});
+
+test("sends no key where a variable that should hold it is not set", async () => {
+  const keyless = createClient({ url: app.url, apiKey: process.env["NOT_SET"] });
+  expect(await keyless.getHealth()).toMatchObject({ status: "ok" });
+  expect((await refusalOf(keyless.getAccount())).code).toBe("unauthorized");
+});
+
 describe("the client", () => {
   test("takes an action through its life", async () => {
     const held = await owner.createAction(
