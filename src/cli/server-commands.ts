@@ -94,12 +94,12 @@ function addAccessCommands(program: CliCommand): void {
     .takes("no arguments.")
     .runs(async (io) => (await server()).renewWelcomeLink(io));
   program
-    .command("reset-password <e-mail>")
+    .command("reset-password <email>")
     .description("a link by which a person chooses a new password")
     .takes("one email address.")
     .runs(async (io, _options, email) => (await server()).resetPassword(io, email));
   program
-    .command("new-owner-key [e-mail]")
+    .command("new-owner-key [email]")
     .description("another owner key, in place of a lost one")
     .takes("at most one email address.")
     .runs(async (io, _options, email?: string) => (await server()).addOwnerKey(io, email));

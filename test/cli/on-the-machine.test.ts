@@ -45,7 +45,7 @@ describe("while the service runs", () => {
     expect(await send(service, pathIn(second.out), ann)).toBe(303);
     const third = await outgate(service.folder, "welcome-link");
     expect({ code: third.code, out: third.out }).toEqual({ code: 1, out: "" });
-    expect(third.err).toContain("outgate reset-password <e-mail>");
+    expect(third.err).toContain("outgate reset-password <email>");
   });
 
   test("reset-password prints a link that lets its person choose a new one", async () => {
@@ -94,7 +94,7 @@ describe("while the service runs", () => {
     for (const [args, code, complaint] of [
       [["reset-password", "nobody@example.com"], 1, "No person has the address nobody@example.com."],
       [["new-owner-key", "nobody@example.com"], 1, "No person has the address nobody@example.com."],
-      [["reset-password"], 2, "Usage: outgate reset-password <e-mail>"],
+      [["reset-password"], 2, "Usage: outgate reset-password <email>"],
       [["welcome-link", "now"], 2, "welcome-link takes no arguments."],
     ] as const) {
       const said = await outgate(service.folder, ...args);

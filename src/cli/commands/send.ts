@@ -33,7 +33,7 @@ export function addSend(program: CliCommand): void {
     .option("--title <text>", "what the call does, in one line; shown to the approver")
     .option("--metadata <name=value>", "a note to find it by; may be given several times", several)
     .option("--approve", "hold it until a person approves it")
-    .option("--notify <e-mail>", "ask this person for approval by mail", (email) => ({ email }))
+    .option("--notify <email>", "ask this person for approval by mail", (email) => ({ email }))
     .option("--dedupe <key>", "the same key within 24 hours means the same action")
     .option(
       "--idempotency-key <k>",

@@ -55,8 +55,9 @@ export async function runDemo(io: Io, { port = DEMO_PORT }: DemoFlags): Promise<
   const clock = new TravelClock(systemClock, DAY_MS);
   const outage = { isOn: false };
   const target = startTarget(outage);
-  // Nothing of the reader's own settings; the cookie of a log-in at 127.0.0.1 stays another one.
+  // Nothing of the reader's own settings, but what Bun itself has read; the cookie of a log-in at 127.0.0.1 stays another one.
   const env = {
+    BUN_CONFIG_MAX_HTTP_REQUESTS: io.env["BUN_CONFIG_MAX_HTTP_REQUESTS"],
     PORT: String(port),
     BASE_URL: url,
     DATABASE_URL: `file:${join(folder, "outgate.db")}`,
@@ -117,7 +118,7 @@ export async function resetPassword(io: Io, email: string): Promise<void> {
 /** `outgate welcome-link`: a new link in place of the one that the first start printed. */
 export async function renewWelcomeLink(io: Io): Promise<void> {
   await printLink(io, createWelcomeLink, {
-    none: "The first account has an owner who can log in already. For a new password run `outgate reset-password <e-mail>`.",
+    none: "The first account has an owner who can log in already. For a new password run `outgate reset-password <email>`.",
     what: "The person who opens the link becomes the first account's owner. It works once, for 7 days; the previous link no longer works.",
   });
 }
