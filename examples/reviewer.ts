@@ -7,14 +7,14 @@
  *   bun examples/reviewer.ts 100
  */
 import { createClient } from "../src/client/client.ts";
+import type { Action } from "../src/client/openapi.ts";
 import { OutgateError } from "../src/client/transport.ts";
-import type { ActionJson } from "../src/api/action-schemas.ts";
 
 const limit = Number(process.argv[2] ?? 100);
 
 const outgate = createClient({
   url: process.env["OUTGATE_URL"] ?? "http://127.0.0.1:3000",
-  apiKey: process.env["OUTGATE_API_KEY"] ?? null,
+  apiKey: process.env["OUTGATE_API_KEY"],
 });
 
 const events = outgate.streamEvents({ onOpen: () => console.log("Listening.") });
@@ -22,12 +22,11 @@ const events = outgate.streamEvents({ onOpen: () => console.log("Listening.") })
 // Open the stream before listing what is awaiting approval already, so that nothing is missed in between.
 const first = events.next();
 
-for (const action of (await outgate.listActions({ status: ["awaiting_approval"], limit: 100 })).data)
-  await review(action);
+for await (const action of outgate.actions({ status: ["awaiting_approval"] })) await review(action);
 
 for (let next = await first; next.done !== true; next = await events.next()) await review(next.value.data);
 
-async function review({ id, status, body, method, url }: ActionJson): Promise<void> {
+async function review({ id, status, body, method, url }: Action): Promise<void> {
   if (status !== "awaiting_approval") return;
   const amount = body?.["amount"];
   if (typeof amount !== "number" || amount > limit) {

@@ -15,7 +15,7 @@ const outgateUrl = process.env["OUTGATE_URL"] ?? "http://127.0.0.1:3000";
 
 const outgate = createClient({
   url: outgateUrl,
-  apiKey: process.env["OUTGATE_API_KEY"] ?? null,
+  apiKey: process.env["OUTGATE_API_KEY"],
 });
 
 try {
