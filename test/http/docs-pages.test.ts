@@ -2,6 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { ENTER_KEY, firstActionCall } from "../../src/accounts/first-action.ts";
 import { HTTP_STATUS } from "../../src/api/errors.ts";
 import { OPERATIONS } from "../support/operations.ts";
+import { RISKS } from "../../src/approvals/risks.ts";
+import { AUDIT_KINDS } from "../../src/core/audit.ts";
 import { ERROR_CODES } from "../../src/core/domain-error.ts";
 import { GUIDES } from "../../src/pages/docs/guides.ts";
 import { openRealServer } from "./real-server.ts";
@@ -32,6 +34,15 @@ const PATHS = [
 const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, "").replaceAll(/\s+/g, " ");
 
 describe("the documentation", () => {
+  test.each<[guide: string, names: readonly string[]]>([
+    ["approvals", RISKS],
+    ["security", AUDIT_KINDS],
+  ])("names in the guide %s every risk, or every kind of entry of the audit log", (guide, names) => {
+    const { text = "" } = GUIDES.find(({ name }) => name === guide) ?? {};
+    const named = new Set([...text.matchAll(/`([a-z_]+)`/g)].map(([, name]) => name));
+    expect(names.filter((name) => !named.has(name))).toEqual([]);
+  });
+
   test("begins the reference of the API with base URL, authentication and a first request to copy", async () => {
     const { text } = await get("/docs/api");
     const ids = [...text.matchAll(/<h2 id="([^"]+)"/g)].slice(0, 3).map(([, id]) => id);
