@@ -72,6 +72,12 @@ describe("the command line", () => {
     expect((await say("help", "keys", "crate")).err).toStartWith('Unknown command "crate". Did you mean create?');
   });
 
+  test("has every command in its guide", async () => {
+    const guide = await Bun.file(join(import.meta.dir, "../../docs/cli.md")).text();
+    const named = new Set([...guide.matchAll(/`([a-z-]+)/g)].map(([, name]) => name));
+    expect(COMMANDS.map((command) => command.name()).filter((name) => !named.has(name))).toEqual([]);
+  });
+
   test("lists every command in a group, and the exit codes", async () => {
     const { out } = await say("help");
     expect(out).not.toContain("\nCommands:");
