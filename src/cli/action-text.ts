@@ -178,7 +178,7 @@ function actionText(action: Action, { paint, url, io }: Session, ending?: Timeli
     ["not before", action.run_at],
     ["expires", action.expires_at],
     ["next retry", action.next_retry_at],
-    ["rules", settingsParts(action).join("; ") || null],
+    ["delivery", settingsParts(action).join("; ") || null],
     ["answer", answerOf(action)],
     ["error", action.last_error],
     ...TEXT_EXTRAS.map((name) => [name, requesterText(action[name])] as const),
@@ -249,7 +249,7 @@ function pausedOf({ pause }: Action): string | null {
 
 function answerOf({ response_code: code, response_body: body, duration_ms: ms }: Action): string | null {
   if (code === null) return null;
-  const text = body === null || body === undefined ? "" : ` ${typeof body === "string" ? body : JSON.stringify(body)}`;
+  const text = body === null || body === undefined ? "" : `: ${typeof body === "string" ? body : JSON.stringify(body)}`;
   return `${code}${ms === null ? "" : ` in ${ms} ms`}${text}`;
 }
 

@@ -197,6 +197,12 @@ describe("outgate get", () => {
     expect((value["data"] as Shown[]).map(({ type }) => type)).toContain("approved");
   });
 
+  test("tells a person how an action is delivered, and what was answered", async () => {
+    const { value } = await json(["send", target.url, "--give-up-on", "5xx", "--sync"]);
+    const { out } = await say(["get", value.id], { terminal: true });
+    expect(out).toMatch(/^ {2}delivery +gives up on 5xx\n {2}answer +200 in \d+ ms: \{/m);
+  });
+
   test("is called show too, also by its help", async () => {
     const id = await held();
     expect(await json(["show", id])).toMatchObject({ code: 4, value: { id, status: "awaiting_approval" } });
