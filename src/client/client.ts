@@ -24,8 +24,8 @@ const SYNC_WAIT_SECONDS = 30;
 const REPEATABLE = { isRepeatable: true } as const;
 
 /**
- * One method for each operation of the HTTP API, by its `operationId`. Every failure is an `OutgateError`. Operations that
- * are safe to repeat are retried while the service can't be reached: reads, and writes that are idempotent, such as a
+ * One method for each operation of the HTTP API, by its `operationId`. Every failure is an `OutgateError`; a `TypeError` is
+ * about an argument that can't be sent. Operations that are safe to repeat are retried while the service can't be reached: reads, and writes that are idempotent, such as a
  * create with an `idempotencyKey`.
  */
 export type OutgateClient = ReturnType<typeof createClient>;
@@ -338,6 +338,8 @@ async function* chunksOf(
   if (reader === undefined) return;
   try {
     for (;;) {
+      // On Node 20 a read of an aborted response that has arrived as a whole never ends.
+      signal?.throwIfAborted();
       const { done, value } = await reader.read();
       if (done) return;
       yield value;

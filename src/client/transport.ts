@@ -19,7 +19,7 @@ export interface HttpCall {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Makes calls. Throws `OutgateError`, or the reason of the caller's own signal. */
+/** Makes calls. Throws `OutgateError`, the reason of the caller's own signal, or a `TypeError` for what can't be sent. */
 export interface Transport {
   /** The body of the response: JSON, text, or undefined where there is none. */
   call(call: HttpCall): Promise<unknown>;
@@ -43,10 +43,10 @@ export function createTransport(settings: ClientSettings): Transport {
     throw new TypeError(`url must be the address of Outgate, such as http://127.0.0.1:3000, not ${settings.url}.`);
   }
 
-  const attempt = async (call: HttpCall): Promise<unknown> => {
+  const attempt = async (call: HttpCall, send: Send): Promise<unknown> => {
     const limit = AbortSignal.timeout(timeoutMs + (call.waitSeconds ?? 0) * 1_000);
     try {
-      const response = await request(settings, call, limit);
+      const response = await send(limit);
       const value = read(response, await response.text(), parse);
       if (!isAnswer(value, call.member)) throw errorOf(response, null);
       return value;
@@ -57,9 +57,10 @@ export function createTransport(settings: ClientSettings): Transport {
 
   return {
     async call(call) {
+      const send = prepare(settings, call);
       for (let made = 1; ; made += 1) {
         try {
-          return await attempt(call);
+          return await attempt(call, send);
         } catch (error) {
           if (made >= tries || !isWorthAnotherTry(error, call)) throw error;
           const retryAfterMs = error instanceof OutgateError ? (error.retryAfterMs ?? 0) : 0;
@@ -69,8 +70,9 @@ export function createTransport(settings: ClientSettings): Transport {
       }
     },
     async open(call) {
+      const send = prepare(settings, call);
       try {
-        const response = await request(settings, call);
+        const response = await send();
         if (!response.ok) read(response, await response.text(), parse);
         if (call.type?.test(response.headers.get("content-type") ?? "") === false) {
           await response.body?.cancel();
@@ -84,29 +86,34 @@ export function createTransport(settings: ClientSettings): Transport {
   };
 }
 
-function request({ url, apiKey }: ClientSettings, call: HttpCall, limit?: AbortSignal): Promise<Response> {
+type Send = (limit?: AbortSignal) => Promise<Response>;
+
+/** Throws a `TypeError` for what no request can hold, such as a body with a `BigInt` or a key with a line break. */
+function prepare({ url, apiKey }: ClientSettings, call: HttpCall): Send {
   const { route, query = {}, headers, body, signal } = call;
   const [method = "", path = ""] = route.split(" ");
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     for (const text of [value ?? []].flat()) search.append(name, String(text));
   }
-  const signals = [limit, signal].filter((one) => one !== undefined);
   const target = search.size === 0 ? path : `${path}?${search.toString()}`;
-  return ky(`${url.replace(/(?<!\/)\/+$/, "")}${target}`, {
+  const options = {
     method,
-    headers: {
+    headers: new Headers({
       ...(typeof apiKey === "string" && { authorization: `Bearer ${apiKey}` }),
       ...(body === undefined ? {} : { "content-type": "application/json" }),
       ...headers,
-    },
+    }),
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: AbortSignal.any(signals),
     retry: 0,
     throwHttpErrors: false,
     redirect: "manual",
     timeout: false,
-  });
+  } as const;
+  return (limit) => {
+    const signals = [limit, signal].filter((one) => one !== undefined);
+    return ky(`${url.replace(/(?<!\/)\/+$/, "")}${target}`, { ...options, signal: AbortSignal.any(signals) });
+  };
 }
 
 /** The body of a successful response; throws for an error, or for a response that isn't Outgate's. */

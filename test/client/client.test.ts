@@ -46,6 +46,15 @@ test("sends no key where a variable that should hold it is not set", async () =>
   expect((await refusalOf(keyless.getAccount())).code).toBe("unauthorized");
 });
 
+test("says of what can't be sent that it can't, and does not try again", async () => {
+  const slow = createClient({ url: app.url, apiKey: KEYS.owner, tries: 5, retryBaseMs: 60_000 });
+  const calls = [
+    slow.create({ url: target.url, body: { amount: 10n } }),
+    slow.create({ url: target.url }, { idempotencyKey: "order\n7" }),
+  ];
+  for (const call of calls) expect(await call.catch((error: unknown) => error)).toBeInstanceOf(TypeError);
+});
+
 describe("the client", () => {
   test("takes an action through its life", async () => {
     const held = await owner.createAction(

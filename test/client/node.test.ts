@@ -26,7 +26,17 @@ while (statuses.length === 0) {
 const done = await outgate.createAction({ url: process.env.TARGET, sync: true });
 await following;
 const refused = await outgate.getAction("act_nobody").catch((error) => error.code);
-console.log(JSON.stringify({ status: done.status, last: statuses.at(-1), refused }));
+const enough = new AbortController();
+let left = null;
+try {
+  for await (const _ of outgate.exportActions({}, { signal: enough.signal })) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    enough.abort();
+  }
+} catch (error) {
+  left = error.name;
+}
+console.log(JSON.stringify({ status: done.status, last: statuses.at(-1), refused, left }));
 `;
 
 test("the client is one file for Node, and does there what it does here", async () => {
@@ -46,5 +56,10 @@ test("the client is one file for Node, and does there what it does here", async 
   const node = Bun.spawn(["node", join(folder.path, "program.mjs")], { env, stdout: "pipe", stderr: "pipe" });
   const [said, complaint] = await Promise.all([new Response(node.stdout).text(), new Response(node.stderr).text()]);
   expect({ code: await node.exited, complaint }).toEqual({ code: 0, complaint: "" });
-  expect(JSON.parse(said)).toEqual({ status: "completed", last: "completed", refused: "not_found" });
+  expect(JSON.parse(said)).toEqual({
+    status: "completed",
+    last: "completed",
+    refused: "not_found",
+    left: "AbortError",
+  });
 });
