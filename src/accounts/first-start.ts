@@ -4,6 +4,7 @@ import { dirname, resolve } from "node:path";
 import type { AccountStore, PeopleStore, WelcomeLink, SealedPlace } from "../core/account-store.ts";
 import type { FactStore, Store } from "../core/store.ts";
 import { auditOfSystem } from "../core/audit.ts";
+import { COMMAND } from "../config/commit.ts";
 import type { Config } from "../config/config.ts";
 import { WELCOME_LINK_MS_MAX } from "../core/limits.ts";
 import type { Database, LogLevel } from "../config/values.ts";
@@ -209,14 +210,14 @@ export function firstKeysText(
   const steps = [
     welcomeToken !== null &&
       `To decide in a browser, open this once and choose a password. It works for
-   7 days, and \`npm run outgate -- welcome-link\` makes another:
+   7 days, and \`${COMMAND} welcome-link\` makes another:
 
    ${welcomeUrl(config, welcomeToken)}
 `,
     ownerKey !== null &&
       `To use the command line, keep the owner key there; it asks for it:
 
-   npm run outgate -- login ${baseUrl}
+   ${COMMAND} login ${baseUrl}
 `,
     `Send a first action (bash, zsh). After the first line paste the agent key and press Enter:
 

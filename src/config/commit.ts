@@ -34,3 +34,6 @@ function textOf(path: string): string | null {
 /** The commit that this program was made of; null: not known. */
 export const COMMIT: string | null =
   typeof OUTGATE_COMMIT === "string" ? OUTGATE_COMMIT || null : commitOfCheckout(dirname(dirname(import.meta.dirname)));
+
+/** How a person calls the command line: `npm run` in a checkout, its own name once it is built. */
+export const COMMAND = typeof OUTGATE_COMMIT === "string" ? "outgate" : "npm run outgate --";

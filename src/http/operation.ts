@@ -145,8 +145,9 @@ export function operation<Params = object, Query extends TObject = TObject, Acce
   return {
     // In place of Elysia's parser, which has no bounds and coerces values.
     parse: "none" as const,
-    // Elysia reads the text of its hooks: one that passed `call` on whole would get cookies and all headers parsed.
-    async transform(call: Call): Promise<void> {
+    // Elysia reads the text of its hooks: one that passed `call` on whole would get cookies and all headers parsed, and a method
+    // (`transform(call) {`) is misread where it stands on one line, as in the binary.
+    transform: async (call: Call): Promise<void> => {
       const context = routed(call.request, call.route);
       if (permission === null) {
         params?.accept(call.params);

@@ -56,6 +56,12 @@ test("the binary starts in an empty folder as another user, delivers, serves pag
   expect(await (await fetch(`${url}/health`)).json()).toEqual({ status: "ok", ...RELEASE });
   // Nothing says that Bun makes fewer calls at a time than the service may.
   expect(first.output).not.toContain("BUN_CONFIG_MAX_HTTP_REQUESTS");
+  // Elysia reads the text of handlers, and says so where it can't.
+  await fetch(`${url}/v1/actions`);
+  expect(first.output).not.toContain("Sucrose");
+  // Where it tells a command, it is called by its own name.
+  const demo = Bun.spawn([...inEnvironment({}), "demo", "--port", new URL(url).port], { stderr: "pipe" });
+  expect(await new Response(demo.stderr).text()).toContain("run `outgate demo --port 3002`");
   const body = { n: 1, long: "x".repeat(2 * MASKED_INLINE_CHARS_MAX) };
   const sent = await first.create({ url: target.url, sync: true, body });
   expect(sent["status"]).toBe("completed");

@@ -14,6 +14,7 @@ import { apiKeyOf } from "../../client/api-key-file.ts";
 import { createWelcomeLink, firstStartNotice, welcomeUrl } from "../../accounts/first-start.ts";
 import { createOwnerKey, createResetLink, withAdminStore, type AdminParts } from "../../admin/access.ts";
 import { backUp } from "../../admin/backup.ts";
+import { COMMAND } from "../../config/commit.ts";
 import { readConfig, type Config } from "../../config/config.ts";
 import { systemClock } from "../../core/clock.ts";
 import { encodeId, systemIds } from "../../core/ids.ts";
@@ -86,7 +87,7 @@ export async function runDemo(io: Io, { port = DEMO_PORT }: DemoFlags): Promise<
 /** Beside the usual port, so that the demo runs next to a service. */
 const DEMO_PORT = 3_001;
 
-const DEMO_ADVICE = " For another port, run `npm run outgate -- demo --port 3002`.";
+const DEMO_ADVICE = ` For another port, run \`${COMMAND} demo --port 3002\`.`;
 
 /** No limit on requests: a day is played in seconds. Of the log only errors are shown. */
 const DEMO_SETTINGS = { RATE_LIMIT_PER_SECOND: "0", LOG_LEVEL: "error", SIGNUPS: "closed" };
