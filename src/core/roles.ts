@@ -148,7 +148,7 @@ export function holderIdOf({ keyId, personId }: Caller): string {
 export function unauthorized(): DomainError {
   return new DomainError(
     "unauthorized",
-    "Send an API key as `Authorization: Bearer <key>`. The first start of Outgate prints one; an owner key makes more.",
+    "Send a valid API key as `Authorization: Bearer <key>`: it is missing, mistyped, revoked or expired. The first start of Outgate prints one; an owner key makes more.",
   );
 }
 

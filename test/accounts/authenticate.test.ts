@@ -49,7 +49,7 @@ function slowReads() {
 const UNAUTHORIZED = {
   code: "unauthorized",
   message:
-    "Send an API key as `Authorization: Bearer <key>`. The first start of Outgate prints one; an owner key makes more.",
+    "Send a valid API key as `Authorization: Bearer <key>`: it is missing, mistyped, revoked or expired. The first start of Outgate prints one; an owner key makes more.",
 };
 
 describe("a key", () => {
