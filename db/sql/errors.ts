@@ -2,7 +2,7 @@ import { StoreUnavailable } from "../../src/core/store.ts";
 import type { Sql } from "../commands/command.ts";
 
 /** What a failed statement means for the store. */
-export type FaultKind =
+type FaultKind =
   /** Another connection holds the lock, briefly. */
   | "busy"
   /** The disk is full, or the file or network is away: it may recover. */

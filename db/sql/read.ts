@@ -240,6 +240,6 @@ export function hasValues<Table extends SQLiteTable>(table: Table, values: Value
   return and(...equal);
 }
 
-export type ValuesOf<Table extends SQLiteTable> = {
+type ValuesOf<Table extends SQLiteTable> = {
   readonly [Name in keyof Table["$inferSelect"]]?: NonNullable<Table["$inferSelect"][Name]> | Placeholder;
 };

@@ -17,7 +17,7 @@ export interface TransferTable {
   readonly isCounted: boolean;
 }
 
-export interface TransferColumn {
+interface TransferColumn {
   readonly name: string;
   readonly kind: "text" | "integer";
   /** How the file reads it. */

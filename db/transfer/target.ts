@@ -36,7 +36,7 @@ export interface TransferStart {
 }
 
 /** Another process has continued this copy meanwhile. Nothing was written. */
-export class TransferTaken extends Error {
+class TransferTaken extends Error {
   override readonly name = "TransferTaken";
 
   constructor() {

@@ -270,7 +270,7 @@ export function checkOrigin(text: string): string {
   throw new DomainError("invalid_query", "The query is not valid.", [{ field: "origin", message }]);
 }
 
-export interface KnownOrigin {
+interface KnownOrigin {
   readonly origin: string;
   readonly use: SigningUse;
   /** When the newest call, or callback, to it was caused; null: none is left. */

@@ -21,7 +21,7 @@ export interface EditedFields {
 }
 
 /** What is wrong with the fields. */
-export type EditProblems = Readonly<Partial<Record<keyof EditedFields, string>>>;
+type EditProblems = Readonly<Partial<Record<keyof EditedFields, string>>>;
 
 /** The fields of an action as a page shows them: secrets are masked. */
 export function fieldsToEdit(action: Action): EditedFields {

@@ -22,8 +22,6 @@ interface MigrateDeps {
   readonly onProgress: OnProgress;
 }
 
-export type MigrateReport = Parameters<OnProgress>[0];
-
 export interface Migrated {
   readonly tables: readonly VerifiedTable[];
   readonly path: string;

@@ -103,7 +103,7 @@ export const AuditQuery = t.closedObject({
   cursor: Type.Optional(t.plainText("The next_cursor of the page before.", CURSOR_EXAMPLE)),
 });
 
-export const AuditEntryJson = t.answerObject("AuditEntry", "One entry of the audit log.", {
+const AuditEntryJson = t.answerObject("AuditEntry", "One entry of the audit log.", {
   seq: t.positive("Increasing number, with gaps.", 4711),
   at: t.dateTime("When it happened."),
   account_id: t.plainText("The account.", "acc_01kjwa5v00e7v8c9x2m4n6p8qr"),

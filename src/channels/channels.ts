@@ -70,7 +70,7 @@ export const CreateChannel = t.requestObject(
 
 type CreateChannel = Static<typeof CreateChannel>;
 
-export const ChangeChannelBody = Type.Partial(
+const ChangeChannelBody = Type.Partial(
   Type.Object({
     ...settings,
     remind_after_minutes: Type.Union([NO_REMINDER, minutes], {

@@ -217,7 +217,7 @@ function whole(text: string): Cell {
 }
 
 /** A URL in a table: its host is never cut. */
-export function withHost(text: string): Cell {
+function withHost(text: string): Cell {
   return { text, uncut: hostEnd(text) };
 }
 

@@ -91,7 +91,7 @@ interface Completions {
   readonly idFor: string | null;
 }
 
-export interface Proposal {
+interface Proposal {
   readonly value: string;
   readonly description: string;
 }

@@ -11,7 +11,7 @@ export const ACTION_STATUSES = ["pending", "active", "awaiting_approval", "compl
 export type ActionStatus = (typeof ACTION_STATUSES)[number];
 
 /** What to do after an attempt that the target may or may not have received. */
-export type OnUnknown = "retry" | "stop";
+type OnUnknown = "retry" | "stop";
 
 /** Where a failed attempt went wrong: the target answered with an error, or no whole answer arrived. */
 export type ErrorSource = "target" | "dispatch";

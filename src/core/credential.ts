@@ -235,7 +235,7 @@ export type AskedCredential =
   | { readonly kind: "daily"; readonly retryAt: Date };
 
 /** Tells an owner or a channel of a new request; the event has the place of its recipient. */
-export interface RequestNotice {
+interface RequestNotice {
   readonly id: string;
   readonly host: string;
   readonly message: {

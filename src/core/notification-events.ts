@@ -9,7 +9,7 @@ export type AskKind = (typeof ASKS)[number];
  * The event of a notification to a channel, with the channel's id; of a mail also the place of its address. A row of the outbox
  * is unique by action, revision, kind and event.
  */
-export type AskEvent = `${AskKind}:${string}`;
+type AskEvent = `${AskKind}:${string}`;
 
 /** What an event asks; null: it is not for a channel. */
 export function askOf(event: string): { readonly kind: AskKind; readonly channelId: string } | null {
@@ -31,7 +31,7 @@ export interface CredentialAlert {
  * The event of a notification about the end of a credential, with that end in milliseconds and the place of its recipient. With
  * the id of the credential a row of the outbox is unique by it, so that nobody is notified twice.
  */
-export type AlertEvent = `credential_${CredentialAlert["stage"]}:${number}:${number}`;
+type AlertEvent = `credential_${CredentialAlert["stage"]}:${number}:${number}`;
 
 export function alertEvent({ stage, expiresAt }: CredentialAlert, place: number): AlertEvent {
   return `credential_${stage}:${expiresAt.getTime()}:${place}`;

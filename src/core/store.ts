@@ -594,7 +594,7 @@ export interface WaitingHost {
 }
 
 /** A key with actions that await approval. */
-export interface HeldRequester {
+interface HeldRequester {
   /** Empty: a person, or no key was stored. */
   readonly keyId: string;
   /** As its oldest held action names it. */
@@ -613,13 +613,13 @@ export interface HeldAction {
 }
 
 /** One step of pruning. */
-export interface PruneStep {
+interface PruneStep {
   readonly deleted: number;
   /** `after` of the next step; null: everything was scanned. */
   readonly next: string | null;
 }
 
-export interface PruneTimes {
+interface PruneTimes {
   readonly now: Date;
   /** Actions that finished at this time or before may be deleted. */
   readonly finishedUntil: Date;

@@ -285,7 +285,7 @@ export class UnwrittenResults {
 }
 
 /** The write of a known result. If `write` rejects, it is open whether it was done. */
-export interface KnownResult {
+interface KnownResult {
   /** Memory held until it is written. */
   readonly bytes: number;
   /**

@@ -49,7 +49,7 @@ interface HostGroup extends Group {
 }
 
 /** What decides about lanes besides the slots of this process. */
-export interface LaneRules {
+interface LaneRules {
   /** Nothing of the lane may be sent now. Call `pauseChanged` whenever that changes. */
   readonly isPaused?: ((lane: LaneName) => boolean) | undefined;
   /** What the account sets for the host. Call `limitsChanged` whenever that changes. */
@@ -720,7 +720,7 @@ interface Alarm {
  * Names by due time, earliest first: a binary heap, so that one timer serves any number of lanes. Entries are never
  * removed early; the caller checks whether one still applies.
  */
-export class Alarms {
+class Alarms {
   readonly #heap: Alarm[] = [];
 
   /** The earliest time, in milliseconds; null when nothing is set. */

@@ -25,7 +25,7 @@ interface PlayDeps {
   readonly password: string;
 }
 
-export interface PlayedDay {
+interface PlayedDay {
   readonly actions: number;
   readonly waiting: number;
 }

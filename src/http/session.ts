@@ -237,8 +237,6 @@ export class FlashTooLarge extends Error {
 
 const NAME = "outgate_flash";
 
-export type Flash = ReturnType<typeof createFlash>;
-
 /** The session that a value is for. */
 type FlashPerson = Pick<Person, "formToken">;
 

@@ -154,7 +154,7 @@ function linesSection(heading: string, lines: readonly string[], isBeginning = f
 export const BROKEN_LINKS = "In the requester's texts, [.] stands for a dot, so that nothing in them becomes a link.";
 
 /** A message to a channel that asks for nothing. */
-export interface OwnerNotice {
+interface OwnerNotice {
   /** The type of a webhook's event. */
   readonly type: string;
   readonly data: object;

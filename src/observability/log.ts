@@ -69,7 +69,7 @@ export function createLog(
 }
 
 /** An event of the log. */
-export interface LogEvent {
+interface LogEvent {
   readonly at: Date;
   readonly level: LogLevel;
   readonly event: string;
@@ -140,7 +140,7 @@ export interface Log {
 }
 
 /** The text of an event with its line break; null: it is no news for somebody who watches. */
-export type LogText = (event: LogEvent) => string | null;
+type LogText = (event: LogEvent) => string | null;
 
 interface LogTextOptions {
   readonly paint: Paint;

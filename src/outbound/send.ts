@@ -207,7 +207,7 @@ interface ReadBody {
 }
 
 /** Reads up to the limit and closes the connection on the rest: a body of 2 GB costs 3 MB. Never throws. */
-export async function readBody(body: ReadableStream<Uint8Array> | null): Promise<ReadBody> {
+async function readBody(body: ReadableStream<Uint8Array> | null): Promise<ReadBody> {
   if (body === null) return EMPTY;
   const reader = body.getReader();
   let buffer = EMPTY.bytes;
@@ -230,7 +230,7 @@ export async function readBody(body: ReadableStream<Uint8Array> | null): Promise
 }
 
 /** Closes the connection of a response that is not read on. Never throws. */
-export async function closeBody(body: Pick<ReadableStream, "cancel"> | null): Promise<void> {
+async function closeBody(body: Pick<ReadableStream, "cancel"> | null): Promise<void> {
   try {
     await body?.cancel();
   } catch {
@@ -239,7 +239,7 @@ export async function closeBody(body: Pick<ReadableStream, "cancel"> | null): Pr
 }
 
 /** Whether the target closes the connection after this answer, or might before the next call. */
-export function saysItCloses(headers: Headers): boolean {
+function saysItCloses(headers: Headers): boolean {
   if (headers.get("connection")?.toLowerCase().includes("close") === true) return true;
   const seconds = KEEP_ALIVE_SECONDS.exec(headers.get("keep-alive") ?? "")?.[1];
   return seconds !== undefined && Number(seconds) * 1_000 <= KEPT_CONNECTION_IDLE_MS;
@@ -251,7 +251,7 @@ const KEEP_ALIVE_SECONDS = /timeout=(\d{1,9})/i;
  * The JSON text of `response_body`: a JSON value exactly as it was written; other text as a string; bytes as base64;
  * null for nothing. A truncated text is never taken for a value: 12 may have been 123.
  */
-export function responseJson(bytes: Uint8Array, truncated: boolean): string | null {
+function responseJson(bytes: Uint8Array, truncated: boolean): string | null {
   if (bytes.byteLength === 0) return null;
   const text = textOf(bytes, truncated);
   if (text === null) return JSON.stringify({ encoding: "base64", data: Buffer.from(bytes).toString("base64") });
@@ -259,7 +259,7 @@ export function responseJson(bytes: Uint8Array, truncated: boolean): string | nu
 }
 
 /** The same without what may not be shown. */
-export async function maskedJson(
+async function maskedJson(
   bytes: Uint8Array,
   truncated: boolean,
   headers: Pick<Headers, "get" | "has">,
@@ -320,7 +320,7 @@ export function outcomeOf(error: unknown, endedBy: EarlyEnd): NotSent | Unknown 
 }
 
 /** Whether the next address may be tried: no connection came about, so nothing was sent. */
-export function isUnconnected(outcome: Outcome): boolean {
+function isUnconnected(outcome: Outcome): boolean {
   return outcome === REFUSED || outcome === UNREACHABLE;
 }
 
@@ -342,7 +342,7 @@ export const UNREACHABLE: NotSent = { kind: "not_sent", fault: "unreachable" };
 /** In TLS 1.3 the target may still abort the handshake after it has read the request. */
 const TLS_HANDSHAKE: Unknown = { kind: "unknown", fault: "tls_handshake" };
 
-export const NOT_HTTP: Unknown = { kind: "unknown", fault: "not_http" };
+const NOT_HTTP: Unknown = { kind: "unknown", fault: "not_http" };
 
 const HEADERS_TOO_LARGE: Unknown = { kind: "unknown", fault: "headers_too_large" };
 

@@ -336,7 +336,7 @@ interface DecidedPaneProps {
   readonly now: Date;
 }
 
-export function DecidedPane({ decided, nextPath, problem, now }: DecidedPaneProps) {
+function DecidedPane({ decided, nextPath, problem, now }: DecidedPaneProps) {
   const action = asSent(decided.action);
   return (
     <div id={`of-${action.id}`} class="request">

@@ -1,7 +1,7 @@
 import { type Alphabet, SECRET_FORMATS, type SecretFormat } from "./secret-formats.ts";
 
 /** The position of a secret in a text, and its kind. */
-export interface FoundSecret {
+interface FoundSecret {
   readonly start: number;
   readonly end: number;
   readonly name: string;

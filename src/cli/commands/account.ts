@@ -242,7 +242,7 @@ const AUDIT_COLUMNS: readonly ListColumn<AuditLog["data"][number]>[] = [
   ["ON WHAT", ({ subject }) => subject, { min: 17 }],
 ];
 
-export function addPeopleCommands(program: CliCommand): void {
+function addPeopleCommands(program: CliCommand): void {
   const people = program.service("people", "list, invite and remove the people of the account (owner key)");
   people.service("list", "list the people, with their roles", { isDefault: true }).lists(
     (client) => client.listPeople(),

@@ -10,7 +10,7 @@ import { type DocsHeading, type DocsSection, renderGuide } from "./markdown.ts";
 import { createDocsSearch, type DocsEntry, type SearchDocs } from "./search.ts";
 
 /** A page of the documentation, as the navigation shows it. */
-export interface DocsLink {
+interface DocsLink {
   /** Its path is `docsPath` of it. */
   readonly name: string;
   readonly title: string;
@@ -25,7 +25,7 @@ export interface DocsPage extends DocsLink {
   readonly isOperation: boolean;
 }
 
-export interface DocsNavGroup {
+interface DocsNavGroup {
   readonly title: string;
   readonly links: readonly DocsLink[];
 }
