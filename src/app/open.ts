@@ -138,14 +138,10 @@ async function openServices(
     answerAgent: (request: Request) =>
       request.headers.has("authorization") ? http.handle(request) : http.handleAs(agent, request),
     answerAs: (caller: Caller, request: Request) => http.handleAs(caller, request),
-    /** For the operator. */
-    notices: [
-      ...config.warnings,
-      ...warnings,
-      describeTargetPolicy(policy),
-      ...begun.notices,
-      ...(keysNotice === null ? [] : [keysNotice]),
-    ],
+    /** What the operator should change. */
+    warnings: [...config.warnings, ...warnings],
+    /** What the operator should know. */
+    notices: [describeTargetPolicy(policy), ...begun.notices, ...(keysNotice === null ? [] : [keysNotice])],
     /**
      * Stops claiming, answers waiting requests, finishes or interrupts attempts, and closes the store. Ends within
      * `DRAIN_MS_MAX` and a second.

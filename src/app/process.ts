@@ -38,7 +38,7 @@ interface Output {
 
 /** Tells that the service runs, and what the operator should know. */
 export function announceStart(app: App, { log, say, terminal }: Output): void {
-  const { config, nodeId, notices } = app;
+  const { config, nodeId, warnings, notices } = app;
   const { baseUrl, metricsPort, host } = config;
   if (terminal.isText) {
     log.flush();
@@ -49,12 +49,13 @@ export function announceStart(app: App, { log, say, terminal }: Output): void {
       database: databasePlace(config.database),
       nodeId,
       metricsUrl,
-      notices,
+      notices: [...warnings, ...notices],
     };
     const text = startText(facts, { paint: terminal.paint, columns: terminal.columns() ?? TEXT_COLUMNS });
     say(app.firstKeys === null ? `${text}\n` : text);
     return;
   }
+  for (const warning of warnings) log.warn("service.notice", { message: warning });
   for (const notice of notices) log.info("service.notice", { message: notice });
   log.info("service.started", { ...RELEASE, url: baseUrl, node: nodeId ?? undefined });
   log.flush();

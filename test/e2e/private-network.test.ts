@@ -107,6 +107,14 @@ test("no call and no callback leads back to the service by an address of this ma
   }
 });
 
+test("what the operator should change is logged as a warning, what they should know is not", async () => {
+  await service.ready();
+  expect(service.output).toMatch(
+    /"level":"warn","event":"service.notice","message":"HOST is public and BASE_URL is not/,
+  );
+  expect(service.output).toMatch(/"level":"info","event":"service.notice","message":"Calls may go to/);
+});
+
 describe("the service behind TLS", () => {
   const at = (name: string, more: Readonly<Record<string, string>> = {}) => ({
     env: { OUTGATE_URL: fronts.get(name) ?? "", OUTGATE_API_KEY: OWNER_KEY, NODE_EXTRA_CA_CERTS: CA, ...more },
