@@ -30,7 +30,7 @@ import { CALLBACKS_IN_FLIGHT_MAX, MAILS_IN_FLIGHT_MAX } from "../core/limits.ts"
 /** The validated settings. They contain secrets: never log them as a whole. */
 export type Config = Readonly<ReturnType<typeof configOf>>;
 
-/** Invalid settings. The message names each on a line of its own and never contains values. */
+/** Invalid settings. The message names each on a line of its own and never contains secrets. */
 export class InvalidSettings extends Error {
   override readonly name = "InvalidSettings";
   readonly problems: readonly string[];

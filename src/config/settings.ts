@@ -13,6 +13,7 @@ import {
   RATE_LIMIT_SETTING_MAX,
   RETENTION_SETTING_DAYS_MAX,
 } from "../core/limits.ts";
+import { privateTargetFault } from "./target-policy.ts";
 import {
   databaseFault,
   type FaultOf,
@@ -28,7 +29,7 @@ import {
 
 const VISIBLE = { faultOf: matching(/^[!-~]+$/), allowed: "visible ASCII characters" };
 
-const NO_ENTRY = "has an entry of another form";
+const NO_ENTRY = "has an entry of the wrong form";
 
 /** Every setting by the name of its environment variable, in the order of `.env.example`. */
 export const SETTINGS = {
@@ -105,7 +106,7 @@ export const SETTINGS = {
   RETENTION_DAYS: wholeNumber(1, RETENTION_SETTING_DAYS_MAX, {
     description: "Days after which a finished action is deleted; unset: never.",
   }),
-  ALLOWED_PRIVATE_TARGETS: list(matching(/^\S+$/, NO_ENTRY), {
+  ALLOWED_PRIVATE_TARGETS: list((entry) => matching(/^\S+$/, NO_ENTRY)(entry) ?? privateTargetFault(entry), {
     description: "Private addresses and names that may be called.",
     allowed: "address ranges and host names with commas between them, like 10.0.0.0/8,billing.internal",
   }),
@@ -233,7 +234,7 @@ function wholeNumber<Default extends number | undefined = undefined>(
   words: Words<Default>,
 ): Setting<number, Default> {
   const faultOf = (digits: string) => {
-    if (!/^\d{1,15}$/.test(digits)) return "is no whole number";
+    if (!/^\d{1,15}$/.test(digits)) return "is not a whole number";
     if (Number(digits) < minimum) return "is too small";
     return Number(digits) > maximum ? "is too large" : null;
   };
@@ -247,7 +248,7 @@ function oneOf<const Word extends string, Default extends Word | undefined = und
   return {
     ...words,
     allowed: values.join(", "),
-    faultOf: (word) => (values.some((one) => one === word) ? null : "is none of the words that it may be"),
+    faultOf: (word) => (values.some((one) => one === word) ? null : "is not one of the allowed values"),
     // Safe: it has no fault.
     parse: (word) => word as Word,
   };

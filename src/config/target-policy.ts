@@ -62,7 +62,7 @@ export function parseTargetPolicy(settings: TargetPolicySettings): TargetPolicy 
   const listed = settings.allowedPrivateTargets.map((entry) => entry.trim().toLowerCase());
   const entries = listed.map(parseEntry);
   const own = parseOwnOrigins(settings.ownOrigins, settings.machineAddresses);
-  const problems = entries.flatMap((entry) => ("problem" in entry ? [entry.problem] : []));
+  const problems = entries.flatMap((entry) => ("fault" in entry ? [`ALLOWED_PRIVATE_TARGETS ${entry.fault}.`] : []));
   if (own === null) problems.push("An own origin is not an http or https URL.");
   if (problems.length > 0 || own === null) return { problems };
   return {
@@ -172,27 +172,29 @@ const NAME_REFUSED = {
   private: "Has a private host name; only those listed in ALLOWED_PRIVATE_TARGETS are allowed.",
 } as const;
 
-type Entry = { readonly range: AddressRange } | { readonly name: string } | { readonly problem: string };
+type Entry = { readonly range: AddressRange } | { readonly name: string } | { readonly fault: string };
+
+/** Why an entry of ALLOWED_PRIVATE_TARGETS can't be used, to follow the setting's name; null: it can. */
+export function privateTargetFault(entry: string): string | null {
+  const parsed = parseEntry(entry.trim().toLowerCase());
+  return "fault" in parsed ? parsed.fault : null;
+}
 
 function parseEntry(entry: string): Entry {
-  const quoted = JSON.stringify(entry);
+  const faulty = (why: string) => ({ fault: `has the entry ${JSON.stringify(entry)}, which ${why}` });
   const range = parseRange(entry.replace(/^\[(.*)\]$/, "$1"));
   if (range !== null) {
-    if (!holdsAllowable(range)) return { problem: `ALLOWED_PRIVATE_TARGETS: ${quoted} can never be allowed.` };
-    return { range };
+    return holdsAllowable(range) ? { range } : faulty("can never be allowed");
   }
   if (/^[\d.:a-f]+\/\d+$/.test(entry)) {
-    return {
-      problem: `ALLOWED_PRIVATE_TARGETS: ${quoted} is no range: write it as 10.0.0.0/8, no bits set behind the prefix.`,
-    };
+    return faulty("is not an address range: write it as 10.0.0.0/8, with no bits set behind the prefix");
   }
   const name = normalHost(entry);
   // URL parsers read `127.1` and `0x7f000001` as addresses, so as names they would never match.
   if (name === null || !isHostName(name) || parseAddress(name) !== null) {
-    return { problem: `ALLOWED_PRIVATE_TARGETS: ${quoted} is no CIDR, address or host name (no scheme, port or *).` };
+    return faulty("is not an address range, address or host name (without scheme, port and *)");
   }
-  if (classOfName(name) === "never") return { problem: `ALLOWED_PRIVATE_TARGETS: ${quoted} can never be allowed.` };
-  return { name };
+  return classOfName(name) === "never" ? faulty("can never be allowed") : { name };
 }
 
 /** Where this service itself listens. An action that calls it could create actions without end. */

@@ -4,25 +4,25 @@ import { basename, dirname, join, resolve } from "node:path";
 import { contains, parseAddress, parseRange } from "../core/addresses.ts";
 import { LINKS_FOLLOWED_MAX } from "../core/limits.ts";
 
-/** The fault of a text, to follow the setting's name ("is no address"); null: valid. */
+/** The fault of a text, to follow the setting's name ("is not an address"); null: valid. */
 export type FaultOf = (value: string) => string | null;
 
 export const hostFault: FaultOf = (value) => {
-  if (isIP(value) === 0 && !/^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/.test(value)) return "is no address";
-  return URL.canParse(`http://${inUrl(value)}`) ? null : "is no address";
+  if (isIP(value) === 0 && !/^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/.test(value)) return "is not an address";
+  return URL.canParse(`http://${inUrl(value)}`) ? null : "is not an address";
 };
 
 /** Checks the base URL of a service: http(s), without credentials and path. */
 export const originFault: FaultOf = (value) => {
-  if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) return "is no http:// or https:// address";
+  if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) return "is not an http:// or https:// address";
   const url = new URL(value);
   if (url.username !== "" || url.password !== "") return "holds a user name or a password";
-  return url.href === `${url.origin}/` ? null : "has more behind the host";
+  return url.href === `${url.origin}/` ? null : "has more than a host";
 };
 
 /** Checks the issuer of an OpenID provider, which may have a path: https, or http on this machine. */
 export const issuerFault: FaultOf = (value) => {
-  if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) return "is no https:// address";
+  if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) return "is not an https:// address";
   const url = new URL(value);
   if (url.username !== "" || url.password !== "") return "holds a user name or a password";
   if (url.search !== "" || url.hash !== "") return "has a query or a fragment";
@@ -58,7 +58,7 @@ function inUrl(address: string): string {
 
 export const proxyFault: FaultOf = (value) => {
   const range = parseRange(value);
-  if (range === null) return "has an entry that is no address range (no bits may be set behind the prefix)";
+  if (range === null) return "has an entry that is not an address range (no bits may be set behind the prefix)";
   return range.prefix === 0 ? "has an entry that holds every address: anybody could then write any" : null;
 };
 
@@ -82,7 +82,7 @@ const POSTGRES = /^postgres(ql)?:\/\//i;
 export const databaseFault: FaultOf = (value) => {
   if (POSTGRES.test(value)) return postgresFault(value);
   if (REMOTE.test(value)) return remoteFault(value);
-  if (!/^file:/i.test(value)) return "is no address of a store";
+  if (!/^file:/i.test(value)) return "is not the address of a database";
   const path = pathOf(value);
   if (path === null || path.endsWith("/")) return "names no file";
   return path.startsWith(":") ? "names a store in memory, which forgets everything" : null;
@@ -120,14 +120,14 @@ export function isPostgresUrl(url: string): boolean {
 /** The driver takes one host, or `?host=` with the folder of a socket. */
 function postgresFault(value: string): string | null {
   if (!URL.canParse(value))
-    return "is no address of a store: characters like @ and / in a password are written as %40 and %2F";
+    return "is not the address of a database: characters like @ and / in a password are written as %40 and %2F";
   const url = new URL(value);
   if (url.hostname === "" && !url.searchParams.has("host")) return "names no host";
   return url.pathname.length > 1 ? null : "names no database: it follows the host and a slash";
 }
 
 function remoteFault(value: string): string | null {
-  if (!URL.canParse(value)) return "is no address of a store";
+  if (!URL.canParse(value)) return "is not the address of a database";
   const url = new URL(value);
   // A token in the URL would appear in logs and messages.
   const holdsSecret = url.username !== "" || url.password !== "" || url.searchParams.has("authToken");

@@ -44,7 +44,7 @@ describe("a migration", () => {
     ["https://host/name", "--to takes the address of a PostgreSQL database"],
     ["postgres:name", "--to takes the address of a PostgreSQL database"],
     ["postgres://host/", "The address behind --to names no database"],
-    ["postgres://me:canary/7@host/name", "The address behind --to is no address of a store: characters like"],
+    ["postgres://me:canary/7@host/name", "The address behind --to is not the address of a database: characters like"],
   ])("doesn't take %j for PostgreSQL", async (to, message) => {
     await using folder = await temporaryFolder();
     const refused = await refusalOf(run(folder.path, to));

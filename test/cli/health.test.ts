@@ -38,5 +38,5 @@ test("outgate health --ready says no while the service can't store actions, and 
 test("outgate health refuses settings that no service could start with", async () => {
   const { code, err } = await outgate(["health"], { env: { PORT: "many" } });
   expect(code).toBe(1);
-  expect(err).toContain("PORT is no whole number");
+  expect(err).toContain("PORT is not a whole number");
 });

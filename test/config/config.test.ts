@@ -151,10 +151,18 @@ describe("problems", () => {
   test("say what is wrong", () => {
     expect(problemsOf({ PORT: "65536", RETRY_BASE_MS: "0", SIGNUPS: "yes", HOST: "[::1]" })).toEqual([
       "PORT is too large. Allowed: a whole number from 0 to 65535.",
-      "HOST is no address. Allowed: an IP address (IPv6 without brackets) or a host name.",
-      "SIGNUPS is none of the words that it may be. Allowed: open, closed.",
+      "HOST is not an address. Allowed: an IP address (IPv6 without brackets) or a host name.",
+      "SIGNUPS is not one of the allowed values. Allowed: open, closed.",
       "RETRY_BASE_MS is too small. Allowed: a whole number from 1 to 86400000.",
     ]);
+  });
+
+  test("include entries that may never be allowed, beside those of other settings", () => {
+    expect(problemsOf({ PORT: "x", ALLOWED_PRIVATE_TARGETS: "10.0.0.0/8,10.0.0.0/99,169.254.0.0/16" })).toEqual([
+      expect.stringContaining("PORT is not a whole number."),
+      expect.stringContaining('ALLOWED_PRIVATE_TARGETS has the entry "10.0.0.0/99", which is not an address range'),
+    ]);
+    expect(problemsOf({ ALLOWED_PRIVATE_TARGETS: "169.254.0.0/16" })[0]).toContain("can never be allowed");
   });
 
   test("never say what a setting holds", () => {
@@ -209,12 +217,14 @@ describe("lists", () => {
 
   test.each([",", "a,,b", "a,", ",a", "a b"])("have no empty or divided entries: %j", (text) => {
     expect(problemsOf({ ALLOWED_PRIVATE_TARGETS: text })[0]).toStartWith(
-      "ALLOWED_PRIVATE_TARGETS has an entry of another form.",
+      "ALLOWED_PRIVATE_TARGETS has an entry of the wrong form.",
     );
   });
 
   test.each(["ann", "ann@", "a@b@c", "ä@b.c", "a b@c.d"])("of approvers hold addresses and domains, not %j", (text) => {
-    expect(problemsOf({ APPROVERS: `@example.com,${text}` })[0]).toStartWith("APPROVERS has an entry of another form.");
+    expect(problemsOf({ APPROVERS: `@example.com,${text}` })[0]).toStartWith(
+      "APPROVERS has an entry of the wrong form.",
+    );
   });
 });
 
@@ -293,13 +303,13 @@ describe("addresses", () => {
   });
 
   test.each([
-    ["outgate.example.com", "is no http:// or https:// address"],
-    ["ftp://example.com", "is no http:// or https:// address"],
-    ["https://", "is no http:// or https:// address"],
-    ["https:example.com", "is no http:// or https:// address"],
-    ["https://example.com/path", "has more behind the host"],
-    ["https://example.com?x", "has more behind the host"],
-    ["https://example.com/#x", "has more behind the host"],
+    ["outgate.example.com", "is not an http:// or https:// address"],
+    ["ftp://example.com", "is not an http:// or https:// address"],
+    ["https://", "is not an http:// or https:// address"],
+    ["https:example.com", "is not an http:// or https:// address"],
+    ["https://example.com/path", "has more than a host"],
+    ["https://example.com?x", "has more than a host"],
+    ["https://example.com/#x", "has more than a host"],
     ["https://user:password@example.com", "holds a user name or a password"],
   ])("BASE_URL can't be %s", (url, fault) => {
     expect(problemsOf({ BASE_URL: url })).toEqual([expect.stringContaining(`BASE_URL ${fault}. Allowed: http`)]);
@@ -334,8 +344,8 @@ describe("the store", () => {
     ["postgres:///db", "names no host"],
     ["postgresql://host", "names no database"],
     ["postgres://host/", "names no database"],
-    ["./data/outgate.db", "is no address of a store"],
-    ["mysql://host", "is no address of a store"],
+    ["./data/outgate.db", "is not the address of a database"],
+    ["mysql://host", "is not the address of a database"],
     ["file:", "names no file"],
     ["file:./data/", "names no file"],
     ["file://data/outgate.db", "names no file"],
