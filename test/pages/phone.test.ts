@@ -135,7 +135,12 @@ describe.skipIf(!HAS_BROWSER)("an approver with a phone", () => {
     await watched.page.evaluate("scrollTo(0, document.documentElement.scrollHeight)");
     await below.waitFor({ state: "hidden" });
     await using list = await openOn("/approvals");
-    expect(await list.page.locator(`#${id} .inbox-rejected`).innerText()).toContain("The invoice shows 1,480.00");
+    const row = list.page.locator(`#${id}`);
+    expect(await row.locator(".inbox-rejected").innerText()).toContain("The invoice shows 1,480.00");
+    // The host is not cut for the risk, which has a line of its own.
+    const asker = row.locator(".inbox-asker");
+    expect(await asker.innerText()).toEndWith("erp.northwind.example");
+    expect(await asker.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
   });
 
   test("is told how much of a long body is below, and passes a list that is closed", async () => {
