@@ -116,6 +116,9 @@ describe.skipIf(!HAS_BROWSER)("whoever decides on several requests in a browser"
       { width: 375, height: 600 },
     ]) {
       const page = await openAt(path, { viewport });
+      // Those that are chosen in the list, also after an update of it.
+      await desk.updated(page);
+      expect(await page.locator("[data-selected]").textContent()).toBe("5 selected");
       const approve = page.getByRole("button", { name: /^Approve 5 · \d+ values$/ });
       await page.getByRole("button", { name: "Reveal" }).first().waitFor();
       await page.getByText(/^Read to the end first: \d+ more lines below$/).waitFor();

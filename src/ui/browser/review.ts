@@ -24,7 +24,8 @@ export function watchRequest(): void {
   // Turning a phone may show a pane that was hidden before.
   for (const type of ["htmx:afterSettle", "resize"]) addEventListener(type, keepAddress);
   holdSecondClick();
-  addEventListener("change", countSelected);
+  // An update of the list has no count in its words.
+  for (const type of ["change", "htmx:afterSettle"]) addEventListener(type, countSelected);
   countSelected();
 }
 
