@@ -177,7 +177,7 @@ function morePage(user: PageUser): string {
   // In an emergency, nobody should have to search for it.
   const mayPause = mayDo(user.role, "manage") && user.stop === undefined;
   return render(
-    <Layout title="More" user={user}>
+    <Layout title="More" nav="More" user={user}>
       <PageHead
         title="More"
         intro={user.email}

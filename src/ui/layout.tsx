@@ -18,7 +18,7 @@ interface LayoutProps {
   readonly title: string;
   /** Null or left out: nobody is logged in, and there is no navigation. */
   readonly user?: PageUser | null;
-  readonly nav?: (typeof NAVIGATION)[number]["name"] | undefined;
+  readonly nav?: (typeof NAVIGATION)[number]["name"] | "More" | undefined;
   /** The width of the content; "text" by default. A "full" page fills the window and lays out its own inside. */
   readonly width?: "narrow" | "text" | "wide" | "full";
   /** A standalone page with inline style: its CSP sandbox can't load files. */
@@ -208,7 +208,9 @@ function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: Page
           <li class="tabs-more">
             <a
               href={MORE_PATH}
-              aria-current={entries.some(({ name, isRare }) => isRare && name === nav) ? "page" : undefined}
+              aria-current={
+                nav === "More" || entries.some(({ name, isRare }) => isRare && name === nav) ? "page" : undefined
+              }
             >
               <Icon name="more" />
               More

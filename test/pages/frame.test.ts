@@ -88,6 +88,7 @@ describe("the palette", () => {
 
 test("the page behind More leads to everything that the tabs of a phone leave out", async () => {
   const html = await ann.pageOf("/more");
+  expect(html).toContain('<a href="/more" aria-current="page">');
   for (const path of ["/keys", "/settings", "/docs", "/settings/people", "/audit", "/auth/logout"]) {
     expect(html).toContain(`"${path}"`);
   }
@@ -139,6 +140,26 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     await page.keyboard.press("Enter");
     await page.waitForURL(`${app.url}/actions/${own.failed}`);
     expect(watched.troubles).toEqual([]);
+  });
+
+  test("the palette fits a phone, and what it finds stands above its facts", async () => {
+    const page = await open("/overview");
+    await page.setViewportSize({ width: 375, height: 700 });
+    await page.keyboard.press("Control+k");
+    await page.keyboard.insertText("ticket");
+    const entry = page.locator(`#found-${own.failed}`);
+    await entry.waitFor();
+    expect(
+      await page.evaluate(
+        "document.getElementById('found').scrollWidth <= document.getElementById('found').clientWidth",
+      ),
+    ).toBe(true);
+    const [name, facts] = await Promise.all([
+      entry.getByText("Close ticket 991").boundingBox(),
+      entry.locator(".found-facts").boundingBox(),
+    ]);
+    expect(facts?.y).toBeGreaterThan(name?.y ?? Number.NaN);
+    await page.setViewportSize({ width: 1_000, height: 700 });
   });
 
   test("times are in the reader's zone, and their tooltip has the other form", async () => {
