@@ -403,7 +403,7 @@ function Details({ action, user, receiptUrl, baseUrl }: ActionProps) {
           ...requesterTexts({ title: null, extras }, extras.reason ?? null).map(({ name: said, note, text }) => {
             const shown =
               note === "" ? <UntrustedLines text={text ?? ""} /> : <Metadata name={note} value={text ?? ""} />;
-            return [REQUESTER_LABELS[said], text === null ? null : shown] as const;
+            return [REQUESTER_LABELS[said], text === null ? null : <span class="reason">{shown}</span>] as const;
           }),
           ...Object.entries(unknownExtras(extras) ?? {}).map(
             ([member, value]) =>

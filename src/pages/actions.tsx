@@ -184,7 +184,7 @@ function Empty({ user, query, cursor, searchedUntil, baseUrl }: ActionsProps) {
       {mayCreateKeys ? (
         <p>
           <LinkButton href="/keys/new" look="main">
-            Create key
+            Create a key
           </LinkButton>
         </p>
       ) : null}

@@ -17,6 +17,7 @@ import {
   Card,
   Dot,
   Facts,
+  LinkButton,
   Name,
   Notice,
   sentence,
@@ -30,7 +31,7 @@ import { DayBars } from "./chart.tsx";
 import { EMPTY_FORM, filled, type FormState, unlessGone, type PageDeps } from "./forms.ts";
 import { keyBoxes } from "./rule-form.tsx";
 import { schemaForm } from "./schema-form.tsx";
-import { RowAction, RowLink, RowMenu, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
+import { OfRow, RowAction, RowLink, RowMenu, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 import { settingsList } from "./settings-list.tsx";
 import { ActorName } from "./timeline.tsx";
 
@@ -148,10 +149,10 @@ function boundsCell(credential: Credential) {
         {methods === null ? "" : ` · ${methods.join(", ")}`}
       </span>
       {warningsOf(credential).map((text) => (
-        <span class="says says-bad">{text}</span>
+        <span class="says says-wait">{text}</span>
       ))}
       {echoes.length === 0 ? null : (
-        <span class="says says-bad">
+        <span class="says says-wait">
           Sent back by <UntrustedText text={echoes.join(", ")} />: it was masked in the answers.
         </span>
       )}
@@ -206,7 +207,10 @@ function credentialActions(user: Person, { name, enabled }: Credential) {
   const row = { user, look: "plain", of: name } as const;
   return (
     <div>
-      <RowLink href={credentialPath(name)} name="Change" of={name} />
+      <LinkButton href={credentialPath(name)}>
+        Change
+        <OfRow of={name} />
+      </LinkButton>
       <RowMenu
         of={name}
         items={[

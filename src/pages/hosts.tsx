@@ -139,7 +139,7 @@ function hostCell({ host, setting }: HostRow, now: Date) {
     return (
       <>
         <b>All hosts</b>
-        <span class="says">Used where a host sets nothing</span>
+        <span class="says">For hosts without settings of their own</span>
       </>
     );
   }
@@ -239,7 +239,7 @@ async function hostFormPage(deps: PageDeps, user: Person, host: string, typed: F
       title={isDefaults ? "All hosts" : <UntrustedText text={host} />}
       windowTitle={isDefaults ? "All hosts" : "Host"}
       back={{ href: HOSTS_PATH, name: "Hosts" }}
-      intro="An empty field sets nothing: the value in grey applies."
+      intro="Where a field is empty, the value in grey applies."
     >
       <section class="card" aria-label="Settings of the host">
         {isDefaults ? <DEFAULTS_FORM.Form {...form} /> : <HOST_FORM.Form {...form} />}

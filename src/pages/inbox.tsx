@@ -251,7 +251,7 @@ function NothingWaits({ isFiltered }: { readonly isFiltered: boolean }) {
     );
   }
   return (
-    <EmptyState icon="approvals" title="You're all caught up.">
+    <EmptyState icon="approvals" title="You’re all caught up">
       <p>
         Requests appear here when they are created with <code>"approve": true</code>, or with a key that has a hold.
         They are not sent until you approve them.

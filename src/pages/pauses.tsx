@@ -86,7 +86,17 @@ export function pausePages(deps: PageDeps) {
           ],
           ["Since", ({ createdAt }) => <Ago at={createdAt} now={now} />],
           ["By", ({ createdBy }) => <ActorName actor={createdBy} />],
-          ["Reason", ({ reason }) => (reason === null ? <None /> : <UntrustedText text={reason} />)],
+          [
+            "Reason",
+            ({ reason }) =>
+              reason === null ? (
+                <None />
+              ) : (
+                <q class="reason">
+                  <UntrustedText text={reason} />
+                </q>
+              ),
+          ],
         ],
         actions: ({ id, kind }) =>
           kind === "sign_up" ? null : (

@@ -128,7 +128,7 @@ function Undo({ user, last, now }: { readonly user: Person; readonly last: Audit
   return (
     <div class="between" id="undo">
       <p class="quiet">
-        {sentence`${<UntrustedText text={describeActor(actor).name} />} ${change} “${<UntrustedText text={name} />}” ${(
+        {sentence`${<Name text={describeActor(actor).name} />} ${change} ${<Name text={name} />} ${(
           <Ago at={at} now={now} />
         )}.`}
       </p>
@@ -158,7 +158,7 @@ function ruleCell(rule: RuleJson, hits: RuleHits | null, now: Date) {
           </span>
         )}
         {warnings.map((text) => (
-          <span class="says says-bad">
+          <span class="says says-wait">
             <UntrustedText text={text} />
           </span>
         ))}

@@ -31,7 +31,7 @@ describe("the inbox", () => {
   test("lists what waits, oldest first, each leading to a page of its own, without any mail", async () => {
     await using server = await openRealServer();
     const bob = await signedIn(server);
-    expect(await bob.pageOf("/approvals")).toContain("You&#39;re all caught up.");
+    expect(await bob.pageOf("/approvals")).toContain("You’re all caught up");
     const ids = [];
     for (let count = 0; count < 3; count += 1) {
       ids.push(await held({ url: `${NO_TARGET}${count}`, body: { amount: count } }, server));
