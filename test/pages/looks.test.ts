@@ -111,7 +111,10 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
       await openFolds(watched.page);
       expect(await overflowOf(watched.page), path).toBe(0);
       expect(await watched.page.evaluate(OUTSIDE), path).toEqual([]);
-      const heights = await heightsOf(watched.page, "button:not(.copy), .button, nav a, summary");
+      const heights = await heightsOf(
+        watched.page,
+        "button:not(.copy), .button, nav a, summary, .back, .check, .inbox-choose, .reviewed-foot > a",
+      );
       expect(
         heights.filter((height) => height < 44),
         path,
