@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
+import { isTerminal } from "../core/action.ts";
 import { KEY_ACTIONS_COUNTED_MAX, KEYS_SHOWN_MAX, UNFINISHED_COUNTED_MAX } from "../core/limits.ts";
 import { DomainError, notFound } from "../core/domain-error.ts";
 import type { UnfinishedOnRevoke } from "../core/pause.ts";
@@ -98,7 +99,7 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
             ["Role", roleCell],
             ["Needs approval", ({ hold }) => (hold === "none" ? <None>As asked</None> : HOLD_WORDS[hold])],
             ["Limits", (key) => limitsCell(key, now)],
-            ["Last call", (key) => lastCall(key, now), "wide"],
+            ["Last call", (key) => lastCall(key, now)],
             [
               "24 hours",
               (key) => (
@@ -138,7 +139,7 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
                 ({ revokedAt, revokedBy }) =>
                   sentence`${<AgoOr at={revokedAt} now={now} />} by ${makerName(revokedBy)}`,
               ],
-              ["Last call", (key) => lastCall(key, now), "wide"],
+              ["Last call", (key) => lastCall(key, now)],
             ]}
             actions={({ id, name }) => (
               <RowMenu
@@ -179,7 +180,7 @@ function lastCall({ lastCall: call }: ListedKeyView, now: Date) {
         <code>{method}</code> <UntrustedText text={shown} />
       </span>
       <span class="says">
-        <StatusDot status={status} code={responseCode} /> · <Ago at={createdAt} now={now} />
+        <StatusDot status={status} code={isTerminal(status) ? responseCode : null} /> · <Ago at={createdAt} now={now} />
       </span>
     </a>
   );

@@ -106,7 +106,7 @@ function resultCell({ status, attempts, dueAt }: ListedNotification, now: Date) 
     <>
       <Dot tone={STATES[status].tone}>{STATES[status].label}</Dot>
       {status === "pending" && dueAt !== null && attempts > 0 ? (
-        <span class="says">
+        <span class="says nowrap">
           again <UntilTime at={dueAt} now={now} />
         </span>
       ) : null}

@@ -7,7 +7,7 @@ import { EmptyState, Menu } from "../ui/controls.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Icon, type IconName } from "../ui/icons.tsx";
 import { Layout, LOG_IN_PATH, PAUSES_PATH, SETTINGS_LINK } from "../ui/layout.tsx";
-import { Ago, BackLink, Notice, PageHead, type PageHeadProps } from "../ui/parts.tsx";
+import { Ago, Notice, PageHead, type PageHeadProps } from "../ui/parts.tsx";
 import { duration, type PageUser } from "../ui/text.ts";
 import { ActorName } from "./timeline.tsx";
 
@@ -101,8 +101,12 @@ export function SettingsPage(props: SettingsPageProps) {
       <div class={isIndex ? "settings settings-index" : "settings"}>
         <Sections user={user} section={section} isIndex={isIndex} />
         <div class="settings-page">
-          <div class="only-narrow">{back === undefined && !isIndex ? <BackLink {...SETTINGS_LINK} /> : null}</div>
-          <PageHead title={title} intro={intro} back={back} actions={actions} />
+          <PageHead
+            title={title}
+            intro={intro}
+            back={back ?? (isIndex ? undefined : { ...SETTINGS_LINK, isOnlyNarrow: true })}
+            actions={actions}
+          />
           {children}
         </div>
       </div>

@@ -13,14 +13,16 @@ export function sentence(words: TemplateStringsArray, ...parts: readonly Child[]
   return <>{words.map((word, at) => [word, parts[at]])}</>;
 }
 
-interface LinkTo {
+interface LinkBack {
   readonly href: string;
   readonly name: string;
+  /** Where the window is wide, a list beside the page has it. */
+  readonly isOnlyNarrow?: boolean;
 }
 
-export function BackLink({ href, name }: LinkTo) {
+export function BackLink({ href, name, isOnlyNarrow = false }: LinkBack) {
   return (
-    <a class="back on-screen" href={href}>
+    <a class={`back on-screen${isOnlyNarrow ? " only-narrow" : ""}`} href={href}>
       <Icon name="back" />
       {name}
     </a>
@@ -29,7 +31,7 @@ export function BackLink({ href, name }: LinkTo) {
 
 export interface PageHeadProps {
   readonly title: Child;
-  readonly back?: LinkTo | undefined;
+  readonly back?: LinkBack | undefined;
   readonly intro?: Child;
   readonly actions?: Child;
   readonly children?: Child;

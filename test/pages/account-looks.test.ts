@@ -76,6 +76,11 @@ describe.skipIf(!HAS_BROWSER)("the looks of overview, keys, settings and docs, i
   const FOREIGN =
     "script:not([src^='/assets/console-'], [src^='/assets/htmx-'], [src^='/assets/idiomorph-'], [src^='/assets/session-']), iframe, main img";
 
+  /** Times in lists that take more than one line. */
+  const BROKEN_TIMES = `[...document.querySelectorAll(".data time")]
+    .filter((time) => time.getClientRects().length > 1)
+    .map((time) => time.outerHTML)`;
+
   // Each page is opened twice for all that is looked at: opening takes longer than looking.
   test("they can be read by everybody (axe finds nothing), and nothing that others wrote runs in them", async () => {
     await using watched = await openAs({ viewport: { width: 900, height: 700 } });
@@ -134,14 +139,17 @@ describe.skipIf(!HAS_BROWSER)("the looks of overview, keys, settings and docs, i
     for (const path of [...pages, ...DOCS]) {
       await page.goto(app.url + path);
       expect(await overflowOf(page), path).toBe(0);
-      const heights = await heightsOf(page, "main :is(button, .button, .option, summary)");
+      const heights = await heightsOf(page, "main :is(button, .button, .option, summary, .back, .check, .between > a)");
       expect(
         heights.filter((height) => height < 44),
         path,
       ).toEqual([]);
       if (pages.includes(path)) {
-        await page.setViewportSize({ width: 820, height: 700 });
-        expect(await overflowOf(page), path).toBe(0);
+        for (const width of [820, 1_280]) {
+          await page.setViewportSize({ width, height: 700 });
+          expect(await overflowOf(page), path).toBe(0);
+          expect(await page.evaluate(BROKEN_TIMES), path).toEqual([]);
+        }
         await page.setViewportSize({ width: 320, height: 700 });
       }
       if (!IS_LONG && DOCS.includes(path) && !OTHER_DOCS.includes(path)) continue;
