@@ -41,9 +41,12 @@ describe("a document", () => {
   });
 
   test("is told to the search by its headings, without marks", () => {
-    const { sections } = renderGuide("# One\n\nA [link](a.md) to `code`.\n\n## Two\n\n| a |\n|---|\n| b |\n", []);
+    const { sections } = renderGuide(
+      "# One\n\nA [link](a.md) to `code`.\n\n- It is a-b.\n\n## Two\n\n| a |\n|---|\n| b |\n",
+      [],
+    );
     expect(sections).toEqual([
-      { id: "one", depth: 1, text: "One", body: "A link to code ." },
+      { id: "one", depth: 1, text: "One", body: "A link to code. It is a-b." },
       { id: "two", depth: 2, text: "Two", body: "a b" },
     ]);
   });

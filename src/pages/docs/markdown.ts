@@ -44,10 +44,11 @@ export function renderGuide(
 }
 
 /** Markdown without its marks and the targets of its links. */
-function plainText(markdown: string): string {
+export function plainText(markdown: string): string {
   return markdown
-    .replaceAll(/\]\([^()\s]*\)/g, "]")
-    .replaceAll(/[`*|#[\]]|-{3,}|^>/gm, " ")
+    .replaceAll(/\[([^[\]]*)\]\([^()\s]*\)/g, "$1")
+    .replaceAll(/[`*]/g, "")
+    .replaceAll(/[|#[\]]|-{3,}|^>|(?<=^|\s)-(?=\s)/gm, " ")
     .replaceAll(/\s+/g, " ")
     .trim();
 }

@@ -6,7 +6,7 @@ import { type ApiEntry, type ApiGroup, apiReference, type ApiReference, groupsOf
 import { anchorOf, API_BEGINNING, ApiIndex, ApiObjects, OperationReference, operationTitle } from "./api-pages.tsx";
 import { ERROR_HEADINGS, ERROR_SECTIONS, ErrorsGuide } from "./errors.tsx";
 import { docsPath, type Guide, type GuideGroup, guideText } from "./guides.ts";
-import { type DocsHeading, type DocsSection, renderGuide } from "./markdown.ts";
+import { type DocsHeading, type DocsSection, plainText, renderGuide } from "./markdown.ts";
 import { createDocsSearch, type DocsEntry, type SearchDocs } from "./search.ts";
 
 /** A page of the documentation, as the navigation shows it. */
@@ -129,6 +129,6 @@ function apiEntry(entry: ApiEntry): DocsEntry {
     page: API.title,
     heading: linkOf(entry).title,
     summary,
-    text: `${method} ${path} ${[description, ...notes].join(" ")} ${fields.join(", ")}`,
+    text: plainText(`${method} ${path} ${[description, ...notes].join(" ")} ${fields.join(", ")}`),
   };
 }
