@@ -11,9 +11,9 @@ import { AUTHORIZE_PATH, CONSENT_PATH, SESSION_COOKIE, shownHost } from "../oaut
 import type { ConsentRequest } from "../oauth/service.ts";
 import { Button, CONFIRM_PASSWORD_FIELD, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
-import { Day, Facts, Notice, PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
+import { Day, Facts, Name, Notice, PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
 import { filled, type FormState, personPages, problemBeside, type PageDeps } from "./forms.ts";
-import { CredentialChecks, KEY_FORM, keyMembersIn, LimitFields, LoopBrake, SHOWN_FIELDS } from "./new-key.tsx";
+import { KEY_FORM, keyMembersIn, LimitFields, LoopBrake, SHOWN_FIELDS } from "./new-key.tsx";
 import type { BridgedResponse } from "../oauth/bridge.ts";
 import { goesOnPage } from "./sign-in.tsx";
 import { maskedActor } from "../receipts/masked-action.ts";
@@ -40,8 +40,8 @@ async function consentPage(deps: PageDeps, user: Person, asked: ConsentRequest, 
             ["Client", <ClientName of={asked} />],
             ["Added to this account", asked.added === null ? null : added(asked.added, user.role)],
             ["Its answer goes to", <UntrustedText text={asked.redirectUri} />],
-            ["Account", <UntrustedText text={name ?? email ?? user.email} />],
-            ["You are", user.email],
+            ["Account", <Name text={name ?? email ?? user.email} />],
+            ["You are", <Name text={user.email} />],
           ]}
         />
         {mayConnect ? (
@@ -68,12 +68,14 @@ async function consentPage(deps: PageDeps, user: Person, asked: ConsentRequest, 
 }
 
 function ClientName({ of: { clientName, clientHost } }: { readonly of: ConsentRequest }) {
-  const host = (
-    <b>
-      <UntrustedText text={clientHost} />
-    </b>
+  const host = <Name text={clientHost} />;
+  // Its own name is not as bold as what is known of it.
+  const said = (
+    <span class="name">
+      <UntrustedText text={clientName ?? ""} />
+    </span>
   );
-  return clientName === null ? host : sentence`${<UntrustedText text={clientName} />} (${host})`;
+  return clientName === null ? host : sentence`${said} (${host})`;
 }
 
 /** Of a client that nobody here has added, the name is what it says, and only the host is known. */
@@ -107,8 +109,13 @@ function Allowed({ typed, credentials }: { readonly typed: FormState; readonly c
         wrong="Choose which calls need approval."
       />
       <KEY_FORM.Field state={typed} name="scope" label="Which actions can it manage?" />
-      <LoopBrake typed={typed} />
-      <CredentialChecks typed={typed} names={credentials} />
+      <LoopBrake typed={typed} label="Hold loops" />
+      <KEY_FORM.Field
+        state={typed}
+        name="credentials"
+        label="Which credentials can it use?"
+        boxes={credentials.map((one) => [one, one])}
+      />
       <LimitFields typed={typed} />
     </>
   );

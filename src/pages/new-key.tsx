@@ -109,7 +109,7 @@ async function newKeyPage(deps: PageDeps, user: Person, typed: FormState, replac
           <KEY_FORM.Field name="hold" state={typed} />
           <RulesNote count={rules.length} />
           <KEY_FORM.Field name="scope" state={typed} />
-          {replaced === undefined ? <LoopBrake typed={typed} /> : null}
+          {replaced === undefined ? <LoopBrake typed={typed} label="For an agent key: hold loops" /> : null}
           {/* Asked where there is a hold that could become weaker. */}
           {replaced === undefined || replaced.hold === "none" ? null : (
             <Option
@@ -120,7 +120,7 @@ async function newKeyPage(deps: PageDeps, user: Person, typed: FormState, replac
               isChecked={typed.values.get("weaker_hold") === "yes"}
             />
           )}
-          <CredentialChecks typed={typed} names={credentials.map(({ name }) => name)} />
+          <KEY_FORM.Field name="credentials" state={typed} boxes={credentials.map(({ name }) => [name, name])} />
           <LimitFields typed={typed} />
           <Submit cancel="/keys">Create key</Submit>
         </PostForm>
@@ -144,21 +144,16 @@ function RulesNote({ count }: { readonly count: number }) {
   );
 }
 
-export function LoopBrake({ typed }: { readonly typed: FormState }) {
+export function LoopBrake({ typed, label }: { readonly typed: FormState; readonly label: string }) {
   return (
     <Option
       name="loop_brake"
       value="yes"
-      label="For an agent key: hold loops"
+      label={label}
       hint="A write that is the same but for ids, and comes more than 20 times in 5 minutes, waits for a person. You are asked once for each loop. It is a rule, which you can change."
       isChecked={typed.values.get("loop_brake") === "yes"}
     />
   );
-}
-
-/** Which of the account's credentials an agent key may use. */
-export function CredentialChecks({ typed, names }: { readonly typed: FormState; readonly names: readonly string[] }) {
-  return <KEY_FORM.Field name="credentials" state={typed} boxes={names.map((name) => [name, name])} />;
 }
 
 /** What the key may do at most; all of it optional. */
