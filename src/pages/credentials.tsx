@@ -58,8 +58,10 @@ const BOUND_FIELDS = {
   methods: { isCode: true, hint: "None chosen: any method." },
   keys: { label: "Agents that may use it", boxes: [], hint: "Owners may use every credential." },
   expires_at: {
-    hint: "Empty: never. For example 2027-03-04T12:00:00Z.",
-    wrong: "Enter a time in the future, like 2027-03-04T12:00:00Z.",
+    label: "Expires at (UTC)",
+    type: "datetime-local",
+    hint: "Empty: never.",
+    wrong: "Enter a time in the future.",
   },
 } as const;
 

@@ -74,7 +74,10 @@ describe("the page of credentials", () => {
     const bounds = { hosts: `${rig.host}\napi.example.com`, paths: "/v1", expires_at: "2027-03-04T12:00:00Z" };
     expect((await send(path, bounds, path)).status).toBe(303);
     expect(await stored("api-key")).toMatchObject({ hosts: [rig.host, "api.example.com"], paths: ["/v1"] });
-    expect(textOf(await ann.pageOf(path))).toContain("Where it may go");
+    const html = await ann.pageOf(path);
+    expect(textOf(html)).toContain("Where it may go");
+    // In the reader's time zone where scripts run, as every time that is asked for.
+    expect(html).toMatch(/<input [^>]*name="expires_at"[^>]*type="datetime-local" value="2027-03-04T12:00"/);
     expect((await send(path, { hosts: rig.host, paths: "", expires_at: "" }, path)).status).toBe(303);
     const after = await stored("api-key");
     expect([after["paths"], after["expires_at"], after["hosts"]]).toEqual([undefined, null, [rig.host]]);
