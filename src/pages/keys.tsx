@@ -275,9 +275,9 @@ const UNFINISHED = [
   {
     value: "pause",
     label: "Pause",
-    hint: "Nothing is sent until you resume. Those awaiting approval can still be decided.",
+    hint: "They are not sent until you resume. Those awaiting approval can still be decided.",
   },
-  { value: "cancel", label: "Cancel", hint: "Nothing is sent. Those awaiting approval are cancelled too." },
+  { value: "cancel", label: "Cancel", hint: "They are not sent. Those awaiting approval are cancelled too." },
 ] as const satisfies readonly (Choice & { readonly value: UnfinishedOnRevoke })[];
 
 function revokeKeyPage(user: PageUser, key: KeyView, left: Unfinished, now: Date): string {

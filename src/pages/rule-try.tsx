@@ -18,7 +18,7 @@ export function TriedRule({ result, now }: { readonly result: DryRunJson; readon
   if (from === null) {
     return (
       <Card id="tried" title="On the newest requests">
-        <p>Nothing was requested yet, so there is nothing to try it on.</p>
+        <p>There are no requests yet to try it on.</p>
       </Card>
     );
   }
@@ -27,7 +27,7 @@ export function TriedRule({ result, now }: { readonly result: DryRunJson; readon
     undecidable > 0 && `Held because a rule can't be decided: ${number(undecidable)}. They lack what it names.`,
     uncertain > 0 &&
       `Not certain: ${counted(uncertain, "request")} under a budget or count, to which older requests, retries and failed calls may have added.`,
-    unknown > 0 && `Not known: ${counted(unknown, "request")} that a rule refused then. Nothing of them is stored.`,
+    unknown > 0 && `Not known: ${counted(unknown, "request")} that a rule refused then. They are not stored.`,
   ];
   return (
     <Card id="tried" title={`On the newest ${counted(lookedAt, "request")}`}>
@@ -39,7 +39,7 @@ export function TriedRule({ result, now }: { readonly result: DryRunJson; readon
       </p>
       {notes.map((note) => (note === false ? null : <p class="quiet">{note}</p>))}
       {differing === 0 ? (
-        <p>Nothing differs from the rules that are in force.</p>
+        <p>The rules in force do the same.</p>
       ) : (
         <List
           title="What differs from the rules in force"
@@ -52,7 +52,7 @@ export function TriedRule({ result, now }: { readonly result: DryRunJson; readon
         />
       )}
       {differing > rows.length ? (
-        <p class="quiet">{`${counted(differing - rows.length, "more request")} would have met another fate.`}</p>
+        <p class="quiet">{`${counted(differing - rows.length, "more request")} would have been handled differently.`}</p>
       ) : null}
     </Card>
   );

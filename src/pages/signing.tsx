@@ -166,7 +166,7 @@ async function signingPage(deps: PageDeps, user: Person, more: SigningState = {}
       </Card>
       <Card id="check" title="Check a signature">
         <p class="quiet">
-          Does a receiver refuse a call or callback? Paste what it got to see why. Nothing is stored.{" "}
+          Does a receiver refuse a call or callback? Paste what it got to see why. It is not stored.{" "}
           <a href="/docs/verify#when-verification-fails">When verification fails</a>
         </p>
         {found === undefined ? null : <Found found={found} />}
