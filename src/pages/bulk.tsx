@@ -3,7 +3,7 @@ import { FilterQuery } from "../api/list-schemas.ts";
 import { BULK_OPERATIONS, type BulkJob, type BulkOperation } from "../core/bulk-job.ts";
 import { jobFilter, BulkParams } from "../bulk/routes.ts";
 import type { BulkPreview } from "../bulk/service.ts";
-import { describeActor, mayChange, mayDo, type Viewer, viewerOf } from "../core/roles.ts";
+import { mayChange, mayDo, type Viewer, viewerOf } from "../core/roles.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
 import { refusesSame } from "./action-story.tsx";
@@ -32,6 +32,7 @@ import { BULK_ID } from "../core/ids.ts";
 import { reasonInForm } from "./decision-form.tsx";
 import { type ById, personPages, type PageDeps } from "./forms.ts";
 import { List } from "./settings-frame.tsx";
+import { ActorName } from "./timeline.tsx";
 
 export const BULK_PATH = "/bulk";
 
@@ -253,7 +254,7 @@ function progressText(job: BulkJob): string {
 function jobRows(job: BulkJob, viewer: Viewer): FactRows {
   return [
     ["Started", <Time at={job.createdAt} />],
-    ["By", <UntrustedText text={describeActor(maskedActor(job.createdBy, viewer)).name} />],
+    ["By", <ActorName actor={maskedActor(job.createdBy, viewer)} />],
     ["Reason", job.reason === null ? null : <UntrustedText text={maskText(job.reason, viewer)} />],
     ...filterRows(
       jobFilter(job, (text) => text),
@@ -289,7 +290,7 @@ async function bulkListPage({ bulkService }: PageDeps, user: Person, search: str
           ],
           ["State", ({ status }) => <Dot {...STATES[status]} />],
           ["Progress", progressText],
-          ["By", ({ createdBy }) => <UntrustedText text={describeActor(maskedActor(createdBy, viewer)).name} />],
+          ["By", ({ createdBy }) => <ActorName actor={maskedActor(createdBy, viewer)} />],
           ["Started", ({ createdAt }) => <Time at={createdAt} />],
         ]}
         empty={{

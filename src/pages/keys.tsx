@@ -227,7 +227,7 @@ function KeyWithEnd({ name, last4 }: KeyView) {
 }
 
 function makerName(actor: KeyView["createdBy"]): Child {
-  return actor === null ? "unknown" : <UntrustedText text={describeActor(actor).name} />;
+  return actor === null ? "unknown" : <Name text={describeActor(actor).name} />;
 }
 
 /** Keys that people may still know who shouldn't, each with a button to revoke it. */
