@@ -135,12 +135,14 @@ const ACTION_MEMBERS = {
   credential: "string",
 } satisfies Partial<Record<keyof ActionFacts, string>>;
 
+const KEY_MEMBERS = { id: "string", name: "string", role: "string" };
+
 const environment = new Environment({
   homogeneousAggregateLiterals: false,
   limits: { maxDepth: 64, maxAstNodes: 2_000 },
 })
   .registerType("Action", { ctor: ActionFacts, fields: ACTION_MEMBERS })
-  .registerType("Key", { ctor: KeyFacts, fields: { id: "string", name: "string", role: "string" } })
+  .registerType("Key", { ctor: KeyFacts, fields: KEY_MEMBERS })
   .registerVariable("action", "Action")
   .registerVariable("key", "Key")
   .registerVariable("now", "google.protobuf.Timestamp");
@@ -502,20 +504,28 @@ function celMessage(error: unknown): string {
   if (error instanceof RangeError) return "Is nested too deep. Use fewer brackets.";
   if (!(error instanceof ParseError || error instanceof CheckError)) return "Can't be read.";
   if (error.code === "invalid_macro_argument") {
-    return "Takes another argument: has(action.body.amount), or a name and a condition as in list.exists(x, x > 5).";
+    return "Takes another argument: has(action.body.amount), or a name and a condition as in list.exists(x, x > 5). For a name with other characters write 'x-name' in action.headers.";
   }
+  const [, member] = NO_MEMBER.exec(error.summary) ?? [];
+  if (member !== undefined) return `There is no "${shown(member)}" here. ${MEMBERS}`;
+  if (error.summary === "Unexpected character: =") return "Two values are compared with ==.";
   const text = error.summary.replaceAll(/\b[A-Z]{3,}\b/g, (token) => TOKENS[token] ?? token);
   const sentence = `${text.slice(0, 1).toUpperCase()}${text.slice(1).replace(/\.$/, "")}.`;
   const isOfTypes = error.code === "no_such_overload" || error.code === "no_matching_overload";
   return isOfTypes ? `${sentence} Compare values of one type, such as a number with a number.` : sentence;
 }
 
+/** How cel-js names a member that is missing: while it checks, one of `action` or `key`. */
+const NO_MEMBER = /^No such key: (.*)$/s;
+
+const MEMBERS = `action has ${Object.keys(ACTION_MEMBERS).join(", ")}, as in action.body.amount; key has ${Object.keys(KEY_MEMBERS).join(", ")}.`;
+
 const OTHER_TYPES = "It compares or computes values of types that do not go together, such as a text and a number.";
 
 /** What to say of an error while an expression runs. */
 function sentenceOf(error: unknown): string {
   const { code, summary } = error as { readonly code?: string; readonly summary?: string };
-  const [, name] = /^No such key: (.*)$/s.exec(summary ?? "") ?? [];
+  const [, name] = NO_MEMBER.exec(summary ?? "") ?? [];
   if (name !== undefined) return `The request has no "${shown(name)}".`;
   if (code === "no_such_overload" || code === "no_matching_overload") {
     return OTHER_TYPES;

@@ -389,9 +389,15 @@ describe("refused, with the place and what to do", () => {
     ["action.body.l.exists(key, key == 1)", 22, '"key" is taken'],
     ["action.body.l.exists(1, true)", 22, "a name and a condition"],
     ["has(action.body['a'])", 5, "has(action.body.amount)"],
+    ["has(action.headers['x-a'])", 5, "'x-name' in action.headers"],
     ["foo == 1", 1, "action, key, now"],
     ["recent.calls > 2", 1, "more_than or sum"],
-    ["action.nope == 1", 8, "nope"],
+    [
+      "action.nope == 1",
+      8,
+      'There is no "nope" here. action has method, host, path, query, headers, body, title, metadata, credential',
+    ],
+    ["key.mail == 'a'", 5, "key has id, name, role."],
     ["1 + 1", 1, "true or false"],
     ["action.headers", 1, "true or false"],
     ["action.host == 5", 1, "one type"],
@@ -410,7 +416,7 @@ describe("refused, with the place and what to do", () => {
     ["cel.bind(x, 1, x == 1)", 4, "bind"],
     ["action.body.a.split(',') == []", 14, "split"],
     ["action.body.a ==", 17, "the end"],
-    ["action.body.a = 1", 15, "="],
+    ["action.body.a = 1", 15, "compared with =="],
   ])("%s", (text, column, message) => {
     const error = refusal(text);
     expect(error).toMatchObject({ offset: column - 1 });
