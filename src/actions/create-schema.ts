@@ -147,7 +147,7 @@ function checkBodies(given: Fields, note: Note): void {
   const [first, ...others] = bodiesIn(given);
   if (first !== undefined && method === "GET") {
     for (const field of [first, ...others]) {
-      note(field, "Can't go with GET, to which HTTP gives no meaning for a body.");
+      note(field, "Can't be sent with GET: HTTP gives the body of a GET no meaning.");
     }
   } else for (const field of others) note(field, `Can't go with ${first}: a call has one body.`);
 }

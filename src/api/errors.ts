@@ -34,7 +34,7 @@ export class MethodNotAllowed extends DomainError {
   readonly allow: string;
 
   constructor(allow: string) {
-    super("method_not_allowed", `This path takes ${allow.replaceAll(", ", " or ")}.`);
+    super("method_not_allowed", `This path takes ${allow.replace(/, (\w+)$/, " or $1")}.`);
     this.allow = allow;
   }
 }

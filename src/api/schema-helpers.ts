@@ -270,7 +270,7 @@ export function compile<S extends TSchema>(schema: S): Check<Static<S>> {
   };
 }
 
-const UNKNOWN = "Is not known.";
+const UNKNOWN = "Is unknown. Check its name, or leave it out.";
 
 /** The members of a closed object schema; null for any other schema. */
 function knownOf(schema: object): ReadonlySet<string> | null {

@@ -36,8 +36,8 @@ describe("a check", () => {
       { field: "kind", message: "Is required." },
       { field: "size", message: "Must be an integer." },
       { field: "inner.name", message: "Is required." },
-      { field: "inner.a/b~c", message: "Is not known." },
-      { field: "more", message: "Is not known." },
+      { field: "inner.a/b~c", message: "Is unknown. Check its name, or leave it out." },
+      { field: "more", message: "Is unknown. Check its name, or leave it out." },
     ]);
     expect(check.issues({ kind: "c" })).toEqual([{ field: "kind", message: "Must be one of a, b." }]);
     expect(check.issues({ kind: "a", size: 0 })).toEqual([{ field: "size", message: "Must be at least 1." }]);

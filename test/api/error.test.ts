@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { ErrorEnvelope } from "../../src/api/error-schema.ts";
-import { errorJson } from "../../src/api/errors.ts";
+import { errorJson, MethodNotAllowed } from "../../src/api/errors.ts";
 import { OPERATIONS } from "../support/operations.ts";
 import { ERROR_CODES } from "../../src/core/domain-error.ts";
 
@@ -25,6 +25,11 @@ describe("the error envelope", () => {
     expect(JSON.parse(text)).toEqual({ error: { code: "invalid_sync", message: "m", request_id: "req_1", details } });
     expect(envelope.issues(JSON.parse(text))).toEqual([]);
   });
+});
+
+test("a refused method is told with those of the path, as a sentence", () => {
+  expect(new MethodNotAllowed("POST").message).toBe("This path takes POST.");
+  expect(new MethodNotAllowed("GET, HEAD, POST").message).toBe("This path takes GET, HEAD or POST.");
 });
 
 test("every operation under /v1 asks for a permission, and lists each error once", () => {

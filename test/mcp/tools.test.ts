@@ -290,7 +290,7 @@ describe("arguments", () => {
     const { id } = actionIn(await agent.call("create", { url: target.url, approve: true }));
     for (const name of ["get", "wait", "cancel", "retry"] as const) {
       expect(errorIn(await agent.call(name, { id, confirmed: true })).details).toEqual([
-        { field: "confirmed", message: "Is not known.", code: "invalid" },
+        { field: "confirmed", message: "Is unknown. Check its name, or leave it out.", code: "invalid" },
       ] as never);
     }
     expect(errorIn(await agent.call("list", { confirmed: true })).details?.[0]?.field).toBe("confirmed");
