@@ -331,7 +331,9 @@ export const ActionJson = t.answerObject("Action", "One HTTP call: its request, 
   on_unknown: Type.Optional(
     t.constant("stop", "It ends as failed after an attempt that the target may have received."),
   ),
-  retries_remaining: Type.Optional(t.quantity("Attempts left in this run, once one was made.", 2)),
+  retries_remaining: Type.Optional(
+    t.quantity("Attempts left in this run, once one was made or the action was retried.", 2),
+  ),
   next_retry_in_seconds: Type.Optional(t.quantity("Seconds until next_retry_at.", 2)),
   paused: Type.Optional(
     t.constant(true, "It is not sent until its pause ends. Absent otherwise, and in events and callbacks."),

@@ -277,10 +277,10 @@ function headersJson({ headers }: Action, { hidesHeaderValues }: ViewOptions): s
   return JSON.stringify(Object.fromEntries(Object.keys(headers).map((name) => [name, MASK])));
 }
 
-/** Present between the first attempt and the end of a run. */
-function retriesRemaining({ status, attempts, retries }: Action): string {
+/** Present between the first attempt and the end of the action, also at the beginning of a later run. */
+function retriesRemaining({ status, run, attempts, retries }: Action): string {
   const isUnderWay = status === "pending" || status === "active";
-  return isUnderWay && attempts > 0 ? `,"retries_remaining":${retries - attempts}` : "";
+  return isUnderWay && (attempts > 0 || run > 1) ? `,"retries_remaining":${retries - attempts}` : "";
 }
 
 /** Present only if the action failed. */

@@ -211,6 +211,10 @@ describe("a scheduled retry", () => {
     ]);
     expect(view(anAction({ status: "active", attempts: 3, retries: 3 })).retries_remaining).toBe(0);
   });
+
+  test("what is left is shown from the beginning of a later run", () => {
+    expect(view(anAction({ status: "pending", run: 2, attempts: 0, retries: 5 })).retries_remaining).toBe(5);
+  });
 });
 
 describe("the error", () => {
