@@ -172,7 +172,7 @@ function unheldRefusal({ request, caller }: RetryFacts): DomainError | null {
   if (holdReason(request, caller.hold) !== "key") return null;
   return new DomainError(
     "forbidden",
-    `${request.method} calls of this key need approval, and action ${request.id} was created without it. Create it again, which holds it for approval, or retry it with a key without this hold.`,
+    `${request.method} calls of this key need approval, and action ${request.id} was created without it. Create it again, so that it is held for approval, or retry it with a key without this hold.`,
   );
 }
 
@@ -183,7 +183,7 @@ function retryRuleRefusal({ request, caller, ruling }: RetryFacts): DomainError 
   const { rule, reason } = ruling;
   return new DomainError(
     "forbidden",
-    `The rule "${rule.name}" holds this call for approval${reason === null ? "" : ` (${reason})`}, and action ${request.id} was created without it. Create it again, which holds it for approval, or ask a person who may approve it to retry it.`,
+    `The rule "${rule.name}" holds this call for approval, and action ${request.id} was created without it.${reason === null ? "" : ` ${reason}`} Create it again, so that it is held for approval, or ask a person who may approve it to retry it.`,
   );
 }
 

@@ -116,9 +116,13 @@ describe("an action that was accepted before", () => {
   test("is not retried past a rule, unless whoever retries it may approve it", async () => {
     const id = idOf(await created({ delay_seconds: 60 }));
     await app.call("POST", `/v1/actions/${id}/cancel`);
-    await rule({ name: "All" });
+    await rule({ name: "All", message: "Ask Dana." });
     const agent = await app.call("POST", `/v1/actions/${id}/retry`, {}, KEYS.agent);
-    expect([agent.status, agent.json.error]).toMatchObject([403, { code: "forbidden" }]);
+    const message = `The rule "All" holds this call for approval, and action ${id} was created without it. Ask Dana. Create it again`;
+    expect([agent.status, agent.json.error]).toMatchObject([
+      403,
+      { code: "forbidden", message: expect.stringContaining(message) },
+    ]);
     expect((await app.call("POST", `/v1/actions/${id}/retry`)).status).toBe(200);
   });
 });
