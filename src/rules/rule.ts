@@ -82,7 +82,7 @@ function normalPath(text: string, issues: Issue[]): string {
   const prefix = normalPrefix(text);
   if (prefix !== null) return prefix;
   const message =
-    "Must begin with one slash, and have no query, white space, backslash, semicolon, //, %2f, %5c, %2e, %25, %3f, %23 or other odd code.";
+    "Must begin with one slash, like /v1/payments, and have no query. Leave out white space, backslashes, semicolons, // and codes such as %2f or %25, which targets read in different ways.";
   issues.push({ field: "path", message });
   return text;
 }

@@ -295,7 +295,7 @@ describe("a definition", () => {
       when: `"matches" can't be used. Write like(text, 'pattern'), which takes the same patterns and is never slow. (Line 1, column 14.)`,
       "hosts.1": "Must be a host name or an IP address, with or without a port, like api.example.com or 10.0.0.7:8080.",
       "hosts.2": "Leave out the port 443 of https and the port 80 of http, which are the default.",
-      path: "Must begin with one slash, and have no query, white space, backslash, semicolon, //, %2f, %5c, %2e, %25, %3f, %23 or other odd code.",
+      path: "Must begin with one slash, like /v1/payments, and have no query. Leave out white space, backslashes, semicolons, // and codes such as %2f or %25, which targets read in different ways.",
       "between.to": "Must differ from `from`: 00:00 to 24:00 is a whole day.",
       "between.timezone": "Must be a name in the time zone database, like Europe/Berlin.",
     });
