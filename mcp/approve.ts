@@ -80,14 +80,14 @@ function mayApprove({ config }: AgentDeps, { caller, elicitation }: ToolCall): b
 function notAllowed({ config: { baseUrl } }: AgentDeps): DomainError {
   return new DomainError(
     "forbidden",
-    "An agent's key may not approve this. A person decides: by the link in the approval mail, in the inbox at " +
-      `${baseUrl}/approvals, or with the key of an approver or owner.`,
+    `An agent's key may not approve this. A person decides: in the inbox at ${baseUrl}/approvals, by the link in the approval mail if ` +
+      "one was sent, or with the key of an approver or owner.",
   );
 }
 
 /** Why nobody can be asked here; people may decide elsewhere. */
 function notAskable({ config: { baseUrl } }: AgentDeps, why: string): DomainError {
-  const where = `by the link in the approval mail, or in the inbox at ${baseUrl}/approvals`;
+  const where = `in the inbox at ${baseUrl}/approvals, or by the link in the approval mail if one was sent`;
   return new DomainError("forbidden", `${why} A person decides: ${where}.`);
 }
 

@@ -27,7 +27,7 @@ export interface AgentDeps extends CreateRules, Pick<AppContext, "clock" | "ids"
   readonly credentialRequests: Pick<CredentialRequestService, "ask" | "own">;
   readonly bus: Pick<Bus, "watch">;
   readonly metrics: Pick<Metrics, "toolCalled">;
-  readonly config: Pick<Config, "baseUrl" | "agentApproval" | "mcpSessionsPerAccount">;
+  readonly config: Pick<Config, "agentApproval" | "baseUrl" | "mail" | "mcpSessionsPerAccount">;
   readonly secrets: Pick<Secrets, "questionToken" | "isQuestionToken" | "sessionToken" | "isSessionToken">;
   readonly pauseOf: PauseOf;
   readonly receiptUrl: (actionId: string) => string;

@@ -348,9 +348,10 @@ function nextStep(
   action: Action,
   decision: ToolDecision["decision"] | null,
 ): string | null {
-  const { baseUrl } = deps.config;
+  const { baseUrl, mail } = deps.config;
   if (action.status === "awaiting_approval") {
-    const elsewhere = `at ${baseUrl}/approvals or by the link in the approval mail`;
+    const isMailed = mail !== null && action.notifyEmail !== null;
+    const elsewhere = `at ${baseUrl}/approvals${isMailed ? " or by the link in the approval mail" : ""}`;
     if (decision === "declined") {
       return `Your person closed the question without a decision; the action is still held. Do not ask again unless they want it; they can decide ${elsewhere}.`;
     }

@@ -15,7 +15,7 @@ const deps = {
   receiptUrl: (id: string) => `/r/${id}`,
   pauseOf: () => null,
   actionService: { timeline: () => Promise.resolve([]) },
-  config: { baseUrl: "https://outgate.example.com", agentApproval: "elicit", mcpSessionsPerAccount: 20 },
+  config: { baseUrl: "https://outgate.example.com", agentApproval: "elicit", mail: null, mcpSessionsPerAccount: 20 },
 } as const;
 
 const callerOf = (role: Role): Caller => {
@@ -229,7 +229,7 @@ describe("the result of a held action", () => {
       policy: RULED,
       actions: ["cancel"],
       next_step:
-        "A rule of the account holds it, see policy: a person decides at https://outgate.example.com/approvals or by the link in the approval mail. Tell them what it does.",
+        "A rule of the account holds it, see policy: a person decides at https://outgate.example.com/approvals. Tell them what it does.",
     });
     expect((await stepFor(action, "owner")).next_step).toContain(
       "a person decides when you ask them with approve, at ",
@@ -242,6 +242,22 @@ describe("the result of a held action", () => {
       expect(result.policy).toEqual({ effect: "hold", by });
       expect(result.next_step).toStartWith("Held for a person, who decides when you ask them with approve, at ");
     }
+  });
+
+  test("names the approval mail only if one is sent", async () => {
+    const mail = {
+      apiKey: "key",
+      domain: "mg.example.com",
+      from: "Outgate <a@mg.example.com>",
+      url: "https://api.mailgun.net",
+    };
+    const mailing = { ...deps, config: { ...deps.config, mail } };
+    const reader = { caller: callerOf("agent"), elicitation: null };
+    const stepOf = async (notifyEmail: string | null, where: typeof deps | typeof mailing) =>
+      JSON.parse(await describeAction(where, reader, anAction({ ...held, notifyEmail }))).next_step;
+    expect(await stepOf("ann@example.com", mailing)).toContain("/approvals or by the link in the approval mail.");
+    expect(await stepOf(null, mailing)).not.toContain("mail");
+    expect(await stepOf("ann@example.com", deps)).not.toContain("mail");
   });
 
   test("that a rule refused before it was sent says so, and that nothing is to be created again", async () => {

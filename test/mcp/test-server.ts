@@ -51,6 +51,7 @@ export async function openServer(options: TestServerOptions = {}) {
         config: {
           agentApproval: options.agentApproval ?? "elicit",
           baseUrl: BASE_URL,
+          mail: null,
           mcpSessionsPerAccount: options.sessionsPerAccount ?? 20,
         },
         store: engine.store,
