@@ -49,7 +49,8 @@ export function announceStart(app: App, { log, say, terminal }: Output): void {
       database: databasePlace(config.database),
       nodeId,
       metricsUrl,
-      notices: [...warnings, ...notices],
+      warnings,
+      notices,
     };
     const text = startText(facts, { paint: terminal.paint, columns: terminal.columns() ?? TEXT_COLUMNS });
     say(app.firstKeys === null ? `${text}\n` : text);

@@ -9,6 +9,7 @@ interface StartFacts {
   /** The name of this process among those on the same database; null: it is the only one. */
   readonly nodeId: string | null;
   readonly metricsUrl: string | null;
+  readonly warnings: readonly string[];
   readonly notices: readonly string[];
 }
 
@@ -24,7 +25,7 @@ const COLUMNS_MAX = 100;
 
 /** What a start tells a person at a terminal: what runs where, and what the operator should know. */
 export function startText(facts: StartFacts, { paint, columns }: StartOptions): string {
-  const { version, baseUrl, database, nodeId, metricsUrl, notices } = facts;
+  const { version, baseUrl, database, nodeId, metricsUrl, warnings, notices } = facts;
   const rows = [
     ["Console", baseUrl, "approve, look up, retry"],
     ["API", `${baseUrl}/v1`, `reference: ${baseUrl}/docs/api`],
@@ -42,12 +43,13 @@ export function startText(facts: StartFacts, { paint, columns }: StartOptions): 
       ? `${head}${plain}\n`
       : `${head}${plain}${" ".repeat(width - columnCount(place) + 2)}${paint(what, "grey")}\n`;
   });
-  const notes = notices.map((notice) => {
-    const wrapped = wrappedAt(notice, Math.min(columns, COLUMNS_MAX) - LABEL_COLUMNS - 4);
+  const noted = (label: string) => (text: string) => {
+    const wrapped = wrappedAt(text, Math.min(columns, COLUMNS_MAX) - LABEL_COLUMNS - 4);
     return wrapped
-      .map((line, at) => `  ${paint(padded(at === 0 ? "Note" : "", LABEL_COLUMNS), "yellow")}  ${line}\n`)
+      .map((line, at) => `  ${paint(padded(at === 0 ? label : "", LABEL_COLUMNS), "yellow")}  ${line}\n`)
       .join("");
-  });
+  };
+  const notes = [...warnings.map(noted("Warning")), ...notices.map(noted("Note"))];
   const head = `  ${paint(`Outgate ${version}`, "bold")} is running. ${paint("Ctrl-C stops it.", "grey")}\n`;
   return [head, lines.join(""), notes.join("")].map((part) => (part === "" ? "" : `\n${part}`)).join("");
 }

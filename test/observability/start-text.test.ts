@@ -7,6 +7,7 @@ const FACTS = {
   database: "./data/outgate.db",
   nodeId: null,
   metricsUrl: null,
+  warnings: [],
   notices: [],
 };
 
@@ -25,13 +26,19 @@ test("a start tells what runs where, a line each", () => {
 
 test("what does not fit is left out or wrapped, and several nodes are told apart", () => {
   const notices = ["A note of some words that is longer than the terminal is wide, and is wrapped."];
-  const more = { ...FACTS, notices, nodeId: "nod_1", metricsUrl: "http://127.0.0.1:9464/metrics" };
+  const more = {
+    ...FACTS,
+    warnings: ["Set BASE_URL."],
+    notices,
+    nodeId: "nod_1",
+    metricsUrl: "http://127.0.0.1:9464/metrics",
+  };
   const text = startText(more, { paint: plain, columns: 60 });
   expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(60);
   expect(text).not.toContain("reference");
   expect(text).toContain("  Metrics     http://127.0.0.1:9464/metrics\n");
   expect(text).toContain("  Node        nod_1\n");
   expect(text).toEndWith(
-    "  Note        A note of some words that is longer than the\n              terminal is wide, and is wrapped.\n",
+    "  Warning     Set BASE_URL.\n  Note        A note of some words that is longer than the\n              terminal is wide, and is wrapped.\n",
   );
 });
