@@ -20,6 +20,7 @@ import { BULK_ACTIONS_MAX, BULK_SCAN_ROWS_MAX, COUNTED_MAX, LIST_SCAN_ROWS_MAX }
 import { ACCOUNT, aQuery, NOON } from "../test/support/factory.ts";
 import { storeOver } from "../test/support/store.ts";
 import { quantile } from "./parts/time.ts";
+import { runStatements } from "../db/commands/statements.ts";
 
 const { values } = parseArgs({
   options: {
@@ -70,7 +71,10 @@ async function seed(): Promise<void> {
   const began = performance.now();
   for (let from = 1; from <= rows; from += STEP) {
     const args = [from, Math.min(rows, from + STEP - 1)];
-    await sql.batch([SEED, SEED_METADATA, SEED_TIMELINE].map((text) => ({ sql: text, args })));
+    await runStatements(
+      sql,
+      [SEED, SEED_METADATA, SEED_TIMELINE].map((text) => ({ sql: text, args })),
+    );
   }
   await sql.close();
   console.log(`${rows} rows written in ${((performance.now() - began) / 1_000).toFixed(0)} s`);

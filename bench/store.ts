@@ -23,6 +23,7 @@ import { ACCOUNT, aCreation, answered, aQuery, later, settled } from "../test/su
 import { storeOver } from "../test/support/store.ts";
 import { quantile } from "./parts/time.ts";
 import { claimDue } from "../test/db/conformance/steps.ts";
+import { runStatements } from "../db/commands/statements.ts";
 
 const { values } = parseArgs({
   options: {
@@ -114,7 +115,7 @@ async function liveWithout(index: string, whole: string): Promise<Figures> {
   for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
   copyFileSync(whole, path);
   const sql = openFile(path);
-  await sql.batch([{ sql: `DROP INDEX IF EXISTS ${index}`, args: [] }]);
+  await runStatements(sql, [{ sql: `DROP INDEX IF EXISTS ${index}`, args: [] }]);
   await sql.read({ sql: "PRAGMA synchronous = OFF", args: [] });
   const store = storeOver(sql);
   await live(store, 64);

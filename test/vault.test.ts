@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { openFile } from "../db/libsql/file.ts";
 import { fillDatabase, readThroughKey, refusalOf } from "./key-files.ts";
 import { temporaryFolder } from "./support/store.ts";
+import { runStatements } from "../db/commands/statements.ts";
 
 const pathIn = (folder: string) => join(folder, "outgate.db");
 
@@ -15,7 +16,7 @@ const newKey = () => randomBytes(32).toString("base64");
 /** Runs a statement on the database as a hand would. */
 async function byHand(folder: string, sql: string): Promise<void> {
   const database = openFile(pathIn(folder));
-  await database.batch([{ sql, args: [] }]);
+  await runStatements(database, [{ sql, args: [] }]);
   await database.close();
 }
 

@@ -22,10 +22,10 @@ import { firstActionId } from "../../src/core/ids.ts";
 import { dayOf, type KeyBudget } from "../../src/core/store.ts";
 import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX, REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
 import { firstStartLock, pauseLock, stopLock } from "../sql/locks.ts";
-import { all, findRow, get, hasValues, prepare, qb } from "../sql/read.ts";
+import { all, findRow, get, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
 import type { Reader } from "../sql/sql.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, hasRow, type Selects, type Tx } from "./command.ts";
+import { command, type Tx } from "./command.ts";
 import { setFact } from "./facts.ts";
 import { endGrantsOf } from "./grants.ts";
 import { insertEach, insertList, valuesOf } from "./lists.ts";
@@ -68,9 +68,9 @@ const STOP = qb
 
 /** Stops every account that was not allowed, except the first; returns how many were not stopped before. */
 async function stopAll(tx: Tx, { at, reason }: AccountStop): Promise<number> {
-  const [first] = await selectFirst(tx.db, tx.addedOrder);
+  const first = await readFirst(tx);
   const isOther = and(isNull(accounts.allowedAt), ne(accounts.id, first?.id ?? ""), notExists(STOP));
-  const others = await tx.db.select({ id: accounts.id }).from(accounts).where(isOther);
+  const others = await all(tx, qb.select({ id: accounts.id }).from(accounts).where(isOther));
   const stopped = { kind: "sign_up", reason, cancels: false, createdAt: at, createdBy: "system" };
   await insertEach(tx.lists, PAUSES, others, ({ id }) => [
     valuesOf(PAUSES.columns, { ...stopped, id: `pau_${crypto.randomUUID()}`, accountId: id, subject: id }),
@@ -82,7 +82,7 @@ export const stopOthers = command<AccountStore["stopOthers"]>(stopAll, () => [st
 
 export const addKey = command<AccountStore["addKey"]>(
   async (tx, key, audit, stop) => {
-    const [first] = stop === undefined ? [] : await selectFirst(tx.db, tx.addedOrder);
+    const first = stop === undefined ? null : await readFirst(tx);
     const isHold = isHoldOf(key.accountId);
     const isFirstHold = key.accountId === first?.id && key.hold !== "none" && !(await hasRow(tx, apiKeys, isHold));
     await tx.db.insert(apiKeys).values(key);
@@ -109,7 +109,7 @@ const INHERITED_ROWS = 500;
 async function inheritRejections(tx: Tx, { id, accountId, createdAt }: ApiKey, replaced: string): Promise<void> {
   const isOfKey = hasValues(rejections, { accountId, keyId: replaced });
   const isCounted = and(isOfKey, gt(rejections.at, rejectionWindowStart(createdAt)));
-  const found = await tx.db.select().from(rejections).where(isCounted).orderBy(rejections.at);
+  const found = await all(tx, qb.select().from(rejections).where(isCounted).orderBy(rejections.at));
   const rows = found.map((row) => ({ ...row, seq: undefined, keyId: id }));
   while (rows.length > 0) await tx.db.insert(rejections).values(rows.splice(0, INHERITED_ROWS));
 }
@@ -117,10 +117,9 @@ async function inheritRejections(tx: Tx, { id, accountId, createdAt }: ApiKey, r
 /** Revokes a key and pauses what it left unfinished, even if `PAUSES_MAX` are in force. Returns the key; null: no such key. */
 export const revokeKey = command<AccountStore["revokeKey"]>(
   async (tx, accountId, id, at, { by = null, audit, pause } = {}) => {
-    const isKey = hasValues(apiKeys, { id, accountId });
-    await addIfWritten(tx, revokeAll(tx, isKey, { at, by }), audit);
-    const [key] = await tx.db.select().from(apiKeys).where(isKey);
-    if (key === undefined) return null;
+    await addIfWritten(tx, revokeAll(tx, hasValues(apiKeys, { id, accountId }), { at, by }), audit);
+    const key = await findRow(tx, apiKeys, { id, accountId });
+    if (key === null) return null;
     await endGrantsOf(tx, { accountId, makerId: id, at, by: by ?? "anonymous" });
     if (pause !== undefined && (await pauseKey(tx, pause.pause))) await addToAudit(tx, pause.audit);
     return key;
@@ -141,7 +140,7 @@ export async function revokeAll(
 /** If one is in force already, it cancels from now on if this one does. Returns whether anything was written. */
 async function pauseKey(tx: Tx, pause: Pause): Promise<boolean> {
   const found = await findInForce(tx, pause);
-  if (found === undefined) await tx.db.insert(pauses).values(pause);
+  if (found === null) await tx.db.insert(pauses).values(pause);
   else if (pause.cancels && !found.cancels)
     await tx.db.update(pauses).set({ cancels: true }).where(eq(pauses.id, found.id));
   else return false;
@@ -161,7 +160,7 @@ export const allow = command<AccountStore["allow"]>(
       .returning();
     const isAllowed = await addIfWritten(tx, allowed, audit);
     const stop = await findInForce(tx, { accountId: id, kind: "sign_up", subject: id });
-    if (stop !== undefined) await tx.db.update(pauses).set({ endedAt: at, endedBy: by }).where(eq(pauses.id, stop.id));
+    if (stop !== null) await tx.db.update(pauses).set({ endedAt: at, endedBy: by }).where(eq(pauses.id, stop.id));
     return isAllowed || hasRow(tx, accounts, eq(accounts.id, id));
   },
   () => [stopLock],
@@ -179,8 +178,8 @@ const FIND = prepare({ id: "text" }, (arg) => qb.select(ACCOUNT).from(accounts).
 const KEY_BY_HASH = prepare({ hash: "text" }, (arg) => qb.select().from(apiKeys).where(eq(apiKeys.hash, arg.hash)));
 
 /** The account that the first start created. Not by time: if the clock was set back, a later one could look older. */
-export function selectFirst(db: Selects, addedOrder: SQL) {
-  return db.select(ACCOUNT).from(accounts).orderBy(addedOrder).limit(1);
+export function readFirst(reader: Reader) {
+  return get(reader, qb.select(ACCOUNT).from(accounts).orderBy(reader.dialect.addedOrder).limit(1));
 }
 
 /** The address of whoever joined an account first. */
@@ -199,13 +198,12 @@ export async function hasBudgetLeft(reader: Reader, { keyId, day, limit }: KeyBu
 
 export function createAccountStore({ reader, writer }: Connection): AccountStore {
   const { isOneOf, addedOrder } = reader.dialect;
-  const first = () => get(reader, selectFirst(qb, addedOrder));
   /** The order of the index by account. */
   const inOrder = [sql`${apiKeys.revokedAt} nulls first`, apiKeys.createdAt, apiKeys.id];
   return {
     ...writer.methods({ create, addKey, stopOthers, keyUsed, revokeKey, allow }),
     findKey: (accountId, id) => findRow(reader, apiKeys, { accountId, id }),
-    first,
+    first: () => readFirst(reader),
     find: (id) => FIND.get(reader, { id }),
     /** Bounded even if rows were altered into a cycle. Drizzle's builder can't express the recursion. */
     async replacedBy(keyId) {
@@ -271,12 +269,9 @@ export function createAccountStore({ reader, writer }: Connection): AccountStore
       const ofAccount = qb.select().from(apiKeys).where(eq(apiKeys.accountId, accountId));
       return all(reader, ofAccount.orderBy(...inOrder).limit(limit));
     },
-    async hasHold() {
-      const isHold = isHoldOf((await first())?.id);
-      return (await get(reader, qb.select({ id: apiKeys.id }).from(apiKeys).where(isHold).limit(1))) !== null;
-    },
+    hasHold: async () => hasRow(reader, apiKeys, isHoldOf((await readFirst(reader))?.id)),
     async list(limit) {
-      const firstId = (await first())?.id;
+      const firstId = (await readFirst(reader))?.id;
       const isStoppedNow = sql<boolean>`${exists(STOP)}`.mapWith(Boolean).as("is_stopped");
       const listed = qb
         .select({

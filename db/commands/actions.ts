@@ -30,7 +30,7 @@ import { addGrants, type GrantCounts, readGrants, type UsedGrant, useGrant, writ
 import type { StoredCount, RuleCount } from "../../src/core/rule-count.ts";
 import { type GoesBeyond, placeOf, readCounts, type RuleCounts } from "./rule-counts.ts";
 import { readRulesVersions } from "./rules.ts";
-import { hasValues, membersIn, prepare, qb } from "../sql/read.ts";
+import { get, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
 import { COUNT_OF_KEY, REJECTED, REPEATED, rejectionCount } from "./rejections.ts";
 import {
   actionKeys,
@@ -528,17 +528,14 @@ async function writeBeside(tx: Tx, list: readonly ActionWrite[], known: Known): 
 }
 
 /** Deletes all but the newest responses of an action. */
-async function trimResponses({ db }: Tx, actionId: string): Promise<void> {
-  const [oldest] = await db
-    .select({ run: attempts.run, attempt: attempts.attempt })
-    .from(attempts)
-    .where(eq(attempts.actionId, actionId))
-    .orderBy(desc(attempts.run), desc(attempts.attempt))
-    .limit(1)
-    .offset(ATTEMPTS_KEPT - 1);
-  if (oldest === undefined) return;
-  const isOlder = sql`(${attempts.run}, ${attempts.attempt}) < (${oldest.run}, ${oldest.attempt})`;
-  await db.delete(attempts).where(and(eq(attempts.actionId, actionId), isOlder));
+async function trimResponses(tx: Tx, actionId: string): Promise<void> {
+  const { run, attempt } = attempts;
+  const isOfAction = eq(attempts.actionId, actionId);
+  const newestFirst = qb.select({ run, attempt }).from(attempts).where(isOfAction).orderBy(desc(run), desc(attempt));
+  const oldest = await get(tx, newestFirst.limit(1).offset(ATTEMPTS_KEPT - 1));
+  if (oldest === null) return;
+  const isOlder = sql`(${run}, ${attempt}) < (${oldest.run}, ${oldest.attempt})`;
+  await tx.db.delete(attempts).where(and(isOfAction, isOlder));
 }
 
 /** The row of a new action, with its claim and the uses of its grant. */

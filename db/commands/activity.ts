@@ -60,14 +60,15 @@ export const put = command(async ({ db, lists }, { from, to, rows, steps }: Coun
   return true;
 });
 
-export const prune = command<ActivityStore["prune"]>(async ({ db }, slotMinutes, before) => {
+export const prune = command<ActivityStore["prune"]>(async (tx, slotMinutes, before) => {
   const { accountId, at, kind, name } = activity;
   const isOld = and(eq(activity.slotMinutes, slotMinutes), lt(at, before));
-  const rows = await db.select({ accountId, at, kind, name }).from(activity).where(isOld).limit(ACTIVITY_PRUNE_ROWS);
+  const old = qb.select({ accountId, at, kind, name }).from(activity).where(isOld);
+  const rows = await all(tx, old.limit(ACTIVITY_PRUNE_ROWS));
   if (rows.length > 0) {
     const columns = [accountId, activity.slotMinutes, at, kind, name];
     const values = rows.map((row) => [row.accountId, slotMinutes, row.at.getTime(), row.kind, row.name]);
-    await db.delete(activity).where(isOneOfRows(columns, values));
+    await tx.db.delete(activity).where(isOneOfRows(columns, values));
   }
   return rows.length === ACTIVITY_PRUNE_ROWS;
 });

@@ -19,6 +19,7 @@ import * as rejections from "./rejections.ts";
 import * as rules from "./rules.ts";
 import * as secrets from "./secrets.ts";
 import * as signing from "./signing.ts";
+import * as statements from "./statements.ts";
 import * as upkeep from "./upkeep.ts";
 
 /** Every command by the name under which it crosses to the writer thread: its subject and its own. */
@@ -44,6 +45,7 @@ const COMMANDS: ReadonlyMap<string, AnyCommand> = new Map(
     rules,
     secrets,
     signing,
+    statements,
     upkeep,
   }).flatMap(([subject, offered]) =>
     Object.entries<unknown>(offered).flatMap(([name, one]) =>

@@ -29,13 +29,13 @@ export async function addIfWritten(
 export const record = command<AuditStore["record"]>(addToAudit);
 
 /** Deletes some entries up to a time, but never the newest, whose number would be given out again; returns whether there may be more. */
-export const prune = command<AuditStore["prune"]>(async ({ db }, until) => {
+export const prune = command<AuditStore["prune"]>(async (tx, until) => {
   const { seq } = audit;
   // Rows are counted, since PostgreSQL leaves out numbers. The condition, true of all, makes it a search by the primary key.
-  const oldest = db.select({ seq }).from(audit).where(gt(seq, 0)).orderBy(seq);
-  const last = (await oldest.limit(PRUNE_ROWS + 1)).at(-1);
+  const oldest = qb.select({ seq }).from(audit).where(gt(seq, 0)).orderBy(seq);
+  const last = (await all(tx, oldest.limit(PRUNE_ROWS + 1))).at(-1);
   const isOld = and(lt(seq, last?.seq ?? 0), lte(audit.at, until));
-  return (await db.delete(audit).where(isOld).returning({ seq })).length === PRUNE_ROWS;
+  return (await tx.db.delete(audit).where(isOld).returning({ seq })).length === PRUNE_ROWS;
 });
 
 /** The audit log. Rows are never changed, and only `prune` deletes them. */

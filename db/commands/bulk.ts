@@ -2,9 +2,9 @@ import { and, desc, eq, inArray, isNotNull, lt, lte, sql } from "drizzle-orm";
 import type { BulkEnd, BulkStore } from "../../src/core/bulk-job.ts";
 import { BULK_JOBS_MAX, BULK_RUNNING_MAX } from "../../src/core/limits.ts";
 import { accountLock } from "../sql/locks.ts";
-import { AFTER_ALL_IDS, all, findRow, hasValues, qb } from "../sql/read.ts";
+import { AFTER_ALL_IDS, all, countRows, findRow, get, hasRow, hasValues, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, countRows, hasRow, PRUNE_ROWS } from "./command.ts";
+import { command, PRUNE_ROWS } from "./command.ts";
 import { insertEach, insertList, updateList } from "./lists.ts";
 import { bulkJobs, bulkResults } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
@@ -56,15 +56,12 @@ export const end = command<BulkStore["end"]>(async (tx, id, { status, at, by }, 
 
 /** Deletes results of the job that ended first, if it ended by then, and the job with the last of them; returns whether there may be more. */
 export const prune = command<BulkStore["prune"]>(async (tx, until) => {
-  const [first] = await tx.db
-    .select({ id: bulkJobs.id })
-    .from(bulkJobs)
-    .where(and(isNotNull(bulkJobs.finishedAt), lte(bulkJobs.finishedAt, until)))
-    .orderBy(bulkJobs.finishedAt)
-    .limit(1);
-  if (first === undefined) return false;
+  const { id, finishedAt } = bulkJobs;
+  const isOver = and(isNotNull(finishedAt), lte(finishedAt, until));
+  const first = await get(tx, qb.select({ id }).from(bulkJobs).where(isOver).orderBy(finishedAt).limit(1));
+  if (first === null) return false;
   const isOfJob = eq(bulkResults.jobId, first.id);
-  const some = tx.db.select({ id: bulkResults.actionId }).from(bulkResults).where(isOfJob).limit(PRUNE_ROWS);
+  const some = qb.select({ id: bulkResults.actionId }).from(bulkResults).where(isOfJob).limit(PRUNE_ROWS);
   await tx.db.delete(bulkResults).where(and(isOfJob, inArray(bulkResults.actionId, some)));
   if (!(await hasRow(tx, bulkResults, isOfJob))) await tx.db.delete(bulkJobs).where(eq(bulkJobs.id, first.id));
   return true;

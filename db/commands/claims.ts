@@ -2,6 +2,7 @@ import { and, eq, exists, gt, inArray, sql } from "drizzle-orm";
 import { CLOCK_TOLERANCE_MS } from "../../src/core/limits.ts";
 import type { SetBack } from "../../src/core/store.ts";
 import { pauseLocks } from "../sql/locks.ts";
+import { all, qb } from "../sql/read.ts";
 import { command, listCommand, type QueueName, type QueueClaim, type ClaimResult } from "./command.ts";
 import { updateList, type Values } from "./lists.ts";
 import { actions, outbox, timeline } from "../libsql/schema.ts";
@@ -22,7 +23,7 @@ export const claim = listCommand(
  */
 export const endSetBack = command(async ({ db }, ids: readonly string[], at: Date) => {
   const isLater = and(eq(timeline.actionId, actions.id), gt(timeline.revision, actions.revision));
-  const later = db.select({ seq: timeline.seq }).from(timeline).where(isLater);
+  const later = qb.select({ seq: timeline.seq }).from(timeline).where(isLater);
   await db
     .update(actions)
     .set({ status: "failed", dueAt: null, finishedAt: at, lastError: SET_BACK, errorSource: "dispatch" })
@@ -70,7 +71,7 @@ export const reschedule = command(async (tx, queue: QueueName, { now, byMs }: Se
   const isOfKind = queue === "action" ? undefined : eq(outbox.kind, queue);
   // As a literal: SQLite uses the partial index only if it sees the value.
   const isLate = and(sql`${status} = 'pending'`, isOfKind, gt(scheduledAt, latest));
-  const found = await tx.db.select({ id, dueAt, scheduledAt }).from(table).where(isLate).limit(limit);
+  const found = await all(tx, qb.select({ id, dueAt, scheduledAt }).from(table).where(isLate).limit(limit));
   const at = now.getTime();
   const rows = found.flatMap((row): readonly Values[] => {
     const [due, scheduled] = [(row.dueAt ?? now).getTime(), row.scheduledAt.getTime()];

@@ -1,25 +1,23 @@
-import { type Column, count, DrizzleQueryError, inArray, type SQL, sql } from "drizzle-orm";
-import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
+import { type Column, DrizzleQueryError, inArray, type SQL, sql } from "drizzle-orm";
+import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
 import type { Lock, Statement, Done, Reader } from "../sql/sql.ts";
+import { qb } from "../sql/read.ts";
 import type { Lists } from "./lists.ts";
 import type { ClaimedLane, LaneName } from "../../src/core/store.ts";
 import type { NotificationKind } from "../../src/core/notification-events.ts";
 
 /** The transaction that a command reads and writes with. It ends with the command. */
-export interface Tx {
-  /** Drizzle over the transaction, of both databases: their builders have the same methods, except locks and `run`. */
-  readonly db: Pick<SqliteRemoteDatabase, "select" | "selectDistinct" | "insert" | "update" | "delete">;
-  /** See `Dialect.addedOrder`. */
-  readonly addedOrder: SQL;
+export interface Tx extends Reader {
+  /** Drizzle's builder for writes, of both databases. Reads are those of `read.ts`. */
+  readonly db: Pick<SqliteRemoteDatabase, "insert" | "update" | "delete">;
   /** One statement for many rows, for what is written often. */
   readonly lists: Lists;
   /** Claims rows. SQLite reads and then writes, PostgreSQL locks in one statement. */
   claim(claims: readonly QueueClaim[]): Promise<readonly ClaimResult[]>;
+  /** Runs a statement that is not written with the builder. */
+  run(statement: Statement): Promise<Done>;
 }
-
-/** Builds a SELECT: `qb`, or the transaction of a command. */
-export type Selects = Pick<Tx["db"], "select">;
 
 /**
  * A write. `run` reads what it needs and writes, in one transaction with other commands. It must wait for nothing but its own
@@ -85,24 +83,12 @@ export function isCommand(exported: unknown): exported is AnyCommand {
   return typeof exported === "object" && exported !== null && "runAll" in exported;
 }
 
-/** How many rows of a table a condition holds for. */
-export async function countRows({ db }: Tx, table: SQLiteTable, condition: SQL | undefined): Promise<number> {
-  const [row] = await db.select({ rows: count() }).from(table).where(condition);
-  return row?.rows ?? 0;
-}
-
-/** Whether a condition holds for any row of a table. */
-export async function hasRow({ db }: Tx, table: SQLiteTable, condition?: SQL): Promise<boolean> {
-  const found = db.select({ one: sql`1` }).from(table);
-  return (await found.where(condition).limit(1)).length > 0;
-}
-
 /** Rows that one command deletes at most, so that it never blocks the writer for long. */
 export const PRUNE_ROWS = 500;
 
 /** Deletes rows that a condition holds for, `PRUNE_ROWS` at most; returns how many. */
 export async function deleteSome({ db }: Tx, key: SQLiteColumn, condition: SQL | undefined): Promise<number> {
-  const some = db.select({ key }).from(key.table).where(condition).limit(PRUNE_ROWS);
+  const some = qb.select({ key }).from(key.table).where(condition).limit(PRUNE_ROWS);
   return (await db.delete(key.table).where(inArray(key, some)).returning({ key })).length;
 }
 
@@ -184,8 +170,6 @@ export interface ClaimResult {
 
 /** A connection to a database. Its methods throw `StoreUnavailable` when the database can't be reached or written. */
 export interface Sql extends Reader {
-  /** Runs statements in one transaction, which is durable when this resolves. */
-  batch(statements: readonly Statement[]): Promise<readonly Done[]>;
   /** Runs commands in one transaction under their locks, durable when this resolves with the result of each. */
   transact(calls: readonly CommandCall[]): Promise<readonly unknown[]>;
   close(): Promise<void>;

@@ -35,9 +35,9 @@ import {
   DAY_MS,
 } from "../../src/core/limits.ts";
 import { accountLock } from "../sql/locks.ts";
-import { AFTER_ALL_IDS, all, findRow, get, hasValues, qb } from "../sql/read.ts";
+import { AFTER_ALL_IDS, all, countRows, findRow, get, hasRow, hasValues, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, countRows, deleteSome, hasRow, type Selects, type Tx } from "./command.ts";
+import { command, deleteSome, type Tx } from "./command.ts";
 import { addNotifications, pruneNotifications } from "./outbox.ts";
 import { CREDENTIALS_VERSION, readVersion, renewVersion } from "./facts.ts";
 import { apiKeys, credentialRequests as requests, credentials, outbox } from "../libsql/schema.ts";
@@ -81,7 +81,7 @@ export const allow = command<CredentialStore["allow"]>(
     if (ids.length === 0) return;
     const isOne = and(eq(credentials.accountId, accountId), inArray(credentials.id, [...ids]));
     const { id, keys, revision } = credentials;
-    for (const row of await tx.db.select({ id, keys, revision }).from(credentials).where(isOne)) {
+    for (const row of await all(tx, qb.select({ id, keys, revision }).from(credentials).where(isOne))) {
       if (row.keys.includes(keyId)) continue;
       const kept = row.keys.length < CREDENTIAL_KEYS_MAX ? row.keys : await liveOf(tx, row.keys);
       await tx.db
@@ -94,9 +94,10 @@ export const allow = command<CredentialStore["allow"]>(
   (accountId) => [accountLock(accountId)],
 );
 
-async function liveOf({ db }: Tx, keys: readonly string[]): Promise<readonly string[]> {
+async function liveOf(tx: Tx, keys: readonly string[]): Promise<readonly string[]> {
   const isLive = and(inArray(apiKeys.id, [...keys]), isNull(apiKeys.revokedAt));
-  const live = new Set((await db.select({ id: apiKeys.id }).from(apiKeys).where(isLive)).map(({ id }) => id));
+  const found = await all(tx, qb.select({ id: apiKeys.id }).from(apiKeys).where(isLive));
+  const live = new Set(found.map(({ id }) => id));
   return keys.filter((id) => live.has(id));
 }
 
@@ -130,13 +131,12 @@ export const pruneAlerts = command<CredentialStore["pruneAlerts"]>(async (tx, no
 
 export const noteEcho = command<CredentialStore["noteEcho"]>(
   async (tx, accountId, id, host, audit) => {
-    const isIt = hasValues(credentials, { accountId, id });
-    const [row] = await tx.db.select({ echoes: credentials.echoes }).from(credentials).where(isIt);
-    if (row === undefined || row.echoes.includes(host) || row.echoes.length >= CREDENTIAL_ECHOES_MAX) return false;
+    const row = await findRow(tx, credentials, { accountId, id });
+    if (row === null || row.echoes.includes(host) || row.echoes.length >= CREDENTIAL_ECHOES_MAX) return false;
     await tx.db
       .update(credentials)
       .set({ echoes: [...row.echoes, host] })
-      .where(isIt);
+      .where(eq(credentials.id, id));
     await addToAudit(tx, audit);
     return true;
   },
@@ -167,11 +167,8 @@ export const ask = command<CredentialRequestStore["ask"]>(
       gt(requests.decidedAt, declinedSince),
       gt(requests.createdAt, dayAgo),
     );
-    const own = await tx.db
-      .select()
-      .from(requests)
-      .where(and(eq(requests.keyId, keyId), eq(requests.accountId, accountId), isRecent))
-      .orderBy(desc(requests.id));
+    const isOwn = and(hasValues(requests, { keyId, accountId }), isRecent);
+    const own = await all(tx, qb.select().from(requests).where(isOwn).orderBy(desc(requests.id)));
     const open = own.filter(({ decision, expiresAt }) => decision === null && expiresAt > now);
     const isDeclined = (one: CredentialRequest) =>
       one.decision === "declined" && (one.decidedAt ?? one.createdAt) > declinedSince && asksSame(one, row);
@@ -181,8 +178,9 @@ export const ask = command<CredentialRequestStore["ask"]>(
     const today = own.filter(({ createdAt }) => createdAt > dayAgo).map(({ createdAt }) => createdAt.getTime());
     if (today.length >= CREDENTIAL_REQUESTS_PER_DAY_MAX)
       return { kind: "daily", retryAt: new Date(Math.min(...today) + DAY_MS) };
-    const openOfAccount = await listed(tx.db).where(isOpen(accountId, now)).limit(CREDENTIAL_REQUESTS_PENDING_MAX);
-    if (openOfAccount.length >= CREDENTIAL_REQUESTS_PENDING_MAX) return { kind: "full", of: "account" };
+    const openOfAccount = listed().where(isOpen(accountId, now)).limit(CREDENTIAL_REQUESTS_PENDING_MAX);
+    if ((await all(tx, openOfAccount)).length >= CREDENTIAL_REQUESTS_PENDING_MAX)
+      return { kind: "full", of: "account" };
     await tx.db.insert(requests).values(row);
     await addNotifications(tx, { actionId: row.id, accountId }, notices, now);
     await addToAudit(tx, audit);
@@ -255,19 +253,19 @@ export const decline = command<CredentialRequestStore["decline"]>(
 );
 
 async function isPending(tx: Tx, { accountId, id, at }: Pick<DeclinedRequest, "accountId" | "id" | "at">) {
-  const [row] = await listed(tx.db).where(hasValues(requests, { accountId, id }));
-  return row !== undefined && statusOfRequest(row, at) === "pending";
+  const row = await get(tx, listed().where(hasValues(requests, { accountId, id })));
+  return row !== null && statusOfRequest(row, at) === "pending";
 }
 
 /** With their notifications. */
 export const pruneRequests = command<CredentialRequestStore["prune"]>(async (tx, until) => {
   const pruned = await deleteSome(tx, requests.id, lte(requests.expiresAt, until));
-  const kept = tx.db.select({ id: requests.id }).from(requests).where(eq(requests.id, outbox.actionId));
+  const kept = qb.select({ id: requests.id }).from(requests).where(eq(requests.id, outbox.actionId));
   return pruned + (await pruneNotifications(tx, "crq_", notExists(kept))) > 0;
 });
 
 /** Selects requests with what says whether their keys are live. */
-function listed(db: Selects) {
+function listed() {
   const { role, revokedAt, expiresAt } = apiKeys;
   const ofKey = {
     keyRole: role,
@@ -275,7 +273,7 @@ function listed(db: Selects) {
     // Another column has its name.
     keyExpiresAt: sql<Date | null>`${expiresAt}`.mapWith(expiresAt).as("key_expires_at"),
   };
-  return db
+  return qb
     .select({ ...getTableColumns(requests), ...ofKey })
     .from(requests)
     .leftJoin(apiKeys, eq(apiKeys.id, requests.keyId));
@@ -285,7 +283,7 @@ function listed(db: Selects) {
 export function createCredentialRequestStore({ reader, writer }: Connection): CredentialRequestStore {
   return {
     ...writer.methods({ ask, grant, decline, prune: pruneRequests }),
-    find: (accountId, id) => get(reader, listed(qb).where(hasValues(requests, { accountId, id }))),
+    find: (accountId, id) => get(reader, listed().where(hasValues(requests, { accountId, id }))),
     list(accountId, { keyId, status, now, before, limit }) {
       const isOfPage = and(
         eq(requests.accountId, accountId),
@@ -293,10 +291,10 @@ export function createCredentialRequestStore({ reader, writer }: Connection): Cr
         status === null ? undefined : hasStatus(status, { accountId, now }),
         lt(requests.id, before ?? AFTER_ALL_IDS),
       );
-      return all(reader, listed(qb).where(isOfPage).orderBy(desc(requests.id)).limit(limit));
+      return all(reader, listed().where(isOfPage).orderBy(desc(requests.id)).limit(limit));
     },
     pending(accountId, now) {
-      const open = listed(qb).where(isOpen(accountId, now));
+      const open = listed().where(isOpen(accountId, now));
       return all(reader, open.orderBy(requests.expiresAt, requests.id).limit(CREDENTIAL_REQUESTS_PENDING_MAX));
     },
   };

@@ -2,7 +2,7 @@ import { and, desc, eq, gt, gte, inArray, isNotNull, isNull, lt, type SQL } from
 import type { AuditDetail, AuditEntry } from "../../src/core/audit.ts";
 import type { GrantStore } from "../../src/core/grant.ts";
 import { grantLock } from "../sql/locks.ts";
-import { all, get, hasValues, qb } from "../sql/read.ts";
+import { all, hasRow, hasValues, qb } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
 import { command, type Tx } from "./command.ts";
 import { GRANTS_VERSION, readVersion, renewVersion } from "./facts.ts";
@@ -67,12 +67,12 @@ const USED = updateList(grants, ["used"], ["id"]);
 export type GrantCounts = ReadonlyMap<string, { used: number; readonly calls: number; readonly expiresAt: Date }>;
 
 /** Those of the grants that have not been ended. */
-export async function readGrants({ db }: Tx, uses: readonly UsedGrant[]): Promise<GrantCounts> {
+export async function readGrants(tx: Tx, uses: readonly UsedGrant[]): Promise<GrantCounts> {
   if (uses.length === 0) return new Map();
   const ids = [...new Set(uses.map((use) => use.id))];
   const { id, used, calls, expiresAt, endedAt } = grants;
-  const inForce = db.select({ id, used, calls, expiresAt }).from(grants);
-  const rows = await inForce.where(and(inArray(id, ids), isNull(endedAt)));
+  const inForce = qb.select({ id, used, calls, expiresAt }).from(grants);
+  const rows = await all(tx, inForce.where(and(inArray(id, ids), isNull(endedAt))));
   return new Map(rows.map((row) => [row.id, row]));
 }
 
@@ -103,9 +103,7 @@ export function createGrantStore({ reader, writer }: Connection): GrantStore {
       return all(reader, openWhere(now, and(isOfAccount, lt(grants.used, grants.calls))));
     },
     listOpen: (accountId, now, limit) => all(reader, openWhere(now, eq(grants.accountId, accountId)).limit(limit)),
-    async wasEnded(accountId, id) {
-      const isOne = and(eq(grants.id, id), eq(grants.accountId, accountId), isNotNull(grants.endedAt));
-      return (await get(reader, qb.select({ id: grants.id }).from(grants).where(isOne))) !== null;
-    },
+    wasEnded: (accountId, id) =>
+      hasRow(reader, grants, and(hasValues(grants, { id, accountId }), isNotNull(grants.endedAt))),
   };
 }

@@ -11,10 +11,10 @@ import {
 } from "../../src/core/limits.ts";
 import type { OAuthArtifact, OAuthKind, OAuthStore } from "../../src/core/oauth-store.ts";
 import { oauthLock, accountLock } from "../sql/locks.ts";
-import { all, findRow, hasValues, prepare, qb } from "../sql/read.ts";
+import { all, countRows, findRow, get, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
 import { revokeAll } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, countRows, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
+import { command, PRUNE_ROWS, type Tx } from "./command.ts";
 import { apiKeys, members, oauthArtifacts } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
 
@@ -46,10 +46,9 @@ export const put = command<OAuthStore["put"]>(
 
 /** Whether the maker of a new connection's key still owns the account: `revokeConnections` could not see it yet. */
 async function mayConnect(tx: Tx, { accountId, keyId }: OAuthArtifact): Promise<boolean> {
-  const isKey = and(hasValues(apiKeys, { id: keyId ?? "", accountId }), isNull(apiKeys.revokedAt));
-  const [key] = await tx.db.select({ personId: apiKeys.createdById }).from(apiKeys).where(isKey);
-  if (key === undefined) return false;
-  const { personId } = key;
+  const key = await findRow(tx, apiKeys, { id: keyId ?? "", accountId });
+  if (key === null || key.revokedAt !== null) return false;
+  const { createdById: personId } = key;
   return personId === null || (await hasRow(tx, members, hasValues(members, { accountId, personId, role: "owner" })));
 }
 
@@ -68,13 +67,10 @@ async function hasRoom(tx: Tx, { id, createdAt: now }: OAuthArtifact): Promise<b
     lte(createdAt, ago(OAUTH_CONSENT_MS_MAX)),
     lte(expiresAt, new Date(now.getTime() + OAUTH_UNUSED_CLIENT_MS - OAUTH_CONSENT_MS_MAX)),
   );
-  const [oldest] = await tx.db
-    .select({ id: oauthArtifacts.id })
-    .from(oauthArtifacts)
-    .where(and(isOther, or(lte(expiresAt, now), isUnused)))
-    .orderBy(createdAt)
-    .limit(1);
-  if (oldest === undefined) return false;
+  const over = qb.select({ id: oauthArtifacts.id }).from(oauthArtifacts);
+  const oldestFirst = over.where(and(isOther, or(lte(expiresAt, now), isUnused))).orderBy(createdAt);
+  const oldest = await get(tx, oldestFirst.limit(1));
+  if (oldest === null) return false;
   await tx.db.delete(oauthArtifacts).where(eq(oauthArtifacts.id, oldest.id));
   return true;
 }
@@ -90,11 +86,9 @@ async function makeRoom(tx: Tx, { kind, accountId, grantId }: OAuthArtifact): Pr
   const isOfKind = hasValues(oauthArtifacts, { accountId, kind });
   const isOfGrant = and(eq(oauthArtifacts.grantId, grantId ?? ""), ne(oauthArtifacts.kind, "Grant"));
   const max = KEPT_MAX[kind] ?? OAUTH_TOKENS_PER_GRANT_MAX;
-  const counted = tx.db
-    .select({ id })
-    .from(oauthArtifacts)
-    .where(kind in KEPT_MAX ? isOfKind : isOfGrant);
-  const oldest = await counted.orderBy(desc(createdAt)).limit(PRUNE_ROWS).offset(max);
+  const counted = qb.select({ id }).from(oauthArtifacts);
+  const newestFirst = counted.where(kind in KEPT_MAX ? isOfKind : isOfGrant).orderBy(desc(createdAt));
+  const oldest = await all(tx, newestFirst.limit(PRUNE_ROWS).offset(max));
   const ids = oldest.map((row) => row.id);
   if (ids.length > 0) await tx.db.delete(oauthArtifacts).where(inArray(id, ids));
 }
@@ -111,16 +105,12 @@ export const remove = command<OAuthStore["remove"]>(async (tx, id) => {
 
 export const endGrant = command<OAuthStore["endGrant"]>(
   async (tx, grantId, { at, by, audit }) => {
-    const [grant] = await tx.db
-      .select({ keyId: oauthArtifacts.keyId })
-      .from(oauthArtifacts)
-      .where(hasValues(oauthArtifacts, { id: grantId, kind: "Grant" }));
-    if (grant === undefined) return null;
+    const grant = await findRow(tx, oauthArtifacts, { id: grantId, kind: "Grant" });
+    if (grant === null) return null;
     await tx.db.delete(oauthArtifacts).where(eq(oauthArtifacts.grantId, grantId));
-    const isKey = eq(apiKeys.id, grant.keyId ?? "");
-    await addIfWritten(tx, revokeAll(tx, isKey, { at, by }), audit);
-    const [key] = await tx.db.select().from(apiKeys).where(isKey);
-    return key ?? null;
+    const id = grant.keyId ?? "";
+    await addIfWritten(tx, revokeAll(tx, eq(apiKeys.id, id), { at, by }), audit);
+    return findRow(tx, apiKeys, { id });
   },
   (grantId) => [oauthLock(grantId)],
 );
@@ -158,7 +148,7 @@ export async function revokeConnections(
   tx: Tx,
   { accountId, personId, at }: Readonly<{ accountId: string; personId: string; at: Date }>,
 ): Promise<void> {
-  const connected = tx.db
+  const connected = qb
     .select({ id: oauthArtifacts.keyId })
     .from(oauthArtifacts)
     .where(hasValues(oauthArtifacts, { accountId, kind: "Grant" }));
@@ -175,11 +165,8 @@ async function revoke(tx: Tx, condition: ReturnType<typeof and>, at: Date): Prom
 
 export const prune = command<OAuthStore["prune"]>(async (tx, now) => {
   const { id, kind, keyId, grantId, consumedAt, expiresAt } = oauthArtifacts;
-  const over = await tx.db
-    .select({ id, kind, keyId, grantId, consumedAt })
-    .from(oauthArtifacts)
-    .where(lte(expiresAt, now))
-    .limit(PRUNE_ROWS);
+  const expired = qb.select({ id, kind, keyId, grantId, consumedAt }).from(oauthArtifacts).where(lte(expiresAt, now));
+  const over = await all(tx, expired.limit(PRUNE_ROWS));
   if (over.length === 0) return false;
   const isUnused = (row: (typeof over)[number]) =>
     row.kind === "AuthorizationCode" ? row.consumedAt === null : row.kind === "Interaction" && row.grantId !== null;

@@ -1,9 +1,9 @@
-import { and, count, eq, gt, gte, lt, ne, type SQL, sql } from "drizzle-orm";
+import { and, eq, gt, gte, lt, ne, type SQL, sql } from "drizzle-orm";
 import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/core/limits.ts";
 import type { Notification } from "../../src/core/notification.ts";
 import type { OutboxRow, OutboxStore } from "../../src/core/store.ts";
 import { mailLocks } from "../sql/locks.ts";
-import { hasValues, prepare, qb } from "../sql/read.ts";
+import { countRows, hasValues, prepare, qb } from "../sql/read.ts";
 import { EVENTS } from "./actions.ts";
 import { command, deleteSome, listCommand, type Tx } from "./command.ts";
 import { updateEach, updateList, type Values } from "./lists.ts";
@@ -90,17 +90,14 @@ export function pruneNotifications(tx: Tx, prefix: "inv_" | "crq_" | "crd_", isO
 
 export const permitMail = command<OutboxStore["permitMail"]>(
   async (tx, { id, attempts, host, accountId }, at) => {
-    const others = async (isSame: SQL, limit: number) => {
+    const hasSent = async (isSame: SQL, limit: number) => {
       const since = gt(outbox.sentAt, new Date(at.getTime() - MAIL_WINDOW_MS));
       // With the condition of the partial indexes.
       const isSent = sql`${outbox.kind} = 'mail' and ${outbox.sentAt} is not null`;
-      const isOther = and(isSent, isSame, since, ne(outbox.id, id));
-      const sent = tx.db.select({ id: outbox.id }).from(outbox).where(isOther).limit(limit).as("counted");
-      const [row] = await tx.db.select({ sent: count() }).from(sent);
-      return row?.sent ?? 0;
+      return (await countRows(tx, outbox, and(isSent, isSame, since, ne(outbox.id, id)), limit)) >= limit;
     };
-    if ((await others(eq(outbox.host, host), MAILS_PER_RECIPIENT_MAX)) >= MAILS_PER_RECIPIENT_MAX) return false;
-    if ((await others(eq(outbox.accountId, accountId), MAILS_PER_ACCOUNT_MAX)) >= MAILS_PER_ACCOUNT_MAX) return false;
+    if (await hasSent(eq(outbox.host, host), MAILS_PER_RECIPIENT_MAX)) return false;
+    if (await hasSent(eq(outbox.accountId, accountId), MAILS_PER_ACCOUNT_MAX)) return false;
     const isClaim = hasValues(outbox, { id, attempts, status: "active" });
     const permitted = await tx.db.update(outbox).set({ sentAt: at }).where(isClaim).returning({ id: outbox.id });
     return permitted.length > 0;

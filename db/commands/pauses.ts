@@ -4,10 +4,10 @@ import { PAUSES_MAX, TIMELINE_PAUSES_MAX } from "../../src/core/limits.ts";
 import type { Pause, PauseStore } from "../../src/core/pause.ts";
 import type { LaneName, Queue } from "../../src/core/store.ts";
 import { pauseLock } from "../sql/locks.ts";
-import { all, findRow, hasValues, prepare, qb } from "../sql/read.ts";
+import { all, countRows, findRow, get, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
 import type { Reader } from "../sql/sql.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, countRows, deleteSome, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
+import { command, deleteSome, PRUNE_ROWS } from "./command.ts";
 import { findEach, type Lists } from "./lists.ts";
 import { actions, apiKeys, pauses } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
@@ -15,9 +15,9 @@ import type { Connection } from "../sql/writer.ts";
 type Subject = Pick<Pause, "accountId" | "kind" | "subject">;
 
 /** The pause of the same subject that is in force. */
-export async function findInForce({ db }: Tx, { accountId, kind, subject }: Subject): Promise<Pause | undefined> {
+export function findInForce(reader: Reader, { accountId, kind, subject }: Subject): Promise<Pause | null> {
   const isOpen = and(hasValues(pauses, { accountId, kind, subject }), isNull(pauses.endedAt));
-  return (await db.select().from(pauses).where(isOpen))[0];
+  return get(reader, qb.select().from(pauses).where(isOpen));
 }
 
 const PAUSE_OF = prepare({ accountId: "text", kind: "text", subject: "text" }, (arg) => {
@@ -58,7 +58,7 @@ export const add = command<PauseStore["pause"]>(
   async (tx, pause, audit) => {
     const { accountId, kind, subject } = pause;
     const found = await findInForce(tx, pause);
-    if (found !== undefined) return { kind: "found", pause: found };
+    if (found !== null) return { kind: "found", pause: found };
     const ofAccount = and(eq(pauses.accountId, accountId), isNull(pauses.endedAt));
     if ((await countRows(tx, pauses, ofAccount)) >= PAUSES_MAX) return { kind: "too_many" };
     const isKey = hasValues(apiKeys, { id: subject, accountId });

@@ -25,11 +25,11 @@ import {
 import { INVITATIONS_OPEN_MAX, PEOPLE_PER_ACCOUNT_MAX, SESSIONS_PER_PERSON_MAX } from "../../src/core/limits.ts";
 import { mayDo } from "../../src/core/roles.ts";
 import { accountLock, personLock, signUpLock } from "../sql/locks.ts";
-import { all, get, hasValues, prepare, qb } from "../sql/read.ts";
+import { all, countRows, findRow, get, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
 import type { Reader } from "../sql/sql.ts";
-import { firstEmailOf, isHoldOf, selectFirst } from "./accounts.ts";
+import { firstEmailOf, isHoldOf, readFirst } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, countRows, deleteSome, hasRow, type Tx } from "./command.ts";
+import { command, deleteSome, type Tx } from "./command.ts";
 import type { Invitation, Joining, TeamStore } from "../../src/core/team-store.ts";
 import { addNotifications, pruneNotifications } from "./outbox.ts";
 import { endGrantsOf } from "./grants.ts";
@@ -59,14 +59,10 @@ async function addPerson({ db }: Tx, person: PersonRow): Promise<boolean> {
 
 /** Takes a session to another account of its person; returns who that is, null if they are not in the account. */
 async function switchSession(tx: Tx, hash: string, accountId: string): Promise<string | null> {
-  const [found] = await tx.db
-    .select({ personId: sessions.personId })
-    .from(sessions)
-    .innerJoin(members, and(eq(members.accountId, accountId), eq(members.personId, sessions.personId)))
-    .where(eq(sessions.hash, hash));
-  if (found === undefined) return null;
+  const { personId } = (await findRow(tx, sessions, { hash })) ?? {};
+  if (personId === undefined || !(await hasRow(tx, members, hasValues(members, { accountId, personId })))) return null;
   await tx.db.update(sessions).set({ accountId }).where(eq(sessions.hash, hash));
-  return found.personId;
+  return personId;
 }
 
 /** Ends all sessions of a person but this one. */
@@ -76,7 +72,7 @@ async function endOthers({ db }: Tx, { personId, hash }: SessionRow): Promise<vo
 
 /** Ends the oldest sessions beyond the bound; never this one, which would look like the oldest if the clock was set back. */
 async function endOldest({ db }: Tx, { personId, hash }: SessionRow): Promise<void> {
-  const others = db.select({ hash: sessions.hash }).from(sessions);
+  const others = qb.select({ hash: sessions.hash }).from(sessions);
   const newestFirst = others
     .where(and(eq(sessions.personId, personId), ne(sessions.hash, hash)))
     .orderBy(desc(sessions.createdAt), desc(sessions.hash));
@@ -92,8 +88,7 @@ export const renameAccount = command<PeopleStore["renameAccount"]>(async (tx, ac
 
 export const signUp = command<PeopleStore["signUp"]>(
   async (tx, { account, key, person, session, audit = [], allowedBy, untilHold }) => {
-    const [first] = untilHold === true ? await selectFirst(tx.db, tx.addedOrder) : [];
-    if (untilHold === true && (await hasRow(tx, apiKeys, isHoldOf(first?.id)))) return false;
+    if (untilHold === true && (await hasRow(tx, apiKeys, isHoldOf((await readFirst(tx))?.id)))) return false;
     if (!(await addPerson(tx, person))) return false;
     const allowedAt = allowedBy === undefined ? null : account.createdAt;
     await tx.db.insert(accounts).values({ ...account, allowedAt, allowedBy });
@@ -120,7 +115,7 @@ export const addSession = command<PeopleStore["addSession"]>(
 
 export const renewSessionSecret = command<PeopleStore["renewSessionSecret"]>(
   async ({ db }, hash, secretHash, passwordHash) => {
-    const owner = db.select({ id: people.id }).from(people);
+    const owner = qb.select({ id: people.id }).from(people);
     const isOwner = and(eq(people.id, sessions.personId), eq(people.passwordHash, passwordHash));
     const isSession = and(eq(sessions.hash, hash), exists(owner.where(isOwner)));
     await db.update(sessions).set({ secretHash }).where(isSession);
@@ -219,7 +214,7 @@ export const changePassword = command<PeopleStore["changePassword"]>(
     await tx.db.insert(sessions).values(session);
     await addToAudit(tx, audit);
     await endOthers(tx, session);
-    const own = tx.db.select({ id: members.accountId }).from(members).where(eq(members.personId, personId));
+    const own = qb.select({ id: members.accountId }).from(members).where(eq(members.personId, personId));
     const isReset = and(inArray(welcomeLinks.accountId, own), eq(welcomeLinks.personId, personId));
     await tx.db.delete(welcomeLinks).where(isReset);
     return true;
@@ -331,9 +326,8 @@ function managersOf(accountId: string, now: Date): SQL<{ readonly id: string }> 
 
 /** Why somebody can't leave an account or stop owning it: they are not in it, or nobody else owns it. */
 async function refusalOf(tx: Tx, accountId: string, personId: string): Promise<"gone" | "last_owner" | null> {
-  const isMember = hasValues(members, { accountId, personId });
-  const [member] = await tx.db.select({ role: members.role }).from(members).where(isMember);
-  if (member === undefined) return "gone";
+  const member = await findRow(tx, members, { accountId, personId });
+  if (member === null) return "gone";
   const isOther = and(hasValues(members, { accountId, role: "owner" }), ne(members.personId, personId));
   return member.role !== "owner" || (await hasRow(tx, members, isOther)) ? null : "last_owner";
 }
@@ -375,12 +369,9 @@ export const invite = command<TeamStore["invite"]>(
   async (tx, invitation, mail, audit) => {
     const { id, accountId, email, createdAt: at } = invitation;
     const key = emailKey(email);
-    const known = await tx.db
-      .select({ id: people.id })
-      .from(members)
-      .innerJoin(people, eq(people.id, members.personId))
-      .where(and(eq(members.accountId, accountId), eq(people.emailKey, key)));
-    if (known.length > 0) return "member";
+    const known = await findRow(tx, people, { emailKey: key });
+    const isMember = hasValues(members, { accountId, personId: known?.id ?? "" });
+    if (known !== null && (await hasRow(tx, members, isMember))) return "member";
     const isOther = and(eq(invitations.accountId, accountId), ne(invitations.emailKey, key));
     const open = await countRows(tx, invitations, and(isOther, gt(invitations.expiresAt, at)));
     if (open >= INVITATIONS_OPEN_MAX) return "full";
@@ -464,7 +455,7 @@ export const signIn = command<TeamStore["signIn"]>(
 
 export const pruneInvitations = command<TeamStore["prune"]>(async (tx, now) => {
   const pruned = await deleteSome(tx, invitations.id, lte(invitations.expiresAt, now));
-  const open = tx.db.select({ id: invitations.id }).from(invitations).where(eq(invitations.id, outbox.actionId));
+  const open = qb.select({ id: invitations.id }).from(invitations).where(eq(invitations.id, outbox.actionId));
   return pruned + (await pruneNotifications(tx, "inv_", notExists(open))) > 0;
 });
 

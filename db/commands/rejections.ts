@@ -11,7 +11,7 @@ import {
   type RejectionStore,
   rejectionWindowStart,
 } from "../../src/core/rejections.ts";
-import { all, type Args, get, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
+import { all, type Args, countRows, get, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
 import type { Reader } from "../sql/sql.ts";
 import { command, deleteSome, PRUNE_ROWS } from "./command.ts";
 import { rejections, timeline } from "../libsql/schema.ts";
@@ -106,12 +106,8 @@ export function createRejectionStore({ reader, writer }: Connection): RejectionS
     },
     async similar({ accountId, keyId, digest, similar }, now) {
       const isSimilar = and(hasValues(rejections, { similar, kind: "rejected" }), ofKey(accountId, keyId, now));
-      const others = qb
-        .select({ at: rejections.at })
-        .from(rejections)
-        .where(and(isSimilar, ne(rejections.digest, digest)));
-      const counted = others.limit(SIMILAR_REJECTIONS_COUNTED_MAX).as("counted");
-      return (await get(reader, qb.select({ count: count().as("count") }).from(counted)))?.count ?? 0;
+      const isOther = and(isSimilar, ne(rejections.digest, digest));
+      return countRows(reader, rejections, isOther, SIMILAR_REJECTIONS_COUNTED_MAX);
     },
   };
 }

@@ -1,6 +1,6 @@
 import { and, gte, inArray, lt, lte } from "drizzle-orm";
 import { countName, CountParts, type RuleCount, type StoredCount } from "../../src/core/rule-count.ts";
-import { hasValues, prepare, qb } from "../sql/read.ts";
+import { all, hasValues, prepare, qb } from "../sql/read.ts";
 import type { Reader } from "../sql/sql.ts";
 import { PRUNE_ROWS, type Tx } from "./command.ts";
 import { insertEach, upsertList, type Lists, type Values } from "./lists.ts";
@@ -130,15 +130,16 @@ export function placeOf([ruleId, subject, start]: StoredCount): Place {
 }
 
 /** Deletes up to `PRUNE_ROWS` counts whose time is over; returns how many. */
-export async function pruneCounts({ db }: Tx, now: Date): Promise<number> {
+export async function pruneCounts(tx: Tx, now: Date): Promise<number> {
   const { subject, until } = ruleCounts;
   const isOver = lt(until, now);
-  const some = await db.select({ subject }).from(ruleCounts).where(isOver).orderBy(until).limit(PRUNE_ROWS);
+  const over = qb.select({ subject }).from(ruleCounts).where(isOver).orderBy(until);
+  const some = await all(tx, over.limit(PRUNE_ROWS));
   if (some.length === 0) return 0;
   const isOfThese = inArray(
     subject,
     some.map((one) => one.subject),
   );
-  await db.delete(ruleCounts).where(and(isOver, isOfThese));
+  await tx.db.delete(ruleCounts).where(and(isOver, isOfThese));
   return some.length;
 }

@@ -18,8 +18,8 @@ export const rotate = command(async (tx, seed: Seed, audit: AuditEntry | undefin
   await tx.db.insert(signingSeeds).values(seed);
   await addToAudit(tx, audit);
   const isOfOrigin = hasValues(signingSeeds, { accountId: seed.accountId, origin: seed.origin });
-  const seeds = tx.db.select({ seq: signingSeeds.seq }).from(signingSeeds).where(isOfOrigin);
-  const kept = await seeds.orderBy(desc(signingSeeds.seq)).limit(SEEDS_KEPT);
+  const seeds = qb.select({ seq: signingSeeds.seq }).from(signingSeeds).where(isOfOrigin);
+  const kept = await all(tx, seeds.orderBy(desc(signingSeeds.seq)).limit(SEEDS_KEPT));
   await tx.db.delete(signingSeeds).where(and(isOfOrigin, lt(signingSeeds.seq, kept.at(-1)?.seq ?? 0)));
 });
 

@@ -3,7 +3,7 @@ import { and, eq, gt, gte, inArray, lt, lte, max, or, type SQL, sql } from "driz
 import { firstActionId } from "../../src/core/ids.ts";
 import { DEDUPE_WINDOW_MS, PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
 import type { UpkeepStore } from "../../src/core/store.ts";
-import { all, bytesOf, bytesOfAction, hasValues, qb } from "../sql/read.ts";
+import { all, bytesOf, bytesOfAction, get, hasValues, qb } from "../sql/read.ts";
 import { isWaitingToExpire } from "../tables.ts";
 import { keyWindowStart } from "./actions.ts";
 import { pruneCounts } from "./rule-counts.ts";
@@ -42,7 +42,8 @@ export const pruneKeys = command(async (tx, now: Date, today: number) => {
   const { db } = tx;
   const { accountId, kind, key } = actionKeys;
   const isOver = lte(actionKeys.createdAt, new Date(keyWindowStart(now.getTime())));
-  const keys = await db.select({ accountId, kind, key }).from(actionKeys).where(isOver).limit(PRUNE_ROWS);
+  const over = qb.select({ accountId, kind, key }).from(actionKeys).where(isOver);
+  const keys = await all(tx, over.limit(PRUNE_ROWS));
   if (keys.length > 0) {
     const isKey = isOneOfRows(
       [accountId, kind, key],
@@ -52,25 +53,21 @@ export const pruneKeys = command(async (tx, now: Date, today: number) => {
   }
   // Not yesterday, since the clock may be set back.
   const isPast = lt(keyDays.day, today - 1);
-  const days = db.select({ keyId: keyDays.keyId }).from(keyDays).where(isPast).limit(PRUNE_ROWS);
+  const days = qb.select({ keyId: keyDays.keyId }).from(keyDays).where(isPast).limit(PRUNE_ROWS);
   await db.delete(keyDays).where(and(isPast, inArray(keyDays.keyId, days)));
   const counts = await pruneCounts(tx, now);
   return keys.length === PRUNE_ROWS || counts === PRUNE_ROWS;
 });
 
 /** The newest row of the timeline is never deleted, only emptied: its position would be given out again. */
-async function newestPosition({ db }: Tx): Promise<number> {
-  const [newest] = await db.select({ seq: max(timeline.seq) }).from(timeline);
-  return newest?.seq ?? 0;
+async function newestPosition(tx: Tx): Promise<number> {
+  return (await get(tx, qb.select({ seq: max(timeline.seq).as("seq") }).from(timeline)))?.seq ?? 0;
 }
 
 /** Deletes the oldest rows of a timeline too long for one commit, if its action may be deleted. Only the newest are shown anyway. */
 export const shorten = command(async (tx, { id, revision, ...until }: Pick<Scanned, "id" | "revision"> & Until) => {
   const isExpected = and(hasValues(actions, { id, revision }), isDeletable(until));
-  const events = tx.db
-    .select({ seq: timeline.seq })
-    .from(timeline)
-    .innerJoin(actions, eq(actions.id, timeline.actionId));
+  const events = qb.select({ seq: timeline.seq }).from(timeline).innerJoin(actions, eq(actions.id, timeline.actionId));
   const older = events.where(and(isExpected, lt(timeline.seq, await newestPosition(tx)))).orderBy(timeline.revision);
   await tx.db.delete(timeline).where(inArray(timeline.seq, older.limit(PRUNE_ROWS_MAX)));
 });

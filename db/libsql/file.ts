@@ -2,8 +2,8 @@ import { Database, type Statement as NativeStatement } from "bun:sqlite";
 import { type CommandCall, runCalls, runGroup, type Sql } from "../commands/command.ts";
 import { orUnavailable } from "../sql/errors.ts";
 import { sqliteDialect } from "./dialect.ts";
-import { openTx } from "./tx.ts";
-import type { Done, Row, SqlValue, Statement } from "../sql/sql.ts";
+import { type Execute, openTx } from "./tx.ts";
+import type { Row, SqlValue, Statement } from "../sql/sql.ts";
 
 /** How long a statement may block the event loop while another process holds the lock. The writer retries without blocking. */
 const BUSY_MS = 20;
@@ -47,36 +47,32 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
     if (prepared.size >= STATEMENTS_MAX) forget();
     const statement = database.prepare<Row, SqlValue[]>(sql);
     // Read once, since the property is a native call.
-    const kept = { statement, isReader: statement.columnNames.length > 0 };
+    const kept = { statement, columns: statement.columnNames };
     prepared.set(sql, kept);
     return kept;
   };
-  const runOne = ({ sql, args }: Statement): Done => {
-    const { statement, isReader } = prepare(sql);
-    if (!isReader) return { changes: statement.run(...args).changes, rows: NO_ROWS };
-    const rows = statement.all(...args);
-    return { changes: rows.length, rows };
+  const execute: Execute = async (sql, all) => {
+    const { statement, columns } = prepare(sql);
+    return all.map((args) => {
+      if (columns.length === 0) return { columns, rows: [], changes: statement.run(...args).changes };
+      const rows = statement.values(...args);
+      return { columns, rows, changes: rows.length };
+    });
   };
   const control = (sql: string) => prepare(sql).statement.run();
-  /** Runs the work in a transaction of its own. */
-  const transact = async <Result>(work: () => Result | Promise<Result>): Promise<Result> => {
+  const transact = async (calls: readonly CommandCall[]): Promise<readonly unknown[]> => {
     control("BEGIN IMMEDIATE");
     try {
-      const result = await work();
+      const results = await runCalls(calls, (group) => {
+        const tx = openTx(execute);
+        return atOnce(runGroup(tx, group)).finally(() => tx.end());
+      });
       control("COMMIT");
-      return result;
+      return results;
     } catch (error) {
       rollback(control);
       throw error;
     }
-  };
-  const run = async (calls: readonly CommandCall[]): Promise<readonly unknown[]> => {
-    const tx = openTx(async (sql, all, answers) => {
-      const { statement } = prepare(sql);
-      if (answers === "rows") return all.map((args) => ({ rows: statement.values(...args), changes: 0 }));
-      return all.map((args) => ({ rows: [], changes: statement.run(...args).changes }));
-    });
-    return atOnce(runGroup(tx, calls)).finally(() => tx.end());
   };
   /** The last of the transactions that are under way or wait for their turn. */
   let last: Promise<void> | null = null;
@@ -99,8 +95,7 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
     dialect: sqliteDialect,
     // During a transaction it would see what is not committed yet.
     read: (statement) => (last === null ? read(statement) : inTurn(() => read(statement))),
-    batch: (statements) => inTurn(() => transact(() => statements.map(runOne))),
-    transact: (calls) => inTurn(() => transact(() => runCalls(calls, run))),
+    transact: (calls) => inTurn(() => transact(calls)),
     close: () =>
       inTurn(async () => {
         if (mode === "write") checkpoint(database);
@@ -124,10 +119,8 @@ async function atOnce<Result>(running: Promise<Result>): Promise<Result> {
 
 interface Prepared {
   readonly statement: NativeStatement<Row, SqlValue[]>;
-  readonly isReader: boolean;
+  readonly columns: readonly string[];
 }
-
-const NO_ROWS: readonly Row[] = [];
 
 function connect(path: string, mode: FileMode): Database {
   const database = mode === "alone" ? new Database(path, { readwrite: true, create: false }) : new Database(path);

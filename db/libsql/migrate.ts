@@ -14,6 +14,7 @@ import credentialRequests from "./migrations/0011_credential_requests.sql" with 
 import { type Row, toStatement } from "../sql/sql.ts";
 import { tables } from "./schema.ts";
 import type { Sql } from "../commands/command.ts";
+import { runStatements } from "../commands/statements.ts";
 
 const START = "0000_start";
 
@@ -61,7 +62,7 @@ export class OlderDatabase extends Error {
 /** Migrates the tables to this version; each migration is one transaction. Writes nothing to tables of this version. */
 export async function migrate(sql: Sql, now: Date): Promise<void> {
   if (!(await hasMigrations(sql))) {
-    await sql.batch([
+    await runStatements(sql, [
       toStatement("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, ran_at INTEGER NOT NULL)"),
     ]);
   }
@@ -71,7 +72,7 @@ export async function migrate(sql: Sql, now: Date): Promise<void> {
     if (ran.has(name)) continue;
     const statements = name === START && ran.size > 0 ? fromVersion01(ran) : statementsOf(text);
     const mark = { sql: "INSERT INTO migrations (name, ran_at) VALUES (?, ?)", args: [name, now.getTime()] };
-    await sql.batch([...statements.map((one) => toStatement(one)), mark]);
+    await runStatements(sql, [...statements.map((one) => toStatement(one)), mark]);
   }
 }
 

@@ -1,29 +1,21 @@
 import { type Client, createClient, type InStatement, type ResultSet } from "@libsql/client";
 import { REMOTE_CALL_MS_MAX } from "../../src/core/limits.ts";
 import { type CommandCall, runCalls, runGroup, type Sql } from "../commands/command.ts";
+import { run } from "../commands/statements.ts";
 import { NoAnswer, orUnavailable } from "../sql/errors.ts";
-import type { Done, Row, Statement } from "../sql/sql.ts";
+import { type Done, rowsOf, type Statement } from "../sql/sql.ts";
 import { sqliteDialect } from "./dialect.ts";
 import type { Values } from "../commands/lists.ts";
-import { type Answers, openTx, type Executed } from "./tx.ts";
-
-/** A database behind a URL. */
-export interface RemoteSql extends Sql {
-  /** Runs commands and then these statements in one transaction. */
-  transactThen(
-    calls: readonly CommandCall[],
-    last: readonly Statement[],
-  ): Promise<{ readonly results: readonly unknown[]; readonly done: readonly Done[] }>;
-}
+import { openTx, type Executed } from "./tx.ts";
 
 /** Concurrent reads, besides one write. */
 const CALLS_AT_ONCE_MAX = 20;
 
 /**
- * A database behind a URL (`libsql://`, `http://`; tests use `file:`). Each call has a deadline. A batch without an
+ * A database behind a URL (`libsql://`, `http://`; tests use `file:`). Each call has a deadline. A transaction without an
  * answer may be committed all the same, even later: see `FencedSql`.
  */
-export function openRemote(url: string, authToken: string | null, callMsMax: number = REMOTE_CALL_MS_MAX): RemoteSql {
+export function openRemote(url: string, authToken: string | null, callMsMax: number = REMOTE_CALL_MS_MAX): Sql {
   const client: Client = createClient({
     url,
     // Calls to a file block the event loop: one to write and one to read.
@@ -32,29 +24,32 @@ export function openRemote(url: string, authToken: string | null, callMsMax: num
     fetch: (request: Request) => answerWithin(callMsMax, request),
     ...(authToken === null ? {} : { authToken }),
   });
-  const transact = async (calls: readonly CommandCall[], last: readonly Statement[] = []) => {
+  const transact = async (calls: readonly CommandCall[]) => {
     const transaction = await client.transaction("write");
     const sending = new RoundTrips((statements) => transaction.batch(statements));
     try {
       const results = await runCalls(calls, (group) => {
-        const tx = openTx((sql, all, answers) => sending.add(sql, all, answers));
+        const tx = openTx((sql, all, isAwaited) => sending.add(sql, all, isAwaited));
         return runGroup(tx, group).finally(() => tx.end());
       });
-      const done = (await sending.send(last.map(inStatement))).map(doneOf);
+      await sending.send();
       await transaction.commit();
-      return { done, results };
+      return results;
     } finally {
       transaction.close();
     }
   };
-  const batch = async (statements: readonly Statement[]) =>
-    (await client.batch(statements.map(inStatement), "write")).map(doneOf);
+  const runAtOnce = async (calls: readonly CommandCall[]) => {
+    // Safe: these are the arguments of `run`.
+    const lists = calls.map(({ args: [statements] }) => (statements as readonly Statement[]).map(inStatement));
+    const results = (await client.batch(lists.flat(), "write")).map(doneOf);
+    return lists.map(({ length }) => results.splice(0, length));
+  };
   return {
     dialect: sqliteDialect,
-    transact: async (calls) => (await transact(calls)).results,
-    transactThen: transact,
-    batch,
-    read: (statement) => orUnavailable(async () => rowsOf(await client.execute(inStatement(statement)))),
+    // A transaction that this process begins and leaves open locks out others until the server ends it. Statements alone need none.
+    transact: (calls) => (calls.every(({ command }) => command === run) ? runAtOnce(calls) : transact(calls)),
+    read: (statement) => orUnavailable(async () => doneOf(await client.execute(inStatement(statement))).rows),
     async close() {
       client.close();
     },
@@ -77,27 +72,19 @@ class RoundTrips {
   }
 
   /** Runs a statement for each of the arguments. If nobody needs the answers, it is sent with the next that waits. */
-  async add(sql: string, all: readonly Values[], answers: Answers): Promise<readonly Executed[]> {
+  async add(sql: string, all: readonly Values[], isAwaited: boolean): Promise<readonly Executed[]> {
     const from = this.#waiting.length;
     this.#waiting.push(...all.map((args) => inStatement({ sql, args })));
-    if (answers === "nothing") return [];
-    this.#next ??= Promise.resolve().then(() => this.#send());
-    return (await this.#next).slice(from, from + all.length).map(({ columns, rows, rowsAffected }) => {
-      return { rows: rows.map((row) => columns.map((_, at) => row[at])), changes: rowsAffected };
-    });
+    if (!isAwaited) return [];
+    this.#next ??= Promise.resolve().then(() => this.send());
+    return (await this.#next).slice(from, from + all.length).map(executedOf);
   }
 
-  /** Sends what waits and then these; returns the results of these. */
-  async send(last: readonly InStatement[]): Promise<readonly ResultSet[]> {
-    const from = this.#waiting.length;
-    this.#waiting.push(...last);
-    return (await this.#send()).slice(from);
-  }
-
-  #send(): Promise<readonly ResultSet[]> {
+  /** Sends what waits. */
+  send(): Promise<readonly ResultSet[]> {
     const statements = this.#waiting;
     [this.#waiting, this.#next] = [[], null];
-    const sent = this.#last.then(() => this.#batch(statements));
+    const sent = this.#last.then(() => (statements.length === 0 ? [] : this.#batch(statements)));
     this.#last = sent;
     return sent;
   }
@@ -117,13 +104,12 @@ function inStatement({ sql, args }: Statement): InStatement {
   return { sql, args: [...args] };
 }
 
-function doneOf(result: ResultSet): Done {
-  const rows = rowsOf(result);
-  return { changes: result.columns.length > 0 ? rows.length : result.rowsAffected, rows };
+function executedOf({ columns, rows, rowsAffected }: ResultSet): Executed {
+  const changes = columns.length > 0 ? rows.length : rowsAffected;
+  return { columns, rows: rows.map((row) => columns.map((_, at) => row[at])), changes };
 }
 
-/** As plain objects: rows of the client also have their columns by number. */
-function rowsOf({ columns, rows }: ResultSet): readonly Row[] {
-  // Safe: the schema has no blobs and no integers past 2^53, so that values are text, number or null.
-  return rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, row[at]])) as Row);
+function doneOf(result: ResultSet): Done {
+  const { columns, rows, changes } = executedOf(result);
+  return { rows: rowsOf(columns, rows), changes };
 }

@@ -2,11 +2,11 @@ import { setTimeout as pause } from "node:timers/promises";
 import { SERVICE_LOCK_BEAT_MS, SERVICE_LOCK_MS } from "../../src/core/limits.ts";
 import { StoreLost, StoreUnavailable } from "../../src/core/store.ts";
 import type { CommandCall, Sql } from "../commands/command.ts";
+import { run, runStatements } from "../commands/statements.ts";
 import { faultOf, isAnswered, unavailable } from "../sql/errors.ts";
 import { type Done, type Row, type Statement, toStatement } from "../sql/sql.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { DatabaseInUse } from "./inspect.ts";
-import type { RemoteSql } from "./remote.ts";
 
 /** How long a lock lasts after a renewal, and how often it is renewed. */
 export interface LockTimes {
@@ -56,12 +56,12 @@ const RELEASE = "UPDATE service_lock SET holder = '', expires_at = 0 WHERE id = 
  * seconds, and expires otherwise. If another service holds it, waits until that one renews it, and throws `DatabaseInUse`; or until
  * the lock expires, since that service may have been killed.
  */
-export async function takeDatabase(sql: RemoteSql, settings: LockSettings): Promise<FencedSql> {
+export async function takeDatabase(sql: Sql, settings: LockSettings): Promise<FencedSql> {
   const { holder, times, onWait } = settings;
   let seen: Row | null = null;
   for (;;) {
     const take = toStatement(TAKE, [holder.id, holder.name, times.lastsMs]);
-    const done = await sql.batch([toStatement(CREATE), toStatement(INSERT), take, toStatement(LOOK)]);
+    const done = await runStatements(sql, [toStatement(CREATE), toStatement(INSERT), take, toStatement(LOOK)]);
     const row = done[3]?.rows[0] ?? {};
     if (done[2]?.changes === 1) return new FencedSql(sql, settings, Number(row["fence"]));
     if (seen !== null && seen["expires_at"] !== row["expires_at"]) {
@@ -82,7 +82,7 @@ export async function takeDatabase(sql: RemoteSql, settings: LockSettings): Prom
  */
 export class FencedSql implements Sql {
   readonly dialect = sqliteDialect;
-  readonly #sql: RemoteSql;
+  readonly #sql: Sql;
   readonly #settings: LockSettings;
   readonly #closing = new AbortController();
   /** The fence of the last write. */
@@ -94,7 +94,7 @@ export class FencedSql implements Sql {
   #last: Promise<unknown> = Promise.resolve();
   readonly #renewing: Promise<void>;
 
-  constructor(sql: RemoteSql, settings: LockSettings, fence: number) {
+  constructor(sql: Sql, settings: LockSettings, fence: number) {
     this.#sql = sql;
     this.#settings = settings;
     this.#fence = fence;
@@ -111,17 +111,12 @@ export class FencedSql implements Sql {
     }
   }
 
-  async batch(statements: readonly Statement[]): Promise<readonly Done[]> {
-    return this.#writeUnlessAway(async (renew) => {
-      const [renewed, ...done] = await this.#sql.batch([renew, ...statements]);
-      return { renewed, result: done };
-    });
-  }
-
   async transact(calls: readonly CommandCall[]): Promise<readonly unknown[]> {
-    return this.#writeUnlessAway(async (renew) => {
-      const { results, done } = await this.#sql.transactThen(calls, [renew]);
-      return { renewed: done[0], result: results };
+    this.#refuseWhileAway();
+    return this.#inTurn(() => {
+      // The write before may have found it away.
+      this.#refuseWhileAway();
+      return this.#write(calls);
     });
   }
 
@@ -130,37 +125,33 @@ export class FencedSql implements Sql {
     this.#closing.abort();
     await this.#renewing;
     // Where the database is away, the lock expires by itself.
-    if (!this.#isLost) await this.#sql.batch([toStatement(RELEASE, [this.#settings.holder.id])]).catch(() => {});
+    const release = toStatement(RELEASE, [this.#settings.holder.id]);
+    if (!this.#isLost) await runStatements(this.#sql, [release]).catch(() => {});
     await this.#sql.close();
   }
 
-  async #writeUnlessAway<Result>(write: Write<Result>): Promise<Result> {
-    this.#refuseWhileAway();
-    return this.#write((renew) => {
-      // The write before may have found it away.
-      this.#refuseWhileAway();
-      return write(renew);
-    });
-  }
-
   /** One after the other, in the order of their fences. */
-  #write<Result>(write: Write<Result>): Promise<Result> {
-    const turn = this.#last.then(() => this.#writeNow(write));
+  #inTurn<Result>(write: () => Promise<Result>): Promise<Result> {
+    const turn = this.#last.then(write);
     this.#last = turn.catch(() => {});
     return turn;
   }
 
-  async #writeNow<Result>(write: Write<Result>): Promise<Result> {
+  /** Renews the lock and runs commands in one transaction. */
+  async #write(calls: readonly CommandCall[]): Promise<readonly unknown[]> {
     const { holder, times } = this.#settings;
     const sentMs = performance.now();
     this.#fence += 1;
+    const renew = toStatement(RENEW, [times.lastsMs, holder.id, this.#fence, this.#fence]);
     try {
-      const { renewed, result } = await write(toStatement(RENEW, [times.lastsMs, holder.id, this.#fence, this.#fence]));
+      const results = await this.#sql.transact([...calls, { command: run, args: [[renew]] }]);
+      // Safe: the command returned it.
+      const [renewed] = results.at(-1) as readonly Done[];
       // The row was deleted, so nobody knows who has the lock.
       if (renewed?.changes !== 1) this.#reportLost();
       this.#renewedMs = sentMs;
       this.#isAway = false;
-      return result;
+      return results.slice(0, -1);
     } catch (error) {
       if (isRefusedByLock(error)) {
         this.#reportLost();
@@ -181,8 +172,7 @@ export class FencedSql implements Sql {
     const { beatMs } = this.#settings.times;
     while (!this.#closing.signal.aborted && !this.#isLost) {
       const isDue = this.#isAway || performance.now() >= this.#renewedMs + beatMs;
-      const renewing = async (renew: Statement) => ({ renewed: (await this.#sql.batch([renew]))[0], result: null });
-      if (isDue) await this.#write(renewing).catch(() => {});
+      if (isDue) await this.#inTurn(() => this.#write([])).catch(() => {});
       const signal = this.#closing.signal;
       await pause(Math.min(ASK_EVERY_MS, beatMs), undefined, { signal, ref: false }).catch(() => {});
     }
@@ -194,9 +184,6 @@ export class FencedSql implements Sql {
     this.#settings.onLost(new StoreLost("Another Outgate has taken the database over."));
   }
 }
-
-/** Sends a write and the renewal of the lock in one transaction; resolves with the results of both. */
-type Write<Result> = (renew: Statement) => Promise<{ readonly renewed: Done | undefined; readonly result: Result }>;
 
 /** Whether a write failed at `RENEW`. */
 function isRefusedByLock(error: unknown): boolean {

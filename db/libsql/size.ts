@@ -8,9 +8,11 @@ import {
 } from "../../src/core/limits.ts";
 import type { DatabaseSize, FileStore } from "../../src/core/store.ts";
 import type { Sql } from "../commands/command.ts";
+import { runStatements } from "../commands/statements.ts";
+import { toStatement } from "../sql/sql.ts";
 
 /** What only a database file has. */
-export function createFileStore(sql: Pick<Sql, "read" | "batch">): FileStore {
+export function createFileStore(sql: Pick<Sql, "read" | "transact">): FileStore {
   return {
     size: (finishedUntil) => readSize(sql, finishedUntil),
     async shrink() {
@@ -19,7 +21,7 @@ export function createFileStore(sql: Pick<Sql, "read" | "batch">): FileStore {
       const kept = Math.max(FREE_PAGES_KEPT, Math.floor(pages / FREE_PAGES_KEPT_PART));
       const spare = free - kept;
       if (!canShrink || spare < SHRINK_PAGES) return 0;
-      await sql.batch([{ sql: `PRAGMA incremental_vacuum(${SHRINK_PAGES})`, args: [] }]);
+      await runStatements(sql, [toStatement(`PRAGMA incremental_vacuum(${SHRINK_PAGES})`)]);
       return spare - SHRINK_PAGES;
     },
   };

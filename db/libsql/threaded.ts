@@ -1,14 +1,12 @@
 import { nameOfCommand } from "../commands/all.ts";
 import type { CommandCall, Sql } from "../commands/command.ts";
 import { openFile } from "./file.ts";
-import type { Done, Statement } from "../sql/sql.ts";
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf } from "../sql/errors.ts";
 
 type Order =
   | { readonly kind: "open"; readonly path: string }
-  | { readonly kind: "batch"; readonly statements: readonly Statement[] }
   | {
       readonly kind: "transact";
       readonly calls: readonly { readonly name: string; readonly args: readonly unknown[] }[];
@@ -22,7 +20,7 @@ export interface Failure {
   readonly message: string;
 }
 
-/** `value`: what each statement of a batch did, or the result of each command. */
+/** `value`: the result of each command. */
 export type FromWorker = { readonly call: number } & ({ readonly value: unknown } | { readonly failed: Failure });
 
 /**
@@ -59,7 +57,6 @@ async function openWithThread(path: string, onDeath: (cause: unknown) => void): 
     dialect: reader.dialect,
     read: (statement) => reader.read(statement),
     transact,
-    batch: async (statements) => (await thread.call({ kind: "batch", statements })) as readonly Done[],
     async close() {
       await reader.close();
       await thread.close();
@@ -194,7 +191,6 @@ function openOnFullDisk(path: string, open: () => Promise<Sql>, cause: unknown):
   return {
     dialect: current.dialect,
     read: async (statement) => (await opened()).read(statement),
-    batch: async (statements) => (await writable()).batch(statements),
     transact: async (calls) => (await writable()).transact(calls),
     close: async () => (await opened()).close(),
   };

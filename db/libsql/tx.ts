@@ -3,61 +3,68 @@ import { drizzle } from "drizzle-orm/sqlite-proxy";
 import type { Tx } from "../commands/command.ts";
 import { columnsOf, type InsertList, type Lists, type Named, type UpdateList, type Values } from "../commands/lists.ts";
 import { compileSelect, once, type Prepared } from "../sql/read.ts";
-import type { SqlValue } from "../sql/sql.ts";
+import { type Done, rowsOf, type SqlValue, type Statement } from "../sql/sql.ts";
 import { claimAll } from "./claim.ts";
 import { sqliteDialect } from "./dialect.ts";
 
-/** What a statement did: its rows as lists of values, and how many rows it changed. */
+/** What a statement did: its rows as lists of values, and how many rows it returned or else changed. */
 export interface Executed {
+  readonly columns: readonly string[];
   readonly rows: readonly (readonly unknown[])[];
   readonly changes: number;
 }
 
-/** What a caller needs of a statement. With `nothing`, a later statement may report its error. */
-export type Answers = "rows" | "changes" | "nothing";
-
-/** Runs a statement of a transaction once for each of the arguments. */
-export type Execute = (sql: string, args: readonly Values[], answers: Answers) => Promise<readonly Executed[]>;
+/** Runs a statement of a transaction once for each of the arguments. Unless it is awaited, a later one may report its error. */
+export type Execute = (sql: string, args: readonly Values[], isAwaited: boolean) => Promise<readonly Executed[]>;
 
 /** A transaction as one command sees it. After `end` it refuses statements, which would be part of another command. */
 export function openTx(execute: Execute): Tx & { end(): void } {
   let isOver = false;
-  const run: Execute = (sql, args, answers) => {
+  const runEach: Execute = (sql, args, isAwaited) => {
     if (isOver) throw new Error("The command has ended.");
-    return execute(sql, args, answers);
+    return execute(sql, args, isAwaited);
   };
-  const db = drizzle(async (sql, params, method) => {
+  const run = async ({ sql, args }: Statement): Promise<Done> => {
+    const [done = NOTHING] = await runEach(sql, [args], true);
+    return { rows: rowsOf(done.columns, done.rows), changes: done.changes };
+  };
+  const db = drizzle(async (sql, params) => {
     // Safe: columns encode their values to these types.
-    const [outcome] = await run(sql, [params as SqlValue[]], method === "run" ? "changes" : "rows");
-    const rows = outcome?.rows ?? [];
-    return { rows: [...((method === "get" ? rows[0] : rows) ?? [])] };
+    const [done = NOTHING] = await runEach(sql, [params as SqlValue[]], true);
+    return { rows: [...done.rows] };
   });
   const lists: Lists = {
     async find<Args extends Named, Row>(query: Prepared<Args, Row>, args: readonly Args[]) {
       if (args.length === 0) return [];
       const { text, names, decode } = FIND(query);
-      const found = await run(
-        text,
-        args.map((arg) => names.map((name) => arg[name] ?? null)),
-        "rows",
-      );
+      const values = args.map((arg) => names.map((name) => arg[name] ?? null));
+      const found = await runEach(text, values, true);
       return found.map(({ rows }) => rows.map((row) => decode(row) as Row));
     },
     async insert(into, rows) {
       const textOf = INSERT(into);
       for (let from = 0; from < rows.length;) {
         const size = ROWS_AT_ONCE.find((each) => each <= rows.length - from) ?? 1;
-        await run(textOf(size), [rows.slice(from, from + size).flat()], "nothing");
+        await runEach(textOf(size), [rows.slice(from, from + size).flat()], false);
         from += size;
       }
     },
     async update(what, rows) {
-      return rows.length === 0 ? [] : (await run(UPDATE(what), rows, "changes")).map(({ changes }) => changes > 0);
+      return rows.length === 0 ? [] : (await runEach(UPDATE(what), rows, true)).map(({ changes }) => changes > 0);
     },
   };
-  const { addedOrder } = sqliteDialect;
-  return { db, addedOrder, lists, claim: (claims) => claimAll(lists, claims), end: () => void (isOver = true) };
+  return {
+    dialect: sqliteDialect,
+    read: async (statement) => (await run(statement)).rows,
+    run,
+    db,
+    lists,
+    claim: (claims) => claimAll(lists, claims),
+    end: () => void (isOver = true),
+  };
 }
+
+const NOTHING: Executed = { columns: [], rows: [], changes: 0 };
 
 const FIND = once(({ build }: Pick<Prepared<never, unknown>, "build">) =>
   compileSelect(build(sqliteDialect), (_, number) => `?${number}`),

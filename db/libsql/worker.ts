@@ -35,7 +35,6 @@ async function handle(message: ToWorker): Promise<unknown> {
   }
   if (sql === null) throw new Error("The database is not open.");
   if (message.kind === "close") return sql.close();
-  if (message.kind === "batch") return sql.batch(message.statements);
   const calls = message.calls.map(({ name, args }) => ({ command: commandOf(name), args }));
   return sql.transact(calls);
 }

@@ -15,6 +15,7 @@ import { Client, type ClientConfig, type Notification } from "pg";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Send } from "./connection.ts";
 import type { Sql } from "../commands/command.ts";
+import { runStatements } from "../commands/statements.ts";
 
 /** In milliseconds. It goes on within a transaction and a statement, unlike `now()`. */
 const CLOCK = "cast(extract(epoch from clock_timestamp()) * 1000 as bigint)";
@@ -38,11 +39,11 @@ const TAKE_JOB = `insert into jobs (name, node_id, until) values ($1, $2, ${CLOC
 
 /** What nodes share besides the store: the clock, who lives, and who runs which job. Nothing of it is kept in a session. */
 export function createNodeStore(
-  connection: Pick<Sql, "read" | "batch">,
+  connection: Pick<Sql, "read" | "transact">,
 ): Pick<ClusterStore, "now" | "beat" | "leave" | "takeJob" | "releaseJob"> {
   /** These writes share no commit with others, and so don't pass the writer, which tells callers what a fault means. */
   const write = async (text: string, ...args: readonly SqlValue[]): Promise<Done | undefined> =>
-    (await orUnavailable(() => connection.batch([{ sql: text, args }])))[0];
+    (await orUnavailable(() => runStatements(connection, [{ sql: text, args }])))[0];
   return {
     async now() {
       const [row] = await connection.read({ sql: `select ${CLOCK} as now`, args: [] });

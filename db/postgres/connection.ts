@@ -8,7 +8,7 @@ import {
 } from "../../src/core/limits.ts";
 import { type CommandCall, runCalls, runGroup, type Sql } from "../commands/command.ts";
 import { unavailable } from "../sql/errors.ts";
-import type { Done, Row, Statement } from "../sql/sql.ts";
+import type { Row } from "../sql/sql.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { postgresDialect } from "./dialect.ts";
 import { lockQuery, type Query, queryOf, unescapeText } from "./queries.ts";
@@ -60,9 +60,8 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   const committed = () => onCommit?.((text, values) => idlest().send(text, values));
   /** The transaction under way. The next one waits for it: between its statements, a commit would be one of a part of it. */
   let last: Promise<unknown> = Promise.resolve();
-  const transact = (calls: readonly CommandCall[], statements: readonly Statement[] = []) => {
-    const queries = statements.map(queryOf);
-    const run = () => commit(writer, begin, calls, queries, committed);
+  const transact = (calls: readonly CommandCall[]) => {
+    const run = () => commit(writer, begin, calls, committed);
     const turn = last.then(() => again(preparing, run, () => false));
     last = turn.catch(ignore);
     return turn.catch((error: unknown) => {
@@ -82,14 +81,15 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
           () => idlest().pipeline(sent),
           (error) => error instanceof ConnectionLost,
         );
-        return doneOf(answers[sent.indexOf(query)]).rows;
+        const answer = answers[sent.indexOf(query)];
+        if (answer === undefined) throw new StoreUnavailable("The database gave no answer.");
+        return rowsOf(answer);
       } catch (error) {
         const fault = faultIn(error);
         throw fault instanceof StoreUnavailable || fault.kind === "rejected" ? fault : unavailable(fault);
       }
     },
-    transact: async (calls) => (await transact(calls)).results,
-    batch: async (statements) => (await transact([], statements)).done,
+    transact,
     alone: (work) => runAlone(config, callMsMax, work),
     async close() {
       await Promise.all([...readers, writer].map((connection) => connection.close()));
@@ -97,18 +97,15 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   };
 }
 
-/** Runs commands one after the other, then the queries, and commits. Sends without waiting for answers that nobody needs. */
+/** Runs commands one after the other, and commits. Sends without waiting for answers that nobody needs. */
 async function commit(
   connection: Connection,
   begin: string,
   calls: readonly CommandCall[],
-  queries: readonly Query[],
   onCommit: () => void,
-) {
+): Promise<readonly unknown[]> {
   // Safe: these are the arguments of the command.
   const locking = lockQuery(calls.flatMap(({ command, args }) => command.locks(...(args as never))));
-  const first = [plain(begin), ...(locking === null ? [] : [locking])];
-  const last = [...queries, ...COMMIT];
   const sent: Promise<readonly QueryResult[]>[] = [];
   const transaction: TransactionClient = { client: null, hasFailed: false };
   const send = (batch: readonly Query[]) => {
@@ -116,9 +113,9 @@ async function commit(
     sent.push(answers);
     return answers;
   };
-  let addsToTimeline = queries.some(({ text }) => ADDS_TO_TIMELINE.test(text));
+  let addsToTimeline = false;
   try {
-    if (calls.length > 0) send(first).catch(ignore);
+    send([plain(begin), ...(locking === null ? [] : [locking])]).catch(ignore);
     const results = await runCalls(calls, (group) => {
       const tx = openTx((query) => {
         addsToTimeline ||= ADDS_TO_TIMELINE.test(query.text);
@@ -126,14 +123,14 @@ async function commit(
       });
       return runGroup(tx, group).finally(() => tx.end());
     });
-    const answers = (await send(calls.length > 0 ? last : [...first, ...last])).slice(-last.length);
+    const answers = await send(COMMIT);
     await Promise.all(sent);
     if (answers.at(-1)?.command !== "COMMIT") throw new StoreUnavailable("The database did not commit.");
     if (addsToTimeline) onCommit();
-    return { done: queries.map((_, at) => doneOf(answers[at])), results };
+    return results;
   } catch (error) {
     // The transaction may still be open.
-    if (calls.length > 0) connection.abandon(transaction);
+    connection.abandon(transaction);
     const failed = (await Promise.allSettled(sent)).filter((one) => one.status === "rejected");
     throw failed.find(({ reason }) => !isAftermath(reason))?.reason ?? error;
   }
@@ -401,11 +398,6 @@ function plain(text: string): Query {
 function rowsOf({ rows }: QueryResult): readonly Row[] {
   // Safe: the parsers give texts, numbers and null; statements that select a boolean decode it.
   return rows as readonly Row[];
-}
-
-function doneOf(result: QueryResult | undefined): Done {
-  if (result === undefined) throw new StoreUnavailable("The database gave no answer.");
-  return { changes: result.rowCount ?? 0, rows: rowsOf(result) };
 }
 
 function ignore(): void {

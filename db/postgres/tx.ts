@@ -5,7 +5,7 @@ import type { Tx } from "../commands/command.ts";
 import { columnsOf, type InsertList, type Named, type UpdateList, type Values } from "../commands/lists.ts";
 import { timeline } from "../libsql/schema.ts";
 import { compileSelect, once, type Prepared } from "../sql/read.ts";
-import type { SqlValue } from "../sql/sql.ts";
+import type { Done, SqlValue, Statement } from "../sql/sql.ts";
 import { claimAll } from "./claim.ts";
 import { postgresDialect } from "./dialect.ts";
 import { named, type Query, valueOf, unseen } from "./queries.ts";
@@ -13,25 +13,31 @@ import { named, type Query, valueOf, unseen } from "./queries.ts";
 /** A transaction as one command sees it. After `end` it refuses statements, which would be part of another command. */
 export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]>): Tx & { end(): void } {
   let isOver = false;
-  const run = (query: Query) => {
+  const send = (query: Query) => {
     if (isOver) throw new Error("The command has ended.");
-    return execute({ ...query, rowMode: "array" });
+    return execute(query);
   };
+  const sendForLists = (query: Query) => send({ ...query, rowMode: "array" });
   const rowsOf = async (query: Query): Promise<(readonly unknown[])[]> => {
-    const [result] = await run(query);
+    const [result] = await sendForLists(query);
     // Safe: by `rowMode`, rows are lists.
     return (result?.rows ?? []) as unknown[][];
   };
-  const db = drizzle(async (text, params) => {
-    // Safe: columns encode their values to these types.
-    const values = (params as SqlValue[]).map(valueOf);
-    // Not prepared: texts differ by the lengths of lists, and the server would keep each.
-    return { rows: await rowsOf({ name: "", text, values }) };
-  });
+  // Not prepared: texts differ by the lengths of lists, and the server would keep each.
+  const unprepared = (text: string, args: readonly SqlValue[]) => ({ name: "", text, values: args.map(valueOf) });
+  const run = async ({ sql, args }: Statement): Promise<Done> => {
+    const [result] = await send(unprepared(sql, args));
+    // Safe: as `PARSERS` of `connection.ts` reads them.
+    return { rows: (result?.rows ?? []) as Done["rows"], changes: result?.rowCount ?? 0 };
+  };
+  // Safe: columns encode their values to these types.
+  const db = drizzle(async (text, params) => ({ rows: await rowsOf(unprepared(text, params as SqlValue[])) }));
   return {
+    dialect: postgresDialect,
+    read: async (statement) => (await run(statement)).rows,
+    run,
     // Safe: commands use what the builders of both databases share.
     db: db as unknown as Tx["db"],
-    addedOrder: postgresDialect.addedOrder,
     lists: {
       async find<Args extends Named, Row>(query: Prepared<Args, Row>, args: readonly Args[]) {
         if (args.length === 0) return [];
@@ -46,7 +52,7 @@ export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]
       },
       // Not waited for: the next statement and the commit are sent behind it, and fail with it.
       async insert(into, rows) {
-        if (rows.length > 0) run({ ...INSERT(into), values: turned(rows) }).catch(ignore);
+        if (rows.length > 0) send({ ...INSERT(into), values: turned(rows) }).catch(ignore);
       },
       async update(what, rows) {
         if (rows.length === 0) return [];
@@ -55,7 +61,7 @@ export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]
         return rows.map((_, at) => numbers.has(at + 1));
       },
     },
-    claim: (claims) => claimAll(run, claims),
+    claim: (claims) => claimAll(sendForLists, claims),
     end: () => void (isOver = true),
   };
 }

@@ -37,7 +37,7 @@ import { type Values, valuesOf } from "../commands/lists.ts";
 import { countRejections } from "../commands/rejections.ts";
 import { mayRepeat, saysWhy } from "../../src/core/rejections.ts";
 import { findHolder } from "./find.ts";
-import { get, hasValues, qb } from "./read.ts";
+import { hasRow, hasValues } from "./read.ts";
 import { rowTypeOf, scheduledAtOf, storedValues, type StoreContext } from "./rows.ts";
 import { isConstraint } from "./errors.ts";
 import { askOf } from "../../src/core/notification-events.ts";
@@ -237,5 +237,5 @@ export async function isApplied(
   const { type: _, ...detail } = first;
   const event = { actionId: after.id, type: rowTypeOf(first), at, detail: JSON.stringify(detail) };
   const isEvent = and(hasValues(timeline, event), gte(timeline.revision, after.revision));
-  return (await get(reader, qb.select({ seq: timeline.seq }).from(timeline).where(isEvent))) !== null;
+  return hasRow(reader, timeline, isEvent);
 }

@@ -88,7 +88,7 @@ export function codeAndText(error: unknown): string {
 /** Called each time that the database is found away. */
 export type OnAway = (error: StoreUnavailable) => void;
 
-/** A connection that reports each call that finds the database away, except commits, which `Writer` reports. */
+/** A connection that reports each call that finds the database away. */
 export function tellingAway(sql: Sql, onAway: OnAway): Sql {
   const tell = (error: unknown): never => {
     if (faultOf(error) === "unavailable") onAway(unavailable(error));
@@ -97,8 +97,7 @@ export function tellingAway(sql: Sql, onAway: OnAway): Sql {
   return {
     dialect: sql.dialect,
     read: (statement) => sql.read(statement).catch(tell),
-    batch: (statements) => sql.batch(statements).catch(tell),
-    transact: (calls) => sql.transact(calls),
+    transact: (calls) => sql.transact(calls).catch(tell),
     close: () => sql.close(),
   };
 }

@@ -25,7 +25,7 @@ import type {
 import { findPendingIds, isHeldBack, pausesOf, readPaused } from "../commands/pauses.ts";
 import { isConstraint } from "./errors.ts";
 import { findRows, fitting } from "./find.ts";
-import { AFTER_ALL_IDS, all, bytesOf, bytesOfAction, get, hasValues, prepare, qb, raw } from "./read.ts";
+import { AFTER_ALL_IDS, all, bytesOf, bytesOfAction, get, hasRow, hasValues, prepare, qb, raw } from "./read.ts";
 import type { Reader, Dialect, LaneSql, Row, SqlValue } from "./sql.ts";
 import {
   actionOf,
@@ -378,14 +378,10 @@ export function createOutboxStore(db: QueueContext): OutboxStore {
       });
     },
     // Only this result can have written its row of the timeline; a result without one is known by the notification itself.
-    async isSettled({ before, status, event }, at) {
+    isSettled({ before, status, event }, at) {
       const { id, actionId } = before;
-      const hasStatus = hasValues(outbox, { id, status, scheduledAt: at });
-      const hasEvent = hasValues(timeline, { actionId, subject: subjectOf(before), at });
-      const found = await (event === null
-        ? get(reader, qb.select({ id: outbox.id }).from(outbox).where(hasStatus))
-        : get(reader, qb.select({ seq: timeline.seq }).from(timeline).where(hasEvent)));
-      return found !== null;
+      if (event === null) return hasRow(reader, outbox, hasValues(outbox, { id, status, scheduledAt: at }));
+      return hasRow(reader, timeline, hasValues(timeline, { actionId, subject: subjectOf(before), at }));
     },
     async list(accountId, before, limit) {
       const listed = qb

@@ -1,4 +1,16 @@
-import { and, Column, eq, getTableColumns, is, Param, Placeholder, SQL, sql, type SQLWrapper } from "drizzle-orm";
+import {
+  and,
+  Column,
+  count,
+  eq,
+  getTableColumns,
+  is,
+  Param,
+  Placeholder,
+  SQL,
+  sql,
+  type SQLWrapper,
+} from "drizzle-orm";
 import { CasingCache } from "drizzle-orm/casing";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { drizzle, type SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
@@ -44,6 +56,27 @@ export function findRow<Table extends SQLiteTable>(
   values: ValuesOf<Table>,
 ): Promise<Table["$inferSelect"] | null> {
   return get(reader, qb.select().from<SQLiteTable>(table).where(hasValues(table, values)));
+}
+
+/** Whether a condition holds for any row of a table. */
+export async function hasRow(reader: Reader, table: SQLiteTable, condition?: SQL): Promise<boolean> {
+  const found = qb.select({ one: sql`1`.as("one") }).from(table);
+  return (await get(reader, found.where(condition).limit(1))) !== null;
+}
+
+/** How many rows of a table a condition holds for, up to a limit if there is one. */
+export async function countRows(
+  reader: Reader,
+  table: SQLiteTable,
+  condition: SQL | undefined,
+  limit?: number,
+): Promise<number> {
+  const found = qb
+    .select({ one: sql`1`.as("one") })
+    .from(table)
+    .where(condition);
+  const counted = limit === undefined ? found.as("counted") : found.limit(limit).as("counted");
+  return (await get(reader, qb.select({ count: count().as("count") }).from(counted)))?.count ?? 0;
 }
 
 /** Runs a SELECT and returns the rows undecoded, for `rows.ts`. */

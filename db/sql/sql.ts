@@ -36,6 +36,12 @@ export interface Done {
   readonly rows: readonly Row[];
 }
 
+/** Rows that were selected as lists of values. */
+export function rowsOf(columns: readonly string[], rows: readonly (readonly unknown[])[]): readonly Row[] {
+  // Safe: the tables have no blobs and no integers past 2^53, so that values are text, number or null.
+  return rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, row[at]])) as Row);
+}
+
 /** A connection that reads. */
 export interface Reader {
   /** How statements are written for this database. */

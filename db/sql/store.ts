@@ -34,16 +34,11 @@ import { Writer } from "./writer.ts";
 import type { Sql } from "../commands/command.ts";
 import type { LockTimes } from "../libsql/service-lock.ts";
 
-interface StoreParts {
+interface StoreParts extends Pick<StoreSettings, "seal" | "onFatal" | "onAway" | "onUnreadable"> {
+  /** Tells of calls that find the database away: see `tellingAway`. */
   readonly sql: Sql;
-  readonly seal: HeaderSeal;
   readonly cluster: ClusterStore | null;
   readonly isOnlyProcess: boolean;
-  readonly onFatal: (cause: unknown) => void;
-  /** Called with each commit that found the database away; `sql` tells of other calls by itself. */
-  readonly onAway?: OnAway;
-  /** Called with rows that can't be read: they were altered in the database. */
-  readonly onUnreadable?: OnUnreadable;
   /** Measures how long a commit takes; by default the machine's own. */
   readonly clock?: Pick<Clock, "after">;
 }
@@ -125,6 +120,7 @@ export interface StoreSettings {
    */
   readonly onFatal: (cause: unknown) => void;
   readonly onAway?: OnAway;
+  /** Called with rows that can't be read: they were altered in the database. */
   readonly onUnreadable?: OnUnreadable;
   /**
    * Called when another service holds the remote database, or held it when it was killed; opening waits for its lock.

@@ -59,8 +59,8 @@ export class Writer {
   #isStuck = false;
 
   /**
-   * `onFatal` is called when an accepted commit could not be made durable; the process must end. `onAway` is called with each
-   * commit that found the database away.
+   * `onFatal` is called when an accepted commit could not be made durable; the process must end. `onAway` is called with a
+   * commit that does not end in time, or found the database locked each time. `tellingAway` tells of other outages.
    */
   constructor(sql: Sql, onFatal: (cause: unknown) => void, { commitMsMax, onAway, clock }: WriterOptions = {}) {
     this.#sql = sql;
@@ -182,7 +182,7 @@ export class Writer {
       if (fault === "rejected") return this.#commitHalves(writes, error);
       this.#isAway = true;
       if (fault === "fatal") this.#deathCause = error;
-      else this.#onAway(unavailable(error));
+      if (fault === "busy") this.#onAway(unavailable(error));
       rejectAll(writes, error);
       if (fault === "fatal") this.#onFatal(error);
       return noCallers;

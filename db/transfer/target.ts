@@ -6,6 +6,7 @@ import { escapeText } from "../postgres/queries.ts";
 import { orClose, type Row, type SqlValue, toStatement } from "../sql/sql.ts";
 import { type RowKey, TRANSFER_TABLES, type TransferSource, type TransferTable } from "./source.ts";
 import type { Sql } from "../commands/command.ts";
+import { runStatements } from "../commands/statements.ts";
 
 /** The fact that a copy was completed: which file, and when. */
 const TRANSFERRED_FACT = "transferred";
@@ -72,7 +73,7 @@ async function takeEmpty(sql: Sql, progress: TransferProgress, done: string | nu
   const contents = TRANSFER_TABLES.map(({ name }) =>
     name === "facts" ? "EXISTS (SELECT 1 FROM facts WHERE name <> 'probe')" : `EXISTS (SELECT 1 FROM ${name})`,
   ).join(" OR ");
-  const [, taken] = await sql.batch([
+  const [, taken] = await runStatements(sql, [
     toStatement(`DELETE FROM facts WHERE name = 'probe' AND NOT (${contents})`),
     toStatement(`INSERT INTO facts (name, value) SELECT '${TRANSFER_FACT}', $1::text WHERE NOT (${contents})`, [
       JSON.stringify(progress),
@@ -94,7 +95,7 @@ async function clear(sql: Sql, before: string, first: TransferProgress): Promise
   const emptied = JSON.stringify({ ...first, state: "" });
   await replaceProgress(sql, before, emptied);
   const names = TRANSFER_TABLES.map(({ name }) => name).filter((name) => name !== "facts");
-  await sql.batch([
+  await runStatements(sql, [
     toStatement(`TRUNCATE ${names.join(", ")}`),
     toStatement(`DELETE FROM facts WHERE name <> '${TRANSFER_FACT}'`),
     toStatement(`UPDATE facts SET value = $2 WHERE ${PROGRESS_IS}$1`, [emptied, JSON.stringify(first)]),
@@ -102,7 +103,9 @@ async function clear(sql: Sql, before: string, first: TransferProgress): Promise
 }
 
 async function replaceProgress(sql: Sql, before: string, next: string): Promise<void> {
-  const [done] = await sql.batch([toStatement(`UPDATE facts SET value = $2 WHERE ${PROGRESS_IS}$1`, [before, next])]);
+  const [done] = await runStatements(sql, [
+    toStatement(`UPDATE facts SET value = $2 WHERE ${PROGRESS_IS}$1`, [before, next]),
+  ]);
   if (before !== next && done?.changes !== 1) throw new TransferTaken();
 }
 
@@ -119,13 +122,13 @@ export async function writeRows(
     SELECT ${names} FROM json_populate_recordset(null::${table.name}, $3::json) WHERE EXISTS (SELECT 1 FROM mine)`;
   const list = JSON.stringify(rows, (_name, value: unknown) => (typeof value === "string" ? escapeText(value) : value));
   const args = [JSON.stringify(before), JSON.stringify(next), list];
-  const [done] = await sql.batch([toStatement(statement, args)]);
+  const [done] = await runStatements(sql, [toStatement(statement, args)]);
   if (done?.changes !== rows.length) throw new TransferTaken();
 }
 
 /** Gives PostgreSQL statistics of what was copied, for the comparison and the first statements of the nodes. */
 export async function analyzeCopy(sql: Sql): Promise<void> {
-  await sql.batch([toStatement(`ANALYZE ${TRANSFER_TABLES.map(({ name }) => name).join(", ")}`)]);
+  await runStatements(sql, [toStatement(`ANALYZE ${TRANSFER_TABLES.map(({ name }) => name).join(", ")}`)]);
 }
 
 /** Rows after one key and up to another, in order. Null: from the first, or to the last. */
@@ -161,7 +164,7 @@ export async function finishTransfer(sql: Sql, progress: TransferProgress, now: 
   );
   const text = JSON.stringify(progress);
   const summary = JSON.stringify({ source: progress.source, at: now.toISOString() });
-  const done = await sql.batch([
+  const done = await runStatements(sql, [
     ...counted,
     toStatement(
       `INSERT INTO facts (name, value) SELECT '${TRANSFERRED_FACT}', $2::text FROM facts WHERE ${PROGRESS_IS}$1

@@ -7,6 +7,7 @@ import { readConfig } from "../../src/config/config.ts";
 import { fillDatabase, refusalOf } from "../key-files.ts";
 import { NOON } from "../support/factory.ts";
 import { temporaryFolder } from "../support/store.ts";
+import { runStatements } from "../../db/commands/statements.ts";
 
 type OnProgress = Parameters<typeof migrateToPostgres>[2]["onProgress"];
 
@@ -34,7 +35,7 @@ describe("a migration", () => {
       "The master key is not the one that this database is sealed under",
     );
     const sql = openFile(join(folder.path, "outgate.db"));
-    await sql.batch([{ sql: "INSERT INTO facts (name, value) VALUES ('next-master-key', 'x')", args: [] }]);
+    await runStatements(sql, [{ sql: "INSERT INTO facts (name, value) VALUES ('next-master-key', 'x')", args: [] }]);
     await sql.close();
     expect(await refusalOf(run(folder.path, NOWHERE))).toContain("A change of the master key was interrupted");
   });

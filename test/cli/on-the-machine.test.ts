@@ -6,6 +6,7 @@ import { isWellFormedApiKey } from "../support/api-key.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { newFolders, shared } from "../support/shared.ts";
 import { outgateAlone } from "./outgate.ts";
+import { runStatements } from "../../db/commands/statements.ts";
 
 setDefaultTimeout(60_000);
 
@@ -155,7 +156,7 @@ describe("while the service is stopped", () => {
     const path = join(folder, "data/outgate.db");
     const change = async (sql: string) => {
       const file = openFile(path);
-      await file.batch([{ sql, args: [] }]);
+      await runStatements(file, [{ sql, args: [] }]);
       await file.close();
     };
     await change("INSERT INTO migrations (name, ran_at) VALUES ('0099-later', 0)");

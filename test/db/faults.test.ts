@@ -8,6 +8,7 @@ import { ACCOUNT, aCreation } from "../support/factory.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
 import { maxGapMs } from "./event-loop.ts";
 import { canMount, startChild, startChildOnSmallDisk } from "./processes.ts";
+import { runStatements } from "../../db/commands/statements.ts";
 
 describe("a file that is no database any more", () => {
   test.each([
@@ -150,8 +151,11 @@ test("a large file is checked and opened while the event loop goes on, so that a
   const path = await aDatabase(folder.path);
   const sql = openFile(path);
   const filler = "insert into filler values (randomblob(1000))";
-  await sql.batch([{ sql: "create table filler (bytes blob)", args: [] }]);
-  await sql.batch(Array.from({ length: 100_000 }, () => ({ sql: filler, args: [] })));
+  await runStatements(sql, [{ sql: "create table filler (bytes blob)", args: [] }]);
+  await runStatements(
+    sql,
+    Array.from({ length: 100_000 }, () => ({ sql: filler, args: [] })),
+  );
   await sql.close();
   const opening = { store: null as Store | null };
   const gapMs = await maxGapMs(async () => void (opening.store = await openStoreAt(path)));

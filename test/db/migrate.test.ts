@@ -12,6 +12,7 @@ import { openStoreAt, temporaryFolder, testSecrets } from "../support/store.ts";
 import { attemptedAction, claimDue, LEASE } from "./conformance/steps.ts";
 import { contentsOf } from "./version-0.1/contents.ts";
 import type { Sql } from "../../db/commands/command.ts";
+import { run, runStatements } from "../../db/commands/statements.ts";
 
 const ALL = [
   ...(["0000_start", "0001_claiming-node", "0002_week-one", "0003_console", "0004_version-0-2"] as const),
@@ -36,15 +37,14 @@ describe("migrations", () => {
 
   test("that were cut off begin again: each is in one transaction with its mark", async () => {
     await using db = await openEmpty();
-    let batches = 0;
+    let commits = 0;
     const cutOff: Sql = {
       ...db.sql,
-      batch: (statements) => {
-        batches += 1;
+      transact: (calls) => {
+        commits += 1;
         // The last statement of the first migration fails, as if the disk were full by then.
-        const broken =
-          batches === 2 ? [...statements, { sql: "INSERT INTO nowhere VALUES (1)", args: [] }] : statements;
-        return db.sql.batch(broken);
+        const broken = { command: run, args: [[{ sql: "INSERT INTO nowhere VALUES (1)", args: [] }]] };
+        return db.sql.transact(commits === 2 ? [...calls, broken] : calls);
       },
     };
     expect(await migrate(cutOff, NOON).then(Boolean, () => "failed")).toBe("failed");
@@ -68,7 +68,7 @@ describe("migrations", () => {
     await using folder = await temporaryFolder();
     const newer = openFile(folder.file);
     await migrate(newer, NOON);
-    await newer.batch([{ sql: "INSERT INTO migrations (name, ran_at) VALUES ('0099_later', 0)", args: [] }]);
+    await runStatements(newer, [{ sql: "INSERT INTO migrations (name, ran_at) VALUES ('0099_later', 0)", args: [] }]);
     await newer.close();
     const before = await Bun.file(folder.file).bytes();
     const refused = await openStoreAt(folder.file).catch((error: unknown) => error);
@@ -116,7 +116,7 @@ describe("a database of version 0.1", () => {
     await using folder = await temporaryFolder();
     const path = await loadDump(folder.path);
     const old = openFile(path);
-    await old.batch([{ sql: "DELETE FROM migrations WHERE name = '0009-rejections'", args: [] }]);
+    await runStatements(old, [{ sql: "DELETE FROM migrations WHERE name = '0009-rejections'", args: [] }]);
     const before = await schemaOf(old);
     const refused = await migrate(old, NOON).catch(String);
     expect(refused).toBe(
@@ -136,7 +136,10 @@ test.each([
   await using folder = await temporaryFolder();
   await (await openStoreAt(folder.file)).close();
   const sql = openFile(folder.file);
-  await sql.batch(undo.split("; ").map((text) => ({ sql: text, args: [] })));
+  await runStatements(
+    sql,
+    undo.split("; ").map((text) => ({ sql: text, args: [] })),
+  );
   const before = await schemaOf(sql);
   expect(await openStoreAt(folder.file).catch(String)).toStartWith(
     `OlderDatabase: The database was written by a checkout between two releases of Outgate: it has no ${missing}. Start the checkout that wrote it`,

@@ -83,11 +83,15 @@ async function openExplained() {
     },
     transact: (calls) =>
       runCalls(calls, (group) => {
-        const tx = openTx(async (sql, all, answers) => {
+        const tx = openTx(async (sql, all) => {
           for (const args of all) await explain({ sql, args });
           const statement = commands.query<unknown, SqlValue[]>(sql);
-          if (answers === "rows") return all.map((args) => ({ rows: statement.values(...args), changes: 0 }));
-          return all.map((args) => ({ rows: [], changes: statement.run(...args).changes }));
+          const columns = statement.columnNames;
+          return all.map((args) => {
+            if (columns.length === 0) return { columns, rows: [], changes: statement.run(...args).changes };
+            const rows = statement.values(...args);
+            return { columns, rows, changes: rows.length };
+          });
         });
         return runGroup(tx, group).finally(() => tx.end());
       }),

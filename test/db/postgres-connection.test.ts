@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { sql as drizzleSql } from "drizzle-orm";
 import { DatabaseError } from "pg";
 import { command } from "../../db/commands/command.ts";
 import { openPostgres, type Send } from "../../db/postgres/connection.ts";
@@ -20,8 +19,11 @@ import { eventually } from "../support/eventually.ts";
 import { until } from "../support/until.ts";
 import { claimed, createdAction, stored } from "./conformance/steps.ts";
 import { facts } from "../../db/libsql/schema.ts";
+import { runStatements } from "../../db/commands/statements.ts";
 
 const CALL_MS = 500;
+
+const SELECT = { sql: "select name from facts limit 1", args: [] };
 
 /** A store with short deadlines over a proxy, and a connection beside it. */
 async function openOver() {
@@ -150,8 +152,8 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
   test("that is lost in a transaction writes nothing of it over the next one", async () => {
     await using db = await openOver();
     const sql = openPostgres(db.url);
-    const cutOff = command(async ({ db: tx }) => {
-      await tx.select().from(facts).limit(1);
+    const cutOff = command(async (tx) => {
+      await tx.run(SELECT);
       await db.raw.query(
         "select pg_terminate_backend(pid) from pg_stat_activity where state = 'idle in transaction' and datname = current_database()",
       );
@@ -161,7 +163,7 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
       });
       // The client hears of its end.
       for (let turns = 0; turns < 50; turns += 1) await new Promise((resolve) => setImmediate(resolve));
-      await tx.insert(facts).values({ name: "late", value: "" });
+      await tx.db.insert(facts).values({ name: "late", value: "" });
     });
     const end = await sql.transact([{ command: cutOff, args: [] }]).catch((error: unknown) => error);
     expect(end).toBeInstanceOf(Error);
@@ -181,7 +183,7 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     });
     const failed = sql.transact([{ command: fails, args: [] }]).catch(() => "failed");
     await began.promise;
-    const beside = sql.batch([{ sql: "insert into facts (name, value) values ('beside', '')", args: [] }]);
+    const beside = runStatements(sql, [{ sql: "insert into facts (name, value) values ('beside', '')", args: [] }]);
     await Bun.sleep(50);
     goes.resolve();
     expect(await failed).toBe("failed");
@@ -197,10 +199,10 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     const sql = openPostgres(db.url, { onCommit: first.resolve });
     await storeOver(sql, { isOnlyProcess: false }).actions.create(aCreation());
     const send = await first.promise;
-    const fails = command(async ({ db: tx }) => {
-      await tx.insert(facts).values({ name: "half", value: "" });
+    const fails = command(async (tx) => {
+      await tx.db.insert(facts).values({ name: "half", value: "" });
       send("insert into facts (name, value) values ($1, '')", ["hint"]);
-      await tx.select().from(facts);
+      await tx.run(SELECT);
       throw new Error("No.");
     });
     await sql.transact([{ command: fails, args: [] }]).catch(() => {});
@@ -218,14 +220,11 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     const fails = command(async ({ db: tx }) => {
       await tx.insert(facts).values({ name: "taken", value: "" });
     });
-    const pidOf = command(async ({ db: tx }) => {
+    const pidOf = command(async (tx) => {
       const pids: unknown[] = [];
       for (let n = 0; n < 20; n += 1) {
-        const [row] = await tx
-          .select({ pid: drizzleSql<number>`pg_backend_pid()` })
-          .from(facts)
-          .limit(1);
-        pids.push(row?.pid);
+        const [row] = await tx.read({ sql: "select pg_backend_pid() as pid", args: [] });
+        pids.push(row?.["pid"]);
       }
       return new Set(pids).size;
     });
@@ -250,7 +249,7 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
   test("writes by an index before the server has counted the rows of a table", async () => {
     await using db = await openMigrated();
     const sql = openPostgres(db.url);
-    const [plan] = await sql.batch([
+    const [plan] = await runStatements(sql, [
       {
         sql: `explain update actions old set status = row.status
           from unnest('{act_one,act_two}'::text[], '{failed,failed}'::text[]) as row(id, status) where old.id = row.id`,

@@ -292,10 +292,12 @@ function explained(sql: PostgresSql, planner: Client, plans: Plan[]): Sql {
       let last: Promise<unknown> = Promise.resolve();
       const results = await runCalls(calls, (group) => {
         const tx = openTx((query) => {
-          const { text, values } = query;
+          const { text, values, rowMode } = query;
           const answer = last.then(async () => {
             await explain([query]);
-            return [await planner.query({ text, values: [...values], rowMode: "array", types: sql.config.types })];
+            const asked = { text, values: [...values], types: sql.config.types };
+            if (rowMode === undefined) return [await planner.query(asked)];
+            return [await planner.query({ ...asked, rowMode })];
           });
           last = answer;
           return answer;

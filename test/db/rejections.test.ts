@@ -5,12 +5,13 @@ import { cancel } from "../../src/core/changes.ts";
 import { REJECTION_WINDOW_MS, REJECTIONS_PER_KEY_MAX } from "../../src/core/limits.ts";
 import { ACCOUNT, aDecision, anAction, creationOf, KEY, later, NOON, writeOf } from "../support/factory.ts";
 import { storeOver, temporaryFolder } from "../support/store.ts";
+import { runStatements } from "../../db/commands/statements.ts";
 
 test("a key with as many rejections as are kept may ask for nothing more, until the oldest counts no more", async () => {
   await using folder = await temporaryFolder();
   const sql = openFile(folder.file);
   await migrate(sql, NOON);
-  await sql.batch([
+  await runStatements(sql, [
     {
       sql: `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
         INSERT INTO rejections (account_id, key_id, digest, kind, at, action_id, run, actor)

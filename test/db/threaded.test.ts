@@ -10,6 +10,7 @@ import { librariesOf } from "../support/libraries.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { maxGapMs } from "./event-loop.ts";
 import type { Sql } from "../../db/commands/command.ts";
+import { runStatements } from "../../db/commands/statements.ts";
 
 const insert = (name: string): Statement => ({ sql: "INSERT INTO notes (name) VALUES (?)", args: [name] });
 
@@ -20,7 +21,7 @@ test("a commit that takes long does not stop the event loop", async () => {
   const long = `INSERT INTO notes (name)
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000) SELECT max(i) FROM n`;
   const began = performance.now();
-  const gap = await maxGapMs(() => db.sql.batch([{ sql: long, args: [] }]));
+  const gap = await maxGapMs(() => runStatements(db.sql, [{ sql: long, args: [] }]));
   const took = performance.now() - began;
   expect(await db.sql.read(names)).toEqual([{ name: "2000000" }]);
   expect(gap).toBeLessThan(took / 2);
@@ -29,7 +30,7 @@ test("a commit that takes long does not stop the event loop", async () => {
 test("what was committed is read at once", async () => {
   await using db = await openNotes();
   for (const name of ["a", "b", "c"]) {
-    const [done] = await db.sql.batch([insert(name)]);
+    const [done] = await runStatements(db.sql, [insert(name)]);
     expect(done?.changes).toBe(1);
     expect((await db.sql.read(names)).at(-1)).toEqual({ name });
   }
@@ -38,7 +39,7 @@ test("what was committed is read at once", async () => {
 test("rows come back over the thread, empty ones too", async () => {
   await using db = await openNotes();
   const update = { sql: "UPDATE notes SET name = name || ? RETURNING name, 1 AS one, NULL AS none", args: ["!"] };
-  const [none, written, one] = await db.sql.batch([update, insert("a"), update]);
+  const [none, written, one] = await runStatements(db.sql, [update, insert("a"), update]);
   expect([none, written]).toEqual([
     { changes: 0, rows: [] },
     { changes: 1, rows: [] },
@@ -48,10 +49,10 @@ test("rows come back over the thread, empty ones too", async () => {
 
 test("an error of the database comes over with its code, and the batch leaves nothing behind", async () => {
   await using db = await openNotes();
-  const failed = await db.sql.batch([insert("a"), insert("a")]).catch((error: unknown) => error);
+  const failed = await runStatements(db.sql, [insert("a"), insert("a")]).catch((error: unknown) => error);
   expect(failed).toMatchObject({ code: "SQLITE_CONSTRAINT_UNIQUE" });
   expect(await db.sql.read(names)).toEqual([]);
-  await db.sql.batch([insert("b")]);
+  await runStatements(db.sql, [insert("b")]);
   expect(await db.sql.read(names)).toEqual([{ name: "b" }]);
 });
 
@@ -61,15 +62,18 @@ test("more texts than have a number are written all the same, and again", async 
     sql: `INSERT INTO notes (name) VALUES ('${at}' || ?)`,
     args: ["x"],
   }));
-  await db.sql.batch(texts);
-  await db.sql.batch(texts.map(({ sql }) => ({ sql, args: ["y"] })));
+  await runStatements(db.sql, texts);
+  await runStatements(
+    db.sql,
+    texts.map(({ sql }) => ({ sql, args: ["y"] })),
+  );
   const rows = await db.sql.read(names);
   expect(rows.map((row) => row["name"])).toEqual(["x", "y"].flatMap((end) => texts.map((_, at) => `${at}${end}`)));
 });
 
 test("half a character is replaced before it is stored, since reading it back would end the process", async () => {
   await using db = await openNotes();
-  await db.sql.batch([insert("a\ud800b"), insert("\udc00")]);
+  await runStatements(db.sql, [insert("a\ud800b"), insert("\udc00")]);
   expect(await db.sql.read(names)).toEqual([{ name: "a\ufffdb" }, { name: "\ufffd" }]);
 });
 
@@ -96,7 +100,7 @@ test("writes that go on while it closes are refused, and none of them aborts the
     const pump = () => {
       if (isOver) return;
       for (let at = 0; at < 3; at += 1) {
-        db.sql.batch([insert(`${at}`)]).then(
+        runStatements(db.sql, [insert(`${at}`)]).then(
           () => ends.add("written"),
           (error: unknown) => ends.add(String(error)),
         );
@@ -115,10 +119,10 @@ test("writes that go on while it closes are refused, and none of them aborts the
 
 test("what was under way at the end has its answer, and what comes later is refused", async () => {
   await using db = await openNotes();
-  const writing = db.sql.batch([insert("a")]);
+  const writing = runStatements(db.sql, [insert("a")]);
   await db.sql.close();
   expect(await writing).toHaveLength(1);
-  const late = await Promise.allSettled([db.sql.batch([insert("b")]), db.sql.read(names)]);
+  const late = await Promise.allSettled([runStatements(db.sql, [insert("b")]), db.sql.read(names)]);
   expect(late.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
   expect(late[1]).toMatchObject({ reason: expect.any(StoreUnavailable) });
 });
@@ -128,7 +132,7 @@ async function openNotes(): Promise<AsyncDisposable & { readonly sql: Sql }> {
   const sql = await openThreaded(join(folder.path, "notes.db"), (cause) => {
     throw new Error("The thread died.", { cause });
   });
-  await sql.batch([{ sql: "CREATE TABLE notes (name TEXT NOT NULL UNIQUE)", args: [] }]);
+  await runStatements(sql, [{ sql: "CREATE TABLE notes (name TEXT NOT NULL UNIQUE)", args: [] }]);
   return {
     sql,
     async [Symbol.asyncDispose]() {

@@ -13,6 +13,7 @@ import { createDatabase, hasPostgres } from "../support/postgres.ts";
 import { openStoreAt, temporaryFolder, testSecrets } from "../support/store.ts";
 import { contentsOf } from "./version-0.1/contents.ts";
 import type { Sql } from "../../db/commands/command.ts";
+import { runStatements } from "../../db/commands/statements.ts";
 
 test("every table is copied, by the columns and the key that it has", () => {
   const tables = Object.values(DESCRIBED);
@@ -103,7 +104,7 @@ describe.skipIf(!hasPostgres)("a copy to PostgreSQL", () => {
     ]);
     const insert =
       "INSERT INTO signing_seeds (id, account_id, origin, sealed_seed, rotated_at) VALUES ('t', '', '', '', 1)";
-    await sql.batch([{ sql: insert, args: [] }]);
+    await runStatements(sql, [{ sql: insert, args: [] }]);
     expect(await sumOf(sql, "SELECT max(seq) n FROM signing_seeds")).toBe(42);
     const again = await startTransfer(sql, at.source).catch(String);
     expect(again).toContain("was migrated to this PostgreSQL database before");
@@ -191,7 +192,7 @@ describe.skipIf(!hasPostgres)("a copy to PostgreSQL", () => {
     await using at = await opened(file.path);
     const sql = await fresh();
     const { progress } = await run(at.source, sql);
-    await sql.batch([{ sql: statement, args: [] }]);
+    await runStatements(sql, [{ sql: statement, args: [] }]);
     expect(await verifyRows(at.source, sql, () => {}).catch(String)).toContain(message);
     await rejectCopy(sql, progress);
     expect((await run(at.source, sql)).kind).toBe("again");
@@ -206,9 +207,9 @@ describe.skipIf(!hasPostgres)("a copy to PostgreSQL", () => {
     await using at = await opened(file.path);
     await using second = await opened(other.path);
     const sql = await fresh();
-    await sql.batch([{ sql: "INSERT INTO people VALUES ('p', 'e', 'e', 'h', 1)", args: [] }]);
+    await runStatements(sql, [{ sql: "INSERT INTO people VALUES ('p', 'e', 'e', 'h', 1)", args: [] }]);
     expect(await run(at.source, sql).catch(String)).toContain("is not empty");
-    await sql.batch([{ sql: "DELETE FROM people", args: [] }]);
+    await runStatements(sql, [{ sql: "DELETE FROM people", args: [] }]);
     expect(await run(at.source, sql, 1).catch(String)).toContain("killed");
     expect(await run(second.source, sql).catch(String)).toContain("an unfinished copy of another database");
   });

@@ -16,6 +16,8 @@ import { temporaryFolder } from "../support/store.ts";
 import { maxGapMs } from "./event-loop.ts";
 import { until } from "../support/until.ts";
 import { facts } from "../../db/libsql/schema.ts";
+import { run, runStatements } from "../../db/commands/statements.ts";
+import { openTx } from "../../db/libsql/tx.ts";
 
 type Fact = readonly [name: string, value: string];
 
@@ -147,7 +149,7 @@ describe("a database that is locked by another connection", () => {
     await using db = await openFacts({ before: () => (isBusy ? Promise.reject(failure("SQLITE_BUSY")) : null) });
     const end = await db.writer.run(put, [insert("a")]).catch((error: unknown) => error);
     expect(end).toBeInstanceOf(StoreUnavailable);
-    expect(db.writer.isAway).toBe(true);
+    expect([db.writer.isAway, db.away.length]).toEqual([true, 1]);
     isBusy = false;
     await db.writer.run(put, [insert("b")]);
     expect(db.writer.isAway).toBe(false);
@@ -269,9 +271,25 @@ describe("commands on a file", () => {
     await using db = await openFacts();
     const statement = { sql: "insert into facts values (?, '')", args: ["s"] };
     const names = { sql: "select name from facts", args: [] };
-    const [, , seen] = await Promise.all([db.sql.batch([statement]), db.writer.run(add, "a"), db.sql.read(names)]);
+    const [, , seen] = await Promise.all([
+      runStatements(db.sql, [statement]),
+      db.writer.run(add, "a"),
+      db.sql.read(names),
+    ]);
     expect(seen).toEqual([{ name: "s" }]);
     expect(await db.names()).toEqual(["s", "a"]);
+  });
+
+  test("that run statements stop at one that fails: after a full disk the next would be committed by itself", async () => {
+    const sent: string[] = [];
+    const tx = openTx(async (sql) => {
+      sent.push(sql);
+      if (sql === "full") throw failure("SQLITE_FULL");
+      return [];
+    });
+    const statements = ["first", "full", "next"].map((sql) => ({ sql, args: [] }));
+    expect(await run.run(tx, statements).catch(String)).toBe("Error: failed with SQLITE_FULL");
+    expect(sent).toEqual(["first", "full"]);
   });
 
   test("that wait for anything but their statements fail, and write nothing later", async () => {
@@ -319,7 +337,7 @@ async function openFacts({ before = () => null, commits = true, commitMsMax }: F
   const folder = await temporaryFolder();
   const path = join(folder.path, "facts.db");
   const real = openFile(path);
-  await real.batch([{ sql: "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)", args: [] }]);
+  await runStatements(real, [{ sql: "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)", args: [] }]);
   const look = openFile(path);
   const batches: number[] = [];
   const fatal: unknown[] = [];

@@ -5,6 +5,7 @@ import { type Engine, openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered, aQuery } from "../support/factory.ts";
 import { temporaryFolder } from "../support/store.ts";
+import { runStatements } from "../../db/commands/statements.ts";
 
 /** Approves an action, lets the process die before anything is sent, alters its row by hand, and starts again. */
 async function startOverAltered(column: string, value: string) {
@@ -15,7 +16,7 @@ async function startOverAltered(column: string, value: string) {
   await first.abandon();
   const file = openFile(`${folder.path}/outgate.db`);
   const text = `UPDATE actions SET ${column} = ? WHERE id = ?`;
-  await file.batch([{ sql: text, args: [value, id] }]);
+  await runStatements(file, [{ sql: text, args: [value, id] }]);
   await file.close();
   const sender = answering(answered(200));
   await using second = await openEngine({ folder: folder.path, sender });
@@ -50,7 +51,7 @@ describe("what another version stored with an action, and this one doesn't know"
     await first.abandon();
     const file = openFile(`${folder.path}/outgate.db`);
     const write = (text: string) =>
-      file.batch([{ sql: "UPDATE actions SET extras = ? WHERE id = ?", args: [text, id] }]);
+      runStatements(file, [{ sql: "UPDATE actions SET extras = ? WHERE id = ?", args: [text, id] }]);
     await write(NEWER);
     const between = await openEngine({ folder: folder.path, starts: false });
     if (approve) await between.actionService.approve(between.owner, id, null);
@@ -101,8 +102,8 @@ describe("headers that don't open, of an action among others", () => {
     const [donor = "", victim = ""] = ids.slice(6);
     const file = openFile(`${folder.path}/outgate.db`);
     const text = "UPDATE actions SET sealed_headers = (SELECT sealed_headers FROM actions WHERE id = ?) WHERE id = ?";
-    await file.batch([{ sql: text, args: [donor, victim] }]);
-    if (isActive) await file.batch([{ sql: ACTIVE, args: [victim] }]);
+    await runStatements(file, [{ sql: text, args: [donor, victim] }]);
+    if (isActive) await runStatements(file, [{ sql: ACTIVE, args: [victim] }]);
     const stored = await file.read({ sql: "SELECT sealed_headers FROM actions WHERE id = ?", args: [victim] });
     const sender = answering(answered(200));
     await using second = await openEngine({ folder: folder.path, sender });

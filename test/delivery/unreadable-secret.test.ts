@@ -5,6 +5,7 @@ import { answering } from "../actions/senders.ts";
 import { refusalOf } from "../actions/callers.ts";
 import { openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
+import { runStatements } from "../../db/commands/statements.ts";
 
 const ORIGIN = "http://127.0.0.1:9";
 
@@ -20,7 +21,7 @@ async function openAltered(column: "sealed_seed" | "sealed_root_secret") {
   if (column === "sealed_seed") for (const use of SIGNING_USES) await signingService.rotate(owner, ORIGIN, use);
   const table = column === "sealed_seed" ? "signing_seeds" : "accounts";
   const file = openFile(`${engine.folder}/outgate.db`);
-  await file.batch([
+  await runStatements(file, [
     { sql: `UPDATE ${table} SET ${column} = substr(${column}, 1, length(${column}) - 8) || 'AAAAAAA='`, args: [] },
   ]);
   await file.close();

@@ -12,6 +12,7 @@ import { eventually } from "../support/eventually.ts";
 import { type KeptMail, Mailbox } from "../support/mailbox.ts";
 import { shared } from "../support/shared.ts";
 import { ANN, textOf } from "./attack-world.ts";
+import { runStatements } from "../../db/commands/statements.ts";
 
 // Programs of their own, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -101,7 +102,7 @@ describe("every place of decision", () => {
     await server.call("PATCH", "/v1/credentials/apple", { paths: ["/v1/customers"] });
     const file = openFile(`${server.engine.folder}/outgate.db`, "shared");
     const newer = `UPDATE actions SET extras = json_insert(extras, '$.priority', json('{"level":7}')) WHERE id = ?`;
-    await file.batch([{ sql: newer, args: [id] }]);
+    await runStatements(file, [{ sql: newer, args: [id] }]);
     await file.close();
     await mailOf(id, 0);
     await server.engine.actionService.cancel(server.engine.owner, id, "Not without a ticket.");

@@ -3,6 +3,7 @@ import { openFile } from "../../db/libsql/file.ts";
 import { openRealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
+import { runStatements } from "../../db/commands/statements.ts";
 
 test("what another version stored with an action is shown, masked as its viewer sees it, and not on the receipt", async () => {
   await using app = await openRealServer({ starts: false });
@@ -12,7 +13,7 @@ test("what another version stored with an action is shown, masked as its viewer 
   const extras = { priority: { level: 7 }, apiToken: token };
   const file = openFile(`${app.engine.folder}/outgate.db`, "shared");
   const set = "UPDATE actions SET extras = ? WHERE id = ?";
-  await file.batch([{ sql: set, args: [JSON.stringify(extras), id] }]);
+  await runStatements(file, [{ sql: set, args: [JSON.stringify(extras), id] }]);
   await file.close();
 
   const seenBy = async (key: string) => {

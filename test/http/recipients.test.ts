@@ -10,6 +10,7 @@ import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { ANN, signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
 import { shared } from "../support/shared.ts";
+import { runStatements } from "../../db/commands/statements.ts";
 
 const MONTH_MS = 30 * 86_400_000;
 
@@ -69,7 +70,7 @@ test("origins that got callbacks before callbacks had secrets of their own get b
   const untilMs = engine.clock.now().getTime() + MONTH_MS;
   const file = openFile(`${engine.folder}/outgate.db`);
   const insert = "INSERT INTO callback_overlaps (account_id, origin, until) VALUES (?, ?, ?)";
-  await file.batch([{ sql: insert, args: [engine.owner.accountId, origin, untilMs] }]);
+  await runStatements(file, [{ sql: insert, args: [engine.owner.accountId, origin, untilMs] }]);
   await file.close();
   const path = `/v1/signing-secret?origin=${origin}`;
   const calls = (await app.call("GET", path)).json.secret;
@@ -122,7 +123,7 @@ describe("who may be asked by mail", () => {
     await mailbox.took(1);
     const { approve } = await app.linksOf(id);
     const file = openFile(`${engine.folder}/outgate.db`);
-    await file.batch([{ sql: "DELETE FROM members", args: [] }]);
+    await runStatements(file, [{ sql: "DELETE FROM members", args: [] }]);
     await file.close();
     // The link that lies in the mailbox leads to the receipt and decides nothing.
     const pressed = await pressLink(app.url + approve, { decision: "approve" });

@@ -8,6 +8,7 @@ import { maxGapMs } from "../db/event-loop.ts";
 import { type Engine, openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { answering } from "../actions/senders.ts";
+import { runStatements } from "../../db/commands/statements.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -114,7 +115,7 @@ async function multiply(folder: string, id: string, copies: number): Promise<voi
     const key = table === "actions" ? "id" : "action_id";
     const text = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${copies})
       INSERT INTO ${table} (${names.join(", ")}) SELECT ${values} FROM n CROSS JOIN ${table} WHERE ${key} = ?`;
-    await file.batch([{ sql: text, args: [id] }]);
+    await runStatements(file, [{ sql: text, args: [id] }]);
   };
   const name = "'act_00' || printf('%024d', i)";
   await copy("actions", { id: name });

@@ -79,7 +79,6 @@ export function connect({ world, process, way }: Ends, isServer: boolean): Sql {
       if (way.isAway) throw unavailable(faultOn(way));
       return world.sql.read(statement);
     },
-    batch: (statements) => write(() => world.sql.batch(statements)),
     transact: (calls) => write(() => world.sql.transact(calls)),
     close: async () => {},
   };

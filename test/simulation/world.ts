@@ -13,6 +13,7 @@ import { putEmptyDatabase, temporaryFolder } from "../support/store.ts";
 import type { Process } from "./process.ts";
 import { Random, seededIds } from "./random.ts";
 import type { Sql } from "../../db/commands/command.ts";
+import { runStatements } from "../../db/commands/statements.ts";
 
 /** A database for one seed after the other, since to make one takes longer than a seed. */
 export interface SeedDatabase extends AsyncDisposable {
@@ -93,7 +94,10 @@ export class World {
   /** A world with an empty database: an account, the keys `owner` and `agent`, nothing else. */
   static async open(seed: number, database: SeedDatabase): Promise<World> {
     const tables = await database.sql.read({ sql: TABLES, args: [] });
-    await database.sql.batch(tables.map(({ name }) => ({ sql: `DELETE FROM ${name}`, args: [] })));
+    await runStatements(
+      database.sql,
+      tables.map(({ name }) => ({ sql: `DELETE FROM ${name}`, args: [] })),
+    );
     const world = new World(seed, database);
     await world.#bootstrap();
     return world;

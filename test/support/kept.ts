@@ -2,6 +2,7 @@ import { afterAll } from "bun:test";
 import { type Store, StoreUnavailable } from "../../src/core/store.ts";
 import { type OpenTestStore, type TestStore, testStore } from "./store.ts";
 import type { Sql } from "../../db/commands/command.ts";
+import { runStatements } from "../../db/commands/statements.ts";
 
 /** A database that the tests of a file use one after another, over connections that stay open. */
 interface Kept {
@@ -71,7 +72,10 @@ async function emptying({ sql, look, tables, begin }: Kept): Promise<() => Promi
     const written = (await findFilled()).filter((name) => !always.has(name));
     if (written.length === 0) return;
     const statements = [...written.map((name) => `delete from "${name}"`), ...(begin === undefined ? [] : [begin])];
-    await sql.batch(statements.map((text) => ({ sql: text, args: [] })));
+    await runStatements(
+      sql,
+      statements.map((text) => ({ sql: text, args: [] })),
+    );
   };
 }
 
@@ -82,7 +86,6 @@ function staying(sql: Sql): Sql {
   return {
     dialect: sql.dialect,
     read: (statement) => (isClosed ? closed() : sql.read(statement)),
-    batch: (statements) => (isClosed ? closed() : sql.batch(statements)),
     transact: (calls) => (isClosed ? closed() : sql.transact(calls)),
     async close() {
       isClosed = true;

@@ -10,6 +10,7 @@ import { openKept } from "./kept.ts";
 import { until } from "./until.ts";
 import { openStoreOf, testSecrets } from "./store.ts";
 import type { Sql } from "../../db/commands/command.ts";
+import type { Statement } from "../../db/sql/sql.ts";
 
 const TEMPLATE = {
   name: [
@@ -103,6 +104,13 @@ function lookOver(sql: Sql): Sql {
   return {
     ...sql,
     read: (statement) => sql.read({ ...statement, sql: numbered(statement.sql) }),
-    batch: (statements) => sql.batch(statements.map((one) => ({ ...one, sql: numbered(one.sql) }))),
+    transact: (calls) =>
+      sql.transact(
+        calls.map(({ command, args: [statements] }) => {
+          // Safe: tests only run statements over it.
+          const listed = statements as readonly Statement[];
+          return { command, args: [listed.map((one) => ({ ...one, sql: numbered(one.sql) }))] };
+        }),
+      ),
   };
 }

@@ -11,6 +11,7 @@ import { createSecrets } from "../../src/crypto/secrets.ts";
 import { NOON } from "./factory.ts";
 import { DATABASES } from "./folder.ts";
 import type { Sql } from "../../db/commands/command.ts";
+import { runStatements } from "../../db/commands/statements.ts";
 
 /** Seals headers as the service does, under a key that is the same in every test and process. */
 export const testSecrets = createSecrets(new Uint8Array(32).fill(7), (count) => systemIds.bytes(count));
@@ -70,7 +71,10 @@ export async function openServerStore(url: string): Promise<TestStore> {
   const look = openRemote(url, null);
   const tables = await look.read({ sql: "SELECT name FROM sqlite_schema WHERE type = 'table'", args: [] });
   const names = tables.map(({ name }) => String(name)).filter((name) => !/^(sqlite_|libsql_)/.test(name));
-  await look.batch(names.map((name) => ({ sql: `DROP TABLE ${name}`, args: [] })));
+  await runStatements(
+    look,
+    names.map((name) => ({ sql: `DROP TABLE ${name}`, args: [] })),
+  );
   const folder = await temporaryFolder();
   const open = () => openStoreOf(url);
   return testStore(await open(), { folder, look, open });
@@ -108,7 +112,7 @@ export function testStore(first: Store, { folder, look, open, columns = SQLITE_C
     const names = all.flatMap((name) => (name.startsWith(`${table}.`) ? [name.slice(table.length + 1)] : []));
     const sql = `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})
       INSERT INTO ${table} (${names.join()}) SELECT ${names.map(valueOf).join()} FROM ${table}, numbers WHERE id = ?`;
-    const [done] = await look.batch([{ sql, args: [id] }]);
+    const [done] = await runStatements(look, [{ sql, args: [id] }]);
     if (done?.changes !== count) throw new Error(`${id} was copied ${done?.changes ?? 0} times.`);
   };
   return {

@@ -1,0 +1,23 @@
+import type { Done, Statement } from "../sql/sql.ts";
+import { command, type Sql } from "./command.ts";
+
+/** Runs statements in order, after all other commands of the commit. */
+export const run = {
+  ...command(async (tx, statements: readonly Statement[]) => {
+    const done: Done[] = [];
+    // None after one that failed: on a full disk SQLite ends the transaction, and the next statement would commit by itself.
+    for (const statement of statements) done.push(await tx.run(statement));
+    return done;
+  }),
+  turn: "create",
+} as const;
+
+/** Runs statements in one transaction of their own; returns what each did. */
+export async function runStatements(
+  sql: Pick<Sql, "transact">,
+  statements: readonly Statement[],
+): Promise<readonly Done[]> {
+  const [done] = await sql.transact([{ command: run, args: [statements] }]);
+  // Safe: the command returned it.
+  return done as readonly Done[];
+}
