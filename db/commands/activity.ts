@@ -23,7 +23,7 @@ import { histogramText, mergeHistogramTexts, parseHistogram } from "../../src/co
 import { ACTIVITY_PRUNE_ROWS, FIRST_ACTIONS_READ_MAX } from "../../src/core/limits.ts";
 import { all, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
 import type { Reader } from "../sql/sql.ts";
-import { command, isOneOfRows } from "./command.ts";
+import { command, deleteSomeOf } from "./command.ts";
 import { readFact } from "./facts.ts";
 import { upsertList, type Values, valuesOf } from "./lists.ts";
 import { actions, activity, facts, firstSteps, timeline } from "../libsql/schema.ts";
@@ -61,16 +61,10 @@ export const put = command(async ({ db, lists }, { from, to, rows, steps }: Coun
 });
 
 export const prune = command<ActivityStore["prune"]>(async (tx, slotMinutes, before) => {
-  const { accountId, at, kind, name } = activity;
-  const isOld = and(eq(activity.slotMinutes, slotMinutes), lt(at, before));
-  const old = qb.select({ accountId, at, kind, name }).from(activity).where(isOld);
-  const rows = await all(tx, old.limit(ACTIVITY_PRUNE_ROWS));
-  if (rows.length > 0) {
-    const columns = [accountId, activity.slotMinutes, at, kind, name];
-    const values = rows.map((row) => [row.accountId, slotMinutes, row.at.getTime(), row.kind, row.name]);
-    await tx.db.delete(activity).where(isOneOfRows(columns, values));
-  }
-  return rows.length === ACTIVITY_PRUNE_ROWS;
+  const { accountId, slotMinutes: minutes, at, kind, name } = activity;
+  const isOld = and(eq(minutes, slotMinutes), lt(at, before));
+  const pruned = await deleteSomeOf(tx, [accountId, minutes, at, kind, name], isOld, ACTIVITY_PRUNE_ROWS);
+  return pruned === ACTIVITY_PRUNE_ROWS;
 });
 
 export const addStep = command<FirstStepStore["add"]>(async ({ db }, step) => {

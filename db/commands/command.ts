@@ -1,8 +1,8 @@
-import { type Column, DrizzleQueryError, inArray, type SQL, sql } from "drizzle-orm";
+import { and, type Column, DrizzleQueryError, inArray, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
 import type { Lock, Statement, Done, Reader } from "../sql/sql.ts";
-import { qb } from "../sql/read.ts";
+import { all, qb } from "../sql/read.ts";
 import type { Lists } from "./lists.ts";
 import type { ClaimedLane, LaneName } from "../../src/core/store.ts";
 import type { NotificationKind } from "../../src/core/notification-events.ts";
@@ -90,6 +90,22 @@ export const PRUNE_ROWS = 500;
 export async function deleteSome({ db }: Tx, key: SQLiteColumn, condition: SQL | undefined): Promise<number> {
   const some = qb.select({ key }).from(key.table).where(condition).limit(PRUNE_ROWS);
   return (await db.delete(key.table).where(inArray(key, some)).returning({ key })).length;
+}
+
+/** The same for a key of several columns. */
+export async function deleteSomeOf(
+  tx: Tx,
+  key: readonly [SQLiteColumn, ...SQLiteColumn[]],
+  condition: SQL | undefined,
+  limit = PRUNE_ROWS,
+): Promise<number> {
+  const [{ table }] = key;
+  const columns = Object.fromEntries(key.map((column) => [column.name, column]));
+  const some = await all(tx, qb.select(columns).from(table).where(condition).limit(limit));
+  // Safe: a column encodes its own values, here texts, numbers and times.
+  const rows = some.map((row) => key.map((column) => column.mapToDriverValue(row[column.name]) as string | number));
+  if (rows.length > 0) await tx.db.delete(table).where(and(isOneOfRows(key, rows), condition));
+  return rows.length;
 }
 
 /** Holds for rows whose key, these columns, has one of these lists of values. */

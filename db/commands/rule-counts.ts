@@ -1,8 +1,8 @@
-import { and, gte, inArray, lt, lte } from "drizzle-orm";
+import { and, gte, lte } from "drizzle-orm";
 import { countName, CountParts, type RuleCount, type StoredCount } from "../../src/core/rule-count.ts";
-import { all, hasValues, prepare, qb } from "../sql/read.ts";
+import { hasValues, prepare, qb } from "../sql/read.ts";
 import type { Reader } from "../sql/sql.ts";
-import { PRUNE_ROWS, type Tx } from "./command.ts";
+import type { Tx } from "./command.ts";
 import { insertEach, upsertList, type Lists, type Values } from "./lists.ts";
 import { ruleCounts } from "../libsql/schema.ts";
 
@@ -127,19 +127,4 @@ const OVER_EVERY_LIMIT = 10n ** 60n;
 
 export function placeOf([ruleId, subject, start]: StoredCount): Place {
   return { ruleId, subject, from: start, to: start };
-}
-
-/** Deletes up to `PRUNE_ROWS` counts whose time is over; returns how many. */
-export async function pruneCounts(tx: Tx, now: Date): Promise<number> {
-  const { subject, until } = ruleCounts;
-  const isOver = lt(until, now);
-  const over = qb.select({ subject }).from(ruleCounts).where(isOver).orderBy(until);
-  const some = await all(tx, over.limit(PRUNE_ROWS));
-  if (some.length === 0) return 0;
-  const isOfThese = inArray(
-    subject,
-    some.map((one) => one.subject),
-  );
-  await tx.db.delete(ruleCounts).where(and(isOver, isOfThese));
-  return some.length;
 }

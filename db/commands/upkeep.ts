@@ -6,8 +6,7 @@ import type { UpkeepStore } from "../../src/core/store.ts";
 import { all, bytesOf, bytesOfAction, get, hasValues, qb } from "../sql/read.ts";
 import { isWaitingToExpire } from "../tables.ts";
 import { keyWindowStart } from "./actions.ts";
-import { pruneCounts } from "./rule-counts.ts";
-import { command, isOneOfRows, PRUNE_ROWS, type Tx } from "./command.ts";
+import { command, deleteSomeOf, isOneOfRows, PRUNE_ROWS, type Tx } from "./command.ts";
 import {
   actionKeys,
   actionMetadata,
@@ -16,6 +15,7 @@ import {
   attempts,
   keyDays,
   outbox,
+  ruleCounts,
   timeline,
 } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
@@ -39,24 +39,16 @@ function isDeletable({ finishedUntil, boundUntil }: Until): SQL {
 
 /** Deletes dedupe and idempotency keys, and counts of API keys and of rules, whose time is over; returns whether there may be more. */
 export const pruneKeys = command(async (tx, now: Date, today: number) => {
-  const { db } = tx;
-  const { accountId, kind, key } = actionKeys;
-  const isOver = lte(actionKeys.createdAt, new Date(keyWindowStart(now.getTime())));
-  const over = qb.select({ accountId, kind, key }).from(actionKeys).where(isOver);
-  const keys = await all(tx, over.limit(PRUNE_ROWS));
-  if (keys.length > 0) {
-    const isKey = isOneOfRows(
-      [accountId, kind, key],
-      keys.map((one) => [one.accountId, one.kind, one.key]),
-    );
-    await db.delete(actionKeys).where(and(isKey, isOver));
-  }
+  const { accountId, kind, key, createdAt } = actionKeys;
+  const { ruleId, subject, start, until } = ruleCounts;
+  const windowStart = new Date(keyWindowStart(now.getTime()));
+  const keys = await deleteSomeOf(tx, [accountId, kind, key], lte(createdAt, windowStart));
+  const counts = await deleteSomeOf(tx, [ruleId, subject, start], lt(until, now));
   // Not yesterday, since the clock may be set back.
   const isPast = lt(keyDays.day, today - 1);
   const days = qb.select({ keyId: keyDays.keyId }).from(keyDays).where(isPast).limit(PRUNE_ROWS);
-  await db.delete(keyDays).where(and(isPast, inArray(keyDays.keyId, days)));
-  const counts = await pruneCounts(tx, now);
-  return keys.length === PRUNE_ROWS || counts === PRUNE_ROWS;
+  await tx.db.delete(keyDays).where(and(isPast, inArray(keyDays.keyId, days)));
+  return keys === PRUNE_ROWS || counts === PRUNE_ROWS;
 });
 
 /** The newest row of the timeline is never deleted, only emptied: its position would be given out again. */
