@@ -7,7 +7,7 @@ import { accountLock } from "../sql/locks.ts";
 import { all, countRows, hasValues, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command } from "./command.ts";
-import { HOST_SETTINGS_VERSION, readVersion, renewVersion } from "./facts.ts";
+import { HOST_SETTINGS_VERSION, readVersion } from "./facts.ts";
 import { callbackHosts, hostSettings } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
 
@@ -37,8 +37,7 @@ export const putHostSettings = command(
     if (host !== "" && (await countRows(tx, hostSettings, isOther)) >= HOST_SETTINGS_MAX) return "full";
     const target = [hostSettings.accountId, hostSettings.host];
     await tx.db.insert(hostSettings).values(row).onConflictDoUpdate({ target, set: values });
-    await addToAudit(tx, audit);
-    await renewVersion(tx, HOST_SETTINGS_VERSION);
+    await addToAudit(tx, audit, HOST_SETTINGS_VERSION);
     return "written";
   },
   ({ accountId }) => [accountLock(accountId)],

@@ -7,12 +7,13 @@ import { renewVersion } from "./facts.ts";
 import { audit } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
 
-/** Adds an entry to the audit log, if there is one. */
-export async function addToAudit({ db }: Tx, entry: AuditEntry | undefined): Promise<void> {
-  if (entry !== undefined) await db.insert(audit).values(entry);
+/** Adds an entry to the audit log, and renews the version of what was written, if there are any. */
+export async function addToAudit(tx: Tx, entry: AuditEntry | undefined, version?: string): Promise<void> {
+  if (entry !== undefined) await tx.db.insert(audit).values(entry);
+  if (version !== undefined) await renewVersion(tx, version);
 }
 
-/** Runs a write. If it returns any row, adds the entry and renews the version, if there are any. Returns whether it did. */
+/** Runs a write, and then `addToAudit` if it returns any row. Returns whether it did. */
 export async function addIfWritten(
   tx: Tx,
   write: PromiseLike<readonly unknown[]>,
@@ -20,13 +21,12 @@ export async function addIfWritten(
   version?: string,
 ): Promise<boolean> {
   const isWritten = (await write).length > 0;
-  if (isWritten) await addToAudit(tx, entry);
-  if (isWritten && version !== undefined) await renewVersion(tx, version);
+  if (isWritten) await addToAudit(tx, entry, version);
   return isWritten;
 }
 
 /** Adds an entry that belongs to no other write. */
-export const record = command<AuditStore["record"]>(addToAudit);
+export const record = command<AuditStore["record"]>((tx, entry) => addToAudit(tx, entry));
 
 /** Deletes some entries up to a time, but never the newest, whose number would be given out again; returns whether there may be more. */
 export const prune = command<AuditStore["prune"]>(async (tx, until) => {

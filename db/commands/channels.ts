@@ -6,7 +6,7 @@ import { accountLock } from "../sql/locks.ts";
 import { all, countRows, findRow, hasValues, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command } from "./command.ts";
-import { CHANNELS_VERSION, readVersion, renewVersion } from "./facts.ts";
+import { CHANNELS_VERSION, readVersion } from "./facts.ts";
 import { channels } from "../libsql/schema.ts";
 import type { StoreContext } from "../sql/rows.ts";
 
@@ -16,8 +16,7 @@ export const add = command(
   async (tx, row: Row, audit: AuditEntry) => {
     if ((await countRows(tx, channels, eq(channels.accountId, row.accountId))) >= CHANNELS_MAX) return "full";
     await tx.db.insert(channels).values(row);
-    await addToAudit(tx, audit);
-    await renewVersion(tx, CHANNELS_VERSION);
+    await addToAudit(tx, audit, CHANNELS_VERSION);
     return "written";
   },
   ({ accountId }) => [accountLock(accountId)],

@@ -51,8 +51,7 @@ async function addCredential(tx: Tx, row: Row, audit: AuditEntry) {
   if (await hasRow(tx, credentials, hasValues(credentials, { accountId, name }))) return "taken";
   if ((await countRows(tx, credentials, eq(credentials.accountId, accountId))) >= CREDENTIALS_MAX) return "full";
   await tx.db.insert(credentials).values(row);
-  await addToAudit(tx, audit);
-  await renewVersion(tx, CREDENTIALS_VERSION);
+  await addToAudit(tx, audit, CREDENTIALS_VERSION);
   return "written";
 }
 

@@ -41,8 +41,7 @@ export const end = command<GrantStore["end"]>(
       .where(isOpen(at, hasValues(grants, { id, accountId })))
       .returning();
     if (ended === undefined) return null;
-    await addToAudit(tx, audit);
-    await renewVersion(tx, GRANTS_VERSION);
+    await addToAudit(tx, audit, GRANTS_VERSION);
     return ended;
   },
   (_accountId, id) => [grantLock(id)],

@@ -88,9 +88,7 @@ async function makeRoom(tx: Tx, { kind, accountId, grantId }: OAuthArtifact): Pr
   const max = KEPT_MAX[kind] ?? OAUTH_TOKENS_PER_GRANT_MAX;
   const counted = qb.select({ id }).from(oauthArtifacts);
   const newestFirst = counted.where(kind in KEPT_MAX ? isOfKind : isOfGrant).orderBy(desc(createdAt));
-  const oldest = await all(tx, newestFirst.limit(PRUNE_ROWS).offset(max));
-  const ids = oldest.map((row) => row.id);
-  if (ids.length > 0) await tx.db.delete(oauthArtifacts).where(inArray(id, ids));
+  await tx.db.delete(oauthArtifacts).where(inArray(id, newestFirst.limit(PRUNE_ROWS).offset(max)));
 }
 
 export const consume = command<OAuthStore["consume"]>(async (tx, id, at) => {

@@ -20,17 +20,12 @@ export async function readRulesVersions(
   return new Map(Array.from(accountIds, (id) => [id, found.get(rulesVersionOf(id))?.[0]?.value ?? ""]));
 }
 
-async function isVersion(tx: Tx, accountId: string, expected: string): Promise<boolean> {
-  return (await readRulesVersions(tx, new Set([accountId]))).get(accountId) === expected;
-}
-
 export const replace = command<RuleStore["replace"]>(
   async (tx, { accountId, rules: rows, expected, audit }) => {
-    if (!(await isVersion(tx, accountId, expected))) return false;
+    if ((await readVersion(tx, rulesVersionOf(accountId))) !== expected) return false;
     await tx.db.delete(rules).where(eq(rules.accountId, accountId));
     for (const [position, row] of rows.entries()) await tx.db.insert(rules).values({ ...row, position });
-    await addToAudit(tx, audit);
-    await renewVersion(tx, rulesVersionOf(accountId));
+    await addToAudit(tx, audit, rulesVersionOf(accountId));
     await renewVersion(tx, RULES_VERSION);
     return true;
   },
@@ -38,7 +33,7 @@ export const replace = command<RuleStore["replace"]>(
 );
 
 export const recordRefusal = command<RuleStore["recordRefusal"]>(async (tx, expected, audit) => {
-  if (!(await isVersion(tx, audit.accountId, expected))) return false;
+  if ((await readVersion(tx, rulesVersionOf(audit.accountId))) !== expected) return false;
   await addToAudit(tx, audit);
   return true;
 });

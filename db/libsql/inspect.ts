@@ -100,19 +100,15 @@ interface LockedFile {
  */
 export function lockFile(path: string): LockedFile {
   const real = singlePathOf(path);
-  const release = takeLock(`${real}.lock`, path, real);
-  const old = `${path}.lock`;
-  if (!existsSync(old) || realpathSync(old) === realpathSync(`${real}.lock`)) return { path: real, release };
-  // Older versions lock the name that they were given: one may still be running.
+  const locks = [takeLock(`${real}.lock`, path, real)];
+  const release = () => {
+    for (const lock of locks) lock.close();
+  };
   try {
-    const releaseOld = takeLock(old, path, real);
-    return {
-      path: real,
-      release() {
-        releaseOld();
-        release();
-      },
-    };
+    // Older versions lock the name that they were given: one may still be running.
+    const old = `${path}.lock`;
+    if (existsSync(old) && realpathSync(old) !== realpathSync(`${real}.lock`)) locks.push(takeLock(old, path, real));
+    return { path: real, release };
   } catch (error) {
     release();
     throw error;
@@ -134,13 +130,14 @@ export function singlePathOf(path: string): string {
   );
 }
 
-function takeLock(file: string, path: string, real: string): () => void {
+function takeLock(file: string, path: string, real: string): Database {
   const lock = new Database(file, { create: true });
   try {
     lock.run("PRAGMA busy_timeout = 0");
     // Nothing is ever written here, so avoid a journal file.
     lock.run("PRAGMA journal_mode = MEMORY");
     lock.run("BEGIN EXCLUSIVE");
+    return lock;
   } catch (cause) {
     lock.close();
     if (faultOf(cause) !== "busy") throw cause;
@@ -148,5 +145,4 @@ function takeLock(file: string, path: string, real: string): () => void {
     const message = `Another Outgate has the database ${name} open. Stop it, or set DATABASE_URL to another file.`;
     throw new DatabaseInUse(message, { cause });
   }
-  return () => lock.close();
 }

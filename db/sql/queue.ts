@@ -25,7 +25,19 @@ import type {
 import { findPendingIds, isHeldBack, pausesOf, readPaused } from "../commands/pauses.ts";
 import { isConstraint } from "./errors.ts";
 import { findRows, fitting } from "./find.ts";
-import { AFTER_ALL_IDS, all, bytesOf, bytesOfAction, get, hasRow, hasValues, prepare, qb, raw } from "./read.ts";
+import {
+  AFTER_ALL_IDS,
+  all,
+  type Args,
+  bytesOf,
+  bytesOfAction,
+  countRows,
+  hasRow,
+  hasValues,
+  prepare,
+  qb,
+  raw,
+} from "./read.ts";
 import type { Reader, Dialect, LaneSql, Row, SqlValue } from "./sql.ts";
 import {
   actionOf,
@@ -216,21 +228,19 @@ const readsOf = (queue: QueueName) => ({
       select account_id as "accountId", host, key_id as "keyId", due_at as "dueAt", n from head`,
   ),
   claimedBy: prepare({ accountIds: "list", leaseUntil: "time", by: "text" }, (arg, { isOneOf }) => {
-    const { table, active, bytes, columns } = queueTable(queue);
-    const isClaim = and(eq(table.claimedBy, arg.by), eq(table.leaseUntil, arg.leaseUntil));
-    return qb
-      .select({ ...columns, bytes: bytes.as("bytes") })
-      .from(table)
-      .where(and(active, isClaim, isOneOf(table.accountId, arg.accountIds)));
+    const { accountId, claimedBy } = queueTable(queue).table;
+    return claimedRows(queue, arg, and(eq(claimedBy, arg.by), isOneOf(accountId, arg.accountIds)));
   }),
-  claimedWith: prepare({ ids: "list", leaseUntil: "time" }, (arg, { isOneOf }) => {
-    const { table, active, bytes, columns } = queueTable(queue);
-    return qb
-      .select({ ...columns, bytes: bytes.as("bytes") })
-      .from(table)
-      .where(and(active, isOneOf(table.id, arg.ids), eq(table.leaseUntil, arg.leaseUntil)));
-  }),
+  claimedWith: prepare({ ids: "list", leaseUntil: "time" }, (arg, { isOneOf }) =>
+    claimedRows(queue, arg, isOneOf(queueTable(queue).table.id, arg.ids)),
+  ),
 });
+
+function claimedRows(queue: QueueName, { leaseUntil }: Args<"leaseUntil">, condition: SQL | undefined) {
+  const { table, active, bytes, columns } = queueTable(queue);
+  const claimed = qb.select({ ...columns, bytes: bytes.as("bytes") }).from(table);
+  return claimed.where(and(active, eq(table.leaseUntil, leaseUntil), condition));
+}
 
 const READS: Readonly<Record<QueueName, ReturnType<typeof readsOf>>> = {
   action: readsOf("action"),
@@ -258,12 +268,10 @@ function largeOf(bytes: unknown): number {
   return Number(bytes) > SMALL_ROW_BYTES_MAX ? Number(bytes) : 0;
 }
 
-/** Counts rows in a turn of the event loop of its own, which takes 5 ms at most. */
-async function countOf(reader: Reader, source: string): Promise<number> {
+/** Counts rows in a turn of the event loop of its own, which takes 5 ms at most. The condition is that of a partial index. */
+async function countSome(reader: Reader, table: typeof actions | typeof outbox, condition: SQL): Promise<number> {
   await nextTurn();
-  const rows = sql`select 1 from ${sql.raw(source)} limit ${METRIC_COUNT_MAX}`;
-  const found = await get(reader, sql<{ readonly n: number }>`select count(*) as n from (${rows}) counted`);
-  return found?.n ?? 0;
+  return countRows(reader, table, condition, METRIC_COUNT_MAX);
 }
 
 /** What waits in the queue. See `ActionStore`. */
@@ -281,7 +289,7 @@ export function createQueueReads(
       const counts: Partial<Record<ActionStatus, number>> = {};
       // Each has a partial index, so no other rows are read.
       for (const status of ["pending", "active", "awaiting_approval"] as const) {
-        counts[status] = await countOf(reader, `actions where status = '${status}'`);
+        counts[status] = await countSome(reader, actions, sql.raw(`status = '${status}'`));
       }
       return counts;
     },
@@ -391,9 +399,10 @@ export function createOutboxStore(db: QueueContext): OutboxStore {
       return readable(await raw(reader, listed.orderBy(desc(outbox.id)).limit(limit)), entryOf);
     },
     async waiting() {
-      const unsent = async (kind: NotificationKind) =>
-        (await countOf(reader, `outbox where status = 'pending' and kind = '${kind}'`)) +
-        (await countOf(reader, `outbox where status = 'active' and kind = '${kind}'`));
+      const unsent = async (kind: NotificationKind) => {
+        const { pending, active } = queueTable(kind);
+        return (await countSome(reader, outbox, pending)) + (await countSome(reader, outbox, active));
+      };
       return { callback: await unsent("callback"), mail: await unsent("mail"), message: await unsent("message") };
     },
   };
