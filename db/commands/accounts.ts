@@ -21,7 +21,7 @@ import type { Actor } from "../../src/core/roles.ts";
 import { firstActionId } from "../../src/core/ids.ts";
 import { dayOf, type KeyBudget } from "../../src/core/store.ts";
 import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX, REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
-import { firstStartLock, pauseLock, stopLock } from "../sql/locks.ts";
+import { accountLock, firstStartLock, pauseLock, stopLock } from "../sql/locks.ts";
 import { all, findRow, get, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
 import type { Reader } from "../sql/sql.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
@@ -124,7 +124,10 @@ export const revokeKey = command<AccountStore["revokeKey"]>(
     if (pause !== undefined && (await pauseKey(tx, pause.pause))) await addToAudit(tx, pause.audit);
     return key;
   },
-  (accountId, _id, _at, { pause } = {}) => (pause === undefined ? [] : [pauseLock(accountId)]),
+  (accountId, _id, _at, { pause } = {}) => [
+    accountLock(accountId),
+    ...(pause === undefined ? [] : [pauseLock(accountId)]),
+  ],
 );
 
 /** Revokes the live ones of these keys; returns them. */

@@ -3,7 +3,7 @@ import type { ActionPolicy } from "../../src/core/action-policy.ts";
 import type { KeyKind } from "../../src/core/dedupe.ts";
 import { atUse } from "../../src/core/grant.ts";
 import { ATTEMPTS_KEPT, DEDUPE_WINDOW_MS, HELD_PER_KEY_MAX } from "../../src/core/limits.ts";
-import { countLock, createLock, grantLock, keyLock, pauseLocks, limitLock } from "../sql/locks.ts";
+import { accountLock, countLock, createLock, grantLock, keyLock, pauseLocks, limitLock } from "../sql/locks.ts";
 import type { Lock } from "../sql/sql.ts";
 import {
   mayRepeat,
@@ -456,7 +456,8 @@ export const apply = listCommand(
     return list.map((one) => written.has(one));
   },
   {
-    locks: ({ accountId, keyId, retaken, request, budget, counts: added, givesBack }): readonly Lock[] => [
+    locks: ({ accountId, keyId, retaken, request, budget, grant, counts: added, givesBack }): readonly Lock[] => [
+      ...(grant === null ? [] : [accountLock(accountId)]),
       ...added.map(({ ruleId, subject }) => countLock(ruleId, subject)),
       ...(givesBack?.counted ?? []).map(([ruleId, subject]) => countLock(ruleId, subject)),
       ...(retaken === null ? [] : [keyLock(accountId, "dedupe", retaken.key)]),

@@ -1,22 +1,58 @@
-import { and, desc, eq, gt, gte, inArray, isNotNull, isNull, lt, type SQL } from "drizzle-orm";
+import { and, desc, eq, gt, gte, inArray, isNotNull, isNull, lt, notExists, or, sql, type SQL } from "drizzle-orm";
 import type { AuditDetail, AuditEntry } from "../../src/core/audit.ts";
 import type { GrantStore } from "../../src/core/grant.ts";
+import { mayDo, MEMBER_ROLES, rolesThatMay } from "../../src/core/roles.ts";
 import { grantLock } from "../sql/locks.ts";
 import { all, hasRow, hasValues, qb } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
 import { command, type Tx } from "./command.ts";
 import { GRANTS_VERSION, readVersion, renewVersion } from "./facts.ts";
 import { insertList, updateList, type Values } from "./lists.ts";
-import { grants } from "../libsql/schema.ts";
+import { apiKeys, grants, members } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
 
 export const GRANTS = insertList(grants);
 
-/** Adds grants that come with approvals. */
+/** Adds grants that come with approvals. One whose maker has lost the right to approve meanwhile ends at once. */
 export async function addGrants(tx: Tx, rows: readonly Values[]): Promise<void> {
+  if (rows.length === 0) return;
   await tx.lists.insert(GRANTS, rows);
-  if (rows.length > 0) await renewVersion(tx, GRANTS_VERSION);
+  const ids = rows.map((row) => String(row[ID_PLACE]));
+  await tx.db
+    .update(grants)
+    .set({ endedAt: sql`${grants.createdAt}` })
+    .where(and(inArray(grants.id, ids), isNull(grants.endedAt), notExists(MAKER), notExists(MAKER_KEY)));
+  await renewVersion(tx, GRANTS_VERSION);
 }
+
+const ID_PLACE = GRANTS.columns.indexOf("id");
+
+/** The person or the live key that made a grant, if they may approve. */
+const MAKER = qb
+  .select({ id: members.personId })
+  .from(members)
+  .where(
+    and(
+      eq(members.accountId, grants.accountId),
+      eq(members.personId, grants.createdById),
+      inArray(
+        members.role,
+        MEMBER_ROLES.filter((role) => mayDo(role, "approve")),
+      ),
+    ),
+  );
+const MAKER_KEY = qb
+  .select({ id: apiKeys.id })
+  .from(apiKeys)
+  .where(
+    and(
+      eq(apiKeys.accountId, grants.accountId),
+      eq(apiKeys.id, grants.createdById),
+      inArray(apiKeys.role, rolesThatMay("approve")),
+      isNull(apiKeys.revokedAt),
+      or(isNull(apiKeys.expiresAt), gt(apiKeys.expiresAt, grants.createdAt)),
+    ),
+  );
 
 /** A create that a grant lets pass. */
 export interface UsedGrant {

@@ -36,7 +36,10 @@ export const stopLock = exclusive(STOPS);
 /** Shared by sign-ups that are open only until a key has a hold. */
 export const signUpLock = shared(STOPS);
 
-/** For rare changes of what an account has a limited number of: people, settings, credentials, channels, bulk jobs. */
+/**
+ * For rare changes of what an account has a limited number of: people, settings, credentials, channels, bulk jobs. Also for
+ * adding a grant, which ends with its maker's right to approve, and for revoking a key.
+ */
 export const accountLock = (accountId: string) => exclusive(`account ${accountId}`);
 
 /** Shared by creates, so that every create is decided by the rules that were committed before it. */

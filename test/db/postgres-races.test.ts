@@ -77,6 +77,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
 
   test("let no call more pass by a grant than it says, and none when it has ended", async () => {
     await using db = await openTwo();
+    await db.one.accounts.addKey(anApiKey({ id: aGrant().createdById }));
     const held = aCreation({ approve: true });
     await db.one.actions.create(held);
     const grant = aGrant({ calls: 7, actionId: held.action.id });
@@ -114,6 +115,22 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect(await db.other.grants.end(ACCOUNT, longer.id, end)).toMatchObject({ id: longer.id, endedBy: "key:boss" });
     const [late] = await by([db.one]);
     expect(late?.kind).toBe("grant_over");
+  });
+
+  test("leave no grant of a key that is revoked meanwhile", async () => {
+    await using db = await openTwo();
+    for (let n = 0; n < 20; n += 1) {
+      const [held, key] = [aCreation({ approve: true }), anApiKey()];
+      await db.one.accounts.addKey(key);
+      await db.one.actions.create(held);
+      const grant = aGrant({ actionId: held.action.id, createdById: key.id });
+      const write = writeOf(approve(held.action, aDecision()));
+      await Promise.all([
+        db.one.actions.apply({ ...write, grant }),
+        db.other.accounts.revokeKey(ACCOUNT, key.id, later(1)),
+      ]);
+    }
+    expect(await db.one.grants.listOpen(ACCOUNT, later(2), 9)).toEqual([]);
   });
 
   test("let exactly as much pass of a rule's budget as it allows, and give it back once", async () => {

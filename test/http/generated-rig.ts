@@ -74,7 +74,7 @@ export class Rig {
     const app = await openRealServer({ sender: target() });
     await app.call("POST", "/auth/signup", SOMEBODY);
     const rig = new Rig(app);
-    const { accountId } = app.engine.owner;
+    const { accountId, keyId: ownerId } = app.engine.owner;
     const { person: known } = aPerson({ accountId, email: KNOWN_PERSON });
     await joined(app.engine.store, { accountId, known }, { isNew: true });
     const receiver = { accountId, host: KNOWN_RECEIVER, createdAt: app.engine.clock.now() };
@@ -83,7 +83,7 @@ export class Rig {
     for (let n = 0; n < GRANTS; n += 1) {
       const { action } = aCreation({ accountId, approve: true, keyId: "key_nobody" });
       await app.engine.store.actions.create({ ...creationOf(action), rulesVersion });
-      const grant = aGrant({ accountId, keyId: "key_nobody", expiresAt: GRANTS_END });
+      const grant = aGrant({ accountId, keyId: "key_nobody", createdById: ownerId ?? "", expiresAt: GRANTS_END });
       await app.engine.store.actions.apply({ ...writeOf(approve(action, aDecision())), grant });
       rig.grants.push(grant.id);
     }

@@ -4,6 +4,7 @@ import {
   ACCOUNT,
   aCreation,
   aGrant,
+  anApiKey,
   anAuditEntry,
   aRule,
   OTHER_ACCOUNT,
@@ -106,7 +107,8 @@ export function testRules(test: StoreTest): void {
   });
 
   test("a grant that is used up can be ended until it expires, and is listed behind those in force", async (db) => {
-    const { grants } = db.store;
+    const { accounts, grants } = db.store;
+    await accounts.addKey(anApiKey({ id: aGrant().createdById }));
     const granted = async (more: Partial<Grant>) => {
       const held = aCreation({ approve: true });
       await db.actions.create(held);

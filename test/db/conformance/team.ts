@@ -83,8 +83,10 @@ export function testTeam(test: StoreTest): void {
         expect(await db.actions.apply({ ...writeOf(approve(held.action, aDecision())), grant })).toBe(true);
         return grant;
       };
+      const boss = anApiKey({ accountId });
+      await accounts.addKey(boss);
       const own = await granted(person.id);
-      const other = await granted("per_other");
+      const other = await granted(boss.id);
       const before = await grants.version();
       await team.changeRole(accountId, person.id, "owner", AUDIT);
       expect(await grants.list(accountId, NOON)).toHaveLength(2);
@@ -103,6 +105,15 @@ export function testTeam(test: StoreTest): void {
       await granted(key.id);
       await accounts.revokeKey(accountId, key.id, NOON);
       expect(await grants.list(accountId, NOON)).toEqual([other]);
+      // Stored only after their makers have lost the right, though decided before.
+      const { person: lowered } = await joins(db, accountId, "reader");
+      const expired = anApiKey({ accountId, expiresAt: NOON });
+      await accounts.addKey(expired);
+      for (const makerId of [person.id, lowered.id, key.id, expired.id]) {
+        const late = await granted(makerId);
+        expect([makerId, await grants.wasEnded(accountId, late.id)]).toEqual([makerId, true]);
+      }
+      expect(await grants.listOpen(accountId, NOON, 9)).toEqual([other]);
     });
 
     test("who is removed loses their sessions in the account at once, and keeps those in others", async (db) => {
