@@ -249,6 +249,8 @@ function prepare(node: ASTNode, scope: Scope): void {
   // Safe: see the type.
   const own = node as unknown as CheckedNode;
   const checked = own.meta.alternate ?? own;
+  // For each value that is missing, cel-js would count the lines of the text up to there. Nobody sees that message.
+  Object.defineProperty(own, "input", { value: "" });
   if (meter !== null && checked.handle !== undefined) checked.handle = meter(checked.handle);
   if (node.op === "." && node.args[0].op === "id" && node.args[0].args === "action") {
     const name = node.args[1];

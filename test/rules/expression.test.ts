@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { compileExpression, ExpressionError } from "../../src/rules/expression.ts";
 import { factsOf, type RuledRequest, Undecidable } from "../../src/rules/facts.ts";
 import { Needs } from "../../src/rules/needs.ts";
+import { GROWTH_MAX, growthOf } from "../support/growth.ts";
 
 const REQUEST: RuledRequest = {
   method: "POST",
@@ -337,6 +338,16 @@ describe("what can't be read", () => {
 });
 
 describe("an expression is bounded", () => {
+  test("in its time, however many members that it names a request lacks", () => {
+    const growth = growthOf((count) => {
+      const names = Array.from({ length: count }, (_, n) => `action.body.member_${n} == 'a long text'`);
+      const { holds } = compileExpression(names.join(" || "));
+      const facts = factsOf({ ...REQUEST, body: "{}" }, { keyId: null, keyName: "", role: "agent" }, NOW);
+      return () => Array.from({ length: 20 }, () => expect(() => holds(facts)).toThrow("The request has no"));
+    }, 22);
+    expect(growth).toBeLessThan(GROWTH_MAX);
+  });
+
   const list = (length: number) => `{"l":[${Array.from({ length }, (_, at) => at).join(",")}]}`;
 
   test("macros run over 1,000 members; longer lists are counted and searched", () => {
