@@ -78,9 +78,28 @@ export function maskMembers(text: string, masking: Masking, inner: MaskInner): s
     const colon = skipSpace(text, end);
     const value = text[colon] === ":" ? skipSpace(text, colon + 1) : -1;
     const meant = value === -1 ? null : (kind ?? named?.get(value) ?? cardAt(at, end, value));
-    at = meant === null ? end : maskValue(value, meant);
+    if (meant !== null) at = maskValue(value, meant);
+    else at = kind !== null && isFirstOfPair(text, at, end) ? maskScalar(skipSpace(text, colon + 1), kind) : end;
   }
   return masked.toString();
+}
+
+/** Whether a string is the name in `[["authorization","Bearer …"],…]`: in a list of two texts that stands in a list. */
+function isFirstOfPair(text: string, start: number, end: number): boolean {
+  const comma = skipSpace(text, end);
+  const value = skipSpace(text, comma + 1);
+  if (text.charCodeAt(comma) !== COMMA || text.charCodeAt(value) !== QUOTE) return false;
+  const open = beforeSpace(text, start);
+  const before = text.charCodeAt(beforeSpace(text, open));
+  const isInList = text.charCodeAt(open) === OPEN_BRACKET && (before === OPEN_BRACKET || before === COMMA);
+  return isInList && text.charCodeAt(skipSpace(text, endOfString(text, value))) === BRACKET;
+}
+
+/** The last character before the position that is no space. */
+function beforeSpace(text: string, position: number): number {
+  let at = position - 1;
+  while (at > 0 && text.charCodeAt(at) <= SPACE) at -= 1;
+  return at;
 }
 
 /** RFC 7518, 6.2.2, 6.3.2 and 6.4.1 */
@@ -165,7 +184,7 @@ function endOfScalar(text: string, start: number): number {
 
 const [NEWLINE, RETURN, SPACE, QUOTE] = [0x0a, 0x0d, 0x20, 0x22];
 
-const [COMMA, BACKSLASH, BRACKET, OPEN_BRACE, BRACE] = [0x2c, 0x5c, 0x5d, 0x7b, 0x7d];
+const [COMMA, OPEN_BRACKET, BACKSLASH, BRACKET, OPEN_BRACE, BRACE] = [0x2c, 0x5b, 0x5c, 0x5d, 0x7b, 0x7d];
 
 function endsScalar(code: number): boolean {
   return code === COMMA || code === BRACE || code === BRACKET || code === NEWLINE || code === RETURN;

@@ -17,7 +17,7 @@ const [BLANK, LINE_END, QUOTE, DOUBLE, SEPARATOR, QUERY, AMPERSAND, PARAMETER_EN
   1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024,
 ];
 
-const [OPENS, CLOSES, NO_NAME] = [2_048, 4_096, 8_192];
+const [OPENS, CLOSES, NO_NAME, MARKUP] = [2_048, 4_096, 8_192, 16_384];
 
 const MEANINGS = meanings();
 
@@ -41,6 +41,7 @@ function meanings(): Uint16Array {
   add("({[", OPENS);
   add(")}]", CLOSES);
   add("({", NO_NAME);
+  add("<>\"'", MARKUP);
   return table;
 }
 
@@ -200,8 +201,8 @@ function endOf(text: string, start: number, ends: number): number {
  * (`isQuoted`) double quotes end names and values.
  */
 function maskNamed(text: string, isQuoted: boolean, masking: Masking): string {
-  // Most texts hold no part of a name. Percent signs may hide its letters, and in a query more names mean a secret.
-  const mayBeNamed = maybeSensitive(text) || text.includes("%");
+  // Most texts hold no part of a name. Its letters may be encoded, and in a query more names mean a secret.
+  const mayBeNamed = maybeSensitive(text) || text.includes("%") || text.includes("&#");
   const hasSigns = mayBeNamed && (text.includes(":") || text.includes("="));
   const named = hasSigns ? new NamedValues(text, isQuoted, masking).masked() : text;
   return mayBeNamed ? maskParts(named, masking) : named;
@@ -259,8 +260,8 @@ class NamedValues {
     let start = end;
     while (start > this.#checked && !means(text.charCodeAt(start - 1), NAME_END)) start -= 1;
     // A parameter of GraphQL, of which the type follows.
-    if (start === end || (isColon && text[start] === "$")) return at;
-    const kind = this.#kindOf(start, end, at, isColon);
+    if (isColon && text[start] === "$") return at;
+    const kind = start < end ? this.#kindOf(start, end, at, isColon) : this.#kindOfLineAbove(end, isColon);
     if (kind === null) return at;
     const before = text.charCodeAt(start - 1);
     const quote = !closing && means(before, QUOTE) ? before : 0;
@@ -291,6 +292,14 @@ class NamedValues {
     return pairKind(text.slice(word, start - 1), name);
   }
 
+  /** A line of YAML that begins with `:` has the value of `? password` on the line above. */
+  #kindOfLineAbove(end: number, isColon: boolean): string | null {
+    if (!isColon || end === 0 || !means(this.#text.charCodeAt(end - 1), LINE_END)) return null;
+    const above = this.#text.slice(Math.max(0, end - FLOW_CHARS_MAX), end).trimEnd();
+    const [, name] = EXPLICIT_KEY.exec(above.slice(above.lastIndexOf("\n") + 1)) ?? [];
+    return name === undefined ? null : secretKind(name);
+  }
+
   /** In a string of JSON that is read as it is written, `n` of `\n` is no part of the name after it. */
   #kindAfterEscape(start: number, name: string): string | null {
     return this.#isQuoted && this.#isEscapedLine(start - 1) ? secretKind(name.slice(1)) : null;
@@ -313,7 +322,7 @@ class NamedValues {
   #firstWord(from: number): string {
     let start = this.#skipBlanks(from);
     if (means(this.#text.charCodeAt(start), QUOTE)) start += 1;
-    const most = this.#text.slice(start, start + FLOW_CHARS_MAX);
+    const most = withoutEntities(this.#text.slice(start, start + FLOW_CHARS_MAX));
     return most.slice(0, endOf(most, 0, BLANK | QUOTE | CLOSES | WORD_END));
   }
 
@@ -467,6 +476,8 @@ interface Name {
   readonly quote: number;
 }
 
+const EXPLICIT_KEY = /^[ \t-]*\?[ \t]+["']?([^"']{1,256})/;
+
 /** Around values of several lines in TOML and Python. */
 const TRIPLE_QUOTES = ['"""', "'''"];
 
@@ -478,7 +489,8 @@ const BLOCK_CHARS_MAX = 80;
 /** Names are in the first lines of a part. */
 const PART_HEAD_CHARS_MAX = 1_024;
 
-const PART_NAME = /[; \t]name="?([^"\r\n;]{1,256})/i;
+/** Also `name*=UTF-8''pass%77ord` (RFC 8187). */
+const PART_NAME = /[; \t]name(?:="?|\*=[\w-]{0,32}'[\w-]{0,32}')([^"\r\n;]{1,256})/i;
 
 /** The values of parts of a multipart body whose names mean a secret. */
 function maskParts(text: string, masking: Masking): string {
@@ -488,7 +500,7 @@ function maskParts(text: string, masking: Masking): string {
     if (at < read) continue;
     const head = text.slice(at, at + PART_HEAD_CHARS_MAX);
     const blank = /\r?\n\r?\n/.exec(head);
-    const kind = blank === null ? null : secretKind(PART_NAME.exec(head.slice(0, blank.index))?.[1] ?? "");
+    const kind = blank === null ? null : kindOf(PART_NAME.exec(head.slice(0, blank.index))?.[1] ?? "", false);
     if (blank === null || kind === null) continue;
     const start = at + blank.index + blank[0].length;
     const last = text.indexOf("\n--", start - 1);
@@ -598,7 +610,8 @@ function maskEncoded(text: string, { isWhole, isQuoted }: PairsOptions, inner: M
     if (!means(code, ends)) continue;
     if (isEncoded && at - start >= ENCODED_CHARS_MIN) {
       const part = text.slice(start, at);
-      const shown = changedBetweenMasks(part, (piece) => maskDecoded(piece, inner));
+      // Masks are not decoded again: their words would be read as part of a value. The text around them is.
+      const shown = changedBetweenMasks(part, (piece) => maskDecoded(piece, PERCENT_ENCODING, inner));
       if (shown !== part) masked.replace(start, at, shown);
     }
     start = at + 1;
@@ -607,9 +620,16 @@ function maskEncoded(text: string, { isWhole, isQuoted }: PairsOptions, inner: M
   return masked.toString();
 }
 
-/** Masks are not decoded again: their words would be read as part of a value. The text around them is. */
-function maskDecoded(part: string, inner: MaskInner): string {
-  const decoded = decode(part);
+/** How a part of a text is written. */
+interface Encoding {
+  readonly decode: (part: string) => string;
+  readonly encode: (text: string) => string;
+  /** The length in the encoded text of the first `count` decoded characters. */
+  readonly writtenLength: (part: string, count: number) => number;
+}
+
+function maskDecoded(part: string, encoding: Encoding, inner: MaskInner): string {
+  const decoded = encoding.decode(part);
   const shown = decoded === part ? decoded : inner(decoded);
   if (shown === decoded) return part;
   const most = Math.min(decoded.length, shown.length);
@@ -621,20 +641,23 @@ function maskDecoded(part: string, inner: MaskInner): string {
     shownEnd -= 1;
   }
   // Keep the spelling of unchanged text: encoding it again could form a new secret with its surroundings.
-  const kept = writtenLength(part, same);
+  const kept = encoding.writtenLength(part, same);
   return (
     part.slice(0, kept) +
-    changedBetweenMasks(shown.slice(same, shownEnd), percent) +
-    part.slice(writtenLength(part, end))
+    changedBetweenMasks(shown.slice(same, shownEnd), encoding.encode) +
+    part.slice(encoding.writtenLength(part, end))
   );
 }
 
-/** The length in the encoded text of the first `count` decoded characters. */
-function writtenLength(part: string, count: number): number {
-  let length = 0;
-  for (let decoded = 0; decoded < count; decoded += 1) length += byteAt(part, length) === null ? 1 : 3;
-  return length;
-}
+const PERCENT_ENCODING: Encoding = {
+  decode,
+  encode: percent,
+  writtenLength(part, count) {
+    let length = 0;
+    for (let decoded = 0; decoded < count; decoded += 1) length += byteAt(part, length) === null ? 1 : 3;
+    return length;
+  },
+};
 
 /** The characters that `decode` may have produced from bytes. */
 const TO_ENCODE = /[^A-Za-z0-9._~\u0100-\uffff-]/g;
@@ -669,4 +692,66 @@ function hexDigit(code: number): number {
   if (code >= 0x30 && code <= 0x39) return code - 0x30;
   const small = code | 0x20;
   return small >= 0x61 && small <= 0x66 && code < 0x80 ? small - 0x57 : -1;
+}
+
+/** The references of HTML and XML to the characters that stand around names and values, and to any by its code. */
+const ENTITY = /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|(quot|apos|amp|lt|gt|nbsp|colon|equals));/g;
+
+const NAMED_ENTITIES: Readonly<Record<string, string>> = {
+  quot: '"',
+  apos: "'",
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  nbsp: " ",
+  colon: ":",
+  equals: "=",
+};
+
+export function mayHoldEntities(text: string): boolean {
+  return text.includes("&") && text.includes(";") && text.search(ENTITY) !== -1;
+}
+
+/** Masks secrets in the parts of HTML and XML in which characters are written as references, as `{&quot;password&quot;:…}`. */
+export function maskEntities(text: string, isQuoted: boolean, inner: MaskInner): string {
+  // A quote that is escaped in JSON must stay so.
+  const isAround = (code: number) => means(code, MARKUP) || (isQuoted && code === BACKSLASH);
+  const masked = new EditedText(text);
+  let end = 0;
+  for (const { index } of text.matchAll(ENTITY)) {
+    if (index < end) continue;
+    let start = index;
+    while (start > end && !isAround(text.charCodeAt(start - 1))) start -= 1;
+    end = index;
+    while (end < text.length && !isAround(text.charCodeAt(end))) end += 1;
+    const part = text.slice(start, end);
+    const shown = changedBetweenMasks(part, (piece) => maskDecoded(piece, ENTITIES, inner));
+    if (shown !== part) masked.replace(start, end, shown);
+  }
+  return masked.toString();
+}
+
+/** Each reference is one UTF-16 unit or two. */
+const ENTITIES: Encoding = {
+  decode: withoutEntities,
+  encode: (text) => text.replaceAll(/[&<>"'\\]/g, (sign) => `&#${sign.charCodeAt(0)};`),
+  writtenLength(part, count) {
+    // How much longer the references before are than what they stand for.
+    let longer = 0;
+    for (const match of part.matchAll(ENTITY)) {
+      if (match.index - longer >= count) break;
+      longer += match[0].length - characterOf(match).length;
+    }
+    return count + longer;
+  },
+};
+
+export function withoutEntities(text: string): string {
+  return text.includes("&") ? text.replaceAll(ENTITY, (...match) => characterOf(match)) : text;
+}
+
+function characterOf([written, decimal, hex, name]: readonly unknown[]): string {
+  if (typeof name === "string") return NAMED_ENTITIES[name] ?? "";
+  const code = typeof hex === "string" ? Number.parseInt(hex, 16) : Number(decimal);
+  return code <= 0x10ffff ? String.fromCodePoint(code) : String(written);
 }

@@ -166,7 +166,8 @@ export function secretKind(name: string): string | null {
   if (!MAY_BE_SENSITIVE.test(bare)) return null;
   const known = NAMES_READ.get(bare);
   if (known !== undefined) return known;
-  const found = firstKind(bare, kindInName) ?? WORDS.get(ENDING.exec(bare)?.[1]?.toLowerCase() ?? "") ?? null;
+  const latin = inLatin(bare);
+  const found = firstKind(latin, kindInName) ?? WORDS.get(ENDING.exec(latin)?.[1]?.toLowerCase() ?? "") ?? null;
   // A copy: a part of a body would keep the whole of it in memory.
   if (NAMES_READ.size < NAMES_READ_MAX) NAMES_READ.set(Buffer.from(bare).toString(), found);
   return found;
@@ -193,7 +194,22 @@ function kindInName(word: string, next: string, before: string): string | undefi
 }
 
 /** The last word of a name whose words are not separated, as in `newpassword` and `clientsecret`. */
-const ENDING = /(password|passwd|passphrase|secret|token)(?![a-z])/i;
+const ENDING = /(password|passwd|passphrase|passwort|contrasena|senha|wachtwoord|secret|token)(?![a-z])/i;
+
+/** A name in letters that `wordsOf` reads: without accents, and with the word for a password in other scripts. */
+function inLatin(name: string): string {
+  if (ONLY_ASCII.test(name)) return name;
+  const plain = name.normalize("NFKC").replaceAll(PASSWORD_ELSEWHERE, " password ").normalize("NFD");
+  return plain.replaceAll(/\p{M}/gu, "").replaceAll("ł", "l").replaceAll("Ł", "L");
+}
+
+const ONLY_ASCII = /^[\0-\x7f]*$/;
+
+/** Spanish, Portuguese, German, French (of `mot_de_passe` the end), Dutch, Polish. */
+const PASSWORD_IN_LATIN = "contrasena senha passwort kennwort motdepasse de_passe wachtwoord haslo".split(" ");
+
+/** Russian, Chinese, Japanese, Korean. */
+const PASSWORD_ELSEWHERE = /пароль|密码|密碼|パスワード|비밀번호/gi;
 
 /** The same for a query parameter, where a few more words mean a secret. */
 export function parameterKind(name: string): string | null {
@@ -261,7 +277,7 @@ const NAME_CHARS_MAX = 256;
  * for both written as one.
  */
 export const SECRET_NAMES = {
-  password: ["password", "passwords", "passwd", "pwd", "pw", "pass", "passcode"],
+  password: ["password", "passwords", "passwd", "pwd", "pw", "pass", "passcode", ...PASSWORD_IN_LATIN],
   passphrase: ["passphrase", "mnemonic", "seed_phrase"],
   secret: ["secret", "secrets", "connection_string", "dsn"],
   token: ["token", "jwt", "bearer"],
@@ -322,7 +338,7 @@ export function maybeSensitive(text: string): boolean {
 
 /** A quick check: contains a part of every name above. Most names fail it, and it is five times as fast as splitting a name. */
 const MAY_BE_SENSITIVE =
-  /pass|pw|secret|token|auth|cred|signature|cookie|sess|jwt|otp|pin|cv[cv]|key|card|mnemonic|seed|connection|dsn|mfa|verification|ssn|pan|docker|bearer|saml|sms|recovery|backup|security/i;
+  /pass|pw|secret|token|auth|cred|signature|cookie|sess|jwt|otp|pin|cv[cv]|key|card|mnemonic|seed|connection|dsn|mfa|verification|ssn|pan|docker|bearer|saml|sms|recovery|backup|security|contrase|senha|wort|wachtw|haslo|[łп密パ비]/i;
 
 const MAY_BE_SENSITIVE_IN_QUERY = /key|code|sig|access/i;
 

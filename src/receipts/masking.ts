@@ -6,7 +6,15 @@ import { readHeaders } from "./response-headers.ts";
 import { EditedText, isVisibleHeader, MASK, Masking, secretKind } from "./mask-rules.ts";
 import { findSecrets } from "./find-secrets.ts";
 import { hasMembers, maskMembers } from "./mask-members.ts";
-import { maskCommand, maskPairs, mayHoldCommand, mayHoldPairs } from "./mask-pairs.ts";
+import {
+  maskCommand,
+  maskEntities,
+  maskPairs,
+  mayHoldCommand,
+  mayHoldEntities,
+  mayHoldPairs,
+  withoutEntities,
+} from "./mask-pairs.ts";
 
 /**
  * Masking of secrets in what is shown; stored and sent data is never changed. Two rules: a value with the **format** of a
@@ -132,17 +140,21 @@ function maskNested(text: string, masking: Masking, depth: number): string {
     const isHidden = masking.viewer === "public" && (isQuoted || mayHoldPairs(text));
     return isHidden ? masking.hide(text, "text") : maskFormats(text, masking);
   }
+  // Most names and many values; the rest takes three times as long.
+  if (SHORT_WORD.test(text)) return text;
   const inner = (nested: string) => maskNested(nested, masking, depth + 1);
   const columns = text.includes("\n") ? maskColumns(text, masking) : text;
   const written = columns.includes("<") ? maskElements(columns, masking) : columns;
   const formatted = maskFormats(isQuoted ? maskMembers(written, masking, inner) : written, masking);
   const masked = mayHoldCommand(formatted) ? maskCommand(formatted, masking) : formatted;
   // Quotes end a value only where members stand between them: elsewhere they may be part of a secret.
-  return mayHoldPairs(masked) ? maskPairs(masked, { isWhole: false, isQuoted }, masking, inner) : masked;
+  const named = mayHoldPairs(masked) ? maskPairs(masked, { isWhole: false, isQuoted }, masking, inner) : masked;
+  return mayHoldEntities(named) ? maskEntities(named, isQuoted, inner) : named;
 }
 
 /** The names of columns: two at least, by commas, semicolons or tabs. */
-const COLUMNS = /^"?[\w .-]{1,64}"?(?:([,;\t])"?[\w .-]{1,64}"?)(?:\1"?[\w .-]{1,64}"?){0,62}\r?$/;
+const COLUMNS =
+  /^"?[\w\u0080-\uffff .-]{1,64}"?(?:([,;\t])"?[\w\u0080-\uffff .-]{1,64}"?)(?:\1"?[\w\u0080-\uffff .-]{1,64}"?){0,62}\r?$/;
 
 const COLUMNS_CHARS_MAX = 4_096;
 
@@ -186,7 +198,8 @@ function fieldsOf(line: string, sign: string): readonly { readonly from: number;
 }
 
 /** The start of an element of XML and the text in it. Each part ends at the next `<`, so that no text is read twice. */
-const ELEMENT = /<(?:[A-Za-z_][\w.-]{0,127}:)?([A-Za-z_][\w.-]{0,127})(\s[^<>]*)?>(?:<!\[CDATA\[)?([^<]+)/g;
+const ELEMENT =
+  /<(?:[A-Za-z_][\w.-]{0,127}:)?([A-Za-z_\u0080-\uffff][\w.\u0080-\uffff-]{0,127})(\s[^<>]*)?>(?:<!\[CDATA\[)?([^<]+)/g;
 
 /** `<entry key="password">`, `<string name="api_key">` */
 const NAMED_ELEMENT = /\s(?:name|key)=["']([^"'<>]{1,256})/;
@@ -197,7 +210,7 @@ const CDATA_END = "]]>";
 function maskElements(text: string, masking: Masking): string {
   const masked = new EditedText(text);
   for (const { 0: whole, 1: name = "", 2: attributes = "", 3: content = "", index } of text.matchAll(ELEMENT)) {
-    const kind = secretKind(name) ?? secretKind(NAMED_ELEMENT.exec(attributes)?.[1] ?? "");
+    const kind = secretKind(name) ?? secretKind(withoutEntities(NAMED_ELEMENT.exec(attributes)?.[1] ?? ""));
     if (kind === null) continue;
     const end = content.indexOf(CDATA_END);
     const value = (end === -1 ? content : content.slice(0, end)).trim();
@@ -213,6 +226,9 @@ const NESTED_TEXTS_MAX = 4;
 
 /** `a:b@`. Nothing shorter holds a secret. */
 const SECRET_CHARS_MIN = 4;
+
+/** Without a sign around names and values, and shorter than every format of a secret. */
+const SHORT_WORD = /^[\w.-]{1,13}$/;
 
 /** Masks everything with the format of a secret, for every viewer. */
 function maskFormats(text: string, masking: Masking): string {

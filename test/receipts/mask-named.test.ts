@@ -28,6 +28,9 @@ const LINES: readonly (readonly [form: string, text: string])[] = [
   ["YAML, a list that is not further in", "db:\n  secrets:\n  - S\n  port: 80"],
   ["YAML, a text of a given inset", "api_key: |2-\n  S\nport: 80"],
   ["YAML, a text with a tag and an anchor", "api_key: !!str &key |\n  S\nport: 80"],
+  ["YAML, a key of its own", "db:\n  ? password\n  : S\n  ? port\n  : 80"],
+  ["YAML, a key of its own in quotes", "- ? 'api_key' \n  : S\n  port: 80"],
+  ["YAML, a key and a text of their own", "? password\n: |\n  S\n? port\n: 80"],
   ["INI", "[db]\nuser=ann\npassword = S\nport = 80"],
   ["INI without blanks", "[db]\npassword=S\nport=80"],
   ["TOML", '[db]\npassword = "S"\nport = 80'],
@@ -46,11 +49,31 @@ const LINES: readonly (readonly [form: string, text: string])[] = [
   ["arguments of GraphQL", 'mutation { login(user: "ann", password: "S", page: 2) { name } }'],
   ["XML", "<login><password>S</password><page>2</page></login>"],
   ["HTML", '<input name="password" value="S"><input name="page" value="2">'],
+  [
+    "HTML, written as references",
+    '<pre title="a">{&quot;password&quot;:&#34;S&#34;,&quot;page&quot;:2}</pre> &amp; more',
+  ],
+  ["HTML, in an attribute", `<div data-form="{&quot;page&quot;:2,&quot;password&quot;:&quot;S&quot;}" class='a'>`],
+  ["HTML, a name with references", "<p>user: ann</p><p>p&#97;ss&#x77;ord: S</p>"],
+  ["HTML, an input with references", '<input name="p&#97;ssword" value="S"><input name="page" value="2">'],
+  ["XML in XML", "<text>&lt;password&gt;S&lt;/password&gt;&lt;page&gt;2&lt;/page&gt;</text>"],
+  ["XML in XML in XML", "<text>&amp;lt;password&amp;gt;S&amp;lt;/password&amp;gt;</text>"],
+  ["an element of XML that is named with references", '<map><entry key="p&#97;ssword">S</entry></map>'],
+  ["Spanish", "usuario: ann\ncontraseña: S\npuerto: 80"],
+  ["Spanish, with a mark of its own", "usuario: ann\ncontrasen\u0303a: S"],
+  ["Portuguese", "usuario=ann\nSENHA_DB=S\nporta=80"],
+  ["German", "{ benutzer: ann, neuesPasswort: S, port: 80 }"],
+  ["French", "utilisateur: ann\nmot_de_passe: S"],
+  ["Dutch", "gebruiker: ann\nwachtwoord: S"],
+  ["Polish", "[db]\nHASŁO = S\nport = 80"],
+  ["Russian", "Имя: Анна\nПароль: S"],
+  ["Chinese", "<登录><密码>S</密码><页>2</页></登录>"],
   ["a text", "The API key: S"],
   [
     "multipart",
     '--b\r\nContent-Disposition: form-data; name="password"\r\n\r\nS\r\n--b\r\nContent-Disposition: form-data; name="page"\r\n\r\n2\r\n--b--',
   ],
+  ["multipart, encoded", "--b\r\nContent-Disposition: form-data; name*=UTF-8''pass%77ord\r\n\r\nS\r\n--b--"],
   ["multipart in capitals", '--b\r\nCONTENT-DISPOSITION: FORM-DATA; NAME="password"\r\n\r\nS\r\n--b--'],
   ["a password of curl in quotes", 'curl -u ann:"S" https://api.example.com/a'],
   ["a user and a password of curl in quotes", "curl --user 'ann':'S' https://api.example.com/a"],
@@ -140,6 +163,9 @@ test.each([
   "select 'ann' as secretary, password from users where name = 'ann'",
   'Content-Disposition: form-data; name="page"\r\n\r\n2\r\n--b',
   "- name: LOG_LEVEL\n  value: debug",
+  "? page\n: 2\n\n: 3",
+  "Tom &amp; Jerry <b title='&quot;a&quot;'>&#8364; 5&nbsp;&lt;&#x110000;</b> &unknown;",
+  "hasLogo: true\nименование: x\ncompte: ann",
 ])("hides nothing in %p", (text) => {
   for (const viewer of ["public", "decider"] as const) expect(maskText(text, viewer)).toBe(text);
 });
@@ -158,6 +184,23 @@ describe("JSON that says in one member what another is called", () => {
     ],
     ['{"name":"token","value":12}', '{"name":"token","value":"••••(token,2-chars)"}'],
   ])("%s is shown to the public as %s", (json, masked) => {
+    expect(maskJsonText(json, "public")).toBe(masked);
+    expect(maskJsonText(masked, "public")).toBe(masked);
+  });
+
+  test.each([
+    [
+      '[["authorization","Bearer hunter2"],[ "X-Api-Key" , "hunter2" ],["accept","text/plain"]]',
+      '[["authorization","••••(credentials,14-chars)"],[ "X-Api-Key" , "••••(key,7-chars)" ],["accept","text/plain"]]',
+    ],
+    ['{"headers":[["a","b"],\n["token","c"]]}', '{"headers":[["a","b"],\n["token","••••(token,1-char)"]]}'],
+    ['{"required":["password","email"]}', '{"required":["password","email"]}'],
+    [
+      '[["password","email","name"],["token"],["token",["a"]]]',
+      '[["password","email","name"],["token"],["token",["a"]]]',
+    ],
+    ['[["token","a', '[["token","a'],
+  ])("or in a list of pairs: %s is shown to the public as %s", (json, masked) => {
     expect(maskJsonText(json, "public")).toBe(masked);
     expect(maskJsonText(masked, "public")).toBe(masked);
   });

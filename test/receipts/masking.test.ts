@@ -489,6 +489,7 @@ const PIECES = [
   ...'@|:|/|//|?|&|=|#|;|%|%20|%3A|%40|%25|%22|+|\\|\\"|"|{|}|[|]|,|_|-|.|•|••••|••••abcd'.split("|"),
   ...'password|token|key|api|code|user|x|é|🗝️|1.0|null|mailto:|"token":|"a":'.split("|"),
   ...": |:\n|'|`|(|)|$|token: |'key': |password = |API key: |=>|  - |name: token|value: |\n  ".split("|"),
+  ...'&quot;|&amp;|&#58;|&lt;|&#128477;|? token\n: |[["token","|пароль|name*=\'\'token\n\n'.split("|"),
   "machine h login u password ",
   "curl -u ann:",
   'form-data; name="token"\n\n',
@@ -670,6 +671,8 @@ describe("hostile text", () => {
     ..."curl -u a: |machine a login b password |password |form-data; name=token\n\n|form-data|(((:".split("|"),
     ..."--token '|secret 'a\n|<a key='token'>x".split("|"),
     ...".abcdef|:AA|1:AA|AQE|AQE-|digest |digest response=|Private-Lines: 1\na|5H |K|token ".split("|"),
+    ..."&quot;|&amp;|&amp;amp;quot;|&#34;token&#34;:a |<&amp;>|? token\n: |? |\n:|пароль|пароль: a\n".split("|"),
+    ...'["token","a"],|[["token",|[ "token" , "a |form-data; name*=a\'\'token\n\n'.split("|"),
     ..."<pin>1|<a |<a:b c=d>|<token><![CDATA[|token=\"\"\"|token='''a'''|token:\n- a\n|token: !a ".split("|"),
   ];
 
