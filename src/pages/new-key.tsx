@@ -158,19 +158,8 @@ export function LoopBrake({ typed, label }: { readonly typed: FormState; readonl
 
 /** What the key may do at most; all of it optional. */
 export function LimitFields({ typed }: { readonly typed: FormState }) {
-  return (
-    <details class="uses" open={LIMIT_FIELDS.some((name) => KEY_FORM.isSet(typed, name))}>
-      <summary>Limits</summary>
-      <div class="asked">
-        {LIMIT_FIELDS.map((name) => (
-          <KEY_FORM.Field name={name} state={typed} />
-        ))}
-      </div>
-    </details>
-  );
+  return <KEY_FORM.Fold title="Limits" state={typed} of={["hosts", "methods", "daily_actions", "expires_at"]} />;
 }
-
-const LIMIT_FIELDS = ["hosts", "methods", "daily_actions", "expires_at"] as const;
 
 interface MadeKey {
   /** In plain text; the server stores only its hash. */

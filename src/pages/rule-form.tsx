@@ -256,7 +256,7 @@ interface RuleFormProps {
 
 export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormProps) {
   const { rules } = SETTINGS_PATHS;
-  const { Field } = RULE_FORM;
+  const { Field, Fold } = RULE_FORM;
   return (
     <section class="card rule-form" aria-label="The rule">
       {todo === undefined ? null : <Notice tone="wait">{todo}</Notice>}
@@ -333,29 +333,6 @@ export function keyBoxes(
   const shown = keys.filter(({ id, revokedAt }) => revokedAt === null || chosen.includes(id));
   const unknown = chosen.filter((id) => !keys.some((key) => key.id === id));
   return [...shown.map((key) => [key.id, keyLabel(key)] as const), ...unknown.map((id) => [id, id] as const)];
-}
-
-interface FoldProps {
-  readonly title: string;
-  readonly note?: string;
-  readonly state: FormState;
-  readonly of: readonly Parameters<typeof RULE_FORM.Field>[0]["name"][];
-  readonly boxes?: ReturnType<typeof keyBoxes>;
-}
-
-/** Conditions that few rules have: open where one is set. */
-function Fold({ title, note, state, of, boxes }: FoldProps) {
-  return (
-    <details class="uses" open={of.some((name) => RULE_FORM.isSet(state, name))}>
-      <summary>{title}</summary>
-      <div class="asked">
-        {note === undefined ? null : <p class="quiet small">{note}</p>}
-        {of.map((name) => (
-          <RULE_FORM.Field name={name} state={state} {...(boxes === undefined ? {} : { boxes })} />
-        ))}
-      </div>
-    </details>
-  );
 }
 
 function CodeList({ items }: { readonly items: readonly (readonly [code: string, about: string])[] }) {

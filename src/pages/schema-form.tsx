@@ -56,6 +56,13 @@ interface FormProps<Body> extends Pick<PostFormProps, "user" | "action" | "field
   readonly children?: Child;
 }
 
+interface FoldProps<Name> extends Pick<FieldSpec, "boxes"> {
+  readonly title: string;
+  readonly note?: string;
+  readonly state: FormState;
+  readonly of: readonly Name[];
+}
+
 /**
  * A form for a body of the API, which its schema checks as it checks the body. Its
  * fields are named as the members: "name", "sum.limit" for a member of a member, "method_GET" for the box of an item of `methods`.
@@ -93,12 +100,32 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
     return options !== undefined && none === undefined;
   };
 
+  /** Whether something is typed into a field, or wrong with it; what is always chosen says nothing. */
+  const isSet = (state: FormState, name: string): boolean => {
+    if (isAlwaysChosen(name)) return false;
+    const isTyped = (state.values.get(name) ?? "") !== "" || chosenIn(state.values, name).length > 0;
+    return isTyped || problemOf(state, name) !== null;
+  };
+
   return {
     names,
     shown,
 
     Field: ({ name, ...props }: { readonly name: Path<Static<Schema>>; readonly state: FormState } & FieldSpec) => (
       <MemberField name={name} member={members.get(name)} {...specOf.get(name)} {...props} />
+    ),
+
+    /** Fields that few fill in: open where one is set. */
+    Fold: ({ title, note, of, state, ...props }: FoldProps<Path<Static<Schema>>>) => (
+      <details class="uses" open={of.some((name) => isSet(state, name))}>
+        <summary>{title}</summary>
+        <div class="asked">
+          {note === undefined ? null : <p class="quiet small">{note}</p>}
+          {of.map((name) => (
+            <MemberField name={name} member={members.get(name)} state={state} {...specOf.get(name)} {...props} />
+          ))}
+        </div>
+      </details>
     ),
 
     /** The fields in the order of their declaration, and the button. */
@@ -133,13 +160,6 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
         const [texts] = textsOf(name, memberAt(body, name), type);
         return texts === undefined ? [] : [[label, texts[1] || "nothing"] as const];
       }),
-
-    /** Whether something is typed into a field, or wrong with it; what is always chosen says nothing. */
-    isSet: (state: FormState, name: string): boolean => {
-      if (isAlwaysChosen(name)) return false;
-      const isTyped = (state.values.get(name) ?? "") !== "" || chosenIn(state.values, name).length > 0;
-      return isTyped || problemOf(state, name) !== null;
-    },
 
     read,
 
