@@ -172,6 +172,9 @@ function createAuthenticateRequest(
       if (!PROBE_PATH.test(path)) pagesGuard(headers);
       return;
     }
+    // As RFC 9112, 3.2 says. Bun joins them.
+    if (headers.get("host")?.includes(",") === true)
+      throw new DomainError("invalid_request", "The request has more than one Host header. Send one.");
     const authenticated = await authenticate(headers.get("authorization"), isMcp);
     const caller: Caller = { ...authenticated, client: clientOf(context) };
     context.caller = caller;

@@ -141,6 +141,15 @@ describe("a request line without a path of ours", () => {
     }
   });
 
+  test("has one Host header: two are 400, with a key or without one", async () => {
+    for (const headers of [["Host: other.example"], ["Host: other.example", KEY]]) {
+      const { text } = await exchange(app.port, [request("GET /v1/account", [...headers, "Connection: close"])]);
+      const { status, body } = readAnswer(text);
+      expect([status, body]).toEqual([400, expect.stringContaining("more than one Host header")]);
+    }
+    expect(app.calls).toEqual([]);
+  });
+
   test("is no way round the key where the Host can't be used either", async () => {
     await using anyHost = openStubServer({ pagesGuard: () => {} });
     for (const path of [
