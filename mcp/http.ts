@@ -14,7 +14,7 @@ import type { Store } from "../src/core/store.ts";
 import type { McpRequest } from "../src/http/mcp-routes.ts";
 import { type AgentDeps, canAsk, Exchange, type SessionState } from "./call.ts";
 
-interface HandlerDeps extends SessionIdDeps, Pick<AgentDeps, "draining"> {
+interface HandlerDeps extends Pick<AgentDeps, "clock" | "ids" | "secrets" | "draining"> {
   readonly config: Pick<AgentDeps["config"], "mcpSessionsPerAccount">;
   /** With a cluster the requests of one client may reach different processes. */
   readonly store: Pick<Store, "cluster">;
@@ -247,22 +247,18 @@ function byUse(a: Session, b: Session): number {
   return a.calls - b.calls || Math.min(a.open, 1) - Math.min(b.open, 1) || a.usedMs - b.usedMs;
 }
 
-interface SessionIdDeps extends Pick<AgentDeps, "clock" | "ids"> {
-  readonly secrets: Pick<AgentDeps["secrets"], "sessionToken" | "isSessionToken">;
-}
-
 /** A random part, the end in milliseconds, whether the client can ask its person, and a MAC over these and the key. */
 const SESSION_ID = /^([0-9a-f]{32})\.(\d{1,15})\.([an])\.([\w-]{43})$/;
 
 /** The id of a session that any node with the master key knows. It is valid for its key only, for `NODE_SESSION_MS_MAX`. */
-function newSessionId(caller: Caller, isAskable: boolean, { clock, ids, secrets }: SessionIdDeps): string {
+function newSessionId(caller: Caller, isAskable: boolean, { clock, ids, secrets }: HandlerDeps): string {
   const random = Buffer.from(ids.bytes(16)).toString("hex");
   const said = `${random}.${clock.now().getTime() + NODE_SESSION_MS_MAX}.${isAskable ? "a" : "n"}`;
   return `${said}.${secrets.sessionToken(macInput(said, caller))}`;
 }
 
 /** The session of an id; null: it was altered, has expired, or is another key's. */
-function sessionOfId(id: string, caller: Caller, { clock, secrets }: SessionIdDeps): SessionState | null {
+function sessionOfId(id: string, caller: Caller, { clock, secrets }: HandlerDeps): SessionState | null {
   const [, random = "", ends = "", initial = "", mac = ""] = SESSION_ID.exec(id) ?? [];
   const isOurs = secrets.isSessionToken(macInput(`${random}.${ends}.${initial}`, caller), mac);
   if (!isOurs || clock.now().getTime() >= Number(ends)) return null;

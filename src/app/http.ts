@@ -134,7 +134,7 @@ export function agentRoutes(app: AppContext, services: Services, draining: Abort
     return createAgentHandler(createAgentServer(deps), deps);
   };
   let handler: ReturnType<typeof make> | null = null;
-  return mcpRoutes({ answerAgent: async (call) => (await (handler ??= make()))(call) });
+  return mcpRoutes(async (call) => (await (handler ??= make()))(call));
 }
 
 /** Whether a text is METRICS_TOKEN, in constant time; null: it is not set. */

@@ -205,7 +205,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     verifyService: createVerifyService(app, signingService),
     callbackHosts: createCallbackHostService(app, posting),
     followLink: createFollowLink(app, { secrets, actionService, recipients, historyOf: held.historyOf }),
-    readReceipt: createReadReceipt({ actions, secrets }),
+    readReceipt: createReadReceipt(actions, secrets),
     listNotifications: createListNotifications(app),
     checkTarget: checkUrl,
     receiptUrl,

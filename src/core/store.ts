@@ -31,14 +31,10 @@ export class StoreUnavailable extends Error {
   /** Why, in a few words for the log: never an address or a secret. */
   readonly reason: string;
 
-  constructor(message?: string, { reason = "it could not be used", ...options }: UnavailableOptions = {}) {
+  constructor(message?: string, { reason, ...options }: ErrorOptions & { readonly reason?: string } = {}) {
     super(message, options);
-    this.reason = reason;
+    this.reason = reason ?? "it could not be used";
   }
-}
-
-interface UnavailableOptions extends ErrorOptions {
-  readonly reason?: string;
 }
 
 /**

@@ -17,13 +17,11 @@ export interface McpRequest {
   readonly onWait: () => void;
 }
 
-interface McpRouteDeps {
-  /** Speaks MCP over Streamable HTTP. */
-  readonly answerAgent: (call: McpRequest) => Promise<Response>;
-}
-
-/** /mcp, for agents. Errors of HTTP have our envelope; errors of MCP are JSON-RPC errors. */
-export function mcpRoutes({ answerAgent }: McpRouteDeps) {
+/**
+ * /mcp, for agents. Errors of HTTP have our envelope; errors of MCP are JSON-RPC errors. `answerAgent` speaks MCP over Streamable
+ * HTTP.
+ */
+export function mcpRoutes(answerAgent: (call: McpRequest) => Promise<Response>) {
   const answer = async ({ context }: { readonly context: RequestContext }): Promise<Response> => {
     const { request } = context;
     const caller: Caller = { ...callerOf(context), isAgentCall: true };

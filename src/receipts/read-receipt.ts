@@ -15,13 +15,11 @@ interface Receipt {
 /** The receipt of a token; null: invalid token, or the action was deleted. */
 export type ReadReceipt = (token: string) => Promise<Receipt | null>;
 
-interface ReceiptDeps {
-  readonly actions: Pick<ActionStore, "findById" | "timeline">;
-  readonly secrets: Pick<Secrets, "readReceiptToken">;
-}
-
 /** Without a caller: the token is the only credential. */
-export function createReadReceipt({ actions, secrets }: ReceiptDeps): ReadReceipt {
+export function createReadReceipt(
+  actions: Pick<ActionStore, "findById" | "timeline">,
+  secrets: Pick<Secrets, "readReceiptToken">,
+): ReadReceipt {
   return async (token) => {
     const id = secrets.readReceiptToken(token);
     const action = id === null ? null : await actions.findById(id);

@@ -60,7 +60,7 @@ export async function openServer(options: TestServerOptions = {}) {
       } as const;
       const answer = createAgentHandler(createAgentServer(deps), deps);
       const asCaller = options.asCaller ?? ((caller: Caller) => caller);
-      return [mcpRoutes({ answerAgent: (call) => answer({ ...call, caller: asCaller(call.caller) }) })];
+      return [mcpRoutes((call) => answer({ ...call, caller: asCaller(call.caller) }))];
     },
   });
   return {

@@ -25,7 +25,7 @@ export function openConformance() {
   };
   const app = openStubServer({
     mcpGuard: createOwnHostOnly({ ownHostname: null, takesAnyHost: false, isLoopback: isLoopbackUrl }),
-    routes: [mcpRoutes({ answerAgent: createAgentHandler(fixtureServer, deps) })],
+    routes: [mcpRoutes(createAgentHandler(fixtureServer, deps))],
   });
   // The suite has no key: this adds one, and passes everything else on as it is, the host above all.
   const proxy = Bun.serve({
