@@ -458,7 +458,7 @@ describe("refused, with the place and what to do", () => {
 
 test("every expression of the guide is one", async () => {
   const guide = await Bun.file(new URL("../../docs/rules.md", import.meta.url)).text();
-  const [, table = ""] = /Some that are often wanted:\n([\s\S]*?)\n## /.exec(guide) ?? [];
+  const [, table = ""] = /Common expressions:\n([\s\S]*?)\n## /.exec(guide) ?? [];
   const expressions = [...table.matchAll(/^\| `(.*?)` \|/gm)].map(([, text = ""]) =>
     text.replaceAll(String.raw`\|`, "|"),
   );
