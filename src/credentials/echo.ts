@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ECHO_PARTS_PER_TURN } from "../core/limits.ts";
+import type { AnswerHead } from "../outbound/deadline.ts";
 
 /** Replaces a secret in an answer. It is a mask like any other, so that nothing masks it again. */
 export const ECHO_MASK = "••••";
@@ -45,8 +46,8 @@ export class Echo {
   }
 
   /** A body as text without secrets. Null: it is compressed or in an encoding that can't be searched, so it is withheld. */
-  async maskBody(bytes: Uint8Array, isCut: boolean, headers: Pick<Headers, "get" | "has">): Promise<string | null> {
-    const text = isPlain(headers) ? plainText(bytes, isCut) : null;
+  async maskBody(bytes: Uint8Array, isCut: boolean, head: AnswerHead): Promise<string | null> {
+    const text = isPlain(head) ? plainText(bytes, isCut) : null;
     return text === null ? null : this.#inTurns(this.#masking(text, isCut));
   }
 
@@ -170,8 +171,8 @@ function lowerCase(text: string): string {
   return text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-/** Of half an escape, as of `&#x10ffff;`. */
-const ESCAPE_CHARS_MAX = 10;
+/** Of half an escape, as of `&#x0000000010ffff;`. */
+const ESCAPE_CHARS_MAX = 18;
 
 /** A text, or a view of another one with parts replaced. */
 interface View {
@@ -256,26 +257,64 @@ function byteOf(digits: string, base: number): string {
   return code <= 0xff ? String.fromCharCode(code) : "";
 }
 
-/** Escapes of URLs, JSON, programs, HTML and Markdown. */
+/** The names that HTML has for signs of ASCII. */
+const SIGNS: Readonly<Record<string, string>> = {
+  amp: "&",
+  apos: "'",
+  ast: "*",
+  bsol: "\\",
+  colon: ":",
+  comma: ",",
+  commat: "@",
+  diacriticalgrave: "`",
+  dollar: "$",
+  equals: "=",
+  excl: "!",
+  grave: "`",
+  gt: ">",
+  hat: "^",
+  lbrace: "{",
+  lbrack: "[",
+  lcub: "{",
+  lowbar: "_",
+  lpar: "(",
+  lsqb: "[",
+  lt: "<",
+  midast: "*",
+  newline: "\n",
+  num: "#",
+  percnt: "%",
+  period: ".",
+  plus: "+",
+  quest: "?",
+  quot: '"',
+  rbrace: "}",
+  rbrack: "]",
+  rcub: "}",
+  rpar: ")",
+  rsqb: "]",
+  semi: ";",
+  sol: "/",
+  tab: "\t",
+  underbar: "_",
+  verbar: "|",
+  vert: "|",
+  verticalline: "|",
+};
+
+/** Escapes of URLs, JSON, programs, HTML and Markdown. `\U0000` comes before the shorter one. */
 const ESCAPES = each(
-  /%u[0-9a-f]{4}|%[0-9a-f]{2}|\\u[0-9a-f]{4}|\\u\{[0-9a-f]{1,6}\}|\\x[0-9a-f]{2}|\\[0-3][0-7]{2}|\\[!-/:-@[-`{-~nrt]|&#x[0-9a-f]{1,6};?|&#\d{1,7};?|&(?:amp|lt|gt|quot|apos);/gi,
+  /%u[0-9a-f]{4}|%[0-9a-f]{2}|\\U0000[0-9a-f]{4}|\\u[0-9a-f]{4}|\\u\{[0-9a-f]{1,6}\}|\\x[0-9a-f]{2}|\\[0-3]?[0-7]{1,2}|\\[!-/:-@[-`{-~nrt]|&#x0{0,8}[0-9a-f]{1,6};?|&#0{0,8}\d{1,7};?|&[a-z]{2,16};/gi,
   charOf,
 );
 
-const NAMED: Readonly<Record<string, string>> = {
-  "&amp;": "&",
-  "&lt;": "<",
-  "&gt;": ">",
-  "&quot;": '"',
-  "&apos;": "'",
-  "\\n": "\n",
-  "\\r": "\r",
-  "\\t": "\t",
-};
+const LETTERS: Readonly<Record<string, string>> = { "\\n": "\n", "\\r": "\r", "\\t": "\t" };
 
 function charOf(escape: string): string {
-  const named = NAMED[escape.toLowerCase()];
+  const lower = escape.toLowerCase();
+  const named = LETTERS[lower] ?? SIGNS[lower.slice(1, -1)];
   if (named !== undefined) return named;
+  if (/^&[a-z]/.test(lower)) return escape;
   if (/^\\[^\w]$/.test(escape) || escape === "\\_") return escape.slice(1);
   const digits = escape.replace(/^(?:%u?|\\[ux]?\{?|&#x?)/i, "").replace(/[;}]$/, "");
   const code = Number.parseInt(digits, baseOf(escape));
@@ -351,15 +390,17 @@ function rangeIn(view: View, start: number, end: number, { isLoose }: Needle): R
   return [startOf(view, from), endOf(view, to)];
 }
 
-/** Whether the headers describe a whole body that can be searched as text. */
-function isPlain(headers: Pick<Headers, "get" | "has">): boolean {
+/** Whether it is the head of a whole body that can be searched as text. */
+function isPlain({ status, headers }: AnswerHead): boolean {
   // A range begins and ends wherever the request says: an agent would read the secret a few letters at a time.
-  if (headers.has("content-range") || /^\s*multipart\/byteranges/i.test(headers.get("content-type") ?? ""))
-    return false;
+  const isRange = status === PARTIAL_CONTENT || headers.has("content-range");
+  if (isRange || /^\s*multipart\/byteranges/i.test(headers.get("content-type") ?? "")) return false;
   const coding = headers.get("content-encoding")?.trim().toLowerCase() ?? "";
   const charset = /charset\s*=\s*"?([^\s;"]*)/i.exec(headers.get("content-type") ?? "")?.[1]?.toLowerCase();
   return (coding === "" || coding === "identity") && (charset === undefined || READABLE.has(charset));
 }
+
+const PARTIAL_CONTENT = 206;
 
 /** Those in which ASCII is ASCII. */
 const READABLE: ReadonlySet<string> = new Set([

@@ -96,12 +96,18 @@ export interface Route {
   readonly address: Address;
 }
 
+/** What says whether a body can be searched. */
+export interface AnswerHead {
+  readonly status: number;
+  readonly headers: Pick<Headers, "get" | "has">;
+}
+
 /** What an answer may not show. */
 export interface AnswerMask {
   /** The beginning of a text: at least its first `charsMax` characters are read. */
   maskStart(text: string, charsMax: number): Promise<string>;
   /** Null: it can't be told what is in it, so that it is withheld. */
-  maskBody(bytes: Uint8Array, isCut: boolean, headers: Pick<Headers, "get" | "has">): Promise<string | null>;
+  maskBody(bytes: Uint8Array, isCut: boolean, head: AnswerHead): Promise<string | null>;
 }
 
 /** The whole request, of which the sender knew only a part, and what its answer may not show. */

@@ -8,6 +8,7 @@ import type { Answered, NotSent, Outcome, Unknown } from "../core/outcome.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { addressesOf, ConnectionProbe, Connections, type ConnectionState, poolOf, STOPPED } from "./connections.ts";
 import {
+  type AnswerHead,
   type AnswerMask,
   type Deadline,
   type EarlyEnd,
@@ -174,7 +175,7 @@ async function answerOf(response: Response, deadline: Deadline, mask: AnswerMask
   const outcome: Answered = {
     kind: "answered",
     code: status,
-    body: mask === null ? responseJson(bytes, truncated) : await maskedJson(bytes, truncated, headers, mask),
+    body: mask === null ? responseJson(bytes, truncated) : await maskedJson(bytes, truncated, response, mask),
     headers: await keptHeaders(headers, mask),
     truncated,
     brokenBy: isBroken ? broken : null,
@@ -262,11 +263,11 @@ function responseJson(bytes: Uint8Array, truncated: boolean): string | null {
 async function maskedJson(
   bytes: Uint8Array,
   truncated: boolean,
-  headers: Pick<Headers, "get" | "has">,
+  head: AnswerHead,
   mask: AnswerMask,
 ): Promise<string | null> {
   if (bytes.byteLength === 0) return null;
-  const text = await mask.maskBody(bytes, truncated, headers);
+  const text = await mask.maskBody(bytes, truncated, head);
   return text === null ? JSON.stringify(WITHHELD) : responseJson(Buffer.from(text), truncated);
 }
 

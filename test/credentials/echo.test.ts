@@ -17,6 +17,15 @@ const base64 = (text: string) => Buffer.from(text).toString("base64");
 
 const hexOf = (letter: string) => letter.charCodeAt(0).toString(16).padStart(2, "0");
 
+/** As PHP's htmlentities has them for HTML5. */
+const NAMES: Readonly<Record<string, string>> = {
+  _: "&lowbar;",
+  "+": "&plus;",
+  "/": "&sol;",
+  "?": "&quest;",
+  "&": "&amp;",
+};
+
 const FORMS: readonly (readonly [string, (secret: string) => string])[] = [
   ["as it is", (secret) => secret],
   ["in capitals", (secret) => secret.toUpperCase()],
@@ -42,6 +51,8 @@ const FORMS: readonly (readonly [string, (secret: string) => string])[] = [
     "in octal",
     (secret) => Array.from(secret, (letter) => `\\${letter.charCodeAt(0).toString(8).padStart(3, "0")}`).join(""),
   ],
+  ["in short octal", (secret) => Array.from(secret, (letter) => `\\${letter.charCodeAt(0).toString(8)}`).join("")],
+  ["as long code points", (secret) => Array.from(secret, (letter) => `\\U000000${hexOf(letter)}`).join("")],
   ["as code points", (secret) => Array.from(secret, (letter) => `\\u{${hexOf(letter)}}`).join("")],
   ["as Markdown", (secret) => secret.replaceAll(/[_+~?&/]/g, String.raw`\$&`)],
   ["as a list of bytes", (secret) => [...Buffer.from(secret)].join(",")],
@@ -54,6 +65,8 @@ const FORMS: readonly (readonly [string, (secret: string) => string])[] = [
   ["in base64 of JSON", (secret) => base64(JSON.stringify({ token: unicode(secret) }))],
   ["in quoted-printable", (secret) => Array.from(secret, (letter) => `=${hexOf(letter).toUpperCase()}`).join("")],
   ["in quoted-printable lines", (secret) => secret.replaceAll(/.{7}/g, "$&=\r\n")],
+  ["as names of HTML", (secret) => secret.replaceAll(/[_+/~?&]/g, (sign) => NAMES[sign] ?? sign)],
+  ["as padded numbers of HTML", (secret) => Array.from(secret, (letter) => `&#x000000${hexOf(letter)};`).join("")],
   ["as numbers of HTML", (secret) => Array.from(secret, (letter) => `&#${letter.charCodeAt(0)};`).join("")],
 ];
 
@@ -121,8 +134,8 @@ describe("an answer that has the secret", () => {
 });
 
 describe("a body", () => {
-  const masked = (bytes: Uint8Array, headers: Record<string, string> = {}, isCut = false) =>
-    new Echo([SECRET]).maskBody(bytes, isCut, new Headers(headers));
+  const masked = (bytes: Uint8Array, headers: Record<string, string> = {}, isCut = false, status = 200) =>
+    new Echo([SECRET]).maskBody(bytes, isCut, { status, headers: new Headers(headers) });
 
   test("that no search can read is withheld", async () => {
     const text = Buffer.from(`{"a":"${SECRET}"}`);
@@ -134,6 +147,7 @@ describe("a body", () => {
     expect(await masked(text, { "content-type": 'text/plain; charset="IBM037"' })).toBeNull();
     const part = text.subarray(9, 17);
     expect(await masked(part, { "content-range": "bytes 9-16/31" })).toBeNull();
+    expect(await masked(part, {}, false, 206)).toBeNull();
     expect(await masked(part, { "content-type": "multipart/byteranges; boundary=x" })).toBeNull();
   });
 
@@ -164,7 +178,7 @@ describe("a body", () => {
     const forms = String.raw`%252525 \u005cx &#x26;amp; =3D41 65,66,67 41 42 43 QUJDREVGR0hJSktMTU5P`;
     const text = Buffer.from(`${forms}\nAA\nBB ${"s3cr3t-K!".repeat(29_000)}`);
     const longestMs = await longestTurnMs(async () => {
-      const shown = await new Echo(["s3cr3t-K"]).maskBody(text, false, new Headers());
+      const shown = await new Echo(["s3cr3t-K"]).maskBody(text, false, { status: 200, headers: new Headers() });
       expect(shown).toContain(`${ECHO_MASK}!${ECHO_MASK}!`);
     });
     // In one piece it takes seconds.
