@@ -45,8 +45,8 @@ export class ActionFacts {
   readonly target = lazily(() => sentTarget(this.#request.url));
   /** Of a URL that can be read. */
   readonly foldedPath = lazily(() => foldPath(this.#sent.path));
-  /** That without what many frameworks leave out at its end: `.json`, a dot, blanks, a slash. */
-  readonly barePath = lazily(() => withoutEnding(this.foldedPath()));
+  /** That without what many frameworks leave out: at its end `.json`, a dot, blanks, a slash; and a script that answers for all paths. */
+  readonly barePath = lazily(() => withoutEnding(this.foldedPath().replace(FRONT_SCRIPT, "")));
   readonly bodyBytes = lazily(() => sentBytes(this.#request));
   /** Throws where targets may read the body as another kind than it was given as. */
   readonly checkBodyKind = lazily(() => checkBodyKind(this.#request));
@@ -128,6 +128,9 @@ export function foldPath(path: string): string {
     return path.toLowerCase();
   }
 }
+
+/** PHP's servers call `/index.php` for `/index.php/pay`, and its frameworks take that for `/pay`. */
+const FRONT_SCRIPT = /\/[^/]+\.php(?=\/)/;
 
 /** Of its last segment: elsewhere a dot stands for itself, as in `/v1.0/users`. */
 function withoutEnding(path: string): string {

@@ -215,7 +215,9 @@ function isAbout({ hosts, path, effect }: RuleDefinition): Condition {
     if (isUnder({ path: action.foldedPath(), isAmbiguous: false }, foldedPrefix))
       throw new Undecidable("The path differs from that of the rule only by case, which some targets ignore.");
     if (!isUnder({ path: action.barePath(), isAmbiguous: false }, foldedPrefix)) return false;
-    throw new Undecidable("The path differs from that of the rule only by its ending, which some targets leave out.");
+    throw new Undecidable(
+      "The path differs from that of the rule only by its ending, or a script in front, which some targets leave out.",
+    );
   };
 }
 

@@ -236,6 +236,21 @@ test("a path that differs only by its ending is not allowed by a rule, and held 
     expect(at(path, { effect: "hold", path: "/pay" })).toBeNull();
 });
 
+test("a path that names a script in front is not allowed by a rule, and held by one", () => {
+  const at = (path: string, definition: Definition) =>
+    decide([definition], { request: { url: `https://api.example.com${path}` } });
+  for (const [path, prefix] of [
+    ["/index.php/pay", "/pay"],
+    ["/App_dev.PHP/Pay.json", "/pay"],
+    ["/shop/index.php/pay/7", "/shop/pay"],
+  ] as const) {
+    expect(at(path, { effect: "allow", path: prefix })).toBeNull();
+    for (const effect of ["hold", "refuse"] as const) expect(at(path, { effect, path: prefix })).toBe("hold r0");
+  }
+  for (const path of ["/index.php", "/index.php/other"]) expect(at(path, { effect: "hold", path: "/pay" })).toBeNull();
+  expect(at("/index.php/pay", { effect: "refuse", path: "/index.php" })).toBe("refuse r0");
+});
+
 describe("a request that names another method counts as each", () => {
   const override = (name: string, value: string): Asked => ({ request: { headers: { [name]: value } } });
   const hidden = override("X-HTTP-Method-Override", "DELETE");
