@@ -297,7 +297,8 @@ function bodyOf(request: RuledRequest): Named {
   if (jsonIn(body) === undefined) throw new Undecidable("The body can't be read as JSON.");
   named.value = readJsonValue(body, {
     number: (text) => exactNumber(text) ?? INEXACT,
-    name: (name, isTwice) => named.add(name, isTwice),
+    // Parsers of C end a name at NUL.
+    name: (name, isTwice) => named.add(name, isTwice, name.split("\0", 1)[0]),
     depth(depth) {
       if (depth > RULE_BODY_DEPTH_MAX)
         throw new Undecidable(`The body is nested more than ${RULE_BODY_DEPTH_MAX} deep.`);

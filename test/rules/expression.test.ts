@@ -203,6 +203,14 @@ describe("what can't be read", () => {
     expect(askBody("action.host == 'x' || action.body.amount > 5", '{"Host":1,"amount":9}')).toBe(true);
   });
 
+  test("a name with NUL, at which parsers of C end it", () => {
+    expect(askBody("action.body.amount > 5", String.raw`{"amount":1,"amount\u0000":900}`)).toEqual({
+      undecidable: 'The body has the names "amount" and "amount\0", which some targets read as the same.',
+    });
+    expect(askBody("has(action.body.amount)", String.raw`{"amount\u0000x":900}`)).toHaveProperty("undecidable");
+    expect(askBody("has(action.body.amount)", String.raw`{"other\u0000":900}`)).toBe(false);
+  });
+
   test("a query, form or header that says a thing twice", () => {
     expect(ask("action.query.a == '1'", { url: "https://a.example/?a=1&a=2" })).toHaveProperty("undecidable");
     expect(ask("has(action.query.b)", { url: "https://a.example/?a=1;b=2" })).toHaveProperty("undecidable");
