@@ -269,6 +269,7 @@ function byLongStructure(text: string, runs: Runs): readonly FoundSecret[] {
     ...secretsAt(text, ":AA", telegramTokenAt, runs),
     ...secretsAt(text, ".", discordTokenAt, runs),
     ...secretsAt(text, "AQE", adyenKeyAt, runs),
+    ...secretsAt(text, "Q~", entraSecretAt, runs),
     ...bitcoinKeys(text),
     ...secretsAt(text, DIGEST_RESPONSE, digestResponseAt, runs),
   ];
@@ -445,6 +446,15 @@ function adyenKeyAt(text: string, start: number, runs: Runs): FoundSecret | null
   if (second - first <= 30) return null;
   ADYEN_END.lastIndex = second;
   return { start, end: ADYEN_END.test(text) ? ADYEN_END.lastIndex : second, name: "Adyen API key" };
+}
+
+const ENTRA_END = /[\w.~-]{31,34}(?![\w~-])/y;
+
+/** Three signs, a digit, `Q~` and 31 to 34 signs. */
+function entraSecretAt(text: string, at: number): FoundSecret | null {
+  if (!/^[\w.~]{3}\d$/.test(text.slice(Math.max(0, at - 4), at))) return null;
+  ENTRA_END.lastIndex = at + "Q~".length;
+  return ENTRA_END.test(text) ? { start: at - 4, end: ENTRA_END.lastIndex, name: "Microsoft Entra secret" } : null;
 }
 
 /** A Bitcoin key in the format of wallets (WIF): base58 of exactly that length. */

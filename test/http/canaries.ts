@@ -119,7 +119,7 @@ const BODY = `{
   "github":"${plant("body", "ghp_", (unique) => `ghp_${unique}`.slice(0, 40))}",
   "slack":"${plant("body", "xoxb-", (unique) => `xoxb-${unique}`)}",
   "aws":"${plant("body", "AKIA", () => "AKIAC4N4RYC4N4RY77QX")}",
-  "formats":${JSON.stringify(plantFormats("body", 3, 12_000))},
+  "formats":${JSON.stringify(plantFormats("body", 3, 14_000))},
   "short_password":{"pwd":"${plant("body", "a short password", () => "hunter2canary", true)}"},
   "google":"${plant("body", "AIza", (unique) => `AIza${unique}`)}",
   "env":[{"name":"DB_PASSWORD","value":"${plant("body", "a value that is named beside it")}"}],
@@ -140,7 +140,7 @@ const FORM: readonly (readonly [name: string, value: string])[] = [
   ["json", `{"access_token":"${plant("form", "JSON in a field")}"}`],
   ["next", `https://ann:${plant("form", "a login in a URL")}@x.example/?token=${plant("form", "a URL in a field")}`],
   [plant("form", "a name", (unique) => `ghp_${unique}`), "x"],
-  ...plantFormats("form", 9, 12_000).map((whole, at) => [`f${at}`, whole] as const),
+  ...plantFormats("form", 9, 14_000).map((whole, at) => [`f${at}`, whole] as const),
 ];
 
 const TEXT =
@@ -149,7 +149,7 @@ const TEXT =
   `machine x.example login ann password ${plant("text", ".netrc")}\ncurl -u ann:${plant("text", "curl -u")} https://x.example\n` +
   `login(user: ann, token: '${plant("text", "an argument")}')\n` +
   `password=${plant("text", "a form in a text")}\nAuthorization: Bearer ${plant("text", "a header in a text")}\n` +
-  `{"apiKey":"${plant("text", "JSON in a text")}"} ${plantFormats("text", 10, 12_000).join(" ")}`;
+  `{"apiKey":"${plant("text", "JSON in a text")}"} ${plantFormats("text", 10, 14_000).join(" ")}`;
 
 const BYTES =
   `say Bearer ${plant("base64", "Bearer in bytes")} to it, password=${plant("base64", "a form in bytes")} ` +
@@ -157,7 +157,7 @@ const BYTES =
 
 const JSON_VALUE = JSON.stringify([
   { secret: plant("json", "a secret in a list"), note: `Bearer ${plant("json", "Bearer in a text")}` },
-  ...plantFormats("json", 13, 12_000),
+  ...plantFormats("json", 13, 14_000),
 ]);
 
 const BODIES: Readonly<Record<BodyPart, string>> = {
@@ -222,7 +222,7 @@ const METADATA = {
 export const DECIDER = `ops ${plant("actor", "the name of a key", (unique) => `ghp_${unique}`)}`;
 
 const ANSWER =
-  `{"formats":${JSON.stringify(plantFormats("answer", 4, 12_000))},"session_token":"${plant("answer", "session_token")}","text":"password=${plant("answer", "a form in a text")}",` +
+  `{"formats":${JSON.stringify(plantFormats("answer", 4, 14_000))},"session_token":"${plant("answer", "session_token")}","text":"password=${plant("answer", "a form in a text")}",` +
   `"auth":{"n":"${plant("answer", "an object under a secret's name")}"},"one":1.0}`;
 
 const LOCATION =

@@ -84,6 +84,7 @@ describe("a secret of a known structure", () => {
   const random = "x9Kq2Lm8Vb3Zt7Rw4Yp5Ab6Cd7Ef8Gh9Jk1Mn2Pq3Rs4Tu5Vw6Xy7Z";
   const discord = `${Buffer.from("123456789012345678").toString("base64url")}.GxYz1A.${random.slice(0, 38)}`;
   const adyen = `AQE${random}==-${random.slice(0, 43)}=-W+t7NF;s4}%=kUSD`;
+  const entra = `h6P8Q~${random.slice(0, 34)}`;
   const wif = "5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTJ";
   const [first, last] = [`${random}AAAAAAAA1a2B`.slice(0, 64), "b3Zt7Rw4Yp5=="];
 
@@ -95,6 +96,7 @@ describe("a secret of a known structure", () => {
     ],
     ["Discord bot token", `say ${discord}, then`, discord],
     ["Adyen API key", `X-API-Key is ${adyen} here`, adyen],
+    ["Microsoft Entra secret", `secret=${entra}, tenant`, entra],
     ["Bitcoin key", `spend with ${wif}.`, wif],
     [
       "PuTTY key",
