@@ -115,12 +115,14 @@ const IDENTITY = `
 
 /**
  * Families by which a proxy that has signed somebody in tells its backend who they are: Grafana and others, CGI, Cloudflare,
- * Pomerium, authentik, Kong, Tailscale, Azure, AWS, Google, Apache and nginx, Envoy. An agent could pass for anybody.
+ * Pomerium, authentik, Kong, Tailscale, Azure, AWS, Google, Apache and nginx, Envoy, Vouch, Teleport, ngrok, Shibboleth, SiteMinder,
+ * WebSEAL, WSO2, APISIX, and RFC 9440. An agent could pass for anybody.
  */
 const AGENT_IDENTITY = `
   x-webauth-* remote-* x-remote-* cf-access-* x-pomerium-* x-authentik-* x-consumer-* x-credential-* tailscale-*
   x-arr-* x-amzn-mtls-* x-apigateway-* x-endpoint-api-* oidc-claim-* x-ssl-client-* ssl-client-* x-forward-for
-  x-envoy-* x-middleware-subrequest`;
+  x-envoy-* x-middleware-subrequest x-vouch-* x-authenticated-* teleport-jwt-assertion ngrok-auth-* shib-* x-shib-* mellon-*
+  sm-user smuser sm-serversessionid iv-user iv-groups iv-creds x-jwt-assertion x-userinfo client-cert client-cert-chain`;
 
 /** Of these families, by which clients log in. */
 const LOGINS = new Set(["cf-access-client-id", "cf-access-client-secret"]);

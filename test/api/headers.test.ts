@@ -131,6 +131,23 @@ const IDENTITIES = [
   ["x-forward-for", "X-Forward-For"],
   ["x-envoy-*", "X-Envoy-Peer-Metadata"],
   ["x-middleware-subrequest", "X-Middleware-Subrequest"],
+  ["x-vouch-*", "X-Vouch-User"],
+  ["x-authenticated-*", "X-Authenticated-Userid"],
+  ["teleport-jwt-assertion", "Teleport-Jwt-Assertion"],
+  ["ngrok-auth-*", "ngrok-auth-user-email"],
+  ["shib-*", "Shib-Identity-Provider"],
+  ["x-shib-*", "X-Shib-User"],
+  ["mellon-*", "MELLON_NAME_ID"],
+  ["sm-user", "SM_USER"],
+  ["smuser", "SMUSER"],
+  ["sm-serversessionid", "SM_SERVERSESSIONID"],
+  ["iv-user", "iv-user"],
+  ["iv-groups", "iv-groups"],
+  ["iv-creds", "iv-creds"],
+  ["x-jwt-assertion", "X-JWT-Assertion"],
+  ["x-userinfo", "X-Userinfo"],
+  ["client-cert", "Client-Cert"],
+  ["client-cert-chain", "Client-Cert-Chain"],
 ] as const;
 
 describe("an agent's key tells no target who somebody is", () => {
