@@ -36,24 +36,34 @@ export type ExportActions = (context: RequestContext, caller: Caller, request: E
 export function createExportActions({ actionService, serialize, draining }: ExportDeps): ExportActions {
   const refusal = `The account has ${EXPORTS_PER_ACCOUNT_MAX} exports open. Wait for one to end.`;
   const open = new OpenPerAccount(EXPORTS_PER_ACCOUNT_MAX, refusal);
+  let last: Promise<unknown> = Promise.resolve();
+
+  /** One page of all exports after another, since each holds the event loop for a moment; between them others have their turn. */
+  const inTurn = <Page>(make: () => Promise<Page>): Promise<Page> => {
+    const made = last.then(() => nextTurn()).then(make);
+    last = made.catch(() => {});
+    return made;
+  };
 
   /** Throws as the list does, also while it runs. */
   async function* pagesOf(caller: Caller, { format, filter }: ExportRequest): AsyncGenerator<string> {
     if (format === "csv") yield csvLine(COLUMNS.map(([name]) => name));
     let before: string | null = null;
     do {
-      // A database in this thread would otherwise block the event loop for the whole export.
-      await nextTurn();
-      if (draining.aborted) throw new DomainError("unavailable", "The service is stopping.");
-      const page = await actionService.list(caller, { ...filter, before, limit: EXPORT_PAGE_ACTIONS });
-      const seen = await seeAll(page.actions, caller);
-      const lines = seen.map((action) =>
-        format === "csv"
-          ? csvLine(COLUMNS.map(([, value]) => value(action)))
-          : `${oneLine(serialize(caller, action))}\n`,
-      );
-      if (lines.length > 0) yield lines.join("");
-      ({ before } = page);
+      const from = before;
+      const { text, next } = await inTurn(async () => {
+        if (draining.aborted) throw new DomainError("unavailable", "The service is stopping.");
+        const page = await actionService.list(caller, { ...filter, before: from, limit: EXPORT_PAGE_ACTIONS });
+        const seen = await seeAll(page.actions, caller);
+        const lines = seen.map((action) =>
+          format === "csv"
+            ? csvLine(COLUMNS.map(([, value]) => value(action)))
+            : `${oneLine(serialize(caller, action))}\n`,
+        );
+        return { text: lines.join(""), next: page.before };
+      });
+      if (text !== "") yield text;
+      before = next;
     } while (before !== null);
   }
 

@@ -1,0 +1,67 @@
+import { expect, test } from "bun:test";
+import { createExportActions } from "../../src/actions/export.ts";
+import type { Caller } from "../../src/core/roles.ts";
+import { aRequestContext } from "../http/stub-server.ts";
+import { longestTurnMs, ownMs } from "../support/core.ts";
+import { anAction, aQuery } from "../support/factory.ts";
+
+const PAGE_MS = 25;
+const PAGES = 3;
+
+/** Holds the event loop, as making a page of large actions does. */
+function hold(): void {
+  const endMs = ownMs() + PAGE_MS;
+  while (ownMs() < endMs);
+}
+
+const OWNER: Caller = {
+  accountId: "acc_a",
+  keyId: "key_a",
+  keyName: "a",
+  role: "owner",
+  hold: "none",
+  actor: "key:a",
+};
+
+test("exports that run at the same time hold the event loop for one page, not for one each", async () => {
+  const exportActions = createExportActions({
+    actionService: {
+      async list(_caller, { before }) {
+        hold();
+        const page = Number(before) + 1;
+        return { actions: [anAction()], before: page === PAGES ? null : String(page), searchedUntil: null };
+      },
+    },
+    serialize: () => "{}",
+    draining: new AbortController().signal,
+  });
+  const texts: string[] = [];
+  const longest = await longestTurnMs(async () => {
+    const one = async () => {
+      const response = await exportActions(aRequestContext(), OWNER, { format: "ndjson", filter: aQuery() });
+      texts.push(await response.text());
+    };
+    await Promise.all(Array.from({ length: 8 }, one));
+  });
+  expect(texts).toEqual(Array.from({ length: 8 }, () => "{}\n".repeat(PAGES)));
+  expect(longest).toBeLessThan(4 * PAGE_MS);
+});
+
+test("an export that fails ends no other", async () => {
+  let isFirst = true;
+  const exportActions = createExportActions({
+    actionService: {
+      async list() {
+        if (!isFirst) return { actions: [anAction()], before: null, searchedUntil: null };
+        isFirst = false;
+        throw new Error("the database is away");
+      },
+    },
+    serialize: () => "{}",
+    draining: new AbortController().signal,
+  });
+  const one = () => exportActions(aRequestContext(), OWNER, { format: "ndjson", filter: aQuery() });
+  const [first, second] = await Promise.allSettled([one(), one()]);
+  expect(first.status).toBe("rejected");
+  expect(second.status === "fulfilled" && (await second.value.text())).toBe("{}\n");
+});
