@@ -66,5 +66,5 @@ test("a key that another process revoked ends its streams and waits, and no othe
   await authenticate.recheck();
   expect(aborted()).toEqual([true, false]);
   const again = await authenticate(`Bearer ${texts[0]}`).catch((error: unknown) => String(error));
-  expect(again).toContain("Send an API key");
+  expect(again).toContain("Send a valid API key");
 });

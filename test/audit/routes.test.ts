@@ -167,7 +167,7 @@ describe("GET /v1/audit", () => {
     const steps = createAuditService(engine.app).export(caller, asked);
     expect((await steps.next()).value).toHaveLength(AUDIT_STEP_ROWS);
     authenticate.forget(engine.secrets.hash(KEYS.owner));
-    expect(await steps.next().catch((error: unknown) => String(error))).toContain("Send an API key");
+    expect(await steps.next().catch((error: unknown) => String(error))).toContain("Send a valid API key");
   });
 
   test("the page is filtered by person and kind over all of the log, page by page", async () => {

@@ -107,7 +107,7 @@ test("where the port of the demo is taken, it says how to choose another one", a
   const demo = startDemo({ port: taken.port ?? 0, folder: folder.path });
   expect(await saidBy(demo)).toMatchObject({
     code: 1,
-    err: expect.stringContaining("npm run outgate -- demo --port 3002"),
+    err: expect.stringMatching(/`(npm run outgate --|outgate) demo --port 3002`/),
   });
   expect(readdirSync(join(folder.path, "tmp"))).toEqual([]);
 });

@@ -83,6 +83,8 @@ describe("where GET is", () => {
 
   test.each(cases)("HEAD of %s is its head and nothing else, and changes nothing", async (path, operation) => {
     const address = at(path) + query(operation);
+    // What has happened before is counted by whoever looks first: by the job otherwise.
+    await app.engine.countActivity.upToNow();
     const before = tablesIn(app.engine.folder);
     const head = await ask(app, "HEAD", address);
     expect(tablesIn(app.engine.folder)).toEqual(before);

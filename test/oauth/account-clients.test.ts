@@ -66,7 +66,7 @@ describe("a client that an owner adds", () => {
     // An owner has written the name, and not the client.
     expect(textOf(page.html)).toMatch(/Added to this account 1 Jan 2026 by owner over the API/);
     expect(page.html).not.toContain("a client can call itself by any name");
-    expect(page.html).toMatch(/<b><[^>]*>client\.example</);
+    expect(page.html).toMatch(/<b class="name"><[^>]*>client\.example</);
     for (const client_secret of ["", "x".repeat(64)]) {
       const refused = await exchange(rig, code, verifier, { client_id: client.id, client_secret });
       expect([refused.status, refused.json.error]).toEqual([401, "invalid_client"]);

@@ -288,14 +288,14 @@ describe("a request to connect", () => {
     });
     const changes = { client_id: evil, redirect_uri: redirect };
     const { html } = await rig.browser().open(authorizeUrl(rig, newProof().challenge, changes));
-    expect(html).toMatch(/<b><[^>]*>evil\.example</);
-    expect(html).not.toMatch(/<b><[^>]*>claude\.ai</);
+    expect(html).toMatch(/<b class="name"><[^>]*>evil\.example</);
+    expect(html).not.toMatch(/<b class="name"><[^>]*>claude\.ai</);
     expect(html).toMatch(/name="name"[^>]*value="Claude \(claude\.ai\) \(evil\.example\)"/);
     // With a letter that looks like another one: as it is asked for, never as it is meant to look.
     const like = "https://xn--clent-o2e.example/client.json";
     rig.documents.set(like, { ...DOCUMENT, client_id: like });
     const other = await rig.browser().open(authorizeUrl(rig, newProof().challenge, { client_id: like }));
-    expect(other.html).toMatch(/<b><[^>]*>xn--clent-o2e\.example</);
+    expect(other.html).toMatch(/<b class="name"><[^>]*>xn--clent-o2e\.example</);
   });
 });
 
@@ -508,7 +508,7 @@ describe("a client that registers itself", () => {
     const { challenge, verifier } = newProof();
     const browser = rig.browser();
     const page = await browser.open(authorizeUrl(rig, challenge, { client_id: client.client_id }));
-    expect(page.html).toMatch(/<b><[^>]*>client\.example</);
+    expect(page.html).toMatch(/<b class="name"><[^>]*>client\.example</);
     const back = await browser.follow(await browser.press(page));
     const given = await exchange(rig, back.searchParams.get("code") ?? "", verifier, { client_id: client.client_id });
     expect(given.status).toBe(200);
@@ -523,8 +523,8 @@ describe("a client that registers itself", () => {
     const asked = { client_name: "Claude", redirect_uris: [redirect_uri], token_endpoint_auth_method: "none" };
     const { client_id } = (await (await register(rig, asked)).json()) as { client_id: string };
     const { html } = await rig.browser().open(authorizeUrl(rig, newProof().challenge, { client_id, redirect_uri }));
-    expect(html).toMatch(/<b><[^>]*>com\.evil\.app:</);
-    expect(html).not.toMatch(/<b><[^>]*>claude\.ai</);
+    expect(html).toMatch(/<b class="name"><[^>]*>com\.evil\.app:</);
+    expect(html).not.toMatch(/<b class="name"><[^>]*>claude\.ai</);
   });
 
   test("may name no address that could be somebody else's, and is refused beyond a few a minute", async () => {

@@ -97,7 +97,7 @@ describe("where OAuth is on", () => {
     for (const words of ["Helpful Client", "ann@example.com", REDIRECT]) {
       expect(page.html).toContain(words);
     }
-    expect(page.html).toMatch(/<b><[^>]*>client\.example</);
+    expect(page.html).toMatch(/<b class="name"><[^>]*>client\.example</);
     expect(page.html).toContain("a client can call itself by any name");
     expect(page.html).not.toContain("Added to this account");
     expect(page.html).toMatch(/value="writes"[^>]* checked/);

@@ -105,7 +105,7 @@ describe("for people, without script, pages of rules", () => {
     const pay = (amount: number) =>
       app.call("POST", "/v1/actions", { url: "https://api.example.com/pay", body: { amount } });
     expect(wordsOf((await send(PAGE, { name: "Big", effect: "hold", try: "yes" })).html)).toContain(
-      "Nothing was requested yet",
+      "There are no requests yet to try it on.",
     );
     for (const amount of [1, 20, 3000]) await pay(amount);
     const big = { name: "Big", effect: "hold", when: "action.body.amount > 10" };
@@ -150,10 +150,10 @@ describe("for people, without script, pages of rules", () => {
     const before = await names();
     await app.call("DELETE", `/v1/rules/${second}`);
     const removed = await said();
-    expect(removed.text).toContain("removed “B” just now.");
+    expect(removed.text).toContain("removed B just now.");
     expect((await send(`${PAGE}/undo`, { seq: removed.seq })).to).toBe(PAGE);
     expect(await names()).toEqual(before.with(1, [second, "B", 2]));
-    expect((await said()).text).toContain("ann@example.com added “B” just now.");
+    expect((await said()).text).toContain("ann@example.com added B just now.");
     expect((await send(`${PAGE}/undo`, { seq: removed.seq })).status).toBe(404);
 
     await app.call("PATCH", `/v1/rules/${first}`, { name: "A2", path: "/a" });
