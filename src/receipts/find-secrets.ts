@@ -67,11 +67,14 @@ for (const format of SECRET_FORMATS.toSorted((a, b) => b.prefix.length - a.prefi
   for (const code of thirds) (BY_START[[first, second, code].reduce(hashWith, 0)] ??= []).push(format);
 }
 
-// In hosts the case of letters makes no difference. Bit by bit: which of the three is a capital.
+/** Whether one of those hosts may begin there: a 1 by the same hash. In hosts the case of letters makes no difference. */
+const URL_STARTS = new Uint8Array(BY_START.length);
+
+// Bit by bit: which of the three letters is a capital.
 for (const start of URLS.keys()) {
-  for (let capitals = 1; capitals < 8; capitals += 1) {
+  for (let capitals = 0; capitals < 8; capitals += 1) {
     const written = Array.from(start, (letter, at) => (capitals & (1 << at) ? letter.toUpperCase() : letter));
-    BY_START[written.reduce((hash, letter) => hashWith(hash, letter.charCodeAt(0)), 0)] ??= [];
+    URL_STARTS[written.reduce((hash, letter) => hashWith(hash, letter.charCodeAt(0)), 0)] = 1;
   }
 }
 
@@ -87,8 +90,10 @@ function findPrefixed(text: string, runs: Runs): readonly FoundSecret[] {
   for (let at = 0; at < text.length; at += 1) {
     hash = hashWith(hash, text.charCodeAt(at));
     const formats = BY_START[hash];
-    if (formats === undefined || at < 2) continue;
-    const secret = secretAt(formats, text, runs, at - 2);
+    const mayBeUrl = URL_STARTS[hash] === 1;
+    if ((formats === undefined && !mayBeUrl) || at < 2) continue;
+    const start = at - 2;
+    const secret = secretAt(formats ?? [], text, runs, start) ?? (mayBeUrl ? urlAt(text, runs, start) : null);
     if (secret === null) continue;
     found.push(secret);
     at = secret.end - 1;
@@ -102,7 +107,7 @@ function secretAt(formats: readonly SecretFormat[], text: string, runs: Runs, st
     const secret = beginsWith(format.prefix, text, start) ? secretOf(format, text, runs, start) : null;
     if (secret !== null) return secret;
   }
-  return urlAt(text, runs, start);
+  return null;
 }
 
 /** What may stand between a host and its path: the dot of the root, a port. */
