@@ -323,9 +323,12 @@ export async function readForm(context: RequestContext): Promise<Form> {
       "Send the form as `Content-Type: application/x-www-form-urlencoded`.",
     );
   }
-  const form = new Map(new URLSearchParams(decode(await readBytes(context, FORM_BYTES_MAX), "The form")));
-  if (form.size <= FORM_FIELDS_MAX) return form;
-  throw invalid(`The form has more than ${FORM_FIELDS_MAX} fields.`);
+  const fields = new URLSearchParams(decode(await readBytes(context, FORM_BYTES_MAX), "The form"));
+  const form = new Map(fields);
+  if (form.size > FORM_FIELDS_MAX) throw invalid(`The form has more than ${FORM_FIELDS_MAX} fields.`);
+  // Of two decisions neither is the one that was meant.
+  if (form.size < fields.size) throw invalid("The form has a field twice. Load the page again, then send its form.");
+  return form;
 }
 
 /** A query without empty fields, which forms send too. */
