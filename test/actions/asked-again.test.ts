@@ -2,13 +2,8 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import type { ActionRequest } from "../../src/core/action.ts";
 import type { Caller } from "../../src/core/roles.ts";
-import { REPEATS_PER_REJECTION_MAX } from "../../src/core/limits.ts";
 import { type Engine, openEngine, requestFor } from "../support/engine.ts";
-import { eventually } from "../support/eventually.ts";
-import { Mailbox } from "../support/mailbox.ts";
 import { as, refusalOf } from "./callers.ts";
-
-const BOSS = "boss@example.com";
 
 const HELD = { approve: true, body: '{"amount":5}' };
 
@@ -31,73 +26,7 @@ async function rejected(engine: Engine): Promise<string> {
   return id;
 }
 
-test("30 rejections and 30 retries are 2 further questions and mails in a day, and so is every mix with creates", async () => {
-  await using mailbox = new Mailbox();
-  await using engine = await openEngine({ env: { ...mailbox.env, APPROVERS: BOSS } });
-  const agent = agentOf(engine);
-  const { id } = await ask(engine, null, { notifyEmail: BOSS });
-  const mailed = () =>
-    eventually(async () => ((await engine.store.outbox.waiting()).mail === 0 ? true : null), "an empty outbox");
-  await mailed();
-  await reject(engine, id);
-  const refusals = new Set<string | undefined>();
-  for (let n = 0; n < 30; n += 1) {
-    const again =
-      n % 2 === 0
-        ? engine.actionService.retry(agent, id, "Please.")
-        : ask(engine, "Please.", { notifyEmail: BOSS, headers: { "X-Try": `${n}` } });
-    const held = await again.catch(() => null);
-    if (held === null)
-      refusals.add(
-        (await refusalOf(n % 2 === 0 ? engine.actionService.retry(agent, id, "?") : ask(engine, "?")))?.code,
-      );
-    else {
-      await mailed();
-      await reject(engine, held.id);
-    }
-    engine.clock.advance(60_000);
-  }
-  await mailed();
-  const questions = mailbox.mails.filter(({ fields }) => fields["subject"]?.startsWith("Approve?"));
-  expect(questions).toHaveLength(1 + REPEATS_PER_REJECTION_MAX);
-  expect(refusals).toEqual(new Set(["not_retryable", "forbidden"]));
-  // The mail of the last question shows what was said before.
-  const lines = (questions.at(-1)?.fields["text"] ?? "").split("\n");
-  const of = (label: string) => lines.filter((line) => line.startsWith(`${label}: `));
-  expect(of("Earlier rejections")).toEqual(["Earlier rejections: 2"]);
-  expect(of("Rejected")).toHaveLength(2);
-  expect(of("Rejected")[0]).toBe("Rejected: approver, over the API, 1 Jan 2026, 00:00 UTC: Not today.");
-  expect(of("Asked again")).toHaveLength(1);
-  expect(of("| Reason")).toEqual(["| Reason: Please."]);
-  expect(questions.at(-1)?.fields["html"]).toContain("Not today.");
-});
-
 describe("a request that a person rejected", () => {
-  test("needs a reason to be asked for again, which the timeline tells", async () => {
-    await using engine = await openEngine({ starts: false });
-    const id = await rejected(engine);
-    for (const reason of [null, " "]) {
-      for (const again of [() => ask(engine, reason), () => engine.actionService.retry(agentOf(engine), id, reason)]) {
-        const error: unknown = await again().catch((thrown: unknown) => thrown);
-        expect(error).toMatchObject({ code: "invalid_request", issues: [{ field: "reason" }] });
-      }
-    }
-    const created = await ask(engine, "It is due.");
-    expect((await engine.events(created.id))[0]).toEqual({
-      type: "created",
-      actor: "key:agent",
-      reason: "It is due.",
-    });
-    await engine.actionService.retry(agentOf(engine), id, "It is still due.");
-    const held = await engine.get(id);
-    const { reason, rejections } = await engine.actionService.historyOf(held);
-    expect(reason).toBe("It is still due.");
-    expect(rejections.map(({ kind, by, reason: why }) => [kind, by, why])).toEqual([
-      ["rejected", "key:approver", "Not today."],
-      ["asked", "key:agent", "It is due."],
-    ]);
-  });
-
   test("that somebody retries without a reason is not shown with the reason of another question", async () => {
     await using engine = await openEngine({ starts: false });
     const id = await rejected(engine);

@@ -1,14 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { type Answer, actionIn, CLIENTS, connect, errorIn } from "../mcp/clients.ts";
 import { openServer } from "../mcp/test-server.ts";
-import { ANN, signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
 import { shared } from "../support/shared.ts";
 
 const NO_TARGET = "http://127.0.0.1:9/";
 
 const server = await shared(openServer({ starts: false }));
-const ann = await signedIn(server);
 
 let requests = 0;
 
@@ -103,51 +101,4 @@ describe("an approval or a rejection of run 1", () => {
       expect(actionIn(await client.call("approve", { id, run: 2 }))).toMatchObject({ status: "pending", run: 2 });
     },
   );
-});
-
-test("what was said before stands in a line each, masked, wherever somebody decides", async () => {
-  const request = fresh({ notify: { email: ANN } });
-  const id = await create(request);
-  await post(`/v1/actions/${id}/cancel`, { reason: "Not with password=Zq8Xw2Lr5Tn9Vb4Kc please." }, "approver");
-  server.engine.clock.advance(60_000);
-  await post(`/v1/actions/${id}/retry`, { reason: "See https://evil.example/x\n**It** is due." });
-  const { approve } = await server.linksOf(id);
-  const pages = await Promise.all([
-    ann.pageOf(`/approvals/review?id=${id}`),
-    ann.pageOf(`/approvals/${id}`),
-    ann.pageOf(`/actions/${id}`),
-    (await fetch(server.url + approve)).text(),
-  ]);
-  const said = "approver, over the API, 1 Jan 2026, 00:00 UTC: Not with password=••••(password,17-chars,…b4Kc) please.";
-  for (const [at, page] of pages.entries()) {
-    const text = page.replaceAll(/<[^>]+>/g, "");
-    expect(text.split(said).length - 1, String(at)).toBe(1);
-    expect(text).toContain("ReasonSee ");
-    expect(page).not.toContain("canary-0123456789abcdef");
-  }
-  await using client = await connect("modern", server.mcpUrl, {
-    key: KEYS.owner,
-    answer: () => ({ action: "cancel" }),
-  });
-  await client.call("approve", { id });
-  const [question = ""] = client.questions;
-  const lines = question.split("\n");
-  const risk = expect.stringMatching(
-    /^! This same request was rejected once in 24 h, by approver: “Not with .*please\.”$/,
-  );
-  expect(lines.filter((line) => line.includes("Not with"))).toEqual([risk, `Rejected: ${said}`]);
-  // Nothing that a client could take for a link, a line or mark-up.
-  expect(lines.filter((line) => line.includes("is due"))).toEqual([
-    "Reason: See https:%2F%2Fevil%2Eexample/x(U+000A)**It** is due.",
-  ]);
-  const { facts } = JSON.parse((await server.call("GET", `/v1/actions/${id}/facts`)).text) as { facts: object[] };
-  expect(facts.slice(3, 10)).toMatchObject([
-    { name: "reason" },
-    { name: "requester" },
-    { name: "requested_at" },
-    { name: "policy", label: "Held by", value: "The requester" },
-    { name: "run", value: "2" },
-    { name: "rejections", value: "1" },
-    { name: "rejected", value: said },
-  ]);
 });
