@@ -114,36 +114,6 @@ describe("a grant", () => {
     expect(await statusOf(paid(100))).toBe("awaiting_approval");
   });
 
-  test("that is used up can be ended until it expires, and is listed behind those in force", async () => {
-    await allowed({ minutes: 10, calls: 1 });
-    expect(await statusOf(paid(100))).toBe("pending");
-    app.engine.clock.advance(1_000);
-    await allowed({ minutes: 2, calls: 1 });
-    expect(await statusOf(paid(100))).toBe("pending");
-    app.engine.clock.advance(1_000);
-    await allowed({ minutes: 10, calls: 9, vary: ["body.to"] });
-    const [inForce, short, long] = await grants();
-    expect([inForce, short, long]).toMatchObject([{ used: 0 }, { used: 1, calls: 1 }, { used: 1, calls: 1 }]);
-    app.engine.clock.advance(120_000);
-    expect((await app.call("DELETE", `/v1/grants/${short?.id}`)).status).toBe(404);
-    for (const status of [204, 404]) expect((await app.call("DELETE", `/v1/grants/${long?.id}`)).status).toBe(status);
-    expect(await grants()).toMatchObject([{ id: inForce?.id }]);
-    expect((await app.call("GET", "/v1/audit?kind=grant_ended")).json.data).toMatchObject([{ subject: long?.id }]);
-  });
-
-  test.each([1, 2])("of %i calls that is ended has its delayed call wait for a person again", async (calls) => {
-    const later = { delay_seconds: 60 };
-    const { id } = (await paid(100, later)).json;
-    await app.call("POST", `/v1/actions/${id}/approve`, { grant: { minutes: 1, calls } });
-    const delayed = await paid(100, later);
-    expect(delayed.json).toMatchObject({ status: "pending", policy: { by: "grant" } });
-    const [grant] = await grants();
-    expect((await app.call("DELETE", `/v1/grants/${grant?.id}`)).status).toBe(204);
-    await app.engine.start();
-    app.engine.clock.advance(60_000);
-    await app.engine.saw(idOf(delayed), { status: "awaiting_approval", attempts: 0 });
-  });
-
   test("counts each of many creates at once: never one more passes than it says", async () => {
     await allowed({ ...TERMS, calls: 7 });
     const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => paid(n)));
