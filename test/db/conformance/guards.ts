@@ -134,29 +134,6 @@ export function testGuards(test: StoreTest): void {
       ]);
     });
 
-    test("that holds again owes a new mail and a new callback", async (db) => {
-      const held = await createdAction(db.actions, HELD);
-      await decided(db.actions, cancel, held);
-      await db.actions.apply(writeOf(retry(await stored(db.actions, held), aDecision())));
-      const events = (await db.outbox(held.id)).map(({ event, run }) => `${run} ${event}`);
-      expect(events).toEqual([
-        "1 action.awaiting_approval",
-        "1 approval",
-        "1 action.cancelled",
-        "1 decided",
-        "2 action.awaiting_approval",
-        "2 approval",
-      ]);
-    });
-
-    test("takes its dedupe key again", async (db) => {
-      const failed = await failedAction(db.actions, { dedupe: "k" });
-      expect(await db.actions.holderOf(ACCOUNT, "dedupe", "k", LEASE.now)).toBeNull();
-      expect(await db.actions.apply(writeOf(retry(failed, aDecision())))).toBe(true);
-      expect((await db.actions.holderOf(ACCOUNT, "dedupe", "k", LEASE.now))?.id).toBe(failed.id);
-      expect((await db.actions.create(aCreation({ dedupe: "k" }))).kind).toBe("matched");
-    });
-
     test("keeps the dedupe key that a cancelled action still holds", async (db) => {
       const cancelled = await actionInStatus(db.actions, "cancelled", { dedupe: "k" });
       expect(await db.actions.apply(writeOf(retry(cancelled, aDecision())))).toBe(true);
