@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "bun:test";
-import type { Outcome } from "../../src/core/outcome.ts";
 import { type LaneClaim, type Lane, Lanes, type SlotLimits } from "../../src/delivery/lanes.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import type { HostLimits } from "../../src/core/host-settings.ts";
@@ -378,43 +377,6 @@ test("100,000 due actions of one full host make another's claim no slower", () =
   lanes.take(1_000);
   // A look at each of them would take thousands of times as long.
   expect(time(200)).toBeLessThan(100 * aloneMs);
-});
-
-test("never more in flight than the settings allow, in all and to one host", async () => {
-  const flying = new Map<string, number>();
-  let most = 0;
-  let mostOfOne = 0;
-  const ends: (() => void)[] = [];
-  const sender: Sender = {
-    send: async ({ url }): Promise<Outcome> => {
-      const count = (flying.get(url) ?? 0) + 1;
-      flying.set(url, count);
-      mostOfOne = Math.max(mostOfOne, count);
-      most = Math.max(
-        most,
-        [...flying.values()].reduce((sum, one) => sum + one, 0),
-      );
-      await new Promise<void>((resolve) => void ends.push(resolve));
-      flying.set(url, (flying.get(url) ?? 1) - 1);
-      return answered(200);
-    },
-  };
-  await using engine = await openEngine({ sender, env: { DISPATCH_CONCURRENCY: "8", DISPATCH_PER_HOST: "3" } });
-  const urls = ["http://127.0.0.1:1001/", "http://127.0.0.1:1002/"];
-  let done = false;
-  const allDone = Promise.all(
-    Array.from({ length: 60 }, async (_, n) => {
-      const { id } = await engine.create({ url: urls[n % 2] ?? "" });
-      await engine.saw(id, { status: "completed" });
-    }),
-  ).finally(() => (done = true));
-  while (!done) {
-    ends.shift()?.();
-    await nextTurn();
-  }
-  await allDone;
-  expect(mostOfOne).toBe(3);
-  expect(most).toBe(6);
 });
 
 test("a create may wait for a slot while others have got one within a tenth of a second; not at a host with limits or during a pause", () => {
