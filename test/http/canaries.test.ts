@@ -23,7 +23,7 @@ import {
   sentText,
   VAULTED,
 } from "./canaries.ts";
-import { signedIn } from "./signed-in.ts";
+import { ANN_PASSWORD, signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
 
 type Role = "owner" | "approver" | "agent" | "reader";
@@ -403,7 +403,7 @@ function writtenIn({ secret, part: of }: Canary, part: BodyPart): string {
   return of === part && (part === "text" || part === "form") ? JSON.stringify(secret).slice(1, -1) : secret;
 }
 
-test("keys, sessions, links and signing secrets of the service itself are neither logged nor kept in clear", async () => {
+test("keys, sessions, passwords, links and signing secrets of the service itself are neither logged nor kept in clear", async () => {
   const { app, ann, links, receipt } = server;
   await app.call("POST", "/v1/signing-secret/rotate");
   const { text } = await app.call("GET", "/v1/signing-secret?origin=https://a.example");
@@ -412,6 +412,7 @@ test("keys, sessions, links and signing secrets of the service itself are neithe
   const secrets = {
     ...KEYS,
     session: ann.cookie.split("=")[1] ?? "",
+    password: ANN_PASSWORD,
     approval: links.approve.slice(3),
     rejection: links.reject.slice(3),
     receipt: receipt.slice(3),

@@ -3,7 +3,7 @@ import { KEYS_SHOWN_MAX } from "../../src/core/limits.ts";
 import { ROLES } from "../../src/core/roles.ts";
 import { anApiKey } from "../support/factory.ts";
 import { openRealServer, STRANGER } from "./real-server.ts";
-import { ANN, ANN_PASSWORD, cookiesIn, signedIn } from "./signed-in.ts";
+import { cookiesIn, signedIn } from "./signed-in.ts";
 import { OWN_ORIGIN } from "./stub-server.ts";
 import { shared } from "../support/shared.ts";
 
@@ -68,7 +68,7 @@ describe("the keys page", () => {
     expect(await keysOf()).toHaveLength(before + 2);
   });
 
-  test("shows a new key again for five minutes with https, to the session that made it, and makes no other", async () => {
+  test("shows a new key again for five minutes with https, on its own page, and makes no other", async () => {
     await using server = await openRealServer({ baseUrl: "https://outgate.example" });
     const bob = await signedIn(server);
     const keysOfBob = () => server.engine.store.accounts.keys(server.engine.owner.accountId, 1_000);
@@ -84,18 +84,13 @@ describe("the keys page", () => {
     ]);
     expect(await (await bob.follow(sent)).text()).toContain(key);
     expect(await keysOfBob()).toHaveLength(before + 1);
-    // By the path alone, by a cookie that was altered, at another key, in another session.
+    // By the path alone, and at another key.
     const other = await make({ name: "other", role: "reader", hold: "none" }, bob);
-    const again = await server.call("POST", "/auth/login", { email: ANN, password: ANN_PASSWORD });
-    const [somebody = ""] = cookiesIn(again);
-    for (const [who, to, cookie] of [
-      [bob.cookie, path, ""],
-      [bob.cookie, path, `${flash.slice(0, -6)}${flash.endsWith("AAAAAA") ? "BBBBBB" : "AAAAAA"}`],
-      [bob.cookie, path, "__Secure-outgate_flash_0=9-x"],
-      [bob.cookie, other.sent.headers.get("location") ?? "", flash],
-      [somebody, path, flash],
+    for (const [to, cookie] of [
+      [path, ""],
+      [other.sent.headers.get("location") ?? "", flash],
     ] as const) {
-      const response = await fetch(server.url + to, { headers: { cookie: `${who}; ${cookie}` } });
+      const response = await fetch(server.url + to, { headers: { cookie: `${bob.cookie}; ${cookie}` } });
       const html = await response.text();
       expect([response.status, html.includes(key)]).toEqual([404, false]);
       expect(html).toContain("revoke it and create another");
