@@ -27,26 +27,6 @@ test("a commit that takes long does not stop the event loop", async () => {
   expect(gap).toBeLessThan(took / 2);
 });
 
-test("what was committed is read at once", async () => {
-  await using db = await openNotes();
-  for (const name of ["a", "b", "c"]) {
-    const [done] = await runStatements(db.sql, [insert(name)]);
-    expect(done?.changes).toBe(1);
-    expect((await db.sql.read(names)).at(-1)).toEqual({ name });
-  }
-});
-
-test("rows come back over the thread, empty ones too", async () => {
-  await using db = await openNotes();
-  const update = { sql: "UPDATE notes SET name = name || ? RETURNING name, 1 AS one, NULL AS none", args: ["!"] };
-  const [none, written, one] = await runStatements(db.sql, [update, insert("a"), update]);
-  expect([none, written]).toEqual([
-    { changes: 0, rows: [] },
-    { changes: 1, rows: [] },
-  ]);
-  expect(one).toEqual({ changes: 1, rows: [{ name: "a!", one: 1, none: null }] });
-});
-
 test("an error of the database comes over with its code, and the batch leaves nothing behind", async () => {
   await using db = await openNotes();
   const failed = await runStatements(db.sql, [insert("a"), insert("a")]).catch((error: unknown) => error);

@@ -130,15 +130,3 @@ describe("a backup is refused", () => {
     expect(Buffer.compare(first, readFileSync(join(folder.path, "b/outgate.db")))).toBe(0);
   });
 });
-
-test("the folder of a service has no file that others can read", async () => {
-  await using service = new Service();
-  await service.create({ url: "http://127.0.0.1:9/", approve: true });
-  const data = join(service.folder, "data");
-  const files = readdirSync(data);
-  expect(files.toSorted()).toEqual(
-    ["outgate.db", "outgate.db-shm", "outgate.db-wal", "outgate.db.key", "outgate.db.lock"].toSorted(),
-  );
-  for (const name of files) expect(statSync(join(data, name)).mode & 0o777).toBe(0o600);
-  expect(statSync(data).mode & 0o777).toBe(0o700);
-});

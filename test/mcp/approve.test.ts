@@ -66,16 +66,6 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
     }
   });
 
-  test("asks its person whatever the role of the key, an owner's too", async () => {
-    for (const key of [KEYS.owner, KEYS.approver, KEYS.agent]) {
-      const id = await hold();
-      await using client = await connect(kind, server.mcpUrl, { key, answer: () => ({ action: "decline" }) });
-      expect(actionIn(await client.call("approve", { id }))).toMatchObject({ status: "awaiting_approval" });
-      expect(client.questions).toHaveLength(1);
-      expect(await stateOf(id)).toEqual(HELD);
-    }
-  });
-
   test.each([
     ["declined", { action: "decline" }],
     ["closed", { action: "cancel" }],
