@@ -20,6 +20,11 @@ describe("the end of a wait for a person", () => {
     });
   });
 
+  test("says an hour where it is one", () => {
+    const [event] = expire(HELD, { ...WAITED, hoursMax: 1 }, OVER)?.events ?? [];
+    expect(event).toMatchObject({ reason: "Nobody decided within an hour." });
+  });
+
   test("does not come before its time", () => {
     expect(expire(HELD, WAITED, later(3 * HOUR_MS - 1))).toBeNull();
     expect(expire(HELD, { ...WAITED, heldAt: later(1) }, OVER)).toBeNull();

@@ -45,24 +45,6 @@ describe("an action that nobody decides about", () => {
     expect(logged).toEqual([{ count: 1 }]);
   });
 
-  test("can be retried, and then waits again as long as at first", async () => {
-    await using engine = await openEngine({ starts: false });
-    const { actionService, owner, clock } = engine;
-    const { expire } = expireOf(engine, 1);
-    const { id } = await engine.create({ approve: true });
-    clock.advance(HOUR_MS);
-    await expire(clock.now(), GO_ON);
-    expect((await engine.events(id)).at(-1)).toMatchObject({ reason: "Nobody decided within an hour." });
-    clock.advance(5 * HOUR_MS);
-    await actionService.retry(owner, id, null);
-    clock.advance(HOUR_MS - 1);
-    await expire(clock.now(), GO_ON);
-    expect((await actionService.get(owner, id)).status).toBe("awaiting_approval");
-    clock.advance(1);
-    await expire(clock.now(), GO_ON);
-    expect(await actionService.get(owner, id)).toMatchObject({ status: "cancelled", run: 2 });
-  });
-
   test("is decided once, whoever comes first", async () => {
     await using engine = await openEngine({ starts: false });
     const { actionService, owner, clock } = engine;
