@@ -3,7 +3,7 @@ import { openFile } from "../../db/libsql/file.ts";
 import { answering } from "../actions/senders.ts";
 import { type Engine, openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
-import { answered, aQuery } from "../support/factory.ts";
+import { answered } from "../support/factory.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { runStatements } from "../../db/commands/statements.ts";
 
@@ -24,13 +24,8 @@ async function startOverAltered(column: string, value: string) {
   return { end, sent: sender.sent, told: await second.events(id) };
 }
 
-test.each([
-  ["url", "http://127.0.0.1:9/pay/another"],
-  ["method", "DELETE"],
-  ["body", '{"amount":50000}'],
-  ["extras", '{"bodyKind":"text"}'],
-])("a request whose %s is not what was approved is not sent, and its action says why", async (column, value) => {
-  const { end, sent, told } = await startOverAltered(column, value);
+test("a request that is not what was approved is not sent, and its action says why", async () => {
+  const { end, sent, told } = await startOverAltered("body", '{"amount":50000}');
   expect(sent).toEqual([]);
   expect(end).toMatchObject({ status: "failed", attempts: 1 });
   expect(end.result).toMatchObject({
@@ -69,8 +64,8 @@ describe("what another version stored with an action, and this one doesn't know"
     expect(await startWithNewer(approve)).toEqual({ error: null, sent: 1, stored: NEWER });
   });
 
-  test.each(["null", '{"level":8}'])("is part of what is approved: as %s it is not sent", async (value) => {
-    const altered = `{"reason":"x","priority":${value}}`;
+  test("is part of what is approved: altered it is not sent", async () => {
+    const altered = '{"reason":"x","priority":{"level":8}}';
     expect(await startWithNewer(true, altered)).toMatchObject({
       error: expect.stringContaining("was altered"),
       sent: 0,
@@ -79,56 +74,25 @@ describe("what another version stored with an action, and this one doesn't know"
   });
 });
 
-/** As a process leaves it that dies in the middle of an attempt. */
-const ACTIVE = "UPDATE actions SET status = 'active', attempts = 1, due_at = NULL, lease_until = 0 WHERE id = ?";
-
-describe("headers that don't open, of an action among others", () => {
-  /** Takes the headers of one action and puts them into another's row; both are in one file with many others. */
-  async function startOverSwapped(approve: boolean, isActive = false) {
-    await using folder = await temporaryFolder();
-    const first = await openEngine({ folder: folder.path, starts: false });
-    const ids: string[] = [];
-    for (let n = 0; n < 20; n += 1) {
-      const { id } = await first.create({
-        approve,
-        retries: 1,
-        headers: { "X-N": `value-${n}` },
-        url: "http://127.0.0.1:9/",
-      });
-      if (approve) await first.actionService.approve(first.owner, id, null);
-      ids.push(id);
-    }
-    await first.abandon();
-    const [donor = "", victim = ""] = ids.slice(6);
-    const file = openFile(`${folder.path}/outgate.db`);
-    const text = "UPDATE actions SET sealed_headers = (SELECT sealed_headers FROM actions WHERE id = ?) WHERE id = ?";
-    await runStatements(file, [{ sql: text, args: [donor, victim] }]);
-    if (isActive) await runStatements(file, [{ sql: ACTIVE, args: [victim] }]);
-    const stored = await file.read({ sql: "SELECT sealed_headers FROM actions WHERE id = ?", args: [victim] });
-    const sender = answering(answered(200));
-    await using second = await openEngine({ folder: folder.path, sender });
-    const end = await endOf(second, victim);
-    for (const id of ids) if (id !== victim) await second.saw(id, { status: "completed" });
-    const query = { ...aQuery(), accountId: second.owner.accountId };
-    const page = await second.store.actions.list(query);
-    const after = await file.read({ sql: "SELECT sealed_headers FROM actions WHERE id = ?", args: [victim] });
-    await file.close();
-    return { end, sent: sender.sent, listed: page.actions.length, isUntouched: Bun.deepEquals(stored, after) };
-  }
-
-  test.each([
-    ["once it was approved", true, false],
-    ["without an approval", false, false],
-    ["when its process died in an attempt", false, true],
-  ])("%s: it fails with a line in the log, and all the others are sent and listed", async (_, approve, isActive) => {
-    const { end, sent, listed, isUntouched } = await startOverSwapped(approve, isActive);
-    expect(sent).toHaveLength(19);
-    expect(end).toEqual({
-      status: "failed",
-      last_error: "The stored row can't be read, so it was altered. Nothing of it is sent any more.",
-    });
-    expect({ listed, isUntouched }).toEqual({ listed: 19, isUntouched: true });
+test("headers of another action don't open: the action fails with a line in the log, and the other is sent", async () => {
+  await using folder = await temporaryFolder();
+  const first = await openEngine({ folder: folder.path, starts: false });
+  const headed = async (value: string) =>
+    (await first.create({ retries: 1, headers: { "X-N": value }, url: "http://127.0.0.1:9/" })).id;
+  const [donor, victim] = [await headed("one"), await headed("two")];
+  await first.abandon();
+  const file = openFile(`${folder.path}/outgate.db`);
+  const text = "UPDATE actions SET sealed_headers = (SELECT sealed_headers FROM actions WHERE id = ?) WHERE id = ?";
+  await runStatements(file, [{ sql: text, args: [donor, victim] }]);
+  await file.close();
+  const sender = answering(answered(200));
+  await using second = await openEngine({ folder: folder.path, sender });
+  expect(await endOf(second, victim)).toEqual({
+    status: "failed",
+    last_error: "The stored row can't be read, so it was altered. Nothing of it is sent any more.",
   });
+  await second.saw(donor, { status: "completed" });
+  expect(sender.sent).toHaveLength(1);
 });
 
 /** How a row ended that can't be read, once the log tells of it. */
