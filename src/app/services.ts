@@ -169,7 +169,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     ...posting,
   });
 
-  const countActivity = createCountActivity({ activity: store.activity, clock });
+  const countActivity = createCountActivity({ store, clock });
   const notices = createOwnerNotices(app, { channelsOf: channels.of, onWaiting: delivery.waits });
 
   return {

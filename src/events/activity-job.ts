@@ -6,13 +6,15 @@ import {
   DAY_MS,
   OVERVIEW_RANGES,
 } from "../core/limits.ts";
-import type { ActivityStore, FirstStep } from "../core/activity-store.ts";
+import type { ActivityPage, ActivityStore, FirstStep } from "../core/activity-store.ts";
 import type { Clock } from "../core/clock.ts";
-import { StoreUnavailable } from "../core/store.ts";
+import { type Store, StoreUnavailable } from "../core/store.ts";
 import { type ActivityGroup, ActivityTally, firstSlotOf, RANGE_NAMES } from "../core/activity.ts";
 
 interface CountActivityDeps {
-  readonly activity: Pick<ActivityStore, "position" | "groups" | "stored" | "put">;
+  readonly store: Pick<Store, "isUnavailable"> & {
+    readonly activity: Pick<ActivityStore, "position" | "groups" | "stored" | "put">;
+  };
   readonly clock: Pick<Clock, "after" | "now">;
 }
 
@@ -22,18 +24,18 @@ export type CountActivity = ReturnType<typeof createCountActivity>;
  * Counts the events of the timeline from where the last step ended. Creates and results don't wait for it. A row is counted
  * once, on however many nodes: counts and the new position are one commit, which fails if another node has moved the position.
  */
-export function createCountActivity({ activity, clock }: CountActivityDeps) {
+export function createCountActivity({ store, clock }: CountActivityDeps) {
   let last: Promise<unknown> = Promise.resolve();
   /** One at a time. */
-  const step = (): Promise<CountedStep> => {
-    const next = last.then(() => countStep(activity, clock.now()));
+  const step = (isWritten: boolean): Promise<CountedStep> => {
+    const next = last.then(() => countStep(store.activity, clock.now(), isWritten));
     last = next.catch(() => {});
     return next;
   };
   return {
     /** Counts everything that has happened, with a pause after each step. */
     run: async (_now: Date, stop: AbortSignal): Promise<void> => {
-      while (!stop.aborted && !(await step()).isLast) {
+      while (!stop.aborted && !(await step(true)).isLast) {
         await new Promise<void>((resolve) => void clock.after(ACTIVITY_PAUSE_MS, resolve));
       }
     },
@@ -41,7 +43,8 @@ export function createCountActivity({ activity, clock }: CountActivityDeps) {
     /** Counts the next `ACTIVITY_COUNTED_ROWS_MAX` events. Nothing after the returned time is counted; null: everything is. */
     upToNow: async (): Promise<Date | null> => {
       for (let rows = ACTIVITY_STEP_ROWS; ; rows += ACTIVITY_STEP_ROWS) {
-        const { isLast, until } = await step();
+        // Nobody who reads waits until a write fails again.
+        const { isLast, until } = await step(!store.isUnavailable);
         if (isLast || rows >= ACTIVITY_COUNTED_ROWS_MAX) return until;
         await nextTurn();
       }
@@ -50,17 +53,22 @@ export function createCountActivity({ activity, clock }: CountActivityDeps) {
 }
 
 interface CountedStep {
-  /** Nothing is left to count, nothing can be counted now, or another node is counting. */
+  /** Nothing is left to count, or nothing can be counted now. */
   readonly isLast: boolean;
   /** Nothing after it is counted; null: everything is. */
   readonly until: Date | null;
 }
 
-/** Counts the next rows. A file is read in this thread: others get their turn between its parts. */
-async function countStep(activity: CountActivityDeps["activity"], now: Date): Promise<CountedStep> {
+/** Counts the next rows, or only looks when they begin. A file is read in this thread: others get their turn between its parts. */
+async function countStep(
+  activity: CountActivityDeps["store"]["activity"],
+  now: Date,
+  isWritten: boolean,
+): Promise<CountedStep> {
   const from = await activity.position();
   const page = await activity.groups(from, { since: firstSlotOf("30d", now), limit: ACTIVITY_STEP_ROWS });
   if (page.position === from) return { isLast: true, until: null };
+  if (!isWritten) return { isLast: true, until: beginOf(page) };
   await nextTurn();
   const tally = new ActivityTally(now);
   const stored = await activity.stored(tally.slotsOf(page.groups));
@@ -70,15 +78,28 @@ async function countStep(activity: CountActivityDeps["activity"], now: Date): Pr
   await nextTurn();
   try {
     const write = { from, to: page.position, rows: tally.changed, steps: stepsIn(page.groups) };
-    // False if another node has counted them, which goes on.
-    if (!(await activity.put(write))) return { isLast: true, until: page.at };
+    if (!(await activity.put(write))) {
+      // Another node has counted on meanwhile, perhaps not as far: the next step begins where that one ended. A position that was
+      // altered to no number stays what it is.
+      return { isLast: Object.is(await activity.position(), from), until: beginOf(page) };
+    }
   } catch (error) {
     // A full disk can still be read: what is counted is shown.
     if (!(error instanceof StoreUnavailable)) throw error;
-    const times = page.groups.map(({ at }) => at.getTime());
-    return { isLast: true, until: times.length === 0 ? null : new Date(Math.min(...times)) };
+    return { isLast: true, until: beginOf(page) };
   }
-  return { isLast: page.isLast, until: page.at };
+  return { isLast: page.isLast, until: endOf(page) };
+}
+
+/** The time of the first event of a page; where nothing of it counts, of its end. */
+function beginOf(page: ActivityPage): Date | null {
+  const times = page.groups.map(({ at }) => at.getTime());
+  return times.length === 0 ? endOf(page) : new Date(Math.min(...times));
+}
+
+/** Null: nothing has happened after the page. Exactly as many rows as one takes have an end all the same. */
+function endOf({ isLast, at }: ActivityPage): Date | null {
+  return isLast ? null : at;
 }
 
 const STEPS = { created: "action", approved: "approval" } as const;

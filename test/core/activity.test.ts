@@ -206,7 +206,7 @@ describe("the job that counts", () => {
   test("goes on from where it was until it has counted the newest row, with a pause after each step", async () => {
     const clock = new FakeClock(NOON);
     const { activity, written } = storeOf([{ groups: [aGroup()] }, {}, { groups: [aGroup({ kind: "created" })] }]);
-    const { run } = createCountActivity({ activity, clock });
+    const { run } = createCountActivity({ store: { activity, isUnavailable: false }, clock });
     const running = run(NOON, NEVER);
     for (let turn = 0; turn < 50; turn += 1) {
       clock.advance(5);
@@ -240,34 +240,66 @@ describe("the job that counts", () => {
         return method(...args);
       };
     }
-    await createCountActivity({ activity: noting, clock: new FakeClock(NOON) }).run(NOON, NEVER);
+    await createCountActivity({ store: { activity: noting, isUnavailable: false }, clock: new FakeClock(NOON) }).run(
+      NOON,
+      NEVER,
+    );
     clearImmediate(next);
     const [groups = 0, stored = 0, put = 0] = seen;
     expect([stored - groups, put - stored]).toEqual([1, 2]);
   });
 
-  test("stops where another node has counted on, and when it is told to", async () => {
-    const clock = new FakeClock(NOON);
+  test("stops when it is told to", async () => {
+    const { activity, written } = storeOf([{}, {}, {}]);
+    const store = { activity, isUnavailable: false };
+    await createCountActivity({ store, clock: new FakeClock(NOON) }).run(NOON, AbortSignal.abort());
+    expect(written).toEqual([]);
+  });
+
+  test("goes on where another node has counted to meanwhile, so that an overview lacks nothing that it left", async () => {
     const { activity, written, skipTo } = storeOf([{}, {}, {}]);
+    let reads = 0;
     const stored = async () => {
-      skipTo(2);
+      reads += 1;
+      if (reads === 1) skipTo(1);
       return [];
     };
-    await createCountActivity({ activity: { ...activity, stored }, clock }).run(NOON, NEVER);
+    const store = { activity: { ...activity, stored }, isUnavailable: false };
+    expect(await createCountActivity({ store, clock: new FakeClock(NOON) }).upToNow()).toBeNull();
+    expect(written.map(({ from, to }) => [from, to])).toEqual([
+      [1, 2],
+      [2, 3],
+    ]);
+  });
+
+  test("ends where its position was altered to no number", async () => {
+    const { activity, written, skipTo } = storeOf([{}, {}]);
+    skipTo(Number.NaN);
+    const groups = async (): Promise<ActivityPage> => ({ groups: [], position: 2, at: null, isLast: true });
+    const store = { activity: { ...activity, groups, put: async () => false }, isUnavailable: false };
+    await createCountActivity({ store, clock: new FakeClock(NOON) }).run(NOON, NEVER);
     expect(written).toEqual([]);
-    await createCountActivity({ activity, clock }).run(NOON, AbortSignal.abort());
-    expect(written).toEqual([]);
+  });
+
+  test("says of nothing that is counted that it is not", async () => {
+    // As many rows as a page has: it ends at the last of them.
+    const { activity, written } = storeOf([{ groups: [aGroup()], at: later(9) }]);
+    const store = { activity, isUnavailable: false };
+    expect(await createCountActivity({ store, clock: new FakeClock(NOON) }).upToNow()).toBeNull();
+    expect(written).toHaveLength(1);
   });
 
   test("counts a bounded number of events for an overview, and says until when", async () => {
     const clock = new FakeClock(NOON);
     const steps = ACTIVITY_COUNTED_ROWS_MAX / ACTIVITY_STEP_ROWS;
     const { activity, written } = storeOf(Array.from({ length: steps + 2 }, (_, at) => ({ at: later(at) })));
-    const { upToNow } = createCountActivity({ activity, clock });
+    const { upToNow } = createCountActivity({ store: { activity, isUnavailable: false }, clock });
     expect(await upToNow()).toEqual(later(steps - 1));
     expect(written).toHaveLength(steps);
     const few = storeOf([{ at: later(1) }, {}]);
-    expect(await createCountActivity({ activity: few.activity, clock }).upToNow()).toBeNull();
+    expect(
+      await createCountActivity({ store: { activity: few.activity, isUnavailable: false }, clock }).upToNow(),
+    ).toBeNull();
     expect(few.written).toHaveLength(2);
   });
 
@@ -275,14 +307,28 @@ describe("the job that counts", () => {
     const clock = new FakeClock(NOON);
     const { activity } = storeOf([{ groups: [aGroup({ at: later(60_000) }), aGroup()] }]);
     const put = () => Promise.reject(new StoreUnavailable("full"));
-    expect(await createCountActivity({ activity: { ...activity, put }, clock }).upToNow()).toEqual(NOON);
+    expect(
+      await createCountActivity({ store: { activity: { ...activity, put }, isUnavailable: false }, clock }).upToNow(),
+    ).toEqual(NOON);
+  });
+
+  test("keeps nobody who reads waiting for a write while the store is away, and says until when", async () => {
+    const { activity, written } = storeOf([{ groups: [aGroup({ at: later(60_000) }), aGroup()] }]);
+    const store = { activity, isUnavailable: true };
+    const { run, upToNow } = createCountActivity({ store, clock: new FakeClock(NOON) });
+    expect(await upToNow()).toEqual(NOON);
+    expect(written).toEqual([]);
+    // The job tries: that a write succeeds tells that the store is back.
+    await run(NOON, NEVER);
+    expect(written).toHaveLength(1);
+    expect(await upToNow()).toBeNull();
   });
 
   test("counts for whoever asks while it counts what has happened meanwhile", async () => {
     const clock = new FakeClock(NOON);
     const pages: Partial<ActivityPage>[] = [{}];
     const { activity, written } = storeOf(pages);
-    const { upToNow } = createCountActivity({ activity, clock });
+    const { upToNow } = createCountActivity({ store: { activity, isUnavailable: false }, clock });
     const first = upToNow();
     await Promise.resolve();
     pages.push({});
@@ -302,7 +348,7 @@ describe("the job that counts", () => {
     await engine.actionService.approve(owner, held.id, null);
     await engine.saw(held.id, { status: "failed" });
     const live = await Promise.all(RANGE_NAMES.map((range) => overviewService.read(owner, range)));
-    await createCountActivity({ activity: store.activity, clock }).run(clock.now(), NEVER);
+    await createCountActivity({ store, clock }).run(clock.now(), NEVER);
     expect(await store.activity.position()).toBe(await store.actions.position());
     clock.advance(HOUR_MS / 30);
     const stored = await Promise.all(RANGE_NAMES.map((range) => overviewService.read(owner, range)));
