@@ -275,8 +275,9 @@ function textsOf(name: string, value: unknown, type: FieldSpec["type"]): readonl
   if (typeof value === "boolean") return [[name, value ? "yes" : ""]];
   if (typeof value === "number") return [[name, type === "duration" ? exactDuration(value) : String(value)]];
   if (typeof value !== "string") return [];
-  // As the field has it: minutes, UTC.
-  return [[name, type === "datetime-local" ? value.slice(0, "2026-03-04T12:00".length) : value]];
+  // As the field has it: UTC, with seconds if there are any, or sending the form unchanged would change the time.
+  const time = value.slice(0, "2026-03-04T12:00:30".length).replace(/:00$/, "");
+  return [[name, type === "datetime-local" ? time : value]];
 }
 
 /** "days" and "mon": "day_mon". */

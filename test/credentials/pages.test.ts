@@ -78,6 +78,10 @@ describe("the page of credentials", () => {
     expect(textOf(html)).toContain("Where it may go");
     // In the reader's time zone where scripts run, as every time that is asked for.
     expect(html).toMatch(/<input [^>]*name="expires_at"[^>]*type="datetime-local" value="2027-03-04T12:00"/);
+    // One with seconds, as the API takes it, stays as it is where the form is sent unchanged.
+    const withSeconds = { ...bounds, expires_at: "2027-03-04T12:00:30Z" };
+    expect((await send(path, withSeconds, path)).status).toBe(303);
+    expect(await ann.pageOf(path)).toContain('value="2027-03-04T12:00:30"');
     expect((await send(path, { hosts: rig.host, paths: "", expires_at: "" }, path)).status).toBe(303);
     const after = await stored("api-key");
     expect([after["paths"], after["expires_at"], after["hosts"]]).toEqual([undefined, null, [rig.host]]);
