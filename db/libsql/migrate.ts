@@ -1,4 +1,4 @@
-import { getTableColumns, getTableName } from "drizzle-orm";
+import { type Column, getTableColumns, getTableName } from "drizzle-orm";
 import start from "./migrations/0000_start.sql" with { type: "text" };
 import claimingNode from "./migrations/0001_claiming-node.sql" with { type: "text" };
 import weekOne from "./migrations/0002_week-one.sql" with { type: "text" };
@@ -67,7 +67,7 @@ export async function migrate(sql: Sql, now: Date): Promise<void> {
     ]);
   }
   const ran = await readRan(sql);
-  await requireColumns(sql, ran);
+  await requireParts(sql, ran);
   for (const [name, text] of MIGRATIONS) {
     if (ran.has(name)) continue;
     const statements = name === START && ran.size > 0 ? fromVersion01(ran) : statementsOf(text);
@@ -77,27 +77,33 @@ export async function migrate(sql: Sql, now: Date): Promise<void> {
 }
 
 /**
- * Throws `OlderDatabase` where a migration that ran has gained columns since: a checkout between two releases had an
- * earlier text of it.
+ * Throws `OlderDatabase` where a migration that ran has gained columns since, or unique indexes, without which a row could be
+ * there twice: a checkout between two releases had an earlier text of it.
  */
-async function requireColumns(sql: Pick<Sql, "read">, ran: ReadonlySet<string>): Promise<void> {
-  const found = new Set((await sql.read(toStatement(COLUMNS))).map(({ name }) => String(name)));
-  const pending = [...MIGRATIONS].flatMap(([name, text]) => (ran.has(name) ? [] : [text])).join("\n");
-  for (const table of Object.values(tables)) {
+async function requireParts(sql: Pick<Sql, "read">, ran: ReadonlySet<string>): Promise<void> {
+  const found = new Set((await sql.read(toStatement(PARTS))).map(({ name }) => String(name)));
+  const textOf = (hasRun: boolean) =>
+    [...MIGRATIONS].flatMap(([name, text]) => (ran.has(name) === hasRun ? [text] : [])).join("\n");
+  const pending = textOf(false);
+  const columns = Object.values(tables).flatMap((table) => {
     const name = getTableName(table);
-    if (pending.includes(`CREATE TABLE \`${name}\` `)) continue;
-    for (const { name: column } of Object.values(getTableColumns(table))) {
-      if (found.has(`${name}.${column}`) || pending.includes(`ALTER TABLE \`${name}\` ADD \`${column}\` `)) continue;
-      throw new OlderDatabase(
-        `The database was written by a checkout between two releases of Outgate: it has no ${name}.${column}. Start the ` +
-          "checkout that wrote it, or put a backup in its place, or set DATABASE_URL to a new file.",
-      );
-    }
-  }
+    if (pending.includes(`CREATE TABLE \`${name}\` `)) return [];
+    return Object.values<Column>(getTableColumns(table))
+      .filter((column) => !pending.includes(`ALTER TABLE \`${name}\` ADD \`${column.name}\` `))
+      .map((column) => `${name}.${column.name}`);
+  });
+  const indexes = Array.from(textOf(true).matchAll(/CREATE UNIQUE INDEX `(\w+)`/g), ([, name = ""]) => name);
+  const missing = [...columns, ...indexes].find((part) => !found.has(part));
+  if (missing === undefined) return;
+  throw new OlderDatabase(
+    `The database was written by a checkout between two releases of Outgate: it has no ${missing}. Start the ` +
+      "checkout that wrote it, or put a backup in its place, or set DATABASE_URL to a new file.",
+  );
 }
 
-const COLUMNS = `SELECT m.name || '.' || c.name AS name
-  FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table'`;
+const PARTS = `SELECT m.name || '.' || c.name AS name
+  FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table'
+  UNION ALL SELECT name FROM sqlite_schema WHERE type = 'index'`;
 
 /** Throws `NewerDatabase` or `OlderDatabase` unless the tables are of this version; changes nothing. */
 export async function checkMigrated(sql: Pick<Sql, "read">): Promise<void> {

@@ -131,6 +131,7 @@ describe("a database of version 0.1", () => {
 test.each([
   ["ALTER TABLE accounts DROP COLUMN name", "accounts.name"],
   ["DROP TABLE activity", "activity.account_id"],
+  ["DROP INDEX timeline_once", "timeline_once"],
   ["DELETE FROM migrations WHERE name > '0009'; DROP TABLE first_steps", "first_steps.account_id"],
 ])("a database of a checkout between two releases is refused with a way out, as it is: %s", async (undo, missing) => {
   await using folder = await temporaryFolder();
