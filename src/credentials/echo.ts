@@ -257,50 +257,52 @@ function byteOf(digits: string, base: number): string {
   return code <= 0xff ? String.fromCharCode(code) : "";
 }
 
-/** The names that HTML has for signs of ASCII. */
-const SIGNS: Readonly<Record<string, string>> = {
-  amp: "&",
-  apos: "'",
-  ast: "*",
-  bsol: "\\",
-  colon: ":",
-  comma: ",",
-  commat: "@",
-  diacriticalgrave: "`",
-  dollar: "$",
-  equals: "=",
-  excl: "!",
-  grave: "`",
-  gt: ">",
-  hat: "^",
-  lbrace: "{",
-  lbrack: "[",
-  lcub: "{",
-  lowbar: "_",
-  lpar: "(",
-  lsqb: "[",
-  lt: "<",
-  midast: "*",
-  newline: "\n",
-  num: "#",
-  percnt: "%",
-  period: ".",
-  plus: "+",
-  quest: "?",
-  quot: '"',
-  rbrace: "}",
-  rbrack: "]",
-  rcub: "}",
-  rpar: ")",
-  rsqb: "]",
-  semi: ";",
-  sol: "/",
-  tab: "\t",
-  underbar: "_",
-  verbar: "|",
-  vert: "|",
-  verticalline: "|",
-};
+/** The names that HTML has for signs of ASCII. A map, since an object has members of its own, such as `constructor`. */
+const SIGNS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    amp: "&",
+    apos: "'",
+    ast: "*",
+    bsol: "\\",
+    colon: ":",
+    comma: ",",
+    commat: "@",
+    diacriticalgrave: "`",
+    dollar: "$",
+    equals: "=",
+    excl: "!",
+    grave: "`",
+    gt: ">",
+    hat: "^",
+    lbrace: "{",
+    lbrack: "[",
+    lcub: "{",
+    lowbar: "_",
+    lpar: "(",
+    lsqb: "[",
+    lt: "<",
+    midast: "*",
+    newline: "\n",
+    num: "#",
+    percnt: "%",
+    period: ".",
+    plus: "+",
+    quest: "?",
+    quot: '"',
+    rbrace: "}",
+    rbrack: "]",
+    rcub: "}",
+    rpar: ")",
+    rsqb: "]",
+    semi: ";",
+    sol: "/",
+    tab: "\t",
+    underbar: "_",
+    verbar: "|",
+    vert: "|",
+    verticalline: "|",
+  }),
+);
 
 /** Escapes of URLs, JSON, programs, HTML and Markdown. `\U0000` comes before the shorter one. */
 const ESCAPES = each(
@@ -308,11 +310,15 @@ const ESCAPES = each(
   charOf,
 );
 
-const LETTERS: Readonly<Record<string, string>> = { "\\n": "\n", "\\r": "\r", "\\t": "\t" };
+const LETTERS: ReadonlyMap<string, string> = new Map([
+  ["\\n", "\n"],
+  ["\\r", "\r"],
+  ["\\t", "\t"],
+]);
 
 function charOf(escape: string): string {
   const lower = escape.toLowerCase();
-  const named = LETTERS[lower] ?? SIGNS[lower.slice(1, -1)];
+  const named = LETTERS.get(lower) ?? SIGNS.get(lower.slice(1, -1));
   if (named !== undefined) return named;
   if (/^&[a-z]/.test(lower)) return escape;
   if (/^\\[^\w]$/.test(escape) || escape === "\\_") return escape.slice(1);

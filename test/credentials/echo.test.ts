@@ -112,6 +112,13 @@ describe("an answer that has the secret", () => {
     }
   });
 
+  test("is found behind a reference that only looks like one, whatever its name", () => {
+    const written = SECRET.replaceAll(/[_+/?&]/g, (sign) => NAMES[sign] ?? sign);
+    for (const name of ["constructor", "nosuchsign"]) {
+      expect(new Echo([SECRET]).mask(`&${name}; ${written} &${name};`)).toBe(`&${name}; ${ECHO_MASK} &${name};`);
+    }
+  });
+
   test("is found again and again, and counted", () => {
     const echo = new Echo([SECRET]);
     expect(echo.mask(`${SECRET} and ${SECRET}`)).toBe(`${ECHO_MASK} and ${ECHO_MASK}`);
