@@ -10,6 +10,8 @@ const HELD_UP_MS_MAX = 6_000;
 const CALLS_OF_VICTIM = 8;
 const CALL_MS_MIN = 200;
 const CATCH_UP_MS = 1_000;
+/** So that a fast machine creates no more than such a slow target can take: the rest would still be sent when it is judged. */
+const [SLOTS, PAUSE_MS] = ["256", 50];
 
 export interface NodeFrozen {
   readonly databaseUrl: string;
@@ -27,9 +29,10 @@ export async function nodeFrozen({ databaseUrl, nodes, times, width }: NodeFroze
   await using cluster = await Cluster.start({
     databaseUrl,
     nodes,
+    nodeOf: () => ({ env: { DISPATCH_PER_HOST: SLOTS } }),
     witness: { delay: () => CALL_MS_MIN + chance() * 200 },
     follows: true,
-    load: { ...width, retries: 4, held: 0.1, twice: 0.2, callbacks: 0.2 },
+    load: { ...width, pauseMs: PAUSE_MS, retries: 4, held: 0.1, twice: 0.2, callbacks: 0.2 },
   });
   const heldUp: number[] = [];
   const resent: number[] = [];
