@@ -118,8 +118,7 @@ describe.skipIf(!hasPostgres)("on PostgreSQL", () => {
   beforeAll(async () => {
     db = await openMigrated();
     for (const text of ROWS_OF_TABLES) await db.client.query(text);
-    // Some operations delete rows: new statistics in the middle would give the tests after them other plans.
-    for (const table of FILLED) await db.client.query(`alter table ${table} set (autovacuum_enabled = false)`);
+    await stopAutovacuum(db.client);
     await db.client.query("set plan_cache_mode = force_generic_plan");
     real = openPostgres(db.url);
   }, 60_000);
@@ -146,6 +145,7 @@ describe.skipIf(!hasPostgres)("while tables are empty, and for as long as such a
   ])("%s reads indexes by their first column", async (_, run) => {
     await using db = await openMigrated();
     const { client: planner } = db;
+    await stopAutovacuum(planner);
     const settings = ["enable_sort", "enable_seqscan", "enable_hashjoin", "enable_mergejoin"];
     await planner.query(settings.map((name) => `set ${name} = off`).join("; "));
     await planner.query("set plan_cache_mode = force_generic_plan");
@@ -182,7 +182,7 @@ describe.skipIf(!hasPostgres)("where actions were few when PostgreSQL last analy
   ])("%s read by index, step by step", async (_, run) => {
     await using db = await openMigrated();
     const { client } = db;
-    await client.query("alter table actions set (autovacuum_enabled = false)");
+    await stopAutovacuum(client);
     await client.query(`${insert} values (${one("few", "1")}), (${one("few", "2")})`);
     await client.query("analyze actions");
     const real = openPostgres(db.url);
@@ -225,7 +225,7 @@ describe.skipIf(!hasPostgres)("while PostgreSQL has no statistics of actions,", 
   ])("%s is found without reading all that is held for each", async (_, most, run) => {
     await using db = await openMigrated();
     const { client } = db;
-    await client.query("alter table actions set (autovacuum_enabled = false)");
+    await stopAutovacuum(client);
     const asked = async (times: number) => {
       const sql = openPostgres(db.url);
       for (let n = 0; n < times; n += 1) await run(storeOver(sql, { isOnlyProcess: false }));
@@ -242,6 +242,14 @@ describe.skipIf(!hasPostgres)("while PostgreSQL has no statistics of actions,", 
     expect(read).toBeLessThan(most);
   });
 });
+
+/** New statistics in the middle of a test would change its plans. */
+async function stopAutovacuum(client: Client): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    "select quote_ident(relname) as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace",
+  );
+  for (const { name } of rows) await client.query(`alter table ${name} set (autovacuum_enabled = false)`);
+}
 
 /** Statistics of the server, which counts what a connection has read at its end, at the latest. */
 async function readOf(client: Client, counts: string): Promise<readonly number[]> {
