@@ -510,7 +510,7 @@ function celMessage(error: unknown): string {
   }
   const [, member] = NO_MEMBER.exec(error.summary) ?? [];
   if (member !== undefined) return `There is no "${shown(member)}" here. ${MEMBERS}`;
-  if (error.summary === "Unexpected character: =") return "Two values are compared with ==.";
+  if (error.summary === "Unexpected character: =") return "Two values are compared with ==, !=, <, <=, > or >=.";
   const text = error.summary.replaceAll(/\b[A-Z]{3,}\b/g, (token) => TOKENS[token] ?? token);
   const sentence = `${text.slice(0, 1).toUpperCase()}${text.slice(1).replace(/\.$/, "")}.`;
   const isOfTypes = error.code === "no_such_overload" || error.code === "no_matching_overload";
