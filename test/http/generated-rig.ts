@@ -17,7 +17,7 @@ import {
   writeOf,
 } from "../support/factory.ts";
 import { type Draft, KNOWN_PERSON, KNOWN_RECEIVER } from "./generated-requests.ts";
-import { openRealServer, type RealServer, SOMEBODY, wholeText } from "./real-server.ts";
+import { openRealServer, type RealServer, type RealServerOptions, SOMEBODY, wholeText } from "./real-server.ts";
 
 export interface Answered {
   readonly draft: Draft;
@@ -33,9 +33,6 @@ const ORIGIN = "http://127.0.0.1";
 /** How long a batch may wait for nothing but the clock. */
 const IDLE_MS = 15;
 
-/** Enough that some are left to the last request. */
-const PEOPLE = 200;
-const GRANTS = 100;
 const GRANTS_END = new Date("2099-01-01");
 
 const WAIT_MS_MAX = 121_000;
@@ -70,8 +67,9 @@ export class Rig {
     this.app = app;
   }
 
-  static async open(): Promise<Rig> {
-    const app = await openRealServer({ sender: target() });
+  /** By default with enough people and grants that some are left to the last request. */
+  static async open(options: RealServerOptions = {}, { people, grants } = { people: 200, grants: 100 }): Promise<Rig> {
+    const app = await openRealServer({ ...options, sender: target() });
     await app.call("POST", "/auth/signup", SOMEBODY);
     const rig = new Rig(app);
     const { accountId, keyId: ownerId } = app.engine.owner;
@@ -80,22 +78,25 @@ export class Rig {
     const receiver = { accountId, host: KNOWN_RECEIVER, createdAt: app.engine.clock.now() };
     await app.engine.store.callbackHosts.put(receiver, anAuditEntry());
     const rulesVersion = await app.engine.store.rules.versionOf(accountId);
-    for (let n = 0; n < GRANTS; n += 1) {
+    for (let n = 0; n < grants; n += 1) {
       const { action } = aCreation({ accountId, approve: true, keyId: "key_nobody" });
       await app.engine.store.actions.create({ ...creationOf(action), rulesVersion });
       const grant = aGrant({ accountId, keyId: "key_nobody", createdById: ownerId ?? "", expiresAt: GRANTS_END });
       await app.engine.store.actions.apply({ ...writeOf(approve(action, aDecision())), grant });
       rig.grants.push(grant.id);
     }
-    for (let n = 0; n < PEOPLE; n += 1) rig.people.push((await joined(app.engine.store, { accountId })).person.id);
+    for (let n = 0; n < people; n += 1) rig.people.push((await joined(app.engine.store, { accountId })).person.id);
     return rig;
   }
 
   /**
    * Sends the drafts without a socket, a turn of the event loop each as a socket would take, and tells how long the event
-   * loop stood still meanwhile. Requests that wait are waited for by the clock of the test.
+   * loop stood still meanwhile. Requests that wait for `idleMs` are waited for by the clock of the test.
    */
-  async send(drafts: readonly Draft[]): Promise<{ readonly answers: readonly Answered[]; readonly gapMs: number }> {
+  async send(
+    drafts: readonly Draft[],
+    idleMs = IDLE_MS,
+  ): Promise<{ readonly answers: readonly Answered[]; readonly gapMs: number }> {
     let answers: readonly Answered[] = [];
     const requests = drafts.flatMap((draft) => {
       const request = requestOf(draft, this.#filled(draft.path));
@@ -113,7 +114,7 @@ export class Rig {
         pending.push(answer());
         await nextTurn();
       }
-      answers = await this.#allOf(pending);
+      answers = await this.#allOf(pending, idleMs);
     });
     for (const answer of answers) this.#count(answer);
     return { answers, gapMs };
@@ -169,10 +170,10 @@ export class Rig {
     await this.app[Symbol.asyncDispose]();
   }
 
-  async #allOf(pending: readonly Promise<Answered>[]): Promise<readonly Answered[]> {
+  async #allOf(pending: readonly Promise<Answered>[], idleMs: number): Promise<readonly Answered[]> {
     const all = Promise.all(pending);
     for (;;) {
-      const answers = await Promise.race([all, Bun.sleep(IDLE_MS)]);
+      const answers = await Promise.race([all, Bun.sleep(idleMs)]);
       if (answers !== undefined) return answers;
       this.app.engine.clock.advance(WAIT_MS_MAX);
     }
