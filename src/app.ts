@@ -35,12 +35,12 @@ interface ServeOptions {
   readonly advice?: string;
   /** In place of the machine's clock. */
   readonly clock?: Clock;
-  /** What makes the calls in place of the sender that is given. */
+  /** Wraps or replaces the sender that makes the calls. */
   readonly divert?: (sender: Sender) => Sender;
 }
 
 /**
- * Runs the service until a signal ends it. Resolves when it serves, which it waits for while the database is away. If it can't
+ * Runs the service until a signal ends it. Resolves when it serves; while the database is unavailable, it waits. If it can't
  * start, it prints one sentence to standard error and exits with code 1.
  */
 export async function serve(
@@ -56,7 +56,7 @@ export async function serve(
   const isVerbose = config.logLevel === "debug";
   const textOf = terminal.isText ? createLogText({ ...terminal, isVerbose }) : null;
   const log = createLog(say, clock, config.logLevel, textOf);
-  // Also where an error that nobody caught ends the process.
+  // Also flushed when an uncaught error ends the process.
   process.on("exit", () => log.flush());
   const onFatal = (cause: unknown) => {
     if (cause instanceof StoreLost) {
@@ -67,10 +67,10 @@ export async function serve(
   const stopping = new AbortController();
   const starting = startApp(config, { clock, ids: systemIds, log, onFatal, stopping: stopping.signal, divert });
   const stop = () => stopInOrder(starting, stopping, log);
-  // From the first answer on: a signal in the rest of the start would end the process without stopping in order.
+  // From the moment the port is open: without this, a signal during the start would end the process at once.
   stopOnSignal(stop, log);
   const app = await starting.catch(refuse);
-  // The signal that stopped the start ends the process.
+  // A signal stopped the start; its handler ends the process.
   if (app === null) return new Promise<never>(() => {});
   announceStart(app, { log, say, terminal });
   const lineOf: StartOutput["lineOf"] = terminal.isText
@@ -82,18 +82,18 @@ export async function serve(
 }
 
 /**
- * Listens, then builds all modules and begins to serve. While the store is away it begins anew, every second. Null: it was
- * stopped before it served. Throws an error for the operator if settings, key or database can't be used.
+ * Listens, then builds all modules and begins to serve. While the store is unavailable, it tries again every second. Null: it
+ * was stopped before it served. Throws an error for the operator if settings, key or database can't be used.
  */
 async function startApp(settings: Config, deps: AppDeps): Promise<App | null> {
   const { port, host } = settings;
-  // From the first moment on, so that probes see a process that lives, however long the database takes.
+  // Listen first, so that probes see a live process however long the database takes.
   const listening = explainPortErrors({ setting: "PORT", port, host }, () =>
     openStartServer(port, host, { ids: deps.ids, ...RELEASE }),
   );
   try {
     const config = port === 0 ? listeningOn(settings, listening.port ?? 0) : settings;
-    // One name for all tries: what a try took in the database and could not give back is this process's still.
+    // One name for all tries: what a failed try could not give back in the database still belongs to this process.
     const own = { nodeId: deps.ids.node(), onWaiting: createWaitingLog(deps.log, databasePlace(config.database)) };
     const parts = { config, policy: targetPolicyOf(config), listening, ...own };
     const onAway = ({ reason }: StoreUnavailable) => own.onWaiting(reason);

@@ -29,7 +29,7 @@ interface EncryptedStoreDeps {
    * process must end at once.
    */
   readonly onFatal: (cause: unknown) => void;
-  /** Called whenever a call found the store away. */
+  /** Called each time a call finds the store unavailable. */
   readonly onAway?: (error: StoreUnavailable) => void;
   readonly onUnreadable?: StoreSettings["onUnreadable"];
   /** Called while another service has the database locked, or was killed and left its lock. */
@@ -52,7 +52,7 @@ export async function openEncryptedStore(config: Config, deps: EncryptedStoreDep
   }
 }
 
-/** Why there can be no database at a path; null: the path is no problem. Errors of SQLite don't name the file. */
+/** What is wrong with the path of a database, or null. Errors of SQLite don't name the file. */
 function placeProblem(path: string): string | null {
   if (existsSync(path) && statSync(path).isDirectory())
     return `The database ${path} is a folder. Set DATABASE_URL to a file in it, such as file:${join(path, "outgate.db")}.`;
@@ -71,7 +71,7 @@ function placeProblem(path: string): string | null {
     : `The database ${path} can't be read or written (${fileCode}). Run the service as the user that it belongs to.`;
 }
 
-/** The code with which the system refuses reads or writes; null: it allows both. */
+/** The system's error code if the path can't be both read and written, or null. */
 function refusal(path: string): string | null {
   try {
     accessSync(path, constants.R_OK | constants.W_OK);
@@ -117,7 +117,7 @@ async function open({ database, secretKey }: Config, deps: EncryptedStoreDeps): 
 
 export interface OpeningDeps extends EncryptedStoreDeps {
   readonly log: Log;
-  /** Called with why the start waits. */
+  /** Called with the reason why the start waits. */
   readonly onWaiting: (reason: string) => void;
   readonly nodeId: string;
 }

@@ -24,7 +24,7 @@ interface GaugeSources {
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
 }
 
-/** Adds the values that are read whenever the metrics are. Those that scan the database are cached. */
+/** Adds the gauges. They are read whenever the metrics are; those that scan the database are cached. */
 export function addGauges(metrics: Metrics, { store, delivery, feed, countNodes, lag, clock }: GaugeSources): void {
   const fresh = <Value>(read: () => Promise<Value>) => cached(COUNTS_FRESH_MS, () => clock.monotonicMs(), read);
   const oldestDueSeconds = async () => {
@@ -65,7 +65,7 @@ export function addGauges(metrics: Metrics, { store, delivery, feed, countNodes,
   metrics.addGauge("outgate_resident_memory_bytes", "Memory that the process holds.", () => process.memoryUsage.rss());
 }
 
-/** Results of attempts that are known and could not be written yet. */
+/** Counts the results of attempts that are known but not yet written. */
 export function addKeptGauges(metrics: Metrics, { kept }: Pick<GaugeSources["delivery"], "kept">): void {
   metrics.addGauge("outgate_results_kept", "Results that are known and not written yet.", () => kept.count);
   metrics.addGauge(

@@ -18,7 +18,7 @@ export function housekeeping(app: AppContext, services: Services): readonly Job[
     inSteps("keys whose 24 h are over", "17 * * * *", (now) => actions.pruneKeys(now)),
     { name: "actions that have expired", pattern: "*/10 * * * * *", run: createExpireUnsent(app, enqueue) },
     { name: "pauses", pattern: "* * * * *", run: () => pauseService.reconcile() },
-    // It has a lease of its own: a node may begin a job while another one rests.
+    // The runner takes a lease besides that of this job: a new bulk job starts it too, and JOB_REST_MS doesn't hold it back.
     { name: "bulk jobs", pattern: "* * * * *", run: () => bulkRunner.run() },
     { name: "what the overview counts", pattern: "*/10 * * * * *", run: countActivity.run },
     { name: "ends of credentials", pattern: "*/10 * * * *", run: credentialAlerts },
@@ -55,7 +55,7 @@ export function housekeeping(app: AppContext, services: Services): readonly Job[
   return jobs;
 }
 
-/** What this process has read and other nodes change. */
+/** Reads again what this process holds in memory and other nodes may change. */
 export function sharedReads({ authenticate, peopleService, known }: Services) {
   return {
     keys: authenticate.recheck,
@@ -69,7 +69,7 @@ export function sharedReads({ authenticate, peopleService, known }: Services) {
   };
 }
 
-/** A job that repeats a step while it returns true. */
+/** A job that repeats a step until the step returns false. */
 export function inSteps(name: string, pattern: string, step: (now: Date) => Promise<boolean>): Job {
   return {
     name,
@@ -106,7 +106,7 @@ export function createPrune({ upkeep, file, clock, log }: PruneDeps, days: numbe
     for (let left = Infinity; file !== null && left > 0 && !stop.aborted;) {
       const before = left;
       left = await file.shrink();
-      // Others may free more meanwhile: the next run goes on.
+      // Other work may free pages as fast as this does: the next run goes on.
       if (left >= before) return;
       await pause();
     }

@@ -47,12 +47,12 @@ export interface HttpSettings extends ReturnType<typeof httpSettings> {
   readonly arrivalSeconds?: number | undefined;
 }
 
-/** The HTTP server with every route: of the API, of the pages, and `others` such as /mcp. */
+/** Creates the HTTP server with all routes: the API, the pages, and `others` such as /mcp. */
 export function createHttp(services: RouteServices, settings: HttpSettings, others: readonly AnyElysia[] = []): Http {
   const { actionService, receiptUrl, pauseOf } = services;
   const { clock, draining, baseUrl } = settings;
   const serialize = createActionSerializer(clock, receiptUrl, pauseOf);
-  // An event describes the past: it doesn't show a pause that is in force now.
+  // An event describes the past, so it doesn't show a pause that is in force now.
   const serializeEvent = createActionSerializer(clock, receiptUrl, () => null);
   // One for the API and the pages: they share the limit of open exports.
   const exportActions = createExportActions({ actionService, serialize, draining });
@@ -95,7 +95,7 @@ export function createHttp(services: RouteServices, settings: HttpSettings, othe
   return createHttpServer({ ...deps, sessionOf, mcpChallenge: challenge }, modules);
 }
 
-/** What routes take in addition to services. `draining` is aborted when the service stops: whoever waits is answered. */
+/** What routes need besides services. `draining` aborts when the service stops, so that waiting requests are answered. */
 export function httpSettings(app: AppContext, secrets: Secrets, draining: AbortSignal) {
   const { config, metrics, store, clock, ids, log } = app;
   return {
@@ -137,7 +137,7 @@ export function agentRoutes(app: AppContext, services: Services, draining: Abort
   return mcpRoutes(async (call) => (await (handler ??= make()))(call));
 }
 
-/** Whether a text is METRICS_TOKEN, in constant time; null: it is not set. */
+/** Compares a text with METRICS_TOKEN in constant time. Null: METRICS_TOKEN is not set. */
 function metricsTokenCheck(token: string | null, secrets: Pick<Secrets, "hash" | "isOfHash">) {
   if (token === null) return null;
   const hash = secrets.hash(token);

@@ -30,23 +30,24 @@ import { explainPortErrors } from "../http/listen.ts";
 export interface AppDeps extends Omit<OpeningDeps, "nodeId" | "onWaiting" | "onAway" | "onUnreadable"> {
   /** Aborted when the service stops, also while it starts. */
   readonly stopping: AbortSignal;
-  /** What makes the calls in place of the sender that is given. */
+  /** Wraps or replaces the sender that makes the calls. */
   readonly divert: (sender: Sender) => Sender;
 }
 
 interface StartParts extends Pick<OpeningDeps, "nodeId" | "onWaiting"> {
   readonly config: Config;
   readonly policy: TargetPolicy;
-  /** Answers 503 so far. */
+  /** The open port, which answers 503 until the service is ready. */
   readonly listening: Server<unknown>;
 }
 
 /** The service as it runs. */
 export type App = Awaited<ReturnType<typeof openServices>>;
 
-/** One try. What it opened is closed when it rejects. */
+/** Tries once to open the service. If it rejects, everything that it opened is closed. */
 export async function openApp(parts: StartParts, deps: AppDeps): Promise<App> {
-  const [outage, metrics] = [new Outage({ ...deps, database: databasePlace(parts.config.database) }), new Metrics()];
+  const outage = new Outage({ ...deps, database: databasePlace(parts.config.database) });
+  const metrics = new Metrics();
   const opened = await openForService(parts.config, {
     ...deps,
     ...parts,
@@ -68,7 +69,7 @@ interface AppParts extends Opened, StartParts {
   readonly metrics: Metrics;
 }
 
-/** Makes every part, in the order in which they need each other, and begins to deliver and to serve. */
+/** Makes every part in the order of their dependencies, then begins to deliver and to serve. */
 async function openServices(
   { config, policy, encryptedStore, node, firstKeys, listening, outage, metrics }: AppParts,
   given: AppDeps,
@@ -100,17 +101,17 @@ async function openServices(
   const http = createHttp(services, settings, [agentRoutes(app, services, draining.signal)]);
 
   addGauges(metrics, { store, delivery, feed, countNodes: () => node?.membership.nodes.length ?? 1, lag, clock });
-  // The agent at standard input: it has no key, and the rights of an agent of the first account.
+  // The agent at standard input has no key; it may do what an agent of the first account may.
   const accountId = (await store.accounts.first())?.id ?? "";
   const agent: Caller = { accountId, keyId: null, keyName: "stdio", role: "agent", hold: "none", actor: "key:stdio" };
   outage.watch(() => store.probe());
-  // Before it claims, so that the others share with it what targets may get at a time.
+  // Join before claiming anything, so that the other nodes share the slots of each host with this one.
   await node?.membership.start();
   const begun = await beginDelivery(services, { ...given, clock });
   const { host, metricsPort } = config;
   let metricsServer: Server<unknown> | null = null;
   try {
-    // Answered 503 so far.
+    // Until now, the port has answered 503.
     explainPortErrors({ setting: "PORT", port: config.port, host }, () => http.serveOn(listening, host));
     if (metricsPort !== null) {
       const place = { setting: "METRICS_PORT", port: metricsPort, host } as const;
@@ -130,9 +131,9 @@ async function openServices(
     config,
     /** The name of this process among those on the same database; null: it is the only one. */
     nodeId: node?.id ?? null,
-    /** Null: they were shown, or another node shows them. */
+    /** Null: they have been shown already, or another node shows them. */
     firstKeys,
-    /** Call it when they were shown, so that no later start shows them. */
+    /** Call this after showing them, so that no later start shows them again. */
     forgetFirstKeys: () => forgetFirstKeys(store.facts),
     /** Answers an MCP request of the agent at standard input, which needs no key. */
     answerAgent: (request: Request) =>
@@ -148,7 +149,7 @@ async function openServices(
      */
     async stop() {
       draining.abort();
-      // What begins while it drains would go on.
+      // Delivery that begins only after the drain would not be stopped.
       const drain = async () => (await begun.isOver, services.drain(DRAIN_MS_MAX));
       await Promise.all([stopJobs(), bulkRunner.stop(), stopReads?.(), http.stop(DRAIN_MS_MAX), drain()]);
       sender.close();
@@ -163,9 +164,9 @@ async function openServices(
 }
 
 /**
- * Stops the accounts that may not send any more, then begins to deliver, which ends the attempts of a process that died. Where
- * the store can't be written, as on a full disk, it resolves at once and begins when the store can: what can be read is served
- * meanwhile. `isOver` settles when delivery has begun, or will not begin any more.
+ * Stops the accounts that may no longer send, then begins to deliver, which ends the attempts of a process that died. If the
+ * store can't be written, such as on a full disk, this resolves at once, reads are served, and delivery begins when writes
+ * work again. `isOver` settles when delivery has begun or never will.
  */
 async function beginDelivery({ signUpGate, start }: Services, deps: AppDeps) {
   const { promise: isAway, resolve: onAway } = Promise.withResolvers<null>();
@@ -178,7 +179,7 @@ async function beginDelivery({ signUpGate, start }: Services, deps: AppDeps) {
   const begun = repeatWhileAway(begin, { ...deps, onAway: () => onAway(null) });
   const notice = await Promise.race([begun, isAway]);
   if (notice !== null) return { notices: [notice], isOver: begun };
-  // An error that is no outage ends the process, as it does where nothing is away.
+  // Any error other than an outage rejects and ends the process, as in a start without an outage.
   const isOver = begun.then((late) => late !== null && deps.log.info("service.notice", { message: late }));
   return { notices: [], isOver };
 }

@@ -12,8 +12,11 @@ import type { App } from "./open.ts";
 /** A stop may take the drain time and this much more; then the process exits anyway. */
 const STOP_GRACE_MS = 1_000;
 
-/** A second signal within this time is no second request: `timeout` and others forward a signal that the group got already. */
+/** A second signal within this time doesn't count: `timeout` and others forward a signal that the whole group has received. */
 const SAME_SIGNAL_MS = 200;
+
+/** The width of the text where no terminal says its own. */
+const TEXT_COLUMNS = 100;
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -36,7 +39,7 @@ interface Output {
   readonly terminal: ReturnType<typeof terminalOf>;
 }
 
-/** Tells that the service runs, and what the operator should know. */
+/** Says that the service has started, and what the operator should know. */
 export function announceStart(app: App, { log, say, terminal }: Output): void {
   const { config, nodeId, warnings, notices } = app;
   const { baseUrl, metricsPort, host } = config;
@@ -62,9 +65,6 @@ export function announceStart(app: App, { log, say, terminal }: Output): void {
   log.flush();
 }
 
-/** Where no terminal says its width. */
-const TEXT_COLUMNS = 100;
-
 interface Announcement extends StartOutput {
   /** The text of a first start in place of the keys, if the reader must not see them. */
   readonly insteadOfKeys?: ((config: Config) => string) | undefined;
@@ -89,7 +89,7 @@ export async function announceFirstKeys(
   await app.forgetFirstKeys().catch(() => {});
 }
 
-/** In production without a terminal, journald or a container stores the output. */
+/** Whether the output is stored. In production without a terminal, journald or a container keeps it. */
 export function isLogged(env: Env, fd: 1 | 2): boolean {
   return env["NODE_ENV"] === "production" && !isatty(fd);
 }
@@ -116,7 +116,7 @@ export async function stopInOrder(
   stopping.abort();
   const { promise: stepTakesLong, resolve: giveUp } = Promise.withResolvers<null>();
   const timer = setTimeout(giveUp, START_STEP_STOP_MS, null);
-  // What a step of the start leaves unfinished is as after a kill.
+  // A step that is cut off here leaves the same state as a kill, which the next start repairs.
   const app = await Promise.race([starting, stepTakesLong]);
   clearTimeout(timer);
   await app?.stop();
@@ -124,7 +124,7 @@ export async function stopInOrder(
   log.flush();
 }
 
-/** The first signal stops in order, a second one exits at once. */
+/** The first signal stops in order; a second one exits at once. */
 export function stopOnSignal(stop: () => Promise<void>, log: LineLog): void {
   let stoppingSinceMs: number | null = null;
   const onSignal = (signal: string) => {

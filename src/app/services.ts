@@ -58,7 +58,7 @@ interface ServiceNeeds {
   readonly secrets: Secrets;
   readonly passwords: Passwords;
   readonly sender: Sender;
-  /** Reads what strangers name: public addresses alone. */
+  /** Fetches URLs that strangers name. It reaches public addresses only. */
   readonly publicSender: Sender;
   /** Null: no mail provider is configured. */
   readonly mailer: Mailer | null;
@@ -70,7 +70,7 @@ interface ServiceNeeds {
 
 export type Services = ReturnType<typeof createServices>;
 
-/** Every service, in the order in which they need each other. None begins to work before `start`. */
+/** Creates every service, in the order of their dependencies. None begins to work before `start`. */
 export function createServices(app: AppContext, needs: ServiceNeeds) {
   const { clock, ids, config, store } = app;
   const { secrets, policy, sender, publicSender, mailer, passwords, node } = needs;
@@ -218,7 +218,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     known: { hosts, channels, paused, rules, grants, credentials },
     /** Ends what a dead process left active, then begins to deliver. */
     start: async (): Promise<void> => {
-      // Each claim checks the pauses in the store: without them only answers may miss one.
+      // Each claim checks the pauses in the store. Without this copy, only answers may miss one.
       await paused.load().catch((error: unknown) => {
         if (!(error instanceof StoreUnavailable)) throw error;
       });
@@ -233,14 +233,14 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   };
 }
 
-/** Wakes the event streams and the waits. Null: no other node changes anything. */
+/** Wakes event streams and waiting requests when something changes. Null: there are no other nodes to listen to. */
 function listenToChanges(app: AppContext, streams: ReturnType<typeof createFeed>, onRowsElsewhere: () => void) {
   const { cluster, actions } = app.store;
   if (cluster === null) {
     app.bus.subscribe(({ accountId }) => streams.changed(accountId));
     return null;
   }
-  // A change of this node may not be readable yet for streams, so that the feed of all changes wakes them for it too.
+  // Streams may not be able to read a change of this node yet, so the feed of all nodes wakes them for it too.
   return new NodeFeed({ ...app, cluster, actions, streams, onRowsElsewhere });
 }
 
