@@ -16,14 +16,14 @@ import type { RunAttempt } from "./in-flight.ts";
 import type { Due, LoopContext } from "./scheduler.ts";
 import type { Settlement } from "./settlement.ts";
 
-/** The row that a change of an action has stored in the queue of actions, if it is pending now. */
+/** The due row of an action that has changed, if it is pending now. */
 export function dueAction(action: Action): readonly Due[] {
   const { status, dueAt } = action;
   if (status !== "pending" || dueAt === null) return NOTHING_DUE;
   return [{ lane: action, dueAt, isLarge: largeBytesOf(action) !== undefined }];
 }
 
-/** Shared: most changes leave nothing due. */
+/** One shared array, since most changes leave nothing due. */
 export const NOTHING_DUE: readonly Due[] = [];
 
 interface AttemptNeeds {
@@ -39,13 +39,13 @@ interface AttemptNeeds {
 }
 
 /**
- * Prepare, send, settle. The claim is committed before this runs, and the outcome is committed before it resolves. When
- * no byte can have left, the claim is returned and the attempt does not count.
+ * Creates the attempt of an action: prepare, send, settle. The claim is committed before it runs, and the outcome before it
+ * resolves. If no byte can have left, the claim is given back and the attempt does not count.
  */
 export function createAttempt({ bus, clock, config, turns }: LoopContext, needs: AttemptNeeds): RunAttempt<Action> {
   const { sender, signedHeaders, settlement, credentials, rules, hashOf, hosts, isPaused } = needs;
 
-  /** What is sent, and how long it may take; null: the claim has ended otherwise. Rejects when the store is away. */
+  /** What to send, and how long it may take. Null: the claim has ended already. Rejects when the store is unavailable. */
   const prepare = async (claimed: Action, releaseSlot: () => void) => {
     let action = claimed;
     const refuse = async (fault: Fault, cause?: unknown): Promise<null> => {
@@ -59,7 +59,7 @@ export function createAttempt({ bus, clock, config, turns }: LoopContext, needs:
       const counted = await settlement.count(action, before.counts);
       if (counted === null) {
         releaseSlot();
-        // It is claimed again, and judged by what others have counted meanwhile.
+        // It will be claimed again, and judged by what others have counted meanwhile.
         await settlement.unclaim(action, "uncounted");
         return null;
       }
@@ -81,13 +81,13 @@ export function createAttempt({ bus, clock, config, turns }: LoopContext, needs:
     if (wantedMs <= config.attemptTimeoutMs || !isLeaseTooShort(action, clock.now(), wantedMs))
       return { action, request, wantedMs };
     const extended = await settlement.extendLease(action, wantedMs);
-    // Another process has taken it over.
+    // Null: another process has taken the action over.
     if (extended === null) releaseSlot();
     return extended === null ? null : { action: extended, request, wantedMs };
   };
 
   return async (claimed, { stop, releaseSlot }) => {
-    // The claim has made it active.
+    // The claim has made the action active.
     bus.publish(claimed);
     const giveBack = (action: Action, why: NotStartedReason) => {
       releaseSlot();
@@ -99,7 +99,7 @@ export function createAttempt({ bus, clock, config, turns }: LoopContext, needs:
     });
     if (prepared === null) return;
     const { action, request, wantedMs } = prepared;
-    /** Why no byte of it may be sent now; null: it may. */
+    /** Why nothing may be sent now, or null. */
     const hindrance = (): NotStartedReason | null => {
       if (isExpired(action, clock.now())) return "expired";
       return isPaused(action) ? "paused" : null;
@@ -110,12 +110,12 @@ export function createAttempt({ bus, clock, config, turns }: LoopContext, needs:
     if (timeoutMs === 0) return giveBack(action, "late");
     const startedMs = clock.monotonicMs();
     const credential = credentials.forAttempt(action);
-    /** Set if the store was away when the credential had to be read. */
+    /** `error` is set if the store was unavailable when the credential had to be read. */
     const away: { error?: StoreUnavailable } = {};
     const outcome = await sender.send(request, {
       timeoutMs,
       stop,
-      // Asked again when it is connected, which may take seconds.
+      // Checked again once connected, which may take seconds.
       mayBegin: () => (hindered = hindrance()) === null,
       keepFor: mayUseKept(action) ? action.accountId : null,
       ...(credential !== null && {
@@ -144,9 +144,8 @@ export function createAttempt({ bus, clock, config, turns }: LoopContext, needs:
 }
 
 /**
- * The exact bytes and headers of one attempt: the approved request plus our own headers. It is signed (Standard
- * Webhooks) with the secret of the account and the target's origin. `webhook-id` and `Idempotency-Key` are the same for
- * all attempts, so that the target can detect a repeat.
+ * The exact bytes and headers of one attempt: the approved request plus our own headers, signed as Standard Webhooks says.
+ * `webhook-id` and `Idempotency-Key` are the same for all attempts, so that the target can detect a repeat.
  */
 async function requestOf(action: Action, signedHeaders: SignedHeaders, now: Date): Promise<OutboundRequest> {
   const { id, accountId, url } = action;
@@ -166,8 +165,8 @@ async function requestOf(action: Action, signedHeaders: SignedHeaders, now: Date
 }
 
 /**
- * The headers of a request beside our own. The API refuses our names: one in an altered row would give the target two values
- * of the same header.
+ * The headers of a request without those that we set. The API refuses our names, but an altered row may have one: the target
+ * would get two values of the same header.
  */
 function headersOf(given: Readonly<Record<string, string>>, ownHeaders: readonly Header[]): readonly Header[] {
   const reserved = new Set(ownHeaders.map(([name]) => name.toLowerCase()));
@@ -187,7 +186,7 @@ export interface SigningDeps {
 interface Signable {
   readonly accountId: string;
   readonly url: string;
-  /** `webhook-id`: the same over all attempts. */
+  /** `webhook-id`: the same for all attempts. */
   readonly id: string;
   /** The exact text or bytes that are sent; empty when there is none. */
   readonly body: string | Uint8Array;
@@ -198,8 +197,8 @@ export type Header = readonly [name: string, value: string];
 export type SignedHeaders = (message: Signable, now: Date) => Promise<readonly Header[]>;
 
 /**
- * The three headers of Standard Webhooks 1.0.0, signed with the secret of the account and the target's origin; with two
- * secrets during a rotation. Calls and callbacks have separate secrets.
+ * Creates the three headers of Standard Webhooks 1.0.0, signed with the secret of the account and the target's origin; during
+ * a rotation, with both secrets. Calls and callbacks have separate secrets.
  */
 export function createSignedHeaders({ secrets, signingSecrets }: SigningDeps, use: SigningUse): SignedHeaders {
   return async ({ accountId, url, id, body }, now) => {

@@ -19,15 +19,15 @@ interface Message {
 }
 
 /**
- * Builds the message when it is sent, from the action or credential as it is then, and posts it. The target is checked at every
- * attempt. It is sent only while the action awaits the decision, or the credential still ends as was told.
+ * Builds each message when it is sent, from the action or credential as it is then, and posts it. A message is sent only while
+ * the action awaits its decision, the alert about a credential is up to date, or the request for one is pending.
  */
 export function createMessage({ clock, config, store }: AppContext, needs: MessageNeeds): Deliver {
   const { channels, credentials, credentialRequests } = store;
   const { baseUrl } = config;
   const timeoutMax = Math.min(config.attemptTimeoutMs, MESSAGE_TIMEOUT_MS);
 
-  /** Null: nobody has to be asked any more. */
+  /** The question whether to approve an action. Null: nobody has to be asked any more. */
   const question = async (notification: Notification, at: Date): Promise<Message | null> => {
     const asked = await askedNow(store, notification);
     if (asked === null || asked.channel.kind === "mail") return null;
@@ -37,7 +37,7 @@ export function createMessage({ clock, config, store }: AppContext, needs: Messa
     return { channel, body: channel.kind === "slack" ? slackQuestion(told) : webhookQuestion(told) };
   };
 
-  /** Of an end of a credential, or a request for one. Null: nobody has to be told any more. */
+  /** The notice of a credential that expires, or of a request for one. Null: it is out of date. */
   const notice = async (notification: Notification, at: Date): Promise<Message | null> => {
     const { accountId, message } = notification;
     const channel = await channels.find(accountId, message.target);

@@ -48,10 +48,10 @@ import {
   isCredentialRequested,
 } from "../core/notification-events.ts";
 
-/** Makes one attempt to deliver a notification. Rejects only when the store is away, and then nothing was sent. */
+/** Makes one attempt to deliver a notification. Rejects only when the store is unavailable; then nothing was sent. */
 export type Deliver = (notification: Notification, stop: AbortSignal) => Promise<DeliveryResult>;
 
-/** How a text is posted to a callback or channel. */
+/** What is needed to post a text to a callback or channel. */
 export interface PostDeps {
   readonly sender: Sender;
   readonly signedHeaders: SignedHeaders;
@@ -61,12 +61,12 @@ export interface PostDeps {
 interface Post {
   readonly channel: Pick<Channel, "accountId" | "kind">;
   readonly url: string;
-  /** `webhook-id`: the same over all attempts. */
+  /** `webhook-id`: the same for all attempts. */
   readonly id: string;
   readonly body: string;
 }
 
-/** The request that posts a text. Slack checks no signature. */
+/** The request that posts a text. Not signed for Slack, which checks no signature. */
 async function postRequest(
   { signedHeaders }: Pick<PostDeps, "signedHeaders">,
   { channel: { accountId, kind }, url, id, body }: Post,
@@ -83,7 +83,7 @@ async function postRequest(
 
 export type AlterHeaders = (headers: readonly Header[]) => readonly Header[];
 
-/** Posts a text at once, because somebody asked for it and waits. */
+/** Posts a text at once, for somebody who waits for the result. */
 export async function postNow(
   { clock, ids }: Pick<AppContext, "clock" | "ids">,
   needs: PostDeps,
@@ -105,7 +105,7 @@ interface PostLimits {
   readonly keepFor: string | null;
 }
 
-/** Posts a text in what is left of the claim. */
+/** Posts a text within what is left of the claim's time. */
 export async function post(
   clock: Clock,
   needs: PostDeps,
@@ -123,11 +123,10 @@ export async function post(
   return deliveryOf(outcome, clock.now(), timeoutMs);
 }
 
-/** Why nothing is sent. Rethrows when the store is away. */
+/** Why nothing is sent. Rethrows the error if the store is unavailable. */
 function deliveryFault(error: unknown): Fault {
   if (error instanceof StoreUnavailable) throw error;
-  // A rotation can replace an unreadable secret before the callback is given up. Otherwise the row was altered and its
-  // account is gone.
+  // An unreadable secret is retried, because a rotation can replace it. Any other error means that the row was altered.
   return error instanceof UnreadableSecret ? "unsignable" : "altered";
 }
 
@@ -145,7 +144,7 @@ interface CallbackNeeds extends PostDeps {
   readonly recipients: Pick<Recipients, "mayCallBack">;
 }
 
-/** Posts the body that was stored with the change, signed as actions are. The target is checked at every attempt. */
+/** Posts the body that was stored with the change, signed with the account's secret for callbacks. */
 export function createCallback({ clock, config, store }: AppContext, needs: CallbackNeeds): Deliver {
   const { outbox } = store;
   const timeoutMax = config.attemptTimeoutMs;
@@ -153,7 +152,7 @@ export function createCallback({ clock, config, store }: AppContext, needs: Call
   return async (notification, stop) => {
     const { id, accountId, attempts } = notification;
     const { target: url } = notification.message;
-    // Read only now, so that rows which wait for a slot don't hold a megabyte each.
+    // Read only now, so that rows that wait for a slot don't hold a megabyte each.
     const body = await outbox.payload(id);
     // The row was altered: a retry would not help.
     if (body === null || !URL.canParse(url)) return altered();
@@ -161,7 +160,7 @@ export function createCallback({ clock, config, store }: AppContext, needs: Call
     if (creator === null) return altered();
     // Checked at every attempt, since hosts can be removed from the list.
     if (!(await needs.recipients.mayCallBack(accountId, creator, url))) return NOT_LISTED;
-    // As for actions: not at the last attempt. The receiver detects a repeat by its `webhook-id`.
+    // As for actions, not at the last attempt. The receiver detects a repeat by its `webhook-id`.
     const keepFor = attempts <= NOTIFY_DELAYS_MS.length ? accountId : null;
     const text = { channel: { accountId, kind: "webhook" }, url, body } as const;
     return post(clock, needs, notification, text, { timeoutMax, stop, keepFor });
@@ -184,12 +183,12 @@ interface MailNeeds {
   readonly receiptPath: (actionId: string) => string;
 }
 
-/** A mail to send; null: nobody needs it any more. */
+/** A mail to send, or why none is sent; null: nobody needs it any more. */
 type MailNow = Mail | DeliveryResult | null;
 
 /**
- * Builds the mail when it is sent, so that no link is ever stored. It is sent only while it is still useful: a request
- * that is still undecided, or the decision on a request whose mail was delivered.
+ * Builds each mail when it is sent, so that no link is ever stored. A mail is sent only while it is useful: for example, a
+ * request only while it is undecided, and a decision only if the mail that asked for it was delivered.
  */
 export function createMail({ clock, config, store }: AppContext, needs: MailNeeds): Deliver {
   const { mailer, secrets, recipients, historyOf, receiptPath } = needs;
@@ -198,7 +197,7 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
   const linksOf = createLinksOf({ links: store.links, secrets, baseUrl });
   const receiptLink = (actionId: string) => baseUrl + receiptPath(actionId);
 
-  /** The mail of a channel: it has no links that decide. Checked again here: the recipient may have left since. */
+  /** The mail of a channel, without links that decide. Checks the recipient again, who may have left meanwhile. */
   const questionMail = async (notification: Notification): Promise<MailNow> => {
     const asked = await askedNow(store, notification);
     const { target: to } = notification.message;
@@ -210,7 +209,7 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
     return channelMessage({ event, to, action, run: notification.run, history, baseUrl, channel: channel.name });
   };
 
-  /** Null: it was accepted or withdrawn, is void, or is over. */
+  /** Null: the invitation was accepted or withdrawn, is void, or has expired. */
   const invitationMail = async ({ actionId: id, message: { target: to } }: Notification): Promise<MailNow> => {
     const now = clock.now();
     const invitation = await team.invitation({ id }, now);
@@ -219,7 +218,7 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
     return invitationMessage({ to, invitation, link: invitationLink(baseUrl, secrets.invitationToken(id)), account });
   };
 
-  /** Null: the end was told already by another alert, or was changed, or they own the account no longer. */
+  /** Null: the alert is out of date, or the recipient no longer owns the account. */
   const alertMail = async (notification: Notification, alert: CredentialAlert): Promise<MailNow> => {
     const credential = await endingNow(credentials, notification, alert, clock.now());
     if (credential === null || !(await isToOwner(notification))) return null;
@@ -228,7 +227,7 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
     return credentialMessage({ to: message.target, alert, credential, account, baseUrl });
   };
 
-  /** Null: it is over, or the recipient is no owner any more. */
+  /** Null: the request is no longer pending, or the recipient no longer owns the account. */
   const requestMail = async (notification: Notification): Promise<MailNow> => {
     const request = await pendingNow(credentialRequests, notification, clock.now());
     if (request === null || !(await isToOwner(notification))) return null;
@@ -273,7 +272,7 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
     if (action === null) return null;
     const mail = await (event === "approval" ? approvalMail : decisionMail)(notification, action);
     if (mail === null || "kind" in mail) return mail;
-    // Checked again here: the recipient may have left the account or APPROVERS since.
+    // Checked again here: the recipient may have left the account or APPROVERS meanwhile.
     return (await recipients.mayMail(action.accountId, action.creator, mail.to)) ? mail : NOT_AN_APPROVER;
   };
 
@@ -294,14 +293,14 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
 /** Channels are made by owners. */
 const OWNER: Creator = { role: "owner", hold: "none" };
 
-/** An action that still awaits the decision that a channel is asked for. */
+/** A channel's question about an action that still awaits its decision. */
 interface Asked {
   readonly ask: AskKind;
   readonly channel: Channel;
   readonly action: Action;
 }
 
-/** What a notification to a channel asks now; null: it was decided, or the channel is removed or switched off. */
+/** What a notification asks its channel. Null: the action was decided, or the channel was removed or switched off. */
 export async function askedNow(
   { actions, channels }: Pick<Store, "actions" | "channels">,
   { accountId, actionId, run, message }: Notification,
@@ -314,7 +313,7 @@ export async function askedNow(
   return action !== null && isHeldIn(action, run) ? { ask: asked.kind, channel, action } : null;
 }
 
-/** The credential whose end is told; null: it is over, was changed, or is told by the next alert. */
+/** The credential that an alert is about. Null: it is gone or off, its end was changed, or a later alert is due. */
 export async function endingNow(
   credentials: Store["credentials"],
   { accountId, actionId: id }: Notification,
@@ -327,7 +326,7 @@ export async function endingNow(
   return expiresAt <= now === (stage === "expired") ? credential : null;
 }
 
-/** The request that still waits for an answer; null: it is over. */
+/** The credential request that a notification is about. Null: it is no longer pending. */
 export async function pendingNow(
   credentialRequests: Store["credentialRequests"],
   { accountId, actionId: id }: Notification,
@@ -337,7 +336,7 @@ export async function pendingNow(
   return request !== null && statusOfRequest(request, now) === "pending" ? request : null;
 }
 
-/** Links are issued when the action is held. They end early if the held action is cancelled before they expire. */
+/** When the links of a held action end: they are issued when it is held, and end with it if it is cancelled earlier. */
 function earlierEnd(linksEnd: Date, ttlHours: number | null): Date {
   const heldMs = linksEnd.getTime() - APPROVAL_LINK_MS;
   return ttlHours === null ? linksEnd : new Date(Math.min(linksEnd.getTime(), heldMs + ttlHours * HOUR_MS));

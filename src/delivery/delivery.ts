@@ -64,7 +64,7 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
     queue: store.actions,
     dueOf: dueAction,
     isPaused: paused.isPaused,
-    // Before anything is claimed: how it is sent, and whom its next change tells.
+    // Read before anything is claimed: these decide how it is sent, and whom its next change notifies.
     prepare: async () =>
       void (await Promise.all([hosts, channels, rules, grants, credentials].map((known) => known.reload()))),
     limitsOf: hosts.limitsOf,
@@ -132,29 +132,29 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
 
   return {
     /**
-     * Takes a slot for an action that is about to be stored, or waits a moment for one: the commit that creates it claims it too.
-     * Null when other rows of its lane come first, nothing is free soon, or nothing is being claimed now; large ones are claimed a
-     * few at a time, never at create.
+     * Takes a slot for an action that is about to be stored, or waits a moment for one, so that the commit that creates the
+     * action claims it too. Null if other rows of its lane come first, no slot is free soon, or claiming is paused. Large
+     * actions are claimed a few at a time, never at create.
      */
     reserve: (action: Action) =>
       largeBytesOf(action) === undefined ? actionLoop.reserve(action, hosts.retrySettingsOf(action).timeoutMs) : null,
-    /** Results of attempts that are known and could not be written yet. */
+    /** Results of attempts that are known but not yet written. */
     kept,
-    /** Of actions. */
+    /** The loop that sends actions. */
     loop: actionLoop,
-    /** Which loops claim nothing because the store is away. */
+    /** Which loops claim nothing because the store is unavailable. */
     paused: () => ({
       actions: actionLoop.isStoreAway,
       callbacks: callbacks.isStoreAway,
       mails: mails.isStoreAway,
       messages: messages.isStoreAway,
     }),
-    /** Call it when a mail or message waits in this lane that no change of an action has caused. */
+    /** Call this after storing a mail or message that no change of an action has caused. */
     waits: (kind: "mail" | "message", accountId: string, host: string) => {
       const loop = kind === "mail" ? mails : messages;
       loop.add({ lane: { accountId, host, keyId: "" }, dueAt: clock.now(), isLarge: false });
     },
-    /** Call it when other nodes may have stored rows that are due. */
+    /** Call this when other nodes may have stored rows that are due. */
     lookElsewhere: () => {
       for (const loop of loops) loop.lookElsewhere();
     },

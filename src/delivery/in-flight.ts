@@ -29,12 +29,12 @@ interface AttemptEvents {
   readonly onEnd: () => void;
 }
 
-/** Spreads attempts over turns of the event loop, which one claim, or the targets, may let begin or go on all at once. */
+/** Spreads attempts over turns of the event loop: a claim can start many at once, and many targets can answer at once. */
 export class Turns {
   #left = ATTEMPTS_PER_TURN_MAX;
   readonly #waiting: (() => void)[] = [];
 
-  /** Resolves in the turn that has room, the oldest first; null: this one has. */
+  /** Resolves in a turn that has room, in the order of the calls. Null: this turn has room. */
   wait(): Promise<void> | null {
     if (this.#left === ATTEMPTS_PER_TURN_MAX) setImmediate(this.#begin);
     if (this.#left === 0) return new Promise((resolve) => void this.#waiting.push(resolve));
@@ -50,7 +50,7 @@ export class Turns {
   };
 }
 
-/** Everything a scheduler has started: attempts by row, and other work that a stop must wait for. */
+/** Everything that a scheduler has started: attempts by row, and other work that a stop must wait for. */
 export class WorkInFlight<Row extends { readonly id: string }> {
   readonly #clock: Clock;
   readonly #turns: Turns;
@@ -100,7 +100,7 @@ export class WorkInFlight<Row extends { readonly id: string }> {
     this.keep(run());
   }
 
-  /** Makes `drain` wait for this too. It must not reject. */
+  /** Makes `drain` wait for this work, too. It must not reject. */
   keep(work: Promise<unknown>): void {
     const kept = work.finally(() => this.#work.delete(kept));
     this.#work.add(kept);
@@ -134,19 +134,17 @@ interface LostClaim {
 interface LeaseDeps {
   readonly clock: Clock;
   readonly attemptTimeoutMs: number;
-  /** The node that claims, where there may be several. */
+  /** The node that claims; undefined: there is only one process. */
   readonly nodeId: string | undefined;
 }
 
-/**
- * How much later than requested a lease may end, to be unique. If the clock was set back by more, counting starts anew.
- */
+/** How much later than requested a lease may end in order to be unique. If the clock was set back by more, begin anew. */
 const LEASE_SPREAD_MS = 1_000;
 
 /** The leases of claims that are being written or whose response was lost. */
 export class Leases {
   readonly #deps: LeaseDeps;
-  /** Their ends, in milliseconds. */
+  /** When these leases end, in milliseconds. */
   readonly #open = new Set<number>();
   /** The oldest first. */
   #lost: readonly LostClaim[] = [];
@@ -157,8 +155,8 @@ export class Leases {
   }
 
   /**
-   * A claim that starts now, for attempts of at most this length, or that of the server. No two claims of a node have the same
-   * lease end, so node and lease identify a claim.
+   * Begins a claim now, for attempts that take up to `timeoutMs` or the server's timeout, whichever is longer. No two claims
+   * of a node have the same lease end, so node and lease end identify a claim.
    */
   begin(timeoutMs = 0): Claimed {
     const { clock, attemptTimeoutMs, nodeId } = this.#deps;
@@ -170,25 +168,25 @@ export class Leases {
     return { now, leaseUntil: new Date(this.#lastEndMs), ...(nodeId !== undefined && { by: nodeId }) };
   }
 
-  /** The store has answered: what it has claimed is known. */
+  /** Call it when the store has answered: what it has claimed is known. */
   end({ leaseUntil }: Claimed): void {
     this.#open.delete(leaseUntil.getTime());
   }
 
-  /** The response was lost; the store is asked about it later. */
+  /** Call it when the response was lost: `resolveLost` asks the store about it later. */
   lose(claim: LostClaim): void {
     this.#lost = [...this.#lost, claim];
     const [oldest] = this.#lost;
-    // Keep the newest: the leases of the others end first.
+    // Forget the oldest, whose lease ends first.
     if (oldest !== undefined && this.#lost.length > UNCONFIRMED_CLAIMS_MAX) this.#forget(oldest);
   }
 
-  /** Whether a row with this lease may be of such a claim. */
+  /** Whether a row with this lease may belong to a claim that is being written or was lost. */
   isOpen(leaseUntil: Date | null): boolean {
     return leaseUntil !== null && this.#open.has(leaseUntil.getTime());
   }
 
-  /** Asks about each lost claim; the one whose question rejects is kept, with those after it. */
+  /** Calls `resolve` for each lost claim. If it rejects, that claim and those after it are kept. */
   async resolveLost(resolve: (lost: LostClaim) => Promise<void>): Promise<void> {
     for (const lost of this.#lost) {
       await resolve(lost);
@@ -203,9 +201,9 @@ export class Leases {
 }
 
 /**
- * Results that are known and not written yet. An unrecorded result would make the action be sent again, so each write
- * is repeated until it succeeds or the process ends, even after its lease. All schedulers share one instance, so that memory
- * has one bound.
+ * Results that are known but not yet written. Without its result an action might be sent again, so each write is repeated
+ * until it succeeds or the process ends, even after the lease has ended. All schedulers share one instance, so that one bound
+ * holds for their memory.
  */
 export class UnwrittenResults {
   readonly #clock: Clock;
@@ -227,7 +225,7 @@ export class UnwrittenResults {
     return this.#bytes;
   }
 
-  /** Whether nothing more may be claimed, since its results could not be kept. */
+  /** Whether nothing more may be claimed, since there is no memory left to keep its results. */
   get isFull(): boolean {
     return this.#bytes >= UNWRITTEN_RESULTS_BYTES_MAX;
   }
@@ -264,7 +262,7 @@ export class UnwrittenResults {
     for (const giveUp of this.#waiting) giveUp();
   }
 
-  /** False: the process ends. */
+  /** Returns false if the process ends. */
   async #pause(pauseMs: number): Promise<boolean> {
     if (this.#isClosed) return false;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -284,13 +282,11 @@ export class UnwrittenResults {
   }
 }
 
-/** The write of a known result. If `write` rejects, it is open whether it was done. */
+/** A known result and how to write it. If `write` rejects, the result may or may not be stored. */
 interface KnownResult {
   /** Memory held until it is written. */
   readonly bytes: number;
-  /**
-   * False: another write came first. `isRepeat`: a call before this one failed, but may have been committed all the same.
-   */
+  /** False: another write came first. `isRepeat`: an earlier call failed, but may have been committed all the same. */
   readonly write: (isRepeat: boolean) => Promise<boolean>;
   /** Called when the first write failed. */
   readonly onKept: (error: unknown) => void;

@@ -10,9 +10,9 @@ import type { LaneHead, LaneName, NextRow } from "../core/store.ts";
 import { type NodeShare, WHOLE_SHARE } from "../runtime/membership.ts";
 import type { HostLimits } from "../core/host-settings.ts";
 
-/** How much may be in flight. */
+/** How much may be in flight at a time. */
 export interface SlotLimits {
-  /** Attempts in total of this process (`DISPATCH_CONCURRENCY`). */
+  /** Attempts of this process in total (`DISPATCH_CONCURRENCY`). */
   readonly total: number;
   /**
    * Attempts from one account to one host, whatever the key (`DISPATCH_PER_HOST`): a promise to the target. All nodes of
@@ -35,24 +35,24 @@ interface HostGroup extends Group {
   readonly name: string;
   /** Attempts that this process may have there; 0: other nodes call this host. */
   slots: number;
-  /** Those of them that are reserved for keys that hold none there. */
+  /** How many of these slots are reserved for keys that hold none there. */
   reserve: number;
   /** Null: its calls have no rate. */
   bucket: TokenBucket | null;
-  /** The account limits its calls: none of its creates waits for a slot. */
+  /** The account limits calls to this host, so its creates don't wait for a slot. */
   isLimited: boolean;
-  /** When a create last got a slot or began its call, by the monotonic clock, and how long it took from one to the other. */
+  /** When a create last got a slot or began its call, by the monotonic clock, and how long it took between the two. */
   createdMs: number;
   storingMs: number;
-  /** When it has a token again, by the monotonic clock, if a lane waits for that. */
+  /** When it has a token again, by the monotonic clock, if a lane waits for one. */
   wakesAtMs: number;
 }
 
-/** What decides about lanes besides the slots of this process. */
+/** What restricts lanes besides the slots of this process. */
 interface LaneRules {
-  /** Nothing of the lane may be sent now. Call `pauseChanged` whenever that changes. */
+  /** Whether nothing of the lane may be sent now. Call `pauseChanged` when that changes. */
   readonly isPaused?: ((lane: LaneName) => boolean) | undefined;
-  /** What the account sets for the host. Call `limitsChanged` whenever that changes. */
+  /** What the account sets for the host. Call `limitsChanged` when that changes. */
   readonly limitsOf?: ((lane: LaneName) => HostLimits) | undefined;
   readonly share?: Pick<NodeShare, "slotsOf" | "rateOf">;
   /** The monotonic clock, for rates. */
@@ -61,7 +61,7 @@ interface LaneRules {
 
 const NO_LIMITS: HostLimits = { maxPerSecond: null, maxConcurrent: null };
 
-/** The queue of what one key of an account sends to one host. The store has its rows; this is what memory knows of it. */
+/** What memory knows of the rows that one key of an account has in the store for one host. */
 export interface Lane extends LaneName, Omit<Group, "lanes"> {
   readonly name: string;
   readonly account: Group;
@@ -74,11 +74,11 @@ export interface Lane extends LaneName, Omit<Group, "lanes"> {
   addedCount: number;
   /** How often `waiting` became infinite because of time or the sweep. */
   refreshCount: number;
-  /** The next due row is large, so that it needs memory besides a slot. */
+  /** The next due row is large, so it needs memory besides a slot. */
   isLargeNext: boolean;
-  /** When the earliest row that is not yet due will be due, in milliseconds. */
+  /** When the earliest row that is not yet due becomes due, in milliseconds. */
   wakesAtMs: number;
-  /** No row is known that was due before, in milliseconds. */
+  /** No known row was due before this time, in milliseconds; claims read from here on. */
   dueFromMs: number;
   /** Rows noted so far that had been due for longer than a commit takes. */
   lateCount: number;
@@ -106,21 +106,21 @@ interface ClaimTimes {
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** In milliseconds. The time of an altered row may be none. */
+/** The earlier time, in milliseconds. The time of an altered row may be NaN, which is ignored. */
 function earlier(ms: number, at: Date): number {
   return at.getTime() < ms ? at.getTime() : ms;
 }
 
-/** Rows may be due for so long before other nodes, whose clocks may differ, have stored them. The sweep finds later ones. */
+/** How long a row may be due before another node, whose clock may differ, has stored it. The sweep finds later ones. */
 const COMMIT_MS = 2_000;
 
 /**
- * Decides which lanes may claim how many rows: accounts in turn; in each the key with the fewest in flight; of that key
- * its hosts in turn, none beyond its slots. Where several keys of an account wait for one host, the key with the fewest in
- * flight there goes first. A full lane leaves the rotation, so that 100,000 rows behind one slow host cost the others
- * nothing.
+ * Decides how many rows each lane may claim. Accounts take turns; within an account, the key with the fewest calls in flight
+ * goes first; the hosts of that key take turns, none beyond its slots. If several keys of an account wait for one host, the
+ * key with the fewest calls in flight there goes first. A full lane leaves the rotation, so that 100,000 rows behind one slow
+ * host cost the others nothing.
  *
- * All of it is a hint: the sweep finds what is missing here, and the claim finds nothing where this is wrong.
+ * All of this is a hint: the sweep finds what is missing here, and a claim finds nothing if this is wrong.
  */
 export class Lanes {
   readonly #limits: SlotLimits;
@@ -136,9 +136,9 @@ export class Lanes {
   readonly #small = new Rotation();
   readonly #large = new Rotation();
   readonly #alarms = new Alarms();
-  /** Of hosts with a rate, also of those without lanes now: a new bucket would be full. */
+  /** Also kept for hosts that have no lanes now: a new bucket would be full. */
   readonly #buckets = new Map<string, TokenBucket>();
-  /** Hosts that wait for a token, by the monotonic clock. */
+  /** When hosts that wait for a token get one, by the monotonic clock. */
   readonly #tokenAlarms = new Alarms();
   #taken = 0;
   #largeBytes = 0;
@@ -151,12 +151,16 @@ export class Lanes {
     this.#monotonicMs = monotonicMs ?? (() => 0);
   }
 
-  /** When the next row will be due, in milliseconds; null: none is known. */
+  get hasFreeSlot(): boolean {
+    return this.#taken < this.#limits.total;
+  }
+
+  /** When the next row becomes due, in milliseconds; null: none is known. */
   get earliestMs(): number | null {
     return this.#alarms.earliestMs;
   }
 
-  /** When the next call of a host with a rate may begin, by the monotonic clock; null: none waits for that. */
+  /** When the next host with a rate gets a token, by the monotonic clock; null: none waits for one. */
   get nextTokenMs(): number | null {
     return this.#tokenAlarms.earliestMs;
   }
@@ -174,21 +178,17 @@ export class Lanes {
     if (lane.waiting === 1) this.#update(lane.sameHost);
   }
 
-  get hasFreeSlot(): boolean {
-    return this.#taken < this.#limits.total;
-  }
-
   /** Notes the earliest row of a lane as the store has it. */
   found(head: LaneHead, nowMs: number): void {
     const lane = this.#laneOf(head);
     if (lane === null) return;
     this.#noteDue(lane, head.dueAt, nowMs);
     if (head.dueAt.getTime() > nowMs) return this.#wakeAt(lane, head.dueAt.getTime());
-    // Where rows are known to wait, their claim tells whether there are more.
+    // If rows are known to wait already, their claim tells whether there are more.
     if (lane.waiting === 0) this.#open(lane);
   }
 
-  /** Notes that rows have become due by now. */
+  /** Opens the lanes whose next row has become due. */
   wake(nowMs: number): void {
     for (const name of this.#alarms.run(nowMs)) {
       const lane = this.#lanes.get(name);
@@ -198,7 +198,7 @@ export class Lanes {
     }
   }
 
-  /** Lets the hosts go on whose rate allows the next call by now. */
+  /** Opens the hosts whose rate allows another call now. */
   wakeHosts(): void {
     if (this.#tokenAlarms.earliestMs === null) return;
     for (const name of this.#tokenAlarms.run(this.#monotonicMs())) {
@@ -220,15 +220,15 @@ export class Lanes {
     this.#update(lane.sameHost);
   }
 
-  /** Takes at most `slotsMax` slots for small rows. Give each back by `answered` or `failed`, and by `release`. */
+  /** Takes at most `slotsMax` slots for small rows. `answered` or `failed` gives back unused ones, `release` the others. */
   take(slotsMax: number): readonly LaneClaim[] {
     return this.#takeFrom(this.#small, slotsMax, () => true);
   }
 
   /**
-   * The same for lanes whose next row is large. Bytes are shared as slots are: an account may claim more while it holds
-   * less than `FREE_FACTOR` times the free bytes, and a lane while it holds less than the free bytes, so that one slow host
-   * with large bodies never takes the room of all others. Where none is held, one fits however large it is.
+   * The same for lanes whose next row is large. Bytes are shared like slots: an account may claim more while it holds less
+   * than `FREE_FACTOR` times the free bytes, and a lane while it holds less than the free bytes, so that one slow host with
+   * large bodies never takes the room of all others. If no bytes are held, one row fits however large it is.
    */
   takeLarge(slotsMax: number): readonly LaneClaim[] {
     const free = this.#limits.largeBytes - this.#largeBytes;
@@ -258,7 +258,7 @@ export class Lanes {
       claim.limit += 1;
       lane.waiting -= 1;
       this.#take(lane);
-      // Behind the others of its host: where the host gets one call at a time, or one a second, they take turns.
+      // Move it behind the other lanes of its host, so that they take turns if the host gets one call at a time.
       lane.sameHost.lanes.delete(lane);
       lane.sameHost.lanes.add(lane);
       this.#update(lane.sameHost);
@@ -266,14 +266,14 @@ export class Lanes {
     return [...claims.values()];
   }
 
-  /** A claim got `got` rows of the lane, whose slots stay taken, and found `next` behind them. */
+  /** Notes that a claim got `got` rows of the lane, whose slots stay taken, and found `next` behind them. */
   answered(claim: LaneClaim, got: number, next: NextRow | undefined, { claimMs, nowMs }: ClaimTimes): void {
     const { lane, limit } = claim;
-    // A late row that was stored meanwhile may not be what the claim found to be next.
+    // A late row that was stored meanwhile may be due earlier than the one that the claim found next.
     if (lane.lateCount === claim.lateBefore)
       lane.dueFromMs = (next === undefined ? claimMs : earlier(claimMs, next.dueAt)) - COMMIT_MS;
     if (next !== undefined && next.dueAt.getTime() <= claimMs) {
-      // Otherwise it is one of the rows that are counted, or that another claim takes.
+      // Otherwise `next` is one of the rows that are counted already, or that another claim takes.
       const isUncounted = lane.waiting === 0 && lane.addedCount === claim.addedBefore;
       if (claim.mayHaveMore || got < limit || isUncounted) lane.waiting = Number.POSITIVE_INFINITY;
       lane.isLargeNext = next.isLarge;
@@ -281,7 +281,7 @@ export class Lanes {
       // Nothing is left of what was due when the claim began.
       if (lane.refreshCount === claim.refreshesBefore)
         lane.waiting = Math.min(lane.waiting, lane.addedCount - claim.addedBefore);
-      // A row that was stored meanwhile waits already; the claim for it tells what else is due.
+      // If a row was stored meanwhile, the claim for that row tells what else is due.
       const isLater = next !== undefined && (next.dueAt.getTime() > nowMs || lane.waiting === 0);
       if (isLater) this.#wakeAt(lane, next.dueAt.getTime());
     }
@@ -289,7 +289,7 @@ export class Lanes {
     this.#update(lane.sameHost);
   }
 
-  /** A claim got nothing. Its rows are claimed again at `againAtMs`; null: the sweep finds them. */
+  /** Notes that a claim failed. Its rows are claimed again at `againAtMs`; null: the sweep finds them. */
   failed({ lane, limit }: LaneClaim, againAtMs: number | null): void {
     [lane.dueFromMs, lane.lateCount] = [Number.MIN_SAFE_INTEGER, lane.lateCount + 1];
     if (lane.waiting === Number.POSITIVE_INFINITY) lane.waiting = 0;
@@ -298,7 +298,7 @@ export class Lanes {
     this.#update(lane.sameHost);
   }
 
-  /** Takes a slot for a row that is not stored yet; null when other rows of its lane come first or nothing is free. */
+  /** Takes a slot for a row that is not stored yet. Null: other rows of its lane come first, or no slot is free. */
   reserve(name: LaneName): Lane | null {
     const lane = this.#laneOf(name);
     if (lane === null) return null;
@@ -308,21 +308,21 @@ export class Lanes {
       this.#take(lane);
       lane.sameHost.createdMs = this.#monotonicMs();
     }
-    // Also when nothing was taken: an empty lane must be removed again.
+    // Even if nothing was taken: an empty lane must be removed again.
     this.#update(lane.sameHost);
     return isReserved ? lane : null;
   }
 
-  /** Gives back what was reserved for a row that is not sent. */
+  /** Gives back the slot of a row that was not stored. */
   unreserve(lane: Lane): void {
     this.#notBegun(lane, 1);
     this.#update(lane.sameHost);
   }
 
   /**
-   * How long a row that is not stored yet, and found no slot, should wait for one; 0: not at all. It waits where a create has just
-   * got one, or begun its call, and the account has not limited the host to fewer calls than it could bear. Where commits are slow
-   * slots are held for long by what is being stored.
+   * How long a row that is not stored yet should wait for a slot; 0: not at all. It waits if a create of the same host has
+   * just got a slot or begun its call, and the account sets no limit for the host. If commits are slow it waits longer, since
+   * rows that are being stored hold their slots for longer.
    */
   waitMs(name: LaneName): number {
     const host = this.#hosts.get(`${name.accountId} ${name.host}`);
@@ -332,7 +332,7 @@ export class Lanes {
     return this.#monotonicMs() - createdMs < waitMs ? waitMs : 0;
   }
 
-  /** Notes that the call of a row begins for which a slot was reserved at that time, by the monotonic clock. */
+  /** Notes that a call begins whose slot was reserved at `reservedMs`, by the monotonic clock. */
   began({ sameHost }: Lane, reservedMs: number): void {
     sameHost.createdMs = this.#monotonicMs();
     sameHost.storingMs = sameHost.createdMs - reservedMs;
@@ -344,7 +344,7 @@ export class Lanes {
     this.#update(lane.sameHost);
   }
 
-  /** Counts the bytes of a large row from its claim until it is recorded (then negative). */
+  /** Adds the bytes of a large row when it is claimed; call it with negative bytes when its result is recorded. */
   holdLarge(lane: Lane, bytes: number): void {
     for (const held of [lane, lane.account]) held.largeBytes += bytes;
     this.#largeBytes += bytes;
@@ -357,14 +357,14 @@ export class Lanes {
   }
 
   /**
-   * Divides the slots of each host anew after nodes came or went. Attempts above a smaller share end as usual. Lanes of
-   * hosts that other nodes call now are forgotten, and those of hosts that this one calls now are found by the sweep.
+   * Divides the slots of each host again after a node joined or left. Attempts beyond a smaller share end as usual. Lanes of
+   * hosts that only other nodes call now are forgotten; lanes of hosts that are new to this node are found by the sweep.
    */
   sharesChanged(): void {
     for (const host of this.#hosts.values()) this.#divide(host);
   }
 
-  /** The same for the hosts of an account, after it has changed their limits. */
+  /** Divides the slots of an account's hosts again after it has changed their limits. */
   limitsChanged(accountId: string): void {
     const hosts = new Set([...(this.#accounts.get(accountId)?.lanes ?? [])].map(({ sameHost }) => sameHost));
     for (const host of hosts) this.#divide(host);
@@ -403,14 +403,14 @@ export class Lanes {
     return bucket;
   }
 
-  /** Takes what a call needs. */
+  /** Takes the slot and the token of a call. */
   #take(lane: Lane): void {
     const { sameHost } = lane;
     this.#count(lane, 1);
     sameHost.bucket?.take();
   }
 
-  /** Gives back what was taken for calls that do not begin. */
+  /** Gives back the slots and tokens of calls that do not begin. */
   #notBegun(lane: Lane, calls: number): void {
     const { sameHost } = lane;
     this.#count(lane, -calls);
@@ -418,7 +418,7 @@ export class Lanes {
   }
 
   #wakeAt(lane: Lane, atMs: number): void {
-    // False for NaN too, the time of an altered row.
+    // Written this way for NaN, the time of an altered row.
     if (!(atMs < lane.wakesAtMs)) return;
     lane.wakesAtMs = atMs;
     this.#alarms.set(lane.name, atMs);
@@ -434,7 +434,7 @@ export class Lanes {
     return mayTake({ free, ofAccount: account.inFlight, ofKey: key.inFlight });
   }
 
-  /** Whether a row that is about to be stored may have a slot: rows of its lane that wait go first. */
+  /** Whether a row that is about to be stored may have a slot. Rows that wait in its lane go first. */
   #mayReserve(lane: Lane): boolean {
     if (lane.waiting > 0 && lane.isLargeNext) return false;
     return !this.#isPaused(lane) && this.#hasHostSlot(lane, lane.waiting) && this.#hasSlot(lane);
@@ -447,7 +447,7 @@ export class Lanes {
     return bucket === null || bucket.has(this.#monotonicMs());
   }
 
-  /** Lanes that wait for a token of their host are looked at again when it has one. */
+  /** Sets an alarm for when the host has a token again. */
   #awaitToken(host: HostGroup, bucket: TokenBucket): void {
     const nowMs = this.#monotonicMs();
     const atMs = bucket.nextMs(nowMs);
@@ -456,7 +456,7 @@ export class Lanes {
     this.#tokenAlarms.set(host.name, atMs);
   }
 
-  /** Null: other nodes call its host, or the lane is new and there is no room for it. */
+  /** Finds or adds a lane. Null: only other nodes call its host, or there is no room for a new lane. */
   #laneOf({ accountId, host, keyId }: LaneName): Lane | null {
     const [keyName, hostName] = [`${accountId} ${keyId}`, `${accountId} ${host}`];
     const name = nameOf({ accountId, host, keyId });
@@ -466,7 +466,7 @@ export class Lanes {
     if (sameHost.slots === 0) return null;
     const ofAccount = this.#accounts.get(accountId)?.lanes.size ?? 0;
     const ofKey = this.#keys.get(keyName)?.lanes.size ?? 0;
-    // As with slots, no account or key takes the room of all others, whether its rows are due or not.
+    // As with slots, no account or key may take the room of all others, even with rows that are not yet due.
     if (!mayTake({ free: LANES_MAX - this.#lanes.size, ofAccount, ofKey })) return null;
     const account = groupOf(this.#accounts, accountId);
     const key = groupOf(this.#keys, keyName);
@@ -511,7 +511,7 @@ export class Lanes {
     }
   }
 
-  /** The fewest in flight of any other lane that waits for nothing but a slot. */
+  /** The fewest calls in flight of any lane, except `but`, that waits only for a slot. */
   #leastWaiting({ lanes }: Group, but: Lane | null = null): number {
     let least = Number.POSITIVE_INFINITY;
     for (const lane of lanes) {
@@ -530,7 +530,7 @@ export class Lanes {
   }
 }
 
-/** Unambiguous: only the host may contain spaces. The store has well-formed text. */
+/** The name is unambiguous, since only the host may contain spaces. It is well-formed, as texts in the store are. */
 export function nameOf({ accountId, host, keyId }: LaneName): string {
   return `${accountId} ${keyId} ${host.toWellFormed()}`;
 }
@@ -565,7 +565,7 @@ function leave(groups: Map<string, Pick<Group, "lanes">>, name: string, lane: La
   if (lanes?.size === 0) groups.delete(name);
 }
 
-/** Lanes by account and key. All three levels take turns. */
+/** Lanes by account and key, in the order of their next turns. */
 class Rotation {
   readonly #accounts = new Map<Group, Map<Group, Set<Lane>>>();
 
@@ -601,7 +601,7 @@ class Rotation {
 }
 
 /**
- * The first lane that fits of the key with the fewest in flight; of equal keys of the one that has waited longest.
+ * The first fitting lane of the key with the fewest calls in flight; among equal keys, of the one that has waited longest.
  * `hasSlot` is the same for all lanes of a key.
  */
 function leastBusy(
@@ -622,18 +622,18 @@ function leastBusy(
 
 /**
  * An account may take another slot while it holds fewer than this many times the free slots. One account alone gets three
- * quarters, two get three sevenths each, and some slots are always free for the next account (the dynamic threshold of
- * shared-memory switches: Choudhury and Hahne, 1998).
+ * quarters of all, two get three sevenths each, and some slots are always free for the next account (the dynamic threshold
+ * of shared-memory switches: Choudhury and Hahne, 1998).
  */
 const FREE_FACTOR = 3;
 
 /**
- * One key may take all slots of its account. So that another key need not wait until some of those calls end, a key that
- * holds few slots may exceed the account's share, up to this many times the free slots.
+ * One key may take all slots of its account. So that another key need not wait for those calls to end, a key that holds few
+ * slots may exceed the account's share, up to this many times the free slots.
  */
 const SECOND_KEY_FREE_FACTOR = FREE_FACTOR + 1;
 
-/** How much of a shared resource is free, and how much an account and one of its keys hold. */
+/** How much of a shared resource is free, and how much of it an account and one of its keys hold. */
 interface Shares {
   readonly free: number;
   readonly ofAccount: number;
@@ -650,13 +650,13 @@ function mayTake({ free, ofAccount, ofKey }: Shares): boolean {
 
 const SECOND_MS = 1_000;
 
-/** A whole token, less the rounding error of adding its parts. */
+/** A whole token, less the rounding error of adding up its fractions. */
 const TOKEN = 1 - 1e-9;
 
 /**
- * A token bucket: each call that begins takes a token. In no second do more calls begin than the rate says (at least one):
- * the few tokens that a full bucket holds count in the rate. Times are of the monotonic clock, so that no jump of the wall
- * clock changes the rate. It starts full.
+ * A token bucket that starts full: each call takes a token as it begins. No second sees more calls begin than the rate (at
+ * least one), since the few tokens of a full bucket count towards the rate. Times are of the monotonic clock, so that no jump
+ * of the wall clock changes the rate.
  */
 export class TokenBucket {
   #perMs = 0;
@@ -674,7 +674,7 @@ export class TokenBucket {
   setRate(perSecond: number, nowMs: number): void {
     this.#fill(nowMs);
     this.#most = Math.max(1, Math.floor((perSecond * RATE_BURST_MS) / SECOND_MS));
-    // All tokens of a second but one may be taken at its start.
+    // The tokens of a full bucket but one may be taken at the start of a second, so refill that much slower.
     this.#perMs = (perSecond - (this.#most - 1)) / SECOND_MS;
     this.#tokens = Math.min(this.#tokens, this.#most);
   }
@@ -684,13 +684,13 @@ export class TokenBucket {
     return this.#tokens >= TOKEN;
   }
 
-  /** Whether it is no different from a new bucket. */
+  /** Whether it is full, like a new bucket. */
   isFull(nowMs: number): boolean {
     this.#fill(nowMs);
     return this.#tokens >= this.#most;
   }
 
-  /** When it has a token again: now, or later. */
+  /** When it has a token: now, or later. */
   nextMs(nowMs: number): number {
     this.#fill(nowMs);
     return this.#atMs + Math.max(0, 1 - this.#tokens) / this.#perMs;

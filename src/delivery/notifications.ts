@@ -22,8 +22,8 @@ interface NotificationNeeds extends Pick<SchedulerOptions<Notification>, "limits
 }
 
 /**
- * Delivers one kind of notification with slots and a schedule of its own: a slow receiver never delays an action, and
- * nothing here changes one.
+ * Delivers one kind of notification, with its own slots and schedule: a slow receiver never delays an action, and nothing
+ * here changes an action.
  */
 export function createNotificationScheduler(app: LoopContext, needs: NotificationNeeds): Scheduler<Notification> {
   const { kind, deliver, channels, limits, isPaused } = needs;
@@ -37,7 +37,7 @@ export function createNotificationScheduler(app: LoopContext, needs: Notificatio
     return settleNotification(notification, { delivery, now, chance: ids.random(), channel });
   };
 
-  /** In the log one line per attempt, whose error is one of our own sentences. */
+  /** Logs one line per attempt. Its error is one of our own sentences, so it quotes no receiver. */
   const report = (change: NotificationChange, delivery: DeliveryResult, now: Date, durationMs: number | null): void => {
     const { before, status, dueAt, lastError } = change;
     const { id, accountId, actionId, message, host, attempts } = before;
@@ -61,8 +61,8 @@ export function createNotificationScheduler(app: LoopContext, needs: Notificatio
   };
 
   /**
-   * For an attempt of this process. Never rejects because of the store: it resolves when the result is written or the
-   * process ends.
+   * Records the result of an attempt of this process. Never rejects because of the store: it resolves when the result is
+   * written or the process ends.
    */
   const settle = async (
     notification: Notification,
@@ -73,7 +73,7 @@ export function createNotificationScheduler(app: LoopContext, needs: Notificatio
     const change = changeOf(notification, delivery, now);
     const names = { id: notification.id, attempt: notification.attempts };
     const written = await kept.write({
-      // The body of a callback is in the store already.
+      // Nothing more than the fixed size: the body of a callback is in the store already.
       bytes: 0,
       write: async (isRepeat) =>
         (await outbox.settle(change, now)) || (isRepeat && (await outbox.isSettled(change, now))),

@@ -4,11 +4,11 @@ import type { Clock } from "../core/clock.ts";
 import { errorName, type Log } from "../observability/log.ts";
 import { type Queue, StoreUnavailable } from "../core/store.ts";
 
-/** How rows end that no attempt of this process works on. */
+/** How to end rows that no attempt of this process works on. */
 export interface RowEnds<Row> {
-  /** For a row that a dead process left active. False: another process has ended it already. */
+  /** Ends a row that a dead process left active. False: another process has ended it already. */
   readonly recover: (row: Row) => Promise<boolean>;
-  /** Returns a claim that was committed although its response was lost. */
+  /** Gives back a claim that was committed although its response was lost. */
   readonly unclaim: (row: Row) => Promise<void>;
   /** Called with the number of rows recovered, when there were any. */
   readonly onRescued: (count: number) => void;
@@ -22,28 +22,28 @@ interface Rescue<Row> {
   readonly queue: Pick<Queue<Row>, "orphans">;
   readonly clock: Clock;
   readonly ends: Pick<RowEnds<Row>, "recover" | "onRescued">;
-  /** Whether this process works on the row: a clock that jumped ahead must not end its lease. */
+  /** Whether this process works on the row. Needed because a clock that jumped ahead would end its lease. */
   readonly isOurs: (row: Row) => boolean;
   /** Null: no other process has rows in this store. */
   readonly lease: RecoveryLease | null;
 }
 
 /**
- * Ends what dead processes left active as interrupted attempts, so that retries follow the usual rules. `everything`: all active
- * rows, whatever their lease: at the start of the only process of a store. A row that can't be ended is logged, blocks no other, and
- * is tried again in the next pass. Rejects when the store is away. Does nothing while another node does it.
+ * Records what dead processes left active as interrupted attempts, so that the usual rules decide about retries. `everything`:
+ * all active rows, even before their lease has ended; for the start of the only process of a store. A row that can't be ended
+ * is logged and tried again in the next pass. Rejects when the store is unavailable. Does nothing while another node does it.
  */
 export async function rescue<Row extends { readonly id: string }>(of: Rescue<Row>, everything: boolean): Promise<void> {
   const { queue, clock, ends, isOurs, lease } = of;
   let rescued = 0;
-  // Taken when there is something to end, which is rare, renewed for each page, and released at the end.
+  // The lease is taken when there is something to end, which is rare, renewed for each page, and released at the end.
   let isTaken = false;
   try {
     for (let after: Row | null = null; ;) {
-      // Paged, so that rows of our own and rows that can't be written don't hide those behind them.
+      // Read in pages, so that our own rows and rows that can't be written don't hide those behind them.
       const found: readonly Row[] = await queue.orphans(everything ? null : clock.now(), RECOVERY_ROWS_MAX, after);
       const last = found.at(-1) ?? null;
-      // The cursor can't pass a row whose place in the order was altered. Such rows come last.
+      // The cursor can't pass a row whose sort key was altered. Such rows come last, so stop there.
       if (last === null || last.id === after?.id) break;
       after = last;
       const orphans = found.filter((row) => !isOurs(row));
@@ -54,7 +54,7 @@ export async function rescue<Row extends { readonly id: string }>(of: Rescue<Row
       if (failed !== undefined) throw failed.reason;
     }
   } finally {
-    // If it can't be released it ends by itself.
+    // A lease that can't be released expires.
     if (isTaken) await lease?.release().catch(() => {});
     if (rescued > 0) ends.onRescued(rescued);
   }

@@ -38,12 +38,12 @@ import { type Lane, type LaneClaim, Lanes, nameOf, type SlotLimits } from "./lan
 import { rescue, type RowEnds } from "./recovery.ts";
 import { type RunAttempt, Leases, type Turns, type UnwrittenResults, WorkInFlight } from "./in-flight.ts";
 
-/** What the delivery needs of a node among several. */
+/** What delivery needs of this process as one node of several. */
 export type DeliveryNode = Pick<Node, "id" | "share" | "recoveryLease"> & {
   readonly membership: Pick<Node["membership"], "onChange">;
 };
 
-/** What every loop of the delivery is made with. */
+/** What every delivery loop needs. */
 export interface LoopContext extends AppContext {
   readonly kept: UnwrittenResults;
   readonly turns: Turns;
@@ -61,7 +61,7 @@ interface QueueRow extends LaneName {
 export interface Due {
   readonly lane: LaneName;
   readonly dueAt: Date;
-  /** It has more than `SMALL_ROW_BYTES_MAX`. False where that is not known. */
+  /** It is larger than `SMALL_ROW_BYTES_MAX`. False if its size is not known. */
   readonly isLarge: boolean;
 }
 
@@ -78,20 +78,20 @@ export interface SchedulerOptions<Row extends QueueRow> {
   readonly isPaused: (lane: LaneName) => boolean;
   /** What the account of a lane sets for its host. Call `limitsChanged` when that changes. */
   readonly limitsOf?: (lane: LaneName) => HostLimits;
-  /** How long attempts of a lane may take where their rows don't say. Default: `attemptTimeoutMs`. */
+  /** How long an attempt of this lane may take if its row doesn't say. Default: `attemptTimeoutMs`. */
   readonly timeoutOf?: (lane: LaneName) => number;
-  /** Reads what must be known before anything is claimed. Rejects when the store is away. */
+  /** Reads what must be known before anything is claimed. Rejects when the store is unavailable. */
   readonly prepare?: () => Promise<void>;
 }
 
 /** A slot for a row that is about to be stored: the commit that creates it claims it too. */
 interface Reservation<Row> {
   readonly claim: Claimed;
-  /** The row was stored and claimed: sends it. */
+  /** Call it when the row is stored and claimed: sends it. */
   commit(claimed: Row): void;
-  /** Nothing was claimed: releases the slot. */
+  /** Call it when nothing was claimed: releases the slot. */
   release(): void;
-  /** The answer of the store was lost: releases the slot, and asks the store later whether the row is claimed. */
+  /** Call it when the store's answer was lost: releases the slot, and asks the store later whether the row is claimed. */
   fail(): void;
 }
 
@@ -99,7 +99,7 @@ interface Reservation<Row> {
 interface WaitingCreate<Row> {
   readonly row: LaneName & { readonly id: string };
   readonly timeoutMs: number;
-  /** Until when it waits, by the monotonic clock. */
+  /** It waits until then, by the monotonic clock. */
   readonly untilMs: number;
   readonly resolve: (reservation: Reservation<Row> | null) => void;
 }
@@ -109,12 +109,12 @@ type TimerName = "alarm" | "creates" | "look" | "sweep" | "rescue" | "probe";
 /** Background tasks, for the log and the metrics. */
 type TaskName = TimerName | "attempt" | "claim" | "clock" | "start";
 
-/** Which lanes of the store to look for. */
+/** Which lanes to look for in the store. */
 interface LaneSearch {
   readonly accountId?: string;
   readonly most?: number;
   readonly isWanted?: (head: LaneHead) => boolean;
-  /** Asked before each page. */
+  /** Called before each page; false ends the search. */
   readonly goesOn?: () => boolean;
 }
 
@@ -123,10 +123,10 @@ const NEVER = Number.POSITIVE_INFINITY;
 /** Lanes per step of the sweep, and the pause between two steps. */
 const [SWEEP_LANES, SWEEP_REST_MS] = [128, 5];
 
-/** Lanes whose creates are refused a slot in one turn: each costs a look at all lanes of its host. */
+/** After so many lanes without a slot, waiting creates are left for later: each check looks at all lanes of a host. */
 const LANES_REFUSED_MAX = 8;
 
-/** How often a store that is away is tried. */
+/** How often an unavailable store is tried again. */
 const PROBE_EVERY_MS = 1_000;
 
 /**
@@ -134,7 +134,7 @@ const PROBE_EVERY_MS = 1_000;
  * attempt for each. One timer waits for the earliest row that is not yet due; a sweep over the store finds what memory
  * missed.
  *
- * new -> `start` -> running <-> waiting for the store, while nothing is claimed since it could not be recorded -> `drain`.
+ * new -> `start` -> running <-> waiting for the store (claiming nothing, since no result could be recorded) -> `drain`.
  */
 export class Scheduler<Row extends QueueRow> {
   readonly #app: LoopContext;
@@ -142,7 +142,7 @@ export class Scheduler<Row extends QueueRow> {
   readonly #share: NodeShare;
   readonly #lanes: Lanes;
   readonly #work: WorkInFlight<Row>;
-  /** Takes the right to end rows of dead processes: null for the only process of a store. */
+  /** The right to end rows of dead processes. Null: this is the only process of the store. */
   readonly #recoveryLease: RecoveryLease | null;
   readonly #leases: Leases;
   /** How to cancel each timer that is set. */
@@ -156,9 +156,9 @@ export class Scheduler<Row extends QueueRow> {
   #setBackMs = 0;
   /** The last attempt to reschedule failed. */
   #isRescheduleDue = false;
-  /** Rows that are being created with a slot: they are not queued as well. */
+  /** Rows that are being created with a slot, so that they are not queued as well. */
   readonly #reserved = new Set<string>();
-  /** Creates that wait for a slot, by lane, the oldest first. The first lane has the next turn. */
+  /** Creates that wait for a slot, by lane, oldest first. The first lane has the next turn. */
   readonly #creates = new Map<string, WaitingCreate<Row>[]>();
   #createsWaiting = 0;
   /** Claims that are being written. */
@@ -167,11 +167,11 @@ export class Scheduler<Row extends QueueRow> {
   #isTickDue = false;
   #garbageBytes = 0;
   #isRunning = false;
-  /** `Outage` tells the operator of it, once for all schedulers. */
+  /** Not logged as an error here: `Outage` reports it once for all schedulers. */
   #isStoreAway = false;
   /** Whether the rescue at the start is done. */
   #hasBegun = false;
-  /** A look for rows of other nodes runs or is set; where the next one begins. */
+  /** A look for rows of other nodes is running or scheduled; `#looksAfter` is where the next one continues. */
   #isLooking = false;
   #looksAfter: LaneName | null = null;
   #lookedMs = Number.NEGATIVE_INFINITY;
@@ -198,14 +198,14 @@ export class Scheduler<Row extends QueueRow> {
     return this.#work.count;
   }
 
-  /** Whether nothing is claimed because the store is away, for the metrics. */
+  /** Whether nothing is claimed because the store is unavailable, for the metrics. */
   get isStoreAway(): boolean {
     return this.#isStoreAway;
   }
 
   /**
-   * Ends what a dead process left active, then begins to claim. Resolves when that rescue is done, or postponed because
-   * the store is away.
+   * Ends what a dead process left active, then begins to claim. Resolves when that rescue is done, or is postponed because
+   * the store is unavailable.
    */
   async start(): Promise<void> {
     this.#isRunning = true;
@@ -224,8 +224,8 @@ export class Scheduler<Row extends QueueRow> {
   }
 
   /**
-   * Stops claiming and waits for what is in flight. After `limitMs` the rest is interrupted, recorded as such, and sent
-   * again only where that is allowed. Resolves when everything is recorded, or `DRAIN_WRITE_MS` after the limit.
+   * Stops claiming and waits for what is in flight. After `limitMs` the remaining attempts are interrupted and recorded as
+   * such; the usual rules decide whether they are retried. Resolves when everything is recorded, or `DRAIN_WRITE_MS` later.
    */
   async drain(limitMs: number): Promise<void> {
     this.#unsubscribe();
@@ -253,7 +253,7 @@ export class Scheduler<Row extends QueueRow> {
     this.#afterChange(() => this.#sweepAccount(accountId));
   }
 
-  /** Divides the slots anew after nodes came or went, and looks in the store for what is this one's now. */
+  /** Divides the slots again after a node joined or left, and looks in the store for lanes that are this node's now. */
   sharesChanged(): void {
     this.#lanes.sharesChanged();
     this.#afterChange(() => this.#sweep(null));
@@ -266,18 +266,18 @@ export class Scheduler<Row extends QueueRow> {
 
   /**
    * Takes a slot for a row that is not stored yet. Its attempt may take `timeoutMs` if that is longer than `attemptTimeoutMs`.
-   * Null when other rows of its lane come first. Where none is free, the create waits for one, a moment and only while creates get
-   * one that fast: a commit that stores and claims a row costs much less than one for each.
+   * Null if other rows of its lane come first. If no slot is free, the create waits briefly, as long as recent creates got
+   * one that fast: one commit that stores and claims a row costs much less than two commits.
    */
   reserve(
     row: LaneName & { readonly id: string },
     timeoutMs = 0,
   ): Reservation<Row> | null | Promise<Reservation<Row> | null> {
-    // Not before the rescue is done: it would take the new row for one of a dead process.
+    // Not before the rescue is done, which would take the new row for one of a dead process.
     if (!this.#mayClaim()) return null;
     const name = nameOf(row);
     const queue = this.#creates.get(name) ?? [];
-    // Those that wait in its lane come first.
+    // Creates that already wait in this lane come first.
     const reservation = queue.length === 0 ? this.#reserveNow(row, timeoutMs) : null;
     if (reservation !== null || this.#createsWaiting >= CREATES_WAITING_MAX) return reservation;
     const waitMs = this.#lanes.waitMs(row);
@@ -290,7 +290,7 @@ export class Scheduler<Row extends QueueRow> {
     return promise;
   }
 
-  /** Gives free slots to creates that wait for one: to one of each lane in turn, until a number of lanes get none. */
+  /** Gives free slots to waiting creates, one per lane in turn, until too many lanes in a row get none. */
   #admitCreates(): void {
     for (let refused = 0; refused < Math.min(this.#creates.size, LANES_REFUSED_MAX);) {
       const [[name, queue] = []] = this.#creates;
@@ -311,7 +311,7 @@ export class Scheduler<Row extends QueueRow> {
     });
   }
 
-  /** Lets the creates go on without a slot that may wait no longer. */
+  /** Lets creates that have waited long enough go on without a slot. */
   #endWaits(nowMs: number): void {
     for (const [name, queue] of this.#creates) {
       while (queue[0] !== undefined && queue[0].untilMs <= nowMs) this.#endWait(name, queue, null);
@@ -365,8 +365,8 @@ export class Scheduler<Row extends QueueRow> {
   }
 
   /**
-   * Starts the attempt of a claimed row, which has its slot. The slot is free as soon as the target has answered; a large row
-   * stays in memory until its result is committed.
+   * Starts the attempt of a claimed row, which already holds a slot. The slot is freed as soon as the target has answered; a
+   * large row counts as memory in use until its result is committed.
    */
   #start(row: Row, lane: Lane, largeBytes: number): void {
     if (largeBytes > 0) this.#lanes.holdLarge(lane, largeBytes);
@@ -397,8 +397,8 @@ export class Scheduler<Row extends QueueRow> {
   }
 
   /**
-   * Claims what is due at the end of this turn: a commit answers many creates, and one claim of them all costs little more than
-   * a claim of the first. Never throws.
+   * Claims what is due, at the end of this turn of the event loop: one commit answers many creates, and claiming all of them
+   * costs little more than claiming the first. Never throws.
    */
   #tick(): void {
     if (this.#isTickDue || !this.#mayClaim()) return;
@@ -416,7 +416,7 @@ export class Scheduler<Row extends QueueRow> {
       this.#checkClock();
       this.#lanes.wake(this.#nowMs());
       this.#lanes.wakeHosts();
-      // Slots that become free meanwhile share the next claim: claiming many rows costs little more than claiming one.
+      // At the limit, slots that become free share the next claim: claiming many rows costs little more than claiming one.
       const taken = this.#claims < CLAIMS_AT_ONCE_MAX ? this.#lanes.take(CLAIM_ROWS_MAX) : [];
       if (taken.length > 0) this.#work.keep(this.#claim(taken, false));
       this.#claimLarge();
@@ -451,7 +451,7 @@ export class Scheduler<Row extends QueueRow> {
       const isBusy = error instanceof StoreBusy;
       if (isBusy) this.#leases.end(at);
       else this.#leases.lose({ accountIds: [...new Set(lanes.map(({ accountId }) => accountId))], at });
-      // Otherwise left to the sweep.
+      // After any other error, the sweep finds the rows.
       for (const claim of taken) this.#lanes.failed(claim, isBusy ? this.#nowMs() + CLAIM_RETRY_MS : null);
       this.#setAlarm();
       return this.#onError("claim", error);
@@ -459,7 +459,7 @@ export class Scheduler<Row extends QueueRow> {
       this.#claims -= 1;
       if (takesLarge) this.#isClaimingLarge = false;
     }
-    // Released slots make room for others, and more may be due than one claim takes.
+    // Slots may be free again, and more rows may be due than one claim takes.
     this.#tick();
   }
 
@@ -475,7 +475,7 @@ export class Scheduler<Row extends QueueRow> {
     }
   }
 
-  /** Returns the claims that were committed although their response was lost: nothing of them was sent. */
+  /** Gives back claims that were committed although their response was lost: none of their rows was sent. */
   #returnLostClaims(): Promise<void> {
     const { queue, ends } = this.#options;
     return this.#leases.resolveLost(async (lost) => {
@@ -485,14 +485,14 @@ export class Scheduler<Row extends QueueRow> {
   }
 
   /**
-   * Reads the store's lanes after the given one, page by page, and notes the wanted ones in memory. Stops after the last lane of
-   * `accountId`, after `most` lanes, or when `goesOn` says no. Returns the last lane read; null: there are no more.
+   * Reads the store's lanes after the given one, page by page, and notes the wanted ones in memory. Stops after the last lane
+   * of `accountId`, after `most` lanes, or when `goesOn` returns false. Returns the last lane read; null: there are no more.
    */
   async #search(after: LaneName | null, asked: LaneSearch): Promise<LaneName | null> {
     const { accountId, most = Number.POSITIVE_INFINITY, isWanted = () => true, goesOn = () => true } = asked;
     let last = after;
     for (let seen = 0; seen < most && goesOn(); seen += SWEEP_LANES) {
-      // A file is read in this thread: others get their turn between two pages.
+      // A database file is read in this thread, so let other work run between two pages.
       if (seen > 0) await nextTurn();
       const heads = await this.#options.queue.lanes(last, SWEEP_LANES);
       const ofAccount = accountId === undefined ? heads : heads.filter((head) => head.accountId === accountId);
@@ -505,7 +505,7 @@ export class Scheduler<Row extends QueueRow> {
     return last;
   }
 
-  /** Looks for what memory missed, a page at a time. Runs again after the last page. */
+  /** Looks for lanes that memory missed, a page at a time. Starts over some time after the last page. */
   async #sweep(after: LaneName | null): Promise<void> {
     let next: LaneName | null = null;
     await this.#runTask("sweep", async () => {
@@ -514,14 +514,14 @@ export class Scheduler<Row extends QueueRow> {
     this.#setTimer("sweep", next === null ? SLEEP_MS_MAX : SWEEP_REST_MS, () => this.#work.keep(this.#sweep(next)));
   }
 
-  /** The same for one account, without waiting: memory may have dropped some of its lanes, and rows whose claim was refused. */
+  /** Sweeps one account at once: memory may have dropped some of its lanes, and rows whose claim was refused. */
   #sweepAccount(accountId: string): Promise<void> {
     const first = { accountId, host: "", keyId: "" };
     const all = { accountId, goesOn: () => this.#isRunning };
     return this.#runTask("sweep", () => this.#search(first, all));
   }
 
-  /** Other nodes may have stored rows that are due, perhaps more than they have slots for: looks soon, if slots are free. */
+  /** Looks soon for due rows that other nodes have stored, perhaps more than they have slots for, if slots are free here. */
   lookElsewhere(): void {
     if (this.#isLooking || !this.#isRunning) return;
     this.#isLooking = true;
@@ -529,7 +529,7 @@ export class Scheduler<Row extends QueueRow> {
     this.#setTimer("look", Math.max(0, delayMs), () => this.#work.keep(this.#look()));
   }
 
-  /** Reads a bounded number of lanes and notes those that are due: the others are left to the nodes that know them. */
+  /** Reads a bounded number of lanes and notes those that are due; the nodes that know the others wait for them. */
   async #look(): Promise<void> {
     let next: LaneName | null = null;
     this.#lookedMs = this.#app.clock.monotonicMs();
@@ -540,11 +540,11 @@ export class Scheduler<Row extends QueueRow> {
     });
     this.#looksAfter = next;
     this.#isLooking = false;
-    // Until every lane was read once.
+    // Go on until every lane was read once.
     if (next !== null) this.lookElsewhere();
   }
 
-  /** Runs at the start, and whenever the store is back. */
+  /** Runs at the start, and each time the store is available again. */
   async #begin(): Promise<void> {
     await this.#options.prepare?.();
     if (this.#hasBegun) await this.#returnLostClaims();
@@ -553,7 +553,7 @@ export class Scheduler<Row extends QueueRow> {
     this.#work.keep(this.#reschedule());
   }
 
-  /** Claims nothing until the store can be written, since no result could be recorded; `reason` is for the log. */
+  /** Stops claiming until the store can be written, since no result could be recorded. `reason` is for the log. */
   #waitForStore(reason: string): void {
     if (this.#isStoreAway) return;
     this.#isStoreAway = true;
@@ -587,14 +587,14 @@ export class Scheduler<Row extends QueueRow> {
   }
 
   /**
-   * Detects that the wall clock was set back. Due times are wall-clock times, since they outlive the process: everything would
-   * wait longer. A clock set forward or a suspended machine only makes rows due earlier, which needs nothing.
+   * Detects that the wall clock was set back. Due times are wall-clock times, since they outlive the process, so every row
+   * would wait longer. A clock set forward or a suspended machine only makes rows due earlier, which does no harm.
    */
   #checkClock(): void {
     try {
       const aheadMs = this.#clockAheadMs();
       const byMs = Math.round(this.#aheadMs - aheadMs);
-      // Not forgotten: small steps add up.
+      // `#aheadMs` stays as it is, so that small steps add up.
       if (byMs > 0 && byMs <= CLOCK_TOLERANCE_MS) return;
       this.#aheadMs = aheadMs;
       if (byMs <= 0) return;
@@ -629,7 +629,7 @@ export class Scheduler<Row extends QueueRow> {
     );
   }
 
-  /** Each step runs even if the one before failed. */
+  /** Runs each step even if the one before failed. */
   async #rescuePass(): Promise<void> {
     this.#checkClock();
     if (this.#isRescheduleDue) this.#work.keep(this.#reschedule());
@@ -637,7 +637,7 @@ export class Scheduler<Row extends QueueRow> {
     await this.#runTask("rescue", () => this.#rescue(false));
   }
 
-  /** Ends what dead processes left active; `everything`: whatever its lease. */
+  /** Ends what dead processes left active. `everything`: even rows whose lease has not ended. */
   #rescue(everything: boolean): Promise<void> {
     const [{ clock, log }, { name, queue, ends }] = [this.#app, this.#options];
     const isOurs = (row: Row) => this.#isOurs(row);
@@ -658,11 +658,11 @@ export class Scheduler<Row extends QueueRow> {
     }
   }
 
-  /** Waits for the store if it is away; logs any other error. Never throws, so that the task runs again. */
+  /** Waits for the store if it is unavailable; logs any other error. Never throws, so that the task runs again. */
   #onError(task: TaskName, error: unknown, id?: string): void {
     const { log, metrics } = this.#app;
     const { name } = this.#options;
-    // The store works; the caller tries again.
+    // The store works but is busy; the caller tries again.
     if (error instanceof StoreBusy) return;
     try {
       if (error instanceof StoreUnavailable) {
@@ -676,7 +676,7 @@ export class Scheduler<Row extends QueueRow> {
     }
   }
 
-  /** For the earliest row that is not yet due, and the next call to a host with a rate. */
+  /** Sets the timer for the earliest row that is not yet due, or the next call to a host with a rate. */
   #setAlarm(): void {
     const monotonicMs = this.#app.clock.monotonicMs();
     const { earliestMs, nextTokenMs } = this.#lanes;
@@ -686,13 +686,13 @@ export class Scheduler<Row extends QueueRow> {
     if (delayMs === NEVER || monotonicMs + sleepMs >= this.#alarmAtMs) return;
     this.#alarmAtMs = monotonicMs + sleepMs;
     this.#setTimer("alarm", sleepMs, () => {
-      // Before anything that may fail: while this is set, no other alarm is set for that time.
+      // First, before anything that may fail: while it is set, no later alarm is.
       this.#alarmAtMs = NEVER;
       this.#tick();
     });
   }
 
-  /** Calls `then` once after the delay, unless the scheduler has stopped. A timer of that name is set anew. */
+  /** Calls `then` once after the delay, unless the scheduler has stopped. Replaces a timer of the same name. */
   #setTimer(name: TimerName, delayMs: number, then: () => void): void {
     if (!this.#isRunning) return;
     this.#timers.get(name)?.();

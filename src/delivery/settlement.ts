@@ -26,17 +26,17 @@ interface SettlementNeeds {
   readonly hosts: Pick<KnownHostSettings, "retrySettingsOf">;
 }
 
-/** How an attempt ended and how long it took; null where that was not measured. */
+/** How an attempt ended and how long it took; null: that was not measured. */
 export interface Ended {
   readonly outcome: Outcome;
   readonly durationMs: number | null;
-  /** The deadline that applied; by default the setting's. */
+  /** The deadline that applied. Default: `attemptTimeoutMs`. */
   readonly timeoutMs?: number;
-  /** The error that showed that the row was altered, for the log. */
+  /** The error that revealed an altered row, for the log. */
   readonly cause?: unknown;
 }
 
-/** The change for an action as it is stored by now; null: none. */
+/** Decides again for the action as it is stored now. Null: nothing has to be written. */
 type Redecide = (stored: Action) => Change | null;
 
 /**
@@ -54,8 +54,8 @@ export class Settlement {
   }
 
   /**
-   * For an attempt of this process. Never rejects because of the store: it resolves when the result is written or the
-   * process ends.
+   * Records the result of an attempt of this process. Never rejects because of the store: it resolves when the result is
+   * written or the process ends.
    */
   async settle(action: Action, ended: Ended): Promise<void> {
     const write = this.#resultWrite(action, ended);
@@ -68,15 +68,15 @@ export class Settlement {
     const { before, after, events } = written.change;
     const effect = events.find((event) => event.type === "attempt")?.late;
     if (effect === undefined) return this.#report(written.change, ended);
-    // It was counted when it was closed as unknown.
+    // A late result is not counted again: the attempt was counted when it was closed as unknown.
     const { log, bus } = this.#app;
     log.info("action.late_result", { action_id: after.id, attempt, effect, status: after.status });
     if (after !== before) bus.publish(after);
   }
 
   /**
-   * Lengthens the lease of a claimed action, for an attempt that may take longer than the claim allows. Null: the claim is
-   * lost. Rejects when the store is away.
+   * Extends the lease of a claimed action for an attempt that may take longer than the claim allows. Null: the claim is lost.
+   * Rejects when the store is unavailable.
    */
   async extendLease(action: Action, timeoutMs: number): Promise<Action | null> {
     const { clock } = this.#app;
@@ -86,7 +86,7 @@ export class Settlement {
     const stored = await actions.findById(action.id);
     if (stored === null || !isSameClaim(stored, action)) return null;
     if (lateSuccessIn(stored.run, stored.lateResult) !== null) {
-      // An earlier attempt has been answered meanwhile: this one must not begin.
+      // An earlier attempt has succeeded meanwhile: this one must not begin.
       await this.unclaim(stored, "late");
       return null;
     }
@@ -95,8 +95,8 @@ export class Settlement {
   }
 
   /**
-   * Adds a claimed action to counts of rules. Null: it goes beyond one of them by now, or another change came first. Rejects when the
-   * store is away.
+   * Counts a claimed action for the given rules. Null: it would exceed one of their limits by now, or another change came
+   * first. Rejects when the store is unavailable.
    */
   async count(action: Action, counts: readonly RuleCount[]): Promise<Action | null> {
     const change = step(action, {}, []);
@@ -105,20 +105,20 @@ export class Settlement {
     return (await this.#app.store.actions.apply({ ...write, counts })) ? after : null;
   }
 
-  /** For a claim whose attempt never began; the same. */
+  /** Gives back a claim whose attempt never began. Never rejects because of the store. */
   async unclaim(action: Action, why: NotStartedReason): Promise<void> {
     if (!(await this.#endClaim(action, (stored, now) => releaseClaim(stored, why, now)))) return;
     const message = describeNotStarted(why);
     this.#app.log.warn("action.not_started", { action_id: action.id, host: action.host, message });
   }
 
-  /** For a claim that a rule, or the end of a grant, has stopped; the same. */
+  /** Ends a claim that a rule, or the end of a grant, has stopped. Never rejects because of the store. */
   async withhold(action: Action, by: Stop): Promise<void> {
     if (!(await this.#endClaim(action, (stored, now) => withhold(stored, by, now)))) return;
     this.#app.log.info("action.withheld", { action_id: action.id, rule_id: by.policy.id, effect: by.effect });
   }
 
-  /** False: the claim was lost, or the process ended before. */
+  /** False: the claim was lost, or the process ends. */
   async #endClaim(action: Action, changeOf: (stored: Action, now: Date) => Change): Promise<boolean> {
     const { clock, metrics, bus } = this.#app;
     const now = clock.now();
@@ -131,7 +131,7 @@ export class Settlement {
     return true;
   }
 
-  /** For an attempt of a dead process. False: another change came first. Rejects when the store is away. */
+  /** Ends an attempt of a dead process. False: another change came first. Rejects when the store is unavailable. */
   async recover(action: Action): Promise<boolean> {
     const ended: Ended = { outcome: { kind: "unknown", fault: "interrupted" }, durationMs: null };
     const write = this.#resultWrite(action, ended);
@@ -157,15 +157,15 @@ export class Settlement {
   }
 
   /**
-   * Writes it, or what `redecide` makes of it where another change came first, until the store has taken it. Null: it is
-   * needless, or the process ended before.
+   * Repeats a write until the store has taken it. If another change came first, writes what `redecide` returns instead. Null:
+   * there is nothing left to write, or the process ends.
    */
   async #untilWritten(first: ChangeWrite, ended: Ended | null, redecide: Redecide): Promise<ChangeWrite | null> {
     const { store, kept, clock, metrics, log } = this.#app;
     const { actions } = store;
     const { id, run, attempts: attempt } = first.change.before;
     const names = { action_id: id, run, attempt };
-    // Writes that the store may have done although it did not say so, or may still do.
+    // Writes that the store may have committed, or may still commit, although it did not confirm them.
     const inDoubt = new Set<ChangeWrite>();
     let isFenced = false;
     let done: ChangeWrite | null = null;
@@ -178,7 +178,7 @@ export class Settlement {
       inDoubt.add(write);
       if (await actions.apply(write)) done = write;
       if (!wasInDoubt) inDoubt.delete(write);
-      // One in doubt may have been committed while this one waited for its row: what is stored is our own change then.
+      // A write in doubt may have been committed while this one waited for the row: then the other change is our own.
       return done !== null || (await isDoneAlready());
     };
     const written = await kept.write({
@@ -206,7 +206,7 @@ export class Settlement {
     return done;
   }
 
-  /** Before the first write, so that a result is in the log even where the store never takes it. */
+  /** Logs the attempt before the first write, so that its result is in the log even if the store never takes it. */
   #logAttempt({ change, at }: ChangeWrite, ended: Ended): void {
     const { before, after } = change;
     this.#app.log.info("action.attempted", {
@@ -236,7 +236,7 @@ export class Settlement {
   }
 }
 
-/** Whether the stored action is under the claim that this one was read with: a later claim has another lease. */
+/** Whether the stored action is still under the claim of the given one: a later claim has another lease. */
 function isSameClaim(stored: Action, { run, attempts, leaseUntil }: Action): boolean {
   const isSame = stored.status === "active" && stored.run === run && stored.attempts === attempts;
   return isSame && stored.leaseUntil?.getTime() === leaseUntil?.getTime();
@@ -252,7 +252,7 @@ function outcomeNames(ended: Ended | null) {
   };
 }
 
-/** Memory that the texts of a write take. */
+/** Roughly the memory that the texts of a write take. */
 function bytesOf({ change, outbox }: ChangeWrite): number {
   const { body, headers, result } = change.after;
   let bytes = (body?.length ?? 0) + (result?.responseBody?.length ?? 0);
