@@ -60,33 +60,33 @@ export interface DecisionNeeds {
   readonly credentials: CredentialUse;
 }
 
-/** The change of a decision, with what it adds to counts of rules, or why it is not allowed. */
+/** The change that a decision makes, with what it adds to counts of rules; or why it is not allowed. */
 type Decided = (Change & { readonly counts?: readonly RuleCount[] }) | DomainError;
 
-/** It may query the store. */
+/** Computes the change of a decision. It may query the store. */
 type Verdict = (action: Action, input: DecisionInput, caller: Caller) => Decided | Promise<Decided>;
 
 /**
- * Approve, cancel and retry: read the action, compute the change, write it if the revision is still the same, else start
- * again. So the loser of a race is refused by what is true by then. All throw `not_found`;
- * - approve throws `not_approvable` unless the action awaits approval, and `forbidden` if an agent's key passes on its
- *   client's answer for an action that a hold holds,
- * - cancel throws `not_cancellable` once the action is active or final,
- * - send-now throws `not_retryable` unless the action is pending with a time ahead, and for an agent's key also where a person
- *   approved that time or the target asked for it,
- * - retry throws `not_retryable` (another status, another action has taken its `dedupe` key, an agent's key comes before the time
- *   that the target asked for) and what the policy refuses.
+ * Approve, cancel, retry and send now: read the action, compute the change, and write it if the revision is still the same;
+ * otherwise start again, so that the loser of a race is refused because of what is stored by then. All throw `not_found`.
+ * - approve throws `not_approvable` unless the action awaits approval, and `forbidden` if an agent's key passes on its client's
+ *   answer for an action that a hold or a rule holds.
+ * - cancel throws `not_cancellable` once the action is active or final.
+ * - sendNow throws `not_retryable` unless the action is pending with a time ahead; for an agent's key, also if a person has
+ *   approved that time or the target asked for it.
+ * - retry throws `not_retryable` if the action has another status, another action has taken its `dedupe` key, or an agent's key
+ *   comes before the time that the target asked for; and whatever the policy refuses.
  */
 export function createDecisions({ clock, bus, metrics, log, store }: AppContext, needs: DecisionNeeds) {
   const { enqueue, recipients, hashOf, rules, grantService, credentials } = needs;
   const { actions, rejections } = store;
 
-  /** Read for what another key created, if the callbacks of this one are bound; else null. */
+  /** The listed callback hosts, if another key created the action and this caller's callbacks must be listed; else null. */
   const callbackHostsFor = async (action: Action, caller: Caller): Promise<readonly string[] | null> => {
     if (action.callback === null) return null;
     const own = creatorOf(caller);
     const creator = recipients.boundByRules(caller.accountId, own);
-    // What it has created itself was checked then, though perhaps before there were rules.
+    // A caller's own action was checked when it was created, though perhaps before there were rules.
     if ((action.keyId === caller.keyId && creator === own) || !needsListedCallback(creator)) return null;
     const { accountId, callback } = action;
     return (await recipients.factsFor(accountId, creator, { callback, notifyEmail: null })).callbackHosts;
@@ -109,7 +109,7 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
     return entries.findLast(({ run, event }) => run === ofRun && event.type === "attempt")?.at;
   };
 
-  /** The change that starts a new run, or sends what waits, if the policy and the action's `dedupe` key allow it. */
+  /** The change that starts a new run, or sends a waiting one now, if the policy and the action's `dedupe` key allow it. */
   const sendAgain = async (
     operation: "retry" | "sendNow",
     action: Action,
@@ -123,10 +123,10 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
     const refused = await credentials.refusalToRepeat(caller, action);
     if (refused !== null) return refused;
     const retryAfter = retryAfterOf(action);
-    // Only a person's approval lets a run wait for its `run_at` once more.
+    // Only a run that a person approves may wait for its `run_at` again.
     const when = isRetry && action.approve ? { now } : { now, due: now };
     const judgeBy = (beyond?: readonly RuleCount[]) => judgeAgain(rules, action, caller, when, beyond);
-    // What is sent now was counted when it was created.
+    // An action that is sent now was counted when it was created.
     const { ruling, counts } = await (isRetry ? judgeByCounts(judgeBy, (all) => actions.beyondCounts(all)) : judgeBy());
     const decision = decide({
       operation,
@@ -159,7 +159,7 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
     async approve(action, input, caller) {
       if (!mayApproveIt(caller.role, action)) return beyondElicitation(action);
       if (!mayDo(caller.role, "approve")) {
-        // Its requester had it held, and the rules may have become stricter since.
+        // The requester itself asked for approval, and the rules may have become stricter since.
         const { ruling } = await judgeAgain(rules, action, caller, input);
         if (ruling !== null && ruling.effect !== "allow") return ruleRefusal(ruling) ?? beyondElicitation(action);
       }
@@ -170,7 +170,7 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
     sendNow: (action, input, caller) => sendAgain("sendNow", action, input, caller),
   };
   const decideOn = (name: Operation | "sendNow"): Decide => {
-    // Of the same people, with the same errors.
+    // Allowed for the same callers, with the same errors.
     const operation = name === "sendNow" ? "retry" : name;
     return async (caller, id, reason, expected, terms) => {
       authorize(caller, operation);
@@ -215,7 +215,7 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
   };
   return {
     ...decided,
-    /** Decides on several held requests at once: exactly on those that were shown, each by itself. */
+    /** Decides on several held requests at once, each on its own, exactly as they were shown. */
     async decideMany(
       caller: Caller,
       { decision, reason }: { readonly decision: Decision; readonly reason: string | null },
@@ -276,13 +276,13 @@ function beyondElicitation({ id }: Action): DomainError {
   );
 }
 
-/** The `Retry-After` of the answer to the last attempt; null: there is none. */
+/** The `Retry-After` of the last answer; null: it has none. */
 export function retryAfterOf({ run, result, lateResult }: Action): string | null {
   const late = lateResult?.run === run ? lateResult.responseHeaders : null;
   return keptRetryAfter(late) ?? keptRetryAfter(result?.responseHeaders ?? null);
 }
 
-/** Cancels what has expired, in steps; such a cancellation is a change like any other, with callbacks and events. */
+/** Cancels what has expired, in steps. The cancellation is a change like any other, with callbacks and events. */
 type Expire = (now: Date, stop: AbortSignal) => Promise<void>;
 
 /** Enforces `APPROVAL_TTL_HOURS`. */
@@ -297,7 +297,7 @@ export function createExpire(app: AppContext, enqueue: Enqueue, hoursMax: number
   });
 }
 
-/** Of actions with an `expires_at`, which wait and are not claimed meanwhile. */
+/** Enforces `expires_at` for actions that wait and are not claimed meanwhile. */
 export function createExpireUnsent(app: AppContext, enqueue: Enqueue): Expire {
   return expiry<ExpiredAction>(app, enqueue, {
     event: "actions.expired",
@@ -318,13 +318,13 @@ interface Expiry<Row> {
   readonly change: (action: Action, row: Row, now: Date) => Change | null;
 }
 
-/** Ends early if `stop` is aborted. */
+/** Creates the job that cancels page by page. It ends early if `stop` is aborted. */
 function expiry<Row extends Pick<HeldAction, "id" | "accountId">>(
   { store: { actions }, bus, log, metrics }: AppContext,
   enqueue: Enqueue,
   { event, pageMax, find, isOver, change: changeOf }: Expiry<Row>,
 ): Expire {
-  /** False: somebody else decided first, or the row was altered. The next run finds what is still there. */
+  /** False: somebody else decided first, or the row was altered. The next run finds what is left. */
   const end = async (row: Row, now: Date): Promise<boolean> => {
     try {
       const action = await actions.find(row.accountId, row.id);
@@ -340,7 +340,7 @@ function expiry<Row extends Pick<HeldAction, "id" | "accountId">>(
       return true;
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
-      // It must not stop the others; the next run tries it again.
+      // One action that fails must not stop the others; the next run tries it again.
       log.error("action.not_expired", { action_id: row.id, error: errorName(error) });
       return false;
     }
@@ -362,17 +362,17 @@ function expiry<Row extends Pick<HeldAction, "id" | "accountId">>(
 }
 
 /**
- * Where callbacks and mails of an action may go, by the role, hold and limits of its creator, and by the present lists and rules. The policy
- * checks it at the creation, and whoever sends checks it again.
+ * Where callbacks and mails of an action may go, by the role, hold and limits of its creator and by the present lists and
+ * rules. The policy checks this at the create, and the sender checks it again.
  */
 export type Recipients = ReturnType<typeof createRecipients>;
 
 export function createRecipients({ config: { approvers }, store }: AppContext, rules: Pick<Judge, "isRuled">) {
   const { accounts, callbackHosts, people } = store;
-  /** Rules judge calls: a callback of an agent must not go where none of them has looked. */
+  /** Rules judge calls, not callbacks. If an account has rules, callbacks of its agents may go only to listed hosts. */
   const boundByRules = (accountId: string, creator: LimitedCreator): LimitedCreator =>
     creator.role === "agent" && rules.isRuled(accountId) ? { ...creator, isLimited: true } : creator;
-  /** Reads only what the rules need for this request: mostly nothing. */
+  /** Reads only what the policy needs for this request, which is mostly nothing. */
   const factsFor = async (
     accountId: string,
     creator: LimitedCreator,

@@ -16,7 +16,7 @@ import type { Extras } from "../core/extras-schema.ts";
 
 /**
  * The facts that an approver sees of a request, in this order, in mail, pages, MCP and CLI: what is sent, what the requester
- * says about it, and the rest. One that says nothing, such as the first run, is left out.
+ * says about it, and the rest. A fact that says nothing, such as the first run, is left out.
  */
 export const FACTS = [
   "hidden",
@@ -43,7 +43,7 @@ export const FACTS = [
 
 export type FactName = (typeof FACTS)[number];
 
-/** The facts that are URLs. They are shown as they are, the other texts without anything that could become a link. */
+/** The facts that are URLs, shown as they are. Other texts are shown without anything that a client could make a link of. */
 export const ADDRESS_FACTS: ReadonlySet<FactName> = new Set(["url", "callback", "action"]);
 
 const Fact = Type.Object(
@@ -87,13 +87,13 @@ export const DecisionFacts = Type.Object(
 
 export type DecisionFacts = Static<typeof DecisionFacts>;
 
-/** Null: there is nothing to say. */
+/** A value of null leaves the fact out. */
 type FactRow = readonly [name: FactName, label: string, value: string | null];
 
 /** What the store knows about a request besides the action itself. */
 export interface DecisionHistory extends RequestHistory {
   readonly credentialState: CredentialState | null;
-  /** No held call of its key to its host was approved and has completed. */
+  /** No approved call of its key to its host has completed so far. */
   readonly isNewHost: boolean;
   /** Null: the key of the request is live, or it has none. */
   readonly keyEnd: KeyEnd | null;
@@ -112,8 +112,8 @@ export const NO_HISTORY: DecisionHistory = {
 };
 
 /**
- * The masked facts and risks of an action for an approver; every place of decision shows the same texts. Risks are computed
- * from the unmasked values. `baseUrl` begins the link to the page of the action; empty: a path.
+ * The masked facts and risks of an action for an approver, the same wherever it can be decided. Risks are computed from the
+ * unmasked values. `baseUrl` begins the link to the action's page; if it is empty, the link is a path.
  */
 export function maskedFacts(action: MaskedAction, history: DecisionHistory, baseUrl: string): DecisionFacts {
   const { viewer, hiddenValues, hiddenInHeaders = 0, extras } = action;
@@ -128,7 +128,7 @@ export function maskedFacts(action: MaskedAction, history: DecisionHistory, base
     ["method", "Method", action.method],
     ["url", "URL", url],
     ["body", "Body", bodyKindText(action)],
-    // One for each, so that no value can look like a line of ours.
+    // One fact for each text, so that no value can look like a line of ours.
     ...requesterTexts(action, reason).map(({ name, note, text }): FactRow => {
       return [name, REQUESTER_LABELS[name], text === null || note === "" ? text : `${note}: ${text}`];
     }),
@@ -187,7 +187,7 @@ export function actorText(actor: Actor): string {
   return `${name}, ${way}`;
 }
 
-/** What this version doesn't use: whoever decides sees that there is something, and what. */
+/** Extras that this version doesn't know, so that whoever decides sees them all the same. */
 function unknownExtrasText(extras: Extras): string | null {
   const unknown = unknownExtras(extras);
   if (unknown === null) return null;
@@ -197,8 +197,8 @@ function unknownExtrasText(extras: Extras): string | null {
 }
 
 /**
- * The count, then one fact for each, so that an untrusted reason can't look like a line of ours. Nothing is said of none: those
- * before an approval, or older than a day, don't count.
+ * The count, then one fact for each, so that an untrusted reason can't look like a line of ours. A count of 0 is left out:
+ * rejections before an approval, or older than a day, don't count.
  */
 function rejectionFacts(entries: readonly EarlierRejection[]): readonly FactRow[] {
   const count = entries.filter(({ kind }) => kind === "rejected").length;

@@ -11,7 +11,7 @@ import type { HashOf } from "../core/dedupe.ts";
 import type { Log } from "../observability/log.ts";
 import type { ApiKey } from "../core/account-store.ts";
 
-/** Says in the log that an action waits for a person: the one event of its life that somebody must act on. */
+/** Logs that an action awaits approval: the one event of its life on which somebody must act. */
 export function logHeld(log: Pick<Log, "info">, { id, accountId, method, host, run, keyId }: Action): void {
   log.info("action.held", { action_id: id, account_id: accountId, method, host, run, key_id: keyId });
 }
@@ -24,7 +24,7 @@ interface HeldNeeds {
   readonly credentials: { readonly stateOf: (action: Action) => CredentialState | null };
 }
 
-/** Reads the history of one action. It does not authorize: the caller has to. */
+/** Reads the history of one action. It does not authorize; the caller must. */
 export type HistoryOf = (action: Action) => Promise<DecisionHistory>;
 
 export type Held = ReturnType<typeof createHeld>;
@@ -76,8 +76,8 @@ export function createHeld({ clock, store }: AppContext, { hashOf, credentials }
     historyOf,
 
     /**
-     * One page of held actions, oldest first, so that new ones never move those that the reader is looking at. Several keys
-     * take turns on a page.
+     * One page of held actions, oldest first, so that new ones never move those that the reader is looking at. On a page,
+     * several keys take turns.
      */
     async held(caller: Caller, after: string | null, filter: HeldFilter) {
       authorize(caller, "read");
@@ -92,19 +92,19 @@ export function createHeld({ clock, store }: AppContext, { hashOf, credentials }
       ]);
       return {
         ...page,
-        // Each up to `HELD_COUNTED_MAX`.
+        // `total` and `matching` are counted up to `HELD_COUNTED_MAX`.
         total,
         matching: found ?? total,
         /** The keys with held actions. */
         requesters,
-        /** Those with held actions, those with the most first. */
+        /** The hosts with held actions, most first. */
         hosts: hosts.slice(0, HELD_HOSTS_SHOWN_MAX).toSorted((a, b) => b.count - a.count),
         hasMoreHosts: hosts.length > HELD_HOSTS_SHOWN_MAX,
         histories: await historiesOf(accountId, page.actions),
       };
     },
 
-    /** Those of the requests that still wait, with their histories, oldest first. */
+    /** Which of these actions are still held, oldest first, with their histories. */
     async heldAmong(caller: Caller, ids: readonly string[]) {
       authorize(caller, "read");
       const found = await actions.heldAmong(caller.accountId, ids);
@@ -113,7 +113,7 @@ export function createHeld({ clock, store }: AppContext, { hashOf, credentials }
   };
 }
 
-/** How a key has ended by now; null: it is live. */
+/** How a key has ended; null: it is live. */
 function keyEndOf({ revokedAt, revokedBy, expiresAt }: ApiKey, now: Date): KeyEnd | null {
   if (revokedAt !== null) return { kind: "revoked", by: revokedBy, agoMs: now.getTime() - revokedAt.getTime() };
   if (expiresAt === null || expiresAt > now) return null;

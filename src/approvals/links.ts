@@ -13,13 +13,13 @@ import type { HistoryOf } from "./held.ts";
 interface ApprovalLinkDeps {
   readonly links: LinkStore;
   readonly secrets: Pick<Secrets, "approvalToken" | "hash">;
-  /** The public URL, without a trailing slash. Never from a request's `Host`, which an attacker could choose. */
+  /** The public URL, without a trailing slash. Never taken from a request's `Host`, which an attacker could choose. */
   readonly baseUrl: string;
 }
 
 /**
- * Creates the two links of the action's present run, as whole URLs, and says when they expire. Called again, after a crash before
- * the mail was sent, it returns the same links with the same expiry. Durable when it resolves; the store keeps only their hashes.
+ * Creates the two links of the action's present run, as whole URLs, with their expiry. If it is called again, such as after a
+ * crash before the mail was sent, it returns the same links and expiry. The store keeps only their hashes, durably.
  */
 export function createLinksOf({ links, secrets, baseUrl }: ApprovalLinkDeps) {
   return async ({ id: actionId, run }: Action, now: Date) => {
@@ -39,26 +39,26 @@ interface FollowLinkNeeds {
 
 export interface OpenedLink {
   readonly action: Action;
-  /** Which of the two links of the mail it is. */
+  /** Which of the mail's two links this is. */
   readonly decision: Decision;
   readonly expiresAt: Date;
   /**
-   * False: the run was decided, cancelled or retried, the link has expired, or its recipient may no longer approve. Then it
-   * shows only the receipt.
+   * False: the run was decided, cancelled or retried, the link has expired, or its recipient may no longer approve. The link
+   * then shows only the receipt.
    */
   readonly isLive: boolean;
   /** `NO_HISTORY` if the link is not live. */
   readonly history: DecisionHistory;
   /**
-   * Identifies the request, for the form that decides on it; empty if the link is not live. No plain digest: the link may be
-   * forwarded, and whoever has it sees masked values.
+   * Identifies the request, for the form that decides on it; empty if the link is not live. It is keyed, since a plain digest
+   * would let whoever has the link test guesses of the masked values.
    */
   readonly digest: string;
 }
 
 interface LinkDecision extends Pick<OpenedLink, "decision"> {
   readonly reason: string | null;
-  /** `digest` of the link as it was shown; null: it was not shown, since opening the link decides. */
+  /** `digest` of the request as it was shown; null: nothing was shown, since opening the link decides. */
   readonly shown: string | null;
   /** The network address of the request. */
   readonly client: string;
@@ -67,8 +67,8 @@ interface LinkDecision extends Pick<OpenedLink, "decision"> {
 export type FollowLink = ReturnType<typeof createFollowLink>;
 
 /**
- * The links of approval mails. The token is the only credential: its holder decides in the name of the address that the
- * mail went to, with the same `approve` and `cancel` as REST and pages.
+ * Follows the links of approval mails. The token is the only credential: its holder decides in the name of the address that the
+ * mail went to, through the same `approve` and `cancel` as REST and pages.
  */
 export function createFollowLink({ clock, store }: AppContext, needs: FollowLinkNeeds) {
   const { secrets, actionService, recipients, historyOf } = needs;
@@ -82,18 +82,18 @@ export function createFollowLink({ clock, store }: AppContext, needs: FollowLink
     if (action === null) return null;
     const { decision, expiresAt } = link;
     const isOpen = isHeldIn(action, link.run) && clock.now() < expiresAt;
-    // The recipient may have been removed from the account or from APPROVERS since the mail.
+    // The recipient may have been removed from the account or from APPROVERS since the mail was sent.
     const isLive = isOpen && (await recipients.mayMail(action.accountId, action.creator, action.notifyEmail ?? ""));
     if (!isLive) return { action, decision, expiresAt, isLive, history: NO_HISTORY, digest: "" };
     const digest = secrets.requestToken(digestOf(action));
     return { action, decision, expiresAt, isLive, history: await historyOf(action), digest };
   };
   return {
-    /** Changes nothing. Null: no such link. */
+    /** Reads a link and changes nothing. Null: there is no such link. */
     open,
     /**
-     * Decides, unless somebody else was first, and returns the link as it is afterwards: a late decision changes nothing.
-     * Null: no such link. Throws `OtherRequest`.
+     * Decides, unless somebody else was first, and returns the link as it is afterwards. A late decision changes nothing.
+     * Null: there is no such link. Throws `OtherRequest` if the request is not the one that was shown.
      */
     async decide(token: string, { decision, reason, shown, client }: LinkDecision): Promise<OpenedLink | null> {
       const opened = await open(token);

@@ -20,11 +20,11 @@ export interface SeenRequest {
   readonly reason: string | null;
   /** The sentences about its risks. */
   readonly risks: readonly string[];
-  /** It was rejected before, or asked for again: shown by itself, never in a row with others. */
+  /** It was rejected or asked for again before, so it is shown alone, never in a row with others. */
   readonly hasHistory: boolean;
 }
 
-/** Where a field of a request stands. */
+/** Which part of a request a field is in. */
 type FieldPlace = RequesterTextName | "expires" | "path" | "query" | "header" | "body";
 
 interface Field {
@@ -35,9 +35,9 @@ interface Field {
   readonly value: string;
 }
 
-/** A field in which requests differ that otherwise look alike. */
+/** A field in which requests that look alike differ. */
 export interface DifferingField extends Pick<Field, "place" | "name"> {
-  /** One for each request, in their order. Untrusted. */
+  /** One value for each request, in their order. Untrusted. */
   readonly values: readonly string[];
 }
 
@@ -49,17 +49,17 @@ export interface GroupField extends Pick<Field, "place" | "name"> {
 
 /** One request, or several that look alike. */
 export interface RequestGroup<Request extends SeenRequest> {
-  /** In their order; never empty. */
+  /** In the order given; never empty. */
   readonly requests: readonly [Request, ...Request[]];
-  /** Everything in which they differ but their age; empty for one request, and for equal ones. */
+  /** Everything in which they differ except their age; empty for one request and for equal ones. */
   readonly differing: readonly DifferingField[];
   /** All fields, in the order of the request; null: there are too many, or it is too large. */
   readonly fields: readonly GroupField[] | null;
 }
 
 /**
- * Puts requests together that look alike: of one key, with the same method, host, path but for its ids, fields and risks.
- * All differences are shown in full, so a row of several hides nothing: those that differ in too much stay alone.
+ * Groups requests that look alike: of one key, with the same method, host, fields, risks, and path except for ids. All
+ * differences are shown in full, so a group hides nothing; requests that differ in too much stay alone.
  */
 export function groupAlike<Request extends SeenRequest>(
   requests: readonly Request[],
@@ -81,7 +81,7 @@ export function groupAlike<Request extends SeenRequest>(
   });
 }
 
-/** Whether different values look the same in a table: in other white space, or in a long run of invisible characters. */
+/** Whether different values look the same in a table, since they differ only in white space or invisible characters. */
 function looksEqual({ values }: DifferingField): boolean {
   const shown = values.map((value) => visibleText(value).normalize("NFC").replaceAll(/\s+/g, " ").trim());
   return new Set(shown).size < new Set(values).size;
@@ -90,11 +90,11 @@ function looksEqual({ values }: DifferingField): boolean {
 interface Described {
   /** Equal for requests that look alike. */
   readonly shape: string;
-  /** In the same order for all of one shape. */
+  /** In the same order for all requests of one shape. */
   readonly fields: readonly Field[];
 }
 
-/** Null: it is too large to be compared, or has to be seen by itself. */
+/** The shape and fields of a request. Null: it is too large to compare, or must be shown alone. */
 function describe({ action, reason, risks, hasHistory }: SeenRequest): Described | null {
   const start = action.url.indexOf("//") + 2;
   const body = bodyFields(action);
@@ -114,14 +114,14 @@ function describe({ action, reason, risks, hasHistory }: SeenRequest): Described
   if (fields.length > LOOK_ALIKE_FIELDS_MAX) return null;
   if (fields.some(({ value }) => value.length > LOOK_ALIKE_VALUE_CHARS_MAX)) return null;
   const names = fields.map((field) => [field.place, field.name, fixedPart(field)]);
-  // `/a`, `/a?`, `/a?b` and `/a?b=` have fields that are written alike.
+  // Tells `/a`, `/a?`, `/a?b` and `/a?b=` apart, whose fields look the same.
   const marks = [afterPath.length > 0, ...query.split("&").map((pair) => pair.includes("="))];
   const scheme = action.url.slice(0, start);
   const settings = [scheme, callback, run, retries, onUnknown, withoutTexts(extras)];
   return { shape: JSON.stringify([keyId, createdBy, method, host, settings, risks, marks, names]), fields };
 }
 
-/** What of a value is equal in requests that look alike: a segment of the path that is no id, and whether some are given. */
+/** What must be equal in requests that look alike: path segments that are no ids, and whether a title or expiry is given. */
 function fixedPart({ place, value }: Field): string | boolean | null {
   if (place === "title" || place === "expires") return value !== "";
   return place === "path" && !mayBeId(value) ? value : null;
@@ -131,7 +131,7 @@ function named(place: FieldPlace, pairs: readonly (readonly [name: string, value
   return pairs.map(([name, value]) => ({ place, name, value }));
 }
 
-/** As they are written: two spellings of a value are two values. */
+/** Pairs as they are written: two spellings of a value are two values. */
 function queryPairs(query: string): readonly (readonly [name: string, value: string])[] {
   if (query === "") return [];
   return query.split("&").map((pair) => {
@@ -160,7 +160,7 @@ function differences(described: readonly (readonly Field[])[]): readonly Differi
   });
 }
 
-/** The fields of several, with the values that all of them have. */
+/** The fields of several requests; the value is null where they differ. */
 function sharedIn(described: readonly (readonly Field[])[]): readonly GroupField[] {
   const [first = []] = described;
   return first.map((field, at) => {
@@ -169,14 +169,14 @@ function sharedIn(described: readonly (readonly Field[])[]): readonly GroupField
   });
 }
 
-/** Whether a field is part of what is sent. The others are what the requester says, and when it expires. */
+/** Whether a field is part of what is sent. The others are the requester's texts and the expiry. */
 export function isSent({ place }: Pick<GroupField, "place">): boolean {
   return place === "path" || place === "query" || place === "header" || place === "body";
 }
 
 /**
- * The fields in which requests differ, as a person reads them: of what is sent the one that tells which is which, then an
- * amount, then the others; what the requester says comes last.
+ * The differing fields in the order in which a person reads them: of what is sent, first the one that tells the requests apart,
+ * then an amount, then the others; the requester's texts come last.
  */
 export function inReadingOrder(differing: readonly DifferingField[]): readonly DifferingField[] {
   const sent = differing.filter(isSent);
@@ -186,16 +186,16 @@ export function inReadingOrder(differing: readonly DifferingField[]): readonly D
   return [...new Set([...leading, ...sent, ...differing])].filter((field) => field !== undefined);
 }
 
-/** A value that stands apart from those of the others. */
+/** A value that stands out from those of the other requests. */
 interface Outlier {
   readonly field: DifferingField;
   /** Which request has it. */
   readonly at: number;
-  /** Why, behind the value: "highest, 470 times the median". */
+  /** Why it stands out, shown after the value: "highest, 470 times the median". */
   readonly why: string;
 }
 
-/** The values of what is sent that stand apart: a number far from the median, or one value where all others have another. */
+/** The sent values that stand out: a number far from the median, or one value where all other requests share another. */
 export function outliersIn(differing: readonly DifferingField[]): readonly Outlier[] {
   return differing.filter(isSent).flatMap((field) => {
     const numbers = field.values.map(numberIn);
@@ -205,7 +205,7 @@ export function outliersIn(differing: readonly DifferingField[]): readonly Outli
   });
 }
 
-/** How many times the median a number is at least to stand apart. */
+/** A number stands out from this many times the median on. */
 const FAR_TIMES = 3;
 
 function farFromMedian(field: DifferingField, numbers: readonly number[]): readonly Outlier[] {
@@ -234,13 +234,13 @@ function oddOneOut(field: DifferingField): readonly Outlier[] {
   return [{ field, at: field.values.indexOf(odd), why: `only here; the others have ${other}` }];
 }
 
-/** The number that a value is, in a JSON string too; null: none. */
+/** The number in a value, which may be a JSON string; null: it is no number. */
 function numberIn(value: string): number | null {
   const text = /^"(.*)"$/.exec(value)?.[1] ?? value;
   return NUMBER.test(text) ? Number(text) : null;
 }
 
-/** The smallest and the largest number of a field, as they are written. */
+/** The smallest and the largest number of a field, as written. */
 interface NumberRange {
   /** Untrusted. */
   readonly name: string;
@@ -248,7 +248,7 @@ interface NumberRange {
   readonly most: string;
 }
 
-/** The range to tell of requests that look alike: of an amount if there is one; null: they differ in no number of the body. */
+/** The range to show for a group, of an amount if there is one. Null: no number in the bodies differs. */
 export function rangeOf(differing: readonly DifferingField[]): NumberRange | null {
   const ranges = differing.filter(({ place }) => place === "body").flatMap(rangeIn);
   const isAmount = ({ name }: NumberRange) => AMOUNT.test(name);
@@ -268,7 +268,7 @@ function rangeIn({ name, values }: DifferingField): readonly NumberRange[] {
   return [{ name, least: sorted[0] ?? "", most: sorted.at(-1) ?? "" }];
 }
 
-/** What the titles of requests that look alike have in common, with "…" for the words in which they differ; null: nothing. */
+/** The words that all titles share, with "…" for the words in which they differ; null: they share none. */
 export function commonTitle(titles: readonly (string | null)[]): string | null {
   const [first = [], ...others] = titles.map((title) => (title ?? "").split(" "));
   if (others.some(({ length }) => length !== first.length)) return null;

@@ -36,14 +36,14 @@ export const RISKS = [
   "new_host",
 ] as const;
 
-/** `danger`: something is wrong, in red; `warning`: something is unusual; `note`: worth knowing, and often so. */
+/** `danger`: something is wrong; `warning`: something is unusual; `note`: worth knowing. */
 export const RISK_LEVELS = ["danger", "warning", "note"] as const;
 
 type RiskName = (typeof RISKS)[number];
 
 const DANGERS: ReadonlySet<RiskName> = new Set(["already_done", "key_revoked", "key_expired", "rejected"]);
 
-/** A first call to a host is nothing unusual by itself. */
+/** A first call to a host is only a note: it is nothing unusual in itself. */
 function levelOf(name: RiskName): (typeof RISK_LEVELS)[number] {
   if (DANGERS.has(name)) return "danger";
   return name === "new_host" ? "note" : "warning";
@@ -51,14 +51,6 @@ function levelOf(name: RiskName): (typeof RISK_LEVELS)[number] {
 
 /** What can happen to a credential between the request and the send. */
 export type CredentialState = "changed" | "disabled" | "expired" | "deleted";
-
-function credentialText({ credentialState, extras: { credential } }: Pick<RiskInput, "credentialState" | "extras">) {
-  if (credentialState === null || credential === undefined) return null;
-  const { name } = credential;
-  if (credentialState === "changed") return `Where its credential ${name} may go was changed since it was requested.`;
-  const what = { disabled: "is disabled", expired: "has expired", deleted: "was deleted" }[credentialState];
-  return `Its credential ${name} ${what}: nothing would be sent.`;
-}
 
 export interface KeyEnd {
   readonly kind: "revoked" | "expired";
@@ -71,8 +63,8 @@ interface Risk {
   readonly name: RiskName;
   readonly level: (typeof RISK_LEVELS)[number];
   /**
-   * A sentence; the only untrusted texts in it are names of hosts, headers and people, the masked path of the URL, and the reason
-   * of a rejection, of which no client makes a link.
+   * A sentence. Its only untrusted texts are names of hosts, headers and people, the masked path of the URL, and the reason of
+   * a rejection, in which no client finds a link.
    */
   readonly text: string;
 }
@@ -82,19 +74,19 @@ export interface RiskInput extends Pick<
   Action,
   "method" | "url" | "host" | "hostname" | "headers" | "body" | "callback" | "title" | "extras" | "run" | "lateResult"
 > {
-  /** Its URL as whoever decides may see it. */
+  /** The URL as the person who decides may see it. */
   readonly seenUrl: string;
   readonly createdBy: Actor;
   readonly reason: string | null;
-  /** No held call of its key to its host was approved and has completed. */
+  /** No approved call of its key to its host has completed so far. */
   readonly isNewHost: boolean;
-  /** What has become of its credential since; null: it is as it was, or there is none. */
+  /** What has happened to its credential since the request; null: nothing, or it has none. */
   readonly credentialState: CredentialState | null;
   readonly keyEnd: KeyEnd | null;
-  /** Of this same request, oldest first, masked. */
+  /** Earlier rejections of this same request, oldest first, masked. */
   readonly rejections: readonly Pick<EarlierRejection, "kind" | "by" | "reason">[];
   readonly similarRejections: number;
-  /** Values that whoever decides doesn't see, but for those of headers, which most requests have. Left out: nobody decides. */
+  /** How many values outside the headers the person who decides doesn't see. Left out: nobody decides. */
   readonly hiddenOutsideHeaders?: number;
 }
 
@@ -138,11 +130,19 @@ export function risksOf(request: RiskInput): Risk[] {
   });
 }
 
+function credentialText({ credentialState, extras: { credential } }: RiskInput): string | null {
+  if (credentialState === null || credential === undefined) return null;
+  const { name } = credential;
+  if (credentialState === "changed") return `Where its credential ${name} may go was changed since it was requested.`;
+  const what = { disabled: "is disabled", expired: "has expired", deleted: "was deleted" }[credentialState];
+  return `Its credential ${name} ${what}: nothing would be sent.`;
+}
+
 function revokedText({ by, agoMs }: KeyEnd): string {
   return `Key revoked${by === null ? "" : ` by ${describeActor(by).name}`}, ${timeAgo(agoMs)}.`;
 }
 
-/** With the reason of the last one: it says what is wrong with the request. */
+/** Quotes the reason of the last rejection, since it says what is wrong with the request. */
 function rejectedText({ rejections }: RiskInput): string | null {
   const rejected = rejections.filter(({ kind }) => kind === "rejected");
   const last = rejected.at(-1);
@@ -153,7 +153,7 @@ function rejectedText({ rejections }: RiskInput): string | null {
   return `This same request was rejected ${times} in 24 h, ${by}${reason === null ? "." : `: “${reason}”`}`;
 }
 
-/** The beginning of the reason of the last rejection, of which no client makes a link; null: there is none, or no reason. */
+/** The beginning of the last rejection's reason, without anything that a client could make a link of; null: no reason. */
 export function rejectionReason(rejections: RiskInput["rejections"]): string | null {
   const reason = rejections.findLast(({ kind }) => kind === "rejected")?.reason ?? null;
   if (reason === null) return null;
@@ -166,24 +166,24 @@ function hiddenText(count: number): string | null {
   return count === 1 ? "1 value outside the headers is hidden." : `${count} values outside the headers are hidden.`;
 }
 
-/** "once", "3 times", and from the bound of the count on "at least 10 times". */
+/** "once", "3 times"; from `countedMax` on, "at least 10 times". */
 function timesOf(count: number, countedMax: number): string {
   if (count === 1) return "once";
   return `${count >= countedMax ? "at least " : ""}${count} times`;
 }
 
-/** A late answer to an earlier run: the target has done it, and would do it again. */
+/** Warns if a late answer shows that an earlier run succeeded: the target would do it again. */
 function doneText({ run, lateResult }: RiskInput): string | null {
   if (lateResult === null || lateResult.run >= run || !isLateSuccess(lateResult)) return null;
   return `Run ${lateResult.run} was answered ${lateResult.responseCode}: the target has done this already.`;
 }
 
-/** What stands behind the host. */
+/** The part of a URL after its host. */
 function pathIn(url: string): string {
   return url.slice(url.indexOf("/", url.indexOf("//") + 2));
 }
 
-/** A letter or digit that needs no code in a URL. */
+/** A percent-encoded letter or digit, which needs no encoding in a URL. */
 const CODED_LETTER = /%(?:3[0-9]|[46][1-9a-f]|[57][0-9a])/i;
 
 function deletionOf({ method, headers }: RiskInput, overrides: readonly MethodOverride[]): string | null {
@@ -195,7 +195,7 @@ function deletionOf({ method, headers }: RiskInput, overrides: readonly MethodOv
   return override === undefined ? null : `It may delete: the ${override.place} names the method DELETE.`;
 }
 
-/** A deletion is a risk of its own. */
+/** Leaves out DELETE, which is a risk of its own. */
 function otherMethodOf(overrides: readonly MethodOverride[]): string | null {
   const others = overrides.filter(({ method }) => method !== "DELETE");
   const named = [...new Set(others.map(({ method, place }) => `the ${place} names ${method}`))];
@@ -231,7 +231,7 @@ function textsOf(request: RiskInput): readonly (readonly [part: string, text: st
   const { url, headers, createdBy, reason } = request;
   const said = requesterTexts(request, reason);
   return [
-    // An escaped line break or tab is invisible in a URL too: count it as a hidden character.
+    // An escaped line break or tab is invisible in a URL, so count it as a hidden character.
     ["the URL", unescapedUrl(sentUrl(url)).replaceAll(/[\n\t]/g, "\0")],
     [
       "the headers",
@@ -249,8 +249,8 @@ function textsOf(request: RiskInput): readonly (readonly [part: string, text: st
 }
 
 /**
- * What is longer is named as unusually large; twenty whole megabytes on one page would hold up everybody. A text may be JSON
- * to its target, and bytes may be text.
+ * The beginning of the body, decoded. A longer body is reported as unusually large; to decode twenty megabytes for one page
+ * would hold up all other work. A text may be JSON to its target, and bytes may be text.
  */
 function textOfBody(request: RiskInput): string {
   const { body } = request;
@@ -285,7 +285,7 @@ const ESCAPED: Readonly<Record<string, string>> = {
   [String.raw`\f`]: " ",
 };
 
-/** Scripts with letters that look like Latin ones, and mathematical letters, without the Greek letters of formulas and units. */
+/** Scripts whose letters look like Latin ones, and mathematical letters, except Greek letters of formulas and units. */
 const LIKE_LATIN = String.raw`[[\p{sc=Cyrillic}\p{sc=Greek}\p{sc=Armenian}\p{sc=Cherokee}\p{sc=Coptic}\p{sc=Lisu}\u{1d400}-\u{1d7ff}]--[ΔΩΣβλμπσ]]`;
 
 /** A Latin letter next to one that looks like Latin. */
