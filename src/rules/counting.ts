@@ -8,20 +8,21 @@ import { compileValue, ExpressionError } from "./expression.ts";
 import { type CallFacts, INEXACT, type KeyFacts, type RuledRequest, Undecidable } from "./facts.ts";
 import type { RuleDefinition } from "./schemas.ts";
 
-/** What a rule counts, and how far: it applies to the call that goes beyond. */
+/** What a rule counts, and up to which limit. The rule applies to calls that go beyond it. */
 export interface Counter {
-  /** What calls have in common that are counted together; undefined: nothing. */
+  /** What calls must share to be counted together; undefined: all calls are. */
   readonly same: string | undefined;
-  /** What the digest of the count is made of. Not of the limit: after a change of that, what was counted counts on. */
+  /** Identifies the count in its digest. Leaves out the limit, so that counting goes on when the limit changes. */
   readonly name: readonly (string | number)[];
-  /** What a request adds when it is due: what leaves within a time is what was counted for it. */
+  /** What a request adds, at the time when it is due: so the calls sent within a time are those counted for it. */
   readonly add: (facts: CallFacts) => Omit<RuleCount, "ruleId" | "subject" | "asksOnce">;
-  /** Why the call that goes beyond is held, and the same with the numbers. */
+  /** Why a call beyond the limit is held. */
   readonly goesBeyond: string;
+  /** The same with its numbers, for rules with `explain`. */
   readonly compares: string;
 }
 
-/** What a request adds to a count. `hashOf` digests what may be a whole body. Throws `Undecidable`. */
+/** What a request adds to a count. `hashOf` digests the subject, which may hold a whole body. Throws `Undecidable`. */
 export function countOf(
   { same, name, add }: Counter,
   ruleId: string,
@@ -32,16 +33,16 @@ export function countOf(
   return { ruleId, subject, asksOnce: same === "request", ...add(facts) };
 }
 
-/** What a rule counts. Notes what is wrong with it. */
+/** The counters of a rule. Adds what is wrong with them to `issues`. */
 export function countersOf({ more_than: calls, sum }: RuleDefinition, issues: Issue[]): readonly Counter[] {
   const counters = [calls && callCounter(calls), sum && sumCounter(sum, issues)];
   return counters.filter((counter) => counter !== undefined);
 }
 
 /**
- * Calls within so many minutes. The window is counted in parts, and all of each part counts in which it begins or ends: never more calls
- * pass within it. Those count that are due within it before the call, and those within it after: calls may be delayed to any time, in any
- * order.
+ * Counts calls within so many minutes. The window is divided into parts, and a part that is only partly in the window counts whole,
+ * so that never more calls pass. Calls due within the window after this one count as well as those before it: calls can be delayed
+ * to any time, in any order.
  */
 function callCounter({ count, minutes, same }: NonNullable<RuleDefinition["more_than"]>): Counter {
   const windowMs = minutes * MINUTE_MS;
@@ -61,7 +62,7 @@ function callCounter({ count, minutes, same }: NonNullable<RuleDefinition["more_
   };
 }
 
-/** A number that is added up in a period of the calendar. */
+/** Adds up a number of the body in a period of the calendar. */
 function sumCounter(
   { member, per, timezone, same, ...sum }: NonNullable<RuleDefinition["sum"]>,
   issues: Issue[],
@@ -87,14 +88,14 @@ function sumCounter(
   };
 }
 
-/** With the hours by which zones differ from UTC. */
+/** The longest periods, with the hours by which zones differ from UTC. */
 const LONGEST_MS: Readonly<Record<Period, number>> = { hour: 3 * HOUR_MS, day: 2 * DAY_MS, month: 32 * DAY_MS };
 
 function forSame(same: string | undefined): string {
   return same === undefined ? "" : ` for the same ${same}`;
 }
 
-/** What the calls of one count have in common. */
+/** The value that the calls of one count share. */
 function groupOf(same: string | undefined, { request, action, key }: CallFacts): unknown {
   if (same === undefined) return null;
   if (same === "key") return oldestId(key);
@@ -103,7 +104,7 @@ function groupOf(same: string | undefined, { request, action, key }: CallFacts):
   return action.metadata.get(same.slice("metadata.".length)) ?? null;
 }
 
-/** A key counts with those that it replaced. */
+/** A key shares its counts with those that it replaced. */
 function oldestId({ ids }: KeyFacts): string {
   return [...ids].at(-1) ?? "";
 }
@@ -123,10 +124,10 @@ function unitsOf(value: unknown, request: RuledRequest): bigint {
 /** A path such as `body.items[0].price`. */
 const MEMBER = /^body(\.[^.[\]"\s]+|\["[^"\\]+"\]|\[\d{1,4}\])+$/;
 
-/** A name behind a dot: in an expression, only one of letters may stand so. */
+/** A name after a dot. It is rewritten with brackets, since in CEL only an identifier may follow a dot. */
 const NAME = /\.([^.[\]"]+)/g;
 
-/** What reads the number at a path; null: it is none, or too long. */
+/** Compiles what reads the number at a path. Null: it is no path, or too long. */
 function readerOf(member: string): ReturnType<typeof compileValue> | null {
   if (!MEMBER.test(member)) return null;
   try {

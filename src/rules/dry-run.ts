@@ -20,31 +20,30 @@ import { type CompiledRule, decideByWalks, RuleList, type Walk } from "./rule.ts
 import { DifferingJson, type DryRunDifference, type DryRunJson, type RuleEffect } from "./schemas.ts";
 import { toJson } from "../api/serializer.ts";
 
-/** Which actions to look at: the newest so many, and of them those since a time. */
+/** Which actions to look at: the newest `last`, and of these only those since a time. */
 export interface DryRunRange {
   readonly last: number;
   readonly since: Date | null;
 }
 
-/** How far it has come, and at last what came of it. */
+/** The progress so far, and finally the result. */
 export type DryRunStep = Pick<DryRunJson, "looked_at"> | DryRunJson;
 
-/** What matters of an action, as there may be very many, and what rules say of it. */
+/** What rules say about an action, with only the members that matter, since there may be very many. */
 interface Entry extends Pick<Action, "id" | "status" | "approve" | "approvedAt" | "createdAt"> {
-  /** Its key or its caller had it held, and would whatever rules say. */
+  /** Its key or its caller had it held, and would whatever the rules say. */
   readonly isHeld: boolean;
-  /** When its counts were given back; null: never, or nobody knows when. */
+  /** When its counts were given back; null: never, or it is unknown when. */
   readonly givenBackAt: Date | null;
-  /** It was retried, or nobody knows whether it was sent: so what it has counted isn't known either. */
+  /** It is unknown what it has counted, since it was retried, or since it is unknown whether it was sent. */
   readonly isVague: boolean;
   readonly inForce: readonly Walk[];
   readonly tried: readonly Walk[];
 }
 
 /**
- * Tries rules on what was requested, as it is stored, at the time at which it was created. It changes nothing. One page is read at a
- * time, and whoever reads the steps decides when the next one is. Throws `rate_limited` for more than
- * `DRY_RUNS_PER_ACCOUNT_MAX` at a time.
+ * Tries rules on past actions, each as it is stored and at the time of its create. It changes nothing. It reads a page when the
+ * caller takes the next step. Throws `rate_limited` beyond `DRY_RUNS_PER_ACCOUNT_MAX` dry runs at a time.
  */
 export function createDryRun(
   clock: Pick<Clock, "monotonicMs">,
@@ -65,7 +64,7 @@ export function createDryRun(
     authorize(caller, "approve");
     const { accountId } = caller;
     const inForce = await known.compiledRules(accountId, yieldTurn);
-    // Read once of each key.
+    // Each requester is read once.
     const requesters = new Map<string, Requester>();
     const [listInForce, listTried] = [new RuleList(inForce), new RuleList(rules)];
     // Newest first.
@@ -83,16 +82,16 @@ export function createDryRun(
     }
 
     const from = entries.at(-1)?.createdAt ?? null;
-    // Older calls may have counted, delayed ones at any later time.
+    // Older calls that were not looked at may have counted, too, and delayed ones at any later time.
     const isCut = range.since !== null || entries.length >= range.last;
     const held = { held_approved: 0, held_rejected: 0, held_undecided: 0, undecidable: 0 };
     const others = { unknown: 0, uncertain: 0, differing: 0 };
     const figures = { looked_at: entries.length, allowed: 0, held: 0, refused: 0, ...held, ...others };
     const [inForceCounts, triedCounts] = [new Counts(), new Counts()];
     const differing: (Pick<DryRunDifference, "id" | "tried" | "rule" | "reason"> & { inForce: RuleEffect })[] = [];
-    // Held then, and cancelled: by a person who said no, or by somebody else. They count as undecided.
+    // Held and cancelled, so perhaps rejected. They count as undecided until their timelines are read.
     const rejectable: string[] = [];
-    // Counts begin with the oldest.
+    // Counting begins with the oldest action.
     for (let entry = entries.pop(); entry !== undefined; entry = entries.pop()) {
       await yieldTurn();
       const { id, approvedAt, approve, status } = entry;
@@ -146,10 +145,10 @@ export function createDryRun(
 
 const WORDS = { allow: "allowed", hold: "held", refuse: "refused" } as const;
 
-/** More than these are not counted: the result says "unknown" of at least so many. */
+/** Refusals on further pages are not counted, so `unknown` is then a lower bound. */
 const REFUSAL_PAGES_MAX = 100;
 
-/** The newest actions of an account, some at a time. */
+/** The newest actions of an account, page by page. */
 export async function* newest(
   actions: Pick<ActionStore, "list">,
   accountId: string,
@@ -177,7 +176,7 @@ const EVERYTHING = {
   search: NO_SEARCH,
 } as const;
 
-/** The rule of each call that one refused, from at most so many pages of the audit log; `isWhole`: there are no more. */
+/** For each refused call the id of the rule, from at most `pagesMax` pages of the audit log. `isWhole`: there are no more. */
 export async function refusalsSince(audit: Pick<AuditStore, "page">, accountId: string, since: Date, pagesMax: number) {
   const filter = { accountId, kinds: ["refused_by_rule"] as const, actors: [], since, until: null };
   const ruleIds: string[] = [];
@@ -199,14 +198,14 @@ function entryOf(action: Action, inForce: readonly Walk[], tried: readonly Walk[
   return { id, status, approve, approvedAt, createdAt, isHeld, givenBackAt, isVague, inForce, tried };
 }
 
-/** What rules would have counted, from the oldest action to the newest. */
+/** What rules would have counted, added up from the oldest action to the newest. */
 class Counts {
-  /** `isVague`: nobody knows how much of a part still counts. */
+  /** `isVague`: it is unknown how much of a part still counts. */
   readonly #parts = new CountParts<{ readonly start: number; amount: bigint; isVague: boolean }>();
-  /** What is given back later, the first last. */
+  /** Counts that are given back later. The next one is last. */
   readonly #later: { readonly at: Date; readonly counts: readonly RuleCount[] }[] = [];
 
-  /** Decides on a request behind all that were added, and adds what it counts. */
+  /** Decides on a request that follows all earlier ones, and adds what it counts. */
   add({ createdAt, givenBackAt, isVague }: Entry, walks: readonly Walk[]): ReturnType<typeof decideByWalks> {
     for (let next = this.#later.at(-1); next !== undefined && next.at <= createdAt; next = this.#later.at(-1)) {
       this.#later.pop();
@@ -235,7 +234,7 @@ class Counts {
   }
 }
 
-/** What becomes of a request by a ruling. */
+/** What a ruling does to a request. */
 function effectOf(ruling: Ruling | null, { isHeld }: Entry): RuleEffect {
   if (ruling?.effect === "refuse") return "refuse";
   return isHeld ? "hold" : (ruling?.effect ?? "allow");

@@ -14,7 +14,7 @@ import { isZone, wallTime } from "../core/zones.ts";
 import { ActionFacts, type CallFacts, KeyFacts, type MemberNames, shown, Undecidable } from "./facts.ts";
 import { COMPARE, isUnmet, type Literal, type Need } from "./needs.ts";
 
-/** What is wrong with an expression, what to do about it, and where: behind how many characters. */
+/** What is wrong with an expression and what to do about it. `offset`: after how many characters. */
 export class ExpressionError extends Error {
   readonly offset: number;
 
@@ -26,13 +26,13 @@ export class ExpressionError extends Error {
 
 /** A condition in CEL (cel.dev). */
 export interface Expression {
-  /** Throws `Undecidable` where nobody can tell. Takes at most `RULE_STEPS_MAX` steps, and all of a request at most `RULES_STEPS_MAX`. */
+  /** Throws `Undecidable` if it can't be decided, also beyond `RULE_STEPS_MAX`, or `RULES_STEPS_MAX` for all of a request. */
   readonly holds: (facts: CallFacts) => boolean;
-  /** What a request needs for it to hold. */
+  /** What a request needs for the expression to be true. */
   readonly needs: readonly Need[];
 }
 
-/** Throws `ExpressionError` with the first thing that is wrong. */
+/** Compiles a condition. Throws `ExpressionError` with the first thing that is wrong. */
 export function compileExpression(text: string): Expression {
   const { valueFor, ast, type, names } = compile(text);
   if (type !== "bool" && type !== "dyn") {
@@ -52,7 +52,7 @@ export function compileExpression(text: string): Expression {
   return { holds, needs };
 }
 
-/** The value of an expression, such as a path in a body, in the same bounds. */
+/** Compiles an expression of any type, such as a path in a body, with the same bounds. */
 export function compileValue(text: string): (facts: CallFacts) => unknown {
   return compile(text).valueFor;
 }
@@ -65,7 +65,7 @@ function compile(text: string) {
     const run = environment.parse(text);
     const { valid, type, error: fault } = run.check();
     const noted = new Map<string, string>();
-    // What it refuses has the clearer reason: `matches` has the right types.
+    // Before the type errors, because `prepare` gives the clearer reason. For example, `matches` has correct types.
     prepare(run.ast, { names: noted, patterns: new Map(), loop: null });
     if (!valid) throw fault ?? new ExpressionError("Can't be checked.", 0);
     const names = [...noted];
@@ -91,8 +91,8 @@ function compile(text: string) {
 }
 
 /**
- * The comparisons with a literal that an expression joins by `&&`, such as `action.body.amount > 100`: where one is false, the whole is.
- * Where types differ, cel-js decides.
+ * The comparisons with a literal, such as `action.body.amount > 100`, that an expression joins by `&&`: if one is false, so is the
+ * whole. If the types differ, cel-js decides.
  */
 function needsIn(node: ASTNode, names: MemberNames, among: string): readonly Need[] {
   if (node.op === "&&") return node.args.flatMap((part) => needsIn(part, names, among));
@@ -100,7 +100,7 @@ function needsIn(node: ASTNode, names: MemberNames, among: string): readonly Nee
   const [left, { op, args: literal }] = node.args;
   const [root, member = "", ...path] = namesIn(left);
   if (op !== "value" || !(root === "action" || root === "key")) return [];
-  // The order of texts is another one in CEL.
+  // CEL orders texts in another way than JavaScript, so compare them only for equality.
   if (typeof literal !== "bigint" && !(typeof literal === "string" && /[!=]=/.test(node.op))) return [];
   const read = (facts: CallFacts): readonly Literal[] => {
     facts.action.names = names;
@@ -117,7 +117,7 @@ function isComparing(node: ASTNode): node is ASTNode & { readonly op: keyof type
   return Object.hasOwn(COMPARE, node.op);
 }
 
-/** `action.body.to` as its three names; of what is no such path, the first is empty. */
+/** The names in a path such as `action.body.to`. If the node is no such path, the first name is empty. */
 function namesIn(node: ASTNode): readonly string[] {
   if (node.op === ".") return [...namesIn(node.args[0]), node.args[1]];
   return [node.op === "id" ? node.args : ""];
@@ -157,7 +157,7 @@ for (const [signature, run] of Object.entries({
   environment.registerFunction(signature, run, { async: false });
 }
 
-/** CEL computes with no integer and double together, and a member's type is known only when it is read. */
+/** CEL doesn't mix integers and doubles, but the type of a member is known only when it is read. */
 for (const [sign, compute] of Object.entries({
   "+": (a: number, b: number) => a + b,
   "-": (a: number, b: number) => a - b,
@@ -173,21 +173,21 @@ function double(value: bigint): number {
   throw new Undecidable("It computes with a number that has too many digits.");
 }
 
-/** The number that a text says, as in a field of a form. */
+/** The number in a text, such as a field of a form. */
 function numberIn(value: unknown): number | bigint {
   const number = typeof value === "string" && PLAIN_NUMBER.test(value) ? exactNumber(value) : value;
   if (typeof number === "number" || typeof number === "bigint") return number;
   throw new Undecidable("It uses number() on a value that is not a number.");
 }
 
-/** `prepare` puts the compiled pattern in its place. */
+/** Never runs: `prepare` replaces it by the search for the compiled pattern. */
 function notCompiled(): never {
   throw new Undecidable("Its pattern was not compiled.");
 }
 
 // What may stand in an expression
 
-/** Every function that an expression may call: what is not here may be slow, or reads texts more loosely than targets do. */
+/** Every function that an expression may call. Others may be slow, or read texts more loosely than targets do. */
 const FUNCTIONS = new Set(["has", "size", "string", "number", "like", "timestamp", "duration"]);
 const MACROS = new Set(["all", "exists", "exists_one", "filter", "map"]);
 const ZONED = new Set(["hour", "minute", "weekday"]);
@@ -197,7 +197,7 @@ const VARIABLES = new Set(["action", "key", "now"]);
 const COMPUTES = new Set(["+", "-", "*", "/", "%"]);
 const COMPARES = new Set(["==", "!=", "in"]);
 
-/** What to write instead of functions that CEL has elsewhere. */
+/** What to write instead of functions that other users of CEL know. */
 const INSTEAD: readonly (readonly [names: RegExp, instead: string])[] = [
   [/^matches$/, "Write like(text, 'pattern'), which takes the same patterns and is never slow."],
   [/^(int|uint|double)$/, "Write number(text) for a number in a text."],
@@ -207,7 +207,7 @@ const INSTEAD: readonly (readonly [names: RegExp, instead: string])[] = [
   ],
 ];
 
-/** The texts in quotes that these take. A time without a zone would be one of the server's. */
+/** The form of the text that these take. A zone is required, since without one the time would be in the server's zone. */
 const LITERALS: ReadonlyMap<string, readonly [form: RegExp, example: string]> = new Map([
   [
     "timestamp",
@@ -220,17 +220,17 @@ const LITERALS: ReadonlyMap<string, readonly [form: RegExp, example: string]> = 
 ]);
 
 interface Scope {
-  /** Names of members, by their folded form. */
+  /** Names of members that the expression reads, by their folded form. */
   readonly names: Map<string, string>;
   /** Patterns of `like`, and how many instructions each compiles to. */
   readonly patterns: Map<string, number>;
-  /** The variable of the macro around it. */
+  /** The variable of the enclosing macro. */
   readonly loop: string | null;
 }
 
 /**
- * The inside of a node of cel-js, which its types leave out: `evaluate` computes it, `handle` is what the checker chose to compute it
- * from its parts, and `meta.alternate` the loop that a macro stands for. The package is pinned; a test says when an update changes this.
+ * The internals of a cel-js node, which its types leave out: `evaluate` computes it, `handle` is the function that the checker chose
+ * for its parts, and `meta.alternate` is the loop of a macro. The package is pinned, and a test fails if an update changes this.
  */
 interface CheckedNode {
   handle?: Handle;
@@ -243,18 +243,18 @@ type Handle = (...parts: readonly unknown[]) => unknown;
 /** Makes a handle count what it costs. */
 type Meter = (handle: Handle) => Handle;
 
-/** Throws for what is not allowed, notes the names of members, and makes each part of an expression count what it costs. */
+/** Throws if something is not allowed, notes the names of members, and makes each part of an expression count its cost. */
 function prepare(node: ASTNode, scope: Scope): void {
   const meter = meterOf(node, scope);
   // Safe: see the type.
   const own = node as unknown as CheckedNode;
   const checked = own.meta.alternate ?? own;
-  // For each value that is missing, cel-js would count the lines of the text up to there. Nobody sees that message.
+  // For each missing value, cel-js would count the lines of the text for an error message that nobody sees.
   Object.defineProperty(own, "input", { value: "" });
   if (meter !== null && checked.handle !== undefined) checked.handle = meter(checked.handle);
   if (node.op === "." && node.args[0].op === "id" && node.args[0].args === "action") {
     const name = node.args[1];
-    // Without the checks of cel-js, which take longer than all else: members are of the types that the environment says.
+    // Skip cel-js's type checks, the slowest part: our members have the types that the environment declares.
     if (isActionMember(name)) own.evaluate = (_evaluator, _node, context) => context.getValue("action")[name];
   }
 }
@@ -263,15 +263,15 @@ function isActionMember(name: string): name is keyof typeof ACTION_MEMBERS {
   return Object.hasOwn(ACTION_MEMBERS, name);
 }
 
-/** Null: the node is cheap for every request. */
+/** What counts the cost of a node. Null: it is cheap for every request. */
 function meterOf(node: ASTNode, scope: Scope): Meter | null {
   if (node.op === "call") return call(node.args[0], null, node.args[1], node, scope);
   if (node.op === "rcall") return call(node.args[0], node.args[1], node.args[2], node, scope);
   if (node.op === "value") checkLiteral(node);
-  // It may be compared with the names of members: `action.body.exists(name, name == 'force')`.
+  // Inside a macro, a text may be compared with the names of members: `action.body.exists(name, name == 'force')`.
   if (node.op === "value" && scope.loop !== null) noteName(scope, node.args);
   if (node.op === "id") checkName(node.args, node.start, scope);
-  // What follows a variable is a name of ours: `action.host`.
+  // A name right after a variable is our own, such as `action.host`.
   if (node.op === "." && !(node.args[0].op === "id" && VARIABLES.has(node.args[0].args))) noteName(scope, node.args[1]);
   if (node.op === "[]" && node.args[1].op === "value") noteName(scope, node.args[1].args);
   if (node.op === "in" && node.args[0].op === "value") noteName(scope, node.args[0].args);
@@ -294,12 +294,12 @@ function checkLiteral({ args, input, start, end }: ASTNode & { readonly op: "val
 
 function checkName(name: string, offset: number, { loop }: Scope): void {
   if (name === loop || VARIABLES.has(name)) return;
-  // Counts are exact only in the commit that adds to them, where no expression is asked.
+  // Counts are exact only in the commit that adds to them, where no expression runs.
   const instead = name === "recent" ? "To count earlier calls, give the rule more_than or sum." : null;
   throw new ExpressionError(`There is no "${name}". ${instead ?? `There are ${[...VARIABLES].join(", ")}.`}`, offset);
 }
 
-/** The meter of a call of a function, or of a method of a receiver. */
+/** The meter for a call of a function, or of a method if there is a receiver. */
 function call(
   name: string,
   receiver: ASTNode | null,
@@ -333,7 +333,7 @@ function call(
       offset,
     );
   }
-  // Whatever else the first is, cel-js has refused it.
+  // cel-js has refused anything else as the first argument.
   const loop = first?.op === "id" ? first.args : "";
   if (VARIABLES.has(loop)) throw new ExpressionError(`"${loop}" is taken. Use another name.`, first?.start ?? offset);
   for (const arg of args.slice(1)) prepare(arg, { ...scope, loop });
@@ -366,7 +366,7 @@ function nodesIn(node: ASTNode): number {
 
 // What an expression may cost
 
-/** What the expression that runs may still cost: it ends before another begins. */
+/** How many steps the running expression may still take. One expression ends before another begins. */
 let stepsLeft = 0;
 
 function spend(steps: number): void {
@@ -374,7 +374,7 @@ function spend(steps: number): void {
   if (stepsLeft < 0) throw new Undecidable("It would take too long for this request.");
 }
 
-/** A comparison with what is no number would be false whatever it is compared with. */
+/** Meters arithmetic. Refuses NaN and infinity, since a comparison with NaN would always be false. */
 const computed: Meter =
   (handle) =>
   (left, right, ...rest) => {
@@ -395,7 +395,7 @@ function compared(op: string): Meter {
     };
 }
 
-/** To CEL, values of two of these differ; many targets take "true" for true and "5" for 5. */
+/** Kinds of values. To CEL, values of two kinds always differ, but many targets read "true" as true and "5" as 5. */
 const KINDS: Partial<Record<string, string>> = {
   string: "text",
   number: "number",
@@ -403,7 +403,7 @@ const KINDS: Partial<Record<string, string>> = {
   boolean: "yes or no",
 };
 
-/** Lists in lists are compared to the bottom. Macros can put one list into another many times over, so each place counts. */
+/** Spends a step for each value in nested lists and maps. Macros can nest one list many times, so each occurrence counts. */
 function spendAll(value: unknown): void {
   spend(1);
   if (Array.isArray(value)) value.forEach(spendAll);
@@ -411,12 +411,12 @@ function spendAll(value: unknown): void {
   else if (typeof value === "object" && value !== null && isLiteralMap(value)) Object.values(value).forEach(spendAll);
 }
 
-/** What cel-js makes of a map in an expression. Not of a time, nor of what can't be read. */
+/** Whether cel-js made the value from a map in the expression; not a time, nor `INEXACT`. */
 function isLiteralMap(value: object): boolean {
   return Object.getPrototypeOf(value) === Object.prototype && !Object.hasOwn(value, "constructor");
 }
 
-/** For a function that reads texts: a search may compare one with each place of the other. */
+/** Meters a function that reads texts: a search may compare one text with every position of the other. */
 const costly: Meter =
   (handle) =>
   (args, ...rest) => {
@@ -425,7 +425,7 @@ const costly: Meter =
     return handle(args, ...rest);
   };
 
-/** `weight`: what a macro does for each member. */
+/** Meters a macro, which does `weight` steps for each member. */
 function iterating(weight: number): Meter {
   return (handle) =>
     (items, ...rest) => {
@@ -438,7 +438,7 @@ function iterating(weight: number): Meter {
     };
 }
 
-/** For a search by a pattern, whose size it notes. */
+/** The meter of `like`, which compiles its pattern and notes the size. */
 function search(node: ASTNode | undefined, patterns: Map<string, number>): Meter {
   const offset = node?.start ?? 0;
   const pattern = textIn(node, "The pattern of like() is a text in quotes.", offset);
@@ -470,7 +470,7 @@ function compiledPattern(pattern: string, offset: number): RE2JS {
   }
 }
 
-/** In steps. */
+/** The cost of reading a value, in steps. */
 function sizeOf(value: unknown): number {
   return textSize(value) + membersOf(value);
 }
@@ -517,14 +517,14 @@ function celMessage(error: unknown): string {
   return isOfTypes ? `${sentence} Compare values of one type, such as a number with a number.` : sentence;
 }
 
-/** How cel-js names a member that is missing: while it checks, one of `action` or `key`. */
+/** How cel-js reports a missing member. While it checks, that is one of `action` or `key`. */
 const NO_MEMBER = /^No such key: (.*)$/s;
 
 const MEMBERS = `action has ${Object.keys(ACTION_MEMBERS).join(", ")}, as in action.body.amount; key has ${Object.keys(KEY_MEMBERS).join(", ")}.`;
 
 const OTHER_TYPES = "It compares or computes values of types that do not go together, such as a text and a number.";
 
-/** What to say of an error while an expression runs. */
+/** What to say about an error while an expression runs. */
 function sentenceOf(error: unknown): string {
   const { code, summary } = error as { readonly code?: string; readonly summary?: string };
   const [, name] = NO_MEMBER.exec(summary ?? "") ?? [];

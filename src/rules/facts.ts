@@ -9,7 +9,7 @@ import { type SentTarget, sentTarget } from "../core/target.ts";
 import { maskText } from "../receipts/masking.ts";
 import { jsonIn } from "../core/json.ts";
 
-/** Why an expression can't be decided: a sentence. */
+/** Thrown if a condition can't be decided. The message says why, as a sentence. */
 export class Undecidable extends Error {}
 
 /** The parts of a request that rules read. */
@@ -21,36 +21,36 @@ export const AMBIGUOUS_PATH =
 export type FactValue = JsonValue<bigint | number | typeof INEXACT>;
 type FactMap = Map<string, FactValue>;
 
-/** A number that has too many digits to be compared. cel-js looks at the `constructor` of whatever it reads. */
+/** A number with too many digits to compare. It throws when cel-js reads it, which looks at the `constructor` of each value. */
 export const INEXACT = {
   get constructor(): never {
     throw new Undecidable("A number in it has more digits than can be compared.");
   },
 };
 
-/** The members of an expression that names of a request are compared with: each with its folded form first. */
+/** The names that an expression reads, each after its folded form. Names in the request are compared with them. */
 export type MemberNames = readonly (readonly [folded: string, name: string])[];
 
-/** `action` of expressions: each part is read when one asks for it, once for all rules of a request. */
+/** `action` in expressions. Each part is read when a rule first needs it, once for all rules of a request. */
 export class ActionFacts {
-  /** The one that the request counts as now: of a request that names others, each in turn. */
+  /** The method that the request counts as now. If its headers name other methods, each of them in turn. */
   countsAs: string;
-  /** What expressions may still cost for this request. */
+  /** How many steps expressions may still take for this request. */
   stepsLeft = RULES_STEPS_MAX;
-  /** Of the expression that is checked now. */
+  /** The names that the expression being evaluated reads. */
   names: MemberNames = [];
   readonly title: string;
   readonly #request: RuledRequest;
-  /** Null: the URL was altered in the database. */
+  /** Null: the URL was altered in the database and can't be read. */
   readonly target = lazily(() => sentTarget(this.#request.url));
-  /** Of a URL that can be read. */
+  /** Throws `Undecidable` if the URL can't be read. */
   readonly foldedPath = lazily(() => foldPath(this.#sent.path));
-  /** That without what many frameworks leave out: at its end `.json`, a dot, blanks, a slash; and a script that answers for all paths. */
+  /** The folded path without what many frameworks ignore: `.json`, a dot, blanks or a slash at its end, and a front script. */
   readonly barePath = lazily(() => withoutEnding(this.foldedPath().replace(FRONT_SCRIPT, "")));
   readonly bodyBytes = lazily(() => sentBytes(this.#request));
-  /** Throws where targets may read the body as another kind than it was given as. */
+  /** Throws `Undecidable` if targets may read the body as another kind than it was given as. */
   readonly checkBodyKind = lazily(() => checkBodyKind(this.#request));
-  /** Path and body as a loop repeats them: often with a new id each time. Also of a path that targets read in different ways. */
+  /** Path and body without their ids, which a loop often changes each time. Includes paths that targets read in different ways. */
   readonly repeated = lazily(() => [this.target()?.path ?? "", this.#request.body ?? ""].map(withoutIds));
   readonly #query = lazily(() => queryOf(this.#sent.query));
   readonly #headers = lazily(() => headersOf(this.#request.headers ?? {}));
@@ -94,7 +94,7 @@ export class ActionFacts {
     return this.#body().valueFor(this.names);
   }
 
-  /** The name of the credential that it is made with; empty: none. */
+  /** The name of the credential that the call uses; empty: none. */
   get credential(): string {
     return this.#request.extras.credential?.name ?? "";
   }
@@ -104,12 +104,12 @@ export class ActionFacts {
   }
 }
 
-/** `key` of expressions. A person who creates an action has none: the texts are empty. */
+/** `key` in expressions. The texts are empty if a person created the action, who has no key. */
 export class KeyFacts {
   readonly id: string;
   readonly name: string;
   readonly role: string;
-  /** The key's own and those of the keys that it replaced, the newest first: rules about these are about it too. No part of expressions. */
+  /** The id of the key and of those that it replaced, newest first: rules about these apply to it, too. Not in expressions. */
   readonly ids: ReadonlySet<string>;
 
   constructor({ keyId, keyName, role, replaced = NO_IDS }: RuledKey) {
@@ -120,7 +120,7 @@ export class KeyFacts {
   }
 }
 
-/** A path as targets that ignore case compare it. What it decodes is no slash: a path with a code of one is ambiguous. */
+/** A path as targets that ignore case compare it. Decoding adds no slash, since paths with an encoded slash are ambiguous. */
 export function foldPath(path: string): string {
   try {
     return foldName(decodeURIComponent(path));
@@ -129,10 +129,10 @@ export function foldPath(path: string): string {
   }
 }
 
-/** PHP's servers call `/index.php` for `/index.php/pay`, and its frameworks take that for `/pay`. */
+/** For `/index.php/pay`, PHP servers call `/index.php`, and PHP frameworks read the path as `/pay`. */
 const FRONT_SCRIPT = /\/[^/]+\.php(?=\/)/;
 
-/** Of its last segment: elsewhere a dot stands for itself, as in `/v1.0/users`. */
+/** Removes the ending of the last segment only: elsewhere a dot is part of the name, as in `/v1.0/users`. */
 function withoutEnding(path: string): string {
   const start = path.lastIndexOf("/", path.length - 2) + 1;
   const dot = path.indexOf(".", start + 1);
@@ -148,17 +148,17 @@ export type RuledKey = Omit<Requester, "accountId">;
 
 const NO_IDS: ReadonlySet<string> = new Set();
 
-/** What rules know of a request. */
+/** What rules know about a request. */
 export interface CallFacts {
   readonly request: RuledRequest;
   readonly action: ActionFacts;
   readonly key: KeyFacts;
   readonly now: Date;
-  /** When it can be sent: what is delayed counts then. */
+  /** When it can be sent. A delayed call counts at that time. */
   readonly due: Date;
 }
 
-/** Nothing is parsed before a rule reads it. */
+/** Gathers the facts of a request. Nothing is parsed before a rule reads it. */
 export function factsOf(
   request: RuledRequest,
   key: RuledKey,
@@ -168,7 +168,7 @@ export function factsOf(
   return { request, action: new ActionFacts(request), key: new KeyFacts(key), now, due };
 }
 
-/** What `make` gives or throws, made once. */
+/** Calls `make` at the first use, and returns or throws the same from then on. */
 export function lazily<Value>(make: () => Value): () => Value {
   let get = (): Value => {
     try {
@@ -184,14 +184,14 @@ export function lazily<Value>(make: () => Value): () => Value {
   return () => get();
 }
 
-/** A query, the headers or a body, and the names in it: of two that some targets read as the same, nobody knows which they take. */
+/** A query, headers or a body, with the names in it. If targets may read two names as one, it is unknown which one they take. */
 class Named {
   readonly #what: string;
-  /** By their folded form, and as they are written. */
+  /** Names as they are written, by themselves and by their folded form. */
   readonly #names = new Map<string, string>();
-  /** Names of parts, as `amount[0]`, by the folded name of the whole. */
+  /** Names such as `amount[0]`, by the folded name of the whole, `amount`. */
   readonly #parts = new Map<string, string>();
-  /** What `valueFor` was last asked for. */
+  /** The names of the last call of `valueFor`. */
   #comparedWith: MemberNames = [];
   value: FactValue = null;
 
@@ -199,7 +199,7 @@ class Named {
     this.#what = what;
   }
 
-  /** A target that ignores case would read `Amount` as the `amount` of the expression: throws then. */
+  /** The value for an expression. Throws if it has `Amount` where the expression reads `amount`: some targets ignore case. */
   valueFor(read: MemberNames): FactValue {
     if (this.#comparedWith === read) return this.value;
     for (const [folded, name] of read) {
@@ -213,10 +213,10 @@ class Named {
     return this.value;
   }
 
-  /** Notes a name, or what some targets read it as. Throws if another is noted as that. */
+  /** Notes a name, or what some targets read it as. Throws if another name is noted as the same. */
   add(name: string, isTwice: boolean, readAs = name): void {
     if (isTwice) throw new Undecidable(`${this.#what} has the name "${shown(name)}" twice.`);
-    // As it is written too, since a list has the same names many times.
+    // The quick way out: the objects of a list have the same names many times.
     if (this.#names.get(readAs) === name) return;
     const folded = foldName(readAs);
     const known = this.#names.get(folded);
@@ -246,7 +246,7 @@ class Named {
   }
 }
 
-/** A name that a requester wrote, for sentences that are stored and shown to everybody: it may hold a secret. */
+/** A requester's name for something, masked, since it may contain a secret and the sentence is shown to everybody. */
 export function shown(name: string): string {
   const masked = maskText(name.slice(0, NAME_CHARS_MAX), "public");
   return masked.length > 40 ? `${masked.slice(0, 40)}…` : masked;
@@ -254,13 +254,13 @@ export function shown(name: string): string {
 
 const NAME_CHARS_MAX = 1_000;
 
-/** Some targets take a semicolon for the end of a parameter, and so `?a=1;amount=9` for two. */
+/** Some targets end a parameter at a semicolon, and so read `?a=1;amount=9` as two parameters. */
 function queryOf(query: string): Named {
   if (query.includes(";")) throw new Undecidable("The query has a semicolon, at which some targets begin a parameter.");
   return new Named("The query").addPairs(formPairs(query));
 }
 
-/** By their names in lower case. */
+/** Headers by their names in lower case. */
 function headersOf(headers: Readonly<Record<string, string>>): Named {
   const pairs = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
   return new Named("The head of the request").addPairs(pairs, (name) => [plainHeaderName(name)]);
@@ -271,7 +271,7 @@ function checkBodyKind(request: RuledRequest): void {
   if (member === null) return;
   const isReadable = member === "form" || isJsonMember(member);
   const wanted = member === "form" ? FORM_TYPE : JSON_TYPE;
-  // Each: targets differ in which of two they take, and in what they take for the name.
+  // Check every match: of two headers, targets differ in which they take, and in which names they take as Content-Type.
   const types = Object.entries(request.headers ?? {}).filter(([name]) => plainHeaderName(name) === "content-type");
   if (types.some(([, type]) => (isReadable ? !wanted.test(type) : READABLE_TYPE.test(type)))) {
     throw new Undecidable(`The body is given as "${member}", and its Content-Type says something else.`);
@@ -282,7 +282,7 @@ function checkBodyKind(request: RuledRequest): void {
     throw new Undecidable(`The body is given as "${member}", and looks like JSON.`);
 }
 
-/** JSON as values, a form as texts, null for all else. */
+/** JSON as values, a form as texts, anything else as null. */
 function bodyOf(request: RuledRequest): Named {
   checkBodyKind(request);
   const { body } = request;
@@ -293,11 +293,11 @@ function bodyOf(request: RuledRequest): Named {
     throw new Undecidable(`The body is longer than ${RULE_BODY_CHARS_MAX} characters.`);
   }
   if (member === "form") return named.addPairs(formPairs(body));
-  // The row was altered in the database, or is nested so deep that the parser gives up.
+  // The row was altered in the database, or the body is nested too deep for the parser.
   if (jsonIn(body) === undefined) throw new Undecidable("The body can't be read as JSON.");
   named.value = readJsonValue(body, {
     number: (text) => exactNumber(text) ?? INEXACT,
-    // Parsers of C end a name at NUL.
+    // Parsers in C end a name at NUL.
     name: (name, isTwice) => named.add(name, isTwice, name.split("\0", 1)[0]),
     depth(depth) {
       if (depth > RULE_BODY_DEPTH_MAX)
@@ -307,12 +307,12 @@ function bodyOf(request: RuledRequest): Named {
   return named;
 }
 
-/** In UTF-16 or UTF-32 too, hence the marks and NULs in front. */
+/** Allows byte order marks and NULs in front, so that it finds JSON in UTF-16 and UTF-32, too. */
 const JSON_BEGINS = /^[\s\0\ufeff\xef\xbb\xbf\xfe\xff]*[{[]/;
 
 /**
- * Without a second type behind a comma, or a word of another kind in a parameter. As UTF-7 or EBCDIC, which some targets read by the
- * charset, the same bytes say something else.
+ * One type, without a second one after a comma or other parameters. Only these charsets: in UTF-7 or EBCDIC, which some targets
+ * understand, the same bytes mean something else.
  */
 const JSON_TYPE = /^\s*[\w.-]+\/([\w.-]+\+)?json\s*(;\s*charset="?(utf-?8|us-ascii)"?\s*)?$/i;
 const FORM_TYPE = /^\s*application\/x-www-form-urlencoded\s*(;\s*charset="?(utf-?8|us-ascii)"?\s*)?$/i;

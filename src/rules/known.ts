@@ -23,16 +23,16 @@ import type { YieldTurn } from "../runtime/fair-share.ts";
 import { factsOf, lazily } from "./facts.ts";
 import { type CompiledRule, decideByWalks, RuleList, storedRule, type Walk } from "./rule.ts";
 
-/** No version of the store: what is committed by it is decided again. */
+/** The version while the rules are not read yet. It is none of the store's, so that the commit decides again. */
 const UNREAD = "unread";
 
-/** That of an account that never had a rule. */
+/** The version for an account that never had a rule. */
 const NO_VERSION = "";
 
-/** A create that began later than this behind a change of the rules is decided by them: its commit has checked that. */
+/** A create that began more than this after a change of the rules has been judged by them: its commit has checked that. */
 const CREATE_MS_MAX = 60_000;
 
-/** What is sent within this time of its create goes by what its commit has checked, also where other nodes write rules. */
+/** A call sent within this time of its create needs no new read of rules that other nodes write: its commit has checked them. */
 const SENT_AT_ONCE_MS = 1_000;
 
 /** The rules of an account as they were read. */
@@ -40,7 +40,7 @@ interface AccountRules {
   readonly version: string;
   /** When this process first knew them. */
   readonly knownSince: Date;
-  /** Each by what is stored of it, compiled at its first use: a node has the rules of accounts for which it calls nobody. */
+  /** Rules by their stored text, compiled at the first use: a node also has the rules of accounts for which it sends nothing. */
   readonly each: ReadonlyMap<string, () => CompiledRule>;
   readonly all: () => RuleList;
 }
@@ -48,8 +48,8 @@ interface AccountRules {
 export type KnownRules = ReturnType<typeof createKnownRules>;
 
 /**
- * The rules of all accounts in memory, each by its own version: what one account writes has no create of another decided again. Rules
- * that other nodes write are seen by `reload`, which reads only the version while nothing has changed. `hashOf`: a keyed digest.
+ * The rules of all accounts in memory, with a version for each account, so that a change in one account makes no create of another
+ * decide again. `reload` reads rules that other nodes write; while nothing changes, it reads only a version. `hashOf`: a keyed digest.
  */
 export function createKnownRules(
   { rules, grants, accounts, actions, cluster }: Pick<Store, "rules" | "grants" | "accounts" | "actions" | "cluster">,
@@ -57,27 +57,27 @@ export function createKnownRules(
   hashOf: (text: string) => string,
 ) {
   const known = new Map<string, AccountRules>();
-  /** Of all accounts, before they were read; null: nothing was read. */
+  /** The version of all rules just before they were last read; null: they have not been read. */
   let versionOfAll: string | null = null;
-  /** By account the last read that has begun, and the one that follows it. */
+  /** For each account, the last read that has begun, and the one that will follow it. */
   const readings = new Map<string, { last: Promise<void>; next: Promise<void> | null }>();
 
-  /** Reads the rules of the accounts that have written some: before anything is claimed, and periodically. Rejects when the store is away. */
+  /** Reads the rules that have changed: before anything is claimed, and at intervals. Rejects when the store is unavailable. */
   async function reload(): Promise<void> {
-    // Before the rules: a change behind it is read again the next time.
+    // Read the version before the rules: the next call reads a change in between again.
     const version = await rules.version();
     if (version === versionOfAll) return;
     const versions = await rules.versions();
     for (const accountId of new Set([...versions.keys(), ...known.keys()])) {
       if (versions.get(accountId) === known.get(accountId)?.version) continue;
       await reloadOf(accountId);
-      // A file is read in this thread: others get their turn between two accounts.
+      // A database file is read in this thread, so let other work run between two accounts.
       await nextTurn();
     }
     versionOfAll = version;
   }
 
-  /** One read after the other, so that none overwrites newer rules. All that wait at once share one that began after they asked. */
+  /** Reads one account's rules, one read at a time, so that none overwrites newer rules. Waiting callers share the next read. */
   function reloadOf(accountId: string): Promise<void> {
     const reading = readings.get(accountId) ?? { last: Promise.resolve(), next: null };
     readings.set(accountId, reading);
@@ -95,7 +95,7 @@ export function createKnownRules(
     const version = await rules.versionOf(accountId);
     if (version === known.get(accountId)?.version) return;
     const rows = await rules.list(accountId);
-    // Of hundreds, few are changed at a time.
+    // Keep what is compiled: of hundreds of rules, few change at a time.
     const before = known.get(accountId)?.each;
     const each = new Map(
       rows.map((row) => {
@@ -112,7 +112,7 @@ export function createKnownRules(
     return known.get(accountId)?.all().rules ?? [];
   }
 
-  /** Those in force now. Compiling hundreds at once would hold the event loop. */
+  /** The rules in force, compiled with pauses, since compiling hundreds at once would block the event loop. */
   async function compiledRules(accountId: string, yieldTurn: YieldTurn): Promise<readonly CompiledRule[]> {
     await reloadOf(accountId);
     for (const rule of known.get(accountId)?.each.values() ?? []) {
@@ -122,7 +122,7 @@ export function createKnownRules(
     return rulesOf(accountId);
   }
 
-  /** What rules say of a request that is made at that time, with the counts that it has to fit in. */
+  /** What these rules say about a request at that time, with the counts that it must fit in. */
   function walksFor(
     requester: Requester,
     request: ActionRequest,
@@ -132,7 +132,7 @@ export function createKnownRules(
     return list.walks(factsOf(request, requester, now, due), hashOf);
   }
 
-  /** Of the rules in force, or of others. */
+  /** Who requested an action, with the keys that its key replaced if one of the rules asks for them. */
   async function requesterFor(
     action: Action,
     asked: readonly CompiledRule[] = rulesOf(action.accountId),
@@ -165,11 +165,11 @@ export function createKnownRules(
     const ageMs = now.getTime() - createdAt.getTime();
     const isLate = ageMs > SENT_AT_ONCE_MS;
     if (isLate && cluster !== null) await reloadOf(accountId);
-    // What a grant lifted holds again once that was ended.
+    // A hold that a grant lifted holds again once the grant was ended.
     const ungranted = isLate && (await isUngranted(action));
     const own = known.get(accountId);
     const knownMs = own === undefined ? 0 : createdAt.getTime() - own.knownSince.getTime();
-    // Delayed and older ones are judged again all the same, since rules may be about the time; and further runs, which have counts of their own.
+    // Delayed and older calls are judged again, since rules may depend on the time; so are later runs, which count anew.
     const wasJudged = knownMs > CREATE_MS_MAX && ageMs < CREATE_MS_MAX && extras.runAt === undefined && run === 1;
     let counts: readonly RuleCount[] = [];
     if (own !== undefined && (!wasJudged || ungranted)) {
@@ -177,7 +177,7 @@ export function createKnownRules(
       const judgeBy = (beyond?: readonly RuleCount[]) => judge(requester, action, { now, due: now }, beyond);
       let judged: Judged = judgeBy();
       const asks = judged.ruling?.effect === "hold" || uncounted(action, judged.counts).length > 0;
-      const isUndecided = asks && (ungranted || !(await isBegun(action)));
+      const isUndecided = asks && (ungranted || !(await isReleased(action)));
       if (isUndecided) {
         judged = await judgeByCounts(judgeBy, (all) => actions.beyondCounts(uncounted(action, all)));
         counts = uncounted(action, judged.counts);
@@ -190,28 +190,30 @@ export function createKnownRules(
     return counts.length === 0 ? null : { effect: "count", counts };
   }
 
-  /** Whether nothing of a call was sent, and the grant that let it pass was ended. */
+  /** Whether a call was not sent yet, and the grant that let it pass was ended. */
   async function isUngranted({ accountId, id, run, attempts, approvedAt, policy }: Action): Promise<boolean> {
     if (policy?.by !== "grant" || policy.id === null || approvedAt !== null || run > 1) return false;
     if (attempts > 1 && (await actions.timeline(accountId, id)).some((entry) => isSend(entry, run))) return false;
     return grants.wasEnded(accountId, policy.id);
   }
 
-  /** Whether somebody who may approve has decided on this run, or something of it was sent. */
-  async function isBegun({ accountId, id, run, attempts, approvedAt, policy }: Action): Promise<boolean> {
+  /** Whether somebody who may approve has released this run, a grant did, or it was sent already. */
+  async function isReleased({ accountId, id, run, attempts, approvedAt, policy }: Action): Promise<boolean> {
     if (approvedAt === null && run === 1 && (attempts <= 1 || policy?.by === "grant")) return policy?.by === "grant";
     const timeline = await actions.timeline(accountId, id);
     if (timeline.some((entry) => isSend(entry, run))) return true;
-    const begun = timeline.flatMap(({ run: of, event }) => {
+    const releases = timeline.flatMap(({ run: of, event }) => {
       return of === run && (event.type === "approved" || event.type === "retried") ? [event] : [];
     });
-    // No person retries who may not approve. What the client of an agent says that its person answered is the agent's.
+    // Only people who may approve can retry. An answer that an agent's client passes on counts as the agent's.
     if (
-      begun.some((event) => event.actor.startsWith("user:") || (event.type === "approved" && event.via === undefined))
+      releases.some(
+        (event) => event.actor.startsWith("user:") || (event.type === "approved" && event.via === undefined),
+      )
     )
       return true;
     const keys = await accounts.keys(accountId, KEYS_LISTED_MAX);
-    return begun.some(({ actor }) => {
+    return releases.some(({ actor }) => {
       const { name } = describeActor(actor);
       const own = keys.filter((key) => key.name === name);
       return own.length > 0 && own.every(({ role }) => mayDo(role, "approve"));
@@ -221,7 +223,7 @@ export function createKnownRules(
   const judging = {
     judge,
     requesterOf: requesterFor,
-    isRuled: (accountId) => rulesOf(accountId).some(limits),
+    isRuled: (accountId) => rulesOf(accountId).some(limitsCalls),
     judgeAtSend,
     reloadOf,
     recordRefusal(caller, { method, host }, { ruling, version }, now) {
@@ -233,17 +235,17 @@ export function createKnownRules(
   return { ...judging, reload, rulesOf, compiledRules, walksFor };
 }
 
-/** What a call has not added yet to counts: their rules are new, or are about a time that has come since. */
+/** The counts to which a call was not added yet, because their rules are new or depend on the time. */
 function uncounted({ counted }: Action, counts: readonly RuleCount[]): readonly RuleCount[] {
   return counts.filter((one) => !counted.some(([ruleId, subject]) => ruleId === one.ruleId && subject === one.subject));
 }
 
-/** A loop brake alone doesn't say where calls may go, so that callbacks need no bounds because of it. */
-function limits({ counters: [counter, ...more] }: CompiledRule): boolean {
+/** Whether a rule limits where calls may go. A loop brake alone doesn't, so callbacks need no bounds because of it. */
+function limitsCalls({ counters: [counter, ...more] }: CompiledRule): boolean {
   return more.length > 0 || counter?.same !== "request";
 }
 
-/** Whether a rule is about a key and those that replaced it, or counts them as one. */
+/** Whether a rule names keys, or counts a key together with those that it replaced. */
 function asksForKeys({ definition, counters }: CompiledRule): boolean {
   return definition.keys !== undefined || counters.some(({ same }) => same === "key" || same === "request");
 }

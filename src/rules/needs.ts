@@ -1,13 +1,13 @@
 import { type CallFacts, Undecidable } from "./facts.ts";
 
-/** What conditions compare with. */
+/** A constant that a condition compares with. */
 export type Literal = bigint | string;
 
-/** What a rule needs of a request to apply to it: one of the values read compares so with one of the literals. */
+/** What a request needs so that a rule can apply: one of the values read must compare with one of the literals. */
 export interface Need {
-  /** Says all that `read` depends on: needs of one name that compare in the same way are looked at together. */
+  /** Identifies `read`: needs with the same name and comparison are looked up together. */
   readonly name: string;
-  /** Gives nothing, or throws `Undecidable`, where it can't be told: then the rule is asked. */
+  /** Returns nothing, or throws `Undecidable`, if the value is unknown; then the rule itself decides. */
   readonly read: (facts: CallFacts) => readonly Literal[];
   readonly compares: keyof typeof COMPARE;
   readonly literals: readonly Literal[];
@@ -22,15 +22,15 @@ export const COMPARE = {
   ">=": (one, other) => one >= other,
 } satisfies Record<string, (one: Literal, other: Literal) => boolean>;
 
-/** Needs that compare the same value in the same way: their places among all, by their literals. */
+/** All needs that compare the same value in the same way: their places among all needs, by literal. */
 interface Column extends Pick<Need, "read" | "compares"> {
   readonly places: Map<Literal, number[]>;
 }
 
-/** The needs of rules. A value is read once for all of them, so that a rule that is not about a request costs next to nothing. */
+/** The needs of all rules. Each value is read once for all of them, so that a rule that doesn't match costs next to nothing. */
 export class Needs {
   readonly #columns = new Map<string, Column>();
-  /** Where the needs of each rule begin among all, and where the last ones end. */
+  /** The place of each rule's first need, and then the end of the last rule's. */
   readonly #starts = [0];
 
   constructor(rules: readonly (readonly Need[])[]) {
@@ -55,7 +55,7 @@ export class Needs {
     }
   }
 
-  /** Tells of rules, by their places, whether a request has what they need, or may have it. Nothing is read before one has needs. */
+  /** Tells whether a request has, or may have, what the rule with this index needs. Reads nothing until a rule has needs. */
   metBy(facts: CallFacts): (rule: number) => boolean {
     let met: Uint8Array | null = null;
     return (rule) => {
@@ -77,7 +77,7 @@ export class Needs {
   }
 }
 
-/** Whether a request surely lacks what a rule needs. */
+/** Whether a request surely lacks this need. */
 export function isUnmet({ read, compares, literals }: Need, facts: CallFacts): boolean {
   const values = valuesRead(read, facts);
   return values.length > 0 && !literals.some((literal) => values.some((value) => COMPARE[compares](value, literal)));

@@ -15,28 +15,28 @@ import { AMBIGUOUS_PATH, type CallFacts, foldPath, Undecidable } from "./facts.t
 import { type Need, Needs } from "./needs.ts";
 import { definitionOf, RuleDefinition, UNREADABLE_RULE } from "./schemas.ts";
 
-/** A rule that can be asked. */
+/** A rule that is ready to judge requests. */
 export interface CompiledRule {
   readonly id: string;
-  /** Changes with each change of the rule. */
+  /** Grows with each change of the rule. */
   readonly version: number;
   /** With hosts and path in their normal form. */
   readonly definition: RuleDefinition;
   readonly applies: Condition;
-  /** Without these it doesn't apply, and can be decided. Those of its expression are apart: they read the body. */
+  /** A request without one of these surely doesn't match. Those of the expression are separate, since they read the body. */
   readonly needs: Readonly<Record<"fields" | "expression", readonly Need[]>>;
-  /** What becomes of a request to which it applies. */
+  /** What happens to a request that matches. */
   readonly ruling: Ruling;
-  /** Where there are some, it applies only to the call that goes beyond one of them. */
+  /** If there are any, the rule applies only to calls that go beyond one of them. */
   readonly counters: readonly (Counter & { readonly ruling: Ruling })[];
 }
 
-/** Throws `Undecidable` where nobody can tell whether it holds. */
+/** Throws `Undecidable` if it is impossible to tell whether it holds. */
 type Condition = (facts: CallFacts) => boolean;
 
 const checkDefinition = bodyCheck(RuleDefinition);
 
-/** The rule that a definition makes. Throws `validation_error` with everything that is wrong with it. */
+/** Compiles a definition. Throws `validation_error` with everything that is wrong with it. */
 export function ruleFrom(given: unknown, id: string, version: number): CompiledRule {
   const written = checkDefinition(given);
   const { hosts, path, effect, more_than: calls, sum } = written;
@@ -60,7 +60,7 @@ export function ruleFrom(given: unknown, id: string, version: number): CompiledR
   return { ...rule, applies, needs, ruling: rulingOf(rule), counters: counting };
 }
 
-/** The rule in a row. One that was altered in the database holds every call, and says so. */
+/** Compiles a stored rule. If its row was altered in the database, the rule holds every call, and says so. */
 export function storedRule(row: Pick<RuleRow, "definition" | "id" | "version">): CompiledRule {
   try {
     return ruleFrom(definitionOf(row), row.id, row.version);
@@ -87,7 +87,7 @@ function normalPath(text: string, issues: Issue[]): string {
   return text;
 }
 
-/** The cheap ones first: most rules are not about most requests. */
+/** The conditions of a rule, cheap ones first: most rules don't match most requests. */
 function conditionsOf(definition: RuleDefinition, when: Condition | undefined, issues: Issue[]): readonly Condition[] {
   const { methods, credentials, body_kind: kind, body_bytes: bytes, between, hosts, path, effect } = definition;
   const keys = definition.keys && new Set(definition.keys);
@@ -104,7 +104,7 @@ function conditionsOf(definition: RuleDefinition, when: Condition | undefined, i
   return conditions.filter((condition) => condition !== undefined);
 }
 
-/** Of the conditions that compare with a list of values. */
+/** The needs of those conditions that compare with a list of values. */
 function needsOf({ keys, methods, credentials, hosts, path }: RuleDefinition): readonly Need[] {
   const needs: readonly (Need | undefined)[] = [
     keys && need("keys", keys, ({ key }) => [...key.ids]),
@@ -120,7 +120,7 @@ function need(name: string, literals: readonly string[], read: Need["read"]): Ne
   return { name, compares: "==", literals, read };
 }
 
-/** One of these begins each path that `isAbout` takes for one under the prefix. */
+/** Every path that `isAbout` takes to be under the prefix begins with one of these. */
 function startsOfPrefix(path: string): readonly string[] {
   const prefix = path.endsWith("/") ? path.slice(0, -1) : path;
   return [prefix, foldPath(prefix)].flatMap((one) => startsOf(one).slice(-1));
@@ -132,7 +132,7 @@ function startsOfPath({ action }: CallFacts): readonly string[] {
   return [...new Set([target.path, action.foldedPath(), action.barePath()])].flatMap(startsOf);
 }
 
-/** Its first segments, one more in each. */
+/** The path's beginnings, each one segment longer. */
 function startsOf(path: string): readonly string[] {
   const starts = [""];
   for (let end = 0; end !== -1 && starts.length <= RULE_NEEDS_MAX;) {
@@ -149,7 +149,7 @@ function namesOfHost({ action }: CallFacts): readonly string[] {
 
 const RULED_KINDS = { none: "none", body: "json", json: "json", form: "form", text: "text", base64: "base64" } as const;
 
-/** What was given as a text may be JSON or a form to its target. */
+/** Whether the body is of this kind. A body given as text may be JSON or a form to its target. */
 function isOfKind({ request, action }: CallFacts, kind: RuleDefinition["body_kind"]): boolean {
   if (kind === RULED_KINDS[bodyMemberOf(request) ?? "none"]) return true;
   if (kind === "json" || kind === "form") action.checkBodyKind();
@@ -168,10 +168,10 @@ function expressionIn(when: string, issues: Issue[]): Expression | undefined {
   }
 }
 
-/** One condition that does not hold decides, also if another can't be decided. */
+/** Joins conditions by "and". One that is false decides, even if another is undecidable. */
 function all(conditions: readonly Condition[]): Condition {
   const [first, ...others] = conditions;
-  // Most rules have only one.
+  // A shortcut, since most rules have only one condition.
   if (first !== undefined && others.length === 0) return first;
   return (facts) => {
     let undecidable: Undecidable | null = null;
@@ -197,12 +197,12 @@ function isWithin(window: NonNullable<RuleDefinition["between"]>, issues: Issue[
   return ({ now }) => isIn(now);
 }
 
-/** Nobody can tell where a target takes an ambiguous path: no such path is allowed, and a rule about paths holds it. */
+/** Checks host and path. Where a target takes an ambiguous path is unknown, so none is allowed, and rules about paths hold it. */
 function isAbout({ hosts, path, effect }: RuleDefinition): Condition {
   const foldedPrefix = foldPath(path ?? "");
   return ({ action }) => {
     const target = action.target();
-    // The row was altered in the database: such a URL is not sent.
+    // The row was altered in the database; such a URL is not sent.
     if (target === null) throw new Undecidable("Its URL can't be read.");
     if (hosts?.some((one) => isHost(one, target.host) || isHost(one, target.hostname)) === false) return false;
     if (target.isAmbiguous) {
@@ -211,7 +211,7 @@ function isAbout({ hosts, path, effect }: RuleDefinition): Condition {
     }
     if (path === undefined || isUnder(target, path)) return true;
     if (effect === "allow") return false;
-    // To many targets `/Pay` is `/pay`, and `/pay.json` to Rails and others.
+    // Many targets read `/Pay` as `/pay`, and Rails and others read `/pay.json` as `/pay`.
     if (isUnder({ path: action.foldedPath(), isAmbiguous: false }, foldedPrefix))
       throw new Undecidable("The path differs from that of the rule only by case, which some targets ignore.");
     if (!isUnder({ path: action.barePath(), isAmbiguous: false }, foldedPrefix)) return false;
@@ -221,20 +221,20 @@ function isAbout({ hosts, path, effect }: RuleDefinition): Condition {
   };
 }
 
-/** Whether a name, with or without a port, is the host that a rule names, or one of `*.example.com`. */
+/** Whether a host name, with or without a port, matches one that a rule names, such as `*.example.com`. */
 function isHost(named: string, name: string): boolean {
   return named.startsWith("*") ? name.endsWith(named.slice(1)) : name === named;
 }
 
-/** What rules say of a request that counts as one method: the first that applies, and the counts that it has to fit in before. */
+/** What rules say about a request as one method: the ruling of the first that applies, and the counts of those before it. */
 export interface Walk {
-  /** `ruling`: where the request goes beyond one. */
+  /** `ruling` applies if the request goes beyond `count`. */
   readonly counted: readonly { readonly count: RuleCount; readonly ruling: Ruling }[];
-  /** Null: none applies. */
+  /** Null: no rule applies. */
   readonly ruling: Ruling | null;
 }
 
-/** Rules in their order. */
+/** The rules of an account in their order. */
 export class RuleList {
   readonly rules: readonly CompiledRule[];
   readonly #fields: Needs;
@@ -246,7 +246,7 @@ export class RuleList {
     this.#expressions = new Needs(rules.map(({ needs }) => needs.expression));
   }
 
-  /** Asks the rules, for each method that the request counts as. One that can't be decided holds it. */
+  /** Judges a request once for each method that it may count as. A rule that is undecidable holds it. */
   walks(facts: CallFacts, hashOf: (text: string) => string): readonly Walk[] {
     if (this.rules.length === 0) return [];
     return [...new Set(methodsOf(facts.request))].map((method) => {
@@ -276,7 +276,7 @@ export class RuleList {
   }
 }
 
-/** Agents read the reason: the owner's message behind `why`, and what the rule compares only with `explain`. */
+/** Agents read its reason: `why`, then the owner's message, then what the rule compares, but that only with `explain`. */
 function rulingOf(
   { id, version, definition }: Pick<CompiledRule, "id" | "version" | "definition">,
   why?: string,
@@ -285,15 +285,15 @@ function rulingOf(
   const { name, effect, message, explain, when } = definition;
   const compared = explain === true ? [when === undefined ? undefined : `It compares ${when}`, compares] : [];
   const said = [why, message, ...compared].filter((text) => text !== undefined);
-  // Owners write messages without a full stop, too.
+  // Some owners write messages without a full stop.
   const sentences = said.map((text, at) => (at + 1 === said.length || /[.!?…]$/.test(text) ? text : `${text}.`));
   const reason = said.length === 0 ? null : sentences.join(" ");
   return { effect, rule: { id, name, version }, reason, isUndecidable: false };
 }
 
 /**
- * What becomes of the request: by the first rule that applies, or the strictest of these if it counts as several methods. And what it
- * adds to which counts, and the one beyond which it goes.
+ * Decides on a request by the first rule that applies; if it may count as several methods, by the strictest of their rulings. Also
+ * returns what it adds to which counts, and the count beyond which it goes.
  */
 export function decideByWalks(
   walks: readonly Walk[],
@@ -327,7 +327,7 @@ export function deadRules(rules: readonly CompiledRule[]): ReadonlyMap<string, s
     });
     if (stepsLeft < 0) break;
     if (before !== undefined) dead.set(rule.id, deadBehind(before, rule));
-    // One that counts lets others decide until its limit is reached.
+    // A rule with counters lets later rules decide until its limit is reached.
     else if (rule.counters.length === 0) earlier.push(rule);
   }
   return dead;
@@ -335,13 +335,13 @@ export function deadRules(rules: readonly CompiledRule[]): ReadonlyMap<string, s
 
 function deadBehind(before: CompiledRule, rule: CompiledRule): string {
   const name = JSON.stringify(before.definition.name);
-  // An `allow` says nothing of these.
+  // An `allow` doesn't apply to ambiguous paths.
   return before.definition.effect === "allow" && rule.definition.effect !== "allow"
     ? `Applies only where a path can be read in different ways: ${name} before it allows all other calls that it is about.`
     : `Never applies: ${name} before it decides on all calls that it is about.`;
 }
 
-/** Whether the first rule applies to each request to which the other one does, as far as its members but hosts say. */
+/** Whether the first rule applies to every request to which the other one does, leaving hosts aside. */
 function coversFields(one: RuleDefinition, other: RuleDefinition): boolean {
   return (
     (one.when === undefined || one.when === other.when) &&
@@ -365,7 +365,7 @@ function coversList<Item>(
   return one === undefined || other?.every((item) => one.some((of) => isSame(of, item))) === true;
 }
 
-/** With a port, a host is also one without it. */
+/** A rule's host without a port covers the same host with one. */
 function coversHost(one: string, other: string): boolean {
   return isHost(one, other) || isHost(one, other.replace(/:\d+$/, ""));
 }

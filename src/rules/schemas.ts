@@ -27,10 +27,10 @@ export const RULE_EFFECTS = ["allow", "hold", "refuse"] as const;
 
 export type RuleEffect = (typeof RULE_EFFECTS)[number];
 
-/** What a body is, as a rule names it: `json` is also one that was given as `body`. */
+/** The kinds of bodies that a rule can name. `json` includes bodies given as `body`. */
 export const RULED_BODIES = ["none", "json", "form", "text", "base64"] as const;
 
-/** A condition of several members. */
+/** A condition with several members. */
 const condition = <Members extends TProperties>(description: string, example: object, members: Members) =>
   Type.Object(members, { additionalProperties: false, description, examples: [example] });
 
@@ -154,7 +154,7 @@ const conditions = Type.Partial(
   }),
 ).properties;
 
-/** What a rule says, on the wire and in its row. */
+/** The definition of a rule, in the API and in its row. */
 export const RuleDefinition = t.requestObject(
   "RuleDefinition",
   "A rule. It applies where all of its conditions hold; without a condition always.",
@@ -290,7 +290,7 @@ export const DryRunJson = t.answerObject("DryRun", "What rules would have done w
 
 export type DryRunJson = Static<typeof DryRunJson>;
 
-/** What holds an agent that makes the same write again and again. */
+/** Holds an agent that makes the same write again and again. */
 export const LOOP_BRAKE: RuleDefinition = {
   name: "Loop brake",
   effect: "hold",
@@ -298,7 +298,7 @@ export const LOOP_BRAKE: RuleDefinition = {
   more_than: { count: 20, minutes: 5, same: "request" },
 };
 
-/** The order of members in a stored definition: that of the schema, and inside of a condition by their names. */
+/** The order of members in a stored definition: the schema's, and inside a condition by name. */
 const MEMBERS = [
   ...Object.keys(properties),
   ...Object.values(conditions)
@@ -306,28 +306,28 @@ const MEMBERS = [
     .toSorted(),
 ];
 
-/** A definition as it is stored: equal ones have the same text. */
+/** A definition as it is stored. Equal definitions have equal texts. */
 export function ruleText(definition: RuleDefinition): string {
   return JSON.stringify(definition, MEMBERS);
 }
 
 export const UNREADABLE_RULE: RuleDefinition = { name: "A rule that can't be read", effect: "hold" };
 
-/** What a stored rule says. Of a row that was altered in the database: that it holds everything, as it then does. */
+/** Reads a stored definition. If the row was altered in the database, returns one that holds everything, as the rule then does. */
 export function definitionOf({ definition }: Pick<RuleRow, "definition">): RuleDefinition {
   const stored = jsonIn(definition);
   // Safe: `ruleText` wrote it.
   return t.isJsonObject(stored) && typeof stored["name"] === "string" ? (stored as RuleDefinition) : UNREADABLE_RULE;
 }
 
-/** A rule, its place among the others from 0, and what is probably wrong with it. */
+/** A rule, its position from 0, and what is probably wrong with it. */
 export interface PlacedRule {
   readonly row: RuleRow;
   readonly position: number;
   readonly warnings: readonly string[];
 }
 
-/** A rule as JSON: whoever may approve sees all of it, others its name, effect and message. */
+/** A rule as JSON. Callers who may approve see all of it; others see its name, effect and message. */
 export function serializeRule({ row, position, warnings }: PlacedRule, role: Role): RuleJson {
   const { id, version, createdAt, createdBy, changedAt, changedBy } = row;
   const definition = definitionOf(row);

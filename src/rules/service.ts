@@ -34,7 +34,7 @@ import {
 /** When rules are changed, and by whom. */
 type EditedAt = Pick<RuleRow, "changedAt" | "changedBy">;
 
-/** Every use case of rules: owners change them, everybody of the account reads them as far as they may. */
+/** Every use case of rules: owners change them; everybody in the account reads as much of them as they may. */
 export type RuleService = ReturnType<typeof createRuleService>;
 
 export type RuleHits = Awaited<ReturnType<RuleService["hits"]>>;
@@ -44,8 +44,8 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
   const tryOn = createDryRun(clock, store, known);
 
   /**
-   * All rules of the account are written at once, so that none is in force without the others of a change. `edit` computes them from
-   * those that are stored; null: nothing changes. Without a `detail` for the audit log, one of them is another.
+   * Writes all rules of the account at once, so that no change is partly in force. `edit` computes them from the stored ones; null:
+   * nothing changes. Without `detail`, the audit log gets the one rule that differs.
    */
   const write = async (
     caller: Caller,
@@ -76,7 +76,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
     return { id, accountId, version: 1, definition, createdAt, createdBy, ...at };
   };
 
-  /** The rules that definitions make, named by their places. Throws `validation_error` with the place of whatever is wrong. */
+  /** Compiles definitions, with their indexes as ids. Throws `validation_error` with the index of each one that is wrong. */
   const rulesFrom = async (definitions: readonly RuleDefinition[]): Promise<readonly CompiledRule[]> => {
     const yieldTurn = createYield(clock);
     const issues: Issue[] = [];
@@ -101,8 +101,8 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
   };
 
   /**
-   * That a rule can't be decided on some of the newest requests, which it would hold: of a draft that names a member of another body,
-   * on most of them. Null: it can be decided on each.
+   * Warns if a rule is undecidable on some of the newest requests, which it would hold: often because it reads a member that their
+   * bodies don't have. Null: it can be decided on each.
    */
   const undecidableOn = async (accountId: string, rule: CompiledRule): Promise<string | null> => {
     const yieldTurn = createYield(clock);
@@ -122,12 +122,12 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
     return `Undecidable on ${reasons.length} of the newest ${tried} requests, which it would hold: ${most[0]}`;
   };
 
-  /** What is probably wrong with a rule that was just written: it is tried on what was requested. */
+  /** A rule that was just written, with warnings from trying it on past requests. */
   const placed = async ({ accountId }: Caller, rows: readonly RuleRow[], id: string): Promise<PlacedRule> => {
     const position = rows.findIndex((one) => one.id === id);
     const row = rows[position];
     if (row === undefined) throw notFound("rule");
-    // Without what its owner says to agents, every reason is about the request.
+    // Without the owner's message to agents, every reason is about the request.
     const { message: _message, explain: _explain, ...conditions } = definitionOf(row);
     const undecidable = await undecidableOn(accountId, ruleFrom(conditions, id, row.version));
     const warnings = [deadRules(known.rulesOf(accountId)).get(id), undecidable];
@@ -135,16 +135,16 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
   };
 
   return {
-    /** Of rules, by their ids, what is probably wrong with them. */
+    /** What is probably wrong with rules, by their ids. */
     warnings: ({ accountId }: Caller): ReadonlyMap<string, string> => deadRules(known.rulesOf(accountId)),
 
-    /** In the order in which they are asked. */
+    /** Lists the rules in the order in which they judge a request. */
     async list(caller: Caller): Promise<readonly RuleRow[]> {
       authorize(caller, "read");
       return rules.list(caller.accountId);
     },
 
-    /** Tries rules on the past, or those in force without them; see `createDryRun`. Throws `validation_error` too. */
+    /** Tries these rules on past requests; null: the rules in force. See `createDryRun`. Throws `validation_error`, too. */
     async dryRun(
       caller: Caller,
       definitions: readonly RuleDefinition[] | null,
@@ -156,8 +156,8 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
     },
 
     /**
-     * What the rules would have done with the newest requests if this one were in place of the rule `id`, or before the rule `before`,
-     * or behind all others. Throws `validation_error`, `rate_limited`.
+     * What the rules would have done with the newest requests if this rule replaced the rule `id`, or stood before the rule `before`,
+     * or after all others. Throws `validation_error`, `rate_limited`.
      */
     async tryRule(
       caller: Caller,
@@ -187,7 +187,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       return placed(caller, rows, id);
     },
 
-    /** Replaces what is given of a rule. Throws `not_found`, `validation_error`. */
+    /** Replaces the given members of a rule. Throws `not_found`, `validation_error`. */
     async change(caller: Caller, id: string, { unset = [], ...patch }: ChangeRuleBody): Promise<PlacedRule> {
       const gone: readonly string[] = unset;
       const rows = await write(caller, (stored, at) => {
@@ -198,7 +198,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       return placed(caller, rows, id);
     },
 
-    /** Replaces a rule that has this version, unless it is equal. Throws `not_found`, and `validation_error` for another version too. */
+    /** Replaces a rule unless it is equal. Throws `not_found`, and `validation_error`, also if its version is another one by now. */
     async replace(caller: Caller, id: string, definition: RuleDefinition, version: number): Promise<void> {
       await write(caller, (stored, at) => {
         const row = rowIn(stored, id);
@@ -210,7 +210,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
         const before = definitionOf(row);
         const differing = differingMembers(before, definition);
         if (differing.length === 0) return null;
-        // Nothing else is written in another order.
+        // Keep the order of everything that doesn't differ.
         const same = Object.entries(before).filter(([name]) => !differing.includes(name));
         const wanted = Object.entries(definition).filter(([name]) => differing.includes(name));
         return redefined(stored, row, checked(Object.fromEntries([...same, ...wanted])), at);
@@ -226,8 +226,8 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
     },
 
     /**
-     * Has loops of a new key held: by the rule that does so for others, or by one behind those that refuse and stand first. A later rule
-     * that allows would end the list before it.
+     * Holds loops of a new key: adds the key to the rule that does so for others, or adds that rule after the leading rules that refuse.
+     * Further down, a rule that allows could decide before it.
      */
     async brakeLoops(caller: Caller, keyId: string): Promise<void> {
       await write(caller, (stored, at) => {
@@ -240,7 +240,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       });
     },
 
-    /** What each rule, by its id, did lately with the newest calls, at most so many. `isWhole`: every call is among them. */
+    /** What each rule did lately with the newest calls, up to a limit. `isWhole`: these are all calls. */
     async hits(caller: Caller) {
       authorize(caller, "approve");
       const { accountId } = caller;
@@ -255,7 +255,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       return { byRule, isWhole: ruled.length < RULE_HITS_MAX && refused.isWhole };
     },
 
-    /** The entry of the last change of the rules if `undo` can undo it: it is one of a single rule, and not older than `RULE_UNDO_MS_MAX`. */
+    /** The audit entry of the last change if `undo` can undo it: of a single rule, and not older than `RULE_UNDO_MS_MAX`. */
     async lastChange(caller: Caller): Promise<AuditRow | null> {
       authorize(caller, "manage");
       const entry = await lastEntry(caller);
@@ -264,7 +264,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       return undone(entry, await rules.list(caller.accountId), at) === null ? null : entry;
     },
 
-    /** Undoes the last change, which is the entry of the audit log with that number. Throws `not_found` if it is another one by now. */
+    /** Undoes the last change if it is the audit entry `seq`. Otherwise throws `not_found`. */
     async undo(caller: Caller, seq: number): Promise<void> {
       authorize(caller, "manage");
       const entry = await lastEntry(caller);
@@ -275,7 +275,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       });
     },
 
-    /** Puts all rules into another order. Throws `validation_error` unless each id is named once. */
+    /** Reorders the rules. Throws `validation_error` unless each id is named exactly once. */
     reorder(caller: Caller, order: readonly string[]): Promise<readonly RuleRow[]> {
       const edit = (stored: readonly RuleRow[]) => {
         const rows = order.flatMap((id) => stored.find((one) => one.id === id) ?? []);
@@ -287,7 +287,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       return write(caller, edit, { change: "reordered" });
     },
 
-    /** Replaces all rules of the account. One of the same name as before keeps its id, and its version if it is equal. */
+    /** Replaces all rules of the account. A rule of the same name keeps its id; if it is equal, also its version. */
     async replaceAll(caller: Caller, definitions: readonly RuleDefinition[]): Promise<readonly RuleRow[]> {
       authorize(caller, "manage");
       await rulesFrom(definitions);
@@ -321,16 +321,16 @@ function differingMembers(one: RuleDefinition, other: RuleDefinition): readonly 
   return Object.keys({ ...one, ...other }).filter((name) => !Bun.deepEquals(valueIn(one, name), valueIn(other, name)));
 }
 
-/** Whether it is one of the form for new keys that can have one key more. */
+/** Whether the form for new keys has made this rule, and it has room for one more key. */
 function isLoopBrake({ keys, ...definition }: RuleDefinition): boolean {
   return keys !== undefined && keys.length < RULE_LIST_MAX && ruleText(definition) === ruleText(LOOP_BRAKE);
 }
 
-/** The text of a definition that can be a rule. Throws `validation_error`. */
+/** The text of a definition, if it makes a rule. Throws `validation_error`. */
 function checked(given: unknown): string {
-  // Its id and version are nothing to a check.
+  // The check doesn't use the id and version.
   ruleFrom(given, "", 1);
-  // Safe: it is a definition, or it was refused.
+  // Safe: `ruleFrom` throws unless it is a definition.
   return ruleText(given as RuleDefinition);
 }
 
@@ -339,7 +339,7 @@ function redefined(rows: readonly RuleRow[], row: RuleRow, definition: string, a
   return rows.map((one) => (one === row ? next : one));
 }
 
-/** What the audit log says of a change of one rule: with what it was, so that it can be undone. */
+/** What the audit log says about a change of one rule, with what it was before, so that it can be undone. */
 function changeOf(before: readonly RuleRow[], after: readonly RuleRow[]) {
   const was = before.find((row) => !after.includes(row));
   const row = after.find((one) => !before.includes(one)) ?? was;
@@ -353,7 +353,7 @@ function changeOf(before: readonly RuleRow[], after: readonly RuleRow[]) {
   return { subject, detail: { change: "changed", name, ...(changed !== "" && { changed }), ...undo } };
 }
 
-/** The rules without the change that the entry is about; null: it is no change of a single rule, or that rule was changed since. */
+/** The rules without the change of an audit entry. Null: it changed several rules, or its rule was changed again since. */
 function undone({ accountId, subject, detail }: AuditRow, rows: readonly RuleRow[], at: EditedAt) {
   const { change, before } = detail;
   const version = Number(detail["version"] ?? 1);
