@@ -8,7 +8,7 @@ interface FoundSecret {
 }
 
 /**
- * Finds all secrets of known formats and structures, by their start; they may overlap. Pure; reads each character a bounded
+ * Finds all secrets of known formats and structures, sorted by start; they may overlap. Pure; reads each character a bounded
  * number of times, whatever the text is.
  */
 export function findSecrets(text: string): readonly FoundSecret[] {
@@ -22,7 +22,7 @@ export function findSecrets(text: string): readonly FoundSecret[] {
 
 const NONE: readonly FoundSecret[] = [];
 
-/** No format is shorter, about the length of `Basic dTpwYXNz`. */
+/** No format is shorter than this, about the length of `Basic dTpwYXNz`. */
 const SECRET_CHARS_MIN = 14;
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
@@ -47,8 +47,8 @@ function tableOf(chars: string): Uint8Array {
 }
 
 /**
- * The formats by a hash of the first three characters of their prefixes, the longest prefix first: `sk-ant-api03-` must not
- * match as `sk-`. One look-up rules out most positions of a text.
+ * The formats by a hash of the first three characters of their prefixes. One look-up rules out most positions of a text. Longer
+ * prefixes come first, so that `sk-ant-api03-` doesn't match as `sk-`.
  */
 const BY_START: (SecretFormat[] | undefined)[] = Array.from({ length: 1 << 15 });
 
@@ -67,10 +67,10 @@ for (const format of SECRET_FORMATS.toSorted((a, b) => b.prefix.length - a.prefi
   for (const code of thirds) (BY_START[[first, second, code].reduce(hashWith, 0)] ??= []).push(format);
 }
 
-/** Whether one of those hosts may begin there: a 1 by the same hash. In hosts the case of letters makes no difference. */
+/** 1 if one of those hosts may begin with these three characters, by the same hash. Hosts ignore case. */
 const URL_STARTS = new Uint8Array(BY_START.length);
 
-// Bit by bit: which of the three letters is a capital.
+// Each bit says whether one of the three letters is a capital.
 for (const start of URLS.keys()) {
   for (let capitals = 0; capitals < 8; capitals += 1) {
     const written = Array.from(start, (letter, at) => (capitals & (1 << at) ? letter.toUpperCase() : letter));
@@ -78,7 +78,7 @@ for (const start of URLS.keys()) {
   }
 }
 
-/** A hash of the last three characters: a fourth one is shifted out. */
+/** Adds a character to a hash of the last three; the fourth is shifted out. */
 function hashWith(before: number, code: number): number {
   return ((before << 5) ^ code) & 0x7fff;
 }
@@ -110,15 +110,15 @@ function secretAt(formats: readonly SecretFormat[], text: string, runs: Runs, st
   return null;
 }
 
-/** What may stand between a host and its path: the dot of the root, a port. */
+/** What may be between a host and its path: the root's dot, a port. */
 const AFTER_HOST = /\.?(?::\d{1,5})?(?=\/)/y;
 
-/** So much of a path is read in its normal form: each repetition of a host in a text reads it again. */
+/** How much of a path is normalized. It is bounded, since each repetition of a host in a text reads the path again. */
 const NORMAL_PATH_CHARS = 96;
 
 /**
- * The secret of a URL that is written in another way than its format: with capitals or a port in the host, or with letters
- * of the path percent-encoded, dot segments or double slashes, where the whole path is hidden.
+ * The secret of a URL that is spelled differently from its format: with capitals or a port in the host, or with percent-encoded
+ * letters, dot segments or double slashes in the path, which is then hidden whole.
  */
 function urlAt(text: string, runs: Runs, start: number): FoundSecret | null {
   // One host may have several paths, and reading one takes a while.
@@ -152,7 +152,7 @@ function normalPath(path: string): string {
   return URL.parse(`http://localhost${unescaped.replaceAll(/\/{2,}/g, "/")}`)?.pathname ?? "";
 }
 
-/** From its end, where prefixes of one beginning differ: `startsWith` takes five times as long. */
+/** Compares backwards, since prefixes in one list differ at their ends: `startsWith` takes five times as long. */
 function beginsWith(prefix: string, text: string, start: number): boolean {
   let at = prefix.length - 1;
   while (at >= 0 && text.charCodeAt(start + at) === prefix.charCodeAt(at)) at -= 1;
@@ -183,21 +183,21 @@ function endOfFormat(text: string, runs: Runs, from: number, { alphabet, min, se
   return last - sign - second.sign.length >= second.min ? last : null;
 }
 
-/** A stretch of this many letters and digits with two kinds (lower, upper, digit) looks random; words have one kind. */
+/** A stretch of this many letters and digits looks random if it mixes two kinds (lower, upper, digit); words have one kind. */
 const STRETCH_CHARS = 5;
 
 /** Only this many characters are checked. */
 const LOOKED_AT_CHARS = 64;
 
 /**
- * Answers questions on what follows a prefix. It keeps the last answers, since a text of nothing but prefixes would otherwise
- * take quadratic time, or be read 64 times.
+ * Answers questions about what follows a prefix. It keeps the last answers, since otherwise a text of prefixes alone would take
+ * quadratic time, or be read 64 times.
  */
 class Runs {
   readonly #text: string;
   /** The last run of each alphabet. */
   readonly #last = new Map<Alphabet, { from: number; end: number }>();
-  /** Between these positions nothing looks random, if it is read from the first or from a later one. */
+  /** Nothing between these positions looks random, wherever between them one begins to read. */
   #wordsFrom = 0;
   #wordsTo = -1;
 
@@ -205,7 +205,7 @@ class Runs {
     this.#text = text;
   }
 
-  /** The end of the run of an alphabet that begins at the position or holds it. */
+  /** The end of the run of an alphabet that begins at this position or contains it. */
   endOf(from: number, alphabet: Alphabet): number {
     const last = this.#last.get(alphabet);
     if (last !== undefined && from >= last.from && from < last.end) return last.end;
@@ -221,7 +221,7 @@ class Runs {
     return end;
   }
 
-  /** Issuers generate secrets at random; `npm_please_delete_everything_from_the_database` is text. */
+  /** Whether it looks random, as secrets of issuers do; `npm_please_delete_everything_from_the_database` is text. */
   lookRandom(from: number, end: number): boolean {
     const to = Math.min(end, from + LOOKED_AT_CHARS);
     const isKnown = from >= this.#wordsFrom && from <= this.#wordsTo;
@@ -264,7 +264,7 @@ function byStructure(text: string, runs: Runs): readonly FoundSecret[] {
   return [...jwts, ...named, ...long];
 }
 
-/** Most strings of JSON are shorter, and are not searched for what is longer. */
+/** Longer structures are searched for only in texts of this length; most JSON strings are shorter. */
 const LONG_CHARS_MIN = 40;
 
 function byLongStructure(text: string, runs: Runs): readonly FoundSecret[] {
@@ -280,10 +280,10 @@ function byLongStructure(text: string, runs: Runs): readonly FoundSecret[] {
   ];
 }
 
-/** The secret of which a sign stands here; null: none. */
+/** The secret whose sign is at this position, or null. */
 type SecretAt = (text: string, at: number, runs: Runs) => FoundSecret | null;
 
-/** What `read` finds where a sign stands, but not inside of what it has found. */
+/** What `read` finds at each sign in the text, without looking inside what it has found. */
 function secretsAt(text: string, sign: string, read: SecretAt, runs: Runs): readonly FoundSecret[] {
   let at = text.indexOf(sign);
   if (at === -1) return NONE;
@@ -315,7 +315,7 @@ function jwtAt(text: string, start: number, runs: Runs): FoundSecret | null {
   return { start, end, name: "JWT" };
 }
 
-/** Checked as text: parsing 80,000 parts that look like headers would take 0.1 s. */
+/** Checks the text without parsing: to parse 80,000 parts that look like headers would take 0.1 s. */
 function isJoseHeader(part: string): boolean {
   if (part.length < JWT_HEADER_CHARS_MIN) return false;
   const header = Buffer.from(part, "base64url").toString("latin1").trimEnd();
@@ -328,7 +328,7 @@ const END = "-----END ";
 
 const LABEL = /[A-Z0-9 ]{1,40}-----/y;
 
-/** `Proc-Type: 4,ENCRYPTED` and the like, at most so many lines, before the block itself. */
+/** How many lines like `Proc-Type: 4,ENCRYPTED` may come before the block itself. */
 const PEM_HEADER_LINES_MAX = 8;
 
 const PEM_HEADER = /\s{0,256}[A-Za-z][A-Za-z-]{0,40}: [^\n]{0,200}\r?\n/y;
@@ -338,7 +338,7 @@ const NOT_PEM_BODY = /[^A-Za-z0-9+/=\s\\]/g;
 /** Every key is longer. */
 const PEM_CHARS_MIN = 40;
 
-/** RFC 7468. In an answer that was cut, a block may reach to the end of the text. */
+/** A PEM block (RFC 7468). If the answer was cut, the block may reach to the end of the text. */
 function pemBlockAt(text: string, start: number): FoundSecret | null {
   LABEL.lastIndex = start + BEGIN.length;
   const label = LABEL.exec(text)?.[0];
@@ -381,12 +381,12 @@ function holdsKey(body: string, label: string, isClosed: boolean): boolean {
   const base64 = lines.join("");
   if (base64.length < PEM_CHARS_MIN || base64.includes("\\")) return false;
   const bytes = Buffer.from(base64, "base64");
-  // A packet says little of what is in it: words between spaces are none.
+  // The packet format alone would match many texts, so rule out words between spaces.
   if (label.startsWith("PGP ")) return (bytes[0] ?? 0) >= 0x80 && !/\S[ \t]+\S/.test(body);
   return bytes.toString("latin1", 0, 14) === "openssh-key-v1" || isDer(bytes, isClosed);
 }
 
-/** A DER sequence whose length matches the rest (X.690, 8.1.3), or exceeds it if the text was cut. */
+/** Whether it is a DER sequence whose length matches the rest (X.690, 8.1.3), or exceeds it if the text was cut. */
 function isDer(bytes: Buffer, isWhole: boolean): boolean {
   const [tag, first = 0] = bytes;
   const lengthBytes = first & 0x80 ? first & 0x7f : 0;
@@ -397,10 +397,10 @@ function isDer(bytes: Buffer, isWhole: boolean): boolean {
 
 const PUTTY_LINES = "Private-Lines: ";
 
-/** The private part of a PuTTY key: its lines, then a code over it. */
+/** The private part of a PuTTY key: its lines, then a checksum. */
 const PUTTY_KEY = /\d{1,4}(?:\\r)?(?:\\n|\r?\n)([A-Za-z0-9+/=\s\\]{40,16384})Private-(?:MAC|Hash): ?[0-9a-f]{40,64}/y;
 
-/** Only lines that look random: an approver must not miss what somebody wrote. */
+/** Hides only lines that look random: an approver must not miss what somebody wrote. */
 function puttyKeyAt(text: string, at: number): FoundSecret | null {
   PUTTY_KEY.lastIndex = at + PUTTY_LINES.length;
   const [whole = "", lines = ""] = PUTTY_KEY.exec(text) ?? [];
@@ -415,7 +415,7 @@ function puttyKeyAt(text: string, at: number): FoundSecret | null {
 
 const TELEGRAM_CHARS = 35;
 
-/** The number of a bot, a colon and 35 characters. */
+/** A bot's number, a colon and 35 characters. */
 function telegramTokenAt(text: string, colon: number, runs: Runs): FoundSecret | null {
   let start = colon;
   while (colon - start <= 10 && caseOf(text.charCodeAt(start - 1)) === DIGIT) start -= 1;
@@ -429,7 +429,7 @@ const DISCORD_TIME_CHARS = 6;
 
 const DISCORD_USER_CHARS_MAX = 28;
 
-/** The number of a user in base64, a time and a signature, with dots between. */
+/** A user's number in base64, a time and a signature, joined by dots. */
 function discordTokenAt(text: string, first: number, runs: Runs): FoundSecret | null {
   const second = first + 1 + DISCORD_TIME_CHARS;
   if (text[second] !== "." || runs.endOf(first + 1, "base64url") !== second) return null;
@@ -443,7 +443,7 @@ function discordTokenAt(text: string, first: number, runs: Runs): FoundSecret | 
 
 const ADYEN_END = /-[^\s"'<>&\\]{8,32}/y;
 
-/** Two texts in base64 and one of any signs, with hyphens between; images have the first part alone. */
+/** Two base64 texts and a third part of any characters, joined by hyphens. An image has only the first part. */
 function adyenKeyAt(text: string, start: number, runs: Runs): FoundSecret | null {
   const first = runs.endOf(start, "base64");
   if (first - start < 40 || text[first] !== "-") return null;
@@ -475,10 +475,10 @@ function bitcoinKeys(text: string): readonly FoundSecret[] {
 
 const BLANK = /[ \t]/;
 
-/** Each with a first letter of its own: one pattern of all takes six times as long. */
+/** One pattern for each, since one pattern for all takes six times as long. */
 const SCHEMES = [/bearer|basic/i, /token[ \t]/i, /api-?key[ \t]/i, /ssws[ \t]/i];
 
-/** Also at the end of a longer word: where that is masked, this is a word of its own, and masking twice would hide more. */
+/** Matches at the end of a longer word, too: once that word is masked, this would match, and masking twice would hide more. */
 const SCHEME = /(bearer|basic|token|api-?key|ssws)[ \t]{1,8}/gi;
 
 const TOKEN = /[A-Za-z0-9._~+/-]{1,4096}={0,2}/y;
@@ -486,17 +486,17 @@ const TOKEN = /[A-Za-z0-9._~+/-]{1,4096}={0,2}/y;
 /** Bearer tokens are longer. */
 const BASIC_CHARS_MIN = 8;
 
-/** Lower than for other values: after `Bearer` even hex of 32 characters is a token. */
+/** Lower than for other values: after `Bearer`, even 32 characters of hex are a token. */
 const BEARER_BITS_MIN = 3;
 
-/** RFC 6750 and 7617, and what others use in their place. The scheme stays visible. */
+/** Credentials (RFC 6750 and 7617, and similar schemes). The scheme stays visible. */
 function credentials(text: string): readonly FoundSecret[] {
   const found: FoundSecret[] = [];
   for (let match = SCHEME.exec(text); match !== null; match = SCHEME.exec(text)) {
     const start = SCHEME.lastIndex;
     TOKEN.lastIndex = start;
     const end = TOKEN.test(text) ? TOKEN.lastIndex : start;
-    // Already masked in part: the rest alone must not count as another token.
+    // It is masked in part already: the rest must not count as another token.
     if (end - start < BASIC_CHARS_MIN || text[end] === "•") continue;
     const token = text.slice(start, end);
     const scheme = (match[1] ?? "").toLowerCase();
@@ -515,12 +515,12 @@ const SCHEME_NAMES = new Map([
 
 const DIGEST_RESPONSE = "response=";
 
-/** The directives of `Digest` are all on one line, and seldom longer. */
+/** The directives of `Digest` are on one line, and rarely longer than this. */
 const DIGEST_CHARS_MAX = 1_024;
 
 const DIGEST_CODE = /"?([0-9a-f]{32,128})\b/y;
 
-/** The answer in `Digest` credentials (RFC 7616). The digest of something is no secret. */
+/** The `response` in `Digest` credentials (RFC 7616). Other digests are no secrets. */
 function digestResponseAt(text: string, at: number): FoundSecret | null {
   DIGEST_CODE.lastIndex = at + DIGEST_RESPONSE.length;
   const code = DIGEST_CODE.exec(text)?.[1];
@@ -537,12 +537,12 @@ function isUserAndPassword(token: string): boolean {
   return colon !== -1 && colon < decoded.length - 1 && /^[\x20-\x7e\xa0-\xff]+$/.test(decoded);
 }
 
-/** Shorter texts may be words. */
+/** Shorter texts may be words, so they never look generated. */
 export const GENERATED_CHARS_MIN = 16;
 
 const GENERATED_BITS_MIN = 3.5;
 
-/** Random texts change between kinds of characters at least once in so many; names and words do so less often. */
+/** Random texts change between kinds of characters at least once in this many; names and words change less often. */
 const CHARS_FOR_A_CHANGE = 6;
 
 /**
@@ -555,7 +555,7 @@ export function looksGenerated(text: string, bitsMin = GENERATED_BITS_MIN): bool
   return !/\s/.test(text) && entropyOf(text) >= bitsMin;
 }
 
-/** A small letter after a capital is no change, since words begin like that. */
+/** Counts changes between kinds of characters. A small letter after a capital is none, since words begin like that. */
 function changesOf(text: string): number {
   let changes = 0;
   let before = 0;
@@ -570,7 +570,7 @@ function changesOf(text: string): number {
 /** Only this many characters are counted. */
 const ENTROPY_CHARS_MAX = 256;
 
-/** Shannon entropy in bits per character, by the character frequencies of the text; all non-ASCII ones count as one. */
+/** Shannon entropy in bits per character, from the character frequencies. All non-ASCII characters count as one. */
 export function entropyOf(text: string): number {
   const length = Math.min(text.length, ENTROPY_CHARS_MAX);
   const counts = new Uint16Array(129);

@@ -9,7 +9,7 @@ import {
 } from "../core/limits.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
 
-/** The query parameter that asks for an earlier part of the timeline: 1 for the one before the newest. */
+/** The query parameter for an earlier part of the timeline: 1 for the part before the newest. */
 export const EARLIER_PARAMETER = "earlier";
 
 /** The part of a timeline that a receipt shows. */
@@ -19,14 +19,14 @@ export interface ReceiptHistory {
   /** How many parts are newer. */
   readonly part: number;
   readonly hasEarlier: boolean;
-  /** The attempts of all runs, and how many of them come before the entries. */
+  /** The number of attempts in all runs, and of those before `entries`. */
   readonly attempts: number;
   readonly earlierAttempts: number;
-  /** Whether the timeline itself was longer than what was read of it. */
+  /** Whether the timeline was read only in part, since it is too long. */
   readonly isCut: boolean;
 }
 
-/** The newest part of a timeline for 0, and for each number more the one before; the oldest where there are not so many. */
+/** A part of a timeline: 0 is the newest, each next number the part before. Beyond the oldest part, returns the oldest. */
 export function receiptHistory(timeline: readonly TimelineEntry[], part: number): ReceiptHistory {
   let [start, end] = [startOf(timeline, timeline.length), timeline.length];
   let at = 0;
@@ -41,13 +41,13 @@ export function receiptHistory(timeline: readonly TimelineEntry[], part: number)
   };
 }
 
-/** The part that a query asks for; anything but a short number is the newest. */
+/** The part that a query asks for. Anything but a short number means the newest. */
 export function partIn(search: string): number {
   const text = new URLSearchParams(search).get(EARLIER_PARAMETER) ?? "";
   return /^\d{1,4}$/.test(text) ? Number(text) : 0;
 }
 
-/** Where a part begins that ends before `end`: behind an attempt, or where it has as many entries as it may. */
+/** Where the part that ends before `end` begins: after an attempt, or when it has the maximum of entries. */
 function startOf(timeline: readonly TimelineEntry[], end: number): number {
   let attempts = 0;
   for (let at = end - 1; at >= 0; at -= 1) {
@@ -61,22 +61,22 @@ function attemptsIn(timeline: readonly TimelineEntry[]): number {
   return timeline.filter(({ event }) => event.type === "attempt").length;
 }
 
-/** The query parameter with which the link of a mail leads here when what was pressed did not count. */
+/** The query parameter that says that a decision in a mail came too late to count. */
 export const LATE_PARAMETER = "late";
 
-/** The query parameter by which a reader stops the reloading of a receipt, or lets it go on. */
+/** The query parameter with which a reader turns the reloading of a receipt off or on. */
 export const RELOAD_PARAMETER = "reload";
 
 /** How the page of a receipt that may still change is kept current. */
 export interface ReceiptReload {
   readonly seconds: number;
-  /** Whether the browser loads it again by itself; else its reader stopped that. */
+  /** Whether the browser reloads it; false: its reader has stopped that. */
   readonly isOn: boolean;
 }
 
 /**
- * The reload that a request asks for by its query; null: the action has ended. Other values and parameters mean nothing:
- * mail programs add their own to a link.
+ * How to reload a receipt, by the query of its request; null: the action has ended. Other parameters and values are ignored,
+ * since mail programs add their own to links.
  */
 export function receiptReload(
   action: Pick<Action, "status" | "dueAt">,
@@ -89,8 +89,8 @@ export function receiptReload(
 }
 
 /**
- * After how many seconds a browser loads a receipt again; null: the action has ended, so that nothing more comes. The longer
- * nothing has happened, the rarer; right after an attempt that is due. `since`: when the action last changed.
+ * After how many seconds a browser reloads a receipt; null: the action has ended. The longer nothing has happened, the longer
+ * it waits, but never beyond the next attempt that is due. `since`: when the action last changed.
  */
 export function receiptReloadSeconds(action: Pick<Action, "status" | "dueAt">, since: Date, now: Date): number | null {
   if (isTerminal(action.status)) return null;

@@ -11,7 +11,7 @@ interface MaskedBody {
   readonly bytes?: SeenBytes;
 }
 
-/** The body of an action, masked by its kind and in the form in which it is stored; of bytes only what `bytes` says. */
+/** Masks the body of an action by its kind, in the form in which it is stored. Bytes are shown by `bytes` alone. */
 export function maskedBody(action: Action, masking: Masking): MaskedBody {
   const { body } = action;
   const member = bodyMemberOf(action);
@@ -27,8 +27,8 @@ export function maskedBody(action: Action, masking: Masking): MaskedBody {
 }
 
 /**
- * Bytes can hold a secret in any encoding: the public sees their size, deciders their beginning if it is UTF-8. What is not
- * shown counts as one hidden value.
+ * Bytes can hold a secret in any encoding, so the public sees only their size, and deciders the beginning if it is UTF-8. The
+ * rest counts as one hidden value.
  */
 function maskBytes(action: Action, masking: Masking): MaskedBody {
   const seen = bodyBytes(action, masking.viewer === "public" ? 0 : BYTES_SHOWN_MAX);
@@ -37,7 +37,7 @@ function maskBytes(action: Action, masking: Masking): MaskedBody {
   return { body: MASK, bytes: { ...seen, start } };
 }
 
-/** Bytes with the beginning of their text. A target that reads another charset reads another text, so none is shown then. */
+/** Bytes with the beginning of their text. With another charset than UTF-8 the target reads another text, so none is shown. */
 export function bodyBytes(action: Action, bytesMax = Infinity): SeenBytes {
   const bytes = Buffer.from(sentBody(action) ?? "");
   const isText = isReadAsUtf8(contentTypeOf(action) ?? "");
@@ -50,7 +50,7 @@ export function bodyBytes(action: Action, bytesMax = Infinity): SeenBytes {
   };
 }
 
-/** Null: no UTF-8, or a control character that no text has. A last character that is cut is left out. */
+/** Decodes bytes as text, without a last character that is cut. Null: no UTF-8, or it contains NUL. */
 function textOf(bytes: Uint8Array, isCut: boolean): string | null {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes, { stream: isCut });
@@ -65,7 +65,7 @@ export function bodySize(action: SeenAction): number {
   return sentBytes(storedOf(action));
 }
 
-/** "Form, 3 fields, 45 bytes": what a body is, and its size. Untrusted text: the requester's `Content-Type`. */
+/** Describes a body: "Form, 3 fields, 45 bytes". May contain the requester's `Content-Type`, which is untrusted. */
 export function bodyKindText(action: SeenAction): string {
   const member = bodyMemberOf(action);
   if (member === null || action.body === null) return "None";

@@ -4,7 +4,7 @@ import { EditedText, isCardNumber, isNamedMember, isNamingMember, type Masking, 
 /** Masks a text that was nested or encoded inside another one. */
 export type MaskInner = (text: string) => string;
 
-/** Whether the text may be JSON: without a quoted name and a colon `maskMembers` only applies `inner` to strings. */
+/** Whether the text may have JSON members. Without a quoted name and a colon, `maskMembers` only applies `inner` to strings. */
 export function hasMembers(text: string): boolean {
   return text.includes('"') && MEMBER.test(text);
 }
@@ -12,8 +12,8 @@ export function hasMembers(text: string): boolean {
 const MEMBER = /"\s*:/;
 
 /**
- * Masks the values of members with the name of a secret, and applies `inner` to every other string and name. In an object or
- * list with such a name each value is checked and the structure stays. Works on the text, so that numbers, escapes and white
+ * Masks the values of members with the name of a secret, and applies `inner` to every other string and name. If such a value is
+ * an object or list, its structure stays and each value in it is checked. Works on the text, so that numbers, escapes and white
  * space keep their spelling. Invalid or cut JSON is read as far as possible. One pass, without recursion.
  */
 export function maskMembers(text: string, masking: Masking, inner: MaskInner): string {
@@ -21,24 +21,24 @@ export function maskMembers(text: string, masking: Masking, inner: MaskInner): s
   const named = NAMED_VALUE.test(text) ? namedValues(text) : null;
   const hasKey = text.includes('"kty"');
 
-  /** Masks a name, or a value without a secret's name. Returns what kind of secret its value is if it is a name; else null. */
+  /** Masks a string. If it is the name of a secret, returns the kind of the secret; else null. */
   function maskString(start: number, end: number): string | null {
     const name = stringOf(text, start, end);
     const shown = inner(name);
     if (shown === name) return secretKind(name) ?? (hasKey && PRIVATE_PARTS.has(name) ? "key" : null);
     masked.replace(start, end, quoted(shown));
-    // Check the masked name too, so that masking a second time changes nothing.
+    // Check the masked name, too, so that masking twice changes nothing more.
     return secretKind(name) ?? secretKind(shown);
   }
 
-  /** The number of a card is often called `number` alone, as in `{"card":{"number":…}}`. */
+  /** A card number is often called just `number`, as in `{"card":{"number":…}}`. */
   function cardAt(start: number, end: number, value: number): string | null {
     if (end - start !== NUMBER.length || text.slice(start, end).toLowerCase() !== NUMBER) return null;
     const written = text.slice(value, value + CARD_CHARS_MAX).match(WRITTEN_NUMBER)?.[0] ?? "";
     return isCardNumber(written.replaceAll(/[" -]/g, "")) ? "card-number" : null;
   }
 
-  /** Masks a value, or everything in an object or list; returns where to read on. */
+  /** Masks a value, or everything in an object or list. Returns where to read on. */
   function maskValue(start: number, outer: string): number {
     if (text[start] !== "{" && text[start] !== "[") return maskScalar(start, outer);
     const end = endOfValue(text, start);
@@ -65,7 +65,7 @@ export function maskMembers(text: string, masking: Masking, inner: MaskInner): s
     }
     const end = endOfScalar(text, start);
     const value = text.slice(start, end);
-    // A number, or any word in invalid JSON. Shown to deciders, since generated secrets are strings.
+    // A number, or any word in invalid JSON. Deciders see it, since generated secrets are strings.
     if (masking.viewer === "public" && masking.hidesNamed(value)) {
       masked.replace(start, end, quoted(masking.hide(value, kind)));
     }
@@ -84,7 +84,7 @@ export function maskMembers(text: string, masking: Masking, inner: MaskInner): s
   return masked.toString();
 }
 
-/** Whether a string is the name in `[["authorization","Bearer …"],…]`: in a list of two texts that stands in a list. */
+/** Whether a string is the name in a list of pairs, as in `[["authorization","Bearer …"],…]`. */
 function isFirstOfPair(text: string, start: number, end: number): boolean {
   const comma = skipSpace(text, end);
   const value = skipSpace(text, comma + 1);
@@ -95,19 +95,19 @@ function isFirstOfPair(text: string, start: number, end: number): boolean {
   return isInList && text.charCodeAt(skipSpace(text, endOfString(text, value))) === BRACKET;
 }
 
-/** The last character before the position that is no space. */
+/** The position of the last character before this one that is no space. */
 function beforeSpace(text: string, position: number): number {
   let at = position - 1;
   while (at > 0 && text.charCodeAt(at) <= SPACE) at -= 1;
   return at;
 }
 
-/** RFC 7518, 6.2.2, 6.3.2 and 6.4.1 */
+/** The private members of a JSON Web Key (RFC 7518, 6.2.2, 6.3.2 and 6.4.1). */
 const PRIVATE_PARTS: ReadonlySet<string> = new Set(["d", "p", "q", "dp", "dq", "qi", "k"]);
 
 const NUMBER = '"number"';
 
-/** Nineteen digits, spaces between them, quotes. */
+/** Room for nineteen digits, spaces between them, and quotes. */
 const CARD_CHARS_MAX = 40;
 
 const WRITTEN_NUMBER = /^(?:"[\d -]+"|\d+)/;
@@ -115,8 +115,8 @@ const WRITTEN_NUMBER = /^(?:"[\d -]+"|\d+)/;
 const NAMED_VALUE = /"(?:value|val|content)"\s*:/i;
 
 /**
- * Where the values stand that another member of their object names as secret, and their kinds: `{"name":"password","value":…}`,
- * in any order.
+ * The positions and kinds of values that another member of their object names as secret, in any order:
+ * `{"name":"password","value":…}`.
  */
 function namedValues(text: string): ReadonlyMap<number, string> {
   const found = new Map<number, string>();
@@ -149,7 +149,7 @@ function namedValues(text: string): ReadonlyMap<number, string> {
   return found;
 }
 
-/** With its quotes. No name of a member that matters is longer. */
+/** The length with quotes. No naming or named member has a longer name. */
 const NAME_CHARS_MAX = 10;
 
 /** Like `JSON.stringify`, but several times as fast for masks and other texts in which nothing is escaped. */
@@ -162,7 +162,7 @@ function quoted(text: string): string {
   return `"${text}"`;
 }
 
-/** The value of a quoted string. A cut or badly escaped one is taken as written. */
+/** The value of a quoted string. If it is cut or badly escaped, the text as written. */
 function stringOf(text: string, start: number, end: number): string {
   const isClosed = end - start > 1 && text[end - 1] === '"';
   const written = text.slice(start + 1, isClosed ? end - 1 : end);
@@ -174,7 +174,7 @@ function stringOf(text: string, start: number, end: number): string {
   }
 }
 
-/** A space does not end it: in invalid JSON a secret may contain one. */
+/** Where a number or word ends. Not at a space, since a secret in invalid JSON may contain one. */
 function endOfScalar(text: string, start: number): number {
   let end = start;
   while (end < text.length && !endsScalar(text.charCodeAt(end))) end += 1;

@@ -12,7 +12,7 @@ import {
   secretKind,
 } from "./mask-rules.ts";
 
-/** What characters mean between names and values, as bits, by their code. */
+/** What each character can mean around names and values: bits, by its code. */
 const [BLANK, LINE_END, QUOTE, DOUBLE, SEPARATOR, QUERY, AMPERSAND, PARAMETER_END, SIGN, SLASHES, LIST_SIGN] = [
   1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024,
 ];
@@ -45,14 +45,14 @@ function meanings(): Uint16Array {
   return table;
 }
 
-/** Whether a character has one of the meanings. */
+/** Whether a character has one of these meanings. */
 function means(code: number, bits: number): boolean {
   return code < 128 && ((MEANINGS[code] ?? 0) & bits) !== 0;
 }
 
 const WORD_END = SIGN | SLASHES | LIST_SIGN;
 
-/** What ends a name, looking backwards, but for `[`, as in `user[password]`. */
+/** What ends a name when it is read backwards, except `[`, as in `user[password]`. */
 const NAME_END = BLANK | QUOTE | SEPARATOR | WORD_END | NO_NAME;
 
 /** What ends the query of a URL in a text. */
@@ -62,9 +62,9 @@ const [TAB, SPACE, DOUBLE_QUOTE, PERCENT, PLUS, COMMA, SLASH] = [0x09, 0x20, 0x2
 
 const [COLON, SEMICOLON, EQUALS, GREATER, AT, BACKSLASH, BULLET] = [0x3a, 0x3b, 0x3d, 0x3e, 0x40, 0x5c, 0x2022];
 
-/** Which characters end a value, in addition to the separators of parameters. */
+/** Which characters end a value besides the separators of parameters. */
 interface PairsOptions {
-  /** The whole text is one URL or form, so spaces belong to it. */
+  /** The whole text is one URL or form, so spaces are part of it. */
   readonly isWhole: boolean;
   /** Quotes separate members and are not part of values. */
   readonly isQuoted: boolean;
@@ -78,12 +78,12 @@ export function mayHoldPairs(text: string): boolean {
 }
 
 /**
- * Masks `user:pass@`, the user info of URLs, values with the name of a secret (of query parameters and form fields, in a text
- * of lines too), and secrets that are percent-encoded. A loop over characters: a regular expression with a callback took 200 ms for 200,000
+ * Masks `user:pass@`, the user info of URLs, values with the name of a secret (in query parameters, form fields and lines of
+ * text), and percent-encoded secrets. Loops over characters, since a regular expression with a callback took 200 ms for 200,000
  * tiny parameters.
  */
 export function maskPairs(text: string, options: PairsOptions, masking: Masking, inner: MaskInner): string {
-  // Before the next step, for which an `@` in a quoted password would end it.
+  // First, since to the next step an `@` in a quoted password would end it.
   const isText = !options.isWhole;
   const netrc = isText && text.includes("password") ? maskPasswords(text, NETRC, masking) : text;
   const tools = isText && netrc.includes("curl") ? maskPasswords(netrc, CURL, masking, CURL_QUOTES) : netrc;
@@ -92,17 +92,17 @@ export function maskPairs(text: string, options: PairsOptions, masking: Masking,
   return named.includes("%") || named.includes("+") ? maskEncoded(named, options, inner) : named;
 }
 
-/** Schemes of addresses, where the text before `@` is no password. */
+/** Schemes of addresses, in which the text before `@` is no password. */
 const ADDRESS = /^(?:mailto|sips?|xmpp|acct|cid|mid)$/i;
 
-/** The text between `//` and the last `@` before the path, then `user:pass@` anywhere else. */
+/** Masks the text between `//` and the last `@` before the path, then `user:pass@` anywhere else. */
 function maskLogins(text: string, isQuoted: boolean, masking: Masking): string {
   const bare = maskBeforeAt(text, BLANK | SLASHES | QUERY | DOUBLE, startOfUserInfo, masking);
   const ends = BLANK | SLASHES | AMPERSAND | (isQuoted ? DOUBLE : 0);
   return maskBeforeAt(bare, ends, startOfUser, masking);
 }
 
-/** `startOf` says where the login before an `@` begins, or null; `start` is as far back as it may. */
+/** Returns where the login before the `@` at `at` begins, not before `start`; null: there is no login. */
 type StartOf = (text: string, start: number, at: number) => number | null;
 
 function maskBeforeAt(text: string, ends: number, startOf: StartOf, masking: Masking): string {
@@ -125,7 +125,7 @@ function maskBeforeAt(text: string, ends: number, startOf: StartOf, masking: Mas
   return masked.toString();
 }
 
-/** `user:password`, or a user alone, which may be a token. For the public the mask replaces the user too. */
+/** Masks `user:password`, or a user alone, which may be a token. For the public, the mask replaces the user, too. */
 function maskLogin(login: string, masking: Masking): string {
   const password = login.slice(login.indexOf(":") + 1);
   if (masking.viewer === "public") return masking.hide(password === "" ? login : password, "password");
@@ -183,7 +183,7 @@ function isBlank(code: number): boolean {
   return code === SPACE || code === TAB;
 }
 
-/** The next one from here; the end of the text: there is none. */
+/** Like `indexOf` of a string, but returns the end of the text if there is none. */
 function indexOf(text: string, sign: string, from: number): number {
   const at = text.indexOf(sign, from);
   return at === -1 ? text.length : at;
@@ -196,25 +196,24 @@ function endOf(text: string, start: number, ends: number): number {
 }
 
 /**
- * Masks values with the name of a secret in a text of any kind: YAML, INI, TOML, `.env`, HTTP headers, arguments of GraphQL,
- * objects of JavaScript and Python, parts of multipart bodies. In a text with members of JSON
- * (`isQuoted`) double quotes end names and values.
+ * Masks values with the name of a secret in any text: YAML, INI, TOML, `.env`, HTTP headers, GraphQL arguments, JavaScript and
+ * Python objects, multipart bodies. In a text with JSON members (`isQuoted`), double quotes end names and values.
  */
 function maskNamed(text: string, isQuoted: boolean, masking: Masking): string {
-  // Most texts hold no part of a name. Its letters may be encoded, and in a query more names mean a secret.
+  // Most texts contain no part of such a name. Letters may be encoded, and in a query more names mean a secret.
   const mayBeNamed = maybeSensitive(text) || text.includes("%") || text.includes("&#");
   const hasSigns = mayBeNamed && (text.includes(":") || text.includes("="));
   const named = hasSigns ? new NamedValues(text, isQuoted, masking).masked() : text;
   return mayBeNamed ? maskParts(named, masking) : named;
 }
 
-/** No longer name is looked up. */
+/** `isNamedMember` and `isNamingMember` know no longer names. */
 const PAIR_CHARS_MAX = 7;
 
-/** How far back a bracket is looked for that a name stands in. */
+/** How far back to look for a bracket around a name. */
 const FLOW_CHARS_MAX = 256;
 
-/** From separator to separator: names inside of a checked value are not looked at again. */
+/** Goes through a text from separator to separator, skipping names inside a value that was checked already. */
 class NamedValues {
   readonly #text: string;
   readonly #isQuoted: boolean;
@@ -222,10 +221,10 @@ class NamedValues {
   readonly #masked: EditedText;
   /** Values up to here were checked. */
   #checked = 0;
-  /** Whether a `?` or `#` stands before this position without a blank between. */
+  /** Whether there is a `?` or `#` before this position, with no blank in between. */
   #isInQuery = false;
   #queryRead = 0;
-  /** The kind of what the next `value` holds. */
+  /** The kind of secret that the next `value` holds, or null. */
   #pending: string | null = null;
 
   constructor(text: string, isQuoted: boolean, masking: Masking) {
@@ -254,12 +253,12 @@ class NamedValues {
     let end = at;
     while (end > this.#checked && isBlank(text.charCodeAt(end - 1))) end -= 1;
     const closing = end > this.#checked && means(text.charCodeAt(end - 1), QUOTE);
-    // A member of JSON is masked as such.
+    // JSON members are masked by `maskMembers`.
     if (closing && this.#isQuoted && text.charCodeAt(end - 1) === DOUBLE_QUOTE) return at;
     if (closing) end -= 1;
     let start = end;
     while (start > this.#checked && !means(text.charCodeAt(start - 1), NAME_END)) start -= 1;
-    // A parameter of GraphQL, of which the type follows.
+    // A GraphQL variable, which is followed by its type.
     if (isColon && text[start] === "$") return at;
     const kind = start < end ? this.#kindOf(start, end, at, isColon) : this.#kindOfLineAbove(end, isColon);
     if (kind === null) return at;
@@ -268,7 +267,7 @@ class NamedValues {
     return this.#value({ start, at, isColon, isLineStart: this.#isLineStart(start), quote }, kind);
   }
 
-  /** Not in `https://` and `Auth::Token`. */
+  /** Whether the character separates a name from a value, unlike in `https://` and `Auth::Token`. */
   #separates(at: number): boolean {
     const [next, after] = [this.#text.charCodeAt(at + 1), this.#text.charCodeAt(at + 2)];
     return next !== COLON && this.#text.charCodeAt(at - 1) !== COLON && !(next === SLASH && after === SLASH);
@@ -292,7 +291,7 @@ class NamedValues {
     return pairKind(text.slice(word, start - 1), name);
   }
 
-  /** A line of YAML that begins with `:` has the value of `? password` on the line above. */
+  /** In YAML, a line that begins with `:` has the value of `? password` on the line above. */
   #kindOfLineAbove(end: number, isColon: boolean): string | null {
     if (!isColon || end === 0 || !means(this.#text.charCodeAt(end - 1), LINE_END)) return null;
     const above = this.#text.slice(Math.max(0, end - FLOW_CHARS_MAX), end).trimEnd();
@@ -300,7 +299,7 @@ class NamedValues {
     return name === undefined ? null : secretKind(name);
   }
 
-  /** In a string of JSON that is read as it is written, `n` of `\n` is no part of the name after it. */
+  /** In a JSON string that is read without decoding, the `n` of `\n` is no part of the name after it. */
   #kindAfterEscape(start: number, name: string): string | null {
     return this.#isQuoted && this.#isEscapedLine(start - 1) ? secretKind(name.slice(1)) : null;
   }
@@ -318,7 +317,7 @@ class NamedValues {
     return this.#isInQuery;
   }
 
-  /** The word that begins here or after blanks and a quote. */
+  /** The word that begins here, or after blanks and a quote. */
   #firstWord(from: number): string {
     let start = this.#skipBlanks(from);
     if (means(this.#text.charCodeAt(start), QUOTE)) start += 1;
@@ -349,7 +348,7 @@ class NamedValues {
     return this.#hide(start, this.#endOfBare(start, name), kind);
   }
 
-  /** Nothing but blanks, signs of lists and quotes stand before it on its line. */
+  /** Whether only blanks, list markers and quotes are before it on its line. */
   #isLineStart(start: number): boolean {
     let at = start - 1;
     for (; at >= 0 && start - at < FLOW_CHARS_MAX; at -= 1) {
@@ -360,7 +359,7 @@ class NamedValues {
     return at < 0;
   }
 
-  /** The closing quote of a value in quotes; -1: it is in none, or goes on after them. */
+  /** The closing quote of a quoted value; -1: it is not quoted, or goes on after the quotes. */
   #endOfQuoted(start: number): number {
     const text = this.#text;
     const quote = text.charCodeAt(start);
@@ -419,7 +418,7 @@ class NamedValues {
     return false;
   }
 
-  /** The lines that are further in than their name, in YAML; those of a list may stand under it. */
+  /** Masks a YAML block: the lines indented further than their name; the lines of a list may have the same indent. */
   #block(name: Name, start: number, kind: string): number {
     const text = this.#text;
     const isWritten = endOf(text, start, LINE_END) > start;
@@ -470,9 +469,9 @@ interface Name {
   readonly start: number;
   readonly at: number;
   readonly isColon: boolean;
-  /** It is the first of its line. */
+  /** It is the first on its line. */
   readonly isLineStart: boolean;
-  /** The code of the quote that stands right before it and is not closed; 0: none. */
+  /** The code of the open quote right before it; 0: none. */
   readonly quote: number;
 }
 
@@ -481,18 +480,18 @@ const EXPLICIT_KEY = /^[ \t-]*\?[ \t]+["']?([^"']{1,256})/;
 /** Around values of several lines in TOML and Python. */
 const TRIPLE_QUOTES = ['"""', "'''"];
 
-/** What stands in place of a value that is in the following lines. */
+/** What is in place of a value that is on the following lines. */
 const BLOCK = /^(?:[!&]\S{1,32}[ \t]{1,8}){0,2}(?:[|>][+-]?\d?[+-]?)?[ \t]*(?:#[^\n]*)?\r?(?:\n|$)/;
 
 const BLOCK_CHARS_MAX = 80;
 
-/** Names are in the first lines of a part. */
+/** The name is in the head of a part, within this length. */
 const PART_HEAD_CHARS_MAX = 1_024;
 
 /** Also `name*=UTF-8''pass%77ord` (RFC 8187). */
 const PART_NAME = /[; \t]name(?:="?|\*=[\w-]{0,32}'[\w-]{0,32}')([^"\r\n;]{1,256})/i;
 
-/** The values of parts of a multipart body whose names mean a secret. */
+/** Masks the parts of a multipart body whose names mean a secret. */
 function maskParts(text: string, masking: Masking): string {
   const masked = new EditedText(text);
   let read = 0;
@@ -520,13 +519,13 @@ const NETRC =
   /\b(?:machine|login|account)[ \t\r\n]{1,8}[^\s"']{1,256}[ \t\r\n]{1,8}password[ \t\r\n]{1,8}([^\s"']{1,1024})/g;
 
 /**
- * The log-in of curl (`-u`, `--user`, `--proxy-user`), in quotes as a whole or in its parts. Where the text was cut, the last quote is
- * missing; in a string of JSON that is read as it is written, quotes are escaped.
+ * The login of curl (`-u`, `--user`, `--proxy-user`), quoted as a whole or in parts. If the text was cut, the last quote is
+ * missing; in a JSON string that is read without decoding, quotes are escaped.
  */
 const CURL =
   /[ \t](?:-[uU]|--(?:proxy-)?user)[ \t=]{0,8}(?:'[^'\n:]{1,256}:([^'\n]{1,1024})|"[^"\n:]{1,256}:((?:[^"\\\n]|\\.){1,1024})|\\"[^"\\\n:]{1,256}:([^"\\\n]{1,1024})|["']?[^\s"':]{1,256}["']?:(?:\$?'([^'\n]{1,1024})|"((?:[^"\\\n]|\\.){1,1024})|\\"([^"\\\n]{1,1024})|([^\s"']{1,1024})))/g;
 
-/** A blank after the name, and a value that is no option itself. */
+/** An option with a blank after its name, and a value that is no option itself. */
 const OPTION =
   /(?<![\w-])--?([A-Za-z][\w-]{1,63})[ \t]{1,8}(?:'([^'\n]{1,1024})|"((?:[^"\\\n]|\\.){1,1024})|([^\s"'-][^\s"']{0,1023}))/g;
 
@@ -540,7 +539,7 @@ export function mayHoldCommand(text: string): boolean {
   return (hasOption && maybeSensitive(text)) || (text.includes("'") && /password|secret|identified/i.test(text));
 }
 
-/** Masks options of commands with the name of a secret, as `--token …`, and passwords in SQL. */
+/** Masks command options with the name of a secret, such as `--token …`, and passwords in SQL. */
 export function maskCommand(text: string, masking: Masking): string {
   return [OPTION, SQL_PASSWORD].reduce((left, pattern) => {
     const masked = new EditedText(left);
@@ -556,17 +555,17 @@ export function maskCommand(text: string, masking: Masking): string {
   }, text);
 }
 
-/** What closes the quote around each of its groups. */
+/** What closes the quote around each group of `CURL`. */
 const CURL_QUOTES = ["'", '"', '\\"', "'", '"', '\\"', ""];
 
 /**
- * What a shell joins to the part before it: another part in quotes, or bare. A quote that stands before a blank or a sign closes
- * what is around the command.
+ * What a shell joins to the part before it: another part, quoted or bare. A quote before a blank or a sign closes what is
+ * around the command.
  */
 const JOINED =
   /'(?=[^\s"'`|&;<>(),.:}\]\\])[^'\n]{1,1024}|"(?=[^\s"'`|&;<>(),.:}\]\\])(?:[^"\\\n]|\\.){1,1024}|[^\s"'`|&;<>(),.:}\]\\][^\s"'`|&;<>(),}\]]{0,1023}/y;
 
-/** Masks the password with which each match ends. `quotes`: what closes each group; left out: nothing is joined to it. */
+/** Masks the password at the end of each match. `quotes`: what closes each group; left out: no part is joined to it. */
 function maskPasswords(text: string, pattern: RegExp, masking: Masking, quotes?: readonly string[]): string {
   const masked = new EditedText(text);
   let done = 0;
@@ -610,7 +609,7 @@ function maskEncoded(text: string, { isWhole, isQuoted }: PairsOptions, inner: M
     if (!means(code, ends)) continue;
     if (isEncoded && at - start >= ENCODED_CHARS_MIN) {
       const part = text.slice(start, at);
-      // Masks are not decoded again: their words would be read as part of a value. The text around them is.
+      // Decode only the text between masks: the words of a mask would be read as part of a value.
       const shown = changedBetweenMasks(part, (piece) => maskDecoded(piece, PERCENT_ENCODING, inner));
       if (shown !== part) masked.replace(start, at, shown);
     }
@@ -620,11 +619,11 @@ function maskEncoded(text: string, { isWhole, isQuoted }: PairsOptions, inner: M
   return masked.toString();
 }
 
-/** How a part of a text is written. */
+/** How a part of a text is encoded. */
 interface Encoding {
   readonly decode: (part: string) => string;
   readonly encode: (text: string) => string;
-  /** The length in the encoded text of the first `count` decoded characters. */
+  /** How long the first `count` decoded characters are in the encoded text. */
   readonly writtenLength: (part: string, count: number) => number;
 }
 
@@ -640,7 +639,7 @@ function maskDecoded(part: string, encoding: Encoding, inner: MaskInner): string
     end -= 1;
     shownEnd -= 1;
   }
-  // Keep the spelling of unchanged text: encoding it again could form a new secret with its surroundings.
+  // Keep the spelling of unchanged text: encoded anew, it could form another secret with its surroundings.
   const kept = encoding.writtenLength(part, same);
   return (
     part.slice(0, kept) +
@@ -681,7 +680,7 @@ export function decode(text: string): string {
   return kept === 0 ? spaced : decoded + spaced.slice(kept);
 }
 
-/** The byte that a percent sign here and the two characters after it stand for. */
+/** The byte that the percent sign here and the two characters after it encode. */
 function byteAt(text: string, at: number): number | null {
   if (text.charCodeAt(at) !== PERCENT) return null;
   const [high, low] = [hexDigit(text.charCodeAt(at + 1)), hexDigit(text.charCodeAt(at + 2))];
@@ -694,7 +693,7 @@ function hexDigit(code: number): number {
   return small >= 0x61 && small <= 0x66 && code < 0x80 ? small - 0x57 : -1;
 }
 
-/** The references of HTML and XML to the characters that stand around names and values, and to any by its code. */
+/** HTML and XML references: by name to the characters around names and values, and by code to any character. */
 const ENTITY = /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|(quot|apos|amp|lt|gt|nbsp|colon|equals));/g;
 
 const NAMED_ENTITIES: Readonly<Record<string, string>> = {
@@ -712,7 +711,7 @@ export function mayHoldEntities(text: string): boolean {
   return text.includes("&") && text.includes(";") && text.search(ENTITY) !== -1;
 }
 
-/** Masks secrets in the parts of HTML and XML in which characters are written as references, as `{&quot;password&quot;:…}`. */
+/** Masks secrets in HTML and XML in which characters are written as references, as in `{&quot;password&quot;:…}`. */
 export function maskEntities(text: string, isQuoted: boolean, inner: MaskInner): string {
   // A quote that is escaped in JSON must stay so.
   const isAround = (code: number) => means(code, MARKUP) || (isQuoted && code === BACKSLASH);
@@ -736,7 +735,7 @@ const ENTITIES: Encoding = {
   decode: withoutEntities,
   encode: (text) => text.replaceAll(/[&<>"'\\]/g, (sign) => `&#${sign.charCodeAt(0)};`),
   writtenLength(part, count) {
-    // How much longer the references before are than what they stand for.
+    // By how much the references so far are longer than their characters.
     let longer = 0;
     for (const match of part.matchAll(ENTITY)) {
       if (match.index - longer >= count) break;

@@ -14,20 +14,20 @@ const MASK_HERE = new RegExp(MASK_SOURCE, "y");
 
 const EACH_MASK = new RegExp(`(${MASK_SOURCE})`);
 
-/** The text with its masks as they are, and what `change` makes of each part between them. */
+/** Applies `change` to each part of the text between masks, and keeps the masks as they are. */
 export function changedBetweenMasks(text: string, change: (part: string) => string): string {
   if (!text.includes(MASK)) return change(text);
   const parts = text.split(EACH_MASK);
   return parts.map((part) => (part.startsWith(MASK) ? part : change(part))).join("");
 }
 
-/** The end of the mask that begins here; the same position: there is none. */
+/** The end of the mask that begins at `start`, or `start` if none begins there. */
 export function endOfMask(text: string, start: number): number {
   MASK_HERE.lastIndex = start;
   return MASK_HERE.test(text) ? MASK_HERE.lastIndex : start;
 }
 
-/** What one viewer may not see. Counts what it hides. */
+/** Hides what one viewer may not see, and counts it. */
 export class Masking {
   readonly viewer: Viewer;
   /** The number of values hidden so far. */
@@ -45,15 +45,15 @@ export class Masking {
   }
 
   /**
-   * Whether to hide a value with the name of a secret. From the public always; from deciders only if it looks generated,
-   * or an agent could hide a request from them by naming its parts tokens.
+   * Whether to hide a value with the name of a secret: from the public always, but from deciders only if it looks generated.
+   * Otherwise an agent could hide a request from them by naming its parts tokens.
    */
   hidesNamed(value: string): boolean {
     if (this.viewer === "public") return !CONSTANTS.has(value);
     return value.length >= GENERATED_CHARS_MIN && looksGenerated(withoutMasks(value));
   }
 
-  /** A value with the name of a secret: hidden whole, or else with its parts masked. */
+  /** Hides a value with the name of a secret as a whole, or masks its parts. */
   hideNamed(value: string, kind: string, maskParts: (value: string) => string): string {
     if (this.hidesNamed(value)) return this.hide(value, kind);
     const masked = maskParts(value);
@@ -61,12 +61,12 @@ export class Masking {
     return masked !== value && this.hidesNamed(masked) ? this.hide(value, kind) : masked;
   }
 
-  /** A value of several words with the name of a secret: hidden from the public, and from deciders those that look generated. */
+  /** Hides a value of several words with the name of a secret: from the public whole, from deciders the generated words. */
   hideIn(value: string, kind: string): string {
     if (this.viewer === "public") return this.hidesNamed(value) ? this.hide(value, kind) : value;
     if (value.length < GENERATED_CHARS_MIN) return value;
     return value.replace(WORD, (word) => {
-      // The name in `theme=dark`, but not in padded base64.
+      // Keep a name before the value, as in `theme=dark`, but not in padded base64.
       const start = /^[^=]*=(?!=|$)/.exec(word)?.[0].length ?? 0;
       const secret = word.slice(start);
       return this.hidesNamed(secret) ? word.slice(0, start) + this.hide(secret, kind) : word;
@@ -74,7 +74,7 @@ export class Masking {
   }
 }
 
-/** A part of a value: of a cookie, of credentials, of a list. */
+/** A word in a value, such as a part of a cookie, of credentials or of a list. */
 const WORD = /[^\s;,"]+/g;
 
 /** Values that can't be secret. */
@@ -95,7 +95,7 @@ function labelOf(kind: string): string {
 /** Secrets of at least this length show their last four characters, so that people can tell keys apart. */
 const TAIL_FROM_CHARS = 16;
 
-/** The masks of shorter ones by kind and length: a megabyte may hold 300,000 of them. There are as many kinds as rules. */
+/** The masks of shorter secrets, by kind and length: a megabyte may hold 300,000 of them. There are as many kinds as rules. */
 const SHORT_MASKS = new Map<string, readonly string[]>();
 
 function shortMasks(kind: string): readonly string[] {
@@ -113,7 +113,7 @@ function shortMasks(kind: string): readonly string[] {
 
 const TAIL_CHARS = 4;
 
-/** Characters that are left out of a mask: they could end a value in JSON, a form or a URL. */
+/** Characters left out of a mask, since they could end a value in JSON, a form or a URL. */
 const NO_TAIL = /[^A-Za-z0-9._~-]/g;
 
 function tailOf(secret: string): string {
@@ -124,7 +124,7 @@ function tailOf(secret: string): string {
   return end === "" ? "" : `,…${end}`;
 }
 
-/** A surrogate pair is one character. */
+/** Counts characters; a surrogate pair is one. */
 function charactersOf(text: string): number {
   let characters = 0;
   for (let at = 0; at < text.length; at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1) characters += 1;
@@ -151,7 +151,7 @@ const VISIBLE_HEADERS = new Set([
   "webhook-id",
   "webhook-timestamp",
   "retry-after",
-  // They name the operation, which approvers have to see.
+  // These name the operation, which approvers must see.
   "soapaction",
   "x-amz-target",
 ]);
@@ -168,22 +168,22 @@ export function secretKind(name: string): string | null {
   if (known !== undefined) return known;
   const latin = inLatin(bare);
   const found = firstKind(latin, kindInName) ?? WORDS.get(ENDING.exec(latin)?.[1]?.toLowerCase() ?? "") ?? null;
-  // A copy: a part of a body would keep the whole of it in memory.
+  // Store a copy of the name: a slice of a body would keep the whole body in memory.
   if (NAMES_READ.size < NAMES_READ_MAX) NAMES_READ.set(Buffer.from(bare).toString(), found);
   return found;
 }
 
-/** What names were found to mean: splitting one takes longer than all else that is done with it, and few come up often. */
+/** What names were found to mean. Splitting a name is the slowest step, and most texts repeat a few names. */
 const NAMES_READ = new Map<string, string | null>();
 
-/** Whether a header is one by which callers prove who they are, by its name. */
+/** Whether a header's name says that it holds credentials of the caller. */
 export function isCredentialHeader(name: string): boolean {
   return CREDENTIAL_KINDS.has(secretKind(name) ?? "");
 }
 
 const CREDENTIAL_KINDS: ReadonlySet<string> = new Set(["credentials", "token", "key", "secret", "password"]);
 
-/** What two words mean that are written apart. */
+/** The kind of secret that two separate words mean; null: none. */
 export function pairKind(first: string, second: string): string | null {
   return WORDS.get(`${first}_${second}`.toLowerCase()) ?? null;
 }
@@ -196,7 +196,7 @@ function kindInName(word: string, next: string, before: string): string | undefi
 /** The last word of a name whose words are not separated, as in `newpassword` and `clientsecret`. */
 const ENDING = /(password|passwd|passphrase|passwort|contrasena|senha|wachtwoord|secret|token)(?![a-z])/i;
 
-/** A name in letters that `wordsOf` reads: without accents, and with the word for a password in other scripts. */
+/** The name in the letters that `wordsOf` reads: without accents, and with "password" for that word in other scripts. */
 function inLatin(name: string): string {
   if (ONLY_ASCII.test(name)) return name;
   const plain = name.normalize("NFKC").replaceAll(PASSWORD_ELSEWHERE, " password ").normalize("NFD");
@@ -211,14 +211,14 @@ const PASSWORD_IN_LATIN = "contrasena senha passwort kennwort motdepasse de_pass
 /** Russian, Chinese, Japanese, Korean. */
 const PASSWORD_ELSEWHERE = /пароль|密码|密碼|パスワード|비밀번호/gi;
 
-/** The same for a query parameter, where a few more words mean a secret. */
+/** The kind of secret that the name of a query parameter means, where a few more words do; null: none. */
 export function parameterKind(name: string): string | null {
   const kind = secretKind(name);
   if (kind !== null || !MAY_BE_SENSITIVE_IN_QUERY.test(name)) return kind;
   return firstKind(withoutMasks(name), (word) => QUERY_WORDS.get(word));
 }
 
-/** The digits of a card: how the networks' numbers begin, and the check digit (ISO/IEC 7812). */
+/** Whether digits are a card number, by the networks' prefixes and the check digit (ISO/IEC 7812). */
 export function isCardNumber(digits: string): boolean {
   if (!/^(?:4|5[1-5]|2[2-7]|3[0-9]|6)\d{11,18}$/.test(digits) || digits.length < 13) return false;
   let sum = 0;
@@ -230,12 +230,12 @@ export function isCardNumber(digits: string): boolean {
   return sum % 10 === 0;
 }
 
-/** Members of which one names what the other is: `- name: DB_PASSWORD`, `value: …`. */
+/** Members that name what their neighbour holds: `- name: DB_PASSWORD`, `value: …`. */
 const NAMING: ReadonlySet<string> = new Set(["name", "key", "field", "header"]);
 
 const NAMED: ReadonlySet<string> = new Set(["value", "val", "content"]);
 
-/** Whether two members of these names say what a third is called and what it is. */
+/** Whether a member with this name says what another member, with a name in `NAMED`, holds. */
 export function isNamingMember(name: string): boolean {
   return NAMING.has(name.toLowerCase());
 }
@@ -257,8 +257,8 @@ function firstKind(name: string, kindOf: KindOfWord): string | null {
 }
 
 /**
- * A name split into lower-case words at non-letters and capitals. A run of capitals is read in two ways: `JWTToken` is JWT and
- * Token, `APIkey` is API and key.
+ * Splits a name into lower-case words at non-letters and capitals. A run of capitals is split in two ways: `JWTToken` is JWT
+ * and Token, but `APIkey` is API and key.
  */
 function readingsOf(name: string): readonly (readonly string[])[] {
   const usual = wordsOf(name, /[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g);
@@ -273,8 +273,8 @@ function wordsOf(name: string, word: RegExp): readonly string[] {
 const NAME_CHARS_MAX = 256;
 
 /**
- * Words in a name that make its value a secret, by the kind that the mask shows. Two words stand for themselves in a row, and
- * for both written as one.
+ * Words in a name that make its value a secret, by the kind that the mask shows. `api_key` also stands for `apikey`.
+ * Adding a word here may need a part of it in `MAY_BE_SENSITIVE`.
  */
 export const SECRET_NAMES = {
   password: ["password", "passwords", "passwd", "pwd", "pw", "pass", "passcode", ...PASSWORD_IN_LATIN],
@@ -312,7 +312,7 @@ export const SECRET_NAMES = {
   "social-security-number": ["ssn"],
 } as const;
 
-/** Whatever else ends in `_key` is one, but for these, which name data. */
+/** Any other name that ends in `_key` means a key. These name data. */
 const HARMLESS_KEYS: ReadonlySet<string> = new Set(
   "public primary foreign sort partition idempotency dedupe dedup ordering flow".split(" "),
 );
@@ -330,19 +330,19 @@ function byWord(kinds: Readonly<Record<string, readonly string[]>>): ReadonlyMap
   );
 }
 
-/** Whether a text holds a part of the name of a secret, or of one in a query. */
+/** Whether a text may hold the name of a secret, or of a secret in a query. */
 export function maybeSensitive(text: string): boolean {
   if (MAY_BE_SENSITIVE.test(text)) return true;
   return (text.includes("?") || text.includes("#")) && MAY_BE_SENSITIVE_IN_QUERY.test(text);
 }
 
-/** A quick check: contains a part of every name above. Most names fail it, and it is five times as fast as splitting a name. */
+/** A quick check that most names fail: it has a part of each name above, and takes a fifth of the time of splitting a name. */
 const MAY_BE_SENSITIVE =
   /pass|pw|secret|token|auth|cred|signature|cookie|sess|jwt|otp|pin|cv[cv]|key|card|mnemonic|seed|connection|dsn|mfa|verification|ssn|pan|docker|bearer|saml|sms|recovery|backup|security|contrase|senha|wort|wachtw|haslo|[łп密パ비]/i;
 
 const MAY_BE_SENSITIVE_IN_QUERY = /key|code|sig|access/i;
 
-/** A text of which parts are replaced, from its start to its end. */
+/** Replaces parts of a text, from its start to its end. */
 export class EditedText {
   readonly #text: string;
   #edited = "";

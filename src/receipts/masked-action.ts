@@ -27,12 +27,12 @@ export function hiddenValuesText(values: number): string | null {
   return values === 1 ? "1 value hidden" : `${values} values hidden`;
 }
 
-/** Of a member whose values hold no text of a caller, a target or a person. */
+/** For members that hold no text of a caller, a target or a person. */
 const AS_IS = "as it is";
 
 /**
- * How each member of a value is shown. A new member does not compile until it stands here: `AS_IS`, or a function that masks
- * it. `value` is never null.
+ * How each member of a value is shown: `AS_IS`, or masked by a function, which never gets null. Code with a new member does not
+ * compile until the member is listed here.
  */
 type Shown<Whole, Counts extends Masking = Masking> = {
   readonly [Name in keyof Whole]-?:
@@ -40,7 +40,7 @@ type Shown<Whole, Counts extends Masking = Masking> = {
     | ((value: NonNullable<Whole[Name]>, masking: Counts, whole: Whole) => Whole[Name]);
 };
 
-/** A function that masks values as a table says. Members that are null or absent stay so. */
+/** Makes a function that masks values by a table. Members that are null or absent stay so. */
 function masksBy<Whole extends object, Counts extends Masking = Masking>(table: Shown<Whole, Counts>) {
   // Safe: the names and functions of the table are those of the value's members.
   const masks = Object.entries(table).filter(([, mask]) => mask !== AS_IS) as [
@@ -57,11 +57,11 @@ function masksBy<Whole extends object, Counts extends Masking = Masking>(table: 
   };
 }
 
-/** What masking reports of an action apart from its members. */
+/** Masking of an action, with what it reports besides the members. */
 class ActionMasking extends Masking {
   hiddenInHeaders = 0;
   bytes: SeenBytes | undefined;
-  /** What was hidden of the request, but for values of headers. */
+  /** What was hidden in the request, except values of headers. */
   readonly #secrets = new Set<string>();
 
   override hide(secret: string, kind: string): string {
@@ -69,7 +69,7 @@ class ActionMasking extends Masking {
     return super.hide(secret, kind);
   }
 
-  /** Targets repeat what they refuse: `Invalid key: …`. */
+  /** Hides secrets that a target repeats in its answer, such as `Invalid key: …`. */
   withoutEchoes<Answer extends Pick<Result, "responseBody">>(answer: Answer, headers: Action["headers"]): Answer {
     const { responseBody } = answer;
     if (responseBody === null) return answer;
@@ -118,10 +118,10 @@ const maskMembers = masksBy<Action, ActionMasking>({
   startedAt: AS_IS,
   finishedAt: AS_IS,
   approvedAt: AS_IS,
-  // Only what is hidden in the request counts.
+  // Not counted, since only what is hidden in the request counts.
   approvedBy: (actor, { viewer }) => maskedActor(actor, viewer),
   approvedDigest: AS_IS,
-  // In words of an owner and of ours.
+  // Written by an owner and by us.
   policy: AS_IS,
   counted: AS_IS,
   result: (result, masking, { headers }) =>
@@ -151,12 +151,12 @@ const maskKnownExtras = masksBy<Extras>({
   giveUpOn: AS_IS,
   runAt: AS_IS,
   delaySeconds: AS_IS,
-  // Nothing of the secret itself in public.
+  // The hint is a part of the secret, so the public doesn't see it.
   credential: ({ hint, ...credential }, { viewer }) =>
     viewer === "public" || hint === undefined ? credential : { ...credential, hint },
 });
 
-/** The action masked for a viewer: every text that a caller or a target wrote. `see` calls it; nothing else has to. */
+/** Masks every text of an action that a caller or a target wrote. Call `see`, which calls this. */
 export function maskAction(action: Action, viewer: Viewer): MaskedAction {
   const masking = new ActionMasking(viewer);
   const masked = {
@@ -169,12 +169,12 @@ export function maskAction(action: Action, viewer: Viewer): MaskedAction {
   return markMasked(masked, action);
 }
 
-/** The same with the URL as it is sent: what people see. */
+/** The same action with the URL as it is sent, for people. */
 export function asSent(seen: MaskedAction): MaskedAction {
   return seenWith(seen, { url: maskUrl(sentUrl(storedOf(seen).url), seen.viewer) });
 }
 
-/** The request as the public sees it, of an action that somebody else sees, masked on this thread; null: its body is longer. */
+/** The request of a seen action as the public sees it, masked on this thread. Null: its body is longer than `bodyCharsMax`. */
 export function publicRequest(seen: SeenAction, bodyCharsMax: number): MaskedAction | null {
   const stored = storedOf(seen);
   return (stored.body?.length ?? 0) > bodyCharsMax ? null : maskAction({ ...stored, result: null }, "public");
@@ -190,8 +190,8 @@ function maskedExtras(extras: Extras, masking: Masking): Extras {
 }
 
 /**
- * How a search of the caller sees actions; null: whole. For an agent that sees only its own actions whole, all of them are
- * searched as it sees those of others.
+ * How a search by the caller sees actions; null: whole. If an agent sees only its own actions whole, it searches all actions as
+ * it sees those of others.
  */
 export function searchedAs(caller: Pick<Caller, "role" | "scope">): MaskedTexts | null {
   if (caller.role === "owner" || (hasScope(caller.role) && caller.scope === "account")) return null;
@@ -207,7 +207,7 @@ function maskedMetadata(metadata: Readonly<Record<string, string>>, masking: Mas
   return Object.fromEntries(Object.entries(metadata).map((pair) => maskPair(pair, secretKind(pair[0]), masking)));
 }
 
-/** What of the bytes of an action may be seen: all of it where the action is not masked. */
+/** The visible part of an action's bytes: all of them if the action is not masked. */
 export function seenBytes(action: SeenAction): SeenBytes {
   return action.bytes ?? bodyBytes(action);
 }
@@ -224,7 +224,7 @@ export function maskedEarlier(entries: readonly EarlierRejection[], viewer: View
   }));
 }
 
-/** A timeline entry, with each text masked by the rules of its origin. */
+/** Masks a timeline entry, each text by the rules for its author. */
 export function maskedEntry(entry: TimelineEntry, viewer: Viewer): TimelineEntry {
   return { ...entry, event: maskedEvent(entry.event, viewer) };
 }
@@ -238,7 +238,7 @@ type EventMembers = { readonly [Name in NamesIn<TimelineEvent>]?: ValueIn<Timeli
 const maskEvent = masksBy<EventMembers>({
   type: AS_IS,
   actor: maskedActor,
-  // That of the service itself is one of its own sentences.
+  // Without an actor, the reason is one of our own sentences.
   reason: (reason, masking, { actor }) => (actor === undefined ? reason : maskText(reason, masking)),
   via: AS_IS,
   attempt: AS_IS,
@@ -247,7 +247,7 @@ const maskEvent = masksBy<EventMembers>({
   error: maskText,
   duration_ms: AS_IS,
   next_retry_at: AS_IS,
-  // The target wrote it: it should be a URL but may be any text.
+  // The target wrote it. It should be a URL, but may be any text.
   location: (target, masking) => maskUrl(maskText(target, masking), masking),
   late: AS_IS,
   run: AS_IS,

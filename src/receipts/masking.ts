@@ -17,36 +17,36 @@ import {
 } from "./mask-pairs.ts";
 
 /**
- * Masking of secrets in what is shown; stored and sent data is never changed. Two rules: a value with the **format** of a
- * secret is hidden from everybody. A value with the **name** of a secret is hidden from the public, but from deciders only if
- * it looks generated, since they have to see what they approve. Pure; never throws; linear in the text; masking a second
- * time changes nothing. With a `Masking` instead of a viewer, hidden values are counted.
+ * Masks secrets in what is shown; stored and sent data never changes. Two rules: a value with the **format** of a secret is
+ * hidden from everybody; a value with the **name** of a secret is hidden from the public, but from deciders only if it looks
+ * generated, since they must see what they approve. Pure; never throws; linear in the text; masking twice changes nothing
+ * more. With a `Masking` instead of a viewer, hidden values are counted.
  */
 type For = Viewer | Masking;
 
-/** Masks any text: by format, and by names if it contains members or parameters. */
+/** Masks any text by format, and by names if it contains members or parameters. */
 export function maskText(text: string, viewer: For): string {
   return maskNested(text, maskingFor(viewer), 0);
 }
 
-/** Masks a JSON text. The result is JSON, and everything that is no secret keeps its spelling. */
+/** Masks a JSON text. The result is JSON, and everything except secrets keeps its spelling. */
 export function maskJsonText(json: string, viewer: For): string {
   const masking = maskingFor(viewer);
   return maskMembers(json, masking, (text) => maskNested(text, masking, 1));
 }
 
-/** Masks a stored answer of a target: like `maskJsonText`, but binary data is hidden entirely. */
+/** Masks a target's stored answer like `maskJsonText`, but hides binary data entirely. */
 export function maskResponseText(json: string, viewer: For): string {
   return json.startsWith(BASE64_START) ? `${BASE64_START}${MASK}"}` : maskJsonText(json, viewer);
 }
 
-/** Masks a name, and its value by the kind of secret that the name means; null: none. */
+/** Masks a name and its value. `kind`: the kind of secret that the name means, or null. */
 export function maskPair([name, value]: FormPair, kind: string | null, masking: Masking): FormPair {
   const maskParts = (text: string) => maskText(text, masking);
   return [maskParts(name), kind === null ? maskParts(value) : masking.hideNamed(value, kind, maskParts)];
 }
 
-/** Masks a form body, or an absolute or relative URL. Spaces belong to it. */
+/** Masks a form body, or an absolute or relative URL. Spaces are part of it. */
 export function maskUrl(url: string, viewer: For): string {
   const masking = maskingFor(viewer);
   const inner = (nested: string) => maskNested(nested, masking, 1);
@@ -54,13 +54,13 @@ export function maskUrl(url: string, viewer: For): string {
   return mayHoldPairs(masked) ? maskPairs(masked, { isWhole: true, isQuoted: false }, masking, inner) : masked;
 }
 
-/** The headers, each value masked by its own name. */
+/** Masks each header by its name. */
 export function maskHeaders(headers: Readonly<Record<string, string>>, viewer: For): Readonly<Record<string, string>> {
   const masking = maskingFor(viewer);
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, maskHeader(name, value, masking)]));
 }
 
-/** The stored headers of a response. Values that may be secret are not stored; this masks secrets in the others. */
+/** Masks stored response headers. Values that may be secret are not stored; this finds secrets in the others. */
 export function maskResponseHeaders(json: string, viewer: For): string {
   const masked = readHeaders(json).map(([name, value]) => {
     const text = maskText(value, viewer);
@@ -70,7 +70,7 @@ export function maskResponseHeaders(json: string, viewer: For): string {
 }
 
 /**
- * The answer of a target, as JSON text, without the secrets of the request's headers that it repeats, nor `more` of them: in texts,
+ * Hides in a target's answer, a JSON text, the secrets of the request's headers that it repeats, and `more` secrets: in texts
  * or as numbers.
  */
 export function hideEchoes(
@@ -86,7 +86,7 @@ export function hideEchoes(
     numbers.size === 0
       ? part
       : part.replaceAll(/(?<![\d.eE+-])\d+(?![\d.eE])/g, (digits) => (numbers.has(digits) ? `"${MASK}"` : digits));
-  // No pattern: those that read texts with escapes take 50 ms for a quarter of a megabyte of some characters or others.
+  // A loop, since any pattern for texts with escapes takes 50 ms for a quarter of a megabyte of some characters.
   const parts: string[] = [];
   let end = 0;
   for (let at = answer.indexOf('"'); at !== -1; at = answer.indexOf('"', end)) {
@@ -102,8 +102,8 @@ export function hideEchoes(
 }
 
 /**
- * Values of headers that are named as secrets, and their words, as JSON writes them, the longest first. Some targets, such as
- * those of PHP, write `\/` for `/`. In base64, hex and percent-encoding too, as targets dump what they got.
+ * The values of headers with names of secrets, and their words, longest first, in all spellings in which targets repeat them:
+ * as JSON, with `\/` for `/` as PHP does, in base64, in hex, and percent-encoded.
  */
 function secretsOf(headers: Readonly<Record<string, string>>, more: readonly string[]): readonly string[] {
   const values = Object.entries(headers).flatMap(([name, value]) => (secretKind(name) === null ? [] : [value]));
@@ -140,25 +140,25 @@ function maskNested(text: string, masking: Masking, depth: number): string {
     const isHidden = masking.viewer === "public" && (isQuoted || mayHoldPairs(text));
     return isHidden ? masking.hide(text, "text") : maskFormats(text, masking);
   }
-  // Most names and many values; the rest takes three times as long.
+  // A shortcut for most names and many values: the rest takes three times as long.
   if (SHORT_WORD.test(text)) return text;
   const inner = (nested: string) => maskNested(nested, masking, depth + 1);
   const columns = text.includes("\n") ? maskColumns(text, masking) : text;
   const written = columns.includes("<") ? maskElements(columns, masking) : columns;
   const formatted = maskFormats(isQuoted ? maskMembers(written, masking, inner) : written, masking);
   const masked = mayHoldCommand(formatted) ? maskCommand(formatted, masking) : formatted;
-  // Quotes end a value only where members stand between them: elsewhere they may be part of a secret.
+  // Quotes end a value only in texts with members; elsewhere they may be part of a secret.
   const named = mayHoldPairs(masked) ? maskPairs(masked, { isWhole: false, isQuoted }, masking, inner) : masked;
   return mayHoldEntities(named) ? maskEntities(named, isQuoted, inner) : named;
 }
 
-/** The names of columns: two at least, by commas, semicolons or tabs. */
+/** A line with the names of at least two columns, separated by commas, semicolons or tabs. */
 const COLUMNS =
   /^"?[\w\u0080-\uffff .-]{1,64}"?(?:([,;\t])"?[\w\u0080-\uffff .-]{1,64}"?)(?:\1"?[\w\u0080-\uffff .-]{1,64}"?){0,62}\r?$/;
 
 const COLUMNS_CHARS_MAX = 4_096;
 
-/** Masks the columns of a table with the name of a secret, as in `email,password` and the lines below it (RFC 4180). */
+/** Masks table columns with the name of a secret, as in `email,password` and the lines below it (RFC 4180). */
 function maskColumns(text: string, masking: Masking): string {
   const end = text.indexOf("\n");
   const sign = end > COLUMNS_CHARS_MAX ? undefined : COLUMNS.exec(text.slice(0, end))?.[1];
@@ -170,7 +170,7 @@ function maskColumns(text: string, masking: Masking): string {
     const lineEnd = text.indexOf("\n", start);
     const stop = lineEnd === -1 ? text.length : lineEnd;
     const fields = fieldsOf(text.slice(start, stop), sign);
-    // Other lines are no rows of the table.
+    // A line with another number of fields is no row of the table.
     for (const [at, { from, value }] of fields.length === kinds.length ? fields.entries() : []) {
       const kind = kinds[at] ?? null;
       const shown = kind === null ? value : masking.hideNamed(value, kind, (whole) => whole);
@@ -197,7 +197,7 @@ function fieldsOf(line: string, sign: string): readonly { readonly from: number;
   return fields;
 }
 
-/** The start of an element of XML and the text in it. Each part ends at the next `<`, so that no text is read twice. */
+/** The start of an XML element and the text in it. Each part ends at the next `<`, so that no text is read twice. */
 const ELEMENT =
   /<(?:[A-Za-z_][\w.-]{0,127}:)?([A-Za-z_\u0080-\uffff][\w.\u0080-\uffff-]{0,127})(\s[^<>]*)?>(?:<!\[CDATA\[)?([^<]+)/g;
 
@@ -206,7 +206,7 @@ const NAMED_ELEMENT = /\s(?:name|key)=["']([^"'<>]{1,256})/;
 
 const CDATA_END = "]]>";
 
-/** Masks the texts of elements with the name of a secret, as in `<wsse:Password>…</wsse:Password>`, in any text. */
+/** Masks XML elements with the name of a secret in any text, as in `<wsse:Password>…</wsse:Password>`. */
 function maskElements(text: string, masking: Masking): string {
   const masked = new EditedText(text);
   for (const { 0: whole, 1: name = "", 2: attributes = "", 3: content = "", index } of text.matchAll(ELEMENT)) {
@@ -221,13 +221,13 @@ function maskElements(text: string, masking: Masking): string {
   return masked.toString();
 }
 
-/** Nested texts (JSON in a string, a URL in a parameter) up to this depth are checked by names. */
+/** Up to this depth, nested texts (JSON in a string, a URL in a parameter) are checked by names. */
 const NESTED_TEXTS_MAX = 4;
 
 /** `a:b@`. Nothing shorter holds a secret. */
 const SECRET_CHARS_MIN = 4;
 
-/** Without a sign around names and values, and shorter than every format of a secret. */
+/** A word that can be neither a pair of name and value nor, being shorter than every format, a secret. */
 const SHORT_WORD = /^[\w.-]{1,13}$/;
 
 /** Masks everything with the format of a secret, for every viewer. */
@@ -237,7 +237,7 @@ function maskFormats(text: string, masking: Masking): string {
   const masked = new EditedText(text);
   let kept = 0;
   for (const { start, end, name } of found) {
-    // Skip a secret inside the last one; of one that overlaps it, mask the rest.
+    // Skip a secret inside the previous one; if it only overlaps, mask the rest of it.
     if (end <= kept) continue;
     const from = Math.max(start, kept);
     masked.replace(from, end, masking.hide(text.slice(from, end), name));

@@ -12,10 +12,10 @@ interface Receipt {
   readonly timeline: readonly TimelineEntry[];
 }
 
-/** The receipt of a token; null: invalid token, or the action was deleted. */
+/** Reads the receipt of a token. Null: the token is invalid, or the action was deleted. */
 export type ReadReceipt = (token: string) => Promise<Receipt | null>;
 
-/** Without a caller: the token is the only credential. */
+/** Needs no caller, since the token is the only credential. */
 export function createReadReceipt(
   actions: Pick<ActionStore, "findById" | "timeline">,
   secrets: Pick<Secrets, "readReceiptToken">,
@@ -28,7 +28,7 @@ export function createReadReceipt(
   };
 }
 
-/** Anyone may have the link: no rule speaks there, and whoever decided stands there by kind. Of requesters the name of a key stays, no address. */
+/** Anyone may have the link, so it shows no texts of rules and no addresses: deciders only by kind, requesters by key name. */
 function withoutNames(action: Action, timeline: readonly TimelineEntry[]): Receipt {
   const { createdBy, approvedBy } = action;
   return {
@@ -52,7 +52,7 @@ function requesterOf(actor: Actor): Actor {
   return kind === "key" || kind === "mcp" ? actor : kind;
 }
 
-/** What an owner wrote of a rule, and what it compares, is for the account: anyone may have the link of a receipt. */
+/** Only the account may see what owners wrote in a rule and what the rule compares. */
 function withoutRule(event: TimelineEvent): TimelineEvent {
   if (event.type === "held") return { type: "held" };
   if (event.type !== "cancelled" || event.actor !== SYSTEM || !namesRule(event.reason ?? "")) return event;

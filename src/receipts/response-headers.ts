@@ -11,9 +11,9 @@ const RETRY_AFTER = "retry-after";
 export type ResponseHeader = readonly [name: string, value: string];
 
 /**
- * The headers of a response as JSON text of pairs, bounded in number and bytes; null: none. Values of headers that are not
- * listed here are never stored: they may be cookies or credentials, and what isn't stored needs no sealing. `mask` finds
- * what else may not be stored; null: nothing.
+ * The headers of a response as a JSON text of pairs, bounded in number and bytes; null: there are none. Values of headers that
+ * are not listed here are never stored, since they may be cookies or credentials. `mask` hides the secret of a credential;
+ * null: the call has none.
  */
 export async function keptHeaders(
   headers: Iterable<ResponseHeader>,
@@ -22,12 +22,12 @@ export async function keptHeaders(
   const kept: ResponseHeader[] = [];
   let bytes = 0;
   const all = [...headers];
-  // First, so that it is kept whatever else there is: nobody is to be called before it.
+  // Retry-After comes first, so that it is always kept: the target must not be called before that time.
   const [first, others] = [all.filter(([name]) => name === RETRY_AFTER), all.filter(([name]) => name !== RETRY_AFTER)];
   for (const [name, value] of [...first, ...others]) {
     if (kept.length >= RESPONSE_HEADERS_MAX) break;
     const isKept = KEPT.has(name) || KEPT_FAMILIES.some((start) => name.startsWith(start));
-    // Awaited only where there is something to find: most calls have no credential.
+    // Awaited only with a mask: most calls have no credential.
     const [shownName, shownValue] =
       mask === null ? [name, value] : [await mask.maskStart(name, CHARS_MAX), await mask.maskStart(value, CHARS_MAX)];
     const shortened = shownValue.length <= CHARS_MAX ? shownValue : `${shownValue.slice(0, CHARS_MAX)}…`;
@@ -39,13 +39,13 @@ export async function keptHeaders(
   return kept.length === 0 ? null : JSON.stringify(kept);
 }
 
-/** The headers in a stored text. A row that was altered in the database has none. */
+/** Reads stored headers. A row that was altered in the database has none. */
 export function readHeaders(text: string | null): readonly ResponseHeader[] {
   const value = text === null ? null : jsonIn(text);
   return Array.isArray(value) ? value.filter(isHeader) : [];
 }
 
-/** The `Retry-After` in a stored text; null: there is none. */
+/** The `Retry-After` in stored headers, or null. */
 export function keptRetryAfter(text: string | null): string | null {
   return readHeaders(text).find(([name]) => name === RETRY_AFTER)?.[1] ?? null;
 }
@@ -54,7 +54,7 @@ function isHeader(value: unknown): value is ResponseHeader {
   return Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === "string");
 }
 
-/** Lower case, as the runtime has them. An allow list, since a list of secret headers would never be complete. */
+/** In lower case, as the runtime has them. An allow list, since a list of secret headers would never be complete. */
 const KEPT: ReadonlySet<string> = new Set(
   `accept-ranges age allow cache-control connection content-disposition content-encoding content-language content-length
   content-range content-type date deprecation etag expires idempotency-key idempotent-replayed keep-alive last-modified location

@@ -57,8 +57,8 @@ export const ReceiptJson = Type.Object(
 );
 
 /**
- * A receipt as JSON text: the action as the public sees it and its `timeline`, masked, without header values. Anyone with the link can read it, so it
- * leaves out callback, metadata, receipt URL, key ids and positions in the event stream. Its timeline has the reason.
+ * A receipt as a JSON text: the action as the public sees it, without header values, and its masked `timeline`. Anyone with the
+ * link can read it, so callback, metadata, receipt URL, key ids and positions in the event stream are left out.
  */
 export function receiptJson(action: MaskedAction, timeline: readonly TimelineEntry[], now: Date): string {
   const { entries, earlierAttempts } = receiptHistory(timeline, 0);
@@ -73,7 +73,7 @@ export function receiptJson(action: MaskedAction, timeline: readonly TimelineEnt
   return `${json.slice(0, -1)}${truncated},"timeline":${JSON.stringify(items)},"earlier_attempts":${earlierAttempts}}`;
 }
 
-/** The action with the beginning of its bodies. `isCut`: that of the request is cut. */
+/** The action with the beginning of its bodies. `isCut`: the request's body is cut. */
 function cutBodies(action: SeenAction) {
   const { result, lateResult } = action;
   const cut = (json: string | null | undefined) =>

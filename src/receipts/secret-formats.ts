@@ -1,7 +1,7 @@
 /**
- * The formats of secrets: prefixes, alphabets and lengths that issuers document, in agreement with the public rules of secret
- * scanners (gitleaks, GitHub secret scanning). Keep each row as exact as the issuer: a loose format would let an agent hide
- * parts of a request from approvers.
+ * The formats of secrets: prefixes, alphabets and lengths as issuers document them and public secret scanners (gitleaks, GitHub
+ * secret scanning) check them. Keep each row as exact as the issuer: a loose format would let an agent hide parts of a request
+ * from approvers.
  */
 
 /** The characters after the prefix. */
@@ -12,9 +12,9 @@ export interface SecretFormat {
   readonly name: string;
   readonly prefix: string;
   readonly alphabet: Alphabet;
-  /** The least number of characters after the prefix; the exact number if there is a `second` part. */
+  /** The minimum number of characters after the prefix; the exact number if there is a `second` part. */
   readonly min: number;
-  /** The prefix says where the secret stands (a host and path, a name) and is shown. */
+  /** The prefix is the place of the secret (a host and path, or a name), so it is shown. */
   readonly isPlace?: true;
   /** A separator and the second part. */
   readonly second?: { readonly sign: string; readonly alphabet: Alphabet; readonly min: number };
@@ -27,7 +27,7 @@ const of = (name: string, prefix: string, alphabet: Alphabet, min: number): Secr
   min,
 });
 
-/** Several prefixes with the same rest. */
+/** One format with several prefixes. */
 const each = (name: string, prefixes: readonly string[], alphabet: Alphabet, min: number): readonly SecretFormat[] =>
   prefixes.map((prefix) => of(name, prefix, alphabet, min));
 
@@ -167,7 +167,7 @@ export const SECRET_FORMATS: readonly SecretFormat[] = [
   of("Zuplo key", "zpka_", "base64url", 40),
   of("Defined Networking token", "dnkey-", "base64url", 79),
 
-  // Watching.
+  // Monitoring.
   of("Grafana service account token", "glsa_", "base64url", 41),
   of("Grafana Cloud token", "glc_", "base64", 32),
   of("Grafana key", "eyJrIjoi", "base64", 70),
@@ -180,7 +180,7 @@ export const SECRET_FORMATS: readonly SecretFormat[] = [
   of("Honeycomb key", "hcaik_", "alnum", 58),
   of("PostHog personal key", "phx_", "alnum", 43),
 
-  // Money.
+  // Payments.
   ...each("Stripe key", ["sk_live_", "sk_test_", "sk_prod_", "rk_live_", "rk_test_", "rk_prod_"], "alnum", 16),
   of("Square token", "EAAA", "base64url", 56),
   of("Square OAuth secret", "sq0csp-", "base64url", 43),
@@ -200,7 +200,7 @@ export const SECRET_FORMATS: readonly SecretFormat[] = [
   of("Razorpay key", "rzp_live_", "alnum", 14),
   of("Braintree token", "access_token$production$", "base64url", 48),
 
-  // Mail and talk.
+  // Mail and chat.
   { ...of("SendGrid key", "SG.", "base64url", 22), second: { sign: ".", alphabet: "base64url", min: 43 } },
   of("Mailgun key", "key-", "hex", 32),
   of("Mailchimp transactional key", "md-", "base64url", 22),
@@ -225,7 +225,7 @@ export const SECRET_FORMATS: readonly SecretFormat[] = [
   of("Adobe secret", "p8e-", "lower", 32),
   of("Settlemint token", "sm_pat_", "alnum", 16),
 
-  // Addresses that let whoever knows them in: the host is shown, what stands behind it is the secret.
+  // URLs that work as credentials: the host is shown, the rest is the secret.
   ...places(
     "Slack webhook",
     [

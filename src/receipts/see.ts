@@ -27,7 +27,7 @@ import type { Ids } from "../core/ids.ts";
 import type { OutboxRow } from "../core/store.ts";
 import { type CallbackEvent, hostOf, type NewNotification } from "../core/notification-events.ts";
 
-/** An action as a caller sees it, whole or masked, or as it is masked for a viewer. */
+/** The action as a caller may see it, whole or masked; or masked for a viewer. */
 export function see(action: Action, reader: Viewer): Promise<MaskedAction>;
 export function see(action: Action, reader: ScopedCaller): Promise<SeenAction>;
 export async function see(action: Action, reader: Viewer | ScopedCaller): Promise<SeenAction> {
@@ -37,7 +37,7 @@ export async function see(action: Action, reader: Viewer | ScopedCaller): Promis
   return masked;
 }
 
-/** The same for several, in their order. */
+/** The same for several actions, in their order. */
 export function seeAll(actions: readonly Action[], reader: Viewer): Promise<readonly MaskedAction[]>;
 export function seeAll(actions: readonly Action[], reader: ScopedCaller): Promise<readonly SeenAction[]>;
 export async function seeAll(
@@ -53,7 +53,7 @@ export async function seeAll(
   );
 }
 
-/** Attempts with what came back of them masked, on another thread where that is long. */
+/** Masks the responses of attempts; long ones on another thread. */
 export async function maskedAttempts(
   action: Action,
   attempts: readonly PastAttempt[],
@@ -84,7 +84,7 @@ function viewFor(reader: Viewer | ScopedCaller, action: Action): "whole" | Viewe
   return typeof reader === "string" ? reader : viewOf(reader, action);
 }
 
-/** Long ones are masked on a worker thread, since masking a megabyte would block the event loop for 0.1 s. */
+/** Masks long actions on a worker thread, since masking a megabyte would block the event loop for 0.1 s. */
 async function maskAll(actions: readonly Action[], viewer: Viewer): Promise<readonly MaskedAction[]> {
   const chars = actions.reduce((sum, action) => sum + charsToMask(action), 0);
   if (chars <= MASKED_INLINE_CHARS_MAX) return actions.map((action) => maskAction(action, viewer));
@@ -99,7 +99,7 @@ async function maskAll(actions: readonly Action[], viewer: Viewer): Promise<read
   });
 }
 
-/** Some at a time: copying a dozen long bodies from thread to thread at once would hold the event loop. */
+/** Splits actions into batches: copying a dozen long bodies to the other thread at once would block the event loop. */
 function* batchesOf(actions: readonly Action[]): Generator<readonly Action[]> {
   let batch: Action[] = [];
   let chars = 0;
@@ -125,10 +125,10 @@ function charsToMask({ url, body, headers, callback, result, lateResult, extras 
   return chars;
 }
 
-/** Created for the first long text; most services never need it. */
+/** Started for the first long text; most services never need it. */
 let thread: MaskThread | null = null;
 
-/** The message to the worker, which answers each in order with the masked actions. */
+/** A message to the worker, which answers in order with the masked actions. */
 export interface MaskOrder {
   readonly actions: readonly Action[];
   readonly viewer: Viewer;
@@ -138,7 +138,7 @@ class MaskThread {
   readonly #worker = new Worker(new URL("./mask-worker.ts", import.meta.url).href);
   #calls: PromiseWithResolvers<readonly MaskedMembers[]>[] = [];
 
-  /** `ended` is called if the worker fails: waiting calls are rejected, and the next call starts a new worker. */
+  /** If the worker fails, waiting calls are rejected, and `ended` lets the next call start a new one. */
   constructor(ended: () => void) {
     this.#worker.addEventListener("message", ({ data }: MessageEvent<readonly MaskedMembers[]>) => {
       this.#calls.shift()?.resolve(data);
@@ -167,23 +167,23 @@ export interface ViewOptions {
   readonly now: Date;
   /** URL or path of the receipt page; null on the receipt itself. */
   readonly receiptUrl: string | null;
-  /** Set if a create found this older action: the fields in which the request differs from it. */
+  /** Set if a create returned this older action: the fields in which the new request differs. */
   readonly differs?: readonly string[];
   /** Masks all header values and doesn't count what is hidden, for callbacks and receipts. */
   readonly hidesHeaderValues?: boolean;
   /** The pause that keeps a pending action from being sent; null or absent: none. */
   readonly pause?: Pause | null;
   /**
-   * Which bodies to print; absent: all. `once`: the response body only outside of `error`. `none`: neither the request nor
-   * the response body.
+   * Which bodies to print; absent: all. `once`: leaves the response body out of `error`. `none`: neither the request's nor the
+   * response's body.
    */
   readonly bodies?: "once" | "none";
 }
 
 /**
- * An action as JSON text. Text and not an object, because `body` and `response_body` are inserted as stored: parsing would
- * change numbers like 12345678901234567890 and 1.0. Written member by member because every answer needs it; a loop over a
- * table of members took six times as long.
+ * An action as JSON text. It is no object, because `body` and `response_body` are inserted as stored: parsing would change
+ * numbers like 12345678901234567890 and 1.0. Written member by member, since every answer needs it and a loop over a table of
+ * members took six times as long.
  */
 export function actionJson(action: SeenAction, options: ViewOptions): string {
   const { now, receiptUrl, differs, bodies, hidesHeaderValues } = options;
@@ -217,14 +217,14 @@ export function actionJson(action: SeenAction, options: ViewOptions): string {
   );
 }
 
-/** `body` is null where another member has the body. */
+/** `body` is null if another member, such as `form`, has the body. */
 function bodyMembers(action: Action): string {
   const { body, extras } = action;
   if (body === null || extras.bodyKind === undefined) return `,"body":${body ?? "null"}`;
   return `,"body":null,"${extras.bodyKind}":${bodyMemberJson(action)}`;
 }
 
-/** Present only where the target answered an attempt too late to settle the action. */
+/** Present only if the target answered an attempt too late to settle the action. */
 function lateMember({ lateResult }: Action, { bodies }: ViewOptions): string {
   if (lateResult === null) return "";
   const { run, attempt, responseCode, responseBody, at } = lateResult;
@@ -232,7 +232,7 @@ function lateMember({ lateResult }: Action, { bodies }: ViewOptions): string {
   return `,"late_result":{"run":${run},"attempt":${attempt},"response_code":${responseCode}${body},"at":${time(at)}}`;
 }
 
-/** What its create set beyond the core of an action; absent where it said nothing. */
+/** Optional members of the create; each is absent if the create left it out. */
 function membersOfCreate({ title, extras, expiresAt }: Action): string {
   if (title === null && expiresAt === null && extras === NO_EXTRAS) return "";
   const { runAt, credential } = extras;
@@ -243,16 +243,16 @@ function membersOfCreate({ title, extras, expiresAt }: Action): string {
     run_at: runAt === undefined ? undefined : new Date(runAt),
     expires_at: expiresAt ?? undefined,
     ...(retrySettings === null ? {} : retrySettingsJson(retrySettings)),
-    // Nothing of the secret.
+    // Only its name and kind: nothing of the secret.
     credential: credential && { name: credential.name, kind: credential.kind },
-    // What another version stored with it.
+    // What another version stored and this one doesn't know.
     extras: unknownExtras(extras) ?? undefined,
   };
   const text = JSON.stringify(members);
   return text === "{}" ? "" : `,${text.slice(1, -1)}`;
 }
 
-/** `name`: the name of the key at that time, or the address of a person. */
+/** `name`: the name that the key had then, or the address of a person. */
 function creatorJson({ keyId, createdBy }: Action): string {
   return `{"id":${json(keyId === "" ? null : keyId)},"name":${json(createdBy.slice(createdBy.indexOf(":") + 1))}}`;
 }
@@ -277,7 +277,7 @@ function headersJson({ headers }: Action, { hidesHeaderValues }: ViewOptions): s
   return JSON.stringify(Object.fromEntries(Object.keys(headers).map((name) => [name, MASK])));
 }
 
-/** Present between the first attempt and the end of the action, also at the beginning of a later run. */
+/** Present between the first attempt and the end of the action, and at the beginning of a later run. */
 function retriesRemaining({ status, run, attempts, retries }: Action): string {
   const isUnderWay = status === "pending" || status === "active";
   return isUnderWay && (attempts > 0 || run > 1) ? `,"retries_remaining":${retries - attempts}` : "";
@@ -294,14 +294,14 @@ function errorMember({ status, result }: Action, { bodies }: ViewOptions): strin
   );
 }
 
-/** The body of a callback, which goes to where the creator said: the whole action with header values masked. */
+/** The body of a callback, which goes where the creator said: the whole action, but with header values masked. */
 export function callbackJson(event: CallbackEvent, action: Action, at: Date, receiptUrl: string): string {
   const { headers, result, lateResult } = action;
   const whole = { ...action, result: withoutEchoes(result, headers), lateResult: withoutEchoes(lateResult, headers) };
   return eventJson(event, at, actionJson(seeWhole(whole), { now: at, receiptUrl, hidesHeaderValues: true }));
 }
 
-/** Targets repeat what they refuse: `Invalid key: …`. */
+/** Hides secrets that a target repeats in its answer, such as `Invalid key: …`. */
 function withoutEchoes<Answer extends Pick<Result, "responseBody">>(answer: Answer | null, headers: Action["headers"]) {
   if (answer === null || answer.responseBody === null) return answer;
   return { ...answer, responseBody: hideEchoes(answer.responseBody, headers) };
@@ -316,7 +316,7 @@ interface EnqueueDeps {
   readonly channelsOf: (accountId: string) => readonly Channel[];
 }
 
-/** Renders the body of a callback at the time of the change; a mail or message is rendered when it is sent. */
+/** Creates the outbox rows. A callback's body is rendered at the change; a mail or message when it is sent. */
 export function createEnqueue({ ids, receiptUrl, channelsOf }: EnqueueDeps): Enqueue {
   return (action, at, events) => {
     const rowOf = (message: NewNotification): OutboxRow => ({
@@ -340,7 +340,7 @@ export function eventJson(type: string, at: Date, data: string): string {
   return `{"type":"${type}","timestamp":"${at.toISOString()}","data":${data}}`;
 }
 
-/** Serializes an action that the caller sees to JSON text. `differs`: a create found this older action. */
+/** Serializes an action that the caller sees to JSON text. `differs`: see `ViewOptions`. */
 export type ActionSerializer = (caller: Caller, action: SeenAction, differs?: readonly string[]) => string;
 
 export function createActionSerializer(
@@ -355,7 +355,7 @@ export function createActionSerializer(
   };
 }
 
-/** Whether the caller sees reasons of pauses unmasked. Owners wrote them, for people: no agent does, whatever it created. */
+/** Whether the caller sees reasons of pauses unmasked. Owners write them for people, so no agent does. */
 function readsReasons({ role }: Caller): boolean {
   return role === "owner";
 }

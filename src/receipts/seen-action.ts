@@ -4,13 +4,13 @@ import type { Viewer } from "../core/roles.ts";
 /** A body of bytes as a viewer may see it. */
 export interface SeenBytes {
   readonly size: number;
-  /** Its beginning as text; null: it is no text, or not for this viewer. */
+  /** Its beginning as text; null: it is no text, or hidden from this viewer. */
   readonly start: string | null;
   /** Whether `start` is all of it. */
   readonly isWhole: boolean;
 }
 
-/** No value has it. A private member is lost in a copy by `...`, which could put back what was masked. */
+/** A brand in types only. As a private member, it is lost in a copy by `...`, which could put back what was masked. */
 declare class Seen {
   private readonly seen: never;
 }
@@ -20,24 +20,24 @@ export type SeenAction = Action & Seen & Partial<Masked>;
 
 export type MaskedAction = Action & Seen & Masked;
 
-/** What is said of a masked action. */
+/** What a masked action says about its masks. */
 interface Masked {
   readonly viewer: Viewer;
   /** How many values of the request are hidden. */
   readonly hiddenValues: number;
   /** How many of them are in its headers; left out: none. */
   readonly hiddenInHeaders?: number;
-  /** What of a body of bytes may be seen. */
+  /** The visible part of a body of bytes. */
   readonly bytes?: SeenBytes;
 }
 
-/** A masked action before it is marked as one, as it comes from the thread. */
+/** A masked action without its brand, as it comes from the thread. */
 export type MaskedMembers = Action & Masked;
 
-/** The actions that were masked, by the result. */
+/** The stored action of each masked one. */
 const STORED = new WeakMap<SeenAction, Action>();
 
-/** Marks what masking has made of an action. Nothing else may call it. */
+/** Brands the result of masking an action. Only masking may call it. */
 export function markMasked(masked: MaskedMembers, stored: Action): MaskedAction {
   // Safe: the brand is in the type alone.
   const seen = masked as MaskedAction;
@@ -51,12 +51,12 @@ export function seeWhole(action: Action): SeenAction {
   return action as SeenAction;
 }
 
-/** The action that it was made of: for what is computed from real values, such as risks and sizes, and never to show it. */
+/** The stored action behind a seen one, to compute risks and sizes from real values. Never show it. */
 export function storedOf(seen: SeenAction): Action {
   return STORED.get(seen) ?? seen;
 }
 
-/** The same with other members, which have to be as the reader may see them. */
+/** A copy with other members, which must be as the reader may see them. */
 export function seenWith<Seen extends SeenAction>(seen: Seen, members: Partial<Action>): Seen {
   const copy = Object.assign({}, seen, members);
   STORED.set(copy, storedOf(seen));

@@ -1,6 +1,6 @@
 /**
- * Characters that are invisible, reorder text or end a line: control, format and bidirectional characters, tags, fillers,
- * lone surrogates. Without look-around, which took four times as long.
+ * Characters that are invisible, reorder text or end a line: control, format and bidirectional characters, tags, fillers, lone
+ * surrogates. Written without look-around, which took four times as long.
  */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]+/gv;
 
@@ -14,7 +14,7 @@ const EMOJI = /(?:\p{Extended_Pictographic}|\p{Emoji_Modifier})$/u;
 /** The rest of a longer run is shown as a count. */
 const CODES_SHOWN_MAX = 8;
 
-/** After this many runs each becomes one replacement character: a megabyte of codes would block the event loop for 0.3 s. */
+/** After this many runs, each becomes one replacement character: a megabyte of codes would block the event loop for 0.3 s. */
 const RUNS_SHOWN_MAX = 4_000;
 
 const REPLACEMENT = "\ufffd";
@@ -26,7 +26,7 @@ interface VisibleOptions {
   readonly keepsLines?: boolean;
 }
 
-/** The text with a code in place of each invisible character. */
+/** Replaces each invisible character in a text by its code. */
 export function visibleText(text: string, { mark = inAngles, keepsLines = false }: VisibleOptions = {}): string {
   let shown = "";
   let shownTo = 0;
@@ -41,12 +41,12 @@ export function visibleText(text: string, { mark = inAngles, keepsLines = false 
   return shown + text.slice(shownTo);
 }
 
-/** The text with brackets where a client could make a link of it: `https[:]//evil[.]example`. It stays readable. */
+/** Adds brackets so that no client makes a link of the text, which stays readable: `https[:]//evil[.]example`. */
 export function withoutLinks(text: string): string {
   return text.replaceAll("://", "[:]//").replaceAll(DOT_OF_NAME, "[$&]");
 }
 
-/** The dots that host names are written with. */
+/** The dots in host names, in all scripts. */
 const DOT_OF_NAME = /[.\u3002\uff0e\uff61](?=\p{L})/gu;
 
 /** Whether the text has invisible characters other than newlines and tabs. */
