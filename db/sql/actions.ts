@@ -43,7 +43,7 @@ import { isConstraint } from "./errors.ts";
 import { askOf } from "../../src/core/notification-events.ts";
 import { timeline } from "../libsql/schema.ts";
 
-/** Creates an action, or returns the one that a key of it names. */
+/** Creates an action, or returns the one that already has one of its keys. */
 export async function createAction(db: StoreContext, creation: Creation): Promise<Created> {
   const { action } = creation;
   const { writer, written } = db;
@@ -52,7 +52,7 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
     const outcome = await writer.run(create, one);
     if (outcome.kind === "rejected_before") {
       const rejections = await countRejections(db.reader, { ...action, ...outcome.request }, action.createdAt);
-      // Somebody has approved it meanwhile.
+      // Somebody has approved the request meanwhile, so create it after all.
       if (mayRepeat(rejections, saysWhy(outcome.request.reason))) continue;
       return { kind: "rejected_before", rejections };
     }
@@ -70,12 +70,12 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
     const holder = await findHolder(db, id);
     if (holder === "unreadable") return { kind: "unreadable", by, id };
     if (holder !== null) return { kind: "matched", by, action: holder };
-    // It was deleted meanwhile, so its keys are free.
+    // The holder was deleted meanwhile, so the keys are free.
   }
   throw new StoreUnavailable("The keys of this create change hands too fast.");
 }
 
-/** With the states before and after a claim, if it may be claimed at once: a pause may prevent that. */
+/** The arguments of `create`. If the create has a claim, they also have the claimed state; a pause may prevent the claim. */
 function newAction({ seal }: Pick<StoreContext, "seal">, creation: Creation): NewAction {
   const { action, claim, budget, counts = [], beyond = null } = creation;
   const { id, accountId, keyId, host, createdAt: at } = action;
@@ -132,7 +132,7 @@ function keysOf({ idempotencyKey, dedupe }: Action): readonly KeyName[] {
   return keys.flatMap(({ kind, key }) => (key === null ? [] : { kind, key }));
 }
 
-/** `after`: the action as it is after the change. */
+/** Timeline rows and notifications of a change. `after`: the action after it. */
 function sideRows(after: Action, at: Date, events: readonly TimelineEvent[], outbox: readonly OutboxRow[]): SideRows {
   return {
     events: events.map((event) => eventRow(after, at, event)),
@@ -140,7 +140,7 @@ function sideRows(after: Action, at: Date, events: readonly TimelineEvent[], out
   };
 }
 
-/** A late result may leave the revision as it is, so its row is told from others of the revision by its attempt. */
+/** A timeline row. A late result may not change the revision, so its attempt tells its row apart from others of the revision. */
 function eventRow(after: Action, at: Date, event: TimelineEvent): Values {
   const { type: _type, ...detail } = event;
   const isLate = event.type === "attempt" && isTooLate(event);
@@ -151,20 +151,20 @@ function eventRow(after: Action, at: Date, event: TimelineEvent): Values {
 }
 
 function notificationRow(action: Action, at: Date, { id, message, host, payload, dueAt = at }: OutboxRow): Values {
-  // The text for a channel is written when it is sent.
+  // A message to a channel is rendered when it is sent.
   const kept = askOf(message.event) === null ? payload : null;
   const due = { status: "pending", attempts: 0, dueAt, scheduledAt: at, createdAt: at };
   return valuesOf(NOTIFICATIONS.columns, { id, ...message, host, actionId: action.id, payload: kept, ...due }, action);
 }
 
-/** Writes a change if the action still has the revision that it was decided on; returns whether. */
+/** Writes a change if the action still has the revision on which it was decided. Returns whether it did. */
 export async function applyChange(db: StoreContext, write: ChangeWrite): Promise<boolean> {
   const { before, after, events } = write.change;
   const isNote = after.revision === before.revision && events.some(isTooLate);
   try {
     if (!(await db.writer.run(apply, actionChange(write)))) return false;
   } catch (error) {
-    // Only the row of the timeline can be refused, if it was written before.
+    // Only the timeline row of a late result can be refused, because it was written before.
     if (isNote && isConstraint(error)) return true;
     throw error;
   }
@@ -185,7 +185,7 @@ function actionChange({
   const { before, after, events } = change;
   const { id, accountId, keyId, run } = after;
   const response = responseToKeep(change);
-  // In a new run, its dedupe key names the action again.
+  // A new run takes the dedupe key again.
   const retaken = after.run === before.run ? null : after.dedupe;
   return {
     id,
@@ -211,7 +211,7 @@ function actionChange({
   };
 }
 
-/** Leaves out what a change did not touch: a result may be a quarter of a megabyte, and late results are rare. */
+/** The columns to write, without what the change left alone: a result may be a quarter of a megabyte, late results are rare. */
 function writtenRow(
   { before, after }: Pick<Change, "before" | "after">,
   at: Date,
@@ -226,7 +226,7 @@ function writtenRow(
   return { written, row: [...valuesOf(UPDATES[written].set, values, after), after.id, before.revision] };
 }
 
-/** Only this change can have written its row of the timeline. */
+/** Whether a change was written. Looks for its timeline row, which only this change can have written. */
 export async function isApplied(
   { reader }: Pick<StoreContext, "reader">,
   { change, at }: ChangeWrite,

@@ -5,17 +5,17 @@ import type { Sql } from "../commands/command.ts";
 type FaultKind =
   /** Another connection holds the lock, briefly. */
   | "busy"
-  /** The disk is full, or the file or network is away: it may recover. */
+  /** The disk is full, or the file or network is unavailable. It may recover. */
   | "unavailable"
-  /** An accepted write could not be made durable: the state of the file is unknown. */
+  /** An accepted write could not be made durable, so the state of the file is unknown. */
   | "fatal"
-  /** The statement itself is wrong, and always will be. */
+  /** The statement itself is wrong and will always fail. */
   | "rejected";
 
 const UNAVAILABLE =
   /SQLITE_(FULL|IOERR|CANTOPEN|READONLY|NOTADB|CORRUPT|PROTOCOL)|HRANA|SERVER_ERROR|CLIENT_CLOSED|connection is not open|closed database|ECONN|ENOTFOUND|fetch/i;
 
-/** The server did not answer. What was sent may be committed, even later. */
+/** The server did not answer. What was sent may have been committed, or may still be. */
 export class NoAnswer extends Error {
   override readonly name = "NoAnswer";
 
@@ -24,7 +24,7 @@ export class NoAnswer extends Error {
   }
 }
 
-/** An error that its connection has classified. */
+/** An error that the connection has already classified. */
 export class DatabaseFault extends Error {
   override readonly name = "DatabaseFault";
   readonly kind: FaultKind;
@@ -37,13 +37,13 @@ export class DatabaseFault extends Error {
   }
 }
 
-/** Whether the database itself answered with the error, and so has done nothing. */
+/** Whether the error is the database's own answer, which means that it has done nothing. */
 export function isAnswered(error: unknown): boolean {
   const first = error instanceof StoreUnavailable ? error.cause : error;
   return faultOf(first) !== "unavailable" || /SQLITE_/.test(codeOf(first));
 }
 
-/** Classifies a database error by its code, or by its message where libSQL gives no code. */
+/** Classifies a database error by its code, or by its message, since libSQL doesn't always give a code. */
 export function faultOf(error: unknown): FaultKind {
   if (error instanceof DatabaseFault) return error.kind;
   if (error instanceof NoAnswer || error instanceof StoreUnavailable) return "unavailable";
@@ -55,7 +55,7 @@ export function faultOf(error: unknown): FaultKind {
   return "rejected";
 }
 
-/** Whether a value violates a constraint of the tables. */
+/** Whether the error says that a value violates a constraint of a table. */
 export function isConstraint(error: unknown): boolean {
   if (error instanceof DatabaseFault) return error.isConstraint;
   return /SQLITE_CONSTRAINT|constraint failed/i.test(codeAndText(error));
@@ -67,7 +67,7 @@ export function unavailable(cause: unknown): StoreUnavailable {
   return new StoreUnavailable(`The store cannot be used now: ${reason}.`, { cause, reason });
 }
 
-/** For work that does not pass the writer: rejects with `StoreUnavailable` if the database is away. */
+/** Wraps work that does not go through the writer: rejects with `StoreUnavailable` if the database is unavailable. */
 export async function orUnavailable<Result>(work: () => Result | Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -76,7 +76,7 @@ export async function orUnavailable<Result>(work: () => Result | Promise<Result>
   }
 }
 
-/** The `code` of an error; empty when it has none. */
+/** The `code` of an error, or "". */
 export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
@@ -85,10 +85,10 @@ export function codeAndText(error: unknown): string {
   return `${codeOf(error)} ${error instanceof Error ? error.message : ""}`;
 }
 
-/** Called each time that the database is found away. */
+/** Called each time that a call finds the database unavailable. */
 export type OnAway = (error: StoreUnavailable) => void;
 
-/** A connection that reports each call that finds the database away. */
+/** Makes a connection report each call that finds the database unavailable. */
 export function tellingAway(sql: Sql, onAway: OnAway): Sql {
   const tell = (error: unknown): never => {
     if (faultOf(error) === "unavailable") onAway(unavailable(error));
@@ -105,7 +105,7 @@ export function tellingAway(sql: Sql, onAway: OnAway): Sql {
 /** Deeper than any library nests its errors. */
 const CAUSES_MAX = 6;
 
-/** By SQLSTATE, codes of SQLite, of the system and of TLS, and words of libraries that give no code. The first that matches counts. */
+/** Reasons by SQLSTATE, by codes of SQLite, the system and TLS, and by words of libraries without codes. The first match counts. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^53300 |too many (connections|clients)|no more connections/i, "too many connections"],
   [/^28P01 |\bSASL\b|password must be/, "password authentication failed"],
@@ -131,7 +131,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
 const UNKNOWN_REASON = "it could not be used";
 
 /**
- * Why the database is away, in words for the operator. Nothing of the error is repeated: messages of libraries hold
+ * Why the database is unavailable, for the operator. It quotes nothing of the error, since messages of libraries contain
  * addresses and names.
  */
 export function reasonOf(error: unknown): string {

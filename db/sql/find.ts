@@ -33,7 +33,7 @@ const TIMELINE = prepare({ actionId: "text", accountId: "text" }, (arg) =>
 
 export type ActionReads = Omit<StoreContext, "writer" | "written">;
 
-/** The action as it is shown; null: there is none, or it can't be read. */
+/** The action of the first row, to show it. Null: there is no row, or it can't be read. */
 function shown(rows: readonly Row[], { seal, onUnreadable }: ActionReads): Action | null {
   return (
     readable(
@@ -44,7 +44,7 @@ function shown(rows: readonly Row[], { seal, onUnreadable }: ActionReads): Actio
   );
 }
 
-/** The action that a key names; null: it was deleted meanwhile. */
+/** The action that has a key. Null: it was deleted meanwhile. */
 export async function findHolder(db: ActionReads, id: string): Promise<Action | "unreadable" | null> {
   const rows = await FIND_BY_ID.raw(db.reader, { id });
   return rows.length === 0 ? null : (shown(rows, db) ?? "unreadable");
@@ -58,19 +58,19 @@ export async function findRows(reader: Reader, ids: readonly string[]): Promise<
   return ids.map((id) => byId.get(id)).filter((row) => row !== undefined);
 }
 
-/** These actions in this order, as they are shown, without those that can't be read. */
+/** These actions in this order, to show them, without those that can't be read. */
 export async function findActions({ reader, seal }: ActionReads, ids: readonly string[]): Promise<readonly Action[]> {
   return readable(await findRows(reader, ids), (row) => shownActionOf(row, seal));
 }
 
-/** The first rows whose `bytes` fit together; at least one. */
+/** The first rows whose `bytes` fit together, but at least one. */
 export function fitting<Sized extends { readonly bytes?: unknown }>(bytesMax: number, rows: readonly Sized[]) {
   let total = 0;
   const count = rows.findIndex(({ bytes }) => (total += Number(bytes)) > bytesMax);
   return rows.slice(0, count === -1 ? rows.length : Math.max(1, count));
 }
 
-/** With turns of the event loop between the steps, since SQLite reads on this thread. */
+/** Finds ids in steps, with a turn of the event loop in between, since SQLite reads on this thread. */
 async function inSteps(
   ids: readonly string[],
   find: (ids: readonly string[]) => Promise<readonly { readonly id: string }[]>,
@@ -83,7 +83,7 @@ async function inSteps(
   return found;
 }
 
-/** The types of timeline rows that are changes of an action: each change has exactly one row of these. */
+/** The types of timeline rows that stand for a change of an action: each change has exactly one such row. */
 const CHANGES = [
   "created",
   "started",
@@ -120,7 +120,7 @@ async function changesOf(db: ActionReads, rows: readonly Row[]): Promise<readonl
   for (const row of rows) {
     const action = byId.get(String(row["action_id"]));
     const [entry] = readable([row], timelineEntryOf);
-    // Pruned between the two reads, or unreadable.
+    // The action was pruned between the two reads, or can't be read.
     if (action === undefined || entry === undefined) continue;
     const isLateResult = entry.event.type === "attempt" && entry.event.late === "result";
     const change = { seq: entry.seq, at: entry.at, ...(isLateResult && { isLateResult }) };
@@ -140,7 +140,7 @@ const ENTRIES_BEFORE = prepare({ actionId: "text", run: "number", seq: "number" 
     .limit(TIMELINE_ROWS_MAX);
 });
 
-/** The action as it was after an entry. `runs` keeps the timeline so far of each run on this page. */
+/** The action as it was after an entry. `runs` keeps the timelines of the runs on this page. */
 async function actionThen(
   reader: Reader,
   action: Action,
@@ -160,7 +160,7 @@ export function createFinds(reads: ActionReads) {
   const { reader } = reads;
   const { isOneOf, itemsOf, placeIn, indexedBy } = reader.dialect;
   return {
-    // By the id alone: until PostgreSQL has statistics of the table, it may read all actions of an account that is given too.
+    // Selects by id alone: with the account, too, PostgreSQL may read all its actions until it has statistics of the table.
     async find(accountId, id) {
       const found = await FIND_BY_ID.raw(reader, { id });
       const own = found.filter((row) => row["account_id"] === accountId);
@@ -172,7 +172,7 @@ export function createFinds(reads: ActionReads) {
     async timeline(accountId, id) {
       return readable(await TIMELINE.raw(reader, { actionId: id, accountId }), timelineEntryOf).toReversed();
     },
-    // One look into an index for each pair (`j`) of a key and a host.
+    // One index look-up for each pair (`j`) of a key and a host.
     async approvedHosts(accountId, asked) {
       const pairs = [...new Set(asked.map(hostOfKey))].map((pair): unknown => JSON.parse(pair));
       const { hostname, keyId, status, approvedAt } = actions;
@@ -196,7 +196,7 @@ export function createFinds(reads: ActionReads) {
       const { id, keyId, createdBy } = actions;
       const isOfAccount = eq(actions.accountId, accountId);
       const isOfKey = and(isOfAccount, sql`${keyId} <> ''`);
-      // Named as on the newest action of each, since a key may be gone.
+      // Takes the name from the newest action of each key, since the key itself may be gone.
       const named = qb.select({ createdBy }).from(actions);
       const newest = named.where(and(isOfKey, sql`${keyId} = found.value`)).orderBy(desc(id));
       const creator = sql`found.value as "keyId", ${newest.limit(1)} as "createdBy"`;
@@ -210,7 +210,7 @@ export function createFinds(reads: ActionReads) {
       return { hosts: hosts.map(({ host }) => host), creators };
     },
     withUnknown(ids) {
-      // In the JSON of a detail, quotes within a text are escaped.
+      // No text in `detail` can match, since quotes in JSON texts are escaped.
       const isUnknown = and(eq(timeline.type, "attempt"), like(timeline.detail, '%"outcome":"unknown"%'));
       const attempt = qb
         .select({ seq: timeline.seq })
@@ -226,13 +226,13 @@ export function createFinds(reads: ActionReads) {
         return all(reader, qb.select({ id: actions.id }).from(actions).where(isLate));
       }),
     /**
-     * The next changes of an account, found by reading the timeline of all accounts, whose positions are in the order of commits. An
-     * index by account would save 0.09 us per row, but make all writes 7 % slower with one account and 30 % with a hundred.
+     * The next changes of an account. Reads the timeline of all accounts, whose positions are in the order of commits. An index
+     * by account would save 0.09 us per row, but make all writes 7 % slower with one account and 30 % with a hundred.
      */
     async changes(accountId, after) {
       const newest = await readPosition(reader);
       if (newest <= after) return { changes: [], position: after, isLast: true };
-      // Positions have gaps, so rows are counted.
+      // Positions have gaps, so count rows to find where the stretch ends.
       const isShort = newest - after <= EVENT_SCAN_ROWS_MAX;
       const last = isShort ? null : await findStretchEnd(reader, after, EVENT_SCAN_ROWS_MAX);
       const until = last === null ? newest : Math.min(newest, last.seq);
@@ -243,7 +243,7 @@ export function createFinds(reads: ActionReads) {
       return { changes: await changesOf(reads, page), position, isLast: position === newest };
     },
     position: () => readPosition(reader),
-    // 0 always exists, any other position as long as its row.
+    // Position 0 always exists; any other exists as long as its row.
     knowsPosition: async (position) => position === 0 || (await POSITION.get(reader, { position })) !== null,
   } satisfies Partial<ActionStore>;
 }

@@ -18,7 +18,7 @@ import { actions } from "../libsql/schema.ts";
 interface Held {
   readonly id: string;
   readonly keyId: string;
-  /** How many of its key come before it on this page; 0 if the page is in the order of ids. */
+  /** How many actions of its key come before it on this page; 0 if the page is in the order of ids. */
   readonly turn: number;
 }
 
@@ -28,18 +28,18 @@ interface KeyIds {
   readonly ids: string | null;
 }
 
-/** How far the earlier pages went. By ids, since a count of what they showed would be wrong once some of it is decided. */
+/** How far the earlier pages went. It has ids, since a count would be wrong once some of those actions are decided. */
 interface Place {
   readonly isInTurns: boolean;
   /** Everything up to this id was shown; empty: nothing. */
   readonly id: string;
-  /** The last id shown of each key that is ahead of `id`: at most `HELD_TURN_KEYS_MAX` keys and those of a page. */
+  /** For each key that is ahead of `id`, its last id shown: at most `HELD_TURN_KEYS_MAX` keys and those of a page. */
   readonly later: ReadonlyMap<string, string>;
 }
 
 const NOWHERE: Place["later"] = new Map();
 
-/** The place after a page. With too many keys for a cursor, the following pages are in the order of ids. */
+/** The place after a page. If there are too many keys for a cursor, the next pages are in the order of ids. */
 function behind({ isInTurns, id, later }: Place, shown: readonly Held[]): Place {
   if (isInTurns) {
     const reached = new Map([...later, ...shown.map(({ keyId, id: last }) => [keyId, last] as const)]);
@@ -51,7 +51,7 @@ function behind({ isInTurns, id, later }: Place, shown: readonly Held[]): Place 
 
 const IN_TURNS = "turns";
 
-/** The cursor: an id or `turns`, then each key of `later` and its id, joined by `~`, which none of them contains. */
+/** The cursor: an id or `turns`, then each key and id of `later`, joined by `~`, which none of them contains. */
 function textOf({ isInTurns, id, later }: Place): string {
   return [isInTurns ? IN_TURNS : id, ...[...later].flat()].join("~");
 }
@@ -64,7 +64,7 @@ function placeFrom(after: string): Place {
   return { isInTurns, id: isInTurns ? "" : start, later };
 }
 
-/** Actions created before the time have smaller ids: an id begins with its time. */
+/** Actions created before this time have smaller ids, since an id begins with its time. */
 function idBefore({ before }: Pick<HeldFilter, "before">): string {
   return before === null ? AFTER_ALL_IDS : firstActionId(before);
 }
@@ -73,12 +73,12 @@ export function createHeldReads(reads: ActionReads) {
   const { reader } = reads;
   const { isOneOf, itemsOf, placeIn, jsonList, indexedBy } = reader.dialect;
   const { id, keyId, host, status, createdAt, createdBy } = actions;
-  // As a literal: SQLite uses a partial index only if it sees the value of its condition.
+  // A literal, since SQLite uses a partial index only if it sees the value of its condition.
   const isHeld = (accountId: string) => and(eq(actions.accountId, accountId), sql`${status} = 'awaiting_approval'`);
   // The condition of the index by status.
   const isByStatus = sql`${status} <> 'completed' and ${status} <> 'active'`;
   /**
-   * What is held of a key or at a host, in an order that only the index by keys or by hosts has. In another order, PostgreSQL would
+   * The held actions of a key or a host, in the order of the index by keys or by hosts. In any other order, PostgreSQL would
    * read everything held in the account until it has statistics of the table.
    */
   const heldIds = (accountId: string, condition: SQL | undefined) =>
@@ -87,14 +87,14 @@ export function createHeldReads(reads: ActionReads) {
       .from(actions)
       .where(and(isHeld(accountId), condition))
       .orderBy(keyId, id);
-  // As a range: PostgreSQL ignores the order of a column that is equal to one value.
+  // A range, since PostgreSQL leaves a column that equals one value out of the order.
   const isOfKey = (key: SQL) => between(keyId, key, key);
   const columns = { id, accountId: actions.accountId, status, bytes: bytesOfAction().as("bytes") };
   const sizesOf = (ids: readonly string[]) => qb.select(columns).from(actions).where(isOneOf(id, ids));
   const heldTotal: ActionStore["heldTotal"] = async (accountId, filter, limit) => {
     const isKey = filter.keyId === null ? undefined : isOfKey(sql`${filter.keyId}`);
     const isHost = filter.host === null ? undefined : eq(host, filter.host);
-    // Only the entries of an index are read. Without the hint SQLite would take an index of all actions.
+    // Reads only entries of one index. Without the hint, SQLite would take an index of all actions.
     const ofAll = isKey === undefined ? "actions_by_status" : "actions_held_by_key";
     const index = isHost === undefined ? ofAll : "actions_held_by_host";
     const isIndexed = index === "actions_by_status" ? isByStatus : undefined;
@@ -110,7 +110,7 @@ export function createHeldReads(reads: ActionReads) {
   return {
     heldTotal,
 
-    // A page takes the oldest of each key in turn, so that no key buries the others.
+    // A page takes the oldest action of each key in turn, so that no key buries the others.
     async held(accountId, after, limit, filter = NO_FILTER) {
       const isHost = filter.host === null ? undefined : eq(host, filter.host);
       const isAtHost = and(isHeld(accountId), isHost);
@@ -165,7 +165,7 @@ export function createHeldReads(reads: ActionReads) {
       return { count: waiting, isCut: waiting === COUNTED_MAX, oldestAt, overAnHour, overADay };
     },
 
-    // Two looks into the index for each key: the key, and its oldest action.
+    // Two index look-ups for each key: the key, and its oldest action.
     async requesters(accountId) {
       const oldest = heldIds(accountId, isOfKey(sql`found.value`)).limit(1);
       const head = sql`found.value as "keyId", ${oldest} as id`;

@@ -52,11 +52,11 @@ interface SearchStep {
 }
 
 /**
- * Reads rows by one index, newest first, until one more than `query.limit` match or `rowsMax` were read. In short steps with a turn
- * of the event loop between them, since SQLite reads on this thread.
+ * Reads rows by one index, newest first, until one more than `query.limit` match or `rowsMax` were read. Reads in short steps
+ * with a turn of the event loop in between, since SQLite reads on this thread.
  */
 async function* stepsOf(reader: Reader, query: ActionQuery, rowsMax: number): AsyncGenerator<SearchStep> {
-  // Whoever doesn't see a value must not learn it by searching for it.
+  // A caller who may not see a value must not find it out by searching.
   const { seenAs = null } = query;
   const isHidden = ({ name, value }: MetadataFilter) => value !== null && seenAs?.showsMetadata(name, value) === false;
   if (query.search.metadata.some(isHidden)) return;
@@ -67,7 +67,7 @@ async function* stepsOf(reader: Reader, query: ActionQuery, rowsMax: number): As
   for (let looked = 0; looked < rowsMax && left > 0;) {
     if (looked > 0) await nextTurn();
     const rows = Math.min(SEARCH_STEP_ROWS, rowsMax - looked);
-    // Some of the candidates may be left out below.
+    // Some candidates may be left out below.
     const stretch = await page({ before, rows, limit: isRefined ? rows : left });
     const end = stretch.find(({ is_end: isEnd }) => isEnd === 1);
     const candidates = stretch.filter(({ matches }) => matches === 1);
@@ -82,8 +82,8 @@ async function* stepsOf(reader: Reader, query: ActionQuery, rowsMax: number): As
 }
 
 /**
- * The rows of a step that match as far as SQL can tell, and the last row of a full step in any case, where the next step begins. One
- * statement for both: between two, other writes could move the last row, so that a row would be skipped or come twice.
+ * The rows of a step that match as far as SQL can tell, and always the last row of a full step, where the next step begins. It
+ * is one statement, since between two, other writes could move the last row, and a row would be skipped or come twice.
  */
 function pageOf(dialect: Dialect, query: ActionQuery) {
   const [before, rows] = [sql.placeholder("before"), sql.placeholder("rows")];
@@ -106,7 +106,7 @@ function pageOf(dialect: Dialect, query: ActionQuery) {
     .limit(sql.placeholder("limit"));
 }
 
-/** Selects ids by the index of the most selective condition, or by that of each status. */
+/** Selects ids by the index of the most selective condition, or of each status. */
 function scanOf(dialect: Dialect, query: ActionQuery, before: string | Placeholder) {
   const { isOneOf } = dialect;
   const { id, dedupe, hostname, keyId } = actions;
@@ -121,7 +121,7 @@ function scanOf(dialect: Dialect, query: ActionQuery, before: string | Placehold
   if (query.dedupe !== null) return scan(eq(dedupe, query.dedupe)).orderBy(desc(id));
   const exact = search.metadata.find(({ value }) => value !== null);
   if (exact !== undefined) {
-    // The rows of one value are in the order of their ids, and so of creation.
+    // The rows of one value are in the order of ids, and so of creation.
     const { actionId, name, value } = actionMetadata;
     const isValue = and(eq(actionMetadata.accountId, accountId), eq(name, exact.name), eq(value, exact.value ?? ""));
     return qb
@@ -132,24 +132,24 @@ function scanOf(dialect: Dialect, query: ActionQuery, before: string | Placehold
   }
   if (host !== null) return scan(eq(hostname, hostnameOf(host))).orderBy(desc(id));
   if (isByStatus(query)) {
-    // Each branch is in the order of its index: SQLite merges them without sorting.
+    // Each branch is in the order of its index, so SQLite merges them without sorting.
     const [first, second, ...more] = ACTION_STATUSES.filter((one) => query.statuses.includes(one)).map((one) =>
       scan(hasStatus(one)),
     );
     if (first !== undefined) return (second === undefined ? first : unionAll(first, second, ...more)).orderBy(desc(id));
   }
-  // With the condition of the partial index.
+  // Repeats the condition of the partial index.
   return scan(createdBy === null ? undefined : and(eq(keyId, createdBy), sql`${keyId} <> ''`)).orderBy(desc(id));
 }
 
-/** Whether a list reads by the index of statuses. */
+/** Whether a list is read by the index of statuses. */
 function isByStatus({ dedupe, host, statuses, search }: ActionQuery): boolean {
   const isByOther = search.ids.length > 0 || dedupe !== null || host !== null;
   const isByMetadata = search.metadata.some(({ value }) => value !== null);
   return !isByOther && !isByMetadata && statuses.length > 0 && !statuses.includes("completed");
 }
 
-/** As a literal, and with the condition of the partial index, without which SQLite would not use it. */
+/** The status as a literal, with the condition of the partial index, without which SQLite would not use it. */
 function hasStatus(one: ActionQuery["statuses"][number]): SQL {
   const { status } = actions;
   const is = sql`${status} = ${sql.raw(`'${one}'`)}`;
@@ -181,7 +181,7 @@ function filters({ isOneOf }: Dialect, query: ActionQuery): SQL | undefined {
     ...metadata.map(hasMetadata),
   );
 
-  /** A name without a port means any port. The default port of a scheme is not stored. */
+  /** Whether the host matches. A name without a port means any port. The default port of a scheme is not stored. */
   function isHost(asked: string) {
     const scheme = SCHEME_OF_PORT.get(/:(\d+)$/.exec(asked)?.[1] ?? "");
     const isOfScheme = scheme === undefined ? undefined : sql`${host} = ${hostname} and ${url} like ${`${scheme}:%`}`;
@@ -219,18 +219,18 @@ function rangeOf({ createdAfter, createdBefore, before, search }: ActionQuery) {
   };
 }
 
-/** An id has 48 bits for milliseconds, which end in the year 10889; a date may be later. */
+/** The latest time that an id can hold: its 48 bits for milliseconds end in the year 10889. */
 const LAST_MS = 2 ** 48 - 1;
 
 function firstIdAt(ms: number): string {
   return firstActionId(new Date(Math.min(ms, LAST_MS)));
 }
 
-/** What a search reads of a row: columns before the long ones, which are slow to read past. */
+/** What a search reads of a row: the columns before the long ones, since reading past those is slow. */
 function foundColumns(hasTexts: boolean) {
   const { id, run, url, host, responseCode, errorSource, lastError } = actions;
   const bytes = bytesOfAction();
-  // Title and extras come after the long columns: read here only if those are short.
+  // Title and extras come after the long columns, so they are read here only if those are short.
   const near = (column: Column) => sql`case when ${bytes} <= ${SEARCH_NEAR_BYTES} then ${column} end`.as(column.name);
   const texts = hasTexts ? { title: near(actions.title), extras: near(actions.extras) } : {};
   return { id, bytes: bytes.as("bytes"), run, url, host, responseCode, errorSource, lastError, ...texts };
@@ -240,7 +240,7 @@ const readFound = rowReader(
   only(actions, ["id", "run", "url", "host", "responseCode", "errorSource", "lastError", "title", "extras"]),
 );
 
-/** Title and extras are null also if they were not read; see `foundColumns`. */
+/** Title and extras are also null if they were not read; see `foundColumns`. */
 type Found = ReturnType<typeof foundOf>;
 
 function foundOf(row: Row) {
@@ -259,7 +259,7 @@ function needsRefining(search: Search): boolean {
   return needsTexts(search) || path !== null || outcome !== null || !isInSql;
 }
 
-/** The rows that match, in their order. Texts are compared here, since SQLite ignores case in ASCII only. */
+/** The matching rows, in their order. Texts are compared here, since SQLite ignores case only in ASCII. */
 async function refine(
   reader: Reader,
   { search, seenAs = null }: Pick<ActionQuery, "search" | "seenAs">,
@@ -267,7 +267,7 @@ async function refine(
 ): Promise<readonly Found[]> {
   if (!needsRefining(search)) return rows;
   const { q, path, outcome, title, reason } = search;
-  // Masked only if the text itself matches: masking ten thousand texts would take seconds.
+  // Mask only texts that match: masking ten thousand texts would take seconds.
   const isBoth = (text: string, mask: "url" | "text", matches: (seen: string) => boolean) =>
     matches(text) && (seenAs === null || matches(seenAs[mask](text)));
   const isAt = (row: Found) => path === null || isBoth(row.url, "url", (url) => pathOf(url).startsWith(path));
@@ -293,7 +293,7 @@ async function refine(
   return outcome === null ? found : withOutcome(reader, outcome, found);
 }
 
-/** Titles and extras of long rows, read in pieces. A row without either costs little: its header says which columns are null. */
+/** Titles and extras of long rows, read in pieces. A row with neither costs little, since its header says what is null. */
 async function textsOf(reader: Reader, rows: readonly Found[]) {
   const { isOneOf } = reader.dialect;
   const { id, title, extras } = actions;
@@ -313,7 +313,7 @@ async function textsOf(reader: Reader, rows: readonly Found[]) {
   return texts;
 }
 
-/** The rows with this outcome. If no whole answer came, the newest attempt says how far it got. */
+/** The rows with this outcome. If there was no complete answer, the newest attempt says how far it got. */
 async function withOutcome(reader: Reader, outcome: OutcomeKind, rows: readonly Found[]): Promise<readonly Found[]> {
   const { itemsOf } = reader.dialect;
   const isAnswered = (row: Found) => row.errorSource !== "dispatch" && row.responseCode !== null;
@@ -330,12 +330,12 @@ async function withOutcome(reader: Reader, outcome: OutcomeKind, rows: readonly 
 
 export function createLists(reads: ActionReads): Pick<ActionStore, "list" | "count" | "matching"> {
   const { reader } = reads;
-  /** When the row was created at which a search stopped early; null: it did not. */
+  /** When the row at which a search stopped early was created; null: it did not stop early. */
   const createdAtOf = async (last: string | null) => {
     const found = qb.select({ createdAt: actions.createdAt }).from(actions);
     return last === null ? null : ((await get(reader, found.where(eq(actions.id, last))))?.createdAt ?? null);
   };
-  /** Everything that matches, and the last row that was read if there may be more. */
+  /** All matches; and the last row read, if there may be more. */
   const search = async (query: ActionQuery, rowsMax: number) => {
     const found: Found[] = [];
     let last: string | null = null;
@@ -347,10 +347,10 @@ export function createLists(reads: ActionReads): Pick<ActionStore, "list" | "cou
   };
   return {
     /**
-     * One page, newest first. Its cursor is the last id, so that no page repeats an action or skips one that matches throughout; what
-     * nodes insert meanwhile may come up on a later page. One filter uses an index, the others read `LIST_SCAN_ROWS_MAX` rows at
-     * most. A page that reaches this bound, or its limit of bytes, says where the next one begins: a hundred actions may be 100 MB,
-     * which blocked the event loop for a second.
+     * One page, newest first. Its cursor is the last id, so that no page repeats an action or skips one that matches
+     * throughout; actions that nodes insert meanwhile may be on a later page. One filter uses an index, the others read
+     * `LIST_SCAN_ROWS_MAX` rows at most. A page ends early at this bound or at its limit of bytes, and says where the next one
+     * begins: a hundred actions may be 100 MB, which blocked the event loop for a second.
      */
     async list(query) {
       const { found, last } = await search(query, LIST_SCAN_ROWS_MAX);
@@ -363,7 +363,7 @@ export function createLists(reads: ActionReads): Pick<ActionStore, "list" | "cou
     async count(query, rowsMax) {
       const { limit } = query;
       if (limit < rowsMax && isOnlyByStatus(query)) {
-        // Counted in the index, without reading rows.
+        // Counted in the index alone, without reading rows.
         const { before } = rangeOf(query);
         const scanned = scanOf(reader.dialect, query, before)
           .limit(limit + 1)

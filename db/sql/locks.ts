@@ -3,66 +3,66 @@ import type { Lock } from "./sql.ts";
 
 /**
  * Locks for writes that several processes must not run at the same time. A statement sees only what was committed before it, so
- * two writes that look for a row and then add it would both find none. A unique index or a revision needs no lock. A commit takes
- * all its locks before its first statement.
+ * two writes that look for a row and then add it would both find none. Writes that a unique index or a revision guards need no
+ * lock. A commit takes all its locks before its first statement.
  */
 
 const STOPS = "stops";
 
-/** For taking or freeing a dedupe or idempotency key. */
+/** Take it to use or free a dedupe or idempotency key. */
 export const keyLock = (accountId: string, kind: KeyKind, key: string) => exclusive(`${kind} ${accountId} ${key}`);
 
-/** For adding to the counts of a key: held actions, actions of a day, rejections, repeated requests. */
+/** Take it to add to the counts of a key: held actions, actions of a day, rejections, repeated requests. */
 export const limitLock = (accountId: string, keyId: string) => exclusive(`limits ${accountId} ${keyId}`);
 
-/** For sending a mail: those of the last hour are counted by recipient and by account. */
+/** Take them to send a mail: mails of the last hour are counted by recipient and by account. */
 export const mailLocks = (recipient: string, accountId: string) => [
   exclusive(`mail to ${recipient}`),
   exclusive(`mail of ${accountId}`),
 ];
 
-/** Shared by claims, so that every claim sees the pauses that were committed before it. */
+/** Claims share these, so that every claim sees the pauses committed before it. */
 export const pauseLocks = (accountIds: Iterable<string>) => [
   shared(STOPS),
   ...Array.from(accountIds, (accountId) => shared(pauseName(accountId))),
 ];
 
-/** For pausing actions of an account. */
+/** Take it to pause actions of an account. */
 export const pauseLock = (accountId: string) => exclusive(pauseName(accountId));
 
-/** For allowing an account, or stopping those that were not allowed, as adding a key with a hold does. */
+/** Take it to allow an account, or to stop those that were not allowed, as adding a key with a hold does. */
 export const stopLock = exclusive(STOPS);
 
-/** Shared by sign-ups that are open only until a key has a hold. */
+/** Sign-ups that are open only until a key has a hold share this. */
 export const signUpLock = shared(STOPS);
 
 /**
- * For rare changes of what an account has a limited number of: people, settings, credentials, channels, bulk jobs. Also for
- * adding a grant, which ends with its maker's right to approve, and for revoking a key.
+ * Take it to add something of which an account may have only so many: people, settings, credentials, channels, bulk jobs. Also
+ * to add a grant, which ends with its maker's right to approve, and to revoke a key.
  */
 export const accountLock = (accountId: string) => exclusive(`account ${accountId}`);
 
-/** Shared by creates, so that every create is decided by the rules that were committed before it. */
+/** Creates share this, so that every create is decided by the rules committed before it. */
 export const createLock = (accountId: string) => shared(rulesName(accountId));
 
-/** For writing the rules of an account. */
+/** Take it to write the rules of an account. */
 export const rulesLock = (accountId: string) => exclusive(rulesName(accountId));
 
-/** For ending a grant, or creating an action by it, which counts its calls. */
+/** Take it to end a grant, or to create an action by it, which counts its calls. */
 export function grantLock(id: string): Lock {
   return exclusive(`grant ${id}`);
 }
 
-/** For adding to a count of a rule, or giving back what was counted. */
+/** Take it to add to a count of a rule, or to give back what was counted. */
 export const countLock = (ruleId: string, subject: string) => exclusive(`count ${ruleId} ${subject}`);
 
-/** For adding to an OAuth connection, ending it, or adding to what is counted of an account or of all. */
+/** Take it to add to an OAuth connection, to end it, or to add what is counted per account or for all accounts. */
 export const oauthLock = (of: string) => exclusive(`oauth ${of}`);
 
-/** For letting a person into an account or removing them: whoever is in no account is forgotten. */
+/** Take it to add a person to an account or remove them: a person in no account is deleted. */
 export const personLock = (personId: string) => exclusive(`person ${personId}`);
 
-/** For creating the first account. */
+/** Take it to create the first account. */
 export const firstStartLock = exclusive("first start");
 
 function pauseName(accountId: string): string {

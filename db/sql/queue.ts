@@ -76,7 +76,7 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
         return await queue.claimDue(asked);
       } catch (error) {
         if (!isConstraint(error)) throw error;
-        // The next claim takes the others.
+        // Ends the rows that break the claim; the next claim takes the others.
         const ids = await Promise.all(asked.lanes.map((lane) => findPendingIds(reader, lane, lane.limit)));
         await db.writer.run(commands.endSetBack, ids.flat(), asked.at.now);
         throw error;
@@ -84,7 +84,7 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
     },
     async orphans(leaseBefore, limit, after) {
       const isOver = leaseBefore === null ? undefined : lt(leaseUntil, leaseBefore);
-      // An empty page would be taken for the last one: go on if all of its rows were ended.
+      // The caller takes an empty page for the last one, so read on if all rows of a page have been ended.
       for (let from = { accountId: after?.accountId ?? "", id: after?.id ?? "" }; ;) {
         const isAfter = sql`(${accountId}, ${id}) > (${from.accountId}, ${from.id})`;
         const orphans = qb
@@ -96,7 +96,7 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
         const last = page.at(-1);
         const ids = page.map((row) => row.id);
         const rows = await queue.readAll(await findRows(reader, ids));
-        // Some may have ended or begun another attempt between the two reads.
+        // Between the two reads, some may have ended or begun another attempt.
         const left = rows.filter(({ status, leaseUntil: until }) => {
           return status === "active" && (leaseBefore === null || (until !== null && until < leaseBefore));
         });
@@ -126,10 +126,10 @@ function createNotificationQueue(kind: NotificationKind, db: QueueContext): Queu
   };
 }
 
-/** The row as it is after a claim, if memory has it; null: it has to be read. `revision` is the one after the claim. */
+/** The claimed row from memory; null: it must be read. `revision`: after the claim. */
 type ClaimedFrom<T> = (id: string, revision: number, at: Claimed) => T | null;
 
-/** What queues of actions and of notifications share. */
+/** What the queues of actions and of notifications share. */
 function createQueue<T extends object>(
   queue: QueueName,
   { reader, writer, onUnreadable }: QueueContext,
@@ -137,7 +137,7 @@ function createQueue<T extends object>(
   claimedFrom: ClaimedFrom<T> | null = null,
 ) {
   const { lanes, claimedBy, claimedWith } = READS[queue];
-  /** Reads active rows, and ends those that can't be read, so that they hold up nothing. */
+  /** Reads active rows, and ends those that can't be read, so that they don't block the queue. */
   const readAll = async <Value extends object = T>(rows: readonly Row[], read: (row: Row) => Value) => {
     const unreadable: UnreadableRow[] = [];
     const values = readable(rows, read, (row) => unreadable.push(row));
@@ -194,7 +194,7 @@ function createQueue<T extends object>(
 /** The table and columns of a queue. */
 function queueTable(queue: QueueName) {
   const isOfKind = queue === "action" ? "" : ` and kind = '${queue}'`;
-  // The conditions of the partial indexes.
+  // Exactly the conditions of the partial indexes.
   const [pending, active] = [sql.raw(`status = 'pending'${isOfKind}`), sql.raw(`status = 'active'${isOfKind}`)];
   if (queue !== "action") {
     return { table: outbox, pending, active, bytes: bytesOf(outbox.payload), columns: NOTIFICATION_COLUMNS };
@@ -203,10 +203,10 @@ function queueTable(queue: QueueName) {
   return { table: actions, pending, active, bytes, columns: COLUMNS_BUT_RESULT };
 }
 
-/** The lane of a row of `head`. */
+/** The lane of the present row of `head`. */
 const HEAD = { accountId: sql`head.account_id`, host: sql`head.host`, keyId: sql`head.key_id` };
 
-/** The first rows of the lanes after a lane, by account, host and key, as rows of `head` in the order of `n`. */
+/** The first row of each lane after `from`, by account, host and key, as `head`, numbered by `n`. */
 function headsAfter(queue: QueueName, { joinNextLane }: Dialect, from: LaneSql, limit: SQLWrapper): SQL {
   const { table, pending } = queueTable(queue);
   const columns = sql`next.account_id, next.host, next.key_id, next.due_at`;
@@ -216,7 +216,7 @@ function headsAfter(queue: QueueName, { joinNextLane }: Dialect, from: LaneSql, 
     select ${columns}, head.n + 1 from head ${joinNextLane(table, pending, HEAD)} where head.n < ${limit})`;
 }
 
-/** Undecoded: an altered row must not keep the other lanes from being found. */
+/** The first row of a lane, not decoded: an altered row must not keep other lanes from being found. */
 interface Head extends Readonly<Record<"accountId" | "host" | "keyId" | "dueAt", SqlValue>> {
   readonly n: number;
 }
@@ -254,7 +254,7 @@ function headOf({ accountId, host, keyId, dueAt }: Head): LaneHead {
   return { ...lane, dueAt: new Date(typeof dueAt === "number" ? dueAt : 0) };
 }
 
-/** Each lane once, or its rows would be claimed twice. In well-formed text, as the store has it. */
+/** Each lane once, or its rows would be claimed twice, and with well-formed hosts, as in the store. */
 function lanesOf(asked: Claim["lanes"]): Claim["lanes"] {
   const lanes = asked.map(({ host, ...lane }) => ({
     ...lane,
@@ -263,18 +263,18 @@ function lanesOf(asked: Claim["lanes"]): Claim["lanes"] {
   return [...new Map(lanes.map((lane) => [`${lane.accountId} ${lane.keyId} ${lane.host}`, lane])).values()];
 }
 
-/** 0 for a small row. */
+/** The size of a large row in bytes; 0 for a small one. */
 function largeOf(bytes: unknown): number {
   return Number(bytes) > SMALL_ROW_BYTES_MAX ? Number(bytes) : 0;
 }
 
-/** Counts rows in a turn of the event loop of its own, which takes 5 ms at most. The condition is that of a partial index. */
+/** Counts rows in its own turn of the event loop, in 5 ms at most. `condition` must be a partial index's condition. */
 async function countSome(reader: Reader, table: typeof actions | typeof outbox, condition: SQL): Promise<number> {
   await nextTurn();
   return countRows(reader, table, condition, METRIC_COUNT_MAX);
 }
 
-/** What waits in the queue. See `ActionStore`. */
+/** Reads what waits in the queue of actions. See `ActionStore`. */
 export function createQueueReads(
   reader: Reader,
   queue: Pick<Queue<Action>, "lanes">,
@@ -287,13 +287,13 @@ export function createQueueReads(
     },
     async waiting() {
       const counts: Partial<Record<ActionStatus, number>> = {};
-      // Each has a partial index, so no other rows are read.
+      // Each status has a partial index, so no other rows are read.
       for (const status of ["pending", "active", "awaiting_approval"] as const) {
         counts[status] = await countSome(reader, actions, sql.raw(`status = '${status}'`));
       }
       return counts;
     },
-    // Only columns of the queue's index: to reach others, SQLite would read past bodies of a megabyte.
+    // Reads only columns of the queue's index: to reach others, SQLite would read past bodies of a megabyte.
     async scheduledRetries(accountId, now) {
       const { host, dueAt, status } = actions;
       const s = qb
@@ -317,7 +317,7 @@ export function createQueueReads(
       const total = (member: "later" | "pending") => rows.reduce((sum, row) => sum + row[member], 0);
       const [later, pending] = [total("later"), total("pending")];
       const dueSince = rows.flatMap((row) => row.dueSince?.getTime() ?? []);
-      // A time that was altered is no date.
+      // Leaves out times that were altered to no date.
       const hosts = rows.flatMap((row) =>
         row.nextAt === null || Number.isNaN(row.nextAt.getTime())
           ? []
@@ -348,12 +348,12 @@ const CREATOR = prepare({ id: "text" }, (arg) => {
   return withAction.leftJoin(apiKeys, isKey).where(eq(outbox.id, arg.id));
 });
 
-/** Identifies the claim that a timeline row belongs to. */
+/** Identifies the claim to which a timeline row belongs. */
 function subjectOf({ id, attempts, leaseUntil }: Notification): string {
   return `${id} ${attempts} ${leaseUntil?.getTime() ?? ""}`;
 }
 
-/** Callbacks, mails and messages. A claim is known by the attempts and the lease of its row. */
+/** The store of callbacks, mails and messages. A claim is identified by the attempts and the lease of its row. */
 export function createOutboxStore(db: QueueContext): OutboxStore {
   const { reader, writer } = db;
   return {
@@ -385,7 +385,7 @@ export function createOutboxStore(db: QueueContext): OutboxStore {
         event: event === null ? null : eventOf(event),
       });
     },
-    // Only this result can have written its row of the timeline; a result without one is known by the notification itself.
+    // Only this result can have written its timeline row. A result without such a row shows in the notification itself.
     isSettled({ before, status, event }, at) {
       const { id, actionId } = before;
       if (event === null) return hasRow(reader, outbox, hasValues(outbox, { id, status, scheduledAt: at }));

@@ -20,7 +20,7 @@ import { jsonIn } from "../../src/core/json.ts";
 
 type ArgTypes = Readonly<Record<string, ArgType>>;
 
-/** The values of arguments. */
+/** The values of arguments, by name. */
 type ArgsOf<Types extends ArgTypes> = { readonly [Name in keyof Types]: ArgValues[Types[Name]] };
 
 /** The placeholders of arguments, by name. */
@@ -33,23 +33,23 @@ type RowOf<Built> = Built extends { readonly _: { readonly result: readonly (inf
     ? Typed
     : never;
 
-/** Builds a SELECT for both databases. `all` and `get` run it; `prepare` is for one that runs often. */
+/** Builds a SELECT for both databases. `all` and `get` run it. If it runs often, `prepare` it. */
 export const qb: Pick<SqliteRemoteDatabase, "select" | "with" | "$with" | "$count"> = drizzle(() =>
   Promise.reject(new Error("Run statements over a connection.")),
 );
 
-/** Runs a SELECT. Building one costs 40 us: prepare what runs often. */
+/** Runs a SELECT. Building one costs 40 us, so prepare one that runs often. */
 export async function all<Built extends SQLWrapper>(reader: Reader, built: Built): Promise<readonly RowOf<Built>[]> {
   // Safe: these are the types of the builder.
   return (await raw(reader, built)).map(decoderOf(built)) as RowOf<Built>[];
 }
 
-/** The first row. */
+/** Runs a SELECT and returns its first row. */
 export async function get<Built extends SQLWrapper>(reader: Reader, built: Built): Promise<RowOf<Built> | null> {
   return (await all(reader, built))[0] ?? null;
 }
 
-/** The row of a table that has these values. */
+/** The row of a table with these values. */
 export function findRow<Table extends SQLiteTable>(
   reader: Reader,
   table: Table,
@@ -58,13 +58,13 @@ export function findRow<Table extends SQLiteTable>(
   return get(reader, qb.select().from<SQLiteTable>(table).where(hasValues(table, values)));
 }
 
-/** Whether a condition holds for any row of a table. */
+/** Whether any row of a table meets a condition. */
 export async function hasRow(reader: Reader, table: SQLiteTable, condition?: SQL): Promise<boolean> {
   const found = qb.select({ one: sql`1`.as("one") }).from(table);
   return (await get(reader, found.where(condition).limit(1))) !== null;
 }
 
-/** How many rows of a table a condition holds for, up to a limit if there is one. */
+/** How many rows of a table meet a condition, up to a limit if one is given. */
 export async function countRows(
   reader: Reader,
   table: SQLiteTable,
@@ -84,7 +84,7 @@ export function raw(reader: Reader, built: SQLWrapper): Promise<readonly Row[]> 
   return repeatable(reader, built)({});
 }
 
-/** The same for a query that runs several times with other values for its placeholders. */
+/** Builds once a SELECT that runs several times, each with other values for its placeholders. */
 export function repeatable(reader: Reader, built: SQLWrapper) {
   const { sql: text, params } = textOf(built.getSQL(), (at) => reader.dialect.place(at + 1));
   return (values: Readonly<Record<string, SqlValue>>): Promise<readonly Row[]> => {
@@ -96,7 +96,7 @@ export function repeatable(reader: Reader, built: SQLWrapper) {
   };
 }
 
-/** A SELECT that is compiled once for each database. Filling in its arguments costs 0.35 us. */
+/** A SELECT that is compiled once per database. Filling in its arguments costs 0.35 us. */
 export interface Prepared<Values, Selected> {
   readonly types: ArgTypes;
   readonly build: (dialect: Dialect) => SQLWrapper;
@@ -108,9 +108,9 @@ export interface Prepared<Values, Selected> {
 }
 
 /**
- * Prepares a SELECT that runs often; it is compiled when it first runs. `build` returns a query of Drizzle's builder, or `sql` for
- * what the builder can't express, with `arg.name` for each argument. All other values become literals: SQLite uses a partial index
- * only if it sees the value of the index's condition.
+ * Prepares a SELECT that runs often; it is compiled when it first runs. `build` returns a query of Drizzle's builder, or `sql`
+ * if the builder can't express it, with `arg.name` for each argument. All other values become literals, since SQLite uses a
+ * partial index only if it sees the value of the index's condition.
  */
 export function prepare<const Types extends ArgTypes, Built extends SQLWrapper>(
   types: Types,
@@ -157,7 +157,7 @@ interface Compiled {
   readonly decode: (row: Row | readonly unknown[]) => unknown;
 }
 
-/** Compiles what `Prepared.build` returns. `place` gives the placeholder of an argument by its name and number. */
+/** Compiles what `Prepared.build` returns. `place` returns the placeholder of an argument. */
 export function compileSelect(built: SQLWrapper, place: (name: string, number: number) => string): Compiled {
   const names: string[] = [];
   const { sql: text } = textOf(built.getSQL().inlineParams(), (_, param) => {
@@ -184,8 +184,8 @@ function nameOf(param: unknown): string {
 }
 
 /**
- * Decodes a row, an object or a list of values, to the builder's types. Rows of `sql` stay as they are: it says nothing of its
- * columns.
+ * Decodes a row, which is an object or a list of values, to the builder's types. Rows of `sql` stay as they are, since it
+ * doesn't say what its columns are.
  */
 function decoderOf(built: SQLWrapper): (row: Row | readonly unknown[]) => unknown {
   if (!("_" in built) || is(built, SQL)) return (row) => row;
@@ -212,7 +212,7 @@ function isList(row: Row | readonly unknown[]): row is readonly unknown[] {
   return Array.isArray(row);
 }
 
-/** Makes something of each object once. For constants, since nothing is ever forgotten. */
+/** Calls `make` once for each key and keeps the result as long as the key lives. */
 export function once<Key extends object, Made>(make: (key: Key) => Made): (key: Key) => Made {
   const known = new WeakMap<Key, Made>();
   return (key) => {
@@ -227,21 +227,21 @@ export function once<Key extends object, Made>(make: (key: Key) => Made): (key: 
 /** Sorts after every id. */
 export const AFTER_ALL_IDS = "\u{10ffff}";
 
-/** The bytes of a column, which may be long: both databases store the length before the value and read only that. */
+/** The bytes of a column that may be long. Both databases store the length before the value, and read only the length. */
 export function bytesOf(column: SQLWrapper): SQL {
   return sql`coalesce(cast(octet_length(${column}) as bigint), 0)`;
 }
 
-/** The bytes of the long columns of an action together. */
+/** The bytes of an action's long columns together. */
 export function bytesOfAction(): SQL<number> {
   const { body, sealedHeaders, extras, responseBody, lateResult } = actions;
   return sql<number>`${sql.join([body, sealedHeaders, extras, responseBody, lateResult].map(bytesOf), sql` + `)}`;
 }
 
 /**
- * Selects something of each distinct value (`found.value`) of a column, by one look into an index for each value, however many rows
- * have it. The index must have the columns of the condition first and then this one; repeat its own condition if it is partial.
- * Drizzle's builder can't express the recursion.
+ * Selects something for each distinct value (`found.value`) of a column, with one index look-up per value, however many rows
+ * have it. The index must have the condition's columns first and then this one; if it is partial, `condition` must repeat its
+ * condition. Drizzle's builder can't express the recursion.
  */
 export function eachValue<Value>(column: Column, condition: SQL | undefined, selected: SQL, limit: number): SQL<Value> {
   const first = (after?: SQL) =>
@@ -253,14 +253,14 @@ export function eachValue<Value>(column: Column, condition: SQL | undefined, sel
     select ${selected} from found where found.value is not null limit ${limit}`;
 }
 
-/** The members of the JSON object in a text; none if the text was altered to something else. */
+/** The members of the JSON object in a text, or none if the text was altered to something else. */
 export function membersIn(text: string | null | undefined): Readonly<Record<string, unknown>> {
   const value = jsonIn(text ?? "");
   // Safe: its members are of any type.
   return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 }
 
-/** Holds for rows that have these values. */
+/** The condition that a row has these values. */
 export function hasValues<Table extends SQLiteTable>(table: Table, values: ValuesOf<Table>): SQL | undefined {
   const columns = getTableColumns(table);
   const equal = Object.entries(values).map(([name, value]) => {
@@ -268,7 +268,7 @@ export function hasValues<Table extends SQLiteTable>(table: Table, values: Value
     if (column === undefined) throw new Error(`A table has no column ${name}.`);
     return eq(column, value);
   });
-  // An empty condition would hold for all rows, in a DELETE too.
+  // An empty condition would be true for all rows, even in a DELETE.
   if (equal.length === 0) throw new Error("A condition has no values.");
   return and(...equal);
 }

@@ -30,7 +30,7 @@ import type { QueueName } from "../commands/command.ts";
 import type { Connection } from "./writer.ts";
 import { jsonIn } from "../../src/core/json.ts";
 
-/** A row with a value that the service never writes, since somebody altered the database. Nothing of it is ever sent. */
+/** A row with a value that the service never writes: somebody altered the database. Nothing of such a row is ever sent. */
 export class UnreadableRow extends Error {
   override readonly name = "UnreadableRow";
   readonly id: string;
@@ -45,7 +45,7 @@ export class UnreadableRow extends Error {
 /** Called with each action or notification that can't be read. */
 export type OnUnreadable = (of: QueueName, row: UnreadableRow) => void;
 
-/** Reads rows, without those that can't be read: one altered row must not keep the others from being listed or claimed. */
+/** Reads rows and leaves out unreadable ones: one altered row must not keep the others from being listed or claimed. */
 export function readable<Value extends object>(
   rows: readonly Row[],
   read: (row: Row) => Value,
@@ -70,7 +70,7 @@ type ColumnsOf<Names extends string> = Readonly<Record<Names, Column>>;
 
 type RowOf<Columns extends ColumnsOf<string>> = { readonly [Name in keyof Columns]: GetColumnData<Columns[Name]> };
 
-/** Makes a reader of these columns of a row. It throws `UnreadableRow` for a value that its column can't have. */
+/** Makes a function that reads these columns of a row. It throws `UnreadableRow` for a value that its column can't have. */
 export function rowReader<Columns extends ColumnsOf<string>>(columns: Columns): (row: Row) => RowOf<Columns> {
   const all = Object.entries(columns).map(([name, column]) => ({
     name,
@@ -90,7 +90,7 @@ export function rowReader<Columns extends ColumnsOf<string>>(columns: Columns): 
   };
 }
 
-/** Decodes a value; to undefined if the column can't have it. */
+/** Decodes a value; returns undefined if the column can't have it. */
 function decoderOf({ dataType, enumValues }: Column): (value: SqlValue) => unknown {
   if (dataType === "number") return whole;
   if (dataType === "date") {
@@ -106,10 +106,10 @@ function whole(value: SqlValue): number | undefined {
   return typeof value === "number" && Number.isSafeInteger(value) ? value : undefined;
 }
 
-/** Header values carry credentials: they are stored encrypted only. */
+/** Encrypts header values, which may be credentials and so are stored only encrypted. */
 export type HeaderSeal = Pick<Secrets, "seal" | "open">;
 
-/** All columns that an action is read from. */
+/** All columns from which an action is read. */
 export const ACTION_COLUMNS = without(getTableColumns(actions), ["scheduledAt", "claimedBy"]);
 
 /** The columns of an action without its last result, which may be large. */
@@ -133,7 +133,7 @@ function without<Columns extends object, Name extends keyof Columns & string>(
   return Object.fromEntries(others) as Omit<Columns, Name>;
 }
 
-/** A time that a requester chose (`run_at`) stays as it is when the clock is set back. */
+/** Marks a due time that a requester chose (`run_at`), which stays as it is when the clock is set back. */
 const NEVER_MOVED = new Date(0);
 
 /** The `scheduled_at` of an action whose state is written at this time. */
@@ -148,7 +148,7 @@ export function storedValues({ id, headers, creator, extras, policy, counted }: 
   return { sealedHeaders, keyRole, keyHold, ...texts };
 }
 
-/** Columns that an action has in another form. */
+/** Columns whose values have another form in an action. */
 const FORMED = ["keyRole", "keyHold", "sealedHeaders", "extras", "lateResult", "policy", "counted"] as const;
 
 const readPlain = rowReader(without(COLUMNS_BUT_RESULT, FORMED));
@@ -158,7 +158,7 @@ const readResult = rowReader(only(actions, RESULT));
 /** Reads who created an action. */
 export const readCreator = rowReader({ role: actions.keyRole, hold: actions.keyHold });
 
-/** Makes an action of a row. Its result is null if the row was selected without those columns. */
+/** Makes an action from a row. `result` is null if the row was selected without its columns. */
 export function actionOf(row: Row, seal: HeaderSeal): Action {
   const plain = readPlain(row);
   const { keyRole, keyHold, sealedHeaders, extras, lateResult, policy, counted } = readFormed(row);
@@ -183,12 +183,12 @@ export function actionOf(row: Row, seal: HeaderSeal): Action {
     policy: parsed<ActionPolicy | null>(actions.policy, policy, null, parseActionPolicy),
     counted: parsed(actions.counted, counted, NOTHING_COUNTED, parseCounted),
   };
-  // A kind needs a body.
+  // A kind of body without a body: the row was altered.
   if (action.body === null && action.extras.bodyKind !== undefined) throw new UnreadableRow(actions.body, row);
   return action;
 }
 
-/** The same for an action that is shown: its texts become part of JSON answers as they are. */
+/** Makes an action to show from a row. Checks that its texts are JSON, since answers contain them as they are. */
 export function shownActionOf(row: Row, seal: HeaderSeal): Action {
   const action = actionOf(row, seal);
   const { bodyKind = "json" } = action.extras;
@@ -220,7 +220,7 @@ function headersPlace(actionId: string) {
   return { table: "actions", row: actionId, column: "sealed_headers" };
 }
 
-/** Shared, since nothing counts of most actions. */
+/** One shared list, since most actions count towards no rule. */
 const NOTHING_COUNTED: readonly StoredCount[] = [];
 
 const readEntry = rowReader(only(timeline, ["seq", "at", "run", "status", "type", "detail"]));
@@ -238,8 +238,8 @@ export function timelineEntryOf(row: Row): TimelineEntry {
 }
 
 /**
- * What became known of an attempt too late to settle its action, and so changes no status. Not stored as `attempt`, so that the event
- * stream and the overview select rows by type alone.
+ * Types of rows for late results of attempts, which change no status. They are not stored as `attempt`, so that the event
+ * stream and the overview can select rows by type alone.
  */
 const LATE_ROWS = ["late_result", "late"] as const;
 
@@ -253,7 +253,7 @@ export function rowTypeOf(event: TimelineEvent): RowType {
   return "late" in event && event.late === "result" ? "late_result" : "late";
 }
 
-/** What a notification is made of, without its body, which is read when it is sent. */
+/** The columns of a notification without its body, which is read when it is sent. */
 export const NOTIFICATION_COLUMNS = without(getTableColumns(outbox), [
   "revision",
   "payload",
@@ -277,7 +277,7 @@ export function entryOf(row: Row): OutboxEntry {
   return { ...notificationOf(row), ...readOutboxEntry(row) };
 }
 
-/** What reading and writing actions needs besides. */
+/** What reading and writing actions needs besides a connection. */
 export interface StoreContext extends Connection {
   readonly seal: HeaderSeal;
   readonly written: WrittenActions;
@@ -288,13 +288,13 @@ export interface StoreContext extends Connection {
 const WRITTEN_ACTIONS_MAX = 2_000;
 
 /**
- * Actions that were just written and will be claimed next: reading them back and opening their headers would cost more than the rest
- * of a claim. An entry of the claimed revision is never stale.
+ * Actions that were just written and will be claimed next. Reading them back and decrypting their headers would cost more than
+ * the rest of a claim. An entry with the claimed revision is never stale.
  */
 export class WrittenActions {
   readonly #actions = new Map<string, Action>();
 
-  /** Keeps a pending action, without its last result: it may be large, and a claim does not return it. */
+  /** Keeps a pending action without its last result, which may be large and which a claim does not return. */
   keep(action: Action): void {
     if (action.dueAt === null || largeBytesOf(action) !== undefined) return;
     this.#actions.set(action.id, action.result === null ? action : { ...action, result: null });
@@ -305,7 +305,7 @@ export class WrittenActions {
     }
   }
 
-  /** Removes and returns an action of exactly this revision. */
+  /** Removes an action, and returns it if it has exactly this revision. */
   take(id: string, revision: number): Action | null {
     const action = this.#actions.get(id);
     if (action === undefined) return null;

@@ -14,7 +14,7 @@ export function toStatement(sql: string, args: readonly SqlValue[] = []): Statem
   return { sql, args };
 }
 
-/** Closes a connection again if the first work with it fails. */
+/** Does the first work with a new connection, and closes the connection if that fails. */
 export async function orClose<Result>(sql: { close(): Promise<void> }, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -24,7 +24,7 @@ export async function orClose<Result>(sql: { close(): Promise<void> }, work: () 
   }
 }
 
-/** Held until the commit. Writes that share a lock may run at the same time. SQLite ignores locks: a file has one writer. */
+/** A lock held until the commit. Shared locks don't exclude each other. SQLite ignores locks: a file has one writer. */
 export interface Lock {
   readonly name: string;
   readonly mode: "exclusive" | "shared";
@@ -36,7 +36,7 @@ export interface Done {
   readonly rows: readonly Row[];
 }
 
-/** Rows that were selected as lists of values. */
+/** Makes rows of lists of values. */
 export function rowsOf(columns: readonly string[], rows: readonly (readonly unknown[])[]): readonly Row[] {
   // Safe: the tables have no blobs and no integers past 2^53, so that values are text, number or null.
   return rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, row[at]])) as Row);
@@ -49,36 +49,36 @@ export interface Reader {
   read(statement: Statement): Promise<readonly Row[]>;
 }
 
-/** What SQLite and PostgreSQL write differently. */
+/** What SQLite and PostgreSQL spell differently. */
 export interface Dialect {
-  /** The placeholder of an argument, cast to its type where that is known. */
+  /** The placeholder of an argument, cast to its type if that is known. */
   readonly place: (number: number, type?: ArgType) => string;
   /** A list as one argument, so that the text of a statement does not depend on its length. */
   readonly list: (items: readonly unknown[]) => string;
-  /** Holds where a column has one of the values of a list. */
+  /** Whether a column has one of the values of a list. */
   readonly isOneOf: (column: SQLWrapper, list: ListSql) => SQL;
   /** The items of a list as rows of one column, `j.value`. */
   readonly itemsOf: (list: ListSql) => SQL;
-  /** An element of an item of `itemsOf` that is a list itself. */
+  /** If the items of `itemsOf` are lists: the element of an item at this index. */
   readonly placeIn: (at: number) => SQL;
-  /** Aggregates the values of rows to a JSON list, in the order of the rows. */
+  /** Aggregates values into a JSON list, in the order of the rows. */
   readonly jsonList: (value: SQLWrapper) => SQL;
   /** Makes SQLite read the table by this index. PostgreSQL has no such hint. */
   readonly indexedBy: (table: SQLWrapper, index: string) => SQL;
-  /** Joins `next`: the earliest row of the first lane after this one, among the rows that meet a condition. */
+  /** Joins, as `next`, the earliest row of the first lane after this one, among the rows that meet a condition. */
   readonly joinNextLane: (table: SQLWrapper, condition: SQLWrapper, lane: LaneSql) => SQL;
-  /** A column by which the rows of `accounts` are in the order in which they were added. */
+  /** A column that orders the rows of `accounts` as they were added. */
   readonly addedOrder: SQL;
   /** In a group that selects `max(by)`: the `value` of the row with that maximum. */
   readonly valueOfMax: (value: SQLWrapper, by: SQLWrapper) => SQL;
   /**
-   * Holds where no transaction can still add a row up to this position of the timeline. PostgreSQL may commit later positions
+   * Whether no open transaction can still add a row up to this position of the timeline. PostgreSQL may commit later positions
    * before earlier ones, so readers stop at the first open transaction. Undefined for SQLite, which has one writer.
    */
   readonly isSettled: (position: SQLWrapper) => SQL | undefined;
 }
 
-/** The items of a list, or the placeholder of one. */
+/** A list, or the placeholder of one. */
 export type ListSql = Placeholder | readonly unknown[];
 
 /** The lane of an action, as SQL. */

@@ -35,11 +35,11 @@ import type { Sql } from "../commands/command.ts";
 import type { LockTimes } from "../libsql/service-lock.ts";
 
 interface StoreParts extends Pick<StoreSettings, "seal" | "onFatal" | "onAway" | "onUnreadable"> {
-  /** Tells of calls that find the database away: see `tellingAway`. */
+  /** Reports calls that find the database unavailable: see `tellingAway`. */
   readonly sql: Sql;
   readonly cluster: ClusterStore | null;
   readonly isOnlyProcess: boolean;
-  /** Measures how long a commit takes; by default the machine's own. */
+  /** Measures how long a commit takes. Default: the machine's clock. */
   readonly clock?: Pick<Clock, "after">;
 }
 
@@ -100,10 +100,10 @@ export function createStore(parts: StoreParts): Store {
       return writer.isAway;
     },
     async probe() {
-      // A write, since a full disk can still be read.
+      // It must be a write, since a full disk can still be read.
       await writer.run(writeAll, { probe: crypto.randomUUID() });
     },
-    // Closed once, however often it is called.
+    // Closes once, however often it is called.
     close: () => (closing ??= close()),
   };
 }
@@ -115,18 +115,16 @@ export interface StoreSettings {
   readonly seal: HeaderSeal;
   readonly now: Date;
   /**
-   * Called when an accepted commit could not be made durable, or with `StoreLost` when another service has taken the
-   * database over. The process has to end.
+   * Called when an accepted commit could not be made durable, or with `StoreLost` when another service has taken over the
+   * database. The process must end.
    */
   readonly onFatal: (cause: unknown) => void;
   readonly onAway?: OnAway;
-  /** Called with rows that can't be read: they were altered in the database. */
+  /** Called with each row that can't be read, because it was altered in the database. */
   readonly onUnreadable?: OnUnreadable;
-  /**
-   * Called when another service holds the remote database, or held it when it was killed; opening waits for its lock.
-   */
+  /** Called when another service holds the remote database, or was killed and left its lock. Opening waits for the lock. */
   readonly onWait?: () => void;
   readonly lockTimes?: LockTimes;
-  /** The name of this process among those on the same database; by default a random one. */
+  /** The name of this process among those on the same database. Default: a random one. */
   readonly nodeId?: string;
 }

@@ -12,10 +12,10 @@ import type { AnyCommand, CommandCall, Command, Sql } from "../commands/command.
 import { faultOf, type OnAway, unavailable } from "./errors.ts";
 import type { Reader } from "./sql.ts";
 
-/** Pauses between retries while another process holds the lock; they don't block the event loop. */
+/** Pauses between tries while another process holds the lock. They don't block the event loop. */
 const BUSY_PAUSES_MS = [25, 50, 100, 200, 250, 250, 250, 250, 250, 250];
 
-/** A call that waits for a commit. */
+/** A command that waits for its commit. */
 interface Write {
   readonly call: CommandCall;
   readonly rows: number;
@@ -27,11 +27,11 @@ interface Write {
 interface WriterOptions {
   readonly commitMsMax?: number;
   readonly onAway?: OnAway;
-  /** By default the machine's own. */
+  /** Default: the machine's clock. */
   readonly clock?: Pick<Clock, "after">;
 }
 
-/** Commands as a store offers them. */
+/** Commands as methods of a store. */
 type Methods<Commands> = {
   readonly [Name in keyof Commands]: Commands[Name] extends Command<infer Args, infer Result>
     ? (...args: Args) => Promise<Result>
@@ -39,8 +39,8 @@ type Methods<Commands> = {
 };
 
 /**
- * Group commit: all writes of a turn of the event loop share one transaction, and so one fsync under
- * `synchronous=FULL`. Callers get their results after the commit. While a commit runs, the next one is collected.
+ * Group commit: all writes of a turn of the event loop share one transaction, and so one fsync under `synchronous=FULL`.
+ * Callers get their results after the commit. While one commit runs, writes for the next one are collected.
  */
 export class Writer {
   readonly #sql: Sql;
@@ -50,17 +50,17 @@ export class Writer {
   /** Bytes of the writes that wait or are being committed. */
   #bytes = 0;
   #flushing: Promise<void> | null = null;
-  /** After a failed fsync the state of the disk is unknown: nothing more is written until the process ends. */
+  /** Set after a failed fsync, when the state of the disk is unknown: nothing more is written until the process ends. */
   #deathCause: unknown = null;
   #isAway = false;
   readonly #commitMsMax: number;
   readonly #clock: Pick<Clock, "after">;
-  /** The running commit exceeds its time: new writes are refused until it ends. */
+  /** The running commit has exceeded its time: new writes are refused until it ends. */
   #isStuck = false;
 
   /**
-   * `onFatal` is called when an accepted commit could not be made durable; the process must end. `onAway` is called with a
-   * commit that does not end in time, or found the database locked each time. `tellingAway` tells of other outages.
+   * `onFatal` is called when an accepted commit could not be made durable; the process must end. `onAway` is called when a
+   * commit doesn't end in time, or finds the database locked at each try. `tellingAway` reports other outages.
    */
   constructor(sql: Sql, onFatal: (cause: unknown) => void, { commitMsMax, onAway, clock }: WriterOptions = {}) {
     this.#sql = sql;
@@ -70,16 +70,16 @@ export class Writer {
     this.#clock = clock ?? systemClock;
   }
 
-  /** Whether the last commit found the database away, or has not ended in time. */
+  /** Whether the last commit found the database unavailable, or has not ended in time. */
   get isAway(): boolean {
     return this.#isAway || this.#isStuck;
   }
 
   /**
-   * Runs the command in one transaction with other waiting writes, under its locks, and returns its result once that is
-   * committed. Rejects with `StoreBusy` when the queue is full, with `StoreUnavailable` when the database is, or with what the
-   * command throws, of which nothing is written then. Settles within the time limit of a commit; after a timeout it may have been
-   * written, or will be.
+   * Runs a command in one transaction with other waiting writes, under its locks, and returns its result after the commit.
+   * Rejects with `StoreBusy` if the queue is full, with `StoreUnavailable` if the database is unavailable, or with what the
+   * command throws; a command that throws writes nothing. Settles within the time limit of a commit. After a timeout, its
+   * writes may have been committed, or may still be.
    */
   run<Args extends readonly unknown[], Result>(command: Command<Args, Result>, ...args: Args): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
@@ -88,7 +88,7 @@ export class Writer {
     return promise as Promise<Result>;
   }
 
-  /** Commands as methods of a store. */
+  /** Makes methods of a store from commands. */
   methods<Commands extends Readonly<Record<string, AnyCommand>>>(commands: Commands): Methods<Commands> {
     const methods = Object.entries(commands).map(([name, command]) => {
       // Safe: a method has the arguments of its command.
@@ -98,7 +98,7 @@ export class Writer {
   }
 
   #add(write: Write): void {
-    // One write always fits, however large.
+    // A single write always fits, however large.
     const isFull = this.#bytes > 0 && this.#bytes + write.bytes > WRITES_WAITING_BYTES_MAX;
     if (this.#isStuck) {
       write.reject(tooLate());
@@ -127,7 +127,7 @@ export class Writer {
     while (this.#waiting.length > 0) {
       const committing = this.#commitInTime(this.#take());
       notify();
-      // With a turn of the event loop in every commit, even if the database has no thread of its own.
+      // At least one turn of the event loop per commit, even if the database has no thread of its own.
       [notify] = await Promise.all([committing, nextTurn()]);
       if (this.#waiting.length > 0) continue;
       notify();
@@ -155,7 +155,7 @@ export class Writer {
     }
   }
 
-  /** Removes and returns as many writes as one commit may hold, in order. */
+  /** Removes and returns the next writes, as many as one commit may hold. */
   #take(): readonly Write[] {
     let rows = 0;
     let bytes = 0;
@@ -167,7 +167,7 @@ export class Writer {
     return this.#waiting.splice(0, count === -1 ? this.#waiting.length : Math.max(1, count));
   }
 
-  /** Commits, and returns a function that gives the callers their results; failed ones are rejected already. */
+  /** Commits, and returns a function that gives the callers their results. Callers of failed writes are rejected at once. */
   async #commit(writes: readonly Write[]): Promise<() => void> {
     if (this.#deathCause !== null) return rejectAll(writes, this.#deathCause);
     try {
@@ -189,7 +189,7 @@ export class Writer {
     }
   }
 
-  /** One refused write must not fail the others of its commit: commit each half separately. */
+  /** Commits each half separately, since one refused write must not fail the others of its commit. */
   async #commitHalves(writes: readonly Write[], error: unknown): Promise<() => void> {
     const [only] = writes;
     if (writes.length === 1) {
@@ -234,7 +234,7 @@ function noCallers(): void {
   // All callers have their results.
 }
 
-/** What every part of the store has. */
+/** What every part of the store needs. */
 export interface Connection {
   readonly reader: Reader;
   readonly writer: Writer;
