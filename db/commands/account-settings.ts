@@ -11,7 +11,7 @@ import { HOST_SETTINGS_VERSION, readVersion } from "./facts.ts";
 import { callbackHosts, hostSettings } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
 
-/** A host that is listed already keeps its time. */
+/** Lists a callback host. If it is listed already, it keeps its time. */
 export const putCallbackHost = command<CallbackHostStore["put"]>(
   async (tx, row, audit) => {
     const isOther = and(eq(callbackHosts.accountId, row.accountId), ne(callbackHosts.host, row.host));
@@ -29,7 +29,7 @@ export const removeCallbackHost = command<CallbackHostStore["remove"]>(async (tx
   return addIfWritten(tx, removed, audit);
 });
 
-/** The settings for all hosts (an empty host) don't count. */
+/** Writes the settings of a host. The settings for all hosts (an empty host) don't count towards the limit. */
 export const putHostSettings = command(
   async (tx, row: typeof hostSettings.$inferInsert, audit: AuditEntry) => {
     const { accountId, host, ...values } = row;
@@ -49,7 +49,7 @@ export const removeHostSettings = command<HostSettingsStore["remove"]>(async (tx
   return addIfWritten(tx, removed, audit, HOST_SETTINGS_VERSION);
 });
 
-/** Hosts that callbacks of keys with a hold or a limit may go to. */
+/** The store of the hosts to which callbacks of keys with a hold or a limit may go. */
 export function createCallbackHostStore({ reader, writer }: Connection): CallbackHostStore {
   return {
     ...writer.methods({ put: putCallbackHost, remove: removeCallbackHost }),
@@ -60,7 +60,7 @@ export function createCallbackHostStore({ reader, writer }: Connection): Callbac
   };
 }
 
-/** Writes and reads stored settings. An argument, since its schemas would slow down the start of the writer thread. */
+/** Writes and reads stored settings. Passed in, since its schemas would slow down the start of the writer thread. */
 interface HostSettingsText {
   readonly text: (settings: HostSettings) => string;
   readonly parse: (text: string) => HostSettings;

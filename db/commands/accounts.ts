@@ -66,7 +66,7 @@ const STOP = qb
   .from(pauses)
   .where(and(eq(pauses.accountId, accounts.id), eq(pauses.kind, "sign_up"), isNull(pauses.endedAt)));
 
-/** Stops every account that was not allowed, except the first; returns how many were not stopped before. */
+/** Stops every account that was not allowed, except the first. Returns how many it stopped. */
 async function stopAll(tx: Tx, { at, reason }: AccountStop): Promise<number> {
   const first = await readFirst(tx);
   const isOther = and(isNull(accounts.allowedAt), ne(accounts.id, first?.id ?? ""), notExists(STOP));
@@ -93,19 +93,19 @@ export const addKey = command<AccountStore["addKey"]>(
     }
     if (key.replaces !== null) await inheritRejections(tx, key, key.replaces);
   },
-  // Claims share the lock: none may go on by what it read before the stop.
+  // Claims share this lock, so that none goes on with what it read before the stop.
   (_key, _audit, stop) => (stop === undefined ? [] : [stopLock]),
 );
 
-/** Whether a key of an account has a hold. */
+/** The condition that a key is of this account and has a hold. */
 export function isHoldOf(accountId: string | undefined): SQL | undefined {
   return and(eq(apiKeys.accountId, accountId ?? ""), ne(apiKeys.hold, "none"));
 }
 
-/** Rows per statement: each value is an argument, and a statement may have 32,766. */
+/** Rows per statement. Each value is an argument, and a statement may have 32,766. */
 const INHERITED_ROWS = 500;
 
-/** What counts for a key also counts for the one that replaces it: rotating a key must not reset its counts. */
+/** Copies the rejections of a key to the key that replaces it: rotating a key must not reset its counts. */
 async function inheritRejections(tx: Tx, { id, accountId, createdAt }: ApiKey, replaced: string): Promise<void> {
   const isOfKey = hasValues(rejections, { accountId, keyId: replaced });
   const isCounted = and(isOfKey, gt(rejections.at, rejectionWindowStart(createdAt)));
@@ -114,7 +114,7 @@ async function inheritRejections(tx: Tx, { id, accountId, createdAt }: ApiKey, r
   while (rows.length > 0) await tx.db.insert(rejections).values(rows.splice(0, INHERITED_ROWS));
 }
 
-/** Revokes a key and pauses what it left unfinished, even if `PAUSES_MAX` are in force. Returns the key; null: no such key. */
+/** Revokes a key and pauses what it left unfinished, even beyond `PAUSES_MAX`. Returns the key, or null if there is none. */
 export const revokeKey = command<AccountStore["revokeKey"]>(
   async (tx, accountId, id, at, { by = null, audit, pause } = {}) => {
     await addIfWritten(tx, revokeAll(tx, hasValues(apiKeys, { id, accountId }), { at, by }), audit);
@@ -130,7 +130,7 @@ export const revokeKey = command<AccountStore["revokeKey"]>(
   ],
 );
 
-/** Revokes the live ones of these keys; returns them. */
+/** Revokes those of the keys that are live, and returns them. */
 export async function revokeAll(
   { db }: Tx,
   condition: SQL | undefined,
@@ -140,7 +140,7 @@ export async function revokeAll(
   return db.update(apiKeys).set({ revokedAt: at, revokedBy: by }).where(isLive).returning();
 }
 
-/** If one is in force already, it cancels from now on if this one does. Returns whether anything was written. */
+/** Adds a pause of a key. If one is in force, that one cancels from now on if this one does. Returns whether it wrote. */
 async function pauseKey(tx: Tx, pause: Pause): Promise<boolean> {
   const found = await findInForce(tx, pause);
   if (found === null) await tx.db.insert(pauses).values(pause);
@@ -169,7 +169,7 @@ export const allow = command<AccountStore["allow"]>(
   () => [stopLock],
 );
 
-/** The columns of `Account`; only lists show whether it was allowed. */
+/** The columns of `Account`. Only lists show whether it was allowed. */
 const ACCOUNT = {
   id: accounts.id,
   sealedRootSecret: accounts.sealedRootSecret,
@@ -180,12 +180,12 @@ const FIND = prepare({ id: "text" }, (arg) => qb.select(ACCOUNT).from(accounts).
 
 const KEY_BY_HASH = prepare({ hash: "text" }, (arg) => qb.select().from(apiKeys).where(eq(apiKeys.hash, arg.hash)));
 
-/** The account that the first start created. Not by time: if the clock was set back, a later one could look older. */
+/** The account that the first start created. Not found by time, since with a clock set back a later one could look older. */
 export function readFirst(reader: Reader) {
   return get(reader, qb.select(ACCOUNT).from(accounts).orderBy(reader.dialect.addedOrder).limit(1));
 }
 
-/** The address of whoever joined an account first. */
+/** The email address of the person who joined an account first. */
 export function firstEmailOf(accountId: Column) {
   const first = alias(members, "first_members");
   const emails = qb.select({ email: people.email }).from(first).innerJoin(people, eq(people.id, first.personId));
@@ -208,7 +208,7 @@ export function createAccountStore({ reader, writer }: Connection): AccountStore
     findKey: (accountId, id) => findRow(reader, apiKeys, { accountId, id }),
     first: () => readFirst(reader),
     find: (id) => FIND.get(reader, { id }),
-    /** Bounded even if rows were altered into a cycle. Drizzle's builder can't express the recursion. */
+    /** Ends even if rows were altered into a cycle. Drizzle's builder can't express the recursion. */
     async replacedBy(keyId) {
       const { id, replaces } = apiKeys;
       const keys = await all(
@@ -230,7 +230,7 @@ export function createAccountStore({ reader, writer }: Connection): AccountStore
     },
     async keyUse(accountId, now) {
       const day = dayOf(now);
-      // With the condition of the partial index by key.
+      // Repeats the condition of the partial index by key.
       const isOfKey = sql`${actions.accountId} = ${apiKeys.accountId} and ${actions.keyId} = ${apiKeys.id}
         and ${actions.keyId} <> ''`;
       const newest = qb.select({ id: actions.id }).from(actions).where(isOfKey).orderBy(desc(actions.id)).limit(1);

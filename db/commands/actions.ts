@@ -44,9 +44,9 @@ import {
   timeline,
 } from "../libsql/schema.ts";
 
-/** Creates actions and writes their changes, as list commands, since these are most of all writes. Rows are lists of values. */
+/** The commands that create actions and write their changes: most writes, so they take lists. Rows are lists of values. */
 
-/** What every change of an action writes. */
+/** The columns that every change of an action writes. */
 export const STATE = [
   ...(["revision", "status", "run", "attempts", "dueAt", "leaseUntil", "startedAt", "finishedAt"] as const),
   ...(["approvedAt", "approvedBy", "approvedDigest", "scheduledAt"] as const),
@@ -66,7 +66,7 @@ export const AUDIT_ENTRIES = insertList(auditLog, ["seq"]);
 const METADATA = insertList(actionMetadata);
 const REJECTIONS = insertList(rejections, ["seq"]);
 
-/** Replaces the action that a key named: it is no longer live. */
+/** A key that named an action that is no longer live names the new one. */
 const KEYS = upsertList(actionKeys, ["accountId", "kind", "key"]);
 
 const SPENT = insertList(
@@ -106,23 +106,23 @@ interface Owner {
 export interface NewAction extends Owner, SideRows {
   readonly host: string;
   readonly row: Values;
-  /** The values of `CLAIMED` and the event of a claim in the same commit; null: no claim. */
+  /** The values of `CLAIMED` and the event, for a claim in the same commit; null: no claim. */
   readonly claim: { readonly values: Values; readonly event: Values } | null;
   readonly keys: readonly KeyName[];
   readonly metadata: readonly Values[];
   readonly request: RejectionEntry | null;
   readonly budget: KeyBudget | null;
-  /** Whether it awaits approval. The number of those of a key is bounded. */
+  /** Whether it awaits approval. A key may have only so many held actions. */
   readonly isHeld: boolean;
-  /** A rule refuses it: it may only match. */
+  /** A rule refuses it, so it may only match an existing action. */
   readonly isRefused: boolean;
-  /** The version of the rules that it was decided by. */
+  /** The version of the rules by which it was decided. */
   readonly rulesVersion: string;
   /** The grant that lets it pass. */
   readonly grant: UsedGrant | null;
-  /** What it adds to counts of rules. */
+  /** What it adds to the counts of rules. */
   readonly counts: readonly RuleCount[];
-  /** The count that it goes beyond, and the notifications of only the first action that does. */
+  /** The count that it goes beyond; only the first such action adds `firstNotifications`. */
   readonly beyond: GoesBeyond | null;
   readonly firstNotifications: readonly Values[];
 }
@@ -135,9 +135,9 @@ type CreateOutcome =
   | Exclude<CreateRefusal, { readonly kind: "rejected_before" | "unreadable" }>;
 
 /**
- * Creates each action unless one of its keys names a live one, a limit is reached or the request was rejected. Of racing equals, in one
- * commit or in many, the first is created and the others match it. The idempotency key of a create that matches by `dedupe` is kept,
- * so that its repeat finds the same action even after that has failed.
+ * Creates each action unless one of its keys names a live one, a limit is reached or the request was rejected. Of equal creates
+ * that race, in one commit or in several, the first is created and the others match it. If a create matches by `dedupe`, its
+ * idempotency key is stored, so that a repeat finds the same action even after that has failed.
  */
 export const create = listCommand(
   async (tx, list: readonly NewAction[]): Promise<readonly CreateOutcome[]> => {
@@ -214,9 +214,9 @@ function countsIn({ counts: added, beyond }: Pick<NewAction, "counts" | "beyond"
   return beyond === null ? added : [...added, beyond.count];
 }
 
-/** What decides on a list. What each of the list adds to it counts for those that follow. */
+/** What decides on a list of writes. Each one adds to it, which counts for those that follow. */
 interface Known {
-  /** The live action of a key. */
+  /** The live action that a key names. */
   readonly holders: Map<string, string>;
   readonly paused: ReadonlySet<string>;
   /** How many actions of a key are held, and how many it created on a day. */
@@ -231,7 +231,7 @@ interface KnownOfCreates extends Known {
   readonly ruleCounts: RuleCounts;
 }
 
-/** Decides on a create, and counts it for those that follow if it is created. Adds entries about uses of grants to `used`. */
+/** Decides on a create and, if it is created, counts it for those that follow. Adds uses of grants to `used`. */
 function decide(one: NewAction, known: KnownOfCreates, used: Values[]): CreateOutcome {
   for (const kind of ["idempotency", "dedupe"] as const) {
     const key = one.keys.find((each) => each.kind === kind);
@@ -258,7 +258,7 @@ function decide(one: NewAction, known: KnownOfCreates, used: Values[]): CreateOu
   return { kind: "created", isClaimed: one.claim !== null && !isHeldBack(known.paused, pausesOf(one)), uses };
 }
 
-/** Why a request may not be made now; null: it may. */
+/** Why a request may not be made now, or null. */
 function refusalOf({ request, budget, ...one }: Limited, known: Known): CreateOutcome | null {
   if (request?.kind === "asked") {
     const before = known.rejections.get(requestName({ ...one, digest: request.digest })) ?? NEVER_REJECTED;
@@ -280,7 +280,7 @@ function countRequest({ request, budget, ...one }: Limited, known: Known): void 
   if (budget !== null) known.spent.set(dayName(budget), (known.spent.get(dayName(budget)) ?? 0) + 1);
 }
 
-/** Whether a limit of its key counts it. */
+/** Whether it counts towards a limit of its key. */
 function isLimited({ request, budget }: Pick<NewAction, "request" | "budget">): boolean {
   return request !== null || budget !== null;
 }
@@ -289,12 +289,12 @@ type Limited = Pick<NewAction, "id" | "accountId" | "keyId" | "at" | "request" |
 
 const NEVER_REJECTED: RejectionCount = { rejectedAt: null, repeatedAt: [], fullSince: null };
 
-/** The start of the window in which a key names its action, exclusive, in milliseconds. */
+/** When the window in which a key names its action began: exclusive, in milliseconds. */
 export function keyWindowStart(nowMs: number): number {
   return nowMs - DEDUPE_WINDOW_MS;
 }
 
-/** The action that a key names: `src/core/dedupe.ts` has the same rule for one action. */
+/** The action that a key names. `src/core/dedupe.ts` has the same rule for one action. */
 export const HOLDER = prepare(
   { accountId: "text", kind: "text", key: "text", windowStart: "number" },
   ({ windowStart, ...key }) => {
@@ -319,7 +319,7 @@ export const SPENT_ON_DAY = prepare({ keyId: "text", day: "number" }, ({ keyId, 
   qb.select({ created: keyDays.created }).from(keyDays).where(hasValues(keyDays, { keyId, day })),
 );
 
-/** Reads what decides on a list, each row once. */
+/** Reads what decides on a list of writes, each row once. */
 async function readKnown(
   { lists }: Tx,
   list: readonly (Limited & Pick<NewAction, "keys" | "host" | "claim" | "isHeld">)[],
@@ -356,7 +356,7 @@ async function readKnown(
   };
 }
 
-/** Writes what requests, decisions and creates count for. */
+/** Writes the counts that requests, decisions and creates add to. */
 async function writeCounts(tx: Tx, list: readonly (Limited & { readonly run: number })[], known: Known): Promise<void> {
   const days = Map.groupBy(
     list.flatMap(({ budget }) => budget ?? []),
@@ -385,7 +385,7 @@ async function writeCounts(tx: Tx, list: readonly (Limited & { readonly run: num
 
 const GUARD = ["id", "revision"] as const;
 
-/** A change writes the state, the result too, or everything that can change; nothing if it was decided on another revision. */
+/** What a change can write: the state, also the result, or everything that can change. Guarded by the revision. */
 export const UPDATES = {
   state: updateList(actions, STATE, GUARD),
   result: updateList(actions, [...STATE, ...RESULT], GUARD),
@@ -394,28 +394,28 @@ export const UPDATES = {
 
 export interface ActionWrite extends Owner, SideRows {
   readonly run: number;
-  /** The revision that it was decided on. */
+  /** The revision on which it was decided. */
   readonly expected: number;
   readonly written: keyof typeof UPDATES;
-  /** The values of those columns, then its id and that revision. */
+  /** The values of these columns, then the id and `expected`. */
   readonly row: Values;
-  /** A dedupe key that names the action again, unless it names another live one; and when its window began. */
+  /** The dedupe key that a new run takes again, unless it names another live action, and when its window began. */
   readonly retaken: { readonly key: string; readonly createdAt: number } | null;
   readonly request: RejectionEntry | null;
   readonly budget: KeyBudget | null;
   readonly response: Values | null;
-  /** Whether more responses may be kept than are shown. */
+  /** Whether there may be more stored responses than `ATTEMPTS_KEPT`. */
   readonly trims: boolean;
   readonly audit: Values | null;
   /** The values of `GRANTS`. */
   readonly grant: Values | null;
-  /** What a new run adds to counts of rules. */
+  /** What a new run adds to the counts of rules. */
   readonly counts: readonly RuleCount[];
-  /** What its end gives back of counts. `unlessSent`: only if no attempt of the run may have reached the target. */
+  /** Which counts its end gives back. `unlessSent`: only if no attempt of the run may have reached the target. */
   readonly givesBack: { readonly counted: readonly StoredCount[]; readonly unlessSent: boolean } | null;
 }
 
-/** Writes changes; returns whether each was written: not if its action has another revision, or a limit or key forbids it. */
+/** Writes changes. Returns for each whether it was written: not if the revision differs, or a limit or key forbids it. */
 export const apply = listCommand(
   async (tx, list: readonly ActionWrite[]): Promise<readonly boolean[]> => {
     const guarded = list.map((one) =>
@@ -478,7 +478,7 @@ const ATTEMPTS_OF_RUN = prepare({ id: "text", run: "number" }, ({ id, run }) => 
 
 const ATTEMPT_ROWS = ["attempt", "late_result", "late"] as const;
 
-/** Gives back what ended runs have counted for rules. */
+/** Gives back what ended runs have added to counts of rules. */
 async function giveBack(tx: Tx, list: readonly ActionWrite[], ruleCounts: RuleCounts): Promise<void> {
   const asked = list.filter(({ givesBack }) => givesBack?.unlessSent === true);
   const ofRuns = await tx.lists.find(
@@ -493,7 +493,7 @@ async function giveBack(tx: Tx, list: readonly ActionWrite[], ruleCounts: RuleCo
   }
 }
 
-/** What a change looks at before it is written. */
+/** What must be checked before a change is written. */
 function guardOf({ id, accountId, keyId, at, request, budget, retaken, counts: added }: ActionWrite) {
   const keys: readonly KeyName[] = retaken === null ? [] : [{ kind: "dedupe", key: retaken.key }];
   const asked = { request, budget, keys, host: "", claim: null, isHeld: false, counts: added };
@@ -502,7 +502,7 @@ function guardOf({ id, accountId, keyId, at, request, budget, retaken, counts: a
 
 const EXTEND = updateList(actions, ["leaseUntil"], ["id", "revision", "status"]);
 
-/** Extends the leases of attempts that are still under way; returns whether each was. Times in milliseconds. */
+/** Extends the leases of attempts that are still in flight. Returns for each whether it was. Times in milliseconds. */
 export const extendLease = listCommand(
   (tx, list: readonly { readonly id: string; readonly revision: number; readonly leaseUntil: number }[]) =>
     tx.lists.update(
@@ -512,7 +512,7 @@ export const extendLease = listCommand(
   { locks: () => [], size: () => ({ rows: 1, bytes: 0 }) },
 );
 
-/** Writes the other rows of changes that were written. */
+/** Writes the other rows of the changes that were written. */
 async function writeBeside(tx: Tx, list: readonly ActionWrite[], known: Known): Promise<void> {
   const { lists } = tx;
   await insertEach(lists, KEYS, list, ({ id, accountId, retaken }) =>
@@ -558,12 +558,12 @@ function rowOf(
 
 const POLICY_PLACE = ACTIONS.columns.indexOf("policy");
 
-/** The last of rows with the same first values, since a statement can't write a row twice. */
+/** Keeps the last of several rows with the same first values, since one statement can't write a row twice. */
 function newestOf(rows: readonly Values[], values: number): readonly Values[] {
   return [...new Map(rows.map((row) => [row.slice(0, values).join("\0"), row])).values()];
 }
 
-/** Rounds of items with different names, since a statement of PostgreSQL updates a row only once. */
+/** Splits items into rounds without equal names, since one PostgreSQL statement updates a row only once. */
 function roundsOf<Item>(items: readonly Item[], name: (item: Item) => unknown): readonly (readonly Item[])[] {
   const rounds: Item[][] = [];
   for (const same of Map.groupBy(items, name).values()) {

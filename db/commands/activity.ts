@@ -29,7 +29,7 @@ import { upsertList, type Values, valuesOf } from "./lists.ts";
 import { actions, activity, facts, firstSteps, timeline } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
 
-/** The fact that has the position of the timeline up to which everything is counted. */
+/** The fact that stores the position of the timeline up to which everything is counted. */
 const POSITION_FACT = "activity";
 
 const PUT = upsertList(activity, ["accountId", "slotMinutes", "at", "kind", "name"]);
@@ -44,7 +44,7 @@ interface Counted {
 
 type FirstStep = typeof firstSteps.$inferInsert;
 
-/** Writes the counts of a stretch of the timeline; false: another node has counted it. */
+/** Writes the counts of a stretch of the timeline. False: another node has counted it. */
 export const put = command(async ({ db, lists }, { from, to, rows, steps }: Counted) => {
   await db.insert(facts).values({ name: POSITION_FACT, value: "0" }).onConflictDoNothing({ target: facts.name });
   const isNext = hasValues(facts, { name: POSITION_FACT, value: String(from) });
@@ -92,7 +92,7 @@ const STRETCH_END = prepare({ after: "number", rows: "number" }, (arg) => {
   return behind.limit(1).offset(arg.rows);
 });
 
-/** The last of so many rows of the timeline after a position; null: there are fewer. Positions have gaps, so rows are counted. */
+/** The last of `rows` timeline rows after a position; null: there are fewer. Counts rows, since positions have gaps. */
 export function findStretchEnd(reader: Reader, after: number, rows: number) {
   return STRETCH_END.get(reader, { after, rows: rows - 1 });
 }
@@ -118,7 +118,7 @@ const HAPPENED = prepare({ after: "number", until: "number", since: "time" }, (a
       host: actions.host,
       keyId: actions.keyId,
       byMcp: sql<number>`case when ${actions.createdBy} like 'mcp:%' then 1 else 0 end`.as("by_mcp"),
-      // When the run began that was decided on.
+      // When the decided run began.
       heldAt: sql<Date | null>`case when ${isDecision} then ${heldAt} end`.mapWith(at).as("held_at"),
     })
     .from(timeline)
@@ -136,11 +136,11 @@ const MINUTE_MS = 60_000;
 
 type Group = { -readonly [Member in keyof ActivityGroup]: ActivityGroup[Member] };
 
-/** Groups what differs only in the time within a minute and slightly in duration. */
+/** Groups rows that differ only within a minute and slightly in duration. */
 function groupsOf(rows: Awaited<ReturnType<typeof HAPPENED.all>>): readonly ActivityGroup[] {
   const groups = new Map<string, { readonly group: Group; totalMs: number }>();
   for (const { accountId, host, keyId, type, status, detail, byMcp, heldAt, at } of rows) {
-    // Rows that were altered: their counts could not be written, so that nothing after them would be counted.
+    // Skip altered rows: their counts could not be written, and then nothing after them would be counted.
     const isText = [accountId, host, keyId].every((one) => typeof one === "string");
     if (!isText || Number.isNaN(at.getTime()) || Number.isNaN(heldAt?.getTime() ?? 0)) continue;
     const isAttempt = type === "attempt";
@@ -173,7 +173,7 @@ function groupsOf(rows: Awaited<ReturnType<typeof HAPPENED.all>>): readonly Acti
 
 const UNITS_MS = [1, 10, 100, 1_000];
 
-/** To two digits, which bounds the number of groups. */
+/** Rounds to two digits, which bounds the number of groups. */
 function rounded(ms: number): number {
   const unit = UNITS_MS.findLast((each) => ms >= 10 * each) ?? 1;
   return Math.trunc(ms / unit) * unit;
@@ -194,7 +194,7 @@ function activityRowOf({ latency, waits, ...row }: Stored): ActivityRow {
 export function createActivityStore({ reader, writer }: Connection): ActivityStore {
   const { itemsOf, placeIn, valueOfMax } = reader.dialect;
   const { kind: ofKind, name: named } = activity;
-  /** Holds for the slots of some hosts and keys. */
+  /** The condition that a slot is of these hosts and keys. */
   const isOfNames = (span: ActivitySpan, names: readonly (readonly string[])[]) => {
     const isNamed = sql`(${ofKind}, ${named}) in (select ${placeIn(0)}, ${placeIn(1)} from ${itemsOf(names)})`;
     return and(isOfSpan(span), isNamed);
@@ -225,7 +225,7 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
         .select()
         .from(activity)
         .where(and(isOfSpan(span), eq(ofKind, "all")));
-      // Without latencies, which are long texts for busy accounts: the overview shows those of twenty names.
+      // Leaves out latencies, which are long texts for busy accounts: the overview shows those of twenty names only.
       const names = qb
         .select({
           kind: ofKind,
@@ -275,11 +275,11 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
   };
 }
 
-/** What accounts did for the first time; a step that is stored keeps its time. */
+/** The store of what accounts did for the first time. A stored step keeps its time. */
 export function createFirstStepStore({ reader, writer }: Connection): FirstStepStore {
   return {
     ...writer.methods({ add: addStep, remove: removeStep }),
-    /** At most one row for each step, and one more of the person. */
+    /** There is at most one row for each step, and one more for the person. */
     done(accountId, personId) {
       const { step, at } = firstSteps;
       const isOfPerson = or(eq(firstSteps.personId, ""), eq(firstSteps.personId, personId));

@@ -22,7 +22,7 @@ import * as signing from "./signing.ts";
 import * as statements from "./statements.ts";
 import * as upkeep from "./upkeep.ts";
 
-/** Every command by the name under which it crosses to the writer thread: its subject and its own. */
+/** Every command by its name for the writer thread, such as `actions.create`. */
 const COMMANDS: ReadonlyMap<string, AnyCommand> = new Map(
   Object.entries({
     accountSettings,

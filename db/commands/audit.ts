@@ -7,13 +7,13 @@ import { renewVersion } from "./facts.ts";
 import { audit } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
 
-/** Adds an entry to the audit log, and renews the version of what was written, if there are any. */
+/** Adds an entry, if there is one, to the audit log, and renews the version of what was written, if that has one. */
 export async function addToAudit(tx: Tx, entry: AuditEntry | undefined, version?: string): Promise<void> {
   if (entry !== undefined) await tx.db.insert(audit).values(entry);
   if (version !== undefined) await renewVersion(tx, version);
 }
 
-/** Runs a write, and then `addToAudit` if it returns any row. Returns whether it did. */
+/** Runs a write; if it returns any row, calls `addToAudit`. Returns whether it did. */
 export async function addIfWritten(
   tx: Tx,
   write: PromiseLike<readonly unknown[]>,
@@ -28,20 +28,20 @@ export async function addIfWritten(
 /** Adds an entry that belongs to no other write. */
 export const record = command<AuditStore["record"]>((tx, entry) => addToAudit(tx, entry));
 
-/** Deletes some entries up to a time, but never the newest, whose number would be given out again; returns whether there may be more. */
+/** Deletes some old entries, but never the newest, whose number would be given out again. Returns whether there may be more. */
 export const prune = command<AuditStore["prune"]>(async (tx, until) => {
   const { seq } = audit;
-  // Rows are counted, since PostgreSQL leaves out numbers. The condition, true of all, makes it a search by the primary key.
+  // Counts rows, since PostgreSQL skips numbers. The condition, which is always true, makes this a primary key search.
   const oldest = qb.select({ seq }).from(audit).where(gt(seq, 0)).orderBy(seq);
   const last = (await all(tx, oldest.limit(PRUNE_ROWS + 1))).at(-1);
   const isOld = and(lt(seq, last?.seq ?? 0), lte(audit.at, until));
   return (await tx.db.delete(audit).where(isOld).returning({ seq })).length === PRUNE_ROWS;
 });
 
-/** The audit log. Rows are never changed, and only `prune` deletes them. */
+/** The store of the audit log. Rows are never changed, and only `prune` deletes them. */
 export function createAuditStore({ reader, writer }: Connection): AuditStore {
   const { isOneOf } = reader.dialect;
-  /** The last row that a page may read: nearly always enough to fill it, without an index by actor or kind. */
+  /** The last row that a page may read. That nearly always fills the page, without an index by actor or kind. */
   const lastScanned = (accountId: string, before: number) => {
     const isBefore = and(eq(audit.accountId, accountId), lt(audit.seq, before));
     const scanned = qb.select({ seq: audit.seq, at: audit.at }).from(audit).where(isBefore).orderBy(desc(audit.seq));
@@ -69,7 +69,7 @@ export function createAuditStore({ reader, writer }: Connection): AuditStore {
     async count({ accountId, kinds, until, days }) {
       const last = await lastScanned(accountId, Number.MAX_SAFE_INTEGER);
       const since = new Date(until.getTime() - days * DAY_MS);
-      // Cast, since libSQL's client binds numbers as floats.
+      // The cast is needed, since libSQL's client binds numbers as floats.
       const daysAgo = sql<number>`(cast(${until} as bigint) - ${audit.at}) / ${sql.raw(String(DAY_MS))}`;
       const isCounted = and(
         eq(audit.accountId, accountId),

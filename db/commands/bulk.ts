@@ -34,7 +34,7 @@ function settledAs(end: BulkEnd): readonly (string | null)[] {
   return end.status === "done" ? [end.status, end.actionStatus, null, null] : [end.status, null, end.code, end.message];
 }
 
-/** Writes the results of actions that waited. The job's totals are counted again, so that nothing counts twice after a crash. */
+/** Writes the results of waiting actions. Counts the job's totals anew, so that nothing counts twice after a crash. */
 export const settle = command<BulkStore["settle"]>(async (tx, jobId, ends) => {
   await tx.lists.update(
     SETTLE,
@@ -54,7 +54,7 @@ export const end = command<BulkStore["end"]>(async (tx, id, { status, at, by }, 
   return addIfWritten(tx, ended, audit);
 });
 
-/** Deletes results of the job that ended first, if it ended by then, and the job with the last of them; returns whether there may be more. */
+/** Deletes results of the oldest job that ended by then, and the job with the last ones. Returns whether there may be more. */
 export const prune = command<BulkStore["prune"]>(async (tx, until) => {
   const { id, finishedAt } = bulkJobs;
   const isOver = and(isNotNull(finishedAt), lte(finishedAt, until));
@@ -85,7 +85,7 @@ export function createBulkStore({ reader, writer }: Connection): BulkStore {
       return all(reader, results.orderBy(desc(actionId)).limit(limit));
     },
     running(limit) {
-      // With the condition of the partial index.
+      // Repeats the condition of the partial index.
       const isRunning = sql`${bulkJobs.status} = 'running'`;
       return all(reader, qb.select().from(bulkJobs).where(isRunning).orderBy(bulkJobs.id).limit(limit));
     },

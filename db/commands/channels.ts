@@ -39,7 +39,7 @@ export const remove = command<ChannelStore["remove"]>(async (tx, accountId, id, 
 
 export function createChannelStore({ reader, writer, seal }: Omit<StoreContext, "written">): ChannelStore {
   const channelOf = ({ sealedConfig, kind, ...row }: Row): Channel => {
-    // If the kind was altered, there is nowhere to send to.
+    // If the kind was altered, there is no target to send to.
     const known = CHANNEL_KINDS.find((one) => one === kind);
     const target = known === undefined ? NOWHERE : openedTarget(sealedConfig, row.id, seal);
     return { ...row, kind: known ?? "webhook", ...target };
@@ -72,10 +72,10 @@ const PLACE = { table: "channels", column: "sealed_config" } as const;
 
 const NOWHERE: ChannelTarget = { to: [], url: null };
 
-/** The target of a channel; none if the row was altered or sealed under another key. */
+/** The target of a channel, or none if the row was altered or sealed under another key. */
 function openedTarget(sealedConfig: string, id: string, seal: StoreContext["seal"]): ChannelTarget {
   try {
-    // Safe: `sealed` wrote it, since nobody else can seal a text.
+    // Safe: `sealed` wrote it, and nobody else can seal a text.
     return JSON.parse(seal.open(sealedConfig, { ...PLACE, row: id }).toString("utf8")) as ChannelTarget;
   } catch {
     return NOWHERE;

@@ -7,13 +7,13 @@ import type { Lists } from "./lists.ts";
 import type { ClaimedLane, LaneName } from "../../src/core/store.ts";
 import type { NotificationKind } from "../../src/core/notification-events.ts";
 
-/** The transaction that a command reads and writes with. It ends with the command. */
+/** The transaction in which a command reads and writes. It ends with the command. */
 export interface Tx extends Reader {
-  /** Drizzle's builder for writes, of both databases. Reads are those of `read.ts`. */
+  /** Drizzle's builder for writes, for both databases. For reads, use `read.ts`. */
   readonly db: Pick<SqliteRemoteDatabase, "insert" | "update" | "delete">;
-  /** One statement for many rows, for what is written often. */
+  /** One statement for many rows, for hot reads and writes. */
   readonly lists: Lists;
-  /** Claims rows. SQLite reads and then writes, PostgreSQL locks in one statement. */
+  /** Claims rows. SQLite reads and then writes; PostgreSQL locks them in one statement. */
   claim(claims: readonly QueueClaim[]): Promise<readonly ClaimResult[]>;
   /** Runs a statement that is not written with the builder. */
   run(statement: Statement): Promise<Done>;
@@ -21,32 +21,32 @@ export interface Tx extends Reader {
 
 /**
  * A write. `run` reads what it needs and writes, in one transaction with other commands. It must wait for nothing but its own
- * statements. It may run again after a failed commit, so ids and times are arguments. What it throws undoes what it wrote and nothing
- * else. Its arguments cross a thread: plain objects, lists, texts, numbers and dates.
+ * statements. It may run again after a failed commit, so ids and times are arguments. If it throws, only its own writes are
+ * undone. Its arguments cross a thread, so they are plain objects, lists, texts, numbers and dates.
  */
 export interface Command<Args extends readonly unknown[], Result> {
-  /** Taken before the first statement of the transaction and held until its commit. */
+  /** Locks that are taken before the transaction's first statement and held until its commit. */
   readonly locks: (...args: Args) => readonly Lock[];
-  /** About how many rows and bytes it writes, by which a commit is bounded. */
+  /** About how many rows and bytes it writes, to bound a commit. */
   readonly size: (...args: Args) => { readonly rows: number; readonly bytes: number };
   readonly run: (tx: Tx, ...args: Args) => Promise<Result>;
-  /** For a command that is called often: runs several calls at once. Arguments and results are JSON. */
+  /** Runs several calls at once, if the command is called often; else null. Arguments and results are JSON. */
   readonly runAll: ((tx: Tx, args: readonly Args[0][]) => Promise<readonly Result[]>) | null;
   readonly turn: Turn;
 }
 
 /**
- * When a command runs among those of its commit. Claims follow changes, so that a pause or decision of the same commit wins. Creates
- * follow claims, so that a claim finds nothing that memory does not know yet.
+ * When a command runs among those of its commit. Claims follow changes, so that a pause or decision of the same commit wins.
+ * Creates follow claims, so that a claim finds nothing that memory does not know yet.
  */
 type Turn = "change" | "claim" | "create";
 
 const TURNS: readonly Turn[] = ["change", "claim", "create"];
 
-/** A plain command takes as long as several rows, since it waits for each of its statements. */
+/** A plain command counts as several rows, since it waits for each of its statements. */
 const ROWS_OF_COMMAND = 10;
 
-/** A command: of a method of a store, which describes it, as `command<PauseStore["end"]>`, or of its own. */
+/** Makes a command. Its arguments may be those of a store's method, as in `command<PauseStore["end"]>`, or its own. */
 export function command<Args extends readonly unknown[], Result>(
   run: (tx: Tx, ...args: Args) => Promise<Result>,
   locks?: Locks<Args>,
@@ -63,10 +63,10 @@ export function command<Args extends readonly unknown[], Result>(
   return { run, locks, size, runAll: null, turn: "change" };
 }
 
-/** Keeps the arguments of a command from being inferred from those that its locks take. */
+/** Keeps TypeScript from inferring a command's arguments from those of its locks. */
 type Locks<Args> = Args extends infer Known extends readonly unknown[] ? (...args: Known) => readonly Lock[] : never;
 
-/** A command that runs several calls at once. `runAll` must return a result for each of its arguments. */
+/** Makes a command that runs several calls at once. `runAll` must return a result for each argument. */
 export function listCommand<Arg, Result>(
   runAll: (tx: Tx, args: readonly Arg[]) => Promise<readonly Result[]>,
   { locks, size, turn = "change" }: Pick<Command<[Arg], Result>, "locks" | "size"> & { readonly turn?: Turn },
@@ -83,16 +83,16 @@ export function isCommand(exported: unknown): exported is AnyCommand {
   return typeof exported === "object" && exported !== null && "runAll" in exported;
 }
 
-/** Rows that one command deletes at most, so that it never blocks the writer for long. */
+/** How many rows one command may delete, so that it never blocks the writer for long. */
 export const PRUNE_ROWS = 500;
 
-/** Deletes rows that a condition holds for, `PRUNE_ROWS` at most; returns how many. */
+/** Deletes at most `PRUNE_ROWS` rows that meet a condition. Returns how many. */
 export async function deleteSome({ db }: Tx, key: SQLiteColumn, condition: SQL | undefined): Promise<number> {
   const some = qb.select({ key }).from(key.table).where(condition).limit(PRUNE_ROWS);
   return (await db.delete(key.table).where(inArray(key, some)).returning({ key })).length;
 }
 
-/** The same for a key of several columns. */
+/** Does the same for a table whose key has several columns. */
 export async function deleteSomeOf(
   tx: Tx,
   key: readonly [SQLiteColumn, ...SQLiteColumn[]],
@@ -108,11 +108,11 @@ export async function deleteSomeOf(
   return rows.length;
 }
 
-/** Holds for rows whose key, these columns, has one of these lists of values. */
+/** The condition that these columns, a key, have one of these lists of values. */
 export function isOneOfRows(columns: readonly Column[], rows: readonly (readonly (string | number)[])[]): SQL {
   const names = sql.join([...columns], sql`, `);
   const values = rows.map((row) => {
-    // PostgreSQL takes an argument for text here.
+    // PostgreSQL would take a number for a text here.
     const members = row.map((value) => (typeof value === "number" ? sql`cast(${value} as bigint)` : sql`${value}`));
     return sql`(${sql.join(members, sql`, `)})`;
   });
@@ -126,7 +126,7 @@ export interface CommandCall {
   readonly args: readonly unknown[];
 }
 
-/** Runs calls in their turns, those of one list command together. Returns one result per call, in order. */
+/** Runs calls by their turns, and all calls of a list command together. Returns one result per call, in order. */
 export async function runCalls(
   calls: readonly CommandCall[],
   run: (group: readonly CommandCall[]) => Promise<readonly unknown[]>,
@@ -142,7 +142,7 @@ export async function runCalls(
   return calls.map((call) => results.get(call));
 }
 
-/** Runs a call, or several of one list command. Throws errors of the database without the values of the statement. */
+/** Runs one call, or several of a list command. Unwraps Drizzle's errors, which contain the values of the statement. */
 export async function runGroup(tx: Tx, calls: readonly CommandCall[]): Promise<readonly unknown[]> {
   const [first] = calls;
   if (first === undefined) return [];
@@ -161,15 +161,15 @@ export async function runGroup(tx: Tx, calls: readonly CommandCall[]): Promise<r
   }
 }
 
-/** What waits in lanes: actions, and each kind of notification. */
+/** The queues with lanes: actions, and each kind of notification. */
 export type QueueName = "action" | NotificationKind;
 
-/** Times in milliseconds. The rest is as in `Claim` of `src/core/store.ts`. */
+/** A claim with times in milliseconds. See `Claim` in `src/core/store.ts`. */
 export interface QueueClaim {
   readonly queue: QueueName;
   readonly lanes: readonly ClaimedLane[];
   readonly bytesMax: number;
-  /** Bytes of the largest row that may be claimed: each lane ends before its first larger one. */
+  /** The largest row that may be claimed, in bytes: each lane ends before its first larger row. */
   readonly rowBytesMax: number;
   readonly now: number;
   readonly leaseUntil: number;
@@ -180,13 +180,13 @@ export interface QueueClaim {
 export interface ClaimResult {
   /** In the order of their turns. `fence` is the revision of an action and the attempts of a notification, after the claim. */
   readonly rows: readonly { readonly id: string; readonly fence: number }[];
-  /** The earliest row that stays pending, of each lane that has one and is not paused. */
+  /** For each lane that is not paused, the earliest row that stays pending, if there is one. */
   readonly next: readonly (LaneName & { readonly dueAt: number; readonly bytes: number })[];
 }
 
-/** A connection to a database. Its methods throw `StoreUnavailable` when the database can't be reached or written. */
+/** A connection to a database. Its methods throw `StoreUnavailable` if the database can't be reached or written. */
 export interface Sql extends Reader {
-  /** Runs commands in one transaction under their locks, durable when this resolves with the result of each. */
+  /** Runs commands in one transaction under their locks. Resolves with their results when they are durable. */
   transact(calls: readonly CommandCall[]): Promise<readonly unknown[]>;
   close(): Promise<void>;
 }

@@ -74,7 +74,7 @@ export const remove = command<CredentialStore["remove"]>(async (tx, accountId, i
   return addIfWritten(tx, removed, audit, CREDENTIALS_VERSION);
 });
 
-/** If the list of keys is full, revoked ones leave it. */
+/** Lets a key use credentials. If a list of keys is full, revoked keys are removed from it. */
 export const allow = command<CredentialStore["allow"]>(
   async (tx, accountId, keyId, ids) => {
     if (ids.length === 0) return;
@@ -109,7 +109,7 @@ export const use = command<CredentialStore["use"]>(async (tx, { accountId, id, r
   return addIfWritten(tx, used, audit);
 });
 
-/** The first row shows later that the alert was stored. */
+/** Stores an alert once: later, its first row shows that it was stored. */
 export const addAlert = command<CredentialStore["addAlert"]>(
   async (tx, { accountId, id, expiresAt }, rows, now) => {
     const [first] = rows;
@@ -142,7 +142,7 @@ export const noteEcho = command<CredentialStore["noteEcho"]>(
   (accountId) => [accountLock(accountId)],
 );
 
-/** Credentials that agents name and never see. Only `find` reads what is sealed. */
+/** The store of credentials, which agents name and never see. Only `find` reads the sealed secret. */
 export function createCredentialStore({ reader, writer }: Connection): CredentialStore {
   const { accountId: owner, name } = credentials;
   return {
@@ -188,13 +188,13 @@ export const ask = command<CredentialRequestStore["ask"]>(
   ({ accountId }) => [accountLock(accountId)],
 );
 
-/** Whether two requests ask for the same, for whatever reasons. */
+/** Whether two requests ask for the same thing, whatever their reasons. */
 function asksSame(one: CredentialRequest, other: CredentialRequest): boolean {
   const asked = ({ host, paths, methods }: CredentialRequest) => JSON.stringify([host, paths, methods]);
   return asked(one) === asked(other);
 }
 
-/** Holds for requests that nobody has decided and that have not expired, like their keys. */
+/** The condition that a request is undecided, and neither it nor its key has expired. */
 function isOpen(accountId: string, now: Date): SQL | undefined {
   return and(
     eq(requests.accountId, accountId),
@@ -205,7 +205,7 @@ function isOpen(accountId: string, now: Date): SQL | undefined {
   );
 }
 
-/** The same as `statusOfRequest`. */
+/** The condition that a request has a status. Must agree with `statusOfRequest`. */
 function hasStatus(
   status: CredentialRequestStatus,
   { accountId, now }: { readonly accountId: string; readonly now: Date },
@@ -221,7 +221,7 @@ function hasStatus(
   return and(isNull(requests.decision), lte(requests.expiresAt, now), ...wasKeyIn);
 }
 
-/** `granted` is the audit entry of the request, `audit` that of the credential. */
+/** Grants a request. `granted`: the request's audit entry; `audit`: the credential's. */
 export const grant = command<CredentialRequestStore["grant"]>(
   async (tx, id, credential, audit, granted) => {
     const { accountId, name, createdAt: at, createdBy: by } = credential;
@@ -256,20 +256,20 @@ async function isPending(tx: Tx, { accountId, id, at }: Pick<DeclinedRequest, "a
   return row !== null && statusOfRequest(row, at) === "pending";
 }
 
-/** With their notifications. */
+/** Deletes old requests with their notifications. */
 export const pruneRequests = command<CredentialRequestStore["prune"]>(async (tx, until) => {
   const pruned = await deleteSome(tx, requests.id, lte(requests.expiresAt, until));
   const kept = qb.select({ id: requests.id }).from(requests).where(eq(requests.id, outbox.actionId));
   return pruned + (await pruneNotifications(tx, "crq_", notExists(kept))) > 0;
 });
 
-/** Selects requests with what says whether their keys are live. */
+/** Selects requests with what tells whether their keys are live. */
 function listed() {
   const { role, revokedAt, expiresAt } = apiKeys;
   const ofKey = {
     keyRole: role,
     keyRevokedAt: sql<Date | null>`${revokedAt}`.mapWith(revokedAt).as("key_revoked_at"),
-    // Another column has its name.
+    // Renamed, since another column has its name.
     keyExpiresAt: sql<Date | null>`${expiresAt}`.mapWith(expiresAt).as("key_expires_at"),
   };
   return qb
@@ -278,7 +278,7 @@ function listed() {
     .leftJoin(apiKeys, eq(apiKeys.id, requests.keyId));
 }
 
-/** Requests of agents for credentials that owners fill in. */
+/** The store of agents' requests for credentials, which owners fill in. */
 export function createCredentialRequestStore({ reader, writer }: Connection): CredentialRequestStore {
   return {
     ...writer.methods({ ask, grant, decline, prune: pruneRequests }),

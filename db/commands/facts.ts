@@ -6,14 +6,14 @@ import { command, type Tx } from "./command.ts";
 import { facts } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
 
-/** Facts that change with every write of a table, by which nodes know that what they keep of it is stale. */
+/** Facts that change with every write to a table, so that nodes notice when their copy of it is stale. */
 export const CHANNELS_VERSION = "channels";
 export const HOST_SETTINGS_VERSION = "host settings";
 export const RULES_VERSION = "rules";
 export const GRANTS_VERSION = "grants";
 export const CREDENTIALS_VERSION = "credentials";
 
-/** The same for the rules of one account. */
+/** The name of the same fact for the rules of one account. */
 export function rulesVersionOf(accountId: string): string {
   return `${RULES_VERSION} ${accountId}`;
 }
@@ -39,7 +39,7 @@ export async function readFact(reader: Reader, name: string): Promise<string | n
   return (await FACT.get(reader, { name }))?.value ?? null;
 }
 
-/** Empty: nothing was ever written. */
+/** Reads a version. Empty: nothing was ever written. */
 export async function readVersion(reader: Reader, name: string): Promise<string> {
   return (await readFact(reader, name)) ?? "";
 }

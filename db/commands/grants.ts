@@ -13,7 +13,7 @@ import type { Connection } from "../sql/writer.ts";
 
 export const GRANTS = insertList(grants);
 
-/** Adds grants that come with approvals. One whose maker has lost the right to approve meanwhile ends at once. */
+/** Adds grants that come with approvals. If a grant's maker has meanwhile lost the right to approve, it ends at once. */
 export async function addGrants(tx: Tx, rows: readonly Values[]): Promise<void> {
   if (rows.length === 0) return;
   await tx.lists.insert(GRANTS, rows);
@@ -54,17 +54,17 @@ const MAKER_KEY = qb
     ),
   );
 
-/** A create that a grant lets pass. */
+/** The use of a grant by a create. */
 export interface UsedGrant {
   readonly id: string;
   /** In milliseconds. */
   readonly at: number;
-  /** The values of the entry for the audit log but its detail, which gets how often the grant was used. */
+  /** The values of the audit entry without `detail`, to which the number of uses is added. */
   readonly audit: Values;
   readonly detail: AuditDetail;
 }
 
-/** Nobody has ended it, and it has time left; used up or not. */
+/** The condition that a grant has not been ended and has time left, even if it is used up. */
 function isOpen(now: Date, condition: SQL | undefined): SQL | undefined {
   return and(isNull(grants.endedAt), gt(grants.expiresAt, now), condition);
 }
@@ -83,7 +83,7 @@ export const end = command<GrantStore["end"]>(
   (_accountId, id) => [grantLock(id)],
 );
 
-/** Ends what a person or key has granted, whose right to approve ends at that time. It stays ended if the right returns. */
+/** Ends the grants of a person or key that loses the right to approve. They stay ended if the right returns. */
 export async function endGrantsOf(
   tx: Tx,
   { accountId, makerId, at, by }: Readonly<{ accountId: string; makerId: string; at: Date; by: AuditEntry["actor"] }>,
@@ -98,10 +98,10 @@ export async function endGrantsOf(
 
 const USED = updateList(grants, ["used"], ["id"]);
 
-/** How often grants were used, and may be, by their ids. A list's own uses are counted as they are decided. */
+/** How often grants were used and may be used, by id. The uses of a list are counted as they are decided. */
 export type GrantCounts = ReadonlyMap<string, { used: number; readonly calls: number; readonly expiresAt: Date }>;
 
-/** Those of the grants that have not been ended. */
+/** Reads those of the grants that have not been ended. */
 export async function readGrants(tx: Tx, uses: readonly UsedGrant[]): Promise<GrantCounts> {
   if (uses.length === 0) return new Map();
   const ids = [...new Set(uses.map((use) => use.id))];
@@ -111,7 +111,7 @@ export async function readGrants(tx: Tx, uses: readonly UsedGrant[]): Promise<Gr
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** Counts a use; null: the grant may not be used any more. */
+/** Counts a use and returns how many there are. Null: the grant can't be used any more. */
 export function useGrant(counts: GrantCounts, { id, at }: UsedGrant): number | null {
   const grant = counts.get(id);
   if (grant === undefined || grant.used >= grant.calls || grant.expiresAt.getTime() <= at) return null;
@@ -123,7 +123,7 @@ export async function writeUses({ lists }: Tx, counts: GrantCounts): Promise<voi
   await lists.update(USED, rows);
 }
 
-/** Those that can be ended, in the order in which people see them: what is used up comes last. */
+/** Selects the grants that can be ended, in the order for people: used-up ones come last. */
 function openWhere(now: Date, condition: SQL | undefined) {
   const isUsedUp = gte(grants.used, grants.calls);
   return qb.select().from(grants).where(isOpen(now, condition)).orderBy(isUsedUp, desc(grants.createdAt), grants.id);

@@ -4,7 +4,7 @@ import { command } from "./command.ts";
 import { approvalLinks } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
 
-/** A link that is stored again for a repeated mail keeps its end; its hash changes with the master key. */
+/** Stores links. A link that is stored again for a repeated mail keeps its expiry; its hash may differ after a key change. */
 export const keep = command<LinkStore["keep"]>(async (tx, links, expiresAt) => {
   const { actionId, run, decision } = approvalLinks;
   const ends: number[] = [];

@@ -4,22 +4,22 @@ import type { Prepared } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 
 /**
- * Reads and writes many rows at once: SQLite by a prepared statement for each, PostgreSQL by one statement over `unnest`. Queries
- * and writes are constants, compiled when they are first used.
+ * Reads and writes many rows at once: SQLite with a prepared statement for each row, PostgreSQL with one statement over
+ * `unnest`. Queries and writes are constants, compiled when they are first used.
  */
 export interface Lists {
-  /** The rows that the query finds for each of the arguments. */
+  /** Runs the query for each of the arguments. Returns a list of rows for each. */
   find<Args extends Named, Row>(
     query: Prepared<Args, Row>,
     args: readonly Args[],
   ): Promise<readonly (readonly Row[])[]>;
-  /** A refused row fails the command; PostgreSQL may report it with a later statement. */
+  /** Inserts rows. A refused row fails the command; PostgreSQL may report it with a later statement. */
   insert(into: InsertList, rows: readonly Values[]): Promise<void>;
-  /** Whether each row was found and written. A row has the values to set and then those to find it by. */
+  /** Updates rows. Returns for each whether it was found and written. A row has the values to set, then those to find it. */
   update(what: UpdateList, rows: readonly Values[]): Promise<readonly boolean[]>;
 }
 
-/** The rows that the query finds, by the name of each argument. Arguments of one name count once. */
+/** Runs the query for each argument and returns its rows by the argument's name. Arguments of the same name run once. */
 export async function findEach<Args extends Named, Row>(
   lists: Pick<Lists, "find">,
   query: Prepared<Args, Row>,
@@ -40,7 +40,7 @@ export function insertEach<Item>(
   return lists.insert(into, items.flatMap(rows));
 }
 
-/** Updates a row for each item; returns those whose rows were found and written. */
+/** Updates a row for each item. Returns the items whose rows were found and written. */
 export async function updateEach<Item>(
   lists: Pick<Lists, "update">,
   what: UpdateList,
@@ -66,7 +66,7 @@ export interface InsertList {
   readonly onConflict: string;
 }
 
-/** Inserts rows with all columns of a table, in its order, except these. */
+/** Describes an insert with all columns of a table, in their order, except these. */
 export function insertList<Table extends SQLiteTable>(
   table: Table,
   but: readonly Member<Table>[] = [],
@@ -77,7 +77,7 @@ export function insertList<Table extends SQLiteTable>(
   return { table, columns, onConflict };
 }
 
-/** Inserts rows, or sets these columns (by default all) of a row that has the same key. */
+/** Describes an insert that, if a row has the same key, sets these columns of it (default: all). */
 export function upsertList<Table extends SQLiteTable>(
   table: Table,
   key: readonly Member<Table>[],
@@ -94,7 +94,7 @@ export interface UpdateList {
   readonly set: readonly string[];
   /** The columns that must have the values of a row. */
   readonly where: readonly string[];
-  /** What SQLite does with a row that it refuses. By default the command fails. */
+  /** What SQLite does with a row that it refuses. By default, the command fails. */
   readonly onRefusal: "" | "or ignore";
 }
 
@@ -107,7 +107,7 @@ export function updateList<Table extends SQLiteTable>(
   return { table, set, where, onRefusal };
 }
 
-/** The columns of a table by the names of its members. */
+/** The columns of a table, by member names. */
 export function columnsOf(table: SQLiteTable, names: readonly string[]): readonly Column[] {
   const columns = getTableColumns(table);
   return names.map((name) => {
@@ -117,9 +117,9 @@ export function columnsOf(table: SQLiteTable, names: readonly string[]): readonl
   });
 }
 
-/** Values of columns as the database stores them, from `row` or, if that has none, from `others`. */
+/** The values of columns as the database stores them, from `row` or, if it has none, from `others`. */
 export function valuesOf(names: readonly string[], row: Readonly<Record<string, unknown>>, others?: object): Values {
-  // Safe: only read. Merging both into a copy would cost as much as everything else here.
+  // Safe: it is only read. Merging both into a copy would cost as much as everything else here.
   const rest = others as Readonly<Record<string, unknown>> | undefined;
   return names.map((name) => valueOf(row[name] === undefined ? rest?.[name] : row[name]));
 }

@@ -18,7 +18,7 @@ import { command, PRUNE_ROWS, type Tx } from "./command.ts";
 import { apiKeys, members, oauthArtifacts } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
 
-/** What the authorization server stores. */
+/** The commands of the authorization server. */
 
 export const put = command<OAuthStore["put"]>(
   async (tx, artifact) => {
@@ -44,7 +44,7 @@ export const put = command<OAuthStore["put"]>(
   ],
 );
 
-/** Whether the maker of a new connection's key still owns the account: `revokeConnections` could not see it yet. */
+/** Whether the maker of a new connection's key still owns the account: `revokeConnections` could not see this one yet. */
 async function mayConnect(tx: Tx, { accountId, keyId }: OAuthArtifact): Promise<boolean> {
   const key = await findRow(tx, apiKeys, { id: keyId ?? "", accountId });
   if (key === null || key.revokedAt !== null) return false;
@@ -53,15 +53,15 @@ async function mayConnect(tx: Tx, { accountId, keyId }: OAuthArtifact): Promise<
 }
 
 /**
- * Whether there is room for another client that registers itself. If not, the oldest that nobody has connected in time makes room:
- * otherwise strangers could keep everybody out for a day.
+ * Whether there is room for another client that registers itself. If not, deletes the oldest client that nobody has connected
+ * in time: otherwise strangers could keep everybody out for a day.
  */
 async function hasRoom(tx: Tx, { id, createdAt: now }: OAuthArtifact): Promise<boolean> {
   const { createdAt, expiresAt } = oauthArtifacts;
   const isOther = and(hasValues(oauthArtifacts, { accountId: "", kind: "Client" }), ne(oauthArtifacts.id, id));
   if ((await countRows(tx, oauthArtifacts, isOther)) < OAUTH_CLIENTS_MAX) return true;
   const ago = (ms: number) => new Date(now.getTime() - ms);
-  // Connecting a client makes it expire later.
+  // A connected client expires later, so it is not found here.
   const isUnused = and(
     gt(createdAt, ago(OAUTH_UNUSED_CLIENT_MS)),
     lte(createdAt, ago(OAUTH_CONSENT_MS_MAX)),
@@ -75,7 +75,7 @@ async function hasRoom(tx: Tx, { id, createdAt: now }: OAuthArtifact): Promise<b
   return true;
 }
 
-/** Kept of an account, or of all. Clients beyond their bound are refused instead. */
+/** How many are kept per account, or of all accounts. Clients beyond their bound are refused instead. */
 const KEPT_MAX: Readonly<Partial<Record<OAuthKind, number>>> = {
   Interaction: OAUTH_INTERACTIONS_PER_ACCOUNT_MAX,
   ReplayDetection: OAUTH_ASSERTIONS_MAX,
@@ -141,7 +141,7 @@ export const removeClient = command<OAuthStore["removeClient"]>(async (tx, accou
   return addIfWritten(tx, removed, audit);
 });
 
-/** Revokes the keys of all connections of somebody who may no longer make any. */
+/** Revokes the keys of all connections of a person who may no longer make any. */
 export async function revokeConnections(
   tx: Tx,
   { accountId, personId, at }: Readonly<{ accountId: string; personId: string; at: Date }>,

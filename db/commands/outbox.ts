@@ -12,7 +12,7 @@ import { actions, outbox } from "../libsql/schema.ts";
 /** What the end of an attempt writes. */
 export const SETTLED = ["status", "attempts", "dueAt", "scheduledAt", "leaseUntil", "lastError"] as const;
 
-/** With the lease, since a claim that is given back leaves the number of attempts as it was. */
+/** Identifies a claim. It includes the lease, since a claim that is given back leaves the number of attempts as it was. */
 const CLAIM = ["id", "attempts", "leaseUntil", "status"] as const;
 
 const SETTLE = updateList(outbox, SETTLED, CLAIM);
@@ -26,7 +26,7 @@ interface NotificationEnd {
   readonly claim: readonly [attempts: number, leaseUntil: number | null];
   readonly row: Values;
   readonly isDelivered: boolean;
-  /** A row of the timeline, without what the notification and its action have. */
+  /** A timeline row, without what is in the notification and its action. */
   readonly event: {
     readonly at: number;
     readonly type: string;
@@ -35,7 +35,7 @@ interface NotificationEnd {
   } | null;
 }
 
-/** Writes how attempts ended; returns whether each was written, since its claim still held. */
+/** Writes how attempts ended. Returns for each whether it was written: not if its claim was lost. */
 export const settle = listCommand(
   async (tx, list: readonly NotificationEnd[]): Promise<readonly boolean[]> => {
     const claimOf = ({ id, claim }: NotificationEnd) => [id, ...claim, "active"];
@@ -69,7 +69,7 @@ const ACTION_OF_NOTIFICATION = prepare({ id: "text" }, ({ id }) => {
     .where(eq(outbox.id, id));
 });
 
-/** Adds notifications about something else than an action, to be sent at once. */
+/** Adds notifications that are not about an action, to be sent at once. */
 export async function addNotifications(
   { db }: Tx,
   about: Pick<Notification, "actionId" | "accountId">,
@@ -81,7 +81,7 @@ export async function addNotifications(
     await db.insert(outbox).values({ ...row, ...message, ...about, ...due, status: "pending" });
 }
 
-/** Deletes some notifications about things whose ids have this prefix; returns how many. An attempt under way ends first. */
+/** Deletes some notifications about things whose ids have this prefix, but none in flight. Returns how many. */
 export function pruneNotifications(tx: Tx, prefix: "inv_" | "crq_" | "crd_", isOver: SQL | undefined): Promise<number> {
   // "`" is the character after "_".
   const isAbout = and(gte(outbox.actionId, prefix), lt(outbox.actionId, prefix.replace("_", "`")));
@@ -92,7 +92,7 @@ export const permitMail = command<OutboxStore["permitMail"]>(
   async (tx, { id, attempts, host, accountId }, at) => {
     const hasSent = async (isSame: SQL, limit: number) => {
       const since = gt(outbox.sentAt, new Date(at.getTime() - MAIL_WINDOW_MS));
-      // With the condition of the partial indexes.
+      // Repeats the condition of the partial indexes.
       const isSent = sql`${outbox.kind} = 'mail' and ${outbox.sentAt} is not null`;
       return (await countRows(tx, outbox, and(isSent, isSame, since, ne(outbox.id, id)), limit)) >= limit;
     };

@@ -14,7 +14,7 @@ import type { Connection } from "../sql/writer.ts";
 
 type Subject = Pick<Pause, "accountId" | "kind" | "subject">;
 
-/** The pause of the same subject that is in force. */
+/** The pause in force for the same subject. */
 export function findInForce(reader: Reader, { accountId, kind, subject }: Subject): Promise<Pause | null> {
   const isOpen = and(hasValues(pauses, { accountId, kind, subject }), isNull(pauses.endedAt));
   return get(reader, qb.select().from(pauses).where(isOpen));
@@ -35,7 +35,7 @@ export function pausesOf({ accountId, keyId, host }: LaneName): readonly Subject
   ];
 }
 
-/** The subject whose pause holds back notifications too: a stopped account. */
+/** The subject whose pause also holds back notifications: a stopped account. */
 export function stopsOf({ accountId }: Pick<Subject, "accountId">): readonly Subject[] {
   return [{ accountId, kind: "sign_up", subject: accountId }];
 }
@@ -109,7 +109,7 @@ export async function findPendingIds(
 /** Lanes per read. */
 const LANES = 128;
 
-/** `queue` is that of the actions. */
+/** Creates the store of pauses. `queue`: the queue of actions. */
 export function createPauseStore({ reader, writer }: Connection, queue: Pick<Queue<Action>, "lanes">): PauseStore {
   const { indexedBy } = reader.dialect;
   /** Ids of the actions of a key. */
@@ -123,7 +123,7 @@ export function createPauseStore({ reader, writer }: Connection, queue: Pick<Que
     find: (accountId, id) => findRow(reader, pauses, { id, accountId }),
     async inForce(accountId) {
       const { id, endedAt } = pauses;
-      // Otherwise SQLite may choose the index by subject, which has ended pauses too.
+      // Otherwise, SQLite may choose the index by subject, which also has ended pauses.
       const ofAccount = sql`(select ${id} from ${indexedBy(pauses, "pauses_in_force")}
         where ${pauses.accountId} = ${accountId} and ${endedAt} is null)`;
       const isOpen = accountId === null ? isNull(endedAt) : inArray(id, ofAccount);
@@ -137,7 +137,7 @@ export function createPauseStore({ reader, writer }: Connection, queue: Pick<Que
         host: qb.select({ host: actions.host }).from(actions).where(isAction),
         sign_up: accountId,
       };
-      // The newest pauses of each, ended or not.
+      // The newest pauses of each kind, ended or not.
       const found = (["account", "key", "host", "sign_up"] as const).map((kind) => {
         const isOfSubject = and(hasValues(pauses, { accountId, kind }), eq(pauses.subject, subjects[kind]));
         const newestFirst = qb.select().from(pauses).where(isOfSubject).orderBy(desc(pauses.createdAt));
@@ -145,10 +145,10 @@ export function createPauseStore({ reader, writer }: Connection, queue: Pick<Que
       });
       return oldestFirst((await Promise.all(found)).flat()).slice(-TIMELINE_PAUSES_MAX);
     },
-    // By lanes: an index of pending actions by key would make every create slower.
+    // Reads lanes, since an index of pending actions by key would make every create slower.
     async unfinished(accountId, keyId, limit) {
       const key = { accountId, keyId };
-      // Read first: an action that meanwhile becomes pending again is found below.
+      // Read this first: an action that becomes pending again meanwhile is found below.
       const sending = await idsOf(sql`${actions.status} = 'active'`, key, 1);
       const ids = await idsOf(sql`${actions.status} = 'awaiting_approval'`, key, limit);
       let after = { accountId, host: "", keyId: "" };

@@ -47,7 +47,7 @@ import {
 } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
 
-/** Adds a person; returns whether their address was free. */
+/** Adds a person. Returns whether their address was free. */
 async function addPerson({ db }: Tx, person: PersonRow): Promise<boolean> {
   const added = await db
     .insert(people)
@@ -57,7 +57,7 @@ async function addPerson({ db }: Tx, person: PersonRow): Promise<boolean> {
   return added.length > 0;
 }
 
-/** Takes a session to another account of its person; returns who that is, null if they are not in the account. */
+/** Switches a session to another account of its person. Returns the person's id, or null if they are not in that account. */
 async function switchSession(tx: Tx, hash: string, accountId: string): Promise<string | null> {
   const { personId } = (await findRow(tx, sessions, { hash })) ?? {};
   if (personId === undefined || !(await hasRow(tx, members, hasValues(members, { accountId, personId })))) return null;
@@ -70,7 +70,7 @@ async function endOthers({ db }: Tx, { personId, hash }: SessionRow): Promise<vo
   await db.delete(sessions).where(and(eq(sessions.personId, personId), ne(sessions.hash, hash)));
 }
 
-/** Ends the oldest sessions beyond the bound; never this one, which would look like the oldest if the clock was set back. */
+/** Ends the oldest sessions beyond the bound, but never this one, which might look oldest if the clock was set back. */
 async function endOldest({ db }: Tx, { personId, hash }: SessionRow): Promise<void> {
   const others = qb.select({ hash: sessions.hash }).from(sessions);
   const newestFirst = others
@@ -230,10 +230,10 @@ export const prune = command<PeopleStore["prune"]>(async (tx, now) => {
 const { emailKey: _key, ...PERSON } = getTableColumns(people);
 const MEMBER = { ...PERSON, accountId: members.accountId, role: members.role };
 
-/** The account that somebody used last comes first, or the one that they joined first. */
+/** Orders accounts by last use, newest first, then by when the person joined. */
 const LAST_USED_FIRST = [desc(sql`coalesce(${members.lastSeenAt}, 0)`), members.joinedAt, members.accountId];
 
-/** The person who meets a condition, with the account that they used last. */
+/** The person who meets a condition, with their last-used account. */
 async function findMember(reader: Reader, condition: SQL | undefined): Promise<Member | null> {
   const joined = qb.select(MEMBER).from(people).innerJoin(members, eq(members.personId, people.id));
   const lastUsedFirst = joined.where(condition).orderBy(...LAST_USED_FIRST);
@@ -246,7 +246,7 @@ function memberOf(row: PersonRow & Omit<Member, "person">): Member {
   return { person: { id, email, passwordHash, createdAt }, accountId, role };
 }
 
-/** Read for each page. No session of somebody who has left the account joins a member. */
+/** Read for each page. A session of somebody who has left the account finds no member, so it is not found. */
 const SESSION = prepare({ hash: "text", now: "time" }, (arg) => {
   const isMember = and(eq(members.accountId, sessions.accountId), eq(members.personId, sessions.personId));
   const other = alias(members, "other");
@@ -261,7 +261,7 @@ const SESSION = prepare({ hash: "text", now: "time" }, (arg) => {
     .where(and(eq(sessions.hash, arg.hash), gt(sessions.expiresAt, arg.now)));
 });
 
-/** Asked with each `GET /v1/account`. */
+/** Read for each `GET /v1/account`. */
 const LABEL = prepare({ accountId: "text" }, (arg) =>
   qb
     .select({ name: accounts.name, email: firstEmailOf(accounts.id) })
@@ -269,7 +269,7 @@ const LABEL = prepare({ accountId: "text" }, (arg) =>
     .where(eq(accounts.id, arg.accountId)),
 );
 
-/** People, their sessions and welcome links. */
+/** The store of people, their sessions and welcome links. */
 export function createPeopleStore({ reader, writer }: Connection): PeopleStore {
   return {
     ...writer.methods({ signUp, renameAccount, addSession, renewSessionSecret, endSession, endSessions, sessionSeen }),
@@ -324,7 +324,7 @@ function managersOf(accountId: string, now: Date): SQL<{ readonly id: string }> 
     select ${members.personId} as id from ${members} where ${members.accountId} = ${accountId} and ${members.role} = 'owner'`;
 }
 
-/** Why somebody can't leave an account or stop owning it: they are not in it, or nobody else owns it. */
+/** Why somebody can't leave an account or stop owning it: they are not in it, or nobody else owns it. Null: they can. */
 async function refusalOf(tx: Tx, accountId: string, personId: string): Promise<"gone" | "last_owner" | null> {
   const member = await findRow(tx, members, { accountId, personId });
   if (member === null) return "gone";
@@ -345,7 +345,7 @@ export const changeRole = command<TeamStore["changeRole"]>(
   (accountId) => [accountLock(accountId)],
 );
 
-/** Removes a person from an account. Whoever is in no other is forgotten: their address is free again. */
+/** Removes a person from an account. If they are in no other, the person is deleted, and the address is free again. */
 export const remove = command<TeamStore["remove"]>(
   async (tx, accountId, personId, audit) => {
     const refusal = await refusalOf(tx, accountId, personId);
@@ -398,7 +398,7 @@ export const withdraw = command<TeamStore["withdraw"]>(
 async function mayJoin(tx: Tx, { invitation, at }: Joining): Promise<boolean> {
   const { id, accountId } = invitation;
   const { createdBy, createdById } = invitations;
-  // `src/core/makers.ts` has the same rule for one.
+  // `src/core/makers.ts` has the same rule for one invitation.
   const isByManager = sql`case when ${createdById} is null then ${createdBy} not like 'user:%'
     else ${createdById} in (${managersOf(accountId, at)}) end`;
   const isOpen = and(eq(invitations.id, id), gt(invitations.expiresAt, at), isByManager);
@@ -411,7 +411,7 @@ export const join = command<TeamStore["join"]>(
     const { invitation, person, isNew, session, identity, at, audit } = joining;
     const { accountId, role } = invitation;
     if (!(await mayJoin(tx, joining))) return false;
-    // With the password that was checked.
+    // Only with the password that was checked.
     const isSame = hasValues(people, { id: person.id, passwordHash: person.passwordHash });
     if (!(isNew ? await addPerson(tx, person) : await hasRow(tx, people, isSame))) return false;
     const added = await tx.db
@@ -437,7 +437,7 @@ export const signIn = command<TeamStore["signIn"]>(
     const { accountId, personId, createdAt } = session;
     const isThis = hasValues(members, { accountId, personId });
     if (!(await hasRow(tx, members, isThis))) return false;
-    // Nothing is added if the person has another subject of the provider, or the subject is another person's.
+    // Adds nothing if the person has another subject at the provider, or the subject is another person's.
     await tx.db.insert(identities).values({ issuer, subject, personId, createdAt }).onConflictDoNothing();
     if (!(await hasRow(tx, identities, hasValues(identities, { issuer, subject, personId })))) return false;
     await tx.db.insert(sessions).values(session);
@@ -459,7 +459,7 @@ export const pruneInvitations = command<TeamStore["prune"]>(async (tx, now) => {
   return pruned + (await pruneNotifications(tx, "inv_", notExists(open))) > 0;
 });
 
-/** The people of accounts, their invitations and identities. */
+/** The store of the people in accounts, their invitations and identities. */
 export function createTeamStore({ reader, writer }: Connection): TeamStore {
   const membersWhere = (condition: SQL | undefined) => {
     const { personId, role, joinedAt, lastSeenAt } = members;

@@ -17,13 +17,13 @@ import { command, deleteSome, PRUNE_ROWS } from "./command.ts";
 import { rejections, timeline } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
 
-/** A key, and from when on its rejections count, in milliseconds. */
+/** A key, and the time from which on its rejections count, in milliseconds. */
 const KEY = { accountId: "text", keyId: "text", rejectedAfter: "number" } as const;
 
 /** A request of a key. */
 const REQUEST = { ...KEY, digest: "text" } as const;
 
-/** Holds for the entries of a key that count. */
+/** The condition that an entry is of this key and still counts. */
 function isOfKey({ accountId, keyId, rejectedAfter }: Args<keyof typeof KEY>) {
   return and(hasValues(rejections, { accountId, keyId }), gt(rejections.at, rejectedAfter));
 }
@@ -51,7 +51,7 @@ interface Counted {
   readonly since: Date | null;
 }
 
-/** The count of a request, by the rows of these three reads. */
+/** The count of a request, from the rows of these three reads. */
 export function rejectionCount(
   [rejected]: readonly { readonly at: Date }[],
   repeated: readonly { readonly at: Date }[],

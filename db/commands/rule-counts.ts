@@ -18,13 +18,13 @@ const COUNT_ROWS = prepare(
 
 const COUNTS = upsertList(ruleCounts, ["ruleId", "subject", "start"], ["amount", "told"]);
 
-/** The count that a create goes beyond, so that a rule holds it, and the audit entry for the first such create. */
+/** The count beyond which a create goes, so that a rule holds it, and the audit entry for the first such create. */
 export interface GoesBeyond {
   readonly count: RuleCount;
   readonly audit: Values;
 }
 
-/** A count and the span of time that matters. */
+/** A count and its span of time. */
 type Place = Pick<RuleCount, "ruleId" | "subject" | "from" | "to">;
 
 interface CountRow extends Pick<RuleCount, "ruleId" | "subject" | "start" | "until"> {
@@ -32,7 +32,7 @@ interface CountRow extends Pick<RuleCount, "ruleId" | "subject" | "start" | "unt
   told: boolean;
 }
 
-/** Counts of rules. The calls of a list are added as they are decided. */
+/** Counts of rules in memory. The calls of a list are added as they are decided. */
 export class RuleCounts {
   readonly #parts: CountParts<CountRow>;
   /** The names of the counts that were read. */
@@ -44,7 +44,7 @@ export class RuleCounts {
     this.#read = read;
   }
 
-  /** The counts that would be over their limits. */
+  /** Which of these counts would exceed their limits. */
   beyond(counts: readonly RuleCount[]): readonly RuleCount[] {
     return counts.filter((one) => this.#parts.isBeyond(one));
   }
@@ -58,14 +58,14 @@ export class RuleCounts {
     for (const count of counts) this.#changing(count).amount -= BigInt(count.amount);
   }
 
-  /** Notes that people were told; returns whether this is the first time. */
+  /** Notes that people are told about the count. Returns whether this is the first time. */
   tell(count: RuleCount): boolean {
     if (this.#parts.within(count).some(({ told }) => told)) return false;
     this.#changing(count).told = true;
     return true;
   }
 
-  /** Nothing is given back to a row that has been pruned. */
+  /** Gives back what an action has counted, unless the row has been pruned. */
   giveBack(counted: StoredCount): void {
     const amount = BigInt(counted[3]);
     for (const row of this.#parts.within(placeOf(counted))) {
@@ -91,7 +91,7 @@ export class RuleCounts {
 
 const NOTHING = new RuleCounts(new CountParts(), new Set());
 
-/** Reads counts, each span by itself: one call may be due now and another in a year. */
+/** Reads counts, each span on its own, since one call may be due now and another in a year. */
 export async function readCounts(
   { lists }: { readonly lists: Pick<Lists, "find"> },
   places: readonly Place[],
@@ -122,7 +122,7 @@ export async function beyondCounts(reader: Reader, counts: readonly RuleCount[])
   return (await readCounts({ lists: { find } }, counts)).beyond(counts);
 }
 
-/** The amount of an altered row: over every limit, so that it neither fails creates nor lets them pass. */
+/** The amount for an altered row. It exceeds every limit, so that creates neither fail nor pass because of it. */
 const OVER_EVERY_LIMIT = 10n ** 60n;
 
 export function placeOf([ruleId, subject, start]: StoredCount): Place {

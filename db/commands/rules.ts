@@ -10,7 +10,7 @@ import { FACT, readVersion, RULES_VERSION, renewVersion, rulesVersionOf } from "
 import { actions, facts, rules } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
 
-/** The version of each account's rules. A create is decided by the rules in force at its commit. */
+/** Reads the version of each account's rules. A create is decided by the rules in force at its commit. */
 export async function readRulesVersions(
   { lists }: Pick<Tx, "lists">,
   accountIds: ReadonlySet<string>,
@@ -38,7 +38,7 @@ export const recordRefusal = command<RuleStore["recordRefusal"]>(async (tx, expe
   return true;
 });
 
-/** The rules of accounts. `parse` reads a policy. It is an argument, since its schema would slow down the start of the writer thread. */
+/** The store of rules. `parse` reads a policy; it is passed in, since its schema would slow the start of the writer thread. */
 export function createRuleStore(
   { reader, writer }: Connection,
   parse: (text: string) => ActionPolicy | undefined,

@@ -7,13 +7,13 @@ import { command } from "./command.ts";
 import type { UpdateList } from "./lists.ts";
 import type { Connection } from "../sql/writer.ts";
 
-/** All columns with sealed texts: those whose names say so, in tables with an id. */
+/** All columns with sealed texts: those named `sealed_…`, in tables with an id. */
 const SEALED = Object.values<SQLiteTable>(tables).flatMap((table) => {
   const columns = getTableColumns(table);
   return Object.entries(columns).flatMap(([member, column]) => {
     const { id } = columns;
     if (id === undefined || !column.name.startsWith("sealed_")) return [];
-    // A later change is not overwritten: the old text is part of the condition.
+    // The condition includes the old text, so that a later change is not overwritten.
     const update: UpdateList = { table, set: [member], where: ["id", member], onRefusal: "" };
     return [{ table, id, column, update, place: { table: getTableName(table), column: column.name } }];
   });
@@ -28,7 +28,7 @@ export const replace = command<SealedStore["replace"]>(async ({ lists }, replace
   }
 });
 
-/** All sealed texts, for a change of the master key. */
+/** The store of all sealed texts, for a change of the master key. */
 export function createSealedStore({ reader, writer }: Connection): SealedStore {
   return {
     ...writer.methods({ replace }),

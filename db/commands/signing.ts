@@ -9,7 +9,7 @@ import { command } from "./command.ts";
 import { actions, callbackOverlaps, outbox, signingSeeds } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
 
-/** The newest seed and the one it replaces. */
+/** How many seeds are kept: the newest and the one that it replaces. */
 export const SEEDS_KEPT = 2;
 
 type Seed = Omit<typeof signingSeeds.$inferInsert, "seq">;
@@ -32,12 +32,12 @@ const OVERLAP = prepare({ accountId: "text", origin: "text" }, (arg) =>
   qb.select({ until: callbackOverlaps.until }).from(callbackOverlaps).where(hasValues(callbackOverlaps, arg)),
 );
 
-/** The stored origin of a seed for all origins, of calls and callbacks or of one of them. */
+/** The stored origin of a seed for all origins. */
 const EVERYTHING = "";
 
 const EVERY_ORIGIN = { calls: "calls", callbacks: "callbacks" } as const satisfies Record<SigningUse, string>;
 
-/** The prefix of stored origins of callbacks. Those of calls have none. */
+/** The prefix of stored origins of callbacks. Origins of calls have none. */
 const CALLBACKS_TO = "callbacks ";
 
 function placeOf(origin: string | null, use: SigningUse | null): string {
@@ -53,7 +53,7 @@ function originAndUse(place: string): Pick<SigningSeed, "origin" | "use"> {
   return { origin: place, use: "calls" };
 }
 
-/** Each origin with its newest use. A URL that was altered may have no origin. */
+/** Each origin with its newest use. An altered URL may have no origin. */
 function usesOf(rows: readonly { readonly url: string; readonly at: Date }[]): readonly OriginUse[] {
   const newest = new Map<string, Date>();
   for (const { url, at } of rows) {
@@ -65,7 +65,7 @@ function usesOf(rows: readonly { readonly url: string; readonly at: Date }[]): r
   return [...newest].map(([origin, lastUsedAt]) => ({ origin, lastUsedAt }));
 }
 
-/** Seeds of signing secrets. A rotation is one commit. */
+/** The store of the seeds of signing secrets. A rotation is one commit. */
 export function createSigningStore({ reader, writer }: Connection): SigningStore {
   const { isOneOf } = reader.dialect;
   return {
@@ -77,7 +77,7 @@ export function createSigningStore({ reader, writer }: Connection): SigningStore
         return { id, accountId, ...originAndUse(place), sealedSeed, rotatedAt };
       });
     },
-    // Each read is bounded, whatever the size of the table.
+    // Each of these reads is bounded, whatever the size of the table.
     async origins(accountId) {
       const { hostname, id, url, createdAt } = actions;
       const isOfAccount = eq(actions.accountId, accountId);
@@ -100,7 +100,7 @@ export function createSigningStore({ reader, writer }: Connection): SigningStore
       ]);
       const ids = hosts.map((host) => host.id);
       const called = qb.select({ url, at: createdAt }).from(actions).where(isOneOf(id, ids));
-      // The last of each is the newest.
+      // For equal places, the last one wins, which is the newest.
       const newest = new Map(rotations.map(({ place, at }) => [place, at]));
       return {
         calls: ids.length === 0 ? [] : usesOf(await all(reader, called)),

@@ -5,14 +5,14 @@ import { command, type Sql } from "./command.ts";
 export const run = {
   ...command(async (tx, statements: readonly Statement[]) => {
     const done: Done[] = [];
-    // None after one that failed: on a full disk SQLite ends the transaction, and the next statement would commit by itself.
+    // Stop at the first failure: on a full disk, SQLite ends the transaction, and the next statement would commit on its own.
     for (const statement of statements) done.push(await tx.run(statement));
     return done;
   }),
   turn: "create",
 } as const;
 
-/** Runs statements in one transaction of their own; returns what each did. */
+/** Runs statements in one transaction of their own. Returns what each did. */
 export async function runStatements(
   sql: Pick<Sql, "transact">,
   statements: readonly Statement[],

@@ -22,13 +22,13 @@ import type { Connection } from "../sql/writer.ts";
 
 interface Until {
   readonly finishedUntil: Date;
-  /** An Idempotency-Key may name a later action that it matched by `dedupe`. */
+  /** Actions created after this may still be named by an idempotency key, which matched them by `dedupe`. */
   readonly boundUntil: Date;
 }
 
 /**
- * Holds for actions that may be deleted: not while a notification is pending or an Idempotency-Key may name it. Which keys do is judged
- * by time, since an index of them would make every create slower.
+ * The condition that an action may be deleted: it has no pending notification, and no idempotency key may name it. The keys are
+ * judged by time, since an index of them would make every create slower.
  */
 function isDeletable({ finishedUntil, boundUntil }: Until): SQL {
   const isUnsent = sql`${outbox.actionId} = ${actions.id} and ${outbox.status} in ('pending', 'active')`;
@@ -37,26 +37,26 @@ function isDeletable({ finishedUntil, boundUntil }: Until): SQL {
     and not exists (select 1 from ${outbox} where ${isUnsent})`;
 }
 
-/** Deletes dedupe and idempotency keys, and counts of API keys and of rules, whose time is over; returns whether there may be more. */
+/** Deletes expired dedupe and idempotency keys, and old counts of keys and rules. Returns whether there may be more. */
 export const pruneKeys = command(async (tx, now: Date, today: number) => {
   const { accountId, kind, key, createdAt } = actionKeys;
   const { ruleId, subject, start, until } = ruleCounts;
   const windowStart = new Date(keyWindowStart(now.getTime()));
   const keys = await deleteSomeOf(tx, [accountId, kind, key], lte(createdAt, windowStart));
   const counts = await deleteSomeOf(tx, [ruleId, subject, start], lt(until, now));
-  // Not yesterday, since the clock may be set back.
+  // Keep yesterday, since the clock may be set back.
   const isPast = lt(keyDays.day, today - 1);
   const days = qb.select({ keyId: keyDays.keyId }).from(keyDays).where(isPast).limit(PRUNE_ROWS);
   await tx.db.delete(keyDays).where(and(isPast, inArray(keyDays.keyId, days)));
   return keys === PRUNE_ROWS || counts === PRUNE_ROWS;
 });
 
-/** The newest row of the timeline is never deleted, only emptied: its position would be given out again. */
+/** The newest timeline row is never deleted, only emptied: its position would be given out again. */
 async function newestPosition(tx: Tx): Promise<number> {
   return (await get(tx, qb.select({ seq: max(timeline.seq).as("seq") }).from(timeline)))?.seq ?? 0;
 }
 
-/** Deletes the oldest rows of a timeline too long for one commit, if its action may be deleted. Only the newest are shown anyway. */
+/** Deletes the oldest rows of a timeline that is too long for one commit, if its action may be deleted. */
 export const shorten = command(async (tx, { id, revision, ...until }: Pick<Scanned, "id" | "revision"> & Until) => {
   const isExpected = and(hasValues(actions, { id, revision }), isDeletable(until));
   const events = qb.select({ seq: timeline.seq }).from(timeline).innerJoin(actions, eq(actions.id, timeline.actionId));
@@ -64,7 +64,7 @@ export const shorten = command(async (tx, { id, revision, ...until }: Pick<Scann
   await tx.db.delete(timeline).where(inArray(timeline.seq, older.limit(PRUNE_ROWS_MAX)));
 });
 
-/** Deletes those of these actions that may still be deleted and have the same revision, with everything of them; returns how many. */
+/** Deletes those of the actions that still may be and have the same revision, with all their rows. Returns how many. */
 export const deleteActions = command(async (tx, found: readonly Scanned[], until: Until) => {
   const { db } = tx;
   const newest = await newestPosition(tx);
@@ -73,7 +73,7 @@ export const deleteActions = command(async (tx, found: readonly Scanned[], until
     [actions.id, actions.revision],
     found.map(({ id, revision }) => [id, revision]),
   );
-  // By id too: PostgreSQL may read the whole table for a list of pairs.
+  // Also by id, since PostgreSQL may read the whole table for a list of pairs.
   const isThis = inArray(
     actions.id,
     found.map(({ id }) => id),
@@ -104,18 +104,18 @@ export const deleteActions = command(async (tx, found: readonly Scanned[], until
   return deleted.length;
 });
 
-/** Ids may be ahead of their time: thousands of one millisecond take those of later ones. */
+/** Ids may be ahead of their time: thousands in one millisecond take the ids of later ones. */
 const ID_AHEAD_MS = 10_000;
 
-/** Actions with later ids were created later, and so can't have finished by then. */
+/** The first id after `until`: actions with later ids were created later, so they can't have finished by then. */
 function firstIdAfter(until: Date): string {
   return firstActionId(new Date(until.getTime() + ID_AHEAD_MS));
 }
 
-/** How long an Idempotency-Key may name an action, if it matched it by `dedupe` at the end of that key's window. */
+/** The longest time for which an idempotency key may name an action: it may match at the end of the dedupe window. */
 const BOUND_MS_MAX = 2 * DEDUPE_WINDOW_MS;
 
-/** Selects actions with the rows of their timelines, counted up to a bound; null for actions that must stay. */
+/** Selects actions with their number of timeline rows, up to a bound; null for actions that must stay. */
 function scanned(until: Until, after: string) {
   const rows = qb.select({ seq: timeline.seq }).from(timeline).where(eq(timeline.actionId, actions.id));
   const count = qb.$count(rows.limit(PRUNE_ROWS_MAX + 1).as("counted"));
@@ -136,7 +136,7 @@ function scanned(until: Until, after: string) {
 
 type Scanned = ReturnType<typeof scanned>["_"]["result"][number];
 
-/** The actions that one commit may delete, at least one, and the last one looked at. */
+/** The actions that fit into one commit, at least one, and the last one looked at. */
 function fitting(found: readonly Scanned[]) {
   const deletable: Scanned[] = [];
   let last: string | null = null;
@@ -154,11 +154,11 @@ function fitting(found: readonly Scanned[]) {
   return { deletable, last };
 }
 
-/** Each step begins with a turn of the event loop, so that a row of steps doesn't block others. */
+/** Each step begins with a turn of the event loop, so that many steps don't block other work. */
 export function createUpkeepStore({ reader, writer }: Connection): UpkeepStore {
   const { id, accountId, expiresAt } = actions;
   return {
-    /** A run is held from its beginning: the create or a retry. */
+    /** A run is held from its beginning, which is the create or a retry. */
     async held(until, after, limit) {
       await nextTurn();
       const isOfRun = sql`${timeline.actionId} = ${id} and ${timeline.run} = ${actions.run}`;
@@ -176,7 +176,7 @@ export function createUpkeepStore({ reader, writer }: Connection): UpkeepStore {
     async expired(until, after, limit) {
       await nextTurn();
       const from = after?.expiresAt ?? new Date(0);
-      // As two conditions: a comparison of pairs would use the index for the first column only.
+      // Two conditions, since a comparison of pairs would use only the first column of the index.
       const isBehind = and(gte(expiresAt, from), or(gt(expiresAt, from), gt(id, after?.id ?? "")));
       const expired = qb
         .select({ id, accountId, expiresAt })
@@ -185,7 +185,7 @@ export function createUpkeepStore({ reader, writer }: Connection): UpkeepStore {
       const rows = await all(reader, expired.orderBy(expiresAt, id).limit(limit));
       return rows.flatMap(({ expiresAt: at, ...row }) => (at === null ? [] : [{ ...row, expiresAt: at }]));
     },
-    /** Reads actions by id and deletes those that may go in one bounded commit. An index by end would make every action slower. */
+    /** Reads actions by id and deletes some in one bounded commit. An index by end would make every action slower. */
     async prune({ now, finishedUntil }, after) {
       await nextTurn();
       const until = { finishedUntil, boundUntil: new Date(now.getTime() - BOUND_MS_MAX) };
