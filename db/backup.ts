@@ -3,20 +3,20 @@ import { closeSync, fsyncSync, openSync } from "node:fs";
 import { singlePathOf } from "./libsql/inspect.ts";
 import { codeOf } from "./sql/errors.ts";
 
-/** How long to wait for a lock; a running service holds it for milliseconds. */
+/** How long to wait for a lock. A running service holds it for milliseconds. */
 const BUSY_MS = 5_000;
 
 /**
- * Copies a consistent snapshot of a database into a new file without a log, compacted, even while a service writes to
- * it. Throws when the new file exists, when the disk is full, and when the copy is damaged. Meanwhile the service goes
- * on; its log grows until the copy is done.
+ * Copies a consistent snapshot of a database into a new file, compacted and without a log, even while a service writes to it.
+ * Throws if the new file exists, the disk is full, or the copy is damaged. The service goes on meanwhile, and its log grows
+ * until the copy is done.
  */
 export function copyDatabase(path: string, to: string): void {
   const source = new Database(singlePathOf(path), { readonly: true });
   try {
     source.run(`PRAGMA busy_timeout = ${BUSY_MS}`);
     const [[vacuum] = []] = source.query("PRAGMA auto_vacuum").values();
-    // The copy of a file of version 0.1 can get smaller later. A file that can already would be written.
+    // So that the copy of a version 0.1 file can shrink later. Only if it can't yet, since this would write to the file.
     if (vacuum === 0) source.run("PRAGMA auto_vacuum = INCREMENTAL");
     source.run("VACUUM INTO ?", [to]);
   } catch (cause) {

@@ -18,8 +18,8 @@ import { Writer } from "./sql/writer.ts";
 import type { Sql } from "./commands/command.ts";
 
 /**
- * Opens the store and migrates its tables to this version. Throws `DatabaseInUse`, `NewerDatabase` or
- * `DatabaseUnreadable` (an unreadable file is never written), and `StoreUnavailable` while it is away, locked or full.
+ * Opens the store and migrates its tables to this version. Throws `DatabaseInUse`, `NewerDatabase` or `DatabaseUnreadable` (an
+ * unreadable file is never written), and `StoreUnavailable` while it is unreachable, locked or full.
  */
 export async function openStore(settings: StoreSettings): Promise<Store> {
   const path = filePathOf(settings.url);
@@ -36,7 +36,7 @@ export async function openStore(settings: StoreSettings): Promise<Store> {
 async function open(settings: StoreSettings, path: string | null): Promise<Store> {
   const { now, onFatal, onAway = () => {} } = settings;
   if (isPostgres(settings.url)) {
-    // The clients of databases behind a URL are imported where one is opened: a service with a file starts without them.
+    // The clients of databases behind a URL are imported here, so that a service with a file starts without them.
     const { openPostgresStore } = await import("./postgres/store.ts");
     return openPostgresStore({ nodeId: crypto.randomUUID(), ...settings });
   }
@@ -50,23 +50,23 @@ async function open(settings: StoreSettings, path: string | null): Promise<Store
   });
 }
 
-/** Whether a URL names a database in PostgreSQL. */
+/** Whether a URL names a PostgreSQL database. */
 function isPostgres(url: string): boolean {
   return /^postgres(ql)?:\/\//i.test(url);
 }
 
-/** Whether the error may pass by itself. The operator has to fix a file that can't be opened or written. */
+/** Whether the error may pass without the operator, who must fix a file that can't be opened or written. */
 function isTemporary(error: unknown): boolean {
   const isOfFile = /CANTOPEN|READONLY|NOTADB|CORRUPT|unable to open|malformed/i.test(codeAndText(error));
   return faultOf(error) !== "rejected" && !isOfFile;
 }
 
-/** The path of a `file:` URL; null for others. */
+/** The path of a `file:` URL; null for other URLs. */
 function filePathOf(url: string): string | null {
   return url.startsWith("file:") ? url.slice("file:".length).replace(/^\/\/(?=\/)/, "") : null;
 }
 
-/** Whether the database file exists: a new master key must never be created for existing data. */
+/** Whether the database file exists. Checked because a new master key must never be created for existing data. */
 export function databaseExists(url: string): boolean {
   const path = filePathOf(url);
   return path !== null && existsSync(path);
@@ -84,7 +84,7 @@ async function openShared({ url, authToken, onFatal, onWait, lockTimes }: StoreS
   return orClose(sql, () => takeDatabase(sql, settings));
 }
 
-/** The lock of the file is released when it is closed. */
+/** Locks and opens the file. Closing it releases the lock. */
 async function openOwnFile(name: string, onDeath: (cause: unknown) => void): Promise<Sql> {
   mkdirSync(dirname(name), { recursive: true, mode: 0o700 });
   const { path, release } = lockFile(name);
@@ -98,7 +98,7 @@ async function openOwnFile(name: string, onDeath: (cause: unknown) => void): Pro
   }
 }
 
-/** What an admin command may use of a database that the service may be using. */
+/** What an admin command may use of a database that a service may have open. */
 interface AdminStore {
   readonly accounts: AccountStore;
   readonly people: PeopleStore;
@@ -106,13 +106,13 @@ interface AdminStore {
 }
 
 /**
- * Opens a database for a few small writes, whether or not the service uses it. Each is one short transaction; the
- * service waits for it as for any lock. Nothing is created or migrated. Throws an error for the operator when there is
- * no database yet, or one of another version.
+ * Opens a database for a few small writes, even while a service has it open. Each write is one short transaction, for which the
+ * service waits as for any lock. Nothing is created or migrated. Throws an error for the operator if there is no database yet,
+ * or one of another version.
  */
 export async function openAdminStore(url: string, authToken: string | null): Promise<AdminStore> {
   const sql = await openMigrated(url, authToken);
-  // The caller gets the error of a write that was not durable; nothing is written after it here.
+  // The caller gets the error of a write that was not durable, and nothing is written after it here.
   const writer = new Writer(sql, () => {});
   return {
     accounts: createAccountStore({ reader: sql, writer }),
@@ -124,7 +124,7 @@ export async function openAdminStore(url: string, authToken: string | null): Pro
   };
 }
 
-/** Reads the size of a file, also while a service uses it; changes nothing. Throws an error for the operator. */
+/** Reads the size of a file, even while a service has it open. Changes nothing. Throws an error for the operator. */
 export async function sizeOfFile(path: string, finishedUntil: Date): Promise<DatabaseSize> {
   const sql = openExisting(path, "read");
   try {

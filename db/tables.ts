@@ -8,16 +8,16 @@ import { HTTP_METHODS, type HttpMethod } from "../src/core/target.ts";
 import type { SQLITE } from "./libsql/columns.ts";
 
 /**
- * The tables of both databases. `dialect` builds tables, indexes and columns for one of them. Times are stored in milliseconds, flags as
- * 0 and 1. `drizzle-kit` generates migrations from the `drizzle-kit.cjs` of each database (docs/development.md).
+ * Describes the tables of both databases. `dialect` builds tables, indexes and columns for one of them. Times are stored in
+ * milliseconds, flags as 0 and 1. `drizzle-kit` generates migrations with each database's `drizzle-kit.cjs` (docs/development.md).
  */
 export function describeTables(dialect: typeof SQLITE) {
   const { table, index, uniqueIndex, primaryKey, check } = dialect;
   const { text, number, time, flag, json, serial, position, addedOrder } = dialect;
   const { nullsFirst, inOrder } = dialect;
 
-  // In the order in which a move to PostgreSQL copies them. Facts come last: what they say of the others, such as their master key,
-  // is there only when the others are.
+  // In the order in which a move to PostgreSQL copies them. Facts come last, so that what they say about the other tables, such as the
+  // check value of the master key, is there only when those tables are.
   return {
     accounts: table("accounts", {
       id: text().primaryKey(),
@@ -29,7 +29,7 @@ export function describeTables(dialect: typeof SQLITE) {
        */
       allowedAt: time("allowed_at"),
       allowedBy: text("allowed_by"),
-      /** Null: it is called by the address of its first person. */
+      /** Null: pages show the address of its first person instead. */
       name: text(),
       ...addedOrder,
     }),
@@ -54,22 +54,22 @@ export function describeTables(dialect: typeof SQLITE) {
           .default("own"),
         /** The key whose actions it took over. */
         replaces: text(),
-        /** Limits of its calls: JSON lists of hosts and methods, how many creates a day, and until when it works. Null: none. */
+        /** Limits: JSON lists of hosts and methods, how many creates a day, and when it expires. Null: no limit. */
         hosts: json<readonly string[]>(),
         methods: json<readonly HttpMethod[]>(),
         dailyActions: number("daily_actions"),
         expiresAt: time("expires_at"),
-        /** Who created it and who revoked it; null: not known. */
+        /** Who created and who revoked it; null: not known. */
         createdBy: text("created_by").$type<Actor>(),
         revokedBy: text("revoked_by").$type<Actor>(),
         /** Id of the person or key that created it; null: neither did, or it is not known. */
         createdById: text("created_by_id"),
       },
-      // For lists: active keys first, since NULL sorts before every time.
+      // For lists, with active keys first, since NULL sorts before every time.
       (row) => [index("api_keys_by_account").on(row.accountId, nullsFirst(row.revokedAt), row.createdAt, row.id)],
     ),
 
-    /** How many actions a key with a daily limit has created on a day (days since 1970, UTC). */
+    /** How many actions a key with a daily limit created on a day (days since 1970, UTC). */
     keyDays: table(
       "key_days",
       {
@@ -85,7 +85,7 @@ export function describeTables(dialect: typeof SQLITE) {
       email: text().notNull(),
       /** The address without case. */
       emailKey: text("email_key").notNull().unique(),
-      /** Empty: they sign in by OpenID Connect alone. */
+      /** Empty: they sign in only by OpenID Connect. */
       passwordHash: text("password_hash").notNull(),
       createdAt: time("created_at").notNull(),
     }),
@@ -98,7 +98,7 @@ export function describeTables(dialect: typeof SQLITE) {
         personId: text("person_id").notNull(),
         joinedAt: time("joined_at").notNull(),
         role: text({ enum: MEMBER_ROLES }).notNull().default("owner"),
-        /** When they last used this account: a log-in begins in the account that was used last. */
+        /** When they last used this account. A log-in begins in the account that was used last. */
         lastSeenAt: time("last_seen_at"),
       },
       (row) => [
@@ -119,7 +119,7 @@ export function describeTables(dialect: typeof SQLITE) {
         expiresAt: time("expires_at").notNull(),
         /** SHA-256 of the secret in the browser's storage. Null: the session needs the password for each change. */
         secretHash: text("secret_hash"),
-        /** What its person sees in the list of sessions: the client that began it, and when it was last used. */
+        /** For the person's list of sessions: the client that began it, and when it was last used. */
         client: text(),
         browser: text(),
         lastSeenAt: time("last_seen_at"),
@@ -130,7 +130,7 @@ export function describeTables(dialect: typeof SQLITE) {
       ],
     ),
 
-    /** Links that the operator issues. Without a person: invites the account's first one. With one: resets their password. */
+    /** Links that the operator issues. Without a person, a link invites the account's first; with one, it resets the password. */
     welcomeLinks: table(
       "welcome_links",
       {
@@ -146,7 +146,7 @@ export function describeTables(dialect: typeof SQLITE) {
       ],
     ),
 
-    /** Open invitations to an account: one for an address. The row goes when it is accepted or withdrawn. */
+    /** Open invitations to an account, one per address. The row is deleted when it is accepted or withdrawn. */
     invitations: table(
       "invitations",
       {
@@ -171,7 +171,7 @@ export function describeTables(dialect: typeof SQLITE) {
       ],
     ),
 
-    /** Whom a provider of OpenID Connect means by a subject, of which a person has one. Not by address: another person may get it later. */
+    /** The person that an OpenID Connect provider's subject stands for. Not found by address, which another person may get later. */
     identities: table(
       "identities",
       {
@@ -187,8 +187,8 @@ export function describeTables(dialect: typeof SQLITE) {
     ),
 
     /**
-     * Signing secrets are derived from the newest seed that applies: of one origin, or (empty) of all. Ordered by `seq`,
-     * since the wall clock may be set back between two rotations.
+     * Signing secrets are derived from the newest seed that applies: of one origin, or (empty) of all origins. Ordered by
+     * `seq`, since the wall clock may be set back between two rotations.
      */
     signingSeeds: table(
       "signing_seeds",
@@ -203,7 +203,7 @@ export function describeTables(dialect: typeof SQLITE) {
       (row) => [index("signing_seeds_by_origin").on(row.accountId, row.origin, row.seq)], // the two newest, at each signature
     ),
 
-    /** Hosts that callbacks of keys with a hold may go to, as listed by an owner. */
+    /** Hosts, listed by an owner, to which callbacks of keys with a hold may go. */
     callbackHosts: table(
       "callback_hosts",
       {
@@ -214,7 +214,7 @@ export function describeTables(dialect: typeof SQLITE) {
       (row) => [primaryKey({ columns: [row.accountId, row.host] })],
     ),
 
-    /** What an account sets for calls to a host (JSON of the API's members), or for all of them where the host is empty. */
+    /** An account's settings for calls to a host (JSON of the API's members), or to all hosts if the host is empty. */
     hostSettings: table(
       "host_settings",
       {
@@ -227,7 +227,7 @@ export function describeTables(dialect: typeof SQLITE) {
       (row) => [primaryKey({ columns: [row.accountId, row.host] })],
     ),
 
-    /** The rules of an account, in the order in which they are asked: JSON of `src/rules/rule.ts`. */
+    /** The rules of an account, in the order in which they judge: JSON of `src/rules/rule.ts`. */
     rules: table(
       "rules",
       {
@@ -251,11 +251,11 @@ export function describeTables(dialect: typeof SQLITE) {
       {
         ruleId: text("rule_id").notNull(),
         subject: text().notNull(),
-        /** When the time begins that it is for. */
+        /** When the period that it counts begins. */
         start: number("start_at").notNull(),
         /** A whole number of any size. */
         amount: text().notNull(),
-        /** Whether people were told that a call went beyond. */
+        /** Whether people were told that a call went beyond the limit. */
         told: flag("told").notNull(),
         until: time("until").notNull(),
       },
@@ -265,7 +265,7 @@ export function describeTables(dialect: typeof SQLITE) {
       ],
     ),
 
-    /** What people allow agents for a while (`src/core/grant.ts`). A row stays after its end, since actions name it. */
+    /** What people allow agents for a while (`src/core/grant.ts`). A row stays after the grant has ended, since actions name it. */
     grants: table(
       "grants",
       {
@@ -374,7 +374,7 @@ export function describeTables(dialect: typeof SQLITE) {
       ],
     ),
 
-    /** Where an account asks for approval: addresses, or the URL of an incoming webhook, sealed. */
+    /** Where an account asks for approval: email addresses, or the URL of an incoming webhook, sealed. */
     channels: table(
       "channels",
       {
@@ -391,7 +391,7 @@ export function describeTables(dialect: typeof SQLITE) {
       (row) => [index("channels_by_account").on(row.accountId, row.createdAt, row.id)], // the channels of an account
     ),
 
-    /** Origins that received callbacks signed with the secret of calls: it signs them too until this time. */
+    /** Origins that got callbacks signed with the secret of calls. Until this time, that secret signs their callbacks, too. */
     callbackOverlaps: table(
       "callback_overlaps",
       {
@@ -403,8 +403,8 @@ export function describeTables(dialect: typeof SQLITE) {
     ),
 
     /**
-     * What an owner has paused: `subject` is the id of a key, a host, or empty for the whole account. A row stays after its pause
-     * has ended, since timelines show it.
+     * What an owner has paused: `subject` is the id of a key, a host, or empty for the whole account. A row stays after the
+     * pause has ended, since timelines show it.
      */
     pauses: table(
       "pauses",
@@ -414,7 +414,7 @@ export function describeTables(dialect: typeof SQLITE) {
         kind: text({ enum: ["account", "key", "host", "sign_up"] }).notNull(),
         subject: text().notNull(),
         reason: text(),
-        /** The actions it covers are cancelled step by step; it ends by itself when none is left. */
+        /** The actions that it covers are cancelled step by step. It ends when none is left. */
         cancels: flag("cancels").notNull(),
         createdAt: time("created_at").notNull(),
         createdBy: text("created_by").$type<Actor>().notNull(),
@@ -422,7 +422,7 @@ export function describeTables(dialect: typeof SQLITE) {
         endedBy: text("ended_by").$type<Actor>(),
       },
       (row) => [
-        // Pauses in force: every claim reads this index, and nothing is paused twice.
+        // For pauses in force: every claim reads this index, and it keeps anything from being paused twice.
         uniqueIndex("pauses_in_force")
           .on(row.accountId, row.kind, row.subject)
           .where(sql`${row.endedAt} is null`),
@@ -436,8 +436,8 @@ export function describeTables(dialect: typeof SQLITE) {
 
     /**
      * Rejected requests and their repetitions ('asked'), kept for 24 hours, so that a request is repeated twice at most.
-     * `digest` identifies the request; `similar` also those that differ only in ids, query and body, and is empty in rows of
-     * older versions.
+     * `digest` identifies the request; `similar` also matches requests that differ only in ids, query and body. It is empty in
+     * rows of older versions.
      */
     rejections: table(
       "rejections",
@@ -485,7 +485,7 @@ export function describeTables(dialect: typeof SQLITE) {
         createdAt: time("created_at").notNull(),
         createdBy: text("created_by").$type<Actor>().notNull(),
         dueAt: time("due_at"),
-        /** When `dueAt` was written: a time in the future means that the clock was set back since. 0: `dueAt` is a `run_at`. */
+        /** When `dueAt` was written. A time in the future means that the clock was set back since. 0: `dueAt` is a `run_at`. */
         scheduledAt: time("scheduled_at").notNull(),
         leaseUntil: time("lease_until"),
         startedAt: time("started_at"),
@@ -498,11 +498,11 @@ export function describeTables(dialect: typeof SQLITE) {
         responseCode: number("response_code"),
         responseTruncated: flag("response_truncated"),
         durationMs: number("duration_ms"),
-        // Long values come last, since columns after them are slow to read.
+        // Long values come last, since columns after them are slow to read in SQLite.
         sealedHeaders: text("sealed_headers"),
         body: text(),
         responseBody: text("response_body"),
-        /** The key that created it, whose queue it is in. Empty: no key did, or it is not known. */
+        /** The key that created it, in whose queue it is. Empty: no key did, or it is not known. */
         keyId: text("key_id").notNull().default(""),
         /** Role and hold of the key at the create. */
         keyRole: text("key_role", { enum: ROLES }).notNull().default("owner"),
@@ -511,7 +511,7 @@ export function describeTables(dialect: typeof SQLITE) {
         claimedBy: text("claimed_by"),
         /** What the call does, in the requester's words. */
         title: text(),
-        /** What a create set beyond the core: JSON of `src/core/action.ts`. */
+        /** Optional members of the create: JSON of `src/core/action.ts`. */
         extras: text(),
         /** No attempt begins from this time on. */
         expiresAt: time("expires_at"),
@@ -521,15 +521,15 @@ export function describeTables(dialect: typeof SQLITE) {
         lateResult: text("late_result"),
         /** Why it was held, or which rule let it pass: JSON of `src/core/action-policy.ts`. Null: nothing held it. */
         policy: text(),
-        /** What its run has counted for rules: JSON of `src/core/rule-count.ts`. Null: nothing. */
+        /** What its run has added to counts of rules: JSON of `src/core/rule-count.ts`. Null: nothing. */
         counted: text(),
       },
       (row) => {
         const isPending = sql`${row.status} = 'pending'`;
         const isHeld = sql`${row.status} = 'awaiting_approval'`;
         return [
-          // For lists: all, by host, and by status except the two statuses of nearly all actions. Each index entry costs an
-          // insert and a delete.
+          // For lists: all, by host, and by status except for the two statuses of nearly all actions, since each index entry costs an insert
+          // and a delete.
           index("actions_by_account").on(row.accountId, row.id),
           index("actions_by_hostname").on(row.accountId, row.hostname, row.id),
           index("actions_by_status")
@@ -538,7 +538,7 @@ export function describeTables(dialect: typeof SQLITE) {
           index("actions_by_dedupe")
             .on(row.accountId, row.dedupe, row.id)
             .where(sql`${row.dedupe} is not null`),
-          // Partial, so that only queries with the condition use it: otherwise it may win over a better one by status.
+          // Partial, so that only queries with this condition use it. Otherwise, it may be preferred to a better one by status.
           index("actions_by_key")
             .on(row.accountId, row.keyId, row.id)
             .where(sql`${row.keyId} <> ''`),
@@ -550,20 +550,20 @@ export function describeTables(dialect: typeof SQLITE) {
           index("actions_active")
             .on(row.accountId, row.id, row.leaseUntil)
             .where(sql`${row.status} = 'active'`),
-          // Held actions: to count them, to cancel them when they expire, by key, and by host.
+          // For held actions: to count them, to cancel them when they expire, by key, and by host.
           index("actions_held").on(row.id).where(isHeld),
           index("actions_held_by_key").on(row.accountId, row.keyId, row.id).where(isHeld),
           index("actions_held_by_host").on(row.accountId, row.host, row.keyId, row.id).where(isHeld),
-          // Where approved calls went.
+          // To know the hosts that approved calls went to.
           index("actions_approved")
             .on(row.accountId, row.hostname, row.keyId)
             .where(sql`${row.status} = 'completed' and ${row.approvedAt} is not null`),
           index("actions_expiring").on(row.expiresAt, row.id).where(isWaitingToExpire(row)),
-          // What rules have done lately.
+          // To show what rules have done lately.
           index("actions_ruled")
             .on(row.accountId, row.createdAt)
             .where(sql`${row.policy} is not null`),
-          // No crash and no manual change may leave a row that would be sent without approval, too often, or never.
+          // Neither a crash nor a manual change may leave a row that would be sent without approval, too often, or never.
           check(
             "actions_status",
             sql`${row.status} in ('pending', 'active', 'awaiting_approval', 'completed', 'failed', 'cancelled')`,
@@ -588,7 +588,7 @@ export function describeTables(dialect: typeof SQLITE) {
       },
     ),
 
-    /** The responses of earlier attempts, the newest ones: an action has only its last result. The timeline has the rest of them. */
+    /** The newest responses of earlier attempts: an action itself has only its last result. */
     attempts: table(
       "attempts",
       {
@@ -602,7 +602,7 @@ export function describeTables(dialect: typeof SQLITE) {
       (row) => [primaryKey({ columns: [row.actionId, row.run, row.attempt] })],
     ),
 
-    /** The action that a dedupe or idempotency key names. A unique index on actions can't express a window of 24 h. */
+    /** The action that a dedupe or idempotency key names. A unique index on actions could not express the window of 24 h. */
     actionKeys: table(
       "action_keys",
       {
@@ -618,7 +618,7 @@ export function describeTables(dialect: typeof SQLITE) {
       ],
     ),
 
-    /** The metadata of actions, in a form that lists can search. */
+    /** The metadata of actions, so that lists can search it. */
     actionMetadata: table(
       "action_metadata",
       {
@@ -633,7 +633,7 @@ export function describeTables(dialect: typeof SQLITE) {
       ],
     ),
 
-    /** Links of approval mails, by their hashes. They are deleted with their action, since old ones lead to its receipt. */
+    /** Links of approval mails, by hash. They are deleted with their action, since old links lead to its receipt. */
     approvalLinks: table(
       "approval_links",
       {
@@ -685,7 +685,7 @@ export function describeTables(dialect: typeof SQLITE) {
           index("outbox_active")
             .on(row.kind, row.leaseUntil)
             .where(sql`${row.status} = 'active'`),
-          // The mails of the last hour, by recipient and by account.
+          // For the mails of the last hour, by recipient and by account.
           index("outbox_mailed_to").on(row.host, row.sentAt).where(isSentMail),
           index("outbox_mailed_by").on(row.accountId, row.sentAt).where(isSentMail),
           check(
@@ -712,7 +712,7 @@ export function describeTables(dialect: typeof SQLITE) {
         run: number().notNull(),
         revision: number().notNull(),
         type: text().notNull(),
-        /** Of a notification's event: the outbox row and its attempt. Empty for changes of state. */
+        /** For events of notifications: the outbox row and its attempt. Empty for changes of state. */
         subject: text().notNull().default(""),
         status: text({ enum: ACTION_STATUSES }).notNull(),
         detail: text().notNull(),
@@ -721,7 +721,7 @@ export function describeTables(dialect: typeof SQLITE) {
     ),
 
     /**
-     * Who did what to the account. Rows are never changed; only retention deletes them. Pruning keeps the newest row, so
+     * Who did what to the account. Rows are never changed, and only retention deletes them. Pruning keeps the newest row, so
      * that no number is used twice.
      */
     audit: table(
@@ -739,7 +739,7 @@ export function describeTables(dialect: typeof SQLITE) {
       (row) => [index("audit_by_account").on(row.accountId, row.seq)], // pages of the log
     ),
 
-    /** Bulk jobs. Their ids are in the order of time. */
+    /** Bulk jobs. Their ids sort by time. */
     bulkJobs: table(
       "bulk_jobs",
       {
@@ -755,7 +755,7 @@ export function describeTables(dialect: typeof SQLITE) {
         failed: number().notNull(),
         createdAt: time("created_at").notNull(),
         createdBy: text("created_by").$type<Actor>().notNull(),
-        /** The key or person that began it: it acts with the rights that they have at the time. */
+        /** The key or person that began it. The job acts with the rights that they have while it runs. */
         keyId: text("key_id").notNull(),
         personId: text("person_id").notNull(),
         client: text().notNull(),
@@ -771,16 +771,16 @@ export function describeTables(dialect: typeof SQLITE) {
       ],
     ),
 
-    /** The actions of a bulk job, and what became of each. */
+    /** The actions of a bulk job, with the result for each. */
     bulkResults: table(
       "bulk_results",
       {
         jobId: text("job_id").notNull(),
         actionId: text("action_id").notNull(),
-        /** The run that it was in when the job began. */
+        /** The run of the action when the job began. */
         run: number().notNull(),
         status: text({ enum: ["waiting", "done", "failed"] }).notNull(),
-        /** The status of the action after it was done. */
+        /** The status of the action afterwards. */
         actionStatus: text("action_status"),
         code: text(),
         message: text(),
@@ -792,8 +792,8 @@ export function describeTables(dialect: typeof SQLITE) {
     ),
 
     /**
-     * What the overview counts, by slots of one length for each of its ranges (`src/core/activity.ts`). Filled from the
-     * timeline up to the position of the fact `activity`, which the same commit writes.
+     * What the overview counts, by time slots, of one length for each of its ranges (`src/core/activity.ts`). Filled from the
+     * timeline up to the position in the fact `activity`, which the same commit writes.
      */
     activity: table(
       "activity",
@@ -823,7 +823,7 @@ export function describeTables(dialect: typeof SQLITE) {
       ],
     ),
 
-    /** What an account has done for the first time; and who (otherwise empty) has hidden the list of it. */
+    /** What an account has done for the first time, and which person (otherwise empty) has hidden the list of it. */
     firstSteps: table(
       "first_steps",
       {
@@ -840,10 +840,10 @@ export function describeTables(dialect: typeof SQLITE) {
   };
 }
 
-/** Matches the stored text (SQL LIKE) of a late result with a 2xx status: `lateResultText` puts the status first. */
+/** SQL LIKE pattern for the stored text of a late result with a 2xx status, which `lateResultText` puts first. */
 export const LATE_SUCCESS = "2__ %";
 
-/** Actions that are cancelled when they expire: an attempt that is under way ends by itself. */
+/** The condition that an action is cancelled when it expires. An attempt in flight ends on its own. */
 export function isWaitingToExpire({ expiresAt, status }: Readonly<Record<"expiresAt" | "status", Column>>): SQL {
   return sql`${expiresAt} is not null and (${status} = 'pending' or ${status} = 'awaiting_approval')`;
 }

@@ -8,7 +8,7 @@ import type { ClaimResult, QueueClaim } from "../commands/command.ts";
 
 const LANE = { accountId: "text", host: "text", keyId: "text", most: "number" } as const;
 
-/** In milliseconds; 0 if it was altered to no number. */
+/** A time in milliseconds; 0 if it was altered to no number. */
 const timeIn = (column: SQLWrapper, name: string) => sql<number | null>`cast(${column} as integer)`.as(name);
 
 const bytesIn = (columns: readonly SQLWrapper[]) =>
@@ -26,7 +26,7 @@ const ACTIONS = prepare({ ...LANE, now: "number" }, ({ now, most, ...lane }) => 
     .limit(most);
 });
 
-/** The same of a kind of notification. */
+/** The earliest pending notifications of a kind in a lane, due or not. */
 const NOTIFICATIONS = prepare({ ...LANE, kind: "text" }, ({ most, ...lane }) =>
   qb
     .select({
@@ -41,7 +41,7 @@ const NOTIFICATIONS = prepare({ ...LANE, kind: "text" }, ({ most, ...lane }) =>
     .limit(most),
 );
 
-/** A row that was altered so that its claim violates a constraint stays as it is, and holds up no other. */
+/** An altered row whose claim would violate a constraint stays as it is, so that it doesn't block others. */
 const MAY_REFUSE = "or ignore";
 
 const START = updateList(
@@ -58,7 +58,7 @@ const SEND = updateList(
   MAY_REFUSE,
 );
 
-/** One after the other, so that each sees what the ones before have taken. */
+/** Runs claims one after the other, so that each sees what the earlier ones have taken. */
 export async function claimAll(lists: Lists, claims: readonly QueueClaim[]): Promise<readonly ClaimResult[]> {
   const claimed: ClaimResult[] = [];
   for (const one of claims) claimed.push(await claimFrom(lists, one));
@@ -102,7 +102,7 @@ function claimedOf({ row: { id, fence } }: { readonly row: Found }): ClaimResult
   return { id, fence: fence + 1 };
 }
 
-/** The rows that a claim takes, in the order of their turns, and the first row of each lane that it leaves. */
+/** Picks the rows of a claim, in the order of their turns, and finds the first row that each lane keeps. */
 function take<Row extends Found>(
   { bytesMax, rowBytesMax, now }: QueueClaim,
   lanes: QueueClaim["lanes"],

@@ -10,7 +10,7 @@ import {
   uniqueIndex,
 } from "drizzle-orm/sqlite-core";
 
-/** How SQLite writes the tables of `tables.ts`. */
+/** The column types with which SQLite builds the tables of `tables.ts`. */
 export const SQLITE = {
   table: sqliteTable,
   index,
@@ -22,13 +22,13 @@ export const SQLITE = {
   time: (name: string) => integer(name, { mode: "timestamp_ms" }),
   flag: (name: string) => integer(name, { mode: "boolean" }),
   json: <Value>() => text({ mode: "json" }).$type<Value>(),
-  /** The number of a row, in the order of the inserts. */
+  /** Numbers rows in the order of inserts. */
   serial: () => integer().primaryKey(),
-  /** The same for the timeline. */
+  /** Numbers rows of the timeline. */
   position: () => integer().primaryKey(),
-  /** Columns that give rows without a number an order: none, since SQLite numbers all rows. */
+  /** Columns that order rows without a number: none, since SQLite numbers all rows. */
   addedOrder: {},
   nullsFirst: (column: SQLiteColumn): SQLiteColumn | SQL => column,
-  /** What an index of a queue ends with, so that rows of one time have an order. */
+  /** The last columns of a queue's index, so that rows with the same time have an order. */
   inOrder: (_id: SQLiteColumn): readonly SQLiteColumn[] => [],
 };

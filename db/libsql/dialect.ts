@@ -3,7 +3,7 @@ import type { Dialect, ListSql } from "../sql/sql.ts";
 
 const bound = (list: ListSql) => (list instanceof Placeholder ? list : JSON.stringify(list));
 
-/** Lists are JSON. */
+/** SQLite's dialect. A list is sent as JSON. */
 export const sqliteDialect: Dialect = {
   place: (number) => `?${number}`,
   list: (items) => JSON.stringify(items),
@@ -12,7 +12,7 @@ export const sqliteDialect: Dialect = {
   placeIn: (at) => sql.raw(`json_extract(j.value, '$[${at}]')`),
   jsonList: (value) => sql`json_group_array(${value})`,
   indexedBy: (table, index) => sql`${table} indexed by ${sql.raw(index)}`,
-  // For a comparison of row values SQLite would use the index for the account only, and read all rows of the lane before.
+  // If row values were compared, SQLite would use the index only for the account, and read all rows of the previous lane.
   joinNextLane(table, condition, { accountId, host, keyId }) {
     const first = (isBehind: SQL) => sql`(select b.rowid from ${table} b where b.${condition} and ${isBehind}
       order by b.account_id, b.host, b.key_id, b.due_at limit 1)`;
@@ -22,7 +22,7 @@ export const sqliteDialect: Dialect = {
     return sql`join ${table} next on next.rowid = coalesce(${ofHost}, ${ofAccount}, ${ofOthers})`;
   },
   addedOrder: sql`rowid`,
-  // With one `max`, SQLite takes other columns from the row that has it.
+  // In a query with one `max`, SQLite takes the other columns from the row with the maximum.
   valueOfMax: (value) => sql`${value}`,
   isSettled: () => undefined,
 };

@@ -8,10 +8,10 @@ import type { Row, SqlValue, Statement } from "../sql/sql.ts";
 /** How long a statement may block the event loop while another process holds the lock. The writer retries without blocking. */
 const BUSY_MS = 20;
 
-/** Prepared statements that are cached. Some twenty are used often; list filters make the rest. */
+/** How many prepared statements are cached. About twenty are used often; the rest are from list filters. */
 const STATEMENTS_MAX = 256;
 
-/** Takes effect only in an empty file. Without it the file never gets smaller, though pages of deleted rows are reused. */
+/** Takes effect only in an empty file. Without it, pages of deleted rows are reused, but the file never gets smaller. */
 const CAN_SHRINK = "auto_vacuum = INCREMENTAL";
 
 const PRAGMAS = [
@@ -25,14 +25,14 @@ const PRAGMAS = [
 ];
 
 /**
- * `shared`: writes, but leaves the checkpoint to the service that owns the file. `alone`: reads without the log and its shared memory,
- * for which there is no room, and locks out other processes.
+ * `shared`: writes, but leaves the checkpoint to the service that owns the file. `alone`: reads without shared memory for the
+ * log, since there is no room for it, and locks out other processes.
  */
 type FileMode = "write" | "read" | "shared" | "alone";
 
 /**
- * A database file. By Bun's own driver, which binds the 20 values of a create in 1.3 us (libsql's: 3.8 us). Every call is synchronous. No
- * other library of this process may open the file: when one closes it, the system drops all locks of the process.
+ * Opens a database file with Bun's driver, which binds the 20 values of a create in 1.3 us (libsql's: 3.8 us). Every call is
+ * synchronous. No other library in this process may open the file: when it closes it, the system drops all locks of the process.
  */
 export function openFile(path: string, mode: FileMode = "write"): Sql {
   const database = connect(path, mode);
@@ -74,7 +74,7 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
       throw error;
     }
   };
-  /** The last of the transactions that are under way or wait for their turn. */
+  /** The last transaction that is running or waits for its turn. */
   let last: Promise<void> | null = null;
   const inTurn = async <Result>(work: () => Promise<Result>): Promise<Result> => {
     const before = last;
@@ -93,7 +93,7 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
 
   return {
     dialect: sqliteDialect,
-    // During a transaction it would see what is not committed yet.
+    // During a transaction, a read would see what is not committed yet.
     read: (statement) => (last === null ? read(statement) : inTurn(() => read(statement))),
     transact: (calls) => inTurn(() => transact(calls)),
     close: () =>
@@ -106,7 +106,7 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
   };
 }
 
-/** Statements are answered at once, so a command ends before the next turn of the event loop, or it waits for something else. */
+/** Every statement is answered at once, so a command that has not ended after this turn waits for something else: fails it. */
 async function atOnce<Result>(running: Promise<Result>): Promise<Result> {
   const { promise: over, reject } = Promise.withResolvers<never>();
   const timer = setImmediate(() => reject(new Error("A command waits for something that is no statement of its own.")));
@@ -147,7 +147,7 @@ function checkpoint(database: Database): void {
   }
 }
 
-/** After a full disk or an I/O error SQLite has rolled back already, and ROLLBACK fails. */
+/** Rolls back. After a full disk or an I/O error, SQLite has already done so, and ROLLBACK fails. */
 function rollback(control: (sql: "ROLLBACK") => unknown): void {
   try {
     control("ROLLBACK");

@@ -4,29 +4,29 @@ import { resolve } from "node:path";
 import { realPathOf } from "../../src/config/values.ts";
 import { codeOf, faultOf } from "../sql/errors.ts";
 
-/** The database file exists and can't be read. */
+/** The database file exists, but can't be read. */
 export class DatabaseUnreadable extends Error {
   override readonly name = "DatabaseUnreadable";
 }
 
-/** The code of this error where it crosses a thread, with its message. */
+/** The code by which this error crosses a thread, with its message. */
 export const UNREADABLE = "OUTGATE_UNREADABLE";
 
 /** Files up to this size are checked completely: 1.8 ms per megabyte, a quarter of a second at most. */
 const CHECKED_BYTES_MAX = 128 * 1_048_576;
 
 /**
- * Checks a file through a read-only connection before it is opened for writing. Throws `DatabaseUnreadable` for a
- * damaged or truncated file, which stays untouched so that it can be recovered. Of larger files only the size and the
- * list of tables are checked.
+ * Checks a file through a read-only connection before it is opened for writing. Throws `DatabaseUnreadable` for a damaged or
+ * truncated file, which stays untouched so that it can be recovered. In larger files, only the size and the list of tables are
+ * checked.
  */
 export function inspectFile(path: string): void {
   const bytes = sizeOf(path);
   const logBytes = sizeOf(`${path}-wal`);
   if (bytes === 0 && logBytes === 0) return;
-  // SQLite takes an empty file for a new database and throws its log away.
+  // SQLite would take an empty file for a new database and delete its log.
   if (bytes === 0) throw unreadable(path);
-  // After a crash during a checkpoint the last pages may be in the log only.
+  // After a crash during a checkpoint, the last pages may be only in the log.
   const isShort = bytes < expectedBytes(path);
   if (isShort && logBytes === 0) throw unreadable(path);
   if (!isSound(path, isShort || bytes <= CHECKED_BYTES_MAX)) throw unreadable(path);
@@ -36,7 +36,7 @@ function isSound(path: string, whole: boolean): boolean {
   const database = new Database(path, { readonly: true });
   try {
     const tables = database.query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
-    // Every version makes this table first.
+    // Every version creates the table `migrations` first.
     const [other] = tables.some(({ name }) => name === "migrations") ? [] : tables;
     if (other !== undefined) throw foreign(path, other.name);
     return !whole || JSON.stringify(database.query("PRAGMA quick_check(1)").values()) === '[["ok"]]';
@@ -48,7 +48,7 @@ function isSound(path: string, whole: boolean): boolean {
   }
 }
 
-/** The size by the file's header (SQLite file format, 1.3): page size at 16, pages at 28, valid if 24 equals 92. */
+/** The size by the file's header (SQLite file format, 1.3): page size at 16, number of pages at 28, valid if 24 equals 92. */
 function expectedBytes(path: string): number {
   const head = Buffer.alloc(100);
   const file = openSync(path, "r");
@@ -88,15 +88,15 @@ export class DatabaseInUse extends Error {
 
 /** A locked database file. */
 interface LockedFile {
-  /** The path by which to open it. */
+  /** The path to open it by. */
   readonly path: string;
   readonly release: () => void;
 }
 
 /**
- * One process per file: two would block each other for seconds, and take each other's attempts for those of a killed
- * process. The lock lies beside the real path, so that all symbolic links to the file lead to it. The operating system
- * frees it with the process: nothing remains after `kill -9`. Throws `DatabaseInUse`, or an error for the operator.
+ * Locks a database file for this process. Two processes would block each other for seconds, and end each other's attempts as
+ * those of a killed process. The lock file is beside the real path, so that all symbolic links to the file lead to it. The
+ * operating system frees the lock with the process, even after `kill -9`. Throws `DatabaseInUse`, or an error for the operator.
  */
 export function lockFile(path: string): LockedFile {
   const real = singlePathOf(path);
@@ -105,7 +105,7 @@ export function lockFile(path: string): LockedFile {
     for (const lock of locks) lock.close();
   };
   try {
-    // Older versions lock the name that they were given: one may still be running.
+    // Older versions lock the path that they were given, and one may still be running.
     const old = `${path}.lock`;
     if (existsSync(old) && realpathSync(old) !== realpathSync(`${real}.lock`)) locks.push(takeLock(old, path, real));
     return { path: real, release };
@@ -116,8 +116,8 @@ export function lockFile(path: string): LockedFile {
 }
 
 /**
- * The path of the file with symbolic links resolved. Throws an error for the operator if the file has hard links: no path
- * of such a file is the one by which all others find its log.
+ * The path of the file with symbolic links resolved. Throws an error for the operator if the file has hard links: other
+ * processes could open it by another path, beside which they would not find its log.
  */
 export function singlePathOf(path: string): string {
   const real = realPathOf(path);
@@ -134,7 +134,7 @@ function takeLock(file: string, path: string, real: string): Database {
   const lock = new Database(file, { create: true });
   try {
     lock.run("PRAGMA busy_timeout = 0");
-    // Nothing is ever written here, so avoid a journal file.
+    // Avoids a journal file, since nothing is ever written here.
     lock.run("PRAGMA journal_mode = MEMORY");
     lock.run("BEGIN EXCLUSIVE");
     return lock;

@@ -18,7 +18,7 @@ import { runStatements } from "../commands/statements.ts";
 
 const START = "0000_start";
 
-/** In the order in which they run; `drizzle-kit` generates them from `tables.ts`. Never edit one: generate another. */
+/** Migrations in the order in which they run. `drizzle-kit` generates them from `tables.ts`. Never edit one; generate another. */
 const MIGRATIONS: ReadonlyMap<string, string> = new Map([
   [START, start],
   ["0001_claiming-node", claimingNode],
@@ -34,10 +34,10 @@ const MIGRATIONS: ReadonlyMap<string, string> = new Map([
   ["0011_credential_requests", credentialRequests],
 ]);
 
-/** The last commit of this repository that makes the tables of version 0.1. */
+/** The last commit of this repository that creates the tables of version 0.1. */
 const LAST_OF_0_1 = "ac0f7c2";
 
-/** The migrations of version 0.1, which were written by hand. */
+/** The hand-written migrations of version 0.1. */
 const VERSION_0_1: readonly string[] = [
   "0001-start",
   "0002-key-of-action",
@@ -49,7 +49,7 @@ const VERSION_0_1: readonly string[] = [
   "0009-rejections",
 ];
 
-/** The database was written by a newer version; this one must not touch it. */
+/** The database was written by a newer version, so this one must not touch it. */
 export class NewerDatabase extends Error {
   override readonly name = "NewerDatabase";
 }
@@ -59,7 +59,7 @@ export class OlderDatabase extends Error {
   override readonly name = "OlderDatabase";
 }
 
-/** Migrates the tables to this version; each migration is one transaction. Writes nothing to tables of this version. */
+/** Migrates the tables to this version, each migration in one transaction. If they are of this version, writes nothing. */
 export async function migrate(sql: Sql, now: Date): Promise<void> {
   if (!(await hasMigrations(sql))) {
     await runStatements(sql, [
@@ -77,8 +77,8 @@ export async function migrate(sql: Sql, now: Date): Promise<void> {
 }
 
 /**
- * Throws `OlderDatabase` where a migration that ran has gained columns since, or unique indexes, without which a row could be
- * there twice: a checkout between two releases had an earlier text of it.
+ * Throws `OlderDatabase` if a migration that ran has since gained columns or unique indexes, without which a row could be there
+ * twice: a checkout between two releases had an earlier text of it.
  */
 async function requireParts(sql: Pick<Sql, "read">, ran: ReadonlySet<string>): Promise<void> {
   const found = new Set((await sql.read(toStatement(PARTS))).map(({ name }) => String(name)));
@@ -105,7 +105,7 @@ const PARTS = `SELECT m.name || '.' || c.name AS name
   FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table'
   UNION ALL SELECT name FROM sqlite_schema WHERE type = 'index'`;
 
-/** Throws `NewerDatabase` or `OlderDatabase` unless the tables are of this version; changes nothing. */
+/** Throws `NewerDatabase` or `OlderDatabase` unless the tables are of this version. Changes nothing. */
 export async function checkMigrated(sql: Pick<Sql, "read">): Promise<void> {
   requireAll(MIGRATIONS, (await hasMigrations(sql)) ? await readRan(sql) : new Set());
 }
@@ -121,7 +121,7 @@ async function readRan(sql: Pick<Sql, "read">): Promise<ReadonlySet<string>> {
   ]);
 }
 
-/** The migrations that rows name. Throws `NewerDatabase` if one is not known. */
+/** The names of migrations in these rows. Throws `NewerDatabase` if one is not known. */
 export function ranIn(rows: readonly Row[], known: Iterable<string>): ReadonlySet<string> {
   const ran = new Set(rows.map(({ name }) => String(name)));
   const [unknown] = ran.difference(new Set(known));
@@ -135,11 +135,11 @@ export function requireAll(migrations: ReadonlyMap<string, string>, ran: Readonl
   throw new OlderDatabase("The database is not of this version of Outgate yet. Start this version once.");
 }
 
-/** Tables that version 0.1 made as `drizzle-kit` can't: WITHOUT ROWID, or with UNIQUE inside. */
+/** Tables that version 0.1 created as `drizzle-kit` can't: WITHOUT ROWID, or with UNIQUE inside. */
 const REBUILT =
   "action_keys api_keys approval_links callback_hosts callback_overlaps facts members people sessions signing_seeds welcome_links";
 
-/** Turns a database of version 0.1 into what the first generated migration makes. Its other tables are the same. */
+/** Turns a database of version 0.1 into what the first generated migration creates. Its other tables are the same. */
 function fromVersion01(ran: ReadonlySet<string>): readonly string[] {
   if (!VERSION_0_1.every((name) => ran.has(name))) {
     throw new OlderDatabase(
@@ -160,7 +160,7 @@ function fromVersion01(ran: ReadonlySet<string>): readonly string[] {
   });
 }
 
-/** Drivers run one statement at a time. */
+/** The single statements of a migration, since drivers run one at a time. */
 function statementsOf(text: string): readonly string[] {
   return text.split("--> statement-breakpoint").map((statement) => statement.trim().replace(/;$/, ""));
 }

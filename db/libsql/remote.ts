@@ -8,17 +8,17 @@ import { sqliteDialect } from "./dialect.ts";
 import type { Values } from "../commands/lists.ts";
 import { openTx, type Executed } from "./tx.ts";
 
-/** Concurrent reads, besides one write. */
+/** How many reads may run at a time, besides one write. */
 const CALLS_AT_ONCE_MAX = 20;
 
 /**
- * A database behind a URL (`libsql://`, `http://`; tests use `file:`). Each call has a deadline. A transaction without an
- * answer may be committed all the same, even later: see `FencedSql`.
+ * Opens a database behind a URL (`libsql://`, `http://`; tests use `file:`). Each call has a deadline. A transaction without an
+ * answer may have been committed, or may still be: see `FencedSql`.
  */
 export function openRemote(url: string, authToken: string | null, callMsMax: number = REMOTE_CALL_MS_MAX): Sql {
   const client: Client = createClient({
     url,
-    // Calls to a file block the event loop: one to write and one to read.
+    // Calls to a file block the event loop, so allow one to write and one to read.
     concurrency: url.startsWith("file:") ? 2 : CALLS_AT_ONCE_MAX,
     timeout: 20,
     fetch: (request: Request) => answerWithin(callMsMax, request),
@@ -47,7 +47,7 @@ export function openRemote(url: string, authToken: string | null, callMsMax: num
   };
   return {
     dialect: sqliteDialect,
-    // A transaction that this process begins and leaves open locks out others until the server ends it. Statements alone need none.
+    // A transaction left open locks out others until the server ends it, so statements alone are sent without one.
     transact: (calls) => (calls.every(({ command }) => command === run) ? runAtOnce(calls) : transact(calls)),
     read: (statement) => orUnavailable(async () => doneOf(await client.execute(inStatement(statement))).rows),
     async close() {
@@ -57,13 +57,13 @@ export function openRemote(url: string, authToken: string | null, callMsMax: num
 }
 
 /**
- * Sends the statements of a transaction in order with few round trips: those of one turn together, those that nobody waits for with the
- * next. The transaction fails with a statement that is refused.
+ * Sends the statements of a transaction in order and with few round trips: those of one turn together, and those that nobody
+ * waits for with the next. If a statement is refused, the transaction fails.
  */
 class RoundTrips {
   readonly #batch: (statements: InStatement[]) => Promise<ResultSet[]>;
   #waiting: InStatement[] = [];
-  /** The next round trip; null: none is planned. */
+  /** The next round trip; null: none is scheduled. */
   #next: Promise<readonly ResultSet[]> | null = null;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -71,7 +71,7 @@ class RoundTrips {
     this.#batch = batch;
   }
 
-  /** Runs a statement for each of the arguments. If nobody needs the answers, it is sent with the next that waits. */
+  /** Runs a statement for each of the arguments. If nobody waits for the answers, it is sent with the next awaited one. */
   async add(sql: string, all: readonly Values[], isAwaited: boolean): Promise<readonly Executed[]> {
     const from = this.#waiting.length;
     this.#waiting.push(...all.map((args) => inStatement({ sql, args })));
@@ -80,7 +80,7 @@ class RoundTrips {
     return (await this.#next).slice(from, from + all.length).map(executedOf);
   }
 
-  /** Sends what waits. */
+  /** Sends the waiting statements. */
   send(): Promise<readonly ResultSet[]> {
     const statements = this.#waiting;
     [this.#waiting, this.#next] = [[], null];
@@ -90,7 +90,7 @@ class RoundTrips {
   }
 }
 
-/** Reads the whole response within the deadline, since a server may stop in the middle of one. */
+/** Reads the whole response within the deadline, since a server may stop in the middle of it. */
 async function answerWithin(ms: number, request: Request): Promise<Response> {
   try {
     const { status, headers, body } = await fetch(request, { signal: AbortSignal.timeout(ms) });

@@ -1,7 +1,7 @@
 import { describeTables } from "../tables.ts";
 import { SQLITE } from "./columns.ts";
 
-/** The tables that statements for both databases are built with: a value is encoded alike in both. */
+/** The tables with which statements for both databases are built, since both encode values alike. */
 export const tables = describeTables(SQLITE);
 
 export const {

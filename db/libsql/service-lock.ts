@@ -18,16 +18,16 @@ export const LOCK_TIMES: LockTimes = { lastsMs: SERVICE_LOCK_MS, beatMs: SERVICE
 
 const LOOK_EVERY_MS = 500;
 
-/** How often a database that is away is asked. */
+/** How often an unavailable database is tried again. */
 const ASK_EVERY_MS = 250;
 
 interface LockSettings {
-  /** `id` is unique to this opening of the database, `name` is for the operator of another service that finds the lock taken. */
+  /** `id` is unique to this opening of the database. `name` tells the operator of another service who has the lock. */
   readonly holder: { readonly id: string; readonly name: string };
   readonly times: LockTimes;
-  /** Called once when the lock is taken, and has to be waited for. */
+  /** Called once if another service has the lock, so that this one must wait. */
   readonly onWait: () => void;
-  /** Called when another service has taken the database over: nothing can be written here any more. */
+  /** Called when another service has taken over the database. Nothing can be written here any more. */
   readonly onLost: (cause: StoreLost) => void;
 }
 
@@ -44,17 +44,17 @@ const TAKE = `UPDATE service_lock SET holder = ?, name = ?, fence = fence + 1, e
 
 const LOOK = "SELECT holder, name, fence, expires_at FROM service_lock WHERE id = 1";
 
-// Raises the fence, after which no earlier write can be committed. If another service has the lock, this sets NULL, which the column
-// refuses, and nothing of the write is committed.
+// Raises the fence, after which no earlier write can be committed. If another service has the lock, this sets NULL, which the
+// column refuses, so that nothing of the write is committed.
 const RENEW = `UPDATE service_lock SET expires_at = ${NOW} + ?,
   fence = CASE WHEN holder = ? AND fence < ? THEN ? END WHERE id = 1`;
 
 const RELEASE = "UPDATE service_lock SET holder = '', expires_at = 0 WHERE id = 1 AND holder = ?";
 
 /**
- * Takes the lock of a remote database, the right of one service to write it: a row that is renewed with every write and every few
- * seconds, and expires otherwise. If another service holds it, waits until that one renews it, and throws `DatabaseInUse`; or until
- * the lock expires, since that service may have been killed.
+ * Takes the lock of a remote database, which lets one service write to it: a row that expires unless it is renewed, with every
+ * write and every few seconds. If another service holds the lock, waits: if that one renews it, throws `DatabaseInUse`; if it
+ * expires, since that one was killed, takes it.
  */
 export async function takeDatabase(sql: Sql, settings: LockSettings): Promise<FencedSql> {
   const { holder, times, onWait } = settings;
@@ -76,9 +76,9 @@ export async function takeDatabase(sql: Sql, settings: LockSettings): Promise<Fe
 }
 
 /**
- * A remote database that one service writes. Each write raises the fence, so that no earlier one can be committed after it. When the
- * database gives no answer, calls are refused until a renewal is answered. Whatever was sent before is then committed or never will
- * be, so reading a row shows how its write ended.
+ * A remote database that one service writes to. Each write raises the fence, so that no earlier write can be committed after
+ * it. If the database gives no answer, calls are refused until a renewal is answered. By then, what was sent before is
+ * committed or never will be, so reading a row shows how its write ended.
  */
 export class FencedSql implements Sql {
   readonly dialect = sqliteDialect;
@@ -114,23 +114,23 @@ export class FencedSql implements Sql {
   async transact(calls: readonly CommandCall[]): Promise<readonly unknown[]> {
     this.#refuseWhileAway();
     return this.#inTurn(() => {
-      // The write before may have found it away.
+      // The previous write may have found the database unavailable.
       this.#refuseWhileAway();
       return this.#write(calls);
     });
   }
 
-  /** Lets the next service start at once. */
+  /** Releases the lock, so that the next service can start at once. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#renewing;
-    // Where the database is away, the lock expires by itself.
+    // If the database is unavailable, the lock expires.
     const release = toStatement(RELEASE, [this.#settings.holder.id]);
     if (!this.#isLost) await runStatements(this.#sql, [release]).catch(() => {});
     await this.#sql.close();
   }
 
-  /** One after the other, in the order of their fences. */
+  /** Runs writes one after the other, in the order of their fences. */
   #inTurn<Result>(write: () => Promise<Result>): Promise<Result> {
     const turn = this.#last.then(write);
     this.#last = turn.catch(() => {});
@@ -147,7 +147,7 @@ export class FencedSql implements Sql {
       const results = await this.#sql.transact([...calls, { command: run, args: [[renew]] }]);
       // Safe: the command returned it.
       const [renewed] = results.at(-1) as readonly Done[];
-      // The row was deleted, so nobody knows who has the lock.
+      // The row was deleted, so it is unknown who has the lock.
       if (renewed?.changes !== 1) this.#reportLost();
       this.#renewedMs = sentMs;
       this.#isAway = false;
@@ -167,7 +167,7 @@ export class FencedSql implements Sql {
       throw new StoreUnavailable("The database gives no answer.", { reason: "it could not be reached" });
   }
 
-  /** Renews the lock when no write has, and asks a database that is away. */
+  /** Renews the lock if no write has, and tries an unavailable database again. */
   async #renewRegularly(): Promise<void> {
     const { beatMs } = this.#settings.times;
     while (!this.#closing.signal.aborted && !this.#isLost) {

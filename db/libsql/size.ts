@@ -11,7 +11,7 @@ import type { Sql } from "../commands/command.ts";
 import { runStatements } from "../commands/statements.ts";
 import { toStatement } from "../sql/sql.ts";
 
-/** What only a database file has. */
+/** The store of what only a database file has. */
 export function createFileStore(sql: Pick<Sql, "read" | "transact">): FileStore {
   return {
     size: (finishedUntil) => readSize(sql, finishedUntil),
@@ -28,8 +28,8 @@ export function createFileStore(sql: Pick<Sql, "read" | "transact">): FileStore 
 }
 
 /**
- * Reads the size of a file, and estimates what deleting the actions that finished by then would free: from a sample of the
- * rows, so that it takes as long whatever the size is.
+ * Reads the size of a file, and estimates how much deleting the actions that finished by then would free. It reads a sample of
+ * the rows, so that a large file takes no longer.
  */
 export async function readSize(sql: Pick<Sql, "read">, finishedUntil: Date): Promise<DatabaseSize> {
   const { pages, free, pageBytes, canShrink } = await readPages(sql);
@@ -58,16 +58,16 @@ async function readPages(sql: Pick<Sql, "read">) {
   };
 }
 
-/** In two subqueries: each is one step into the table, `min` and `max` together would read all of it. */
+/** Two subqueries with one look-up each: `min` and `max` in one query would read the whole table. */
 const ENDS = "SELECT (SELECT min(rowid) FROM actions) AS first, (SELECT max(rowid) FROM actions) AS last";
 
-/** By places: there may be no row at some, and no row is found twice. */
+/** Looks at positions in the table. Some may have no row, and no row is found twice. */
 const SAMPLE = `SELECT total(bytes) AS sampled, total(bytes) FILTER (WHERE is_old) AS old
   FROM (SELECT finished_at <= ? AS is_old, ${SIZE_ROW_BYTES} + ifnull(octet_length(sealed_headers), 0)
       + ifnull(octet_length(body), 0) + ifnull(octet_length(response_body), 0) + ifnull(octet_length(extras), 0) AS bytes
     FROM actions WHERE rowid IN (SELECT value FROM json_each(?)))`;
 
-/** The part of the bytes of all actions that belongs to those that finished by then, 0 to 1. */
+/** Which part of all bytes belongs to actions that finished by then, from 0 to 1. */
 async function deletablePart(sql: Pick<Sql, "read">, finishedUntil: Date): Promise<number> {
   const [ends] = await sql.read({ sql: ENDS, args: [] });
   if (ends?.["first"] === null) return 0;

@@ -20,13 +20,13 @@ export interface Failure {
   readonly message: string;
 }
 
-/** `value`: the result of each command. */
+/** `value`: the results of the commands. */
 export type FromWorker = { readonly call: number } & ({ readonly value: unknown } | { readonly failed: Failure });
 
 /**
- * A database file that another thread writes: while a commit waits for the disk, the event loop collects the next. Reads run here, on a
- * read-only connection, and see everything committed before they begin. `onDeath` is called when the thread has died: what it did
- * last is unknown, so the process must end. On a full disk the file is only read until there is room.
+ * Opens a database file that another thread writes: while a commit waits for the disk, the event loop collects the next one.
+ * Reads run here, on a read-only connection, and see everything committed before they begin. `onDeath` is called if the thread
+ * dies: what it did last is unknown, so the process must end. On a full disk, the file is only read until there is room.
  */
 export async function openThreaded(path: string, onDeath: (cause: unknown) => void): Promise<Sql> {
   try {
@@ -48,7 +48,7 @@ async function openWithThread(path: string, onDeath: (cause: unknown) => void): 
   const reader = openFile(path, "read");
   const transact = async (calls: readonly CommandCall[]) => {
     const named = calls.map(({ command, args }) => ({ name: nameOfCommand(command), args }));
-    // Plain commands have dates in their arguments, which JSON would lose.
+    // Arguments of plain commands may contain dates, which JSON would lose.
     const isJson = calls.every(({ command }) => command.runAll !== null);
     // Safe: as `worker.ts` answers.
     return (await thread.call({ kind: "transact", calls: named }, isJson)) as readonly unknown[];
@@ -80,7 +80,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** The writer thread. Every call settles, even when the thread dies. */
+/** The writer thread. Every call settles, even if the thread dies. */
 class Thread {
   readonly #worker = new Worker(new URL("./worker.ts", import.meta.url).href);
   readonly #calls = new Map<number, Waiting>();
@@ -97,7 +97,7 @@ class Thread {
     this.#worker.unref();
   }
 
-  /** `isJson`: it can be sent as JSON, which costs less than a structured clone. */
+  /** `isJson`: the order can be sent as JSON, which costs less than a structured clone. */
   call(order: Order, isJson = true): Promise<unknown> {
     if (!this.#isOpen) return Promise.reject(notOpen());
     this.#last += 1;
@@ -111,8 +111,8 @@ class Thread {
   }
 
   /**
-   * Resolves when the thread has finished all earlier calls, closed its file and ended. New calls are refused at once:
-   * terminating a thread during a native call aborts the process.
+   * Resolves when the thread has finished all earlier calls, closed its file and ended, since terminating a thread during a
+   * native call aborts the process. New calls are refused at once.
    */
   async close(): Promise<void> {
     const closed = this.call({ kind: "close" });
@@ -124,7 +124,7 @@ class Thread {
     }
   }
 
-  /** Rejects all pending and future calls: a call that never settles would block every stop. */
+  /** Rejects all pending and future calls, since a call that never settles would block every stop. */
   end(): void {
     this.#isOpen = false;
     for (const call of this.#calls.values()) call.reject(notOpen());
@@ -143,12 +143,12 @@ class Thread {
   }
 }
 
-/** `faultOf` recognises the message. */
+/** An error whose message `faultOf` recognises. */
 function notOpen(): DatabaseError {
   return new DatabaseError({ code: "", message: "The database connection is not open" });
 }
 
-/** More than the first pages of a log and its shared memory take. */
+/** More room than the first pages of a log and its shared memory take. */
 const ROOM_BYTES_MIN = 128 * 1_024;
 
 /** Whether a file could not be opened because there is no room for its log. */
@@ -157,9 +157,9 @@ function isForLackOfRoom(error: unknown): boolean {
 }
 
 /**
- * Opens a file on a full disk, where SQLite finds no room for the shared memory of its log: reads it with that memory in the heap, and
- * has each write try `open`, which opens it as usual once there is room. Throws `cause` if the file can't be read either, or that it
- * is damaged.
+ * Opens a file on a full disk, where SQLite has no room for the shared memory of its log. Reads keep that memory in the heap,
+ * and each write tries `open`, which opens the file as usual once there is room. If the file can't even be read, throws
+ * `cause`, or that it is damaged.
  */
 function openOnFullDisk(path: string, open: () => Promise<Sql>, cause: unknown): Sql {
   let current = openAlone(path, cause);
@@ -183,7 +183,7 @@ function openOnFullDisk(path: string, open: () => Promise<Sql>, cause: unknown):
     if (isAlone) await (opening ??= openAgain().finally(() => (opening = null)));
     return current;
   };
-  /** Waits while the file is opened again: a reader that has it alone would lock that out. */
+  /** Reads wait while the file is opened again: a reader that has it alone would lock the opening out. */
   const opened = async (): Promise<Sql> => {
     await opening?.catch(() => {});
     return current;

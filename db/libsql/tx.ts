@@ -7,17 +7,17 @@ import { type Done, rowsOf, type SqlValue, type Statement } from "../sql/sql.ts"
 import { claimAll } from "./claim.ts";
 import { sqliteDialect } from "./dialect.ts";
 
-/** What a statement did: its rows as lists of values, and how many rows it returned or else changed. */
+/** What a statement did: its rows as lists of values, and how many rows it returned or, without any, changed. */
 export interface Executed {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly unknown[])[];
   readonly changes: number;
 }
 
-/** Runs a statement of a transaction once for each of the arguments. Unless it is awaited, a later one may report its error. */
+/** Runs a statement once for each of the arguments. If it is not awaited, a later statement may report its error. */
 export type Execute = (sql: string, args: readonly Values[], isAwaited: boolean) => Promise<readonly Executed[]>;
 
-/** A transaction as one command sees it. After `end` it refuses statements, which would be part of another command. */
+/** The transaction for one command. After `end`, it refuses statements, which would be part of another command. */
 export function openTx(execute: Execute): Tx & { end(): void } {
   let isOver = false;
   const runEach: Execute = (sql, args, isAwaited) => {
@@ -70,7 +70,7 @@ const FIND = once(({ build }: Pick<Prepared<never, unknown>, "build">) =>
   compileSelect(build(sqliteDialect), (_, number) => `?${number}`),
 );
 
-/** Rows that one statement inserts, each number with a text of its own: a statement costs as much as binding ten values. */
+/** How many rows one statement inserts, with a text for each number: a statement costs as much as binding ten values. */
 const ROWS_AT_ONCE = [16, 4, 1];
 
 const INSERT = once(({ table, columns, onConflict }: InsertList) => {

@@ -1,6 +1,6 @@
 /**
- * The writer thread: an fsync blocks its thread, and this one has no event loop to keep free. Messages are JSON text,
- * since a structured clone of the same rows costs about twice as much.
+ * The writer thread: an fsync blocks its thread, and here it blocks nothing else. Messages are JSON text, since a structured
+ * clone of the same rows costs about twice as much.
  */
 import { commandOf } from "../commands/all.ts";
 import { openFile } from "./file.ts";
@@ -28,7 +28,7 @@ self.addEventListener("message", ({ data }: MessageEvent<string | ToWorker>) => 
 
 async function handle(message: ToWorker): Promise<unknown> {
   if (message.kind === "open") {
-    // Before it is opened for writing: what is damaged stays as it is.
+    // Inspect before opening for writing, so that a damaged file stays as it is.
     inspectFile(message.path);
     sql = openFile(message.path);
     return null;

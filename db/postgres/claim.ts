@@ -7,8 +7,8 @@ import type { ClaimResult, QueueClaim, QueueName } from "../commands/command.ts"
 type Run = (query: Query) => Promise<readonly QueryResult[]>;
 
 /**
- * Sends all claims at once. Each is a statement that locks the earliest due rows of each lane, without those that another node has
- * locked: nodes neither wait for each other nor claim a row twice. A second one reads what stays.
+ * Sends all claims at once. For each, one statement claims the earliest due rows of each lane, skipping rows that another node
+ * has locked, so that nodes neither wait for each other nor claim a row twice. A second statement reads what stays pending.
  */
 export async function claimAll(run: Run, claims: readonly QueueClaim[]): Promise<readonly ClaimResult[]> {
   return Promise.all(
@@ -51,10 +51,10 @@ interface QueueParts {
   readonly isLive: string;
   readonly fence: string;
   readonly bytes: string;
-  /** The kinds of pauses that hold it back, with their subjects. */
+  /** The kinds of pauses that hold back a lane, with their subjects. */
   readonly pauses: readonly (readonly [kind: string, subject: string])[];
   readonly set: string;
-  /** Whether each claimed row gets a row in the timeline. */
+  /** Whether each claim adds a row to the timeline. */
   readonly addsEvent: boolean;
 }
 
@@ -76,7 +76,7 @@ function ofKind(kind: NotificationKind): QueueParts {
   return {
     table: "outbox",
     isPending: `status = 'pending' and kind = '${kind}'`,
-    // Always true: the statement must contain every argument.
+    // Always true; it is here because the statement must contain every argument.
     isLive: "$6::bigint is not null",
     fence: "attempts",
     bytes: "coalesce(octet_length(payload), 0)::bigint",
@@ -98,10 +98,10 @@ const STATEMENTS: Readonly<Record<QueueName, { readonly claim: Text; readonly ne
 function textsOf({ table, isPending, isLive, fence, bytes, pauses, set, addsEvent }: QueueParts) {
   const lanes = `unnest(${["$1::text[]", "$2::text[]", "$3::text[]", "$4::bigint[]", "$5::bigint[]"].map(unseen).join(", ")})
     with ordinality as lane(account_id, host, key_id, most, due_from, number)`;
-  // A number past those that are exact here can't be counted on: such a row was altered, and stays as it is.
+  // A row with a number beyond those that JavaScript holds exactly was altered, and stays as it is.
   const isOfLane = `${isPending} and ${isLive} and ${fence} < ${Number.MAX_SAFE_INTEGER}
     and account_id = lane.account_id and host = lane.host and key_id = lane.key_id and due_at >= lane.due_from`;
-  // The offset keeps each look-up by itself. Joined, a plan made while few pauses were in force reads all of them for each lane.
+  // `offset 0` keeps each look-up apart. A joined plan, made while few pauses were in force, would read all of them for each lane.
   const inForce = pauses.map(
     ([kind, subject]) => `select 1 from pauses where account_id = lane.account_id and kind = '${kind}'
       and subject = ${subject} and ended_at is null offset 0`,
@@ -110,7 +110,7 @@ function textsOf({ table, isPending, isLive, fence, bytes, pauses, set, addsEven
   const event = `, event as (
     insert into timeline (action_id, account_id, at, run, revision, type, status, detail)
     select id, account_id, $6::bigint, run, revision, 'started', 'active', '{}' from claimed)`;
-  // Not what a transaction wrote that began to write after this one (`xmin`): in the timeline the claim would come before it.
+  // Skip rows of transactions that began to write after this one (`xmin`): in the timeline, the claim would come before them.
   const claim = `with locked as (
     select lane.number as lane, due.id, due.bytes, due.place,
       max(due.bytes) over (partition by lane.number order by due.place) as largest

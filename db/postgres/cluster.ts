@@ -17,11 +17,11 @@ import type { Send } from "./connection.ts";
 import type { Sql } from "../commands/command.ts";
 import { runStatements } from "../commands/statements.ts";
 
-/** In milliseconds. It goes on within a transaction and a statement, unlike `now()`. */
+/** The server's time in milliseconds. Unlike `now()`, it goes on within a transaction and a statement. */
 const CLOCK = "cast(extract(epoch from clock_timestamp()) * 1000 as bigint)";
 
-// One statement: whoever is returned lived when this node said that it does. Dead nodes are deleted, but by no two nodes
-// at a time, which would wait for each other. A beat in the future is from before the clock was set back.
+// One statement, so that every node it returns was alive at this node's beat. Dead nodes are deleted by one node at a time, since two
+// would wait for each other. A beat in the future is from before the clock was set back.
 const BEAT = `with clock as materialized (select ${CLOCK} as now),
     self as (
       insert into nodes (id, version, started_at, seen_at) select $1, $2, $3, now from clock
@@ -37,11 +37,11 @@ const TAKE_JOB = `insert into jobs (name, node_id, until) values ($1, $2, ${CLOC
     on conflict (name) do update set node_id = excluded.node_id, until = excluded.until
     where jobs.node_id = excluded.node_id or jobs.until <= ${CLOCK} or jobs.until > ${CLOCK} + ${JOB_LEASE_MS_MAX}`;
 
-/** What nodes share besides the store: the clock, who lives, and who runs which job. Nothing of it is kept in a session. */
+/** What nodes share besides the store: the clock, which nodes live, and which runs which job. Nothing is kept in a session. */
 export function createNodeStore(
   connection: Pick<Sql, "read" | "transact">,
 ): Pick<ClusterStore, "now" | "beat" | "leave" | "takeJob" | "releaseJob"> {
-  /** These writes share no commit with others, and so don't pass the writer, which tells callers what a fault means. */
+  /** These writes share no commit with others, so they bypass the writer and classify errors here. */
   const write = async (text: string, ...args: readonly SqlValue[]): Promise<Done | undefined> =>
     (await orUnavailable(() => runStatements(connection, [{ sql: text, args }])))[0];
   return {
@@ -73,7 +73,7 @@ export function createNodeStore(
 
 const ROWS_AFTER = prepare({ after: "number", limit: "number" }, (arg, { isSettled }) => {
   const { seq, actionId, accountId, revision } = timeline;
-  // As a value: rows behind the first open transaction are read too.
+  // A column, not a condition, since rows after the first open transaction are also read.
   const settled = sql<number>`case when ${isSettled(seq) ?? sql`true`} then 1 else 0 end`.as("is_settled");
   return qb
     .select({ seq, actionId, accountId, revision, isSettled: settled })
@@ -87,7 +87,7 @@ const REVISIONS = prepare({ ids: "list" }, (arg, { isOneOf }) =>
   qb.select({ id: actions.id, revision: actions.revision }).from(actions).where(isOneOf(actions.id, arg.ids)),
 );
 
-/** What a node reads of the changes of all nodes. */
+/** Reads the changes of all nodes. */
 export function createChangeReader(reader: Reader): Pick<ClusterStore, "changedSince" | "revisionsOf"> {
   return {
     async changedSince(position, limit): Promise<ChangedPage> {
@@ -103,10 +103,10 @@ export function createChangeReader(reader: Reader): Pick<ClusterStore, "changedS
   };
 }
 
-/** The channel on which each commit of a node is told, once, with a name of the sender as the payload. */
+/** The channel on which nodes announce commits, with the sender's name as the payload. */
 export const HINT_CHANNEL = "outgate_hints";
 
-/** How often the connection is checked and made again, and how long the server may take to answer. */
+/** How often the connection is checked or tried again, and how long the server may take to answer. */
 interface HintTimes {
   readonly pingMs: number;
   readonly retryMs: number;
@@ -116,8 +116,8 @@ interface HintTimes {
 const TIMES: HintTimes = { pingMs: HINT_PING_MS, retryMs: HINT_RETRY_MS, answerMs: STORE_CALL_MS_MAX };
 
 /**
- * Tells the other nodes of commits, after them: within their transactions, commits of all nodes would wait for each
- * other. `sender` is what the node's own listener ignores. Commits soon after a hint share the next one.
+ * Sends hints of commits to the other nodes, after the commits: inside their transactions, commits of all nodes would wait for
+ * each other. The node's own listener ignores `sender`. Commits soon after a hint share the next one.
  */
 export function createHintSender(sender: string): (send: Send) => void {
   let sentMs = Number.NEGATIVE_INFINITY;
@@ -137,13 +137,13 @@ export function createHintSender(sender: string): (send: Send) => void {
 }
 
 /**
- * Hints of other nodes' commits, over a connection of their own. It is made again when it is lost, also when the server
- * stops answering without closing it. Null where hints would not come: behind a pooler, which lends a connection to
- * others after each transaction, or where the database has no LISTEN.
+ * Listens for hints of other nodes' commits, over its own connection, and connects again if that is lost or the server stops
+ * answering. Null if hints would not arrive: behind a pooler, which lends a connection to others after each transaction, or if
+ * the database has no LISTEN.
  */
 export function createListen(config: ClientConfig, sender: string, times = TIMES): ClusterStore["listen"] {
   const { pingMs, retryMs, answerMs } = times;
-  // Its queries have a deadline, or a server that went silent would never be noticed. A pipeline would be awaited at the end.
+  // Its queries have a deadline, to notice a server that went silent. Without a pipeline, since its end would be awaited.
   const limits = { connectionTimeoutMillis: answerMs, query_timeout: answerMs };
   const settings = { ...config, ...limits, pipeline: false, keepAlive: true };
   return async (onHint, onGap) => {
@@ -163,13 +163,13 @@ export function createListen(config: ClientConfig, sender: string, times = TIMES
         if (typeof state === "object" && !stopping.signal.aborted) onGap();
       }
     };
-    // Each of its steps ends by itself, whatever happens.
+    // Nothing waits for it: each of its steps ends, whatever happens.
     keepOn().catch(() => {});
     return async () => stopping.abort();
   };
 }
 
-/** A connection that listens; `lost` is aborted with its end. */
+/** A listening connection. `lost` aborts when it ends. */
 interface Listener {
   readonly client: Client;
   readonly lost: AbortSignal;
@@ -185,7 +185,7 @@ async function listenOn(client: Client, onPayload: (payload: string | undefined)
   try {
     await client.connect();
     const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
-    // The server tells its process id when a connection begins; a pooler tells a number of its own.
+    // When a connection begins, the server sends its process id; a pooler sends a number of its own.
     const isDirect = rows[0]?.pid === Reflect.get(client, "processID");
     if (isDirect) await client.query(`listen ${HINT_CHANNEL}`);
     else drop(client);
@@ -196,7 +196,7 @@ async function listenOn(client: Client, onPayload: (payload: string | undefined)
   }
 }
 
-/** Resolves when the connection is lost, its server is silent or nobody listens any more, and gives it up. */
+/** Waits until the connection is lost, its server is silent or nobody listens any more, then gives it up. */
 async function untilLost({ client, lost }: Listener, pingMs: number, stopping: AbortSignal): Promise<void> {
   const over = AbortSignal.any([lost, stopping]);
   try {
@@ -209,12 +209,12 @@ async function untilLost({ client, lost }: Listener, pingMs: number, stopping: A
   }
 }
 
-/** Nobody waits for it: a server that went silent never confirms it. */
+/** Ends a connection without waiting, since a server that went silent never confirms it. */
 function drop(client: Client): void {
   client.end().catch(() => {});
 }
 
-/** Feature not supported, syntax error, or nothing of that name: the answers of engines without LISTEN. */
+/** Feature not supported, syntax error, unknown name: how engines without LISTEN answer. */
 const UNSUPPORTED: ReadonlySet<unknown> = new Set(["0A000", "42601", "42883"]);
 
 function isUnsupported(error: unknown): boolean {

@@ -17,13 +17,13 @@ import { openTx } from "./tx.ts";
 
 /** PostgreSQL: reads over a few connections, and one transaction at a time over another. */
 export interface PostgresSql extends Sql {
-  /** Opens a connection of its own, for migrations. */
+  /** Runs work over a separate connection, for migrations. */
   alone(work: (run: Run) => Promise<void>): Promise<void>;
   /** For further connections to the same database. */
   readonly config: ClientConfig;
 }
 
-/** Runs one query. `isLong`: without a deadline, as long as the server's machine answers. */
+/** Runs one query. `isLong`: without a deadline, as long as the server's machine is reachable. */
 export type Run = (text: string, options?: { readonly isLong: boolean }) => Promise<readonly Row[]>;
 
 /** Sends a query without waiting for its answer. */
@@ -37,8 +37,8 @@ interface PostgresOptions {
 }
 
 /**
- * Connects when a connection is needed, and again after it was lost. Every call has a deadline; a transaction without an answer may
- * have been committed. Works behind a pooler that lends a connection for each transaction: sessions keep nothing but prepared
+ * Connects when a connection is needed, and again if it was lost. Every call has a deadline. A transaction without an answer
+ * may have been committed. Works behind a pooler that lends a connection for each transaction: sessions keep only prepared
  * statements, which are given up if the pooler does not know them.
  */
 export function openPostgres(url: string, options: PostgresOptions = {}): PostgresSql {
@@ -50,15 +50,15 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   /** The reader with the fewest unanswered queries. */
   const idlest = () => readers.reduce((best, one) => (one.waiting < best.waiting ? one : best));
   const writer = connect();
-  // On the server, so that a query ends when nobody waits for it any more, and a process that stands still holds no locks.
+  // Set on the server, so that a query ends when nobody waits for it any more, and a frozen process holds no locks.
   const bounds = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
     .map((name) => `set_config('${name}', '${transactionMsMax}', true)`)
     .join(", ");
   const begin = `begin isolation level read committed; select ${bounds}, ${BY_INDEX}`;
 
-  // Over a reader: over the writer it may become a part of the next transaction, and be lost with it.
+  // Sent over a reader: over the writer, it could become part of the next transaction and be lost with it.
   const committed = () => onCommit?.((text, values) => idlest().send(text, values));
-  /** The transaction under way. The next one waits for it: between its statements, a commit would be one of a part of it. */
+  /** The running transaction. The next one waits for it: between its statements, a commit would commit only a part of it. */
   let last: Promise<unknown> = Promise.resolve();
   const transact = (calls: readonly CommandCall[]) => {
     const run = () => commit(writer, begin, calls, committed);
@@ -97,7 +97,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   };
 }
 
-/** Runs commands one after the other, and commits. Sends without waiting for answers that nobody needs. */
+/** Runs commands one after the other, and commits. Doesn't wait for answers that nobody needs. */
 async function commit(
   connection: Connection,
   begin: string,
@@ -139,7 +139,7 @@ async function commit(
 /** Statements that add to the timeline. */
 const ADDS_TO_TIMELINE = /insert into "?timeline"? /;
 
-/** Without a timeout: a server that waits for its standby would then say that it has committed what the standby has not. */
+/** Without a timeout: after one, a server that waits for its standby reports as committed what the standby doesn't have. */
 const COMMIT = [plain("set local statement_timeout = 0"), plain("commit")];
 
 async function runAlone(config: ClientConfig, callMsMax: number, work: (run: Run) => Promise<void>): Promise<void> {
@@ -164,28 +164,28 @@ async function runAlone(config: ClientConfig, callMsMax: number, work: (run: Run
 }
 
 /**
- * Rules out plans that read a whole table or sort. Until it has statistics, the planner takes a table for empty and any index for as
- * good as another: each update of a list would read all actions, and each claim would sort the whole backlog. Prepared plans stay.
+ * Rules out plans that sort or read a whole table. Until it has statistics, the planner takes a table for empty and every index to
+ * be equally good: an update of a list would read all actions, and a claim would sort the whole backlog. Prepared plans stay.
  */
 const BY_INDEX = ["enable_sort", "enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"]
   .map((name) => `set_config('${name}', 'off', true)`)
   .join(", ");
 
 /**
- * Reads that look into a table for each step of a recursion or each item of a list (`itemsOf`), and counts up to a bound: reading the
- * whole table would take seconds. Not joins with such a list, for which a hash join is right.
+ * Finds reads that look into a table for each step of a recursion or each item of a list (`itemsOf`), and counts up to a bound,
+ * for which reading the whole table would take seconds. Not joins with such a list, for which a hash join is right.
  */
 const STEPS = /^(with recursive|select j\.value|select count\(\*\) as count) /;
 
-/** Costs two more messages, which other reads are not worth. */
+/** Begins a read by these plans. It costs two more messages, which other reads are not worth. */
 const BEGIN_STEPS = plain(`begin; select ${BY_INDEX}`);
 
-/** Whether statements are prepared. Off once a pooler did not know one. */
+/** Whether statements are prepared. Turned off when a pooler does not know one. */
 interface Preparing {
   isOn: boolean;
 }
 
-/** Repeats a call that failed before it did anything: by a pooler, or since tables have changed. `isRepeatable`: others that may be repeated. */
+/** Repeats a call that failed before it did anything, because of a pooler or changed tables. `isRepeatable`: other such errors. */
 async function again<Result>(
   preparing: Preparing,
   run: () => Promise<Result>,
@@ -200,19 +200,19 @@ async function again<Result>(
   }
 }
 
-/** The connection was lost with queries unanswered; not that it was too slow. */
+/** The connection was lost with unanswered queries. Not used for timeouts. */
 class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 }
 
-/** The client that a transaction began on. */
+/** The client on which a transaction began. */
 interface TransactionClient {
   client: Client | null;
-  /** A pipeline of it has failed, so no other may follow. */
+  /** A pipeline of the transaction has failed, so no other may follow. */
   hasFailed: boolean;
 }
 
-/** A connection, which the next call makes again if it was lost. */
+/** A connection. If it is lost, the next call connects again. */
 class Connection {
   readonly #config: ClientConfig;
   readonly #callMsMax: number;
@@ -228,14 +228,14 @@ class Connection {
     this.#preparing = preparing;
   }
 
-  /** Queries that were sent and not answered. */
+  /** The number of queries that were sent but not answered. */
   get waiting(): number {
     return this.#waiting;
   }
 
   /**
-   * Sends queries at once. Rejects with the first error that is not the consequence of another. Those of a transaction go over one
-   * client: on another they would be without its `begin`, and each a transaction of its own.
+   * Sends queries at once. Rejects with the first error that is not the consequence of another. A transaction's queries go over
+   * one client: over another, they would lack its `begin`, and each would be its own transaction.
    */
   async pipeline(
     queries: readonly Query[],
@@ -289,7 +289,7 @@ class Connection {
     if (client === undefined || client === null) return;
     this.#forget(client);
     const { promise: deadline, resolve: giveUp } = Promise.withResolvers<void>();
-    // Cleared, since a timer keeps the process from ending.
+    // Clear it, since a timer keeps the process from ending.
     const timer = setTimeout(giveUp, this.#callMsMax);
     await Promise.race([client.end(), deadline]);
     clearTimeout(timer);
@@ -333,25 +333,25 @@ class Connection {
     }
   }
 
-  /** Unless another client has taken its place: the end of a client may be reported late. */
+  /** Forgets a client, unless another has taken its place: the end of a client may be reported late. */
   #forget(client: Client): void {
     if (this.#client !== client) return;
     [this.#client, this.#opening] = [null, null];
   }
 
-  /** Ends the connection at once: everything sent over it is rejected. */
+  /** Ends the connection at once. Everything sent over it is rejected. */
   #drop(client: Client): void {
     this.#forget(client);
     client.connection.stream.destroy();
   }
 }
 
-/** More bytes than this are written before the end of the turn. */
+/** Beyond this many bytes, it writes before the end of the turn. */
 const JOINED_BYTES_MAX = 65_536;
 
 /**
- * Writes everything of one turn of the event loop by one system call. A query is up to five messages, and the socket writes each by
- * itself, even if it is corked.
+ * Writes everything from one turn of the event loop with one system call. A query is up to five messages, and the socket writes
+ * each separately, even if it is corked.
  */
 function joinWrites(stream: Duplex): void {
   const write = stream.write.bind(stream);
@@ -385,7 +385,7 @@ function configOf(url: string, connectionTimeoutMillis: number): ClientConfig {
   };
 }
 
-/** By the ids of PostgreSQL's types: bool, int8, int2, int4, float4, float8, numeric. Others are texts. */
+/** Parsers by PostgreSQL's type ids: bool, int8, int2, int4, float4, float8, numeric. Other types are texts. */
 const PARSERS: ReadonlyMap<number, (text: string) => unknown> = new Map<number, (text: string) => unknown>([
   [16, (text) => text === "t"],
   ...[20, 21, 23, 700, 701, 1700].map((oid) => [oid, Number] as const),

@@ -1,9 +1,9 @@
 import { Placeholder, sql } from "drizzle-orm";
 import type { ArgType, Dialect, ListSql } from "../sql/sql.ts";
 
-/** Lists are arrays of texts: U+0000 is a text here, but not in its JSON. */
+/** PostgreSQL's dialect. A list is sent as an array of texts, since U+0000 can be escaped there, but not in its JSON. */
 export const postgresDialect: Dialect = {
-  // PostgreSQL takes an argument for text where it can't see the column that it is for.
+  // PostgreSQL takes an argument for text if it can't see its column.
   place: (number, type) => (type === undefined ? `$${number}` : `$${number}::${typeOf(type)}`),
   list: listText,
   isOneOf: (column, list) => sql`${column} = any(${bound(list)})`,
@@ -17,7 +17,7 @@ export const postgresDialect: Dialect = {
     order by b.account_id, b.host, b.key_id, b.due_at limit 1) next`,
   addedOrder: sql`seq`,
   valueOfMax: (value, by) => sql`(array_agg(${value} order by ${by} desc) filter (where ${value} is not null))[1]`,
-  // The function runs once, before the first row, and sees what the rows are read from.
+  // The function runs once, before the first row, and sees the snapshot from which the rows are read.
   isSettled: (position) => sql`${position} < (select settled_position())`,
 };
 
@@ -34,7 +34,7 @@ function typeOf(type: ArgType): string {
   return type === "text" ? "text" : "bigint";
 }
 
-/** An item of an array, quoted; one that is a list itself stays JSON. */
+/** An item of an array, quoted. An item that is a list itself stays JSON. */
 function itemText(item: unknown): string {
   const text = typeof item === "string" ? item : JSON.stringify(item);
   return `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`;

@@ -2,16 +2,16 @@ import { DatabaseError } from "pg";
 import { DatabaseFault } from "../sql/errors.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 
-/** Serialization failure and deadlock: the same transaction may succeed when it is repeated. */
+/** Serialization failure and deadlock: the same transaction may succeed if it is repeated. */
 const REPEATABLE = /^(40001|40P01)$/;
 
 /**
- * Classes of errors that mean the statement or its values are wrong: data, constraints, syntax, limits of a program. Not a
- * missing privilege (42501): the operator grants it, and the same statement succeeds.
+ * Classes of errors that mean that the statement or its values are wrong: data, constraints, syntax, program limits. Not a
+ * missing privilege (42501), since the same statement succeeds once the operator grants it.
  */
 const REJECTED = /^(21|22|23|42(?!501)|54|0A|P0)/;
 
-/** What an error of the driver or the server means. Without a code of SQL the connection is lost. */
+/** What an error of the driver or the server means. If it has no SQLSTATE, the connection is lost. */
 export function faultIn(error: unknown): DatabaseFault | StoreUnavailable {
   if (error instanceof DatabaseFault || error instanceof StoreUnavailable) return error;
   const code = sqlStateOf(error);
@@ -19,12 +19,12 @@ export function faultIn(error: unknown): DatabaseFault | StoreUnavailable {
   return new DatabaseFault(REPEATABLE.test(code) ? "busy" : refused, code.startsWith("23"), error);
 }
 
-/** Whether the prepared statement is not there, or another one has its name: a pooler lends connections of others. */
+/** Whether the prepared statement is missing or another has its name, since a pooler lends connections of others. */
 export function isOfPooler(error: unknown): boolean {
   return /^(26000|42P05)$/.test(sqlStateOf(error));
 }
 
-/** Whether a prepared statement's result has another type since the tables changed: a new connection prepares it anew. */
+/** Whether a prepared statement's result type has changed with the tables. A new connection prepares it anew. */
 export function isOutdated(error: unknown): boolean {
   return sqlStateOf(error) === "0A000" && error instanceof Error && error.message.includes("cached plan");
 }
@@ -37,11 +37,11 @@ export function isAftermath(error: unknown): boolean {
 /** Whether the server answered, and the connection still works. */
 export function isConnectionSound(error: unknown): boolean {
   const code = sqlStateOf(error);
-  // Shutdown, crash, and a server that became a standby: another server may be behind the address by now.
+  // Not after a shutdown or crash, or if the server became a standby: another server may have its address by now.
   return code !== "" && !/^(08|57P|58|25006|XX)/.test(code);
 }
 
-/** An error for the operator, if the server answered that this role or database is not to be used. */
+/** An error for the operator, if the server answered that this role or database can't be used. */
 export function refusalIn(error: unknown): Error | null {
   const cause = error instanceof DatabaseFault ? error.cause : error;
   const isRefused = /^(28|3D|42501|3F)/.test(sqlStateOf(cause));
@@ -51,7 +51,7 @@ export function refusalIn(error: unknown): Error | null {
   });
 }
 
-/** Empty unless the server answered with the error: codes of the network, such as EPIPE, may look like one of SQL. */
+/** The SQLSTATE, or "" unless the server sent the error: codes of the network, such as EPIPE, may look like one. */
 function sqlStateOf(error: unknown): string {
   return error instanceof DatabaseError ? (error.code ?? "") : "";
 }

@@ -19,10 +19,10 @@ import roomInIndexes from "./migrations/0013_room_in_indexes.sql" with { type: "
 import roomInTimeline from "./migrations/0014_room_in_timeline.sql" with { type: "text" };
 
 /**
- * In the order in which they run; `drizzle-kit` generates them from `tables.ts`. Never edit one: generate another. Written by hand:
- * 0000, and those that leave room in indexes: 0013 for the entries that each change of an action adds to indexes whose columns it
- * doesn't change, 0014 for events that come when those of later actions are stored already. Without it pages that are full split in
- * two halves, which nothing fills again.
+ * Migrations in the order in which they run. `drizzle-kit` generates them from `tables.ts`. Never edit one; generate another.
+ * Hand-written are 0000 and two that leave room in index pages, since full pages split in halves that nothing fills again: 0013
+ * for entries that each change of an action adds to indexes whose columns it doesn't change, 0014 for events that arrive when
+ * those of later actions are stored already.
  */
 const MIGRATIONS: ReadonlyMap<string, string> = new Map([
   ["0000_functions", functions],
@@ -47,16 +47,16 @@ const HAS_MIGRATIONS = "select cast(to_regclass('migrations') is not null as int
 const RAN = "select name from migrations order by name";
 
 /**
- * Positions rise: a database that was restored on another server, where transactions have lower numbers, goes on after
- * its newest one.
+ * Keeps positions rising: a database that was restored on another server, where transactions have lower numbers, goes on after
+ * its newest position.
  */
 const RAISE_BASE = `update positions set base = newest.seq + 1 - newest.xid * 4096
   from (select max(seq) as seq, pg_current_xact_id()::text::bigint as xid from timeline) newest
   where newest.seq >= base + newest.xid * 4096`;
 
 /**
- * Migrates the tables to this version, in one transaction under a lock: nodes that start at the same time find it done.
- * Rejects if the lock, or that of a table, is not free within `lockMsMax`: whoever waits for a table's holds up all others.
+ * Migrates the tables to this version, in one transaction under a lock, so that nodes that start at the same time find it done.
+ * Rejects if the lock or that of a table is not free within `lockMsMax`, since waiting for a table's lock blocks all others.
  */
 export async function migratePostgres(sql: PostgresSql, now: Date, lockMsMax = TRANSACTION_MS_MAX): Promise<void> {
   await sql.alone(async (run) => {
@@ -75,7 +75,7 @@ export async function migratePostgres(sql: PostgresSql, now: Date, lockMsMax = T
   });
 }
 
-/** Throws `NewerDatabase` or `OlderDatabase` unless the tables are of this version; changes nothing. */
+/** Throws `NewerDatabase` or `OlderDatabase` unless the tables are of this version. Changes nothing. */
 export async function checkPostgresMigrated(sql: PostgresSql): Promise<void> {
   await sql.alone(async (run) => {
     const [table] = await run(HAS_MIGRATIONS);

@@ -1,7 +1,7 @@
 import type { Lock, SqlValue, Statement } from "../sql/sql.ts";
 
 export interface Query {
-  /** Of a prepared statement, or empty. A digest of the text, so that no pooler has another statement of this name. */
+  /** The name of a prepared statement, or empty. A digest of its text, so that no pooler has another with this name. */
   readonly name: string;
   readonly text: string;
   readonly values: readonly (SqlValue | readonly (string | null)[])[];
@@ -13,12 +13,12 @@ export function queryOf({ sql, args }: Statement): Query {
   return { ...named(sql), values: args.map(valueOf) };
 }
 
-/** Characters of the digest in a name. PostgreSQL reads 63 of a name. */
+/** How many characters of the digest a name has. PostgreSQL reads 63 characters of a name. */
 const NAME_CHARS = 32;
 
 const names = new Map<string, string>();
 
-/** More than the store has statements. */
+/** More names than the store has statements. */
 const NAMES_MAX = 2_000;
 
 export function named(text: string): Pick<Query, "name" | "text"> {
@@ -29,8 +29,8 @@ export function named(text: string): Pick<Query, "name" | "text"> {
 }
 
 /**
- * An array whose length the planner does not see. If it saw a short one, it would take a plan for these values to be cheaper than a
- * general one, and plan the statement at each run, which takes longer than running it.
+ * Hides the length of an array from the planner. If it saw a short one, it would take a plan for these values to be cheaper
+ * than a general one, and plan the statement at each run, which takes longer than running it.
  */
 export function unseen(array: string): string {
   return `(select ${array})`;
@@ -41,8 +41,8 @@ export function valueOf(value: SqlValue): SqlValue {
 }
 
 /**
- * PostgreSQL's texts can't have U+0000. It is written as U+001A and "0", and U+001A itself, which is as rare, as U+001A
- * and "1": different texts stay different, and every text comes back as it was.
+ * PostgreSQL's texts can't contain U+0000. It is stored as U+001A and "0", and U+001A itself, which is as rare, as U+001A and
+ * "1". So different texts stay different, and every text is read back as it was.
  */
 const ESCAPE = "\u001a";
 
@@ -62,8 +62,8 @@ const TEXT = `select case when l.is_exclusive then pg_advisory_xact_lock(l.key) 
 const NAME = "og_locks";
 
 /**
- * Takes the locks of a transaction in one order, so that two transactions never wait for each other, and holds them until its end. A
- * lock is a number from the digest of its name; two names with one number would only wait needlessly.
+ * Takes the locks of a transaction in a fixed order, so that no two transactions wait for each other, and holds them until its
+ * end. A lock is a number from the digest of its name; two names with the same number would only wait needlessly.
  */
 export function lockQuery(locks: readonly Lock[]): Query | null {
   if (locks.length === 0) return null;
@@ -81,5 +81,5 @@ function keyOf(name: string): bigint {
   return new Bun.CryptoHasher("sha256").update(name).digest().readBigInt64BE();
 }
 
-/** For migrations and the base of positions, at a start. */
+/** The lock for migrations and the base of positions, taken at a start. */
 export const START_LOCK = String(keyOf("start"));

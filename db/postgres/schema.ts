@@ -15,11 +15,11 @@ import {
 import { describeTables } from "../tables.ts";
 import type { SQLITE } from "../libsql/columns.ts";
 
-/** Texts are in the order of their bytes, as in SQLite. */
+/** Text that sorts by its bytes, as in SQLite. */
 const text = customType<{ data: string }>({ dataType: () => 'text collate "C"' });
 const number = (name?: string) => (name === undefined ? bigint({ mode: "number" }) : bigint(name, { mode: "number" }));
 
-/** How PostgreSQL writes the tables of `tables.ts`, for its migrations: statements are built with those of SQLite. */
+/** The column types for PostgreSQL's migrations. Statements are built with those of SQLite. */
 const POSTGRES = {
   table: pgTable,
   index,
@@ -32,7 +32,7 @@ const POSTGRES = {
   flag: (name: string) => smallint(name),
   json: () => text(),
   serial: () => bigserial({ mode: "number" }).primaryKey(),
-  /** The order of a sequence is not the order of commits; this function's is. */
+  /** A function, since its numbers are in the order of commits, which those of a sequence are not. */
   position: () =>
     bigint({ mode: "number" })
       .primaryKey()
@@ -45,10 +45,10 @@ const POSTGRES = {
 // Safe: the builders of both databases have the same methods, and no value is encoded with these.
 export const tables = describeTables(POSTGRES as unknown as typeof SQLITE);
 
-/** One row: what is added to the positions of the timeline, so that they rise after a move to another server too. */
+/** One row: the number added to positions of the timeline, so that they keep rising after a move to another server. */
 export const positions = pgTable("positions", { id: smallint().primaryKey(), base: number("base").notNull() });
 
-/** The processes that serve from this database. Its clock gives the times. */
+/** The processes that serve from this database. The times are by its clock. */
 export const nodes = pgTable("nodes", {
   id: text().primaryKey(),
   version: text().notNull(),
@@ -56,7 +56,7 @@ export const nodes = pgTable("nodes", {
   seenAt: number("seen_at").notNull(),
 });
 
-/** Which node runs a periodic job, and until when. */
+/** Which node may run a periodic job, and until when. */
 export const jobs = pgTable("jobs", {
   name: text().primaryKey(),
   nodeId: text("node_id").notNull(),

@@ -13,8 +13,8 @@ interface PostgresSettings extends Pick<StoreSettings, "url" | "seal" | "now" | 
 }
 
 /**
- * Opens a database that many processes may use at the same time. It goes on by itself when the server was away. A server that
- * refuses its user or has no such database counts as away: it may be set up later than this starts.
+ * Opens a database that many processes may use at the same time. After an outage of the server, it recovers. A server that
+ * refuses its user or has no such database counts as unavailable, since it may be set up after this starts.
  */
 export async function openPostgresStore({ url, now, ...settings }: PostgresSettings): Promise<Store> {
   const sql = openPostgres(url, { onCommit: createHintSender(settings.nodeId) });
@@ -22,7 +22,7 @@ export async function openPostgresStore({ url, now, ...settings }: PostgresSetti
   return createPostgresStore(sql, settings);
 }
 
-/** The store over connections to tables of this version. */
+/** Creates the store over connections to tables of this version. */
 export function createPostgresStore(connection: PostgresSql, settings: Omit<PostgresSettings, "url" | "now">): Store {
   const { nodeId, onAway = () => {} } = settings;
   const sql = { ...connection, ...tellingAway(connection, onAway) };
@@ -31,14 +31,14 @@ export function createPostgresStore(connection: PostgresSql, settings: Omit<Post
     sql,
     cluster: { ...createNodeStore(sql), ...createChangeReader(sql), listen: createListen(sql.config, nodeId) },
     isOnlyProcess: false,
-    // The server makes its commits durable: this process never learns of one that it could not.
+    // The server makes commits durable, and this process never learns of one that it could not.
     onFatal: (cause) => {
       throw new Error("A commit of PostgreSQL could not be made durable.", { cause });
     },
   });
 }
 
-/** A connection for a few statements, to tables of this version. Throws an error for the operator if there are none. */
+/** Opens a connection for a few statements. Throws an error for the operator unless the tables are of this version. */
 export async function openPostgresMigrated(url: string): Promise<Sql> {
   const sql = openPostgres(url);
   await orClose(sql, () => checkPostgresMigrated(sql)).catch((error: unknown) => {

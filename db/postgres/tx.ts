@@ -10,7 +10,7 @@ import { claimAll } from "./claim.ts";
 import { postgresDialect } from "./dialect.ts";
 import { named, type Query, valueOf, unseen } from "./queries.ts";
 
-/** A transaction as one command sees it. After `end` it refuses statements, which would be part of another command. */
+/** The transaction for one command. After `end`, it refuses statements, which would be part of another command. */
 export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]>): Tx & { end(): void } {
   let isOver = false;
   const send = (query: Query) => {
@@ -23,7 +23,7 @@ export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]
     // Safe: by `rowMode`, rows are lists.
     return (result?.rows ?? []) as unknown[][];
   };
-  // Not prepared: texts differ by the lengths of lists, and the server would keep each.
+  // Not prepared, since texts differ by the lengths of lists, and the server would keep each text.
   const unprepared = (text: string, args: readonly SqlValue[]) => ({ name: "", text, values: args.map(valueOf) });
   const run = async ({ sql, args }: Statement): Promise<Done> => {
     const [result] = await send(unprepared(sql, args));
@@ -50,7 +50,7 @@ export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]
         }
         return found;
       },
-      // Not waited for: the next statement and the commit are sent behind it, and fail with it.
+      // Not awaited: the next statement and the commit are sent after it, and fail with it.
       async insert(into, rows) {
         if (rows.length > 0) send({ ...INSERT(into), values: turned(rows) }).catch(ignore);
       },
@@ -66,19 +66,19 @@ export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]
   };
 }
 
-/** Columns of values instead of rows. */
+/** Turns rows of values into columns. */
 function turned(rows: readonly Values[]): readonly (readonly (string | null)[])[] {
   return (rows[0] ?? []).map((_, at) => rows.map((row) => textOf(row[at] ?? null)));
 }
 
-/** An item of an array, which is sent as text. */
+/** A value as an item of an array, which is sent as text. */
 function textOf(value: SqlValue): string | null {
   return value === null ? null : String(valueOf(value));
 }
 
 /**
- * `offset 0` keeps each look-up apart, by an index and its own arguments. A joined plan could read the whole index, if it was made
- * when the table was small.
+ * `offset 0` keeps each look-up apart, with an index and its own arguments. A joined plan that was made while the table was
+ * small could read the whole index.
  */
 const FIND = once(({ types, build }: Pick<Prepared<never, unknown>, "types" | "build">) => {
   const { text, decode } = compileSelect(build(postgresDialect), (name) => `arg."${name}"`);

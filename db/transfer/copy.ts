@@ -4,7 +4,7 @@ import { describeRow, keyOf, type RowKey, TRANSFER_TABLES, type TransferSource, 
 import { rowsBetween, type TransferProgress, writeRows } from "./target.ts";
 import type { Sql } from "../commands/command.ts";
 
-/** Progress, to show. */
+/** The progress of a copy, to show. */
 export interface TransferReport {
   readonly phase: "copied" | "verified";
   readonly table: string;
@@ -14,7 +14,7 @@ export interface TransferReport {
 
 export type OnProgress = (report: TransferReport) => void;
 
-/** Copies what is left in bounded commits, which write the progress too. Resolves with the last progress. */
+/** Copies what is left in bounded commits, which also write the progress. Resolves with the last progress. */
 export async function copyRows(
   source: TransferSource,
   sql: Sql,
@@ -29,7 +29,7 @@ export async function copyRows(
   let progress = from;
   for (const table of TRANSFER_TABLES.slice(first)) {
     const { name } = table;
-    // `after` is a key of the last table begun.
+    // `after` is a key of the table that was begun last.
     const isBegun = Object.hasOwn(progress.copied, name);
     let batch = source.batch(table, isBegun ? progress.after : null);
     while (batch.length > 0) {
@@ -64,7 +64,7 @@ async function writeBatch(
       );
     }
   }
-  // One by one, so that the message names the row that is refused.
+  // Row by row, so that the message names the refused row.
   let progress = before;
   for (const row of rows) progress = await writeBatch(sql, table, [row], progress);
   return progress;
@@ -115,7 +115,7 @@ async function verifyTable(
     const expected = source.batch(table, after);
     const end = expected.at(-1);
     const last: RowKey | null = end === undefined ? null : keyOf(table, end);
-    // One row more than expected, to see rows that are not in the file. After its last row there may be none.
+    // Reads one row more than expected, to find rows that are not in the file. After its last row, there may be none.
     const found = await rowsBetween(sql, table, { after, until: last, limit: expected.length + 1 });
     compare(table, expected, found);
     if (last === null) break;

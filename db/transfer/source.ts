@@ -7,24 +7,24 @@ import { checkMigrated } from "../libsql/migrate.ts";
 import { tables } from "../libsql/schema.ts";
 import type { Row, SqlValue } from "../sql/sql.ts";
 
-/** A table as it is copied. */
+/** How a table is copied. */
 export interface TransferTable {
   readonly name: string;
   readonly columns: readonly TransferColumn[];
-  /** The columns of its primary key: rows are copied and compared in their order. */
+  /** The columns of its primary key, in whose order rows are copied and compared. */
   readonly key: readonly string[];
-  /** Whether the target numbers its rows (`seq`) by a sequence. Those of the timeline it numbers by a function. */
+  /** Whether the target numbers its rows (`seq`) by a sequence. It numbers rows of the timeline by a function. */
   readonly isCounted: boolean;
 }
 
 interface TransferColumn {
   readonly name: string;
   readonly kind: "text" | "integer";
-  /** How the file reads it. */
+  /** The table in a SELECT from the file. */
   readonly source: string;
 }
 
-/** The values of the key of a row. */
+/** The key values of a row. */
 export type RowKey = readonly SqlValue[];
 
 export const TRANSFER_TABLES: readonly TransferTable[] = Object.values(tables).map(describeTable);
@@ -33,7 +33,7 @@ function describeTable(table: SQLiteTable): TransferTable {
   const { name, columns, primaryKeys } = getTableConfig(table);
   const [composite] = primaryKeys;
   const key = composite === undefined ? columns.filter((column) => column.primary) : composite.columns;
-  // The first account is the one that was added first: SQLite has the order in `rowid`.
+  // The first account is the one that was added first, and SQLite has that order in `rowid`.
   const added: readonly TransferColumn[] =
     name === "accounts" ? [{ name: "seq", kind: "integer", source: "rowid" }] : [];
   const own = columns.map((column): TransferColumn => ({
@@ -55,23 +55,23 @@ export function describeRow(table: TransferTable, key: RowKey): string {
   return `${key.join(" / ")} of ${table.name}`;
 }
 
-/** A database file that is copied: only read, and locked against services meanwhile. */
+/** A database file to copy. It is only read, and locked against services meanwhile. */
 export interface TransferSource {
-  /** Its first account, which tells it from other files of the same name. */
+  /** The id of its first account, which tells it apart from other files of the same name. */
   readonly id: string;
   /** Differs after every change of the file. */
   readonly state: string;
   readonly counts: Readonly<Record<string, number>>;
   /** A fact about the store; null: not written. */
   fact(name: string): string | null;
-  /** The next rows after a key, in order; at least one if there are any. Bounded in rows and bytes. */
+  /** The next rows after a key, in order: bounded in rows and bytes, but at least one if there is any. */
   batch(table: TransferTable, after: RowKey | null): readonly Row[];
   close(): void;
 }
 
 /**
- * Takes the lock of the file and opens it read-only, at the state that it has now. Throws an error for the operator: a
- * service has it open, it is damaged, of another version or empty.
+ * Takes the lock of the file and opens it read-only, at its present state. Throws an error for the operator if a service has it
+ * open, or if it is damaged, empty or of another version.
  */
 export async function openTransferSource(name: string): Promise<TransferSource> {
   if (!existsSync(name)) throw new Error(`There is no database ${name}.`);
@@ -89,7 +89,7 @@ export async function openTransferSource(name: string): Promise<TransferSource> 
 }
 
 async function readerOf(database: Database, path: string, release: () => void): Promise<TransferSource> {
-  // Admin commands don't take the lock. What they write from now on is not read, but changes the state for the next run.
+  // Admin commands don't take the lock. What they write from now on is not copied, but changes the state for the next run.
   const state = stateOf(path);
   database.run("BEGIN");
   const read = (sql: string, ...args: SQLQueryBindings[]) =>
@@ -115,7 +115,7 @@ async function readerOf(database: Database, path: string, release: () => void): 
   };
 }
 
-/** A digest of sizes and times of the last write, which neither reading nor a kill changes. */
+/** A digest of sizes and times of the last write. Neither reading nor a kill changes it. */
 function stateOf(path: string): string {
   const facts = ["", "-wal"].map((suffix) => {
     const found = statSync(path + suffix, { bigint: true, throwIfNoEntry: false });
@@ -140,7 +140,7 @@ function batchOf(database: Database, table: TransferTable, after: RowKey | null)
   return rows;
 }
 
-/** SQLite stores a value of any type in any column; PostgreSQL doesn't. The service never writes another type. */
+/** Checks the types of a row: SQLite stores any type in any column, PostgreSQL doesn't. The service writes only right types. */
 function checkedRow(table: TransferTable, found: Readonly<Record<string, unknown>>): Row {
   const row: Record<string, SqlValue> = {};
   const wrong: string[] = [];

@@ -8,29 +8,29 @@ import { type RowKey, TRANSFER_TABLES, type TransferSource, type TransferTable }
 import type { Sql } from "../commands/command.ts";
 import { runStatements } from "../commands/statements.ts";
 
-/** The fact that a copy was completed: which file, and when. */
+/** The fact that says that a copy was completed: of which file, and when. */
 const TRANSFERRED_FACT = "transferred";
 
-/** How far a copy has come. Written to the target with each batch, in the same commit. */
+/** How far a copy has come. Each batch writes it to the target in the same commit. */
 export interface TransferProgress {
   /** `TransferSource.id`. */
   readonly source: string;
   /** `TransferSource.state`; empty: the copy differs from the file, and the next run copies everything again. */
   readonly state: string;
-  /** Rows copied, by table. A table that is not the last of these is complete. */
+  /** Rows copied, by table. All tables except the last are complete. */
   readonly copied: Readonly<Record<string, number>>;
-  /** The last key copied of the last table; null: none yet. */
+  /** The last copied key of the last table; null: none yet. */
   readonly after: RowKey | null;
 }
 
-/** Opens the target and makes its tables. Throws the error of PostgreSQL or of the network if it can't be used. */
+/** Opens the target and creates its tables. If it can't be used, throws the error of PostgreSQL or the network. */
 export async function openTransferTarget(url: string, now: Date): Promise<PostgresSql> {
   const sql = openPostgres(url, { callMsMax: TRANSFER_CALL_MS_MAX, transactionMsMax: TRANSFER_CALL_MS_MAX });
   await orClose(sql, () => migratePostgres(sql, now));
   return sql;
 }
 
-/** How a copy begins: in an empty database, where the last run stopped, or again from the start since the file has changed. */
+/** How a copy begins: in an empty database, where the last run stopped, or from the start since the file has changed. */
 export interface TransferStart {
   readonly kind: "new" | "resumed" | "again";
   readonly progress: TransferProgress;
@@ -48,8 +48,8 @@ class TransferTaken extends Error {
 const PROGRESS_IS = `name = '${TRANSFER_FACT}' AND value = `;
 
 /**
- * Takes an empty database for the copy, or continues the one of this file. Throws an error for the operator if the
- * database has contents of its own, or an unfinished copy of another file.
+ * Begins the copy in an empty database, or continues the copy of this file. Throws an error for the operator if the database
+ * has its own contents, or an unfinished copy of another file.
  */
 export async function startTransfer(sql: Sql, { id, state }: TransferSource): Promise<TransferStart> {
   const [found, done] = await Promise.all([factOf(sql, TRANSFER_FACT), factOf(sql, TRANSFERRED_FACT)]);
@@ -90,7 +90,7 @@ async function takeEmpty(sql: Sql, progress: TransferProgress, done: string | nu
   );
 }
 
-/** Deletes what an earlier run has copied. If interrupted, the next run does it again. */
+/** Deletes what an earlier run has copied. If it is interrupted, the next run repeats it. */
 async function clear(sql: Sql, before: string, first: TransferProgress): Promise<void> {
   const emptied = JSON.stringify({ ...first, state: "" });
   await replaceProgress(sql, before, emptied);
@@ -109,7 +109,7 @@ async function replaceProgress(sql: Sql, before: string, next: string): Promise<
   if (before !== next && done?.changes !== 1) throw new TransferTaken();
 }
 
-/** Writes rows and the progress by one statement, which writes nothing if another process has continued the copy. */
+/** Writes rows and the progress with one statement, which writes nothing if another process has continued the copy. */
 export async function writeRows(
   sql: Sql,
   table: TransferTable,
@@ -126,12 +126,12 @@ export async function writeRows(
   if (done?.changes !== rows.length) throw new TransferTaken();
 }
 
-/** Gives PostgreSQL statistics of what was copied, for the comparison and the first statements of the nodes. */
+/** Has PostgreSQL collect statistics of the copy, for the comparison and the nodes' first statements. */
 export async function analyzeCopy(sql: Sql): Promise<void> {
   await runStatements(sql, [toStatement(`ANALYZE ${TRANSFER_TABLES.map(({ name }) => name).join(", ")}`)]);
 }
 
-/** Rows after one key and up to another, in order. Null: from the first, or to the last. */
+/** The rows after one key and up to another, in order. Null: from the first, or to the last. */
 export function rowsBetween(
   sql: Sql,
   table: TransferTable,
@@ -150,12 +150,12 @@ export function rowsBetween(
   return sql.read(toStatement(`SELECT ${columns} FROM ${table.name} ${where} ORDER BY ${names} LIMIT ${limit}`, args));
 }
 
-/** Lets the next run copy everything again. */
+/** Makes the next run copy everything again. */
 export async function rejectCopy(sql: Sql, progress: TransferProgress): Promise<void> {
   await replaceProgress(sql, JSON.stringify(progress), JSON.stringify({ ...progress, state: "" }));
 }
 
-/** Moves the sequences past what was copied, and lets services open the database. */
+/** Sets the sequences after the copied numbers, and lets services open the database. */
 export async function finishTransfer(sql: Sql, progress: TransferProgress, now: Date): Promise<void> {
   const counted = TRANSFER_TABLES.filter(({ isCounted }) => isCounted).map(({ name }) =>
     toStatement(
