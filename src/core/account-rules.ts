@@ -18,29 +18,29 @@ export interface RuleRow {
 
 /** The rules of accounts. */
 export interface RuleStore {
-  /** A text that changes with every write, of whichever account. */
+  /** A text that changes with every write of any account. */
   version(): Promise<string>;
-  /** The same of each account that has rules: its writes alone change it. */
+  /** The version of each account that has rules. It changes only with that account's writes. */
   versions(): Promise<ReadonlyMap<string, string>>;
-  /** Of one account, also of one without rules. */
+  /** The version of one account, even if it has no rules. */
   versionOf(accountId: string): Promise<string>;
   /** The rules of an account, in their order. */
   list(accountId: string): Promise<readonly RuleRow[]>;
   /**
-   * Writes all rules of an account, with an entry for the audit log, unless some were written since the version that was read.
-   * Every create that is committed after this resolves is decided by them.
+   * Writes all rules of an account with an audit entry, unless the account's rules were written after `expected`. Every create
+   * that is committed after this resolves is decided by them.
    */
   replace(write: RulesWrite): Promise<boolean>;
-  /** The actions since that time that a rule held or let pass, or their key or caller held: the newest so many, each by why. */
+  /** The policies of the newest actions since that time that were held, or that a rule or grant let pass. */
   ruled(accountId: string, since: Date, limit: number): Promise<readonly ActionPolicy[]>;
-  /** Writes the entry of a refusal, unless rules of its account were written since that version; returns whether. */
+  /** Writes the audit entry of a refusal, unless the account's rules were written since that version. Returns whether it did. */
   recordRefusal(expected: string, audit: AuditEntry): Promise<boolean>;
 }
 
 interface RulesWrite {
   readonly accountId: string;
   readonly rules: readonly RuleRow[];
-  /** What `versionOf` said before they were read. */
+  /** What `versionOf` returned before the rules were read. */
   readonly expected: string;
   readonly audit: AuditEntry;
 }

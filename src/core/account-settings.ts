@@ -1,25 +1,25 @@
 import type { AuditEntry } from "./audit.ts";
 
-/** Stores one kind of what accounts set. Each write is one commit with its entry for the audit log. */
+/** Stores one kind of account settings. Each write is one commit with its audit entry. */
 export interface SettingsStore<Row> {
   list(accountId: string): Promise<readonly Row[]>;
-  /** Adds a row, or replaces that of the same host. `full`: the account has as many others as it may. */
+  /** Adds a row, or replaces the one for the same host. `full`: the account has as many others as it may. */
   put(row: Row, audit: AuditEntry): Promise<"written" | "full">;
   /** False: there was none. */
   remove(accountId: string, id: string, audit: AuditEntry): Promise<boolean>;
 }
 
-/** The same for settings that are kept in memory. */
+/** A store of settings that are also kept in memory. */
 export interface CachedSettingsStore<Row> extends SettingsStore<Row> {
   /** The rows of an account; null: of all. */
   list(accountId: string | null): Promise<readonly Row[]>;
-  /** A text that changes with every write, of whichever account. */
+  /** A text that changes with every write of any account. */
   version(): Promise<string>;
 }
 
 /**
- * The rows of all accounts in memory, for what can't wait for a read. Changes of other nodes are seen by `reload`, which reads
- * only the version while nothing has changed.
+ * The rows of all accounts in memory, for code that can't wait for a read. `reload` sees changes of other nodes; while nothing
+ * has changed, it reads only the version.
  */
 export class AccountCache<Row extends { readonly accountId: string }, View> {
   readonly #store: Pick<CachedSettingsStore<Row>, "list" | "version">;
@@ -29,7 +29,7 @@ export class AccountCache<Row extends { readonly accountId: string }, View> {
   #lastRead: Promise<unknown> = Promise.resolve();
   #onChange: (accountId: string) => void = () => {};
 
-  /** `viewOf`: how the rows of one account are kept. */
+  /** `viewOf` turns the rows of one account into what is kept of them. */
   constructor(store: Pick<CachedSettingsStore<Row>, "list" | "version">, viewOf: (rows: readonly Row[]) => View) {
     this.#store = store;
     this.#viewOf = viewOf;
@@ -40,10 +40,10 @@ export class AccountCache<Row extends { readonly accountId: string }, View> {
     this.#onChange = listener;
   }
 
-  /** Loads what has changed: before anything is claimed, and periodically. Rejects when the store is away. */
+  /** Loads what has changed: before anything is claimed, and at intervals. Rejects when the store is unavailable. */
   reload(): Promise<void> {
     return this.#inTurn(async () => {
-      // Before the rows: a change behind it is read again the next time.
+      // Read the version before the rows: the next call reads a change in between again.
       const version = await this.#store.version();
       if (version === this.#version) return;
       const rows = Map.groupBy(await this.#store.list(null), ({ accountId }) => accountId);
@@ -65,7 +65,7 @@ export class AccountCache<Row extends { readonly accountId: string }, View> {
     });
   }
 
-  /** What the store said before the rows that are known were read, or an older one; null: nothing was read. */
+  /** The store's version from before the known rows were read, or an older one; null: nothing was read. */
   protected get version(): string | null {
     return this.#version;
   }
@@ -75,7 +75,7 @@ export class AccountCache<Row extends { readonly accountId: string }, View> {
     return this.#views.get(accountId);
   }
 
-  /** One read after the other, so that none overwrites newer rows. */
+  /** Runs one read after the other, so that none overwrites newer rows. */
   #inTurn(read: () => Promise<void>): Promise<void> {
     const done = this.#lastRead.then(read);
     this.#lastRead = done.catch(() => {});

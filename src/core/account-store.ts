@@ -11,9 +11,9 @@ export interface Account {
   readonly createdAt: Date;
 }
 
-/** By what people tell accounts apart. */
+/** How people tell accounts apart. */
 export interface AccountLabel {
-  /** As its owners call it, untrusted for whoever they invite; null: they don't. */
+  /** The name that its owners gave it, which is untrusted to people whom they invite; null: they gave none. */
   readonly name: string | null;
   /** Address of its first person; null: it has none. */
   readonly email: string | null;
@@ -27,7 +27,7 @@ export interface ListedAccount {
   readonly createdAt: Date;
   /** Whether the first start created it. */
   readonly isFirst: boolean;
-  /** Its keys are refused and nothing of it is sent, until the operator allows it. */
+  /** Until the operator allows it, its keys are refused and none of its actions is sent. */
   readonly isStopped: boolean;
   readonly allowedAt: Date | null;
 }
@@ -70,7 +70,7 @@ export interface ApiKey extends KeyLimits {
 
 /** The newest action of a key, as lists of keys show it. */
 interface KeyCall extends Pick<Action, "id" | "createdAt" | "method" | "status"> {
-  /** As it was created: it may hold secrets. */
+  /** As it was created, so it may contain secrets. */
   readonly url: string;
   readonly responseCode: number | null;
 }
@@ -79,9 +79,9 @@ interface KeyCall extends Pick<Action, "id" | "createdAt" | "method" | "status">
 export interface KeyUse {
   /** Null: none is left. */
   readonly lastCall: KeyCall | null;
-  /** In the last 24 hours, of what is left, up to `KEY_ACTIONS_COUNTED_MAX`. */
+  /** Stored actions of the last 24 hours, counted up to `KEY_ACTIONS_COUNTED_MAX`. */
   readonly actionsLastDay: number;
-  /** Today, UTC: exact for a key with a daily limit, else of what is left, up to `KEY_ACTIONS_COUNTED_MAX`. */
+  /** Actions of today (UTC): exact for a key with a daily limit, else stored ones up to `KEY_ACTIONS_COUNTED_MAX`. */
   readonly actionsToday: number;
 }
 
@@ -107,28 +107,28 @@ export interface AccountStore {
   first(): Promise<Account | null>;
   find(accountId: string): Promise<Account | null>;
   /**
-   * Writes account, keys and extras in one commit. False, and nothing is written: it has extras, which only the first
-   * account gets, and there is an account.
+   * Writes account, keys and extras in one commit. Only the first account gets extras: with extras, if there is an account
+   * already, returns false and writes nothing.
    */
   create(account: Account, keys: readonly ApiKey[], extras?: FirstAccountExtras): Promise<boolean>;
   /** `stop`: stops every account that was not allowed, in the same commit. */
   addKey(key: ApiKey, audit?: AuditEntry, stop?: HoldStop): Promise<void>;
   /**
-   * The keys whose actions a key took over, in this order: the one it replaces, the one that one replaced, and so on, at most
-   * `REPLACED_KEYS_MAX`.
+   * The keys whose actions a key took over, in order: the key that it replaced, the key that this one replaced, and so on, at
+   * most `REPLACED_KEYS_MAX`.
    */
   replacedBy(keyId: string): Promise<readonly string[]>;
   /** One key of an account, revoked or not. */
   findKey(accountId: string, keyId: string): Promise<ApiKey | null>;
   /** Whether the first account has, or had, a key with a hold. */
   hasHold(): Promise<boolean>;
-  /** Stops every account that was not allowed, except the first. Returns how many were not stopped before. */
+  /** Stops every account that was not allowed, except the first. Returns how many it stopped. */
   stopOthers(stop: AccountStop): Promise<number>;
   /** Stopped accounts first, then the newest; at most `limit`. */
   list(limit: number): Promise<readonly ListedAccount[]>;
   /** Allows an account and ends its stop; no effect on one that is allowed already. False: there is no such account. */
   allow(accountId: string, end: PauseEnd): Promise<boolean>;
-  /** Finds revoked keys too: the caller must check. */
+  /** Also finds revoked keys, so the caller must check. */
   keyByHash(hash: string): Promise<ApiKey | null>;
   /** Which of the keys with these hashes are revoked. */
   revokedAmong(hashes: readonly string[]): Promise<readonly string[]>;
@@ -147,9 +147,9 @@ export interface AccountStore {
 /** A person as stored, without the password. */
 export interface PersonRow {
   readonly id: string;
-  /** As it was given. Unique without case. */
+  /** As it was given. Unique, ignoring case. */
   readonly email: string;
-  /** As `Passwords` makes it; empty: no password, they sign in by OpenID Connect. */
+  /** As `Passwords` makes it; empty: they have no password and sign in by OpenID Connect. */
   readonly passwordHash: string;
   readonly createdAt: Date;
 }
@@ -179,7 +179,7 @@ export interface SessionMember extends Member {
   readonly hasOthers: boolean;
 }
 
-/** A person and the account that they log in to: the one that they used last. */
+/** A person and the account that they log in to, which is the one that they used last. */
 export interface Member {
   readonly person: PersonRow;
   readonly accountId: string;
@@ -199,7 +199,7 @@ export interface LiveLink {
 /** Which sessions of a person end. */
 type SessionChoice = { readonly only: string } | { readonly except: string };
 
-/** A sign-up: everything of it in one commit. */
+/** A sign-up, which is written in one commit. */
 export interface SignUp {
   readonly account: Account;
   readonly key: ApiKey;
@@ -216,7 +216,7 @@ export interface SignUp {
 type Welcomed = "taken" | "gone" | "email_taken";
 
 export interface PeopleStore {
-  /** By address, without case; null: no person with it, or one without an account. */
+  /** Finds a person by address, ignoring case. Null: there is no such person, or they have no account. */
   find(email: string): Promise<Member | null>;
   labelOf(accountId: string): Promise<AccountLabel>;
   /** Null: it has no name any more. */
@@ -241,7 +241,7 @@ export interface PeopleStore {
   endSessions(personId: string, which: SessionChoice, audit: AuditEntry): Promise<number>;
   /** Notes that a session is in use, and with it the account. */
   sessionSeen(hash: string, at: Date): Promise<void>;
-  /** Takes a session to another account of its person. False: they are not in that account, or the session is over. */
+  /** Switches a session to another account of its person. False: they are not in that account, or the session has ended. */
   switchAccount(hash: string, accountId: string, at: Date): Promise<boolean>;
   /**
    * Stores a link and voids earlier ones for the same purpose. False, and nothing is written: it would invite a first
@@ -263,7 +263,7 @@ export interface PeopleStore {
   prune(now: Date): Promise<boolean>;
 }
 
-/** A seed that signing secrets of an account are derived from after a rotation. */
+/** A seed from which an account's signing secrets are derived after a rotation. */
 export interface SigningSeed {
   readonly id: string;
   readonly accountId: string;
@@ -276,7 +276,7 @@ export interface SigningSeed {
   readonly rotatedAt: Date;
 }
 
-/** Where calls, or callbacks, went. */
+/** An origin to which calls or callbacks went. */
 export interface OriginUse {
   readonly origin: string;
   readonly lastUsedAt: Date;
@@ -353,7 +353,7 @@ export interface SealedPlace {
   readonly column: string;
 }
 
-/** An address as a map key: lower case, since addresses are ASCII and case does not matter. */
+/** An address in lower case, as a map key: addresses are ASCII, and case doesn't matter. */
 export function emailKey(email: string): string {
   return email.toLowerCase();
 }

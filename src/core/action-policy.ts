@@ -2,10 +2,10 @@ import Type, { type Static } from "typebox";
 import { Compile } from "typebox/compile";
 import { jsonIn } from "./json.ts";
 
-/** Who decides what becomes of a request: the hold of its key, its own `approve`, a rule of the account, or a person's grant. */
+/** What decides on a request: the hold of its key, its own `approve`, a rule of the account, or a person's grant. */
 export const POLICY_SOURCES = ["key", "caller", "rule", "grant"] as const;
 
-/** What people call each; the name of the rule or grant follows. */
+/** What people call each. The name of the rule or grant follows it. */
 export const POLICY_SOURCE_WORDS: Readonly<Record<(typeof POLICY_SOURCES)[number], string>> = {
   key: "The hold of its key",
   caller: "The requester",
@@ -20,7 +20,7 @@ const StoredPolicy = Type.Object({
   id: Type.Union([Type.String(), Type.Null()]),
   name: Type.Union([Type.String(), Type.Null()]),
   version: Type.Union([Type.Integer(), Type.Null()]),
-  /** Why, for everybody who sees the action: what an owner has written for agents, or why a rule could not be decided. */
+  /** Shown to everybody who sees the action: what an owner wrote for agents, or why a rule was undecidable. */
   reason: Type.Union([Type.String(), Type.Null()]),
 });
 
@@ -29,7 +29,7 @@ export type ActionPolicy = Readonly<Static<typeof StoredPolicy>>;
 
 const check = Compile(StoredPolicy);
 
-/** Undefined: it is none. */
+/** Reads a stored policy. Undefined: the text is none. */
 export function parseActionPolicy(text: string): ActionPolicy | undefined {
   const stored = jsonIn(text);
   return check.Check(stored) ? stored : undefined;
@@ -40,13 +40,13 @@ export function actionPolicyText(policy: ActionPolicy | null): string | null {
   return policy === null ? null : JSON.stringify(policy);
 }
 
-/** What the rules of an account say of a request. */
+/** What the rules of an account say about a request. */
 export interface Ruling {
   readonly effect: "allow" | "hold" | "refuse";
   readonly rule: { readonly id: string; readonly name: string; readonly version: number };
   /** See `ActionPolicy`. */
   readonly reason: string | null;
-  /** Nobody can tell whether the rule applies, so that it holds. */
+  /** It is impossible to tell whether the rule applies, so it holds. */
   readonly isUndecidable: boolean;
 }
 
@@ -55,19 +55,19 @@ export function policyOfRuling({ effect, rule, reason }: Ruling): ActionPolicy {
   return { effect: effect === "allow" ? "allow" : "hold", by: "rule", ...rule, reason };
 }
 
-/** What keeps an attempt from beginning: a person decides first, or it ends. */
+/** What keeps an attempt from beginning: the action waits for a person, or ends. */
 export interface Stop {
   readonly effect: "hold" | "refuse";
-  /** Of a rule, or of the hold of its key behind a grant that was ended. */
+  /** The policy of a rule, or, if a grant was ended, of the hold of the key. */
   readonly policy: ActionPolicy;
 }
 
-/** Of an action that its key or its caller has held. */
+/** The policy of an action that its key or its caller has held. */
 export function policyOfHold(by: "key" | "caller"): ActionPolicy {
   return { effect: "hold", by, id: null, name: null, version: null, reason: null };
 }
 
-/** 'The rule "Payments" holds it: a person checks them.' Absent: its key or its requester does. */
+/** 'The rule "Payments" holds it: a person checks them.' Absent if its key or its requester holds it. */
 export function heldBy(policy: ActionPolicy | null): { readonly reason?: string } {
   if (policy?.by !== "rule") return {};
   return {
@@ -89,7 +89,7 @@ export function namesRule(reason: string): boolean {
 
 const STRICTNESS = { allow: 0, none: 1, hold: 2, refuse: 3 } as const;
 
-/** The one with the strictest ruling. Where a request is allowed as one thing and no rule applies to it as another, no rule applies. */
+/** The one with the strictest ruling. If one is allowed by a rule and no rule applies to another, no rule applies. */
 export function strictest<Judged extends { readonly ruling: Ruling | null }>(judged: readonly Judged[]): Judged | null {
   const strictness = ({ ruling }: Judged) => STRICTNESS[ruling?.effect ?? "none"];
   return judged.toSorted((one, other) => strictness(other) - strictness(one))[0] ?? null;

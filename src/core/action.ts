@@ -22,10 +22,10 @@ export interface ActionRequest {
   readonly url: string;
   /** Host name in its ASCII form, lower case, without port and without a trailing dot. */
   readonly hostname: string;
-  /** Host name, and the port unless it is the scheme's default. Part of the name of the action's queue lane. */
+  /** Host name, with the port unless it is the scheme's default. Part of the action's lane. */
   readonly host: string;
   readonly method: HttpMethod;
-  /** JSON text, sent to the target byte for byte, unless `extras.bodyKind` says what else it is. */
+  /** JSON text, sent to the target byte for byte, unless `extras.bodyKind` says that it is something else. */
   readonly body: string | null;
   readonly headers: Readonly<Record<string, string>> | null;
   readonly dedupe: string | null;
@@ -75,7 +75,7 @@ export interface ActionState {
   /** `requestDigest` of the request that was approved. */
   readonly approvedDigest: string | null;
   readonly result: Result | null;
-  /** What came of an attempt after it had been closed as unknown, where it could not become the result; null: nothing. */
+  /** What became known of an attempt after it was closed as unknown, and could not become the result; null: nothing. */
   readonly lateResult: LateResult | null;
 }
 
@@ -85,7 +85,7 @@ export interface Creator {
   readonly hold: Hold;
 }
 
-/** The same with whether the creator's key has limits: they are in the row of the key, which keeps them for good. */
+/** A creator, and whether their key has limits. Those are in the row of the key, and never change. */
 export interface LimitedCreator extends Creator {
   readonly isLimited: boolean;
 }
@@ -98,13 +98,13 @@ export interface Action extends ActionRequest, ActionState {
   readonly revision: number;
   readonly createdAt: Date;
   readonly createdBy: Actor;
-  /** Id of the key that created it; with account and host it names the queue lane. Empty: a person created it, or no key was stored. */
+  /** Id of the key that created it, part of its lane. Empty: a person created it, or no key was stored. */
   readonly keyId: string;
-  /** Role and hold of the creator at that time. They keep limiting callbacks and mails, whatever the key becomes later. */
+  /** Role and hold of the creator at the create. They limit callbacks and mails, even if the key changes later. */
   readonly creator: Creator;
   /** Why it was held, or which rule or grant let it pass; null: nothing held it, and no rule applies. */
   readonly policy: ActionPolicy | null;
-  /** What this run has counted for rules; it stays when that was given back. */
+  /** What this run has added to counts of rules. It stays even when that is given back. */
   readonly counted: readonly StoredCount[];
 }
 
@@ -137,7 +137,7 @@ export function runAtOf({ extras: { runAt } }: Pick<ActionRequest, "extras">): D
   return runAt === undefined ? null : new Date(runAt);
 }
 
-/** Whether the action waits for its `run_at`: a time of the wall clock, unlike the delay between two attempts. */
+/** Whether the action waits for its `run_at`, which is a wall-clock time, unlike the delay between two attempts. */
 export function awaitsRunAt(action: Pick<Action, "status" | "dueAt" | "extras">): boolean {
   return (
     action.status === "pending" && action.extras.runAt !== undefined && action.dueAt?.getTime() === action.extras.runAt
@@ -159,7 +159,7 @@ export function nextRetryAt(action: ActionState): Date | null {
   return action.status === "pending" && action.attempts > 0 ? action.dueAt : null;
 }
 
-/** Bytes of the body, headers and extras of an action, where they are more than `SMALL_ROW_BYTES_MAX`. */
+/** Bytes of the body, headers and extras of an action if they exceed `SMALL_ROW_BYTES_MAX`; else undefined. */
 export function largeBytesOf(action: Pick<Action, "body" | "headers" | "extras">): number | undefined {
   const { body, headers, extras } = action;
   let bytes = Buffer.byteLength(body ?? "") + Buffer.byteLength(extrasText(extras) ?? "");
@@ -179,7 +179,7 @@ export interface LateResult extends Pick<
   Result,
   "responseBody" | "responseTruncated" | "responseHeaders" | "durationMs"
 > {
-  /** The run and the attempt of that run which it answers. */
+  /** The run, and the attempt in it, that it answers. */
   readonly run: number;
   readonly attempt: number;
   readonly responseCode: number;
@@ -192,19 +192,19 @@ export function isLateSuccess({ responseCode }: LateResult): boolean {
   return responseCode >= 200 && responseCode <= 299;
 }
 
-/** A late success of this run: it completes the action as soon as no attempt is under way. */
+/** A late success of this run, which completes the action as soon as no attempt is in flight. Null: there is none. */
 export function lateSuccessIn(run: number, late: LateResult | null): LateResult | null {
   return late !== null && late.run === run && isLateSuccess(late) ? late : null;
 }
 
-/** As it is stored: the status first, so that a condition can tell a success (`LATE_SUCCESS` in `db/tables.ts`), a space, and the rest as JSON. */
+/** The stored text: status, space, JSON. The status comes first for conditions (`LATE_SUCCESS` in `db/tables.ts`). */
 export function lateResultText(late: LateResult | null): string | null {
   if (late === null) return null;
   const { responseCode, at, ...rest } = late;
   return `${responseCode} ${JSON.stringify({ ...rest, at: at.getTime() })}`;
 }
 
-/** Null: there is none, or it was altered in the database. */
+/** Reads the stored text. Null: there is none, or it was altered in the database. */
 export function parseLateResult(text: string | null): LateResult | null {
   if (text === null) return null;
   try {
@@ -224,8 +224,8 @@ export function parseLateResult(text: string | null): LateResult | null {
 const CODE_CHARS = 3;
 
 /**
- * The triggers of the state machine. `hold` is the retry of an action that needs approval; `unclaim` returns a claim whose
- * attempt never began; `withhold` and `refuse` are rules that became stricter before it began.
+ * The triggers of the state machine. `hold` is the retry of an action that needs approval; `unclaim` gives back a claim whose
+ * attempt never began; `withhold` and `refuse` come from rules that became stricter before the attempt began.
  */
 type Trigger =
   | "approve"
@@ -262,7 +262,7 @@ export function nextStatus(status: ActionStatus, trigger: Trigger): ActionStatus
   return TRANSITIONS[status][trigger] ?? null;
 }
 
-/** The same where the trigger must be allowed; throws where it is not. */
+/** The status after a trigger. Throws if it is not allowed in this status. */
 export function statusAfter(
   action: { readonly id: string; readonly status: ActionStatus },
   trigger: Trigger,
@@ -294,14 +294,14 @@ export type Decision = (typeof DECISIONS)[number];
 /** One of the two links of an approval mail. Both open the same page, except with `APPROVAL_LINKS=one_click`. */
 export interface ApprovalLink {
   readonly actionId: string;
-  /** A link decides on this run only: after a retry the links of the earlier run have no effect. */
+  /** A link decides on this run only. After a retry, the links of the earlier run have no effect. */
   readonly run: number;
   readonly decision: Decision;
 }
 
 /**
- * What people call a member that is a text in the requester's words; null: a setting. A text has its name in the API too. It is
- * never sent, nobody without an account sees it, and requests that look alike may differ in it.
+ * The labels of members that are texts of the requester; null: a setting. A text has the same name in the API. It is never
+ * sent, nobody without an account sees it, and requests that look alike may differ in it.
  */
 const MEMBERS = {
   bodyKind: null,
@@ -330,13 +330,13 @@ export const TEXT_EXTRAS = Object.keys(LABELS) as readonly TextName[];
 
 export const NO_EXTRAS: Extras = Object.freeze({});
 
-/** The members that only another version of Outgate knows; null: none. They are kept and shown, and change nothing here. */
+/** The members that only another version of Outgate knows; null: none. They are kept and shown, but have no effect here. */
 export function unknownExtras(extras: Extras): Readonly<Record<string, unknown>> | null {
   const members = extras === NO_EXTRAS ? [] : Object.entries(extras).filter(([name]) => !KNOWN.has(name));
   return members.length === 0 ? null : Object.fromEntries<unknown>(members);
 }
 
-/** The extras without those. */
+/** The extras without members that only another version knows. */
 export function withoutUnknown(extras: Extras): Extras {
   return Object.fromEntries(Object.entries(extras).filter(([name]) => KNOWN.has(name)));
 }
@@ -348,7 +348,7 @@ export const REQUESTER_TEXTS: readonly RequesterTextName[] = ["title", ...TEXT_E
 
 export const REQUESTER_LABELS: Readonly<Record<RequesterTextName, string>> = { title: "Requester says", ...LABELS };
 
-/** In the requester's own words: untrusted, and never sent. */
+/** A text in the requester's own words: untrusted and never sent. */
 interface RequesterText {
   readonly name: RequesterTextName;
   /** The name of a note; empty: it has none. */
@@ -364,7 +364,7 @@ interface Described {
 
 type Said = { readonly [Name in RequesterTextName]?: string | Readonly<Record<string, string>> | null };
 
-/** What a requester says of an action. `reason`: why its present run was requested. */
+/** What a requester says about an action. `reason`: why its present run was requested. */
 export function requesterTexts({ title, extras }: Described, reason: string | null): readonly RequesterText[] {
   const said: Said = { ...extras, title, reason, metadata: extras.metadata ?? {} };
   return REQUESTER_TEXTS.flatMap((name): readonly RequesterText[] => {
@@ -385,13 +385,13 @@ export function withoutTexts(extras: Extras): Extras {
   return Object.fromEntries(Object.entries(extras).filter(([name]) => !Object.hasOwn(LABELS, name)));
 }
 
-/** How attempts of an action are made and repeated, as far as its create says; null: not at all. */
+/** How attempts of an action are made and repeated, as far as its create says; null: it says nothing. */
 export function ownRetrySettings({ timeoutMs, backoff, giveUpOn }: Extras): RetrySettings | null {
   if (timeoutMs === undefined && backoff === undefined && giveUpOn === undefined) return null;
   return { timeoutMs: timeoutMs ?? null, backoff: backoff ?? null, giveUpOn: giveUpOn ?? null };
 }
 
-/** The column of these extras. */
+/** The text of extras as it is stored. */
 export function extrasText(extras: Extras): string | null {
   const text = extras === NO_EXTRAS ? "{}" : JSON.stringify(extras);
   return text === "{}" ? null : text;

@@ -20,10 +20,10 @@ export interface ActivityPage {
 
 /** What counting a stretch of the timeline has changed. */
 interface ActivityWrite {
-  /** Written only if nobody has counted on from this position meanwhile. */
+  /** Written only if the stored position is still this one, so that nothing is counted twice. */
   readonly from: number;
   readonly to: number;
-  /** With all that they count, not what was added. */
+  /** The totals of the slots, not what was added. */
   readonly rows: readonly ActivityRow[];
   readonly steps: readonly FirstStep[];
 }
@@ -40,7 +40,7 @@ export interface ActivitySpan {
 interface CountedActivity {
   /** Those of the kind `all`. */
   readonly slots: readonly ActivityRow[];
-  /** Of the whole span, in no order. */
+  /** Totals for the whole span, in no order. */
   readonly names: readonly NameTotals[];
 }
 
@@ -66,17 +66,17 @@ export interface ActivityStore {
   groups(after: number, query: ActivityQuery): Promise<ActivityPage>;
   stored(slots: readonly ActivitySlot[]): Promise<readonly ActivityRow[]>;
   read(span: ActivitySpan): Promise<CountedActivity>;
-  /** The latencies of some hosts and keys; of those without, none. */
+  /** The latencies of some hosts and keys. Those without any are left out. */
   latencies(span: ActivitySpan, names: readonly ActivityName[]): Promise<readonly NameLatency[]>;
   /** What some hosts did in each slot of a span in which they did anything. */
   hostSlots(span: ActivitySpan, hosts: readonly string[]): Promise<readonly HostSlot[]>;
-  /** Writes rows and position in one commit. False, and nothing is written: another node has counted on. */
+  /** Writes rows and position in one commit. False: another node has counted meanwhile, and nothing is written. */
   put(write: ActivityWrite): Promise<boolean>;
   /** Deletes slots of one length that began earlier; true when there may be more. */
   prune(slotMinutes: number, before: Date): Promise<boolean>;
 }
 
-/** What an account does once when it begins; `hidden`: a person doesn't want to see the list of it any more. */
+/** A step that an account takes once at its beginning. `hidden`: a person has hidden the list of steps. */
 export type FirstStepName = "action" | "approval" | "agent" | "signature" | "hidden";
 
 export interface FirstStep {
@@ -85,7 +85,7 @@ export interface FirstStep {
   readonly at: Date;
 }
 
-/** What an action says about the first steps of its account. */
+/** What an action shows about the first steps of its account. */
 export interface NewestAction {
   readonly createdBy: string;
   /** Null: nobody had to approve it, or nobody has. */
@@ -97,7 +97,7 @@ export interface FirstStepStore {
   done(accountId: string, personId: string): Promise<readonly { readonly step: FirstStepName; readonly at: Date }[]>;
   /** The newest actions of an account, at most `FIRST_ACTIONS_READ_MAX`. */
   newest(accountId: string): Promise<readonly NewestAction[]>;
-  /** A step that is stored already keeps its time. `personId` is empty but for `hidden`. */
+  /** Adds a step. A stored step keeps its time. `personId` is empty except for `hidden`. */
   add(step: FirstStep & { readonly personId: string }): Promise<void>;
   /** Idempotent. */
   remove(step: Omit<FirstStep, "at"> & { readonly personId: string }): Promise<void>;

@@ -6,7 +6,7 @@ export type OverviewRange = keyof typeof OVERVIEW_RANGES;
 // Safe: the object has exactly these keys.
 export const RANGE_NAMES = Object.keys(OVERVIEW_RANGES) as OverviewRange[];
 
-/** The oldest slot of a range; the newest one is not over at `now`. */
+/** When the oldest slot of a range begins. The newest one has not ended at `now`. */
 export function firstSlotOf(range: OverviewRange, now: Date): Date {
   const { slotMinutes, slots } = OVERVIEW_RANGES[range];
   const slotMs = slotMsOf(slotMinutes);
@@ -22,7 +22,7 @@ const ACTIVITY_KINDS = ["all", "host", "key", "other_hosts", "other_keys"] as co
 
 type ActivityKind = (typeof ACTIVITY_KINDS)[number];
 
-/** What happened in a minute, from the timeline: rows that differ in nothing else are counted together. */
+/** What happened in a minute. Timeline rows that differ in nothing else are counted together. */
 export interface ActivityGroup {
   readonly accountId: string;
   /** When its minute began. */
@@ -36,11 +36,11 @@ export interface ActivityGroup {
   /** How long the attempts took, or the decisions; null: not measured. Similar ones are averaged. */
   readonly ms: number | null;
   readonly count: number;
-  /** Creates among them by an MCP client. */
+  /** How many of these were creates by an MCP client. */
   readonly byMcp: number;
-  /** Attempts among them that failed. */
+  /** How many of these were failed attempts. */
   readonly failedAttempts: number;
-  /** Of the last that failed. */
+  /** The error of the last one that failed. */
   readonly lastError: string | null;
   readonly lastFailedAt: Date | null;
 }
@@ -57,7 +57,7 @@ export interface ActivityFigures {
   readonly rejected: number;
   /** Durations of attempts. */
   readonly latency: Histogram;
-  /** From the request of an approval to its decision. */
+  /** The times from the request of an approval to its decision. */
   readonly waits: Histogram;
   readonly lastError: string | null;
   readonly lastFailedAt: Date | null;
@@ -71,7 +71,7 @@ export interface ActivitySlot {
   readonly at: Date;
 }
 
-/** What a host or key did in a range, or those together that no slot names. Their latencies are read by themselves. */
+/** What a host or key did in a range, or all those that no slot names. Latencies are read separately. */
 export interface NameTotals extends Pick<
   ActivityFigures,
   "created" | "completed" | "failed" | "attempts" | "failedAttempts" | "lastError" | "lastFailedAt"
@@ -100,7 +100,7 @@ export class ActivityTally {
   /** How many hosts and keys each slot names. */
   readonly #named = new Map<string, number>();
 
-  /** What is older than the first slot of a range at `now` is left out of it. */
+  /** A range leaves out what is older than its first slot at `now`. */
   constructor(now: Date) {
     this.#firstSlots = new Map(RANGE_NAMES.map((range) => [range, firstSlotOf(range, now)]));
   }
@@ -112,7 +112,7 @@ export class ActivityTally {
     return [...found.values()];
   }
 
-  /** Takes what these slots have counted so far. Call it before `add`. */
+  /** Loads what these slots have counted so far. Call it before `add`. */
   load(rows: readonly ActivityRow[]): void {
     for (const row of rows) {
       this.#rows.set(rowName(row, row.kind, row.name), {

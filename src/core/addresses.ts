@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from "node:net";
 import ipaddr from "ipaddr.js";
 
-/** A parsed address: checks see exactly what is connected to, however it was written. */
+/** A parsed address, so that checks see exactly the address that is connected to, however it was written. */
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /** All addresses whose first `prefix` bits are those of `network`. */
@@ -43,12 +43,12 @@ export function parseAddress(text: string): Address | null {
   return isIPv6(text) && !text.includes("%") ? ipaddr.IPv6.parse(text) : null;
 }
 
-/** An address as it is always written, IPv4 also where it came mapped into IPv6; null for anything else. */
+/** The canonical text of an address, as IPv4 if it is mapped into IPv6; null for anything else. */
 export function canonicalAddress(text: string): string | null {
   return parseAddress(text) === null ? null : ipaddr.process(text).toString();
 }
 
-/** A canonical IPv4 address as it is, of IPv6 the first four groups. */
+/** A canonical IPv4 address as it is, or the first four groups of an IPv6 address. */
 export function networkOf(text: string): string {
   const address = parseAddress(text);
   if (address === null || !("parts" in address)) return text;
@@ -69,7 +69,7 @@ export function urlHostOf(address: Address): string {
   return address.kind() === "ipv6" ? `[${text}]` : text;
 }
 
-/** Parses `10.0.0.0/8` or a single address; null when it is neither, or has bits set after its prefix. */
+/** Parses `10.0.0.0/8` or a single address. Null: it is neither, or has bits set after its prefix. */
 export function parseRange(text: string): AddressRange | null {
   const [name = "", length, ...more] = text.split("/");
   const network = parseAddress(name);
@@ -91,7 +91,7 @@ function isIn(ranges: readonly AddressRange[], address: Address): boolean {
   return ranges.some((range) => contains(range, address));
 }
 
-/** A typo in the tables below must not pass as an empty range. */
+/** Throws, so that a typo in the tables below can't pass as an empty range. */
 function rangeOf(text: string): AddressRange {
   const parsed = parseRange(text);
   if (parsed === null) throw new Error(`${text} is not an address range.`);

@@ -11,9 +11,9 @@ export interface PastAttempt extends KeptResponse {
 }
 
 /**
- * The response that this change keeps apart from the action's row, which has only the last one: of an attempt that another will
- * follow, when it ends, of the last attempt of a run when the next run begins, and what came too late. Null: none, as of
- * nearly all actions.
+ * The response that this change stores outside the action's row, which has only the last one: of an attempt that ends and will
+ * be followed by another, of a run's last attempt when the next run begins, or of a late result. Null: none, as for nearly all
+ * actions.
  */
 export function responseToKeep({ before, after, kept }: Omit<Change, "events">): KeptResponse | null {
   if (kept !== undefined) return { ...kept, ...shortened(kept) };
@@ -28,14 +28,14 @@ function keptResponse({ run, attempts }: Action, result: Result): KeptResponse |
   return { run, attempt: attempts, responseHeaders, ...shortened(result) };
 }
 
-/** Whether an action may have more responses kept than are shown: the oldest are deleted then. */
+/** Whether an action may have more stored responses than are shown, so that the oldest must be deleted. */
 export function mayHaveTooMany({ run, attempt }: Pick<KeptResponse, "run" | "attempt">): boolean {
   return run > 1 || attempt > ATTEMPTS_KEPT;
 }
 
 /**
- * The newest attempts of an action that have ended, oldest first, each with its own response. `action` must not be older than
- * `entries` and `kept`: then a response is missing at worst, and never that of another attempt.
+ * The newest ended attempts of an action, oldest first, each with its own response. `action` must not be older than `entries`
+ * and `kept`: then, at worst, a response is missing, but it is never another attempt's.
  */
 export function pastAttempts(
   action: Action,
@@ -50,7 +50,7 @@ export function pastAttempts(
   });
 }
 
-/** An attempt that was closed as unknown may have another entry for what came of it. */
+/** The response to an attempt. If it was closed as unknown, a later entry may have it. */
 function responseTo(
   action: Action,
   { run, made }: Pick<PastAttempt, "run" | "made">,
@@ -62,15 +62,15 @@ function responseTo(
 }
 
 /**
- * Whether the action's result is that of this attempt. A claim leaves the result of the attempt before, and what came late may
- * not have become the result.
+ * Whether the action's result is from this attempt. A claim keeps the result of the attempt before, and a late answer may not
+ * have become the result.
  */
 function isOfResult({ status, run, attempts, result }: Action, of: Pick<PastAttempt, "run" | "made">): boolean {
   const isNewest = of.run === run && of.made.attempt === (status === "active" ? attempts - 1 : attempts);
   return isNewest && result?.responseCode === of.made.response_code;
 }
 
-/** The attempt with its response whole, where the action has it: only parts of the others are kept. */
+/** The attempt with its whole response, if the action has it. Of other responses, only a part is stored. */
 export function wholeAttempt(action: Action, past: PastAttempt): PastAttempt {
   const { lateResult } = action;
   const isLate = past.made.late === "result" && lateResult?.run === past.run && lateResult.attempt === past.attempt;
@@ -84,25 +84,25 @@ const NO_RESPONSE = { responseHeaders: null, responseBody: null, responseTruncat
 
 type Body = Pick<Result, "responseBody" | "responseTruncated">;
 
-/** A body within the bound. What had to be cut is a text, or bytes, and never taken for a JSON value. */
+/** Cuts a body to the bound. A cut body is a text or bytes, so that it is never taken for a JSON value. */
 function shortened({ responseBody: json, responseTruncated }: Body): Body {
   if (json === null || Buffer.byteLength(json) <= ATTEMPT_BODY_BYTES_MAX)
     return { responseBody: json, responseTruncated };
   if (json.startsWith(BASE64_START)) {
     const data = json.slice(BASE64_START.length, ATTEMPT_BODY_BYTES_MAX);
-    // Whole groups of four characters.
+    // Keep whole groups of four base64 characters.
     return {
       responseBody: `${BASE64_START}${data.slice(0, data.length - (data.length % 4))}"}`,
       responseTruncated: true,
     };
   }
   let text = (json.startsWith('"') ? String(JSON.parse(json)) : json).slice(0, ATTEMPT_BODY_BYTES_MAX);
-  // Escapes and characters of several bytes make it longer: at most six times.
+  // Escapes and multi-byte characters can make it up to six times as long.
   while (Buffer.byteLength(JSON.stringify(text)) > ATTEMPT_BODY_BYTES_MAX) {
     text = text.slice(0, Math.floor(text.length * SHRINK));
   }
   return { responseBody: JSON.stringify(text.toWellFormed()), responseTruncated: true };
 }
 
-/** Each step leaves so much of a text that is still too long. */
+/** The share of a text that each step keeps while it is too long. */
 const SHRINK = 0.8;

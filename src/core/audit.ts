@@ -110,7 +110,7 @@ export interface AuditRow extends AuditEntry {
   readonly seq: number;
 }
 
-/** What to find, newest first. */
+/** Which entries to find, newest first. */
 export interface AuditFilter {
   readonly accountId: string;
   /** Empty: any. */
@@ -133,7 +133,7 @@ export interface AuditPage {
   readonly before: number | null;
 }
 
-/** Which entries to count: those of `days` times 24 hours before `until`. */
+/** Which entries to count: those within `days` times 24 hours before `until`. */
 interface AuditSpan {
   readonly accountId: string;
   readonly kinds: readonly AuditKind[];
@@ -149,7 +149,7 @@ export interface AuditCounts {
     readonly daysAgo: number;
     readonly count: number;
   }[];
-  /** Whether all are counted, and not only those among the newest entries of the account. */
+  /** Whether all entries were counted, not only those among the account's newest ones. */
   readonly isWhole: boolean;
 }
 
@@ -158,7 +158,7 @@ export interface AuditStore {
   /** Adds an entry that belongs to no other write. Durable when it resolves. */
   record(entry: AuditEntry): Promise<void>;
   page(filter: AuditFilter): Promise<AuditPage>;
-  /** Reads at most as many entries as a page does. */
+  /** Counts entries. Reads at most as many as a page does. */
   count(span: AuditSpan): Promise<AuditCounts>;
   /** Deletes some entries of this time or earlier; true: there may be more. */
   prune(until: Date): Promise<boolean>;

@@ -1,4 +1,4 @@
-/** How a body was given, where not as `body`. The column `body` has the JSON, the encoded form, the text or the base64. */
+/** How a body was given, if not as `body`. The column `body` has the JSON, the encoded form, the text or the base64. */
 export const BODY_KINDS = ["json", "form", "text", "base64"] as const;
 
 export type BodyKind = (typeof BODY_KINDS)[number];
@@ -14,7 +14,7 @@ interface Sent {
   readonly extras: { readonly bodyKind?: BodyKind };
 }
 
-/** The member that a body was given as; null: there is no body. */
+/** The member in which a body was given; null: there is no body. */
 export function bodyMemberOf({ body, extras }: Sent): BodyMember | null {
   return body === null ? null : (extras.bodyKind ?? "body");
 }
@@ -73,7 +73,7 @@ export function formPairs(encoded: string): readonly FormPair[] {
   return [...new URLSearchParams(encoded)];
 }
 
-/** An encoded form as the JSON of a member `form`. As text, since a JSON object would move names that are numbers. */
+/** An encoded form as the JSON of a member `form`. Built as text, since JavaScript objects reorder names that are numbers. */
 export function formJson(encoded: string): string {
   const members = Map.groupBy(formPairs(encoded), ([name]) => name);
   const texts = Array.from(members, ([name, pairs]) => {

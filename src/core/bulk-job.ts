@@ -25,13 +25,13 @@ export interface BulkJob {
   readonly failed: number;
   readonly createdAt: Date;
   readonly createdBy: Actor;
-  /** Whoever began it: a key, or a person; the other is empty. */
+  /** The key that began it; empty: a person did. */
   readonly keyId: string;
   readonly personId: string;
   /** The network address that the request came from. */
   readonly client: string;
   readonly finishedAt: Date | null;
-  /** Who stopped it; `system`: whoever began it may not act any more. */
+  /** Who stopped it; `system`: the key or person that began it may not act any more. */
   readonly stoppedBy: Actor | null;
 }
 
@@ -41,7 +41,7 @@ export interface BulkAction {
   readonly run: number;
 }
 
-/** What became of an action. */
+/** The result for an action. */
 export type BulkEnd =
   | { readonly id: string; readonly status: "done"; readonly actionStatus: ActionStatus }
   | { readonly id: string; readonly status: "failed"; readonly code: string; readonly message: string };
@@ -55,7 +55,7 @@ export interface BulkResult extends BulkAction {
 }
 
 export interface BulkStore {
-  /** Writes a job with its actions. False, and nothing is written: too many run, or are kept. */
+  /** Writes a job with its actions. False: too many jobs run or are kept, and nothing is written. */
   add(job: BulkJob, actions: readonly BulkAction[], audit: AuditEntry): Promise<boolean>;
   find(accountId: string, id: string): Promise<BulkJob | null>;
   /** Newest first, older than `before`. */
@@ -66,7 +66,7 @@ export interface BulkStore {
   running(limit: number): Promise<readonly BulkJob[]>;
   /** The next actions of a job, newest first. */
   waiting(jobId: string, limit: number): Promise<readonly BulkAction[]>;
-  /** Writes what became of actions, once for each. */
+  /** Writes the results for actions, once for each. */
   settle(jobId: string, ends: readonly BulkEnd[]): Promise<void>;
   /** Ends a running job. False: it has ended. */
   end(jobId: string, end: BulkJobEnd, audit?: AuditEntry): Promise<boolean>;
@@ -84,6 +84,6 @@ export interface BulkResultFilter {
 interface BulkJobEnd {
   readonly status: Exclude<BulkStatus, "running">;
   readonly at: Date;
-  /** Null: every action had its turn. */
+  /** Null: it has ended because every action had its turn. */
   readonly by: Actor | null;
 }

@@ -4,7 +4,7 @@ type Listener = (action: Action) => void;
 
 interface Watched {
   readonly listeners: Set<Listener>;
-  /** The newest revision that the listeners have heard of; 0: none. */
+  /** The newest revision that the listeners were told about; 0: none. */
   revision: number;
 }
 
@@ -22,7 +22,7 @@ export function createBus() {
     watched.revision = Math.max(watched.revision, action.revision);
     for (const listener of watched.listeners) listener(action);
   };
-  /** Whether somebody watches the action and has not heard of this revision or a later one. */
+  /** Whether somebody watches the action and was not told about this revision or a later one. */
   const isNews = (actionId: string, revision: number) => (byAction.get(actionId)?.revision ?? revision) < revision;
 
   return {
@@ -31,14 +31,14 @@ export function createBus() {
       tellWatchers(action);
     },
     /**
-     * Tells only those who watch the action, and only if it is newer than what they have heard: for changes that another
-     * process made, read from the store.
+     * Tells only those who watch the action, and only if it is newer than what they know. For changes by another process, read
+     * from the store.
      */
     relay(action: Action): void {
       if (isNews(action.id, action.revision)) tellWatchers(action);
     },
     isNews,
-    /** Those who watch the action need not hear of this revision: the store was read, and it changes nothing for them. */
+    /** Marks a revision as known to those who watch the action: it was read from the store and changes nothing for them. */
     saw(actionId: string, revision: number): void {
       const watched = byAction.get(actionId);
       if (watched !== undefined) watched.revision = Math.max(watched.revision, revision);

@@ -41,7 +41,7 @@ export interface DecisionInput {
   readonly now: Date;
   /** Set when an MCP client asked its person for the decision. */
   readonly via?: "elicitation";
-  /** Of a cancel: nobody said no. See `isWithdrawal`. */
+  /** For a cancel: nobody rejected the request. See `isWithdrawal`. */
   readonly isWithdrawal?: boolean;
 }
 
@@ -50,7 +50,7 @@ export interface ApprovalInput extends DecisionInput {
   readonly digest: string;
 }
 
-/** Releases a held action: it is due at once, or at its `run_at`, in a later run too: that is what was approved. */
+/** Releases a held action, which is due at once or at its `run_at`. This also applies to later runs: it is what was approved. */
 export function approve(action: Action, input: ApprovalInput): Change | DomainError {
   const { actor, now, digest } = input;
   const status = nextStatus(action.status, "approve");
@@ -79,7 +79,7 @@ interface ExpectedRun {
   readonly digest?: string;
 }
 
-/** The error for a decision that was meant for another run, or for one that is no longer held; null: it applies. */
+/** The error for a decision meant for another run, or for a run that is no longer held. Null: the decision applies. */
 export function staleDecision(operation: Operation, action: Action, { run, isHeld }: ExpectedRun): DomainError | null {
   if (isHeld ? isHeldIn(action, run) : action.run === run) return null;
   const { id, status } = action;
@@ -91,7 +91,7 @@ export function staleDecision(operation: Operation, action: Action, { run, isHel
   return new DomainError(NOT_ALLOWED[operation], message);
 }
 
-/** Rejects a held action, or cancels one that waits to be sent or is withdrawn. */
+/** Rejects a held action, or cancels one that waits to be sent or that its requester withdraws. */
 export function cancel(action: Action, input: DecisionInput): Change | DomainError {
   const status = nextStatus(action.status, "cancel");
   if (status === null) return notAllowed("cancel", action);
@@ -116,7 +116,7 @@ export function operationsOf(action: Action, now: Date): readonly Operation[] {
   return isExpired(action, now) ? operations.filter((operation) => operation === "cancel") : operations;
 }
 
-/** Makes an action due now that waits for its `run_at` or for its next attempt. */
+/** Makes a waiting action due now, whether it waits for its `run_at` or for its next attempt. */
 export function sendNow(action: Action, input: DecisionInput): Change | DomainError {
   const { status, dueAt } = action;
   const { now } = input;
@@ -139,7 +139,7 @@ function eventOf({ actor, reason, via }: DecisionInput) {
   return via === undefined ? { actor, reason } : { actor, reason, via };
 }
 
-/** A decision on another request than the stored one. */
+/** Thrown for a decision on another request than the stored one. */
 export class OtherRequest extends DomainError {
   constructor(operation: Operation, { id }: Pick<Action, "id">) {
     const message = `The request of action ${id} is not the one that was shown. Read it again before you decide.`;
@@ -184,7 +184,7 @@ export function expire(action: Action, { run, heldAt, hoursMax }: HeldRun, now: 
   return cancelBySystem(action, `Nobody decided within ${hoursMax === 1 ? "an hour" : `${hoursMax} hours`}.`, now);
 }
 
-/** A cancellation in the name of the service, and no rejection. */
+/** Cancels in the name of the service, which is no rejection. */
 function cancelBySystem(action: Action, reason: string, now: Date): Change | null {
   const status = nextStatus(action.status, "cancel");
   if (status === null) return null;
@@ -192,8 +192,8 @@ function cancelBySystem(action: Action, reason: string, now: Date): Change | nul
 }
 
 /**
- * Decides on an action. `expected`: only while the action is in this run, the one that the decider saw. `terms`: of an approval, which
- * lets more calls like it pass.
+ * Decides on an action. `expected`: decides only if the action is still in the run that the decider saw. `terms`: an approval
+ * also lets more calls like this one pass.
  */
 export type Decide = (
   caller: Caller,
@@ -204,8 +204,8 @@ export type Decide = (
 ) => Promise<Action>;
 
 /**
- * What a change gives back of what the run has counted: of one that ends before any send, or with calls that were not sent.
- * `unlessSent`: if no earlier attempt of it may have reached the target. Null: nothing.
+ * Which counts of rules a change gives back: those of a run that ends before any send, or whose calls were not sent.
+ * `unlessSent`: only if no earlier attempt of the run may have reached the target. Null: none.
  */
 export function givesBack({
   before,
@@ -219,7 +219,7 @@ export function givesBack({
   return after.status === "failed" && isNotSent ? { counted, unlessSent: attempts > 1 } : null;
 }
 
-/** What came back of an attempt, as far as the timeline doesn't have it. */
+/** The part of an attempt's response that the timeline doesn't have. */
 export interface KeptResponse {
   readonly run: number;
   readonly attempt: number;

@@ -9,7 +9,7 @@ export const CHANNEL_KINDS = ["mail", "slack", "webhook"] as const;
 
 export type ChannelKind = (typeof CHANNEL_KINDS)[number];
 
-/** Where messages of a channel go. The store keeps it sealed: whoever has the URL of an incoming webhook can post to it. */
+/** Where a channel's messages go. The store keeps it sealed, since anyone with an incoming webhook's URL can post to it. */
 export interface ChannelTarget {
   /** Addresses, for mail; else empty. */
   readonly to: readonly string[];
@@ -17,7 +17,7 @@ export interface ChannelTarget {
   readonly url: string | null;
 }
 
-/** Where an account asks for approval. `to` is empty and `url` null where the row can't be opened: nothing is sent then. */
+/** Where an account asks for approval. If the row can't be decrypted, `to` is empty and `url` null, and nothing is sent. */
 export interface Channel extends ChannelTarget {
   readonly id: string;
   readonly accountId: string;
@@ -30,7 +30,7 @@ export interface Channel extends ChannelTarget {
   readonly createdBy: Actor;
 }
 
-/** What a change sets; what is absent stays. */
+/** The members that a change sets. Absent members stay. */
 interface ChannelPatch {
   readonly name?: string;
   readonly target?: ChannelTarget;
@@ -46,8 +46,8 @@ export interface ChannelStore extends CachedSettingsStore<Channel> {
 }
 
 /**
- * The channels of all accounts: a change of an action notifies them in its own commit, which can't wait for a read. Whoever
- * sends a message asks the store again.
+ * The channels of all accounts, in memory: a change of an action notifies them in its own commit, which can't wait for a read.
+ * The sender of a message asks the store again.
  */
 export class KnownChannels extends AccountCache<Channel, readonly Channel[]> {
   constructor(store: Pick<ChannelStore, "list" | "version">) {
@@ -62,16 +62,16 @@ export class KnownChannels extends AccountCache<Channel, readonly Channel[]> {
     this.of(accountId).find((channel) => channel.id === id)?.name ?? id;
 }
 
-/** Shared, since most accounts have none. */
+/** One shared list, since most accounts have none. */
 const NO_CHANNELS: readonly Channel[] = [];
 
-/** A notification for a channel, and after how long it is due. */
+/** A notification for a channel, and how long from now it is due. */
 interface DueAsk {
   readonly message: NewNotification;
   readonly afterMs: number;
 }
 
-/** The notifications that channels get when an action begins to await approval: each is asked at once, and perhaps later again. */
+/** The notifications for channels when an action begins to await approval: one at once, and perhaps a reminder later. */
 export function asksFor({ status }: Pick<Action, "status">, channels: readonly Channel[]): readonly DueAsk[] {
   if (status !== "awaiting_approval" || channels.length === 0) return NO_ASKS;
   return channels

@@ -32,7 +32,7 @@ export interface Clock {
   after(delayMs: number, run: () => void): () => void;
 }
 
-/** Writes times in UTC. Made at the first use: the first format of a process takes 8 ms, which a start need not. */
+/** Formats times in UTC. The format is made at its first use: a process's first one takes 8 ms, which a start can do without. */
 export function utcFormat(parts: Intl.DateTimeFormatOptions): (at: Date) => string {
   let format: Intl.DateTimeFormat | null = null;
   return (at) => (format ??= new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", ...parts })).format(at);

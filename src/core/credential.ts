@@ -7,7 +7,7 @@ import type { CredentialAlert, NewNotification } from "./notification-events.ts"
 
 /** Where a credential may go. */
 export interface CredentialBounds {
-  /** Hosts as they are sent, with the port unless it is the scheme's default; `*.example.com` is every name below. */
+  /** Hosts as they are sent, with the port unless it is the scheme's default; `*.example.com` is every name below it. */
   readonly hosts: readonly string[];
   /** Prefixes of the path, by whole segments; null: any path. */
   readonly paths: readonly string[] | null;
@@ -25,7 +25,7 @@ export const HMAC_ENCODINGS = ["hex", "base64", "base64url"] as const;
 
 export const HMAC_TIMES = ["seconds", "milliseconds", "iso"] as const;
 
-/** How a request is signed. The texts hold places such as `{timestamp}`. */
+/** How a request is signed. The texts contain placeholders such as `{timestamp}`. */
 export interface HmacScheme {
   readonly kind: "hmac";
   readonly header: string;
@@ -40,7 +40,7 @@ export interface HmacScheme {
   readonly timeHeader: string | null;
 }
 
-/** How a credential is put on a request, as far as that is no secret. */
+/** How a credential is added to a request, without the secret. */
 export type CredentialSettings =
   | { readonly kind: "bearer" }
   | { readonly kind: "header"; readonly header: string; readonly scheme: string | null }
@@ -61,7 +61,7 @@ export interface Credential extends CredentialBounds {
   readonly enabled: boolean;
   /** Refused from then on; null: never. */
   readonly expiresAt: Date | null;
-  /** Counts the changes: a use names the one that it has read. */
+  /** Counts changes. A use names the revision that it has read. */
   readonly revision: number;
   readonly createdAt: Date;
   readonly createdBy: Actor;
@@ -77,7 +77,7 @@ export interface SealedCredential extends Credential {
   readonly sealedSecret: string;
 }
 
-/** What an action keeps of its credential: the bounds as they were when it was requested. */
+/** What an action stores about its credential, with the bounds as they were at the request. */
 export interface RequestedCredential {
   readonly id: string;
   readonly name: string;
@@ -88,7 +88,7 @@ export interface RequestedCredential {
   readonly methods?: string[];
 }
 
-/** What a change sets; what is absent stays. */
+/** The members that a change sets. Absent members stay. */
 export interface CredentialPatch {
   readonly settings?: CredentialSettings;
   readonly secret?: { readonly sealedSecret: string; readonly hint: string | null; readonly replacedAt: Date };
@@ -100,7 +100,7 @@ export interface CredentialPatch {
   readonly expiresAt?: Date | null;
 }
 
-/** A credential whose end is reported. */
+/** A credential whose end an alert reports. */
 interface CredentialEnd {
   readonly accountId: string;
   readonly id: string;
@@ -110,7 +110,7 @@ interface CredentialEnd {
 /** A row of the outbox that reports the end of a credential. */
 interface AlertRow {
   readonly id: string;
-  /** Of its lane. */
+  /** The host of its lane. */
   readonly host: string;
   readonly message: NewNotification;
 }
@@ -129,18 +129,18 @@ export interface CredentialStore extends Pick<CachedSettingsStore<Credential>, "
   ): Promise<boolean>;
   /** False: there was none. */
   remove(accountId: string, id: string, audit: AuditEntry): Promise<boolean>;
-  /** Lets a key use these too; those that are gone are left out. */
+  /** Lets a key use these credentials, too. Ids that don't exist any more are ignored. */
   allow(accountId: string, keyId: string, ids: readonly string[]): Promise<void>;
-  /** Notes a use, before anything is sent. False: it was changed since this revision was read. */
+  /** Notes a use before anything is sent. False: the credential was changed since this revision was read. */
   use(credential: Pick<Credential, "accountId" | "id" | "revision">, at: Date, audit: AuditEntry): Promise<boolean>;
   /**
-   * Stores these notifications about its end. False: they were stored before, there are none, or it does not end then (any more), or
-   * is disabled.
+   * Stores notifications about the end of a credential. False: they were stored before, there are none, or the credential is
+   * disabled or no longer ends at that time.
    */
   addAlert(end: CredentialEnd, rows: readonly AlertRow[], at: Date): Promise<boolean>;
-  /** Forgets notifications about ends that were stored long before; true: there may be more. */
+  /** Deletes old notifications about ends. True: there may be more. */
   pruneAlerts(now: Date): Promise<boolean>;
-  /** Notes that a host has sent the secret back; true: for the first time. */
+  /** Notes that a host has sent the secret back. Returns whether this is the first time. */
   noteEcho(accountId: string, id: string, host: string, audit: AuditEntry): Promise<boolean>;
 }
 
@@ -157,8 +157,8 @@ export const KIND_WORDS: Readonly<Record<CredentialKind, string>> = {
 };
 
 /**
- * Which alert of a credential is due now; null: none. Whoever makes one that ends within the time of the first alert knows of its
- * end. An end that passed while nothing ran is reported for as long.
+ * Which alert about a credential is due now; null: none. If it was made to end within the time of the first alert, there is no
+ * such alert, since its maker knows. An end that passed while the service was stopped is reported for as long.
  */
 export function alertDue(
   { enabled, createdAt, expiresAt }: Pick<Credential, "enabled" | "createdAt" | "expiresAt">,
@@ -171,7 +171,7 @@ export function alertDue(
   return leftMs > CREDENTIAL_ALERT_MS || isKnown ? null : { stage: "expiring", expiresAt };
 }
 
-/** What a key asks for: a credential for a host. All but the host is a suggestion. */
+/** What a key asks for: a credential for a host. Everything but the host is a suggestion. */
 interface RequestedBounds {
   /** In normal form, with the port unless it is the scheme's default. */
   readonly host: string;
@@ -194,11 +194,11 @@ export interface CredentialRequest extends RequestedBounds {
   readonly id: string;
   readonly accountId: string;
   readonly keyId: string;
-  /** In the words of whoever asks. */
+  /** In the requester's words. */
   readonly reason: string;
   readonly createdAt: Date;
   readonly createdBy: Actor;
-  /** Nobody can decide on it from then on. */
+  /** From this time on, nobody can decide on it. */
   readonly expiresAt: Date;
   /** Null: nobody has decided. */
   readonly decision: CredentialDecision | null;
@@ -209,7 +209,7 @@ export interface CredentialRequest extends RequestedBounds {
   readonly credential: string | null;
 }
 
-/** The same with what is known of its key, whose end ends it too. */
+/** A request with what is known of its key. If the key ends, so does the request. */
 export interface ListedCredentialRequest extends CredentialRequest {
   readonly keyRole: Role | null;
   readonly keyRevokedAt: Date | null;
@@ -225,12 +225,12 @@ export function statusOfRequest(request: ListedCredentialRequest, now: Date): Cr
   return expiresAt <= now ? "expired" : "pending";
 }
 
-/** What became of a new request. */
+/** The result of asking for a credential. */
 export type AskedCredential =
   | { readonly kind: "written" }
-  /** The key has one for this host that is open, or that was declined a while ago. */
+  /** The key has an open request for this host, or a similar one that was declined recently. */
   | { readonly kind: "matched"; readonly id: string }
-  /** `retryAt`: when the key may ask again, of the number in a day. */
+  /** `retryAt`: when the key may ask again, after reaching its daily number. */
   | { readonly kind: "full"; readonly of: "key" | "account" }
   | { readonly kind: "daily"; readonly retryAt: Date };
 
@@ -257,7 +257,7 @@ export interface ListedRequests {
 }
 
 export interface CredentialRequestStore {
-  /** Counts those of its key and account in the same commit, and notifies those who may answer. `declinedSince`: a decline since then still answers the same request. */
+  /** Adds a request, within the limits of its key and account, with notices. A decline since `declinedSince` still applies. */
   ask(
     request: CredentialRequest,
     declinedSince: Date,
@@ -267,7 +267,7 @@ export interface CredentialRequestStore {
   find(accountId: string, id: string): Promise<ListedCredentialRequest | null>;
   /** Newest first. */
   list(accountId: string, page: ListedRequests): Promise<readonly ListedCredentialRequest[]>;
-  /** Those that somebody can decide on now, oldest first; an account has at most `CREDENTIAL_REQUESTS_PENDING_MAX`. */
+  /** The requests that can be decided now, oldest first; an account has at most `CREDENTIAL_REQUESTS_PENDING_MAX`. */
   pending(accountId: string, now: Date): Promise<readonly ListedCredentialRequest[]>;
   /** Adds the credential and ends the request in one commit. `gone`: nobody can decide on it any more. */
   grant(

@@ -1,9 +1,9 @@
 import { BUDGET_DECIMALS_MAX, BUDGET_DIGITS_MAX } from "./limits.ts";
 
-/** A number that a text says as JSON would; programs differ in how they read `1e3`, `0x10`, `1,000` and spaces. */
+/** A number written as in JSON, but without exponents: programs differ in how they read `1e3`, `0x10`, `1,000` and spaces. */
 export const PLAIN_NUMBER = /^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/;
 
-/** A JSON number as it is written: an integer of 64 bits, or a double that stands for the same decimal. Null: it has too many digits. */
+/** A JSON number exactly: a 64-bit integer, or a double that prints as the same decimal. Null: it has too many digits. */
 export function exactNumber(text: string): bigint | number | null {
   if (!INTEGER.test(text)) return isExact(text, Number(text)) ? Number(text) : null;
   const value = text.length <= INT64_CHARS_MAX ? BigInt(text) : null;
@@ -15,7 +15,7 @@ const INTEGER = /^-?\d+$/;
 /** A sign and 19 digits. */
 const INT64_CHARS_MAX = 20;
 
-/** Whether a double prints as the decimal that was written: two texts that differ then are never the same double. */
+/** Whether a double prints as the decimal that was written. If so, different decimals are different doubles. */
 export function isExact(text: string, value: number): boolean {
   if (text.length <= SHORT_CHARS_MAX && SHORT.test(text)) return true;
   return Number.isFinite(value) && Bun.deepEquals(decimalIn(text), decimalIn(String(value)));
@@ -34,7 +34,7 @@ export function unitsIn(text: string): bigint | null {
   return sign === "" ? units : -units;
 }
 
-/** Its digits without zeros at either end, as a whole number that stands before so many zeros. Equal for equal numbers. */
+/** A number as its digits without zeros at either end, and a power of ten. Equal numbers have equal parts. */
 interface Decimal {
   readonly sign: string;
   readonly digits: string;

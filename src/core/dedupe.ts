@@ -3,14 +3,14 @@ import { BODY_MEMBERS, bodyAs, contentTypeOf } from "./body.ts";
 import type { Extras } from "./extras-schema.ts";
 
 /**
- * The two kinds of keys by which a create can find an older action, for `DEDUPE_WINDOW_MS`: `Idempotency-Key` whatever
- * became of it, `dedupe` unless it failed and its target has not answered 2xx all the same, too late.
+ * The two kinds of keys by which a create can find an older action, for `DEDUPE_WINDOW_MS`. `Idempotency-Key` finds it whatever
+ * its status is; `dedupe` doesn't find an action that failed, unless its target has answered 2xx too late.
  */
 export type KeyKind = "idempotency" | "dedupe";
 
 /**
- * The names of the request fields in which a repeated create differs from what is stored. Title, reason and metadata don't
- * count: whoever repeats a create may say the same in other words.
+ * The names of the request fields in which a repeated create differs from the stored action. Title, reason and metadata don't
+ * count, since a repeat may say the same in other words.
  */
 export function differs(stored: ActionRequest, requested: ActionRequest): readonly string[] {
   return COMPARED.filter(([, read]) => read(stored) !== read(requested)).map(([field]) => field);
@@ -27,7 +27,7 @@ const COMPARED: readonly (readonly [field: string, read: (request: ActionRequest
   ["on_unknown", (request) => request.onUnknown],
   ["notify", (request) => request.notifyEmail],
   ["callback", (request) => request.callback],
-  // The same delay from two creates is not the same time.
+  // Two creates with the same delay have different times.
   ["run_at", ({ extras }) => (extras.delaySeconds === undefined ? extras.runAt : undefined)],
   ["delay_seconds", ({ extras }) => extras.delaySeconds],
   ["expires_at", ({ expiresAt }) => expiresAt?.getTime()],
@@ -43,22 +43,22 @@ function headersText(headers: Action["headers"]): string {
   return pairs.toSorted().join("\n");
 }
 
-/** SHA-256 of a text, hex. An argument, since the pure modules import no cryptography. */
+/** SHA-256 of a text, hex. Passed in, since the pure modules import no cryptography. */
 export type HashOf = (text: string) => string;
 
 /** Prefix of digests that cover the callback. Digests of earlier versions have no prefix and do not cover it. */
 const WITH_CALLBACK = "2:";
 
-/** Prefix of digests that also cover what kind of body it is. Of a body that is a JSON object there are no such digests. */
+/** Prefix of digests that also cover the kind of body. Bodies that are JSON objects have no such digests. */
 const WITH_KIND = "3:";
 
-/** Prefix of digests that also cover further members of the extras: see `covered`. Of others there are no such digests. */
+/** Prefix of digests that also cover further members of the extras: see `covered`. Requests without those have none. */
 const WITH_MEMBERS = "4:";
 
 /**
- * The digest of what is approved: method, URL, headers, body and callback, for every other body than a JSON object its kind
- * and `Content-Type`, and members of the extras that only another version knows; nothing that changes between attempts. A
- * version that adds such a member has to go on covering it in this way, so that all versions agree on what was approved.
+ * The digest of what is approved: method, URL, headers, body and callback; unless the body is a JSON object, its kind and
+ * `Content-Type`; and members of the extras that only another version knows. It covers nothing that changes between attempts. A
+ * version that adds such a member must keep covering it in this way, so that all versions agree on what was approved.
  */
 export function requestDigest(request: ActionRequest, hashOf: HashOf): string {
   const { callback, extras } = request;
@@ -71,7 +71,7 @@ export function requestDigest(request: ActionRequest, hashOf: HashOf): string {
   return WITH_KIND + hashOf(JSON.stringify([...parts, extras.bodyKind, contentTypeOf(request)]));
 }
 
-/** The members that only another version knows, as version 0.2 knows no credential, and so covers it. */
+/** The covered members of the extras. For example, version 0.2 doesn't know `credential`, and so covers it as unknown. */
 function covered(extras: Extras): readonly (readonly [name: string, value: unknown])[] {
   const { credential } = extras;
   const members = { ...unknownExtras(extras), ...(credential !== undefined && { credential }) };

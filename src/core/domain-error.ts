@@ -29,7 +29,7 @@ export const ERROR_CODES = [
 
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** One problem of a request, and where it is. */
+/** One problem of a request and its field. */
 export interface Issue {
   /** `url`, `notify.email`, `headers.X-Name`, `Idempotency-Key`, a query parameter, or `""` for the whole body. */
   readonly field: string;
@@ -54,7 +54,7 @@ export function invalidFields(issues: readonly Issue[]): DomainError {
   return new DomainError("validation_error", "The request has fields that are not valid.", issues);
 }
 
-/** The same for one field, where its issue says it all. */
+/** `validation_error` for one field, with the issue's message. */
 export function invalidField(field: string, message: string): DomainError {
   return new DomainError("validation_error", message, [{ field, message }]);
 }
@@ -69,7 +69,7 @@ export function accountFull(max: number, what: string, advice = "Remove one firs
   return new DomainError("validation_error", `An account has at most ${max} ${what}. ${advice}`);
 }
 
-/** `rate_limited`, where it is known when the same request would be accepted. */
+/** `rate_limited`, with the time from which the same request would be accepted. */
 export class RetryLater extends DomainError {
   readonly retryAfterSeconds: number;
 

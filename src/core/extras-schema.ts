@@ -32,7 +32,7 @@ const CREDENTIAL = Type.Object(
   { additionalProperties: false },
 );
 
-/** Not in `action.ts`, which the command line loads: it starts without TypeBox. */
+/** Not in `action.ts`, because the command line loads that file and starts without TypeBox. */
 export const ExtrasSchema = Type.Object(
   {
     bodyKind: Type.Optional(Type.Enum([...BODY_KINDS])),
@@ -61,23 +61,23 @@ export const ExtrasSchema = Type.Object(
     ),
     /** Not sent before this time, in milliseconds. */
     runAt: Type.Optional(Type.Integer({ minimum: -DATE_MS_MAX, maximum: DATE_MS_MAX })),
-    /** How `runAt` was given, if as a delay from the create. */
+    /** The delay from the create, if `runAt` was given as one. */
     delaySeconds: Type.Optional(Type.Integer({ minimum: 1 })),
-    /** The credential that is added when it is sent, and its bounds as they were when it was requested. */
+    /** The credential that is added at the send, with its bounds as they were at the request. */
     credential: Type.Optional(CREDENTIAL),
   },
   { additionalProperties: true },
 );
 
 /**
- * What a create sets beyond the core of an action; a member that it doesn't set is absent. Stored as JSON in one column, null
- * where there is none. It may have members that only another version knows: copy it by `...`, so that they stay.
+ * Optional members of a create; those that it doesn't set are absent. Stored as JSON in one column, or null if there are none.
+ * It may have members that only another version knows, so copy it by `...` to keep them.
  */
 export type Extras = Readonly<Static<typeof ExtrasSchema>>;
 
 const EXTRAS = Compile(ExtrasSchema);
 
-/** The extras in a column that is not null; null: it was altered, since the service writes nothing else than `extrasText`. */
+/** Reads stored extras. Null: the text was altered in the database. */
 export function parseExtras(text: string): Extras | null {
   const value = jsonIn(text);
   return EXTRAS.Check(value) && text !== "{}" && JSON.stringify(value) === text ? value : null;
@@ -88,8 +88,8 @@ const COUNTED = Compile(
 );
 
 /**
- * What an action has counted for rules; undefined: the column was altered. Here and not beside its type, since the writer thread starts
- * without schemas.
+ * Reads what an action has added to counts of rules; undefined: the column was altered. It is not beside its type, since the
+ * writer thread starts without schemas.
  */
 export function parseCounted(text: string): readonly StoredCount[] | undefined {
   const stored = jsonIn(text);

@@ -10,20 +10,20 @@ export interface Grant {
   readonly accountId: string;
   /** The key whose calls it lets pass. */
   readonly keyId: string;
-  /** The action whose approval it came with. */
+  /** The action with whose approval it was made. */
   readonly actionId: string;
-  /** Digest of all of the request that must be equal (`src/grants/likeness.ts`). */
+  /** Digest of everything that must be equal in the request (`src/grants/likeness.ts`). */
   readonly likeness: string;
-  /** Members of the body that may differ, by their paths, and the most that numbers among them may be. */
+  /** The paths of body members that may differ, and the maximum for numbers among them. */
   readonly vary: readonly string[];
   readonly max: Readonly<Record<string, number>>;
-  /** How many calls it lets pass, and how many it has. */
+  /** How many calls it lets pass, and how many it has let pass. */
   readonly calls: number;
   readonly used: number;
   readonly expiresAt: Date;
   readonly createdAt: Date;
   readonly createdBy: Actor;
-  /** Id of the person or key that made it: it ends where they may no longer approve. */
+  /** Id of the person or key that made it. It ends when they may no longer approve. */
   readonly createdById: string;
   readonly endedAt: Date | null;
   readonly endedBy: Actor | null;
@@ -32,11 +32,11 @@ export interface Grant {
 export interface GrantStore extends Pick<CachedSettingsStore<Grant>, "version"> {
   /** Those that may still let calls pass, newest first; null: of all accounts. */
   list(accountId: string | null, now: Date): Promise<readonly Grant[]>;
-  /** Those that can be ended: first these, then the ones that are used up and have time left, each newest first. */
+  /** The grants that can be ended: those that still let calls pass, then used-up ones with time left, each newest first. */
   listOpen(accountId: string, now: Date, limit: number): Promise<readonly Grant[]>;
-  /** Whether one was ended before its time. */
+  /** Whether a grant was ended before its time. */
   wasEnded(accountId: string, id: string): Promise<boolean>;
-  /** Ends one that has time left, used up or not. Null: there is none. */
+  /** Ends a grant that has time left, even if it is used up. Null: there is none. */
   end(accountId: string, id: string, how: GrantEnd): Promise<Grant | null>;
 }
 
@@ -46,7 +46,7 @@ interface GrantEnd {
   readonly audit: AuditEntry;
 }
 
-/** A create that a grant lets pass. Each use is an entry of the audit log, to which the store adds how often it was used. */
+/** The use of a grant by a create. Each use is an audit entry, to which the store adds the number of uses. */
 export interface GrantUse {
   readonly id: string;
   readonly audit: AuditEntry;
@@ -60,11 +60,11 @@ export interface Granted {
 
 /** The grants of keys, for what decides on requests. */
 export interface FindGrant {
-  /** One of the caller's key that lets the request pass, and is none of those that are over; null: there is none. */
+  /** A grant of the caller's key that lets the request pass and is not among those that are over; null: there is none. */
   find(caller: Caller, request: ActionRequest, over: ReadonlySet<string>): Promise<Granted | null>;
 }
 
-/** What else an approval lets pass, as its route describes it. */
+/** What else an approval lets pass. Its route describes the members. */
 export interface GrantTerms {
   readonly minutes: number;
   readonly calls: number;
@@ -72,7 +72,7 @@ export interface GrantTerms {
   readonly max?: Readonly<Record<string, number>>;
 }
 
-/** The policy of an action that a grant lets pass, with how many calls it has let pass by then. */
+/** The policy of an action that a grant lets pass, with the number of calls so far. */
 export function atUse<Policy extends { readonly reason: string | null }>(
   policy: Policy,
   used: number,
@@ -81,12 +81,12 @@ export function atUse<Policy extends { readonly reason: string | null }>(
   return calls === 1 ? policy : { ...policy, reason: `${policy.reason ?? ""} This is ${used} of ${calls}.` };
 }
 
-/** Whether it may let a call pass; how often it was used is counted where the call is stored. */
+/** Whether it may let a call pass, by what is known here: the commit of the call counts the uses. */
 export function isInForce({ endedAt, expiresAt, used, calls }: Grant, now: Date): boolean {
   return endedAt === null && expiresAt > now && used < calls;
 }
 
-/** Of an action that a grant lets pass. */
+/** The policy of an action that a grant lets pass. */
 export function policyOfGrant({ id, calls, createdBy, expiresAt }: Grant): ActionPolicy {
   const name = createdBy.slice(createdBy.indexOf(":") + 1);
   const reason = `${name} allowed ${calls === 1 ? "one call" : `${calls} calls`} like this until ${expiresAt.toISOString()}.`;

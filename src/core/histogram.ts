@@ -1,10 +1,10 @@
 /**
- * Durations by buckets, so that a percentile of many hours is known without each of them. A bucket is at most 1/16 as wide
- * as its durations are long (as HdrHistogram divides them): exact below 32 ms, within 3 % above.
+ * Durations in buckets, for percentiles over many hours without each single duration. As in HdrHistogram, a bucket is at most
+ * 1/16 as wide as its durations: exact below 32 ms, within 3 % above.
  */
 export type Histogram = ReadonlyMap<number, number>;
 
-/** Buckets of each power of two. */
+/** Buckets per power of two. */
 const BUCKETS = 16;
 
 const BUCKET_BITS = 4;
@@ -27,7 +27,7 @@ function middleOf(bucket: number): number {
   return first + Math.floor((2 ** shift - 1) / 2);
 }
 
-/** Adds so many durations of this length. */
+/** Adds `count` durations of this length. */
 export function addDuration(histogram: Map<number, number>, ms: number, count: number): void {
   const bucket = bucketOf(ms);
   histogram.set(bucket, (histogram.get(bucket) ?? 0) + count);
@@ -42,7 +42,7 @@ export function mergeHistograms(histograms: readonly Histogram[]): Histogram {
   return merged;
 }
 
-/** The durations of a histogram without those of others that it has. */
+/** The durations of a histogram without those of the others, which it contains. */
 export function withoutHistograms(histogram: Histogram, others: readonly Histogram[]): Histogram {
   const left = new Map(histogram);
   for (const [bucket, count] of mergeHistograms(others)) {
@@ -54,7 +54,7 @@ export function withoutHistograms(histogram: Histogram, others: readonly Histogr
   return left;
 }
 
-/** The durations that these shares of all do not exceed, in milliseconds; empty: there are none. */
+/** The percentiles for these shares, in milliseconds; empty: there are no durations. */
 export function percentilesOf(histogram: Histogram, shares: readonly number[]): readonly number[] {
   const ordered = [...histogram].toSorted(([one], [other]) => one - other);
   const all = ordered.reduce((sum, [, count]) => sum + count, 0);

@@ -3,10 +3,10 @@ import { type Action, ownRetrySettings } from "./action.ts";
 import type { Actor } from "./roles.ts";
 import { type RetrySettings, type EffectiveRetrySettings, NO_RETRY_SETTINGS, effectiveRetrySettings } from "./retry.ts";
 
-/** How many calls of one account a host gets. A member that is null leaves the server's limit alone in force. */
+/** How many calls of one account a host gets. If a member is null, only the server's limit applies. */
 export interface HostLimits {
   readonly maxPerSecond: number | null;
-  /** At a time. */
+  /** How many calls at a time. */
   readonly maxConcurrent: number | null;
 }
 
@@ -57,18 +57,18 @@ export class KnownHostSettings extends AccountCache<HostSettingsRow, ReadonlyMap
     this.#server = server;
   }
 
-  /** What limits the calls of an account to a host, as well as the server. */
+  /** The account's own limits for calls to a host, besides the server's. */
   readonly limitsOf = ({ accountId, host }: Called): HostLimits => this.viewOf(accountId)?.get(host) ?? NO_LIMITS;
 
   /** The name of the credential of calls that name none; null: none. */
   readonly defaultCredentialOf = ({ accountId, host }: Called): string | null =>
     this.viewOf(accountId)?.get(host)?.defaultCredential ?? null;
 
-  /** What applies to attempts of an action: its own settings, then those of the host, of the account, of the server. */
+  /** What applies to attempts of an action: its own settings, else the host's, else the account's, else the server's. */
   readonly retrySettingsOf = (action: Called & Pick<Action, "extras">): EffectiveRetrySettings =>
     this.#retrySettingsOf(action, ownRetrySettings(action.extras));
 
-  /** How long an attempt may take, as far as its action does not say. */
+  /** How long an attempt may take if its action doesn't say. */
   readonly timeoutOf = (called: Called): number => this.#retrySettingsOf(called, null).timeoutMs;
 
   #retrySettingsOf({ accountId, host }: Called, own: RetrySettings | null): EffectiveRetrySettings {

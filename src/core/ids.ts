@@ -16,9 +16,9 @@ export const systemIds = {
   channel: () => `chn_${random()}`,
   person: () => `per_${random()}`,
   invitation: () => `inv_${random()}`,
-  /** Of a process, as long as it runs. */
+  /** The id of a process while it runs. */
   node: () => `nod_${random()}`,
-  /** Of a row of the outbox. */
+  /** The id of an outbox row. */
   row: timeOrdered,
   /** Uniform in [0, 1): jitter only, never a secret. */
   random: Math.random,
@@ -26,7 +26,7 @@ export const systemIds = {
   bytes: (count: number) => new Uint8Array(randomBytes(count)),
 };
 
-/** Source of ids and randomness. Ids that are made of a time sort by it. */
+/** Source of ids and randomness. Ids that contain a time sort by it. */
 export type Ids = typeof systemIds;
 
 function timeOrdered(at: Date): string {
@@ -41,7 +41,7 @@ function random(): string {
 /** Format of an action id; checked before any lookup. */
 export const ACTION_ID = /^act_[A-Za-z0-9_-]{1,64}$/;
 
-/** Format of the id by which a form that is sent twice is known. */
+/** Format of the id that identifies a form which is sent twice. */
 export const FORM_ID = /^req_[0-9a-z]{1,64}$/;
 
 export const BULK_ID = /^blk_[A-Za-z0-9_-]{1,64}$/;
@@ -50,7 +50,7 @@ export const CREDENTIAL_REQUEST_ID = /^crq_[A-Za-z0-9_-]{1,64}$/;
 
 export const KEY_ID = /^key_[A-Za-z0-9_-]{1,64}$/;
 
-/** Crockford's base 32 in lower case: as text it sorts like the bytes, which base64url does not. */
+/** Crockford's base 32 in lower case. Unlike base64url, its text sorts like the bytes. */
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 
 /** Every two characters, by the ten bits that they hold. */
@@ -73,7 +73,7 @@ export function encodeId(bytes: Uint8Array): string {
   return text;
 }
 
-/** The smallest possible id of an action created at this time: lists by time need no index of their own. */
+/** The smallest possible id of an action created at this time, so that lists by time need no index of their own. */
 export function firstActionId(at: Date): string {
   const bytes = new Uint8Array(16);
   // A UUIDv7 begins with 48 bits of milliseconds.

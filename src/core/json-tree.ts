@@ -19,16 +19,15 @@ export type JsonNode =
   | { readonly kind: "string"; readonly text: string; readonly value: string }
   | { readonly kind: "number" | "word"; readonly text: string };
 
-/** What of an object or list is beyond the nodes that a tree may have: how many, and a JSON text of the same kind. */
+/** The part of an object or list for which a tree has no nodes left: how many values, and a JSON text of the same kind. */
 export interface JsonRest {
   readonly count: number;
   readonly text: string;
 }
 
 /**
- * The tree of a compact JSON text; null: it is longer than the limit, or not as `compactJson` writes it. So a tree leaves out
- * nothing: of a text with two members of one name, as another program could have stored it, there is none. What is beyond
- * its nodes is in it as text.
+ * The tree of a compact JSON text. Null: it is longer than the limit, or not as `compactJson` writes it, such as with two members
+ * of one name, which another program could have stored. So a tree leaves out nothing: what exceeds its nodes is in it as text.
  */
 export function jsonTree(json: string, limits: Readonly<Record<"chars" | "nodes", number>>): JsonNode | null {
   if (json.length > limits.chars) return null;
@@ -42,7 +41,7 @@ export function jsonTree(json: string, limits: Readonly<Record<"chars" | "nodes"
 
 interface Made {
   readonly node: JsonNode;
-  /** How many nodes it has below itself. */
+  /** How many nodes are below it. */
   readonly used: number;
 }
 
@@ -54,7 +53,7 @@ function nodeOf(text: string, budget: number): Made {
   return { node: { kind: /^[-\d]/.test(text) ? "number" : "word", text }, used: 0 };
 }
 
-/** Every member before the inside of one: a long list must not leave out the amount that follows it. The shortest first. */
+/** Takes every member before the inside of any, so that a long list can't leave out an amount after it; the shortest first. */
 function objectOf(text: string, budget: number): Made {
   const all = [...membersIn(text)];
   const shown = all.slice(0, Math.max(budget, 0));
@@ -74,7 +73,7 @@ function objectOf(text: string, budget: number): Made {
   return { node: { kind: "object", text, members, rest }, used };
 }
 
-/** The first elements whole, as far as the nodes reach. */
+/** Takes the first elements whole, as long as there are nodes left. */
 function listOf(text: string, budget: number): Made {
   const elements: JsonNode[] = [];
   let rest: JsonRest | null = null;
@@ -101,15 +100,15 @@ function restOf(parts: readonly string[], open: string, close: string): JsonRest
   return { count: parts.length, text: `${open}${parts.join(",")}${close}` };
 }
 
-/** A plain value in a JSON text, as it is written, and its path: `items[0].amount`. */
+/** A plain value in a JSON text, as written, with its path, such as `items[0].amount`. */
 export interface JsonLeaf {
   readonly path: string;
   readonly text: string;
 }
 
 /**
- * The plain values of a JSON text, with paths that begin with `root`; one more than `max` of those that have more. Empty lists and
- * objects are values too, so that an object with one more member has another leaf. Null: it is no JSON.
+ * The plain values of a JSON text, with paths that begin with `root`, but never more than `max` and one. Empty lists and
+ * objects count as values, so that an object with one more member has another leaf. Null: it is no JSON.
  */
 export function jsonLeaves(json: string, root: string, max: number): readonly JsonLeaf[] | null {
   const leaves: JsonLeaf[] = [];
@@ -139,5 +138,5 @@ export function jsonLeaves(json: string, root: string, max: number): readonly Js
   }
 }
 
-/** Other names are quoted in a path, so that no two paths are written the same: `{"a.b":1}` is not `{"a":{"b":1}}`. */
+/** Names that need no quotes in a path. Others are quoted, so that `{"a.b":1}` and `{"a":{"b":1}}` have different paths. */
 const PLAIN_NAME = /^[^.[\]"]+$/;

@@ -1,12 +1,12 @@
-/** A JSON value whose numbers are what `Hooks.number` makes of them. An object is a Map, since its members may be called `constructor`. */
+/** A JSON value with numbers made by `Hooks.number`. An object is a Map, since a member may be called `constructor`. */
 export type JsonValue<Num> = string | boolean | null | Num | JsonValue<Num>[] | Map<string, JsonValue<Num>>;
 
-/** What a reader asks on its way. Each may throw, which ends the reading. */
+/** Functions that the reader calls on its way. Each may throw, which ends the reading. */
 interface Hooks<Num> {
   readonly number: (text: string) => Num;
-  /** For each member; `isTwice`: the object has one of that name. */
+  /** Called for each member. `isTwice`: the object already has a member of that name. */
   readonly name: (name: string, isTwice: boolean) => void;
-  /** For each object and list, and what is around it: 1 and more. */
+  /** Called for each object and list with its depth, from 1. */
   readonly depth: (depth: number) => void;
 }
 
@@ -58,8 +58,8 @@ function textIn(written: string): string {
 }
 
 /**
- * The members of an object in their order, each value as text. The text is valid JSON without white space (`compactJson`). A
- * parser would move names that are numbers, and make values of a megabyte that is refused afterwards.
+ * The members of an object in their order, with each value as text. The text must be valid JSON without white space
+ * (`compactJson`). A parser would reorder names that are numbers, and build values for a megabyte that is refused afterwards.
  */
 export function* membersIn(json: string): Generator<readonly [name: string, text: string]> {
   for (let at = 1; json[at] === '"';) {
@@ -70,7 +70,7 @@ export function* membersIn(json: string): Generator<readonly [name: string, text
   }
 }
 
-/** The elements of a list, under the same terms. */
+/** The elements of a list, as texts. The text must be valid JSON without white space, too. */
 export function* elementsIn(json: string): Generator<string> {
   for (let at = 1; at < json.length && json[at] !== "]";) {
     const end = endOfValue(json, at);
@@ -85,7 +85,7 @@ export function skipSpace(text: string, start: number): number {
   return at;
 }
 
-/** Where all brackets are closed; it does not check that the kinds match. Ends of what is cut are the end of the text. */
+/** Where all brackets of a value are closed, without checking that their kinds match. If it is cut, the end of the text. */
 export function endOfValue(text: string, start: number): number {
   if (!isOpening(text.charCodeAt(start))) return endOfToken(text, start);
   let depth = 0;
@@ -134,8 +134,8 @@ export function foldName(name: string): string {
 const ASCII = /^[ -~]*$/;
 
 /**
- * As some targets read the name of a field or parameter: PHP leaves out spaces in front and what follows NUL, and writes `_` for
- * dots, spaces and a bracket that is not closed; Rack and qs leave out brackets around it.
+ * What else some targets read the name of a field or parameter as: PHP drops leading spaces and anything after NUL, and writes
+ * `_` for dots, spaces and an open bracket; Rack and qs drop brackets around it.
  */
 export function otherNames(name: string): readonly string[] {
   if (PLAIN_FIELD.test(name)) return [];
@@ -147,7 +147,7 @@ export function otherNames(name: string): readonly string[] {
   return [php, rack].filter((other) => other !== name);
 }
 
-/** The field that PHP, Rails and qs make of all whose names begin so: `amount` of `amount[]` and `amount[0]`. Null: it stands for itself. */
+/** The field that PHP, Rails and qs build from several names: `amount` from `amount[]` and `amount[0]`. Null: none. */
 export function wholeName(name: string): string | null {
   const open = name.indexOf("[");
   return open > 0 ? name.slice(0, open) : null;

@@ -7,10 +7,7 @@ import {
 } from "./limits.ts";
 import { endOfString, endOfToken, endOfValue, skipSpace } from "./json-values.ts";
 
-/**
- * The value of a JSON text; undefined: it is none, as in a row that was altered in the database. `change` may replace each
- * value.
- */
+/** The value of a JSON text; undefined: it is none, as in an altered row. `change` may replace each value. */
 export function jsonIn(text: string, change?: (name: string, value: unknown) => unknown): unknown {
   try {
     return JSON.parse(text, change);
@@ -55,7 +52,7 @@ export function scanJson(bytes: Uint8Array, membersMax = JSON_MEMBERS_MAX): Json
       digits += 1;
       exact ||= digits > SAFE_DIGITS;
     } else exact ||= digits > 0 && isFractional(byte);
-    // After a minus: -0 would come back as 0.
+    // Treat -0 as exact: printed, it would be 0.
     if (!isDigit(byte)) digits = byte === MINUS && bytes[at + 1] === ZERO ? 1 + SAFE_DIGITS : 0;
   }
   return exact ? "exact" : "plain";
@@ -72,7 +69,7 @@ function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= ZERO && byte <= 0x39;
 }
 
-/** `.`, `e` and `E`: parsing loses how 1.0 and 1e2 are written. */
+/** Whether it is `.`, `e` or `E`: parsing loses how 1.0 and 1e2 are written. */
 function isFractional(byte: number | undefined): boolean {
   return byte === 0x2e || byte === 0x65 || byte === 0x45;
 }
@@ -87,7 +84,7 @@ export function parseExactly(text: string): unknown {
   });
 }
 
-/** Supported by all our runtimes, but not yet in the types. */
+/** All our runtimes support it, but the types don't yet. */
 const JSON_RAW = JSON as typeof JSON & { rawJSON(text: string): object };
 
 /** Whether text can be stored and shown: no NUL and no lone surrogate (libSQL breaks on both). */
@@ -106,7 +103,7 @@ export function memberText({ scan, value, text }: ParsedJson, ...path: readonly 
   return scan === "compact" ? compactor.copy() : compactor.value();
 }
 
-/** The same, with the names of objects in the order in which they are written: printing would move those that are numbers. */
+/** The same, but keeps the order of names in objects: printing would reorder names that are numbers. */
 export function orderedMemberText({ scan, text }: ParsedJson, ...path: readonly (string | number)[]): string {
   return memberText({ scan: scan === "compact" ? scan : "exact", text, value: null }, ...path);
 }
@@ -149,10 +146,10 @@ const WHITE_SPACE = new Set([0x20, 0x0a, 0x0d, 0x09]);
 class Compactor {
   readonly #text: string;
   #at = 0;
-  /** The text before it is in `#runs`. */
+  /** The text before this position is in `#runs`. */
   #copied = 0;
   #runs: string[] = [];
-  /** A name was given twice, or with escapes: objects can't be copied as they are written. */
+  /** A name was given twice, or with escapes, so objects can't be copied as they are written. */
   #hasOddNames = false;
   #rebuilds = false;
 
@@ -172,7 +169,7 @@ class Compactor {
     this.#hasOddNames = false;
     const compact = this.#compact();
     if (!this.#hasOddNames) return compact;
-    // All of it again, since a name may come a second time at its end.
+    // Start over, since a name may come a second time at the end.
     this.#at = start;
     this.#rebuilds = true;
     return this.#compact();
@@ -190,12 +187,12 @@ class Compactor {
     return compact;
   }
 
-  /** The value as it is written. */
+  /** Copies a value as it is written. */
   copy(): string {
     return this.#text.slice(this.#at, endOfValue(this.#text, this.#at));
   }
 
-  /** Moves to a member or element; of duplicate names to the last. False: there is none. */
+  /** Moves to a member or element; if a name is duplicate, to the last one. False: there is none. */
   goTo(step: string | number): boolean {
     this.#skipSpace();
     const [open, close] = typeof step === "number" ? "[]" : "{}";
@@ -248,7 +245,7 @@ class Compactor {
     this.#copied = this.#at;
   }
 
-  /** Reads a bracket or comma; says whether a member or element follows. */
+  /** Reads a bracket or comma. Returns whether a member or element follows. */
   #hasNext(close: string | undefined, isFirst: boolean): boolean {
     if (isFirst) this.#at += 1;
     this.#skipSpace();
@@ -260,7 +257,7 @@ class Compactor {
     return next !== close;
   }
 
-  /** A name and its colon. Decoded: `"a"` and `"\u0061"` are one name. */
+  /** Reads a name and its colon. The name is decoded, since `"a"` and `"\u0061"` are one name. */
   #name(): string {
     const start = this.#at;
     this.#take('"');
@@ -274,7 +271,7 @@ class Compactor {
     return name;
   }
 
-  /** Goes on behind the string whose quote was just read. False: it has escapes, or what JSON doesn't allow. */
+  /** Skips the string whose quote was just read. False: it has escapes, or something that JSON doesn't allow. */
   #skipString(): boolean {
     const text = this.#text;
     let isPlain = true;
@@ -290,7 +287,7 @@ class Compactor {
     throw invalid();
   }
 
-  /** Without escapes that it does not need: what a person reads is not hidden behind codes of its letters. */
+  /** Copies a string without needless escapes, so that letters can't be hidden from people behind their codes. */
   #string(): void {
     const start = this.#at;
     this.#take('"');

@@ -3,27 +3,27 @@ import { type Ruling, type Stop, strictest } from "./action-policy.ts";
 import type { Caller } from "./roles.ts";
 import { countName, type RuleCount } from "./rule-count.ts";
 
-/** Whoever makes a request, as far as rules ask. */
+/** The requester, as rules see them. */
 export interface Requester extends Pick<Caller, "accountId" | "role" | "keyName" | "replaced"> {
   /** Null: a person, or a key that isn't stored. */
   readonly keyId: string | null;
 }
 
-/** Who made an action, as far as the action says: `Judge.requesterOf` adds the keys that were replaced. */
+/** The requester of an action, from the action alone. `Judge.requesterOf` adds the keys that were replaced. */
 export function requesterOf({ accountId, creator, createdBy, keyId }: Action): Requester {
   const keyName = createdBy.slice(createdBy.indexOf(":") + 1);
   return { accountId, role: creator.role, keyName, keyId: keyId === "" ? null : keyId };
 }
 
-/** What the rules in force say of a request. */
+/** What the rules in force say about a request. */
 export interface Judgement {
   /** The first rule that applies; null: none does. */
   readonly ruling: Ruling | null;
   /** What the request adds to counts of rules. */
   readonly counts: readonly RuleCount[];
-  /** The count beyond which it goes, so that the ruling is of that rule. */
+  /** The count beyond which it goes. If there is one, the ruling is that rule's. */
   readonly reached: RuleCount | null;
-  /** Of the rules that it was decided by. */
+  /** The version of the rules that decided. */
   readonly version: string;
 }
 
@@ -31,8 +31,8 @@ export interface Judgement {
 export type Judged = Pick<Judgement, "ruling" | "counts">;
 
 /**
- * What the rules say of a further run, or of an action that is sent earlier: of whoever made it and of whoever asks for that now, the
- * stricter. `when` and `beyond` as for `Judge.judge`.
+ * What the rules say about a further run, or about sending an action earlier: the stricter ruling for the original requester
+ * and for the present caller. `when` and `beyond`: see `Judge.judge`.
  */
 export async function judgeAgain(
   judge: Judge,
@@ -41,7 +41,7 @@ export async function judgeAgain(
   when: JudgedAt,
   beyond?: readonly RuleCount[],
 ): Promise<Judged> {
-  // No commit checks the version.
+  // Reload first, since no commit checks the version here.
   await judge.reloadOf(action.accountId);
   const one = judge.judge(await judge.requesterOf(action), action, when, beyond);
   const other = judge.judge(caller, action, when, beyond);
@@ -49,7 +49,7 @@ export async function judgeAgain(
   return { ruling: strictest([one, other])?.ruling ?? null, counts: [...counts.values()] };
 }
 
-/** Decides by what is counted so far: by `judgeBy` with those counts beyond which the request goes. Only the commit that counts it makes that sure. */
+/** Judges by the present counts: calls `judgeBy` with those that the request would exceed. Only the commit makes it certain. */
 export async function judgeByCounts(
   judgeBy: (beyond: readonly RuleCount[]) => Judged | Promise<Judged>,
   beyondOf: (counts: readonly RuleCount[]) => Promise<readonly RuleCount[]>,
@@ -57,41 +57,42 @@ export async function judgeByCounts(
   const beyond: RuleCount[] = [];
   for (;;) {
     const judged = await judgeBy(beyond);
-    // None of the former: what a request goes beyond is no part of its counts.
+    // These are new ones: a count that a request exceeds is not among its counts any more.
     const more = await beyondOf(judged.counts);
     if (more.length === 0) return judged;
     beyond.push(...more);
   }
 }
 
-/** When a request is judged, and when it can be sent by that. */
+/** When a request is judged, and when it can be sent. */
 export interface JudgedAt {
   readonly now: Date;
   /** Default: at its `run_at`, or now. */
   readonly due?: Date;
 }
 
-/** Before an attempt: it is stopped, or counted by rules that have not counted it at its create, since they did not apply then. */
+/** What happens before an attempt: it is stopped, or counted by rules that did not apply, and so did not count it, at the create. */
 export type Before = Stop | { readonly effect: "count"; readonly counts: readonly RuleCount[] };
 
-/** The rules of accounts, for what decides on requests. */
+/** The rules of accounts, for code that decides on requests. */
 export interface Judge {
   /**
-   * Decides by the rules that this process knows: the commit of a create checks that they are still in force. `beyond`: counts for which
-   * the request was one too many.
+   * Judges a request by the rules that this process knows. The commit of a create checks that they are still in force.
+   * `beyond`: counts that the request would exceed.
    */
   judge(requester: Requester, request: ActionRequest, when: JudgedAt, beyond?: readonly RuleCount[]): Judgement;
-  /** Who made an action, with the keys that their key replaced if a rule needs them. */
+  /** The requester of an action, with the keys that their key replaced if a rule needs them. */
   requesterOf(action: Action): Promise<Requester>;
-  /** Whether an account has rules about what is called, and not only about how often. */
+  /** Whether an account has rules about what is called, not only about how often. */
   isRuled(accountId: string): boolean;
   /**
-   * What comes before an attempt; null: nothing. A rule that refuses the call ends it before any attempt, whoever approved it. One that
-   * holds or counts it is asked before the first send of what nobody has decided on who may, or that passed by a grant that was ended since.
+   * What to do before an attempt; null: nothing. A rule that refuses the call ends it before any attempt, whoever approved it.
+   * A rule that holds or counts the call applies before its first send, unless somebody who may approve has decided on it; also
+   * if it passed by a grant that was ended since.
    */
   judgeAtSend(action: Action, now: Date): Promise<Before | null>;
-  /** Reads the rules of an account if they have changed. Rejects when the store is away. */
+  /** Reads the rules of an account if they have changed. Rejects when the store is unavailable. */
   reloadOf(accountId: string): Promise<void>;
-  /** Records that a rule refused a request; false: rules were written since, so that it has to be decided again. */
+  /** Records that a rule refused a request. False: rules were written since, so the request must be decided again. */
   recordRefusal(caller: Caller, request: ActionRequest, judgement: Judgement, now: Date): Promise<boolean>;
 }

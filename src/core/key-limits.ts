@@ -5,11 +5,11 @@ import { methodOverrides, type SentRequest } from "./method-overrides.ts";
 import { dayOf, type KeyBudget } from "./store.ts";
 import type { Caller, KeyLimits } from "./roles.ts";
 
-/** Who can change a limit, for every refusal. Limits are never changed: another key has others. */
+/** The advice in every refusal. The limits of a key never change; another key can have other limits. */
 const BY_OWNER =
   "An owner can create a key with other limits: on the page Keys, by `outgate keys create`, or by POST /v1/keys.";
 
-/** Why a key may not make this call; null: it may. Its budget and its expiry are checked elsewhere. */
+/** Why a key may not make this call, or null. Its budget and expiry are checked elsewhere. */
 export function limitRefusal({ hosts, methods }: KeyLimits, request: SentRequest): DomainError | null {
   const target = hosts === null ? null : normalTarget(request.url);
   if (hosts !== null && (target === null || !hosts.some((allowed) => isIn(allowed, target)))) {
@@ -19,7 +19,7 @@ export function limitRefusal({ hosts, methods }: KeyLimits, request: SentRequest
   return methods === null ? null : methodRefusal(methods, request);
 }
 
-/** A request that names another method counts as both. */
+/** Checks every method: a request that names another method counts as both. */
 function methodRefusal(methods: readonly HttpMethod[], request: SentRequest): DomainError | null {
   const isRefused = (method: string) => !methods.some((one) => one === method);
   const other = isRefused(request.method)
@@ -30,16 +30,16 @@ function methodRefusal(methods: readonly HttpMethod[], request: SentRequest): Do
   return new DomainError("forbidden", `This key may use only ${methods.join(", ")}, and not ${what}. ${BY_OWNER}`);
 }
 
-/** `*.example.com` is every name below, and not the name itself. Without a port any port counts. */
+/** Whether a host is allowed. `*.example.com` is every name below it, not the name itself. Without a port, any port matches. */
 function isIn(allowed: string, { hostname, port }: NormalTarget): boolean {
-  // The host of a call leaves out the default port of its scheme, which a limit may name.
+  // A call's host leaves out its scheme's default port, but a limit may name that port.
   const own = PORT.test(allowed) ? `${hostname}:${port}` : hostname;
   return allowed.startsWith("*.") ? own.endsWith(allowed.slice(1)) && own.length >= allowed.length : own === allowed;
 }
 
 const PORT = /:\d{1,5}$/;
 
-/** The daily budget is spent. 403 and not 429, which would mean to try again in a second. */
+/** The error for a spent daily budget. It is 403, since clients would repeat a 429 in a second. */
 export function budgetSpent(dailyActions: number, now: Date): DomainError {
   const again = new Date((dayOf(now) + 1) * DAY_MS);
   return new TooEarly(
@@ -49,7 +49,7 @@ export function budgetSpent(dailyActions: number, now: Date): DomainError {
   );
 }
 
-/** What a create or retry takes of the daily limit of the caller's key, for the store: it counts in the same commit. */
+/** What a create or retry takes from the key's daily limit. The store counts it in the same commit. */
 export function budgetOf({ keyId, limits }: Pick<Caller, "keyId" | "limits">, now: Date): KeyBudget | null {
   const limit = limits?.dailyActions ?? null;
   return keyId === null || limit === null ? null : { keyId, limit, day: dayOf(now) };
@@ -83,7 +83,7 @@ export function expiryIssues(expiresAt: Date, now: Date): readonly Issue[] {
   return [];
 }
 
-/** A key that would be refused from its first call on helps nobody, and one without an end is not what was asked for. */
+/** What is wrong with an expiry taken over from another key: a new key that has already expired would be useless. */
 export function inheritedExpiryIssues({ expiresAt }: Pick<KeyLimits, "expiresAt">, now: Date): readonly Issue[] {
   if (expiresAt === null || expiresAt > now) return [];
   const message =

@@ -14,7 +14,7 @@ const MEGABYTE = 1_048_576;
 export const REQUEST_BODY_BYTES_MAX = MEGABYTE;
 /** Until a key, a session or a link is proved: enough for every form and request that needs none. */
 export const UNPROVED_BODY_BYTES_MAX = 16_384;
-/** Chunks of a body without a length, of less than so many bytes: those of a usual sender are larger. */
+/** Small chunks of a body without a length, and the size below which a chunk is small: usual senders send larger ones. */
 export const BODY_CHUNKS_MAX = 16_384;
 export const SMALL_CHUNK_BYTES = 1_024;
 /** Chunks of all bodies in one turn of the event loop, some 10 ms; in a turn with more, one body may have only so many. */
@@ -28,10 +28,10 @@ export const REFUSED_BODY_BYTES_DROPPED_MAX = 4 * MEGABYTE;
 export const REFUSED_BODY_MS_MAX = 2 * SECOND_MS;
 /** Chunked bodies of which the rest is dropped at a time, up to 10 ms of a turn each; other connections close at once. */
 export const CHUNKED_BODIES_DROPPED_AT_ONCE_MAX = 2;
-/** The same of longer bodies than `UNPROVED_BODY_BYTES_MAX` with a length: half a megabyte of each is read at a time. */
+/** The same for bodies with a length above `UNPROVED_BODY_BYTES_MAX`: half a megabyte of each is read at a time. */
 export const LONG_BODIES_DROPPED_AT_ONCE_MAX = 32;
 export const CHUNKS_DROPPED_PER_TURN_MAX = 256;
-/** Then the connection stays open this long, unread: a reset could overtake the answer while the client is still sending. */
+/** After that, the connection stays open and unread for this long: a reset could overtake the answer while the client sends. */
 export const REFUSED_BODY_LINGER_MS = 250;
 /** Addresses and characters of an `X-Forwarded-For` that are read, from its end. */
 export const FORWARDED_ADDRESSES_MAX = 16;
@@ -94,7 +94,7 @@ export const DEDUPE_WINDOW_MS = DAY_MS;
 
 /** Signatures of one header that are compared; a call has two at most. */
 export const SIGNATURES_CHECKED_MAX = 16;
-/** Of a longer body no likely changes are tried. */
+/** For a longer body, no likely changes are tried. */
 export const SIGNATURE_HINT_BYTES_MAX = 65_536;
 /** A receiver should refuse a timestamp that differs by more (Standard Webhooks 1.0.0). */
 export const SIGNATURE_TOLERANCE_MS = 5 * MINUTE_MS;
@@ -329,7 +329,7 @@ export const SEEDS_LISTED_MAX = 500;
 /** Live keys of an account, and keys in one list, live ones first. */
 export const LIVE_KEYS_MAX = 500;
 export const KEYS_LISTED_MAX = 1_000;
-/** Of the limits of a key. */
+/** Hosts in the limits of a key. */
 export const KEY_HOSTS_MAX = 50;
 export const KEY_DAILY_ACTIONS_MAX = 1_000_000;
 export const KEY_EXPIRY_YEARS_MAX = 10;
@@ -416,9 +416,9 @@ export const LOGINS_REMEMBERED_MAX = 10_000;
 
 export const ATTEMPT_TIMEOUT_MS_DEFAULT = 30 * SECOND_MS;
 /**
- * Turns of the event loop after a deadline, each of so many milliseconds: what has arrived by then is read before the
- * deadline ends anything. Where it rang late the process stood still and has much to read: at least so many turns, a tenth of that
- * time, two seconds at most.
+ * Turns of the event loop after a deadline, each of so many milliseconds: what has arrived by then is read before the deadline
+ * ends anything. Where it rang late the process stood still and has much to read: at least so many turns, a tenth of that time,
+ * two seconds at most.
  */
 export const DEADLINE_TURN_MS = 10;
 export const DEADLINE_TURNS = 2;
@@ -597,9 +597,9 @@ export const SUBJECT_ID_CHARS = 6;
 
 /** Timeout of a database call; its caller is answered 503. */
 export const STORE_CALL_MS_MAX = 4 * SECOND_MS;
-/** Shorter than that, so that a database is known to be away before those who wait for a commit get an error and try again. */
+/** Shorter than that, so that the outage is known before callers that wait for a commit get an error and try again. */
 export const REMOTE_CALL_MS_MAX = STORE_CALL_MS_MAX - 200;
-/** The same for PostgreSQL's own bound of a statement, and of a transaction whose process stands still. */
+/** Shorter still: PostgreSQL's own bound for a statement, and for a transaction of a frozen process. */
 export const TRANSACTION_MS_MAX = REMOTE_CALL_MS_MAX - 300;
 /** A migration may take long: how long its connection is silent before the system asks whether the server's machine is there. */
 export const MIGRATION_KEEP_ALIVE_MS = 10 * SECOND_MS;
@@ -649,7 +649,7 @@ export const UNDECRYPTABLE_LISTED_MAX = 10;
 
 // Nodes on one database
 
-/** How often a node says that it lives, and after how long without it counts as dead. */
+/** How often a node reports that it lives, and after how long without a report it counts as dead. */
 export const NODE_BEAT_MS = 5 * SECOND_MS;
 export const NODE_LIVES_MS = 15 * SECOND_MS;
 /** A node that joins looks this often whether all others know of it. */
@@ -661,10 +661,10 @@ export const CLOCK_READS = 3;
 export const CLOCK_DOUBT_MS = SECOND_MS;
 /** A node's right to run a job lasts this long, and is renewed this often while the job runs. */
 export const JOB_LEASE_MS = 15 * SECOND_MS;
-/** One that ends later than this is from before the database's clock was set back, and void. */
+/** A lease that ends later than this from now is from before the database's clock was set back, and void. */
 export const JOB_LEASE_MS_MAX = MINUTE_MS;
 export const JOB_RENEW_MS = 5 * SECOND_MS;
-/** After a job no other node runs it for this long: all nodes begin it at about the same time. */
+/** How long no other node runs a job after it has ended, since all nodes begin it at about the same time. */
 export const JOB_REST_MS = 20 * SECOND_MS;
 /** How often a node that starts looks whether another one that starts is done, and for how long at most. */
 export const START_LOOK_MS = 200;
@@ -685,7 +685,7 @@ export const SESSIONS_READ_AT_ONCE_MAX = 32;
 
 /** Bytes of the JSON in the result of a tool. What is longer is cut, and says so; REST shows the whole. */
 export const TOOL_RESULT_BYTES_MAX = 16_384;
-/** Of these, what is kept free for what the result says about its cuts. */
+/** How many of these bytes are kept free for what the result says about its cuts. */
 export const TOOL_NOTES_BYTES = 1_024;
 /** Bytes of one action in a list, and how many of them fit in a result. */
 export const TOOL_ROW_BYTES_MAX = 400;
@@ -723,7 +723,7 @@ export const KEEP_ALIVE_MS = 10 * SECOND_MS;
 
 export const RECEIPT_RELOAD_SECONDS_MIN = 2;
 export const RECEIPT_RELOAD_SECONDS_MAX = 60;
-/** Of the time since the last change: a receipt that waits for an hour is loaded every minute. */
+/** It reloads after one part in so many of the time since the last change, within the bounds above. */
 export const RECEIPT_RELOAD_SHARE = 20;
 
 // Documentation, which needs no log-in
@@ -734,7 +734,7 @@ export const DOCS_QUERY_WORDS_MAX = 8;
 export const DOCS_HITS_MAX = 20;
 /** Parts of pages that are indexed in one turn of the event loop. */
 export const DOCS_INDEXED_AT_ONCE = 20;
-/** Of the text around what was found. */
+/** Characters of the text shown around a match. */
 export const DOCS_SNIPPET_CHARS = 180;
 
 // Settings of the server
@@ -771,7 +771,7 @@ export const RULE_PATTERN_CHARS_MAX = 500;
 export const RULE_PATTERN_SIZE_MAX = 1_500;
 /** What one check of an expression may cost. A step takes some 50 ns; a list or text costs by its length. */
 export const RULE_STEPS_MAX = 100_000;
-/** Of all rules together, for one request. */
+/** Steps of all rules together, for one request. */
 export const RULES_STEPS_MAX = 500_000;
 /** Longer lists can be counted and searched, but no macro runs over them. */
 export const RULE_LIST_MEMBERS_MAX = 1_000;
@@ -803,7 +803,7 @@ export const RULE_DRAFT_ACTIONS = 100;
 export const RULE_HITS_MS = 7 * DAY_MS;
 export const RULE_HITS_MAX = 1_000;
 export const RULE_UNDO_MS_MAX = DAY_MS;
-/** So long a loop over many rules or actions holds the event loop, and one step more. */
+/** How long a loop over many rules or actions may hold the event loop, besides its last step. */
 export const TURN_MS_MAX = 5;
 /** Actions of a page that rules are tried on, and how many a dry run looks at, by default and at most. */
 export const DRY_RUN_PAGE_ACTIONS = 100;
@@ -828,7 +828,7 @@ export const GRANT_VARY_MAX = 5;
 /** A body that is longer, or has more values, can't be compared with another one. */
 export const GRANT_BODY_CHARS_MAX = 65_536;
 export const GRANT_FIELDS_MAX = 500;
-/** Of these, the form of a grant lists so many: each is up to two of the fields that a form may have. */
+/** How many of these the form of a grant lists: each takes up to two of the fields that a form may have. */
 export const GRANT_FIELDS_SHOWN_MAX = 40;
 
 // Credentials
@@ -843,7 +843,7 @@ export const CREDENTIAL_SECRET_CHARS_MAX = 4_096;
 /** An answer is searched for a credential in turns: so many escapes, or the like, are read in a few milliseconds. */
 export const ECHO_PARTS_PER_TURN = 8_192;
 export const CREDENTIAL_TEST_BODY_CHARS_MAX = 4_096;
-/** Of a secret that is long enough, people see its last four. */
+/** If a secret has at least this many characters, people see its last four. */
 export const CREDENTIAL_HINT_FROM_CHARS = 16;
 /** Characters of what is signed, and of the header's value. */
 export const CREDENTIAL_TEMPLATE_CHARS_MAX = 500;
@@ -856,11 +856,11 @@ export const CREDENTIAL_USE_DAYS = 7;
 export const CREDENTIAL_ECHOES_MAX = 20;
 export const CREDENTIAL_REQUEST_MS = 7 * DAY_MS;
 export const CREDENTIAL_REQUESTS_PER_KEY_MAX = 5;
-/** Of an account, that stand at the same time: all of them are on one page. */
+/** Pending requests of an account: all of them are on one page. */
 export const CREDENTIAL_REQUESTS_PENDING_MAX = 50;
-/** Of a key, in 24 hours: each one is a mail to every owner. */
+/** Requests of a key within 24 hours: each one is a mail to every owner. */
 export const CREDENTIAL_REQUESTS_PER_DAY_MAX = 10;
-/** How long a person's no answers the same request. */
+/** How long a decline also answers the same request when it is made again. */
 export const CREDENTIAL_DECLINED_MS = DAY_MS;
 /** How long requests are kept after the time at which they expire. */
 export const CREDENTIAL_REQUESTS_KEPT_MS = 30 * DAY_MS;
@@ -876,7 +876,7 @@ export const CREDENTIAL_REQUEST_RECIPIENTS_MAX = 20;
 export const OAUTH_TOKENS_PER_GRANT_MAX = 100;
 /** Log-ins of one account that wait for consent. */
 export const OAUTH_INTERACTIONS_PER_ACCOUNT_MAX = 50;
-/** Those of one person, so that nobody pushes out what others are about to answer; of so many people that is counted. */
+/** Log-ins of one person, so that nobody pushes out those of others; and for how many people they are counted. */
 export const OAUTH_INTERACTIONS_PER_PERSON_MAX = 10;
 export const OAUTH_PEOPLE_COUNTED_MAX = 10_000;
 /** Clients that have registered themselves, of all accounts, and how long one is kept that nobody connects. */
@@ -898,7 +898,7 @@ export const OAUTH_FAILED_DOCUMENT_MS = 30 * SECOND_MS;
 export const OAUTH_DOCUMENT_KEPT_MS = DAY_MS;
 export const OAUTH_DOCUMENTS_KEPT_MAX = 200;
 export const OAUTH_DOCUMENTS_AT_ONCE_MAX = 8;
-/** Of these, those that people and clients of one account ask for: the others are for the other accounts. */
+/** How many of these reads may be for one account, so that the rest is left for other accounts. */
 export const OAUTH_DOCUMENTS_PER_ACCOUNT_MAX = 2;
 /** How long a person may take to consent, a code may be used, and a token works. */
 export const OAUTH_CONSENT_MS_MAX = 10 * MINUTE_MS;

@@ -4,8 +4,8 @@ import type { ApiKey } from "./account-store.ts";
 type Made = Pick<ApiKey, "createdBy" | "createdById">;
 
 /**
- * Whether whoever made it may still manage the account. `managers`: the ids of those who may (`TeamStore.managers`). A person
- * without an id was gone before ids were kept; of any other maker without one nothing is known, and nothing is held against it.
+ * Whether its maker may still manage the account. `managers`: the ids of those who may (`TeamStore.managers`). A person without
+ * an id had left before ids were stored. Of other makers without an id nothing is known, so they pass.
  */
 export function isByManager({ createdBy, createdById }: Made, managers: ReadonlySet<string>): boolean {
   if (createdById !== null) return managers.has(createdById);

@@ -3,9 +3,9 @@ import type { ActionRequest } from "./action.ts";
 import { bodyMemberOf, formPairs, isJsonMember, sentBody } from "./body.ts";
 import { OVERRIDE_NAME_CHARS_MAX, OVERRIDES_READ_MAX } from "./limits.ts";
 
-/** A part of a request that names a method: many targets use it in place of the request's own. */
+/** A part of a request that names a method, which many targets use instead of the request's own. */
 export interface MethodOverride {
-  /** In capitals; `OTHER_METHOD` if it is none that is known. */
+  /** In capitals; `OTHER_METHOD` if it is unknown. */
   readonly method: string;
   /** Which part of the request, in words: "header X-Verb". Its name is of letters, digits and the signs of a header's name. */
   readonly place: string;
@@ -17,14 +17,14 @@ export type SentRequest = Pick<ActionRequest, "method" | "url" | "headers" | "bo
 /** Shown in place of what a requester wrote, which may be anything. */
 export const OTHER_METHOD = "an unknown method";
 
-/** The method of a request, and every other that its target may take it for. */
+/** The method of a request, and every other method that its target may take it for. */
 export function methodsOf(request: SentRequest): readonly string[] {
   return [request.method, ...methodOverrides(request).map(({ method }) => method)];
 }
 
 /**
- * Every part of a request that names a method: parameters of the URL, fields of a form and of a multipart body, members of a
- * JSON object, and headers that are not refused anyway. Only what stands at the top: no framework looks for it further down. Linear
+ * Every part of a request that names a method: parameters of the URL, fields of a form or multipart body, members of a JSON
+ * object, and headers that the API doesn't refuse anyway. Only at the top level, since no framework looks further down. Linear
  * in the length of the request.
  */
 export function methodOverrides(request: SentRequest): readonly MethodOverride[] {
@@ -62,7 +62,7 @@ function inQuery(pair: Pair): readonly MethodOverride[] {
   return methodsIn(value).map((method) => ({ method, place: `parameter ${shownName(name)} of the URL` }));
 }
 
-/** Headers have many such names: in most of them only a method counts as a value. */
+/** Overrides in a header. Many header names could match, so in most of them only a known method counts. */
 function inHeader([name, value]: Pair): readonly MethodOverride[] {
   if (!HEADER.test(name)) return [];
   const methods = methodsIn(value);
@@ -106,7 +106,7 @@ function membersOf(request: SentRequest): readonly Pair[] {
   }
 }
 
-/** The method that a value names, or each that a list names, of which some targets take the first. What is no text counts as it is written. */
+/** The texts of a value, or of each item of a list, since some targets take the first. Other values count as written. */
 function valuesIn([name, json]: Pair): readonly Pair[] {
   // A body has room for a list of a hundred thousand.
   const values = json.startsWith("[") ? [...elementsIn(json).take(OVERRIDES_READ_MAX + 1)] : [json];
@@ -118,7 +118,7 @@ function valuesIn([name, json]: Pair): readonly Pair[] {
   return [...new Set(texts.map(methodIn))].map((method) => [name, method]);
 }
 
-/** Boundaries aside, since targets differ in how they read them: whatever has the header of a part counts as one. */
+/** The parts of a multipart body. Ignores boundaries, which targets read differently: a part header is enough. */
 function* partsOf(request: SentRequest): Generator<Pair> {
   if (!Object.entries(request.headers ?? {}).some(isMultipart)) return;
   const sent = sentBody(request) ?? "";
@@ -144,7 +144,7 @@ function isMultipart([name, value]: Pair): boolean {
   return plainHeaderName(name) === "content-type" && /multipart/i.test(value);
 }
 
-/** RFC 8187 puts codes into names. */
+/** Decodes a name with RFC 8187 codes. */
 function decodedName(written: string): string {
   const text = written
     .replace(/^utf-8''/i, "")
@@ -156,7 +156,7 @@ function decodedName(written: string): string {
 /** The end of the headers of a part, and the first line of what follows. */
 const CONTENT = /\n\r?\n([^\n]*)/g;
 
-/** Its line, and those that continue it. */
+/** The header's line and its continuation lines. */
 const DISPOSITION = /content-disposition[ \t]*:(?:[^\r\n]|\r?\n[ \t])*/gi;
 
 /** A backslash may stand before any letter of a name in quotes. */
@@ -197,7 +197,7 @@ const PLAIN_NAMES: ReadonlySet<string> = new Set(
   xhttpverb xverboverride xhttpverboverride xtunneledmethod xtunnelledmethod xrestlimethod`.split(/\s+/),
 );
 
-/** Names of much else too: they count where the value is a method. */
+/** Names that are also used for other things, so they count only if the value is a method. */
 const LOOSE_PARAMETERS: ReadonlySet<string> = new Set(["method", "httpmethod"]);
 
 /** Letters and digits alone. */

@@ -1,35 +1,35 @@
 import { normalTarget } from "./target.ts";
 
-/** What channels hear of an action: that it awaits approval, and once that it still does. */
+/** What channels are asked: an action awaits approval (`requested`), or still does (`reminded`, once). */
 const ASKS = ["requested", "reminded"] as const;
 
 export type AskKind = (typeof ASKS)[number];
 
 /**
- * The event of a notification to a channel, with the channel's id; of a mail also the place of its address. A row of the outbox
- * is unique by action, revision, kind and event.
+ * The event of a notification to a channel, with the channel's id and, for a mail, the index of its address: outbox rows are
+ * unique by action, revision, kind and event.
  */
 type AskEvent = `${AskKind}:${string}`;
 
-/** What an event asks; null: it is not for a channel. */
+/** The question in an event, or null if it is not for a channel. */
 export function askOf(event: string): { readonly kind: AskKind; readonly channelId: string } | null {
   const [word, channelId = ""] = event.split(":");
   const kind = ASKS.find((ask) => ask === word);
   return kind === undefined || channelId === "" ? null : { kind, channelId };
 }
 
-/** Why people are notified of the end of a credential: it is near, or has come. */
+/** Why people are notified about the end of a credential: it is near, or it has come. */
 const STAGES = ["expiring", "expired"] as const;
 
-/** One of two alerts for each end that a credential is given. */
+/** One of the two alerts for each end of a credential. */
 export interface CredentialAlert {
   readonly stage: (typeof STAGES)[number];
   readonly expiresAt: Date;
 }
 
 /**
- * The event of a notification about the end of a credential, with that end in milliseconds and the place of its recipient. With
- * the id of the credential a row of the outbox is unique by it, so that nobody is notified twice.
+ * The event of a notification about the end of a credential, with that end in milliseconds and the index of its recipient.
+ * Outbox rows are unique by it and the credential's id, so that nobody is notified twice.
  */
 type AlertEvent = `credential_${CredentialAlert["stage"]}:${number}:${number}`;
 
@@ -48,12 +48,12 @@ export function alertOf(event: string): CredentialAlert | null {
 export type CallbackEvent = `action.${"awaiting_approval" | "completed" | "failed" | "cancelled" | "late_result"}`;
 
 /**
- * `approval` asks for a decision. `decided` says to the recipient of that mail that somebody else has decided. `invited` is about
- * an invitation instead of an action. Events of channels and of credentials are in files of their own.
+ * `approval` asks for a decision. `decided` tells the recipient of that mail that somebody else has decided. `invited` is about
+ * an invitation instead of an action.
  */
 type MailEvent = "approval" | "decided" | "invited";
 
-/** Tells of what an agent asks for, with the place of its recipient. */
+/** Reports an agent's request for a credential, with the index of its recipient. */
 type RequestEvent = `credential_requested:${number}`;
 
 /** The name of an event, without what names its recipient. */
@@ -81,9 +81,8 @@ export type NewNotification =
 export type NotificationKind = NewNotification["kind"];
 
 /**
- * Where a notification goes, which with account and key names its lane. Mail addresses are compared without case. A
- * callback URL that was altered to an invalid one still gets a lane: it is given up there, and no change of its action
- * fails. Each channel is a lane of its own.
+ * The host part of a notification's lane. Mail addresses are compared without case. Each channel is a lane of its own. A callback URL
+ * that was altered to an invalid one still gets a lane, where it is given up, so that no change of its action fails.
  */
 export function hostOf({ kind, target }: Pick<NewNotification, "kind" | "target">): string {
   if (kind === "message") return target;

@@ -18,7 +18,7 @@ export type NotificationStatus = "pending" | "active" | "delivered" | "given_up"
 
 /** A callback, mail or message to a channel, of an action, claimed for an attempt. Its outcome never affects the action. */
 export interface Notification {
-  /** Stays the same over all attempts: the `webhook-id` of a callback. */
+  /** The same for all attempts: the `webhook-id` of a callback. */
   readonly id: string;
   readonly actionId: string;
   readonly accountId: string;
@@ -29,16 +29,16 @@ export interface Notification {
   readonly host: string;
   /** The key that created the action. */
   readonly keyId: string;
-  /** Attempts so far, including this one. With `leaseUntil` the fencing token of the claim. */
+  /** Attempts so far, including this one. Together with `leaseUntil`, the fencing token of the claim. */
   readonly attempts: number;
-  /** Part of the fencing token: a returned claim is followed by one with the same number of attempts. */
+  /** Part of the fencing token, since after a claim was given back, the next one has the same number of attempts. */
   readonly leaseUntil: Date | null;
 }
 
 /** How one attempt to deliver a notification ended; a value, never an exception. */
 export type DeliveryResult =
   | { readonly kind: "delivered" }
-  /** Retried on the schedule, but not before `notBeforeMs` where the receiver asked for that (`Retry-After`). */
+  /** Retried on the schedule, but not before `notBeforeMs`, if the receiver asked for that (`Retry-After`). */
   | { readonly kind: "failed"; readonly error: string; readonly notBeforeMs: number | null }
   /** Another attempt would end the same way. */
   | { readonly kind: "refused"; readonly error: string }
@@ -120,8 +120,7 @@ function delayBefore(attempts: number, failure: Failure, chance: number): number
   if (plain === undefined || failure.kind === "refused") return null;
   if (failure.kind === "interrupted") return 0;
   const delayMs = Math.round(plain * (1 + RETRY_JITTER * (2 * chance - 1)));
-  // The later of the two: otherwise a receiver that always answers "retry in a second" would use up all attempts in
-  // seconds.
+  // The later time, or a receiver that always answers "retry in a second" would use up all attempts in seconds.
   return Math.max(delayMs, failure.notBeforeMs ?? 0);
 }
 

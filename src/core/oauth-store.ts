@@ -16,15 +16,15 @@ export const OAUTH_KINDS = [
 export type OAuthKind = (typeof OAUTH_KINDS)[number];
 
 /**
- * One artifact of the authorization server: a log-in that waits for consent, a connection (`Grant`), a code, a token, a
- * client that registered itself or that an account has added, or an assertion that a client has signed and may send once.
- * Known by a hash: whoever reads the table can use none of them.
+ * One artifact of the authorization server: a log-in that waits for consent, a connection (`Grant`), a code, a token, a client
+ * that registered itself or that an account has added, or an assertion that a client has signed and may send once. It is stored
+ * by a hash, so that nobody who reads the table can use it.
  */
 export interface OAuthArtifact {
-  /** Hash of its kind and of the secret that names it. */
+  /** Hash of its kind and its secret. */
   readonly id: string;
   readonly kind: OAuthKind;
-  /** Empty: of no account, as a client that registered itself. */
+  /** Empty: it belongs to no account, such as a client that registered itself. */
   readonly accountId: string;
   /** The key that the connection is; null: not known yet. */
   readonly keyId: string | null;
@@ -45,15 +45,15 @@ export interface TokenKey {
 
 export interface OAuthStore {
   /**
-   * Writes an artifact, or replaces the one with its id. Beyond their bound, the oldest of a connection or of an account
-   * make room. False, and nothing is written: its connection has ended, there are `OAUTH_CLIENTS_MAX` clients that are new or connected, the key of a new
-   * connection was revoked or its maker owns the account no more, or it is an assertion that is there already, since each is used
-   * once.
+   * Writes an artifact, or replaces the one with its id. Beyond a bound, the oldest of a connection or an account are deleted.
+   * False, and nothing is written: its connection has ended, there are `OAUTH_CLIENTS_MAX` clients that are new or connected,
+   * the key of a new connection was revoked or its maker no longer owns the account, or it is an assertion that was stored
+   * before, since each may be used once.
    */
   put(artifact: OAuthArtifact): Promise<boolean>;
-  /** Also one that was consumed or has expired, until it is swept. */
+  /** Finds an artifact, even a consumed or expired one, until it is pruned. */
   find(id: string): Promise<OAuthArtifact | null>;
-  /** Uses what may be used once. False: it was used before, or is gone; of racing uses one gets true. */
+  /** Uses an artifact that may be used once. False: it was used before, or is gone. Of racing uses, one gets true. */
   consume(id: string, at: Date): Promise<boolean>;
   remove(id: string): Promise<void>;
   /** Ends a connection: its artifacts are deleted and its key is revoked. Null: there is no such connection. */
@@ -66,7 +66,7 @@ export interface OAuthStore {
   addClient(client: OAuthArtifact, audit: AuditEntry): Promise<boolean>;
   /** The clients that an account has added, oldest first. */
   clients(accountId: string): Promise<readonly OAuthArtifact[]>;
-  /** Seals other contents for a client of an account. False: there is none. */
+  /** Replaces the contents of a client of an account. False: there is none. */
   changeClient(client: OAuthArtifact, audit: AuditEntry): Promise<boolean>;
   /** Removes a client of an account, not its connections. False: there was none. */
   removeClient(accountId: string, id: string, audit: AuditEntry): Promise<boolean>;

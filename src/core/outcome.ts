@@ -65,8 +65,8 @@ const OWN_REFUSALS: ReadonlySet<Fault> = new Set([
 ]);
 
 /**
- * Whether an attempt may use a connection that earlier calls left open. Nobody can say how such a connection ended, so
- * the outcome may be unknown where it would have been known: only for what is sent again after that.
+ * Whether an attempt may use a connection that earlier calls left open. If such a connection breaks, the outcome is more often
+ * unknown, so only attempts that would be retried after an unknown outcome use one.
  */
 export function mayUseKept({
   attempts,
@@ -171,12 +171,12 @@ const FAULTS = {
   ],
 } as const satisfies Readonly<Record<string, readonly [kind: ErrorKind, sentence: string]>>;
 
-/** By its sentence, which is all that is stored of a fault. */
+/** The kind of a fault by its sentence, which is all that is stored of it. */
 const KIND_OF_SENTENCE: ReadonlyMap<string, ErrorKind> = new Map(
   Object.values(FAULTS).map(([kind, sentence]) => [sentence, kind]),
 );
 
-/** The kind of the failure that a result is; null: it is none. */
+/** The kind of failure that a result is; null: it is no failure. */
 export function errorKindOf({ errorSource, lastError }: Pick<Result, "errorSource" | "lastError">): ErrorKind | null {
   if (errorSource === null) return null;
   if (errorSource === "target") return "target";
@@ -194,7 +194,7 @@ function seconds(timeoutMs: number): string {
   return value === 1 ? "1 second" : `${value} seconds`;
 }
 
-/** Whether a lease that can still be lengthened in time is too short for an attempt of this length that begins now. */
+/** Whether the lease is too short for an attempt of this length that begins now, but can still be extended in time. */
 export function isLeaseTooShort(
   { leaseUntil }: { readonly leaseUntil: Date | null },
   now: Date,

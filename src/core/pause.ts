@@ -22,7 +22,7 @@ export interface Pause {
   /** The id of the key, the host as in an action's lane, or the id of the account for `sign_up`; empty for an account. */
   readonly subject: string;
   readonly reason: string | null;
-  /** The covered actions are being cancelled; the pause ends by itself when none is left. */
+  /** The covered actions are being cancelled. The pause ends when none is left. */
   readonly cancels: boolean;
   readonly createdAt: Date;
   readonly createdBy: Actor;
@@ -70,9 +70,8 @@ export interface PauseStore {
 }
 
 /**
- * A timeline with entries where a pause began and stopped to hold up the action. `pauses` are all that ever covered it.
- * These entries are computed and not stored, since one pause affects any number of actions; each has the `seq` of the entry
- * before it.
+ * A timeline with added entries where a pause began or stopped holding up the action. `pauses` are all that ever covered it. These
+ * entries are computed, not stored, since one pause affects any number of actions. Each has the `seq` of the entry before it.
  */
 export function withPauses(entries: readonly TimelineEntry[], pauses: readonly Pause[]): readonly TimelineEntry[] {
   if (pauses.length === 0) return entries;
@@ -87,7 +86,7 @@ interface Wait {
   readonly until: Date | null;
 }
 
-/** The times when the action was pending. Entries of mails and callbacks may stand within one. */
+/** The times when the action was pending. Entries of mails and callbacks may fall within such a time. */
 function waitsOf(entries: readonly TimelineEntry[]): readonly Wait[] {
   const waits: Wait[] = [];
   let pending: TimelineEntry[] = [];

@@ -12,7 +12,7 @@ import type { RuleCount } from "./rule-count.ts";
 import type { CreateRefusal } from "./store.ts";
 import { retryAfterMs } from "./retry.ts";
 
-/** What becomes of a request: it is sent, it waits for a person, or it is refused. */
+/** The decision on a request: it is sent, it waits for a person, or it is refused. */
 type PolicyDecision =
   | { readonly kind: "allow" | "hold"; readonly policy: ActionPolicy | null }
   | { readonly kind: "refuse"; readonly error: DomainError };
@@ -21,25 +21,25 @@ interface CreateFacts {
   readonly operation: "create";
   readonly request: SentRequest & Pick<ActionRequest, "approve" | "callback" | "notifyEmail">;
   readonly caller: Pick<Caller, "role" | "hold" | "limits">;
-  /** Whose role, hold and limits bound callback and mail. */
+  /** The creator whose role, hold and limits restrict callback and mail. */
   readonly creator: LimitedCreator;
   readonly recipients: RecipientFacts;
-  /** The caller waits for the end of the action. That it asks for approval too is refused before. */
+  /** The caller waits for the end of the action. Together with `approve`, that was refused before. */
   readonly sync: boolean;
-  /** What the rules of the account say; one that refuses is asked last, since the request may match an older action. */
+  /** What the account's rules say. A refusal counts last, since the request may match an older action. */
   readonly ruling: Ruling | null;
-  /** What a person allows calls like this for; it lifts the hold of a key or of a rule, and nothing else. */
+  /** The grant that allows calls like this. It lifts the hold of a key or of a rule, and nothing else. */
   readonly grant: Grant | null;
 }
 
-/** A further run of an action, or the one that waits for its time sent at once. */
+/** A retry of an action, or a waiting action that is sent now. */
 interface RetryFacts {
   readonly operation: "retry" | "sendNow";
   readonly request: Action;
   readonly caller: Pick<Caller, "role" | "hold" | "limits">;
-  /** Hosts that an owner has listed for callbacks; null: those of this caller may go anywhere, or it chose where and each is checked again. */
+  /** Hosts listed for callbacks. Null: they need not be checked here. */
   readonly callbackHosts: readonly string[] | null;
-  /** The `Retry-After` of the answer to the last attempt, if there is one, and when that attempt ended. */
+  /** The `Retry-After` of the last answer, if there is one, and when that attempt ended. */
   readonly retryAfter: string | null;
   readonly endedAt: Date;
   readonly counts: RetryCounts;
@@ -47,13 +47,13 @@ interface RetryFacts {
   readonly reason: string | null;
   readonly now: Date;
   readonly ruling: Ruling | null;
-  /** What that adds to counts of rules. */
+  /** What the operation adds to counts of rules. */
   readonly added: readonly RuleCount[];
 }
 
-/** What the store has counted of the key that created the action. */
+/** What the store has counted for the key that created the action. */
 interface RetryCounts {
-  /** How many of its actions await approval; of interest where the retry would be one more. */
+  /** How many of its actions await approval; matters if the retry would be one more. */
   readonly heldCount: number;
   /** Earlier rejections of the same request; null: they don't count for this caller. */
   readonly rejections: RejectionCount | null;
@@ -61,7 +61,7 @@ interface RetryCounts {
   readonly isBudgetSpent: boolean;
 }
 
-/** For an operation that adds nothing to the counts, and for a first look that doesn't ask the store. */
+/** For an operation that adds nothing to the counts, and for a first check without the store. */
 export const NO_COUNTS: RetryCounts = { heldCount: 0, rejections: null, isBudgetSpent: false };
 
 /** Where callbacks and mails of the account may go. */
@@ -70,7 +70,7 @@ export interface RecipientFacts {
   readonly callbackHosts: readonly string[];
   /** `APPROVERS`: addresses and `@domain`s that may be asked for approval; empty: none are set. */
   readonly approvers: readonly string[];
-  /** Whether the address that is to be asked belongs to a person of the account; read if `needsMember`. */
+  /** Whether the address for approval belongs to a person of the account; read if `needsMember`. */
   readonly isMember: boolean;
 }
 
@@ -78,9 +78,9 @@ export interface RecipientFacts {
 export const NO_RECIPIENTS: RecipientFacts = { callbackHosts: [], approvers: [], isMember: false };
 
 /**
- * The policy for every create, retry and send-now. Pure: it decides from what it is given. The first rule that refuses a
- * request decides. The counts of a create are conditions of the commit that stores it, since others may be stored at the
- * same time: if the store refuses it, `refusalOf` has the error.
+ * The policy for every create, retry and send-now. Pure: it decides from its arguments. The first check that refuses a request
+ * decides. The counts of a create are checked in the commit that stores it, since others may be stored at the same time; if the
+ * store refuses it, `refusalOf` has the error.
  */
 export function decide(facts: CreateFacts | RetryFacts): PolicyDecision {
   const { request, caller, ruling } = facts;
@@ -94,27 +94,27 @@ export function decide(facts: CreateFacts | RetryFacts): PolicyDecision {
   if (error !== null) return { kind: "refuse", error };
   if (grant !== null && (by === "key" || ruling?.effect === "hold"))
     return { kind: "allow", policy: policyOfGrant(grant) };
-  // The strictest counts. Of several that hold, a rule says most of why.
+  // If several things hold it, name the rule, which says most about why.
   if (ruling?.effect === "hold") return { kind: "hold", policy: policyOfRuling(ruling) };
   if (by !== null) return { kind: "hold", policy: policyOfHold(by) };
   return { kind: "allow", policy: ruling === null ? null : policyOfRuling(ruling) };
 }
 
-/** Why a request of a key with this hold awaits approval; null: it doesn't. */
+/** Why a request of a key with this hold awaits approval, or null. */
 function holdReason(request: SentRequest & Pick<ActionRequest, "approve">, hold: Hold): "caller" | "key" | null {
   if (request.approve) return "caller";
   return isHeldBy(hold, request) ? "key" : null;
 }
 
-/** A request that names another method counts as both. */
+/** Whether the hold applies to a request. A request that names another method counts as both. */
 export function isHeldBy(hold: Hold, request: SentRequest): boolean {
   if (isHeld(hold, request.method)) return true;
   return hold !== "none" && methodsOf(request).some((method) => isHeld(hold, method));
 }
 
 /**
- * For a call that is made at once, so that nobody could approve it. Throws `forbidden` where the caller's key has a limit that
- * refuses it, or a hold on it, of which `held` says what to do.
+ * Checks a call that is made at once, so that nobody could approve it. Throws `forbidden` if a limit of the caller's key
+ * refuses it, or if the key's hold applies; `held` then says what to do.
  */
 export function requireFree(
   { hold, limits }: Pick<Caller, "hold" | "limits">,
@@ -167,7 +167,7 @@ function retryRefusal(facts: RetryFacts): DomainError | null {
   );
 }
 
-/** Otherwise a key could bypass its hold by retrying actions of other keys. */
+/** Refuses retries that would bypass the key's hold by repeating actions of other keys. */
 function unheldRefusal({ request, caller }: RetryFacts): DomainError | null {
   if (holdReason(request, caller.hold) !== "key") return null;
   return new DomainError(
@@ -176,7 +176,7 @@ function unheldRefusal({ request, caller }: RetryFacts): DomainError | null {
   );
 }
 
-/** A rule that holds is satisfied by whoever may approve the call, and by a decision that still has to come. */
+/** A rule that holds is satisfied if the caller may approve the call, or if a decision still has to come. */
 function retryRuleRefusal({ request, caller, ruling }: RetryFacts): DomainError | null {
   const refusal = ruleRefusal(ruling);
   if (refusal !== null || ruling?.effect !== "hold" || request.approve || mayDo(caller.role, "approve")) return refusal;
@@ -187,7 +187,7 @@ function retryRuleRefusal({ request, caller, ruling }: RetryFacts): DomainError 
   );
 }
 
-/** Otherwise a key could send callbacks, of what other keys created, to hosts that its own can't go to. */
+/** Refuses retries of other keys' actions whose callbacks would go to hosts that this key's callbacks can't go to. */
 function callbackRefusal({ request: { callback }, callbackHosts }: RetryFacts): DomainError | null {
   if (callback === null || callbackHosts === null || isListedHost(callback, callbackHosts)) return null;
   return new DomainError("forbidden", notListed(callback));
@@ -209,8 +209,8 @@ function tooManyHeld({ id }: Action): DomainError {
 }
 
 /**
- * A key with the role agent sends an action no earlier than a person approved it for, a budget counts it or the target asked for. Where a person
- * decides on a retry, they decide on its time too.
+ * Refuses an agent's key that would send an action earlier than a person approved, a budget has counted, or the target asked
+ * for. If a person decides on a retry, they also decide on its time.
  */
 function earlyRefusal({ operation, request, retryAfter, endedAt, now, added }: RetryFacts): DomainError | null {
   const { id, dueAt, approve, attempts, counted } = request;
@@ -224,7 +224,7 @@ function earlyRefusal({ operation, request, retryAfter, endedAt, now, added }: R
   if (approve && attempts === 0) {
     return tooEarly(`A person approved action ${id} to be sent at ${dueAt.toISOString()}`, "send", dueAt);
   }
-  // Among those of now it has no place.
+  // It was counted for another period than it would be now.
   const isCountedLater = ({ ruleId, subject, start }: RuleCount) =>
     counted.some(([rule, of, at]) => rule === ruleId && of === subject && at > start);
   if (added.some(isCountedLater)) {
@@ -281,7 +281,7 @@ function budgetRefusal({ limits }: Pick<Caller, "limits">, now: Date): DomainErr
   return daily === null ? null : budgetSpent(daily, now);
 }
 
-/** A request that a person rejected may be made again with a reason, and only so often. */
+/** A rejected request may be made again only with a reason, and only so often. */
 function rejectionRefusal(
   code: "forbidden" | "not_retryable",
   { rejectedAt, repeatedAt, fullSince }: RejectionCount,
@@ -313,7 +313,7 @@ function windowEnd(at: Date): Date {
   return new Date(at.getTime() + REJECTION_WINDOW_MS);
 }
 
-/** Whether the role's client may pass on a person's approval of this action: holds and rules restrict agents, and their clients too. */
+/** Whether a client with this role may pass on a person's approval: holds and rules restrict agents and their clients. */
 export function mayApproveIt(role: Role, action: SentRequest & Pick<Action, "creator" | "policy">): boolean {
   return mayDo(role, "approve") || !(isHeldBy(action.creator.hold, action) || action.policy?.by === "rule");
 }
@@ -324,8 +324,8 @@ export function creatorOf({ role, hold, limits }: Pick<Caller, "role" | "hold" |
 }
 
 /**
- * The creator of a copy that a person makes: whoever wrote the request, whose rules go on. The copy has no key, so those of a key
- * with limits are kept as the strictest hold.
+ * The creator of a copy that a person makes: the creator of the original, so that the same restrictions apply. The copy has no
+ * key, so the limits of a key become the strictest hold.
  */
 export function creatorOfCopy({ role, hold, isLimited }: LimitedCreator): LimitedCreator {
   return { role, hold: isLimited ? "all" : hold, isLimited };
@@ -341,8 +341,8 @@ export function mayCallBack(creator: LimitedCreator, url: string, listedHosts: r
 }
 
 /**
- * Whether a list contains the host of a callback URL. A host without a port means the default port of the scheme only,
- * since somebody else may run a server on another port of the same host.
+ * Whether a list contains the host of a callback URL. A host without a port means only the scheme's default port, since
+ * somebody else may run a server on another port of the same host.
  */
 export function isListedHost(url: string, hosts: readonly string[]): boolean {
   const target = normalTarget(url);
@@ -352,8 +352,8 @@ export function isListedHost(url: string, hosts: readonly string[]): boolean {
 }
 
 /**
- * Whether a mail to this address needs its recipient to be a person of the account. Without APPROVERS, an owner key that
- * has no hold may name anyone: it could send the call without approval anyway.
+ * Whether a mail may go to this address only if it is of a person of the account. Without APPROVERS, an owner key without a
+ * hold may name anyone, since it could send the call without approval anyway.
  */
 export function needsMember({ role, hold }: Creator, email: string, approvers: readonly string[]): boolean {
   if (approvers.length === 0 && role === "owner" && hold === "none") return false;

@@ -8,8 +8,8 @@ import type { HashOf } from "./dedupe.ts";
 type IdentifiedRequest = Pick<ActionRequest, "method" | "url" | "body" | "extras">;
 
 /**
- * The identity of a request for the count of rejections: method, URL and body in one spelling, so that the order of members
- * or fields, `5.0` for `5`, `%61` for `a` and base64 for a text make no new request. Without headers, since one header that
+ * Identifies a request for the count of rejections: method, URL and body in one spelling, so that the order of members or
+ * fields, `5.0` for `5`, `%61` for `a` and base64 for a text make no new request. It leaves out headers, since one header that
  * changes with each call would make every repetition a new request.
  */
 export function rejectionDigest(request: IdentifiedRequest, hashOf: HashOf): string {
@@ -19,15 +19,15 @@ export function rejectionDigest(request: IdentifiedRequest, hashOf: HashOf): str
 }
 
 /**
- * The same for requests that differ in nothing but query, headers, body, ids and the case of the path: what somebody changes
- * who asks again after a rejection.
+ * Identifies requests that differ only in query, headers, body, ids and the case of the path: what a requester changes who asks
+ * again after a rejection.
  */
 export function similarDigest({ method, url }: Pick<ActionRequest, "method" | "url">, hashOf: HashOf): string {
   const target = normalTarget(url);
   return hashOf(JSON.stringify([method, target?.host ?? "", target === null ? url : foldedPath(target.pathname)]));
 }
 
-/** Without parameters of segments (`;a=1`) and empty ones, which most targets read as if they were not there. */
+/** The path without empty segments and parameters of segments (`;a=1`), which most targets ignore. */
 function foldedPath(pathname: string): readonly string[] {
   const segments = decodeUnreserved(pathname)
     .split("/")
@@ -40,7 +40,7 @@ export function mayBeId(segment: string): boolean {
   return /\d/.test(segment);
 }
 
-/** What isn't JSON becomes a list, so that it equals no JSON text. */
+/** The body in one spelling. A body that isn't JSON becomes a list, so that it equals no JSON text. */
 function plainBody(request: IdentifiedRequest): unknown {
   const { body } = request;
   const member = bodyMemberOf(request);
@@ -50,7 +50,7 @@ function plainBody(request: IdentifiedRequest): unknown {
   return ["bytes", Buffer.from(sentBody(request) ?? "").toString("base64")];
 }
 
-/** Members in the order of their names, numbers as JavaScript reads them. */
+/** A JSON text with members ordered by name, and numbers as JavaScript reads them. */
 function plainJson(text: string): string {
   try {
     return JSON.stringify(inOrder(JSON.parse(text)));
@@ -59,7 +59,7 @@ function plainJson(text: string): string {
   }
 }
 
-/** A replacer of `JSON.stringify` takes four times as long. */
+/** Orders members by name. A replacer of `JSON.stringify` takes four times as long. */
 function inOrder(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(inOrder);
@@ -87,8 +87,8 @@ interface RequestedBy {
 }
 
 /**
- * Whether requests of this caller count: not if they may approve and so repeat it freely. What a key with a hold may send
- * unheld counts too, or a rejected call could be sent again without asking.
+ * Whether requests of this caller count. Not if they may approve, and so repeat freely. For a key with a hold, calls that it
+ * may send unheld count, too: otherwise, a rejected call could be sent again without asking.
  */
 export function isCounted({ approve }: Pick<ActionRequest, "approve">, { role, hold }: Pick<Caller, "role" | "hold">) {
   return (approve || hold !== "none") && !mayDo(role, "approve");
@@ -105,9 +105,8 @@ export function entryOfRequest(
 }
 
 /**
- * The entry of a decision; null: it does not count. A rejection counts if a person gave it (with a key, page or link that
- * may approve, or by answering a client's question), and not if it was withdrawn. An approval by somebody who may approve
- * ends the count.
+ * The entry of a decision; null: it does not count. A rejection by a person counts (with a key, page or link that may approve,
+ * or as the answer to a client's question); a withdrawal doesn't. An approval by somebody who may approve ends the count.
  */
 export function entryOfDecision(
   operation: Operation,
@@ -118,7 +117,7 @@ export function entryOfDecision(
   if (operation === "retry") return entryOfRequest(action, { caller, reason }, hashOf);
   if (!action.approve) return null;
   const mayApprove = mayDo(caller.role, "approve");
-  // Also of what was approved and has not been sent: a person has changed their mind.
+  // Also for an approved action that was not sent yet: a person has changed their mind.
   const isRejection = operation === "cancel" && (mayApprove || action.status === "awaiting_approval");
   const counts = isRejection ? !isWithdrawal(caller) : operation === "approve" && mayApprove;
   if (!counts) return null;
@@ -126,7 +125,7 @@ export function entryOfDecision(
   return { kind, ...digestsOf(action, hashOf), by: caller.actor, reason };
 }
 
-/** What a request is known by among those that were rejected. */
+/** The digests that identify a request among rejected ones. */
 export function digestsOf(request: IdentifiedRequest, hashOf: HashOf): Pick<RejectionEntry, "digest" | "similar"> {
   return { digest: rejectionDigest(request, hashOf), similar: similarDigest(request, hashOf) };
 }
@@ -144,7 +143,7 @@ export interface EarlierRejection {
 export interface RequestHistory {
   /** The reason of the present run; null: not given. */
   readonly reason: string | null;
-  /** For the same request before that run, oldest first; the newest `EARLIER_REJECTIONS_SHOWN_MAX`. */
+  /** Rejections of the same request before that run, oldest first; the newest `EARLIER_REJECTIONS_SHOWN_MAX`. */
   readonly rejections: readonly EarlierRejection[];
 }
 
@@ -158,8 +157,8 @@ export interface RejectedRequest {
 }
 
 /**
- * Rejections of the last 24 hours and requests for the same again. Rows (`RejectionEntry`) are written in the transaction of
- * their change, and the limit is a condition of that write.
+ * Rejections of the last 24 hours and repeated requests. Rows (`RejectionEntry`) are written in the transaction of their
+ * change, which also checks the limit.
  */
 export interface RejectionStore {
   count(request: RejectedRequest, now: Date): Promise<RejectionCount>;
@@ -169,13 +168,13 @@ export interface RejectionStore {
     digest: string,
     now: Date,
   ): Promise<RequestHistory>;
-  /** How many requests of the key were rejected that are similar and not the same, up to `SIMILAR_REJECTIONS_COUNTED_MAX`. */
+  /** How many similar, but not equal, requests of the key were rejected, up to `SIMILAR_REJECTIONS_COUNTED_MAX`. */
   similar(request: RejectedRequest & Pick<RejectionEntry, "similar">, now: Date): Promise<number>;
   /** Deletes some rows that no longer count; true: there may be more. */
   prune(now: Date): Promise<boolean>;
 }
 
-/** Whether a reason says anything: it has a letter, digit or sign that can be seen. Some letters of Unicode are blank. */
+/** Whether a reason has any visible letter, digit or sign. Some Unicode letters are blank. */
 export function saysWhy(reason: string | null): boolean {
   return reason !== null && /(?![\u115f\u1160\u2800\u3164\uffa0])[\p{L}\p{N}\p{S}]/u.test(reason);
 }

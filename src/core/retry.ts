@@ -5,7 +5,7 @@ export const STATUS_CLASSES = ["3xx", "4xx", "5xx"] as const;
 /** A status of the target, or a class of them. */
 export type StatusPattern = number | (typeof STATUS_CLASSES)[number];
 
-/** How attempts are made and repeated. A member that is null is decided by whoever comes next: host, account, server. */
+/** How attempts are made and repeated. For a member that is null, the next one decides: host, then account, then server. */
 export interface RetrySettings {
   /** One deadline for a whole attempt. */
   readonly timeoutMs: number | null;
@@ -14,12 +14,12 @@ export interface RetrySettings {
   readonly giveUpOn: readonly StatusPattern[] | null;
 }
 
-/** The same where everything is decided. */
+/** Settings without null members. */
 export type EffectiveRetrySettings = { readonly [Name in keyof RetrySettings]: NonNullable<RetrySettings[Name]> };
 
 export const NO_RETRY_SETTINGS: RetrySettings = { timeoutMs: null, backoff: null, giveUpOn: null };
 
-/** The settings that apply, each member by itself: of `settings` the first that says something, else the server's. */
+/** The settings that apply: for each member, the first of `settings` that has it, else the server's. */
 export function effectiveRetrySettings(
   server: EffectiveRetrySettings,
   settings: readonly RetrySettings[],
@@ -34,7 +34,7 @@ export function effectiveRetrySettings(
   };
 }
 
-/** Whether a status is one of them. */
+/** Whether a status matches one of the patterns. */
 export function isOneOfStatuses(patterns: readonly StatusPattern[], code: number): boolean {
   const ofClass = `${Math.floor(code / 100)}xx`;
   return patterns.some((pattern) => pattern === code || pattern === ofClass);
@@ -68,7 +68,7 @@ export function retryAfterMs(header: string | null, now: Date): number | null {
   return Number.isNaN(at) ? null : clamp(at - now.getTime());
 }
 
-/** All three HTTP date formats begin with the name of a day; `Date.parse` alone would accept "2" or "1 May" too. */
+/** All three HTTP date formats begin with the name of a day. `Date.parse` alone would also accept "2" or "1 May". */
 const HTTP_DATE = /^(Mon|Tues?|Wed(nes)?|Thu(rs)?|Fri|Sat(ur)?|Sun)(day)?,? .*\d{2}:\d{2}:\d{2}/;
 
 /** The asctime format names no zone and means UTC; `Date.parse` would read it as local time. */

@@ -42,22 +42,22 @@ export function mayApproveWhenAsked(role: Role): boolean {
 }
 
 /**
- * Whether a cancel of this caller withdraws a held request, and is no rejection: it comes from a key that may not approve, such
- * as an agent's, without a person's answer, or from a revocation.
+ * Whether a cancel by this caller withdraws a held request and so is no rejection: it comes from a revocation, or from a key
+ * that may not approve, such as an agent's, without a person's answer.
  */
 export function isWithdrawal({ role, via, clearsUp }: Pick<Caller, "role" | "via" | "clearsUp">): boolean {
   return clearsUp === true || !(mayDo(role, "approve") || via === "elicitation");
 }
 
 /**
- * For whom an action is masked. A decider sees more, since they have to know what they approve; in a mail, which stays where it
- * was sent, they see no header value that may be a secret.
+ * For whom an action is masked. A decider sees more, since they must know what they approve. A mail stays where it was sent, so
+ * it shows no header value that may be a secret.
  */
 export const VIEWERS = ["public", "mail", "decider"] as const;
 
 export type Viewer = (typeof VIEWERS)[number];
 
-/** The viewer that a caller of the role is, unless they see the action whole. */
+/** The viewer for callers with this role who don't see the action whole. */
 export function viewerOf(role: Role): Exclude<Viewer, "mail"> {
   return mayDo(role, "approve") ? "decider" : "public";
 }
@@ -72,12 +72,12 @@ export function isWeakerHold(hold: Hold, than: Hold): boolean {
   return HOLDS.indexOf(hold) < HOLDS.indexOf(than);
 }
 
-/** Which actions an agent's key may change and see unmasked: those that it created, or all of the account. */
+/** Which actions an agent's key may change and see unmasked: only those that it created, or all of the account. */
 export const KEY_SCOPES = ["own", "account"] as const;
 
 export type KeyScope = (typeof KEY_SCOPES)[number];
 
-/** Only agents have a scope; for other keys the role decides alone. */
+/** Only agents have a scope. For other keys, the role alone decides. */
 export function hasScope(role: Role): boolean {
   return role === "agent";
 }
@@ -95,7 +95,7 @@ export interface KeyLimits {
 
 export const NO_KEY_LIMITS: KeyLimits = { hosts: null, methods: null, dailyActions: null, expiresAt: null };
 
-/** What of a key, or of the table of keys, are its limits. */
+/** The members that are limits, of a key or of the table of keys. */
 export function limitsOf<Key extends Readonly<Record<keyof KeyLimits, unknown>>>(key: Key): Pick<Key, keyof KeyLimits> {
   const { hosts, methods, dailyActions, expiresAt } = key;
   return { hosts, methods, dailyActions, expiresAt };
@@ -133,18 +133,18 @@ export interface Caller {
    * answered.
    */
   readonly via?: "elicitation";
-  /** Set where the service cancels what a revoked key has left: that is no decision about the requests. */
+  /** Set if the service cancels what a revoked key has left, which is no decision about the requests. */
   readonly clearsUp?: boolean;
   /** Aborted when the key is revoked or the session ends while the request is open. */
   readonly revoked?: AbortSignal;
 }
 
-/** The id by which limits on streams, sessions and waits are shared: of the key, or of the person. */
+/** The id that limits on streams, sessions and waits count by: the key's or the person's. */
 export function holderIdOf({ keyId, personId }: Caller): string {
   return keyId ?? personId ?? "";
 }
 
-/** The same error whatever is wrong, so that it reveals nothing about keys. */
+/** The same error for every reason, so that it reveals nothing about keys. */
 export function unauthorized(): DomainError {
   return new DomainError(
     "unauthorized",
@@ -221,7 +221,7 @@ function isOwn({ keyId, actor, replaced }: ScopedCaller, action: CreatedBy): boo
 
 type ActorKind = "email" | "user" | "key" | "mcp";
 
-/** Who changed an action, as `approved_by` and the timeline name it. Receipts have kinds alone. */
+/** Who changed an action, as in `approved_by` and the timeline. Receipts show only the kind. */
 export type Actor = `${ActorKind}:${string}` | ActorKind | "system";
 
 /** The service itself. */
@@ -230,7 +230,7 @@ export const SYSTEM: Actor = "system";
 /** The actor without a name. */
 export function kindOfActor(actor: Actor): Actor {
   const colon = actor.indexOf(":");
-  // Safe: before the colon stands a kind.
+  // Safe: the part before the colon is a kind.
   return colon === -1 ? actor : (actor.slice(0, colon) as ActorKind);
 }
 
@@ -242,7 +242,7 @@ export function describeActor(actor: string): { readonly name: string; readonly 
   return { name: colon === -1 ? kind.nobody : actor.slice(colon + 1), way: kind.way };
 }
 
-/** `nobody`: what stands in place of a name. */
+/** `nobody`: shown if there is no name. */
 const KINDS: Readonly<Record<string, { readonly way: string; readonly nobody: string }>> = {
   email: { way: "by the link in the mail", nobody: "a person" },
   user: { way: "in the console", nobody: "a person" },

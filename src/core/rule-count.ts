@@ -1,24 +1,24 @@
-/** What an action has counted for a rule: the rule, whose count it is, the part of time, and how much. */
+/** What an action has added to a count of a rule: the rule, the digest of the count, the start of the part, the amount. */
 export type StoredCount = readonly [ruleId: string, subject: string, start: number, amount: string];
 
 /**
- * What a request adds to the count of a rule with `sum` or `more_than`. The commit of its create adds it unless the rule's count would
- * then be over the limit. Times in milliseconds; amounts are whole numbers of any size, as texts.
+ * What a request adds to the count of a rule with `sum` or `more_than`. The commit of its create adds it, unless the count
+ * would then exceed the limit. Times in milliseconds; amounts are whole numbers of any size, as texts.
  */
 export interface RuleCount {
   readonly ruleId: string;
-  /** Which of its counts, such as that of one key: a digest. */
+  /** Digest that tells the rule's counts apart, such as the count of one key. */
   readonly subject: string;
-  /** Where it is added. */
+  /** The part of time to which it is added. */
   readonly start: number;
-  /** What the limit is for: all that was added from the one to the other. */
+  /** The limit is for everything added to parts from `from` to `to`. */
   readonly from: number;
   readonly to: number;
   readonly amount: string;
   readonly limit: string;
-  /** When it can be forgotten. */
+  /** When the count can be deleted. */
   readonly until: number;
-  /** Channels are asked about the first call over the limit, and not about those that follow it. */
+  /** Channels are asked only about the first call over the limit, not about those that follow. */
   readonly asksOnce: boolean;
 }
 
@@ -35,29 +35,29 @@ export function countedText(counted: readonly StoredCount[]): string | null {
 /** One count of a rule. */
 type Counted = Pick<RuleCount, "ruleId" | "subject">;
 
-/** One text for each count. */
+/** A text that is unique to each count. */
 export function countName({ ruleId, subject }: Counted): string {
   return `${ruleId} ${subject}`;
 }
 
-/** What was counted for rules: of each count the parts of time in which something was added. */
+/** Counts of rules in memory: for each, the parts of time in which something was added. */
 export class CountParts<Part extends { readonly start: number; amount: bigint }> {
-  /** By the names of counts, each in the order of time: delayed calls may be due in any of a year's. */
+  /** By names of counts, each sorted by time, since delayed calls may be due at any time of a year. */
   readonly #parts = new Map<string, Part[]>();
 
-  /** Whether what a request adds would be more than the limit of the count allows. */
+  /** Whether the request would exceed the limit of the count. */
   isBeyond(count: RuleCount): boolean {
     const sum = this.within(count).reduce((so, { amount }) => so + amount, BigInt(count.amount));
     return sum > BigInt(count.limit);
   }
 
-  /** The parts that begin from one time to another. */
+  /** The parts that begin between two times. */
   within({ from, to, ...count }: Counted & Pick<RuleCount, "from" | "to">): readonly Part[] {
     const parts = this.#parts.get(countName(count)) ?? [];
     return parts.slice(placeIn(parts, from), placeIn(parts, to + 1));
   }
 
-  /** The part that begins at a time; `make`: a new one. */
+  /** The part that begins at a time. `make` creates it if there is none. */
   at({ start, ...count }: Counted & Pick<RuleCount, "start">, make: () => Part): Part {
     const name = countName(count);
     const parts = this.#parts.get(name) ?? [];
@@ -71,7 +71,7 @@ export class CountParts<Part extends { readonly start: number; amount: bigint }>
   }
 }
 
-/** Where the first part stands that begins at a time or later. */
+/** The index of the first part that begins at this time or later. */
 function placeIn(parts: readonly { readonly start: number }[], start: number): number {
   let [low, high] = [0, parts.length];
   while (low < high) {

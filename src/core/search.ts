@@ -12,11 +12,11 @@ export interface MetadataFilter {
 export interface Search {
   /** Only these; empty: any. */
   readonly ids: readonly string[];
-  /** In host, path or title, a status of the target or a class of them, or the start of an id. */
+  /** Text in host, path or title; or a status of the target, a class of statuses, or the start of an id. */
   readonly q: string | null;
   /** Any of these statuses and classes: `422`, `5xx`. */
   readonly responseCodes: readonly string[];
-  /** Of the newest attempt of the run. */
+  /** The outcome of the run's newest attempt. */
   readonly outcome: OutcomeKind | null;
   readonly error: ErrorKind | null;
   /** The start of the path. */
@@ -38,7 +38,7 @@ export const NO_SEARCH: Search = {
   metadata: [],
 };
 
-/** Case does not count. */
+/** Whether a text contains the other, ignoring case. */
 export function holdsText(text: string | null, searched: string): boolean {
   return text !== null && text.toLowerCase().includes(searched.toLowerCase());
 }
@@ -56,7 +56,7 @@ export function pathOf(url: string): string {
 export function matchesPlace(q: string, { id, url, host }: Readonly<Record<"id" | "url" | "host", string>>): boolean {
   const text = q.toLowerCase().replace(/^https?:\/\//, "");
   if (id.startsWith(text) || id.slice("act_".length).startsWith(text)) return true;
-  // As it was written, and with the host in the form that the other filter takes.
+  // The URL as it was written, and the host as the host filter takes it.
   return (
     url
       .slice(url.indexOf("//") + "//".length)
@@ -75,7 +75,7 @@ function namesCode(codes: readonly string[], responseCode: number): boolean {
   return codes.includes(code) || codes.includes(`${code.slice(0, 1)}xx`);
 }
 
-/** The start of an id, long enough to be nothing else; null: it may be other text. */
+/** The start of an id, if it is long enough to be nothing else; else null. */
 export function idPrefixIn(q: string | null): string | null {
   return q !== null && ID_PREFIX.test(q) ? q : null;
 }
@@ -84,7 +84,7 @@ const ID_PREFIX = /^act_[0-9a-z]{4,64}$/;
 
 type ShownResult = Pick<Result, "responseCode" | "errorSource" | "lastError">;
 
-/** Whether the conditions on the result hold, but for the outcome. */
+/** Whether the conditions on the result hold, except for the outcome. */
 export function matchesResult({ responseCodes, error }: Search, result: ShownResult): boolean {
   const { responseCode } = result;
   if (responseCodes.length > 0) {
@@ -102,7 +102,7 @@ export function codeRange(codes: readonly string[]): { readonly from: number; re
   };
 }
 
-/** Texts as a viewer sees them, for searches: what somebody doesn't see must not be found letter by letter. */
+/** Texts as a viewer sees them, for searches: hidden text must not be found out letter by letter. */
 export interface MaskedTexts {
   url(url: string): string;
   text(text: string): string;

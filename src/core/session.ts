@@ -21,7 +21,7 @@ export interface StartedSession {
   readonly sessionToken: string;
   /** Identifies this device at later log-ins. */
   readonly deviceToken: string;
-  /** By an invitation that was accepted with it. */
+  /** They have joined the account by an invitation at the same time. */
   readonly isJoined?: true;
 }
 
@@ -44,16 +44,16 @@ export type SessionSource = Pick<RequestSource, "client" | "sessionSecret" | "br
 export interface SessionWatch {
   /** Its `revoked` is aborted when the session ends. */
   readonly caller: Caller;
-  /** Call it when the answer has ended, or the watch is never freed. */
+  /** Call it when the answer has ended; otherwise, the watch is never freed. */
   readonly release: () => void;
 }
 
 /**
- * Identifies the caller of a request. `forget` applies a revocation at once, also to open streams and waits of the key;
- * `recheck` applies those that other processes wrote.
+ * Identifies the caller of a request. `forget` applies a revocation at once, also to the key's open streams and waits;
+ * `recheck` applies revocations by other processes.
  */
 export interface Authenticate {
-  /** `takesTokens`: an access token of OAuth does, too, as its key. */
+  /** `takesTokens`: also accepts an OAuth access token, which stands for its key. */
   (authorization: string | null, takesTokens?: boolean): Promise<Caller>;
   readonly forget: (keyHash: string) => void;
   readonly recheck: () => Promise<void>;
@@ -66,7 +66,7 @@ export interface Sessions {
   watchSession(sessionToken: string): Promise<SessionWatch | null>;
 }
 
-/** Tells whether a form comes from the browser that began the session, where cookies alone don't (plain http). */
+/** Checks that a form comes from the browser that began the session, if cookies can't prove it (plain http). */
 export interface SessionSecret {
   isRight(person: Pick<Person, "secretHash">, secret: string | null): boolean;
   /** Accepts the password in its place. Throws `invalid_credentials` or `RetryLater`. */

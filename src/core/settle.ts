@@ -46,25 +46,25 @@ export function settle(action: Action, end: AttemptEnd): Change {
   return step(action, { ...ended, status: "pending", dueAt, finishedAt: null }, [attempt(dueAt)]);
 }
 
-/** The end of an attempt that the action, as it is stored by now, does not wait for. */
+/** The end of an attempt for which the stored action no longer waits. */
 export interface LateEnd extends AttemptEnd {
   readonly run: number;
   readonly attempt: number;
 }
 
 /**
- * What becomes of a result whose claim was lost: another process has closed its attempt as unknown. Nothing that is known is
- * dropped, nothing is sent again where the target has answered 2xx, and what has ended keeps its status.
+ * The change for a result whose claim was lost: another process has closed its attempt as unknown. No known result is dropped,
+ * nothing is sent again after the target has answered 2xx, and an action that has ended keeps its status.
  */
 export function settleLate(action: Action, end: LateEnd): Change {
   const { run, attempt, outcome, now } = end;
   const { status } = action;
   const isSameRun = action.run === run;
   if (isSameRun && action.attempts === attempt) {
-    // The claim holds: only another late result came in between.
+    // The claim still holds; only another late result came in between.
     if (status === "active") return settle(action, end);
     if (status === "pending" && outcome.kind !== "unknown") {
-      // It waits for its next attempt, since this one was closed as unknown: it ends now as it would have ended.
+      // It waits for its next attempt, since this one was closed as unknown. End it now as it would have ended then.
       const change = settle(action, end);
       const events = change.events.map((event) =>
         "attempt" in event ? { ...event, late: "settled" as const } : event,
@@ -80,7 +80,7 @@ export function settleLate(action: Action, end: LateEnd): Change {
   const response = { responseBody: body, responseTruncated: truncated, responseHeaders: headers };
   const late = { run, attempt, responseCode, ...response, durationMs: end.durationMs, at: now };
   const isSuccessful = isSuccess(outcome, action.method);
-  // Nothing of a later run changes; whoever decides about it sees what an earlier one was answered.
+  // A later run does not change, but those who decide about it see the answer to the earlier run.
   if (!isSameRun) {
     return isSuccessful && isNewer(late, action) ? { ...noted, after: { ...action, lateResult: late } } : noted;
   }
@@ -106,13 +106,13 @@ function keptResponse(
   };
 }
 
-/** Of a run a success is never replaced, and by nothing but a success is another answer; a later run has its own. */
+/** Whether a late result replaces the stored one: it is of a later run, or a success after a failure. */
 function isNewer(late: LateResult, { lateResult }: Action): boolean {
   if (lateResult === null || lateResult.run < late.run) return true;
   return isLateSuccess(late) && !isLateSuccess(lateResult);
 }
 
-/** The target has done it in an earlier attempt of this run: no further one follows. */
+/** Completes an action: the target answered an earlier attempt of this run with success, so no further one follows. */
 function completeLate(action: Action, late: LateResult, now: Date, first: TimelineEvent): Change {
   const { responseCode, responseBody, responseTruncated, durationMs, responseHeaders } = late;
   const result = { responseCode, responseBody, responseTruncated, durationMs, responseHeaders };
@@ -129,7 +129,7 @@ export function nextStep({ after }: Change): "completed" | "retry" | "failed" {
   return after.status === "completed" ? "completed" : "failed";
 }
 
-/** Failures that end an action before its attempts are used up. */
+/** Whether a failure ends the action before its attempts are used up. */
 function isFinal(action: Action, { outcome, giveUpOn = [] }: AttemptEnd): boolean {
   if (outcome.kind === "answered" && isOneOfStatuses(giveUpOn, outcome.code)) return true;
   return isPolicyRefusal(outcome) || (outcome.kind === "unknown" && action.onUnknown === "stop");
@@ -140,12 +140,12 @@ function resultOf(action: Action, { outcome, durationMs, timeoutMs }: Measured):
   const answered = outcome.kind === "answered" ? outcome : null;
   const source = succeeded ? null : errorSourceOf(outcome);
   const retryAfter = answered?.retryAfter?.slice(0, RESPONSE_HEADER_CHARS_MAX);
-  // As headers are kept.
+  // In the form in which headers are stored.
   const retryAfterAlone = retryAfter === undefined ? null : JSON.stringify([["retry-after", retryAfter]]);
   return {
     lastError: succeeded ? null : describeOutcome(outcome, timeoutMs),
     errorSource: source,
-    // A broken answer counts as none, but for the time that it asks to wait; only the timeline shows its status.
+    // A broken answer counts as none, except for its Retry-After. Only the timeline shows its status.
     responseCode: source === "dispatch" ? null : (answered?.code ?? null),
     responseBody: source === "dispatch" ? null : (answered?.body ?? null),
     responseTruncated: source !== "dispatch" && (answered?.truncated ?? false),
@@ -175,7 +175,7 @@ function attemptMade(
 export interface Claimed {
   readonly now: Date;
   readonly leaseUntil: Date;
-  /** The node that claims, where there may be several: two may claim with the same lease. */
+  /** The node that claims, if there may be several: two nodes may claim with the same lease end. */
   readonly by?: string;
 }
 
@@ -194,7 +194,7 @@ export function startAttempt(action: Action, { now, leaseUntil }: Claimed): Acti
   };
 }
 
-/** A claim whose attempt may not begin, since a rule became stricter or its grant was ended: a person decides, or it ends. */
+/** Ends a claim whose attempt may not begin, since a rule became stricter or its grant was ended: it is held, or fails. */
 export function withhold(action: Action, { effect, policy }: Stop, now: Date): Change {
   const { late, state, notStarted } = unclaimed(action, policy.by === "rule" ? "ruled" : "ungranted", now);
   if (late !== null) return late;
@@ -207,18 +207,18 @@ export function withhold(action: Action, { effect, policy }: Stop, now: Date): C
     notStarted,
     next,
   ]);
-  // Only the client of an agent has approved it, if anybody.
+  // If it was approved at all, then only by an agent's client.
   const unapproved = { approvedAt: null, approvedBy: null, approvedDigest: null };
   return { ...change, after: { ...change.after, ...(isRefused ? {} : unapproved), approve: true, policy } };
 }
 
-/** Returns a claim whose attempt never began: due at once, and the attempt does not count. */
+/** Gives back a claim whose attempt never began: it is due at once, and the attempt does not count. */
 export function releaseClaim(action: Action, why: NotStartedReason, now: Date): Change {
   const { late, state, notStarted } = unclaimed(action, why, now);
   return late ?? step(action, { ...state, status: statusAfter(action, "unclaim"), dueAt: now }, [notStarted]);
 }
 
-/** An action without an attempt that never began. `late`: an earlier one has been answered meanwhile, which completes it. */
+/** The action without the attempt that never began. `late`: an earlier one has succeeded meanwhile, which completes it. */
 function unclaimed(action: Action, why: NotStartedReason, now: Date) {
   const attempts = Math.max(0, action.attempts - 1);
   const notStarted: TimelineEvent = { type: "not_started", reason: describeNotStarted(why) };
@@ -242,13 +242,13 @@ const NOT_STARTED = {
   expired: "Nothing was sent: the action expired before the attempt could begin.",
   /** The same. */
   paused: "Nothing was sent: sending was paused before the attempt could begin.",
-  /** The store reported neither success nor failure of the claim, and it was written. */
+  /** The store reported neither success nor failure of the claim, but had written it. */
   in_doubt: "Nothing was sent: the service could not tell whether its claim was recorded.",
   /** See `withhold`. */
   ruled: "Nothing was sent: a rule of the account kept the attempt from beginning.",
   /** The same. */
   ungranted: "Nothing was sent: the grant that let this call pass was ended.",
-  /** It could not be counted for a rule as it was judged. */
+  /** Other calls were counted after it was judged, so it could not be counted for a rule. */
   uncounted: "Nothing was sent yet: a rule of the account counted other calls at the same time.",
 } as const;
 

@@ -25,7 +25,7 @@ import type { PauseStore } from "./pause.ts";
 import type { HttpMethod } from "./target.ts";
 import type { NewNotification, NotificationKind } from "./notification-events.ts";
 
-/** The store can't be read or written now: the disk is full or the database is away. It recovers by itself. */
+/** The store can't be read or written now: the disk is full or the database is unreachable. This may pass without help. */
 export class StoreUnavailable extends Error {
   override readonly name: string = "StoreUnavailable";
   /** Why, in a few words for the log: never an address or a secret. */
@@ -37,15 +37,12 @@ export class StoreUnavailable extends Error {
   }
 }
 
-/**
- * The store works, but its queue of writes is full: this write was not accepted. Try again in a moment; nothing needs
- * to pause.
- */
+/** The store works, but its queue of writes is full, so it did not accept this write. Try again in a moment. */
 export class StoreBusy extends StoreUnavailable {
   override readonly name = "StoreBusy";
 }
 
-/** Another process has taken the store over: this one can't write any more and has to end. */
+/** Another process has taken over the store. This one can't write any more and must end. */
 export class StoreLost extends Error {
   override readonly name = "StoreLost";
 }
@@ -68,48 +65,48 @@ export interface Creation {
   readonly events: readonly TimelineEvent[];
   readonly outbox: readonly OutboxRow[];
   /**
-   * Claims a new pending action in the same commit: the caller has a slot for it. If a pause covers it, it is stored
-   * unclaimed.
+   * Claims a new pending action in the same commit, since the caller has a slot for it. If a pause covers the action, it is
+   * stored unclaimed.
    */
   readonly claim: Claimed | null;
-  /** If its creator is subject to the limit on rejected requests. */
+  /** Set if its creator is subject to the limit on rejected requests. */
   readonly rejection?: RejectionEntry | null;
-  /** If its key has a daily limit. A create that is stored counts. */
+  /** Set if its key has a daily limit. A create that is stored counts. */
   readonly budget?: Omit<KeyBudget, "keyId">;
-  /** The version of the rules that it was decided by. */
+  /** The version of the rules by which it was decided. */
   readonly rulesVersion: string;
   /** The grant that lets it pass. */
   readonly grant?: GrantUse | null;
-  /** A rule refuses it: it may only match. */
+  /** A rule refuses it, so it may only match an existing action. */
   readonly isRefused?: boolean;
-  /** What it adds to counts of rules, if none of them is over its limit then. */
+  /** What it adds to counts of rules. If one of them would exceed its limit, nothing is created. */
   readonly counts?: readonly RuleCount[];
-  /** The count beyond which it goes, so that a rule holds it, and the entry of the audit log if it is the first. */
+  /** The count beyond which it goes, so that a rule holds it, and the audit entry in case it is the first. */
   readonly beyond?: { readonly count: RuleCount; readonly audit: AuditEntry } | null;
 }
 
 /**
- * Result of a create: a new row, claimed or not, or the older action that its key names. `policy`: where a grant lets it pass, with how
- * often it was used.
+ * Result of a create: a new row, claimed or not, or the older action that its key names. `policy`: if a grant lets it pass, its
+ * policy with the number of uses.
  */
 export type Created =
   | { readonly kind: "created"; readonly claimed: Action | null; readonly policy?: ActionPolicy | null }
   | { readonly kind: "matched"; readonly by: KeyKind; readonly action: Action }
   | CreateRefusal;
 
-/** A count that a create would exceed. */
+/** Why a create was not stored. */
 export type CreateRefusal =
   /** `HELD_PER_KEY_MAX` actions of its key await approval. */
   | { readonly kind: "too_many_held" }
-  /** It was refused by a rule, and matches none. */
+  /** A rule refuses it, and it matches no action. */
   | { readonly kind: "refused" }
   /** The grant that let it pass is used up, or has ended. */
   | { readonly kind: "grant_over" }
-  /** Rules were written since the version that it was decided by. */
+  /** Rules were written after the version by which it was decided. */
   | { readonly kind: "rules_changed" }
-  /** These counts of rules would be over their limits. */
+  /** These counts of rules would exceed their limits. */
   | { readonly kind: "beyond"; readonly counts: readonly RuleCount[] }
-  /** Its key has created as many actions on this day as it may. */
+  /** Its key has reached its daily limit. */
   | { readonly kind: "budget_spent" }
   /** A key names an action that can't be read: it was altered in the database. */
   | { readonly kind: "unreadable"; readonly by: KeyKind; readonly id: string }
@@ -133,18 +130,15 @@ export interface ChangeWrite {
   readonly change: Change;
   readonly at: Date;
   readonly outbox: readonly OutboxRow[];
-  /** The entry for the audit log, where a person decided it. */
+  /** The audit entry, if a person decided. */
   readonly audit?: AuditEntry;
-  /**
-   * Its effect on the count of rejections. If it requests something that may not be requested again, nothing is
-   * written.
-   */
+  /** Its effect on the count of rejections. If it may not be requested again, nothing is written. */
   readonly rejection?: RejectionEntry | null;
-  /** What comes with an approval. */
+  /** The grant that comes with an approval. */
   readonly grant?: Grant | null;
-  /** For a retry by a key that has a daily limit. One that is written counts; where the limit is reached nothing is written. */
+  /** For a retry by a key with a daily limit. A written retry counts; if the limit is reached, nothing is written. */
   readonly budget?: KeyBudget;
-  /** What a retry adds to counts of rules. Where one would be over its limit nothing is written. */
+  /** What a retry adds to counts of rules. If one would exceed its limit, nothing is written. */
   readonly counts?: readonly RuleCount[];
 }
 
@@ -164,8 +158,8 @@ export interface LaneHead extends LaneName {
 export interface ClaimedLane extends LaneName {
   readonly limit: number;
   /**
-   * Rows that were due before this time, in milliseconds, may be left; default: none is. PostgreSQL keeps the entries of rows that are
-   * no longer pending in its index until a vacuum, and would read them again for each claim.
+   * Rows due before this time, in milliseconds, may be ignored; default: none. PostgreSQL's index keeps entries of rows that
+   * are no longer pending until a vacuum, and each claim would read them again.
    */
   readonly dueFromMs?: number;
 }
@@ -202,23 +196,21 @@ export interface Queue<Row> {
   /** Lanes with pending rows and their earliest due times, in a fixed order after `after`. */
   lanes(after: LaneName | null, limit: number): Promise<readonly LaneHead[]>;
   /**
-   * Makes due rows active with a lease, counts the attempt, and returns them (actions without their last result): of each
-   * lane the earliest, one of each lane in turn. The claim is durable when it resolves: nothing may be sent before. A row
-   * covered by a pause is not claimed.
+   * Makes due rows active with a lease, counts the attempt, and returns them (actions without their last result): the earliest of each
+   * lane, lanes in turn. The claim is durable when this resolves; nothing may be sent before. Paused rows are not claimed.
    */
   claimDue(claim: Claim): Promise<ClaimedRows<Row>>;
   /**
-   * Active rows whose lease ended before this time (null: all active rows), in a fixed order after `after`, which is
-   * the last row of the page before (null: from the first). Pages are bounded in bytes too: only an empty page is the
-   * last.
+   * Active rows whose lease ended before this time (null: all active rows), in a fixed order after `after`, the last row of the
+   * page before (null: from the first). Pages are also bounded in bytes, so only an empty page is the last.
    */
   orphans(leaseBefore: Date | null, limit: number, after: Row | null): Promise<readonly Row[]>;
   /** Rows of these accounts that are active under exactly this claim: for claims whose response was lost. */
   claimed(accountIds: readonly string[], at: Claimed): Promise<readonly Row[]>;
 
   /**
-   * Moves the due times of pending rows that were scheduled before the clock was set back: never before now, and never
-   * later than their original delay. Returns how many, at most `limit`.
+   * Moves the due times of pending rows that were scheduled before the clock was set back: never before now, and never later
+   * than their original delay from now. Returns how many, at most `limit`.
    */
   reschedule(setBack: SetBack, limit: number): Promise<number>;
 }
@@ -242,7 +234,7 @@ export interface ActionQuery {
   readonly createdBy: string | null;
   readonly createdAfter: Date | null;
   readonly createdBefore: Date | null;
-  /** What no index serves. */
+  /** Conditions that no index serves. */
   readonly search: Search;
   /** How the texts are searched; absent or null: as they were written. */
   readonly seenAs?: MaskedTexts | null;
@@ -268,7 +260,7 @@ export interface ActionRows {
    * `before` of the next page; null when there is none. A page may have fewer than `limit` actions and not be the last.
    */
   readonly before: string | null;
-  /** Where the search stopped before the page was full: when the last action that it looked at was created; else null. */
+  /** If the search stopped before the page was full: when the last action that it looked at was created; else null. */
   readonly searchedUntil: Date | null;
 }
 
@@ -289,7 +281,7 @@ interface MatchedAction {
   readonly id: string;
   readonly run: number;
   readonly host: string;
-  /** What its newest attempt was answered; null: nothing. */
+  /** The status that its newest attempt was answered with; null: none. */
   readonly responseCode: number | null;
 }
 
@@ -307,7 +299,7 @@ export interface ActionChange {
   readonly at: Date;
   /** The action after the change, without a response body that a later attempt has replaced. */
   readonly action: Action;
-  /** It has gained a late result, and kept its status. */
+  /** It got a late result and kept its status. */
   readonly isLateResult?: true;
 }
 
@@ -335,7 +327,7 @@ export interface WaitingApprovals {
 /** The retries of an account that wait for their time. */
 export interface ScheduledRetries {
   readonly count: number;
-  /** Due already: they wait for a free slot. */
+  /** How many are due already and wait for a free slot. */
   readonly due: number;
   /** Since when the first of these is due; null: none is. */
   readonly dueSince: Date | null;
@@ -353,7 +345,7 @@ export interface HeldPage {
 }
 
 export interface ActionStore extends Queue<Action> {
-  /** Durable when it resolves. Of racing creates with one key exactly one is `created`; the others match it. */
+  /** Durable when it resolves. Of racing creates with the same key, exactly one is `created`; the others match it. */
   create(creation: Creation): Promise<Created>;
   /**
    * Writes the change, its timeline and notifications, or nothing. False: another change came first, or its request was
@@ -365,7 +357,7 @@ export interface ActionStore extends Queue<Action> {
   /** Sets when the claim of an active action ends. False: it has another revision by now. */
   extendLease(action: Action, leaseUntil: Date): Promise<boolean>;
   find(accountId: string, id: string): Promise<Action | null>;
-  /** Of any account: for holders of a token of the action. */
+  /** Finds an action of any account, for holders of a token of the action. */
   findById(id: string): Promise<Action | null>;
   /** The action that a key names now, by the rules of `src/core/dedupe.ts`. */
   holderOf(accountId: string, kind: KeyKind, key: string, now: Date): Promise<Pick<Action, "id" | "status"> | null>;
@@ -399,9 +391,9 @@ export interface ActionStore extends Queue<Action> {
   requesters(accountId: string): Promise<readonly HeldRequester[]>;
   /** Whether a key may create or retry more on the day. */
   hasBudgetLeft(budget: KeyBudget): Promise<boolean>;
-  /** Those of the counts of rules that would be over their limits. */
+  /** Which of these counts of rules would exceed their limits. */
   beyondCounts(counts: readonly RuleCount[]): Promise<readonly RuleCount[]>;
-  /** The responses of earlier attempts of an action: of the newest `ATTEMPTS_KEPT` that have one. */
+  /** The stored responses of earlier attempts of an action, at most the newest `ATTEMPTS_KEPT`. */
   responses(accountId: string, id: string): Promise<readonly KeptResponse[]>;
   /** Oldest first; the newest `TIMELINE_ROWS_MAX` rows. */
   timeline(accountId: string, id: string): Promise<readonly TimelineEntry[]>;
@@ -441,18 +433,18 @@ export interface OutboxEntry extends Notification {
 export interface OutboxStore {
   readonly callbacks: Queue<Notification>;
   readonly mails: Queue<Notification>;
-  /** To channels. */
+  /** Messages to channels. */
   readonly messages: Queue<Notification>;
   /** The body of a callback; null once it was delivered, and for a mail. */
   payload(id: string): Promise<string | null>;
   /**
-   * Role and hold of whoever created the action, and whether their key has limits: whatever became of it, and also where its row
-   * is gone. Null: the action is gone.
+   * Role and hold of the action's creator, and whether their key has limits, even if the key was revoked or its row is gone.
+   * Null: the action is gone.
    */
   creatorOf(id: string): Promise<LimitedCreator | null>;
   /**
-   * Counts a mail as sent now. False, and it must not be sent: its recipient or account has reached the limit of the
-   * last hour. A retry replaces its earlier count.
+   * Counts a mail as sent now. False: its recipient or account has reached the hourly limit, so it must not be sent. A retry
+   * replaces its earlier count.
    */
   permitMail(mail: Notification, at: Date): Promise<boolean>;
   /** Writes how an attempt ended, and its timeline row. False: the row has changed since. */
@@ -465,7 +457,7 @@ export interface OutboxStore {
   waiting(): Promise<Readonly<Record<NotificationKind, number>>>;
 }
 
-/** The fact that a copy into this database is not complete (`outgate migrate`): no service may open it. */
+/** The fact that says that a copy into this database (`outgate migrate`) is incomplete, so that no service may open it. */
 export const TRANSFER_FACT = "transfer";
 
 /** Facts about the store, such as the check value of the master key. */
@@ -501,19 +493,19 @@ export interface ChangedPage {
   /** In the order of their positions. */
   readonly changes: readonly ChangedAction[];
   /**
-   * Where the next page begins: nothing will appear up to here any more. A transaction that may still commit holds it
-   * back; changes behind it are returned as they are seen, and again in the next page.
+   * Where the next page begins: nothing more can appear up to here. A transaction that may still commit holds it back; changes
+   * after it are returned as soon as they are visible, and again in the next page.
    */
   readonly position: number;
-  /** Whether nothing is visible behind these changes, and nothing holds the position back. */
+  /** Whether nothing is visible after these changes, and nothing holds the position back. */
   readonly isLast: boolean;
 }
 
-/** What nodes on one database need of it. */
+/** What several nodes on one database need from it. */
 export interface ClusterStore {
   /** The time of the database's clock. */
   now(): Promise<Date>;
-  /** Registers the node, or says that it lives on, and returns all that live; they count as dead after `livesMs`. */
+  /** Registers the node or renews it, and returns all live nodes. A node counts as dead `livesMs` after its last beat. */
   beat(node: NodeRow, livesMs: number): Promise<readonly LiveNode[]>;
   leave(nodeId: string): Promise<void>;
   /** Takes or renews the right to run a job, for this long. False: another node has it. */
@@ -525,7 +517,7 @@ export interface ClusterStore {
   revisionsOf(actionIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /**
    * Calls `onHint` for each hint of another node's commit, and `onGap` after a lost connection, when hints may have been
-   * missed. Resolves with a function that ends it. Null: this database gives no hints.
+   * missed. Resolves with a function that stops it. Null: this database sends no hints.
    */
   listen(onHint: () => void, onGap: () => void): Promise<(() => Promise<void>) | null>;
 }
@@ -555,7 +547,7 @@ export interface Store {
   readonly firstSteps: FirstStepStore;
   readonly sealed: SealedStore;
   readonly upkeep: UpkeepStore;
-  /** Null: the database is no file of this process. */
+  /** Null: the database is not a file opened by this process. */
   readonly file: FileStore | null;
   readonly facts: FactStore;
   /** Null: no other process may use the database at the same time. */
@@ -570,9 +562,9 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** Which of the actions that await approval. Null: all. */
+/** Which held actions to find. Null: any. */
 export interface HeldFilter {
-  /** Empty: of no key. */
+  /** Empty: actions of no key. */
   readonly keyId: string | null;
   /** With the port, unless it is the scheme's default. */
   readonly host: string | null;
@@ -638,9 +630,9 @@ export interface UpkeepStore {
   /** Pending and held actions that expired at this time or before, by time and id, after `after` (null: from the first). */
   expired(until: Date, after: ExpiredAction | null, limit: number): Promise<readonly ExpiredAction[]>;
   /**
-   * Deletes actions that finished by then, with their timeline, notifications and links, after the id `after` (empty:
-   * from the first). Never one that is not final, has a pending notification or may still be named by an
-   * Idempotency-Key; and never the newest position of the event stream, which would be given out again.
+   * Deletes actions that finished by then, with their timeline, notifications and links, after the id `after` (empty: from the
+   * first). It never deletes an action that is not final, has a pending notification or may still be named by an idempotency
+   * key; nor the newest position of the event stream, which would be given out again.
    */
   prune(times: PruneTimes, after: string): Promise<PruneStep>;
 }
@@ -649,9 +641,9 @@ export interface UpkeepStore {
 export interface DatabaseSize {
   /** Without the log. */
   readonly bytes: number;
-  /** Of pages that hold nothing: the next rows use them. */
+  /** Bytes of free pages, which the next rows use. */
   readonly freeBytes: number;
-  /** What deleting the actions that finished by a time would free, estimated. */
+  /** An estimate of what deleting the actions that finished by then would free. */
   readonly deletableBytes: number;
   /** Whether free pages can be given back to the system. A file of version 0.1 can't. */
   readonly canShrink: boolean;
@@ -660,7 +652,7 @@ export interface DatabaseSize {
 export interface FileStore {
   /** A bounded read, whatever the size. */
   size(finishedUntil: Date): Promise<DatabaseSize>;
-  /** Gives some free pages back to the system; resolves with how many more there are to give. */
+  /** Gives some free pages back to the system. Resolves with how many more there are. */
   shrink(): Promise<number>;
 }
 

@@ -7,11 +7,11 @@ export interface NormalTarget {
   readonly isHttps: boolean;
   /** ASCII, lower case, no trailing dot; an IPv6 address in brackets and in its shortest spelling. */
   readonly hostname: string;
-  /** The scheme's default where none was written. */
+  /** The written port, or the scheme's default. */
   readonly port: number;
   /** Host name, with the port unless it is the scheme's default. */
   readonly host: string;
-  /** Scheme and host: what a signing secret belongs to. */
+  /** Scheme and host, to which a signing secret belongs. */
   readonly origin: string;
   readonly pathname: string;
   /** Path and query exactly as they are sent. The fragment is not sent (RFC 9110, 7.1). */
@@ -43,8 +43,8 @@ export function originOf(url: string): string {
 }
 
 /**
- * The normal form of a host to search for, with or without a port; null if it is not one. Without a scheme no port is a
- * default one, so a port always stays.
+ * The normal form of a host to search for, with or without a port; null if it is no host. A port always stays, since without a
+ * scheme none is a default.
  */
 export function normalHost(text: string): string | null {
   const [, name = "", port] = HOST_AND_PORT.exec(text) ?? [];
@@ -54,7 +54,7 @@ export function normalHost(text: string): string | null {
   return Number(port) > PORT_MAX ? null : `${hostname}:${Number(port)}`;
 }
 
-/** Path and query with the characters that need no code written plainly, and other codes in capitals (RFC 3986, 6.2.2). */
+/** Path and query without needless percent-encoding, and with other codes in capitals (RFC 3986, 6.2.2). */
 export function decodeUnreserved(rest: string): string {
   return rest.replaceAll(/%[0-9a-f]{2}/gi, (code) => {
     const letter = String.fromCharCode(Number.parseInt(code.slice(1), 16));
@@ -68,7 +68,7 @@ export function sentUrl(url: string): string {
   return target === null ? url : target.origin + target.rest;
 }
 
-/** A parsed URL: its text is not used again. */
+/** A parsed URL. Its text is not used again. */
 export interface ParsedTarget extends NormalTarget {
   /** The host as an address, if it is one. */
   readonly literal: Address | null;
@@ -80,8 +80,8 @@ export interface RefusedTarget {
 }
 
 /**
- * The targets that were parsed last, by their whole text: an action's URL is parsed for its create, its signature and its
- * call. What the text means never changes; where it leads is not kept, and is checked each time.
+ * Targets that were parsed recently, by their whole text: an action's URL is parsed for its create, its signature and its call.
+ * What a text means never changes; where it leads is not stored here, and is checked each time.
  */
 const parsedTargets = new Map<string, ParsedTarget>();
 
@@ -106,7 +106,7 @@ function parseNewTarget(raw: string): ParsedTarget | RefusedTarget {
   return problem === null ? { ...target, literal } : { refused: problem };
 }
 
-/** The URL parser silently fixes tabs, backslashes and missing slashes. What it would fix is refused. */
+/** Refuses what the URL parser would silently fix: tabs, backslashes and missing slashes. */
 function textProblem(raw: string): string | null {
   if (raw.length > URL_CHARS_MAX) return `Is longer than ${URL_CHARS_MAX} characters.`;
   const scheme = SCHEME.exec(raw);
@@ -130,12 +130,12 @@ function partsProblem({ hostname, port, pathname }: NormalTarget, literal: Addre
   return null;
 }
 
-/** A trailing dot marks a complete name; `Host` and certificates omit it. */
+/** Removes a trailing dot, which marks a complete name: `Host` and certificates omit it. */
 function withoutTrailingDot(name: string): string {
   return name.endsWith(".") ? name.slice(0, -1) : name;
 }
 
-/** Cut from the whole href, because `search` does not tell `/a?` from `/a`. */
+/** Path and query, cut from the whole href because `search` doesn't distinguish `/a?` from `/a`. */
 function restOf({ href, protocol, hash }: URL): string {
   const rest = href.slice(href.indexOf("/", protocol.length + 2));
   if (hash !== "") return rest.slice(0, -hash.length);
@@ -188,9 +188,9 @@ const NEVER = new Set(["metadata.google.internal"]);
 const PRIVATE_ENDINGS = [".internal", ".local", ".home.arpa"];
 
 /**
- * The normal form of a host as actions have it, with its port unless that is the scheme's default; or what is wrong with the
- * text. The ports 80 and 443 are refused: without a scheme nobody can tell whether they are written, and what is set for a
- * host that no action has would have no effect.
+ * The normal form of a host as actions have it, with the port unless it is the scheme's default; or what is wrong with the
+ * text. Ports 80 and 443 are refused: without a scheme, it is unknown whether they are defaults, and a setting for a host that
+ * no action has would have no effect.
  */
 export function readHost(text: string): { readonly host: string } | { readonly problem: string } {
   const host = text.includes("*") ? null : normalHost(text.trim());
@@ -203,7 +203,7 @@ export function readHost(text: string): { readonly host: string } | { readonly p
   return { problem: "Leave out the port 443 of https and the port 80 of http, which are the default." };
 }
 
-/** The same for a member `host` (`validation_error`) or a path (`not_found`): throws what is wrong with the text. */
+/** Like `readHost`, but throws for a member `host` (`validation_error`) or a path (`not_found`). */
 export function checkHost(text: string, code: "validation_error" | "not_found"): string {
   const read = readHost(text);
   if ("host" in read) return read.host;
@@ -214,23 +214,23 @@ export function checkHost(text: string, code: "validation_error" | "not_found"):
 /** An IPv6 address is in brackets, so that its last part is no port. */
 const DEFAULT_PORT = /:(80|443)$/;
 
-/** Where a call goes as it is sent, which is what its target reads; the URL as written may say something else. */
+/** Where a call goes as it is sent, which is what its target reads. The URL as written may look different. */
 export interface SentTarget {
   /** ASCII, lower case, without port. */
   readonly hostname: string;
   /** With the port unless it is the scheme's default. */
   readonly host: string;
-  /** Dots are resolved, and characters that need no code are written plainly. */
+  /** Without dot segments and needless percent-encoding. */
   readonly path: string;
   /** Without the question mark. */
   readonly query: string;
-  /** Targets read such a path in different ways: see `AMBIGUOUS`. */
+  /** Whether targets may read the path in different ways: see `AMBIGUOUS`. */
   readonly isAmbiguous: boolean;
 }
 
 /** The target as it is sent; null: the text is no http or https URL. */
 export function sentTarget(url: string): SentTarget | null {
-  // Its create has parsed it, and `parseTarget` still knows it. A URL that was altered in the database may be refused now.
+  // Usually `parseTarget` still knows it from the create. A URL that was altered in the database may be refused.
   const parsed = parseTarget(url);
   const target = "refused" in parsed ? normalTarget(url) : parsed;
   if (target === null) return null;
@@ -245,19 +245,19 @@ export function sentTarget(url: string): SentTarget | null {
 }
 
 /**
- * `%25` too, since a target that decodes twice reads `%252f` as a slash; `%3b`, `%3f` and `%23`, since a proxy in front of it may decode them, so that the path ends there; a code that
- * is none, as `%u002e` of old ones; control characters, of which NUL ends a path for some; and characters in more bytes than they need,
- * as `%c0%ae` for a dot, which old decoders take.
+ * What targets read differently in a path. `%25`: a target that decodes twice reads `%252f` as a slash. `%3b`, `%3f`, `%23`: if
+ * a proxy decodes them, the path ends there. Invalid codes, such as the old `%u002e`. Control characters: for some, NUL ends a
+ * path. Overlong characters, such as `%c0%ae` for a dot, which old decoders accept.
  */
 const AMBIGUOUS = /%2f|%5c|%2e|%25|%3b|%3f|%23|%[01][0-9a-f]|%(?![0-9a-f]{2})|%c[01]|%e0%[89]|%f0%8|;|\/\//i;
 
 /**
- * Whether a path lies under a prefix, by whole segments: `/pay` is no prefix of `/payments`. `*` in the prefix stands for one
- * segment. An ambiguous path is under none.
+ * Whether a path is under a prefix, by whole segments: `/pay` is no prefix of `/payments`. `*` in the prefix stands for one
+ * segment. An ambiguous path is under no prefix.
  */
 export function isUnder({ path, isAmbiguous }: Pick<SentTarget, "path" | "isAmbiguous">, prefix: string): boolean {
   if (isAmbiguous) return false;
-  // Most prefixes, several times as fast: an account may have hundreds.
+  // The fast path for most prefixes, since an account may have hundreds.
   if (!prefix.includes("*")) {
     const end = prefix.endsWith("/") ? prefix.length - 1 : prefix.length;
     return (path.length === end || path[end] === "/") && path.startsWith(prefix.slice(0, end));

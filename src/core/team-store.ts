@@ -8,7 +8,7 @@ export interface TeamMember {
   readonly email: string;
   readonly role: MemberRole;
   readonly joinedAt: Date;
-  /** When they last used this account, to some minutes; null: not since that is noted. */
+  /** When they last used this account, to a few minutes; null: not since this is recorded. */
   readonly lastSeenAt: Date | null;
 }
 
@@ -31,18 +31,18 @@ export interface Invitation {
   readonly expiresAt: Date;
 }
 
-/** The same with the SHA-256 of the token in its link, hex. */
+/** An invitation with the SHA-256 of the token in its link, hex. */
 export interface StoredInvitation extends Invitation {
   readonly hash: string;
 }
 
-/** A row of the outbox that mails an invitation; the link is made when it is sent. */
+/** The outbox row that mails an invitation. The link is made when the mail is sent. */
 interface InvitationMail {
   readonly id: string;
   readonly host: string;
 }
 
-/** Why a change of a member was not written: nobody would own the account, or there is no such member. */
+/** The result of changing a member: otherwise nobody would own the account, or there is no such member. */
 export type MemberChange = "done" | "last_owner" | "gone";
 
 /** `member`: the address is in the account already. `full`: it has as many invitations, or people, as it may have. */
@@ -54,14 +54,14 @@ export interface Joining {
   /** A new person, or the one that the address belongs to. */
   readonly person: PersonRow;
   readonly isNew: boolean;
-  /** The session that they go on with: a new one, or the hash of the one that they have. */
+  /** The session that they continue with: a new one, or the hash of their present one. */
   readonly session: SessionRow | string;
   readonly identity?: Identity;
   readonly at: Date;
   readonly audit: readonly AuditEntry[];
 }
 
-/** Whom a provider of OpenID Connect means. */
+/** Identifies a person at an OpenID Connect provider. */
 export interface Identity {
   readonly issuer: string;
   readonly subject: string;
@@ -70,7 +70,7 @@ export interface Identity {
 /** What is written with a session that an identity begins. */
 interface SignInMore {
   readonly audit: readonly AuditEntry[];
-  /** The person has no password any more, and their other sessions end. */
+  /** Deletes the person's password and ends their other sessions. */
   readonly dropsPassword: boolean;
 }
 
@@ -80,35 +80,35 @@ export interface TeamStore {
   members(accountId: string, limit: number): Promise<readonly TeamMember[]>;
   member(accountId: string, personId: string): Promise<TeamMember | null>;
   /**
-   * The ids of all who may manage the account: its owners, its live owner keys, and the keys that one of these replaced, so
-   * that replacing an owner key changes nothing for what it made.
+   * The ids of all who may manage the account: its owners, its live owner keys, and the keys that these replaced, so that
+   * replacing an owner key doesn't affect what it made.
    */
   managers(accountId: string, now: Date): Promise<ReadonlySet<string>>;
   /** The accounts of a person, the one used last first; at most `limit`. */
   accountsOf(personId: string, limit: number): Promise<readonly Membership[]>;
   changeRole(accountId: string, personId: string, role: MemberRole, audit: AuditEntry): Promise<MemberChange>;
-  /** Ends their sessions in the account too. Whoever is in no account any more is forgotten. */
+  /** Removes a person, and ends their sessions in the account. A person in no account is deleted. */
   remove(accountId: string, personId: string, audit: AuditEntry): Promise<MemberChange>;
-  /** Replaces an open invitation of the same address, whose link works no more. */
+  /** Stores an invitation. It replaces an open one of the same address, whose link then no longer works. */
   invite(invitation: StoredInvitation, mail: InvitationMail | null, audit: AuditEntry): Promise<Invited>;
-  /** Those that have not ended, newest first; at most `limit`. Which of them are void depends on `managers`. */
+  /** The invitations that have not ended, newest first; at most `limit`. Whether one is void depends on `managers`. */
   invitations(accountId: string, now: Date, limit: number): Promise<readonly Invitation[]>;
   /** False: there is no such invitation. */
   withdraw(accountId: string, id: string, audit: AuditEntry): Promise<boolean>;
-  /** One that has not ended, by the hash of its token or by its id; null for any other. */
+  /** An invitation that has not ended, by the hash of its token or by id; null: there is none. */
   invitation(by: { readonly hash: string } | { readonly id: string }, now: Date): Promise<StoredInvitation | null>;
   /** The open invitations of an address, of any account, newest first; at most `limit`. */
   invitationsOf(email: string, now: Date, limit: number): Promise<readonly StoredInvitation[]>;
   /**
-   * Uses an invitation. False, and nothing is written: it was used or withdrawn, whoever made it may no longer manage the
-   * account, the account is full, or the person has changed.
+   * Uses an invitation. False, and nothing is written: it was used or withdrawn, its maker may no longer manage the account,
+   * the account is full, or the person has changed.
    */
   join(joining: Joining): Promise<boolean>;
-  /** Whom the identity belongs to, with the account that they used last; null: nobody, or somebody without an account. */
+  /** The person with this identity and their last-used account. Null: nobody has it, or they have no account. */
   identified(identity: Identity): Promise<Member | null>;
   /**
-   * Begins a session by an identity, which is remembered for the person. False, and no session begins: they have left the
-   * account, or have another identity of this issuer, or it is somebody else's.
+   * Begins a session by an identity, and stores the identity for the person. False, and no session begins: they have left the
+   * account, they have another identity of this issuer, or it is somebody else's.
    */
   signIn(session: SessionRow, identity: Identity, more: SignInMore): Promise<boolean>;
   /** Deletes expired invitations and mails of invitations that are gone; true when there are more. */

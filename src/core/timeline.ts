@@ -26,11 +26,11 @@ interface AttemptMade {
   readonly next_retry_at: string | null;
   readonly location: string | null;
   /**
-   * It came after the attempt had been closed as unknown. `settled`: it ended the attempt all the same. `result`: it became the
-   * action's late result. `noted`: it changed nothing. Absent: it was in time.
+   * Set if it came after the attempt had been closed as unknown. `settled`: it ended the attempt all the same. `result`: it
+   * became the action's late result. `noted`: it changed nothing.
    */
   readonly late?: "settled" | "result" | "noted";
-  /** Of a late one that did not settle the action, which may be in a later run. */
+  /** The run of a late result that did not settle the action, which may be in a later run. */
   readonly run?: number;
 }
 
@@ -53,7 +53,7 @@ export type TimelineEvent =
       readonly type: "created" | "approved" | "rejected" | "cancelled" | "retried" | "sent_now" | "paused" | "resumed";
     } & Decision)
   | { readonly type: "started" | "completed" | "failed" }
-  /** `reason`: the rule that holds it; absent: its key or its requester did. */
+  /** `reason`: the rule that holds it; absent: its key or its requester holds it. */
   | { readonly type: "held"; readonly reason?: string }
   /** The attempt of the last `started` never began and does not count. `reason`: see `describeNotStarted`. */
   | { readonly type: "not_started"; readonly reason: string }
@@ -62,7 +62,7 @@ export type TimelineEvent =
 
 export type TimelineEventType = TimelineEvent["type"];
 
-/** A record, so that the compiler misses none. */
+/** A record, so that the compiler finds missing types. */
 const IS_EVENT_TYPE: Readonly<Record<TimelineEventType, true>> = {
   created: true,
   held: true,
@@ -86,14 +86,14 @@ const IS_EVENT_TYPE: Readonly<Record<TimelineEventType, true>> = {
 // Safe: the object has exactly these keys.
 export const TIMELINE_EVENT_TYPES = Object.keys(IS_EVENT_TYPE) as TimelineEventType[];
 
-/** Whether the event is no change of the action's status: what came of an attempt too late to settle it. */
+/** Whether the event is a result that came too late to settle its action, and so changes no status. */
 export function isTooLate(event: TimelineEvent): boolean {
   return event.type === "attempt" && (event.late === "result" || event.late === "noted");
 }
 
-/** A row of the timeline as the store gives it back. */
+/** A row of the timeline as the store returns it. */
 export interface TimelineEntry {
-  /** Increases over all actions of the service; the position in the event stream. */
+  /** The position in the event stream, which increases over all actions of the service. */
   readonly seq: number;
   readonly at: Date;
   readonly run: number;
@@ -102,7 +102,7 @@ export interface TimelineEntry {
   readonly event: TimelineEvent;
 }
 
-/** Whether the entry is a call of that run that was sent. Of one that a crash interrupted, nobody knows whether it had begun. */
+/** Whether the entry is a call of that run that was sent. A call that a crash interrupted doesn't count: it may not have begun. */
 export function isSend({ run: ofEntry, event }: TimelineEntry, run: number): boolean {
   if (event.type !== "attempt" || (event.run ?? ofEntry) !== run) return false;
   return event.outcome !== "not_sent" && event.error !== INTERRUPTED;
@@ -113,8 +113,8 @@ const INTERRUPTED = describeOutcome({ kind: "unknown", fault: "interrupted" }, 0
 /** How the newest run of an action was decided. */
 export interface LatestDecision {
   /**
-   * `cancelled`: whoever requested it, or somebody else, no longer wants it sent. `refused`: a rule that was written after it was
-   * created refuses it. `unanswered`: nobody decided in time.
+   * `cancelled`: the requester, or somebody else, no longer wants it sent. `refused`: a rule that was written after the create
+   * refuses it. `unanswered`: nobody decided in time.
    */
   readonly decision: "approved" | "rejected" | "cancelled" | "refused" | "unanswered";
   readonly by: Actor | null;
@@ -124,14 +124,14 @@ export interface LatestDecision {
   readonly via: "elicitation" | null;
 }
 
-/** Whether the timeline of this action has a decision about its newest run. */
+/** Whether the timeline of this action has a decision on its newest run. */
 export function isDecided({ status, approvedAt }: Action): boolean {
   return status === "cancelled" || (status !== "awaiting_approval" && approvedAt !== null);
 }
 
 /**
- * The newest decision about the present run; null: none. The status of the action decides which one to look for, because
- * `entries` may have been read a moment later.
+ * The newest decision on the present run, or null. The status of the action decides which one to look for, because `entries`
+ * may have been read a moment later.
  */
 export function latestDecision(action: Action, entries: readonly TimelineEntry[]): LatestDecision | null {
   if (!isDecided(action)) return null;
@@ -143,7 +143,7 @@ export function latestDecision(action: Action, entries: readonly TimelineEntry[]
   return { decision: "approved", by, reason: approval?.reason ?? null, via: approval?.via ?? null };
 }
 
-/** Why the service cancels an action at its `expires_at`. Nobody had to decide that. */
+/** The reason when the service cancels an action at its `expires_at`, which nobody decided. */
 export const EXPIRED = "It was not sent before it expired.";
 
 function endingIn(events: readonly TimelineEvent[]): LatestDecision | null {
@@ -152,7 +152,7 @@ function endingIn(events: readonly TimelineEvent[]): LatestDecision | null {
   const { type, actor: by, reason = null, via = null } = ending;
   if (by !== SYSTEM) return { decision: type, by, reason, via };
   if (reason === EXPIRED) return null;
-  // A rule stops an attempt that was about to begin; nobody was asked.
+  // A rule stopped an attempt that was about to begin, so no person decided.
   const isRefused = events[events.indexOf(ending) - 1]?.type === "not_started";
   return { decision: isRefused ? "refused" : "unanswered", by, reason, via };
 }
@@ -167,7 +167,7 @@ function isEnding(event: TimelineEvent): event is Decided & { readonly type: "re
   return event.type === "rejected" || event.type === "cancelled";
 }
 
-/** The state that can be rebuilt from the entries of a timeline; status, run and end come from the last entry alone. */
+/** The state that timeline entries can rebuild. Status, run and end come from the last entry alone. */
 type ReplayedState = Omit<
   ActionState,
   "status" | "run" | "finishedAt" | "leaseUntil" | "approvedDigest" | "lateResult"
@@ -183,9 +183,9 @@ const INITIAL: ReplayedState = {
 };
 
 /**
- * An action as it was after an earlier change, for the event stream. `entries` are the timeline of that run up to the
- * change, oldest first. The response body is null: the store keeps only that of the newest attempt. That of a late result is
- * kept with the action, and masked like the rest of it.
+ * An action as it was after an earlier change, for the event stream. `entries` are the timeline of that run up to the change,
+ * oldest first. The response body is null, since the store keeps only the newest attempt's. A late result's body is stored with
+ * the action, and masked like the rest of it.
  */
 export function actionAsOf(action: Action, entries: readonly TimelineEntry[]): Action {
   const last = entries.at(-1);
@@ -204,7 +204,7 @@ export function actionAsOf(action: Action, entries: readonly TimelineEntry[]): A
   };
 }
 
-/** The late result that was known then. Of one that another has replaced, only the timeline is left. */
+/** The late result that was known then. If another has replaced it, only the timeline still has it. */
 function lateResultAsOf(
   { lateResult }: Action,
   entries: readonly TimelineEntry[],
@@ -237,7 +237,7 @@ function applyEvent(before: ReplayedState, { at, event }: TimelineEntry): Replay
     const { next_retry_at: next } = event;
     return { ...before, dueAt: next === null ? null : new Date(next), result: resultOf(event) };
   }
-  // The other events change only the status, or are about notifications.
+  // Other events change only the status, or are about notifications.
   return before;
 }
 

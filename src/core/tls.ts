@@ -1,4 +1,4 @@
-/** Why no TLS connection came about. `handshake`: the two sides did not agree, or the other side does not speak TLS. */
+/** Why a TLS connection failed. `handshake`: the two sides did not agree, or the other side does not speak TLS. */
 type TlsFailure =
   | "untrusted"
   | "expired"
@@ -8,7 +8,7 @@ type TlsFailure =
   | "certificate"
   | "handshake";
 
-/** What is wrong with a certificate, as the end of a sentence; empty where a reader could not act on it. */
+/** What is wrong with a certificate, as the end of a sentence; empty if a reader could not act on it. */
 export const CERTIFICATE_REASONS: Readonly<Record<Exclude<TlsFailure, "handshake">, string>> = {
   untrusted: ": no authority that this machine trusts has signed it (see NODE_EXTRA_CA_CERTS)",
   expired: ": it has expired",

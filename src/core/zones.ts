@@ -4,16 +4,16 @@ export const WEEKDAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as con
 
 export type Weekday = (typeof WEEKDAYS)[number];
 
-/** What clocks on the wall show. */
+/** What local clocks show. */
 interface WallTime {
   readonly weekday: Weekday;
   readonly hour: number;
   readonly minute: number;
-  /** The date there, as its midnight in UTC. */
+  /** The local date, as midnight in UTC. */
   readonly date: Date;
 }
 
-/** Whether the name is one of the time zone database. An offset is refused: it knows no daylight saving. */
+/** Whether the name is in the time zone database. Offsets are refused, since they have no daylight saving. */
 export function isZone(name: string): boolean {
   if (!NAME.test(name)) return false;
   try {
@@ -44,8 +44,8 @@ export const PERIODS = ["hour", "day", "month"] as const;
 export type Period = (typeof PERIODS)[number];
 
 /**
- * A number for the hour, day or month of a zone's calendar in which a time lies, in milliseconds and at most a day from its begin.
- * Where clocks are set back, an hour comes twice and each counts by itself; a day has 23 or 25 hours then.
+ * A number for the hour, day or month of a zone's calendar that a time is in: in milliseconds, at most a day from its start.
+ * When clocks are set back, an hour comes twice, and each counts separately; days with a change have 23 or 25 hours.
  */
 export function periodOf(at: Date, per: Period, zone: string): number {
   const { minute, date } = wallTime(at, zone);
@@ -53,16 +53,16 @@ export function periodOf(at: Date, per: Period, zone: string): number {
   return per === "day" ? date.getTime() : Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
 }
 
-/** A time of day by the clocks of a zone, on the days on which it begins: absent, on each. */
+/** A time of day by a zone's clocks, on the days on which it begins; absent: every day. */
 interface DailyWindow {
   readonly from: string;
-  /** Where it is before `from`, on the next day. */
+  /** If it is before `from`, it is on the next day. */
   readonly to: string;
   readonly days?: readonly Weekday[];
   readonly timezone: string;
 }
 
-/** Tells whether clocks show a time of the window, also on days that change them. */
+/** Tells whether local clocks show a time in the window, even on days when they change. */
 export function windowCheck({ from, to, days = WEEKDAYS, timezone }: DailyWindow): (now: Date) => boolean {
   const [begin, end] = [minuteOf(from), minuteOf(to)];
   return (now) => {
@@ -74,7 +74,7 @@ export function windowCheck({ from, to, days = WEEKDAYS, timezone }: DailyWindow
   };
 }
 
-/** Of `18:00`, since midnight. */
+/** The minutes since midnight of a time such as `18:00`. */
 function minuteOf(time: string): number {
   return Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
 }
@@ -88,12 +88,12 @@ function shownAt(at: Date, format: Intl.DateTimeFormat): WallTime {
 
 interface Zone {
   readonly format: Intl.DateTimeFormat;
-  /** Since 1970, for which `shown` is: a request asks many rules at one time. */
+  /** The minute since 1970 for which `shown` was computed: for one request, many rules ask at the same time. */
   minute: number;
   shown: WallTime;
 }
 
-/** By name in lower case; the time zone database has some 600. */
+/** Zones by name in lower case. The time zone database has about 600. */
 const zones = new Map<string, Zone>();
 
 function zoneOf(name: string): Zone {
