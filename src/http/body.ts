@@ -18,7 +18,7 @@ import type { Clock } from "../core/clock.ts";
 type Body = ReadableStream<Uint8Array>;
 
 interface Reader {
-  /** Without a value at the end. */
+  /** Resolves without a value at the end. */
   read(): Promise<{ readonly value?: Uint8Array | undefined }>;
   cancel(): Promise<void>;
 }
@@ -29,9 +29,9 @@ type Progress = "whole" | "more" | "too_many_chunks" | "busy";
 const FIRST_BUFFER_BYTES = 4_096;
 
 /**
- * A body without a length. While somebody reads, Bun hands over each chunk by itself (0.6 µs a chunk, and a megabyte may be
- * a million of them); while nobody does, it joins them (0.05 µs). So the chunks are counted from the first one on, before
- * it is known whose request it is; what is over the limit is not read at all.
+ * A body without a length. While it is read, Bun hands over each chunk separately (0.6 µs a chunk, and a megabyte may be a
+ * million of them); otherwise, it joins them (0.05 µs). So chunks are counted from the first one on, before it is known whose
+ * request it is, and nothing beyond the limit is read.
  */
 export class ChunkedBody {
   readonly #reader: Reader;
@@ -39,18 +39,18 @@ export class ChunkedBody {
   #kept = new Uint8Array(FIRST_BUFFER_BYTES);
   #bytes = 0;
   #chunks = 0;
-  /** The chunk that was one too large. */
+  /** The chunk that exceeded the limit. */
   #next: Uint8Array | null = null;
   #isDropped = false;
 
   constructor(body: Body) {
     this.#reader = body.getReader();
     this.#begun = this.#readOn(UNPROVED_BODY_BYTES_MAX);
-    // Whoever reads the body gets the error of a sender that leaves; perhaps nobody reads it.
+    // If the sender leaves, `read` throws the error; if nobody reads the body, nobody needs it.
     this.#begun.catch(() => {});
   }
 
-  /** All of it; else why not. Call it once. */
+  /** Reads the whole body, or returns why it can't. Call it once. */
   async read(bytesMax: number): Promise<Uint8Array | Exclude<Progress, "whole">> {
     const begun = await this.#begun;
     const progress = begun === "more" ? await this.#readOn(bytesMax) : begun;
@@ -58,7 +58,7 @@ export class ChunkedBody {
     return this.#bytes > bytesMax ? "more" : this.#kept.subarray(0, this.#bytes);
   }
 
-  /** The reader of what is left, and what to wait for before it is used. Nothing is kept from now on. */
+  /** The reader of the rest, and what to await before using it. Nothing is kept from now on. */
   drop() {
     this.#isDropped = true;
     this.#kept = new Uint8Array();
@@ -104,8 +104,8 @@ export function chunkedBodyOf({ body }: Request): ChunkedBody | null {
 let countedInTurn = 0;
 
 /**
- * Counts the n-th chunk of a body. Many bodies at once would hold the event loop although none of them has too many:
- * in a turn that is full those that go on are refused.
+ * Counts the n-th chunk of a body. Many bodies at once would block the event loop even if none of them has too many chunks, so
+ * in a full turn, bodies that continue are refused.
  */
 function isOneTooMany(chunks: number): boolean {
   if (countedInTurn === 0) setImmediate(() => (countedInTurn = 0));
@@ -123,9 +123,9 @@ interface Unneeded {
 const dropping = { chunked: 0, long: 0 };
 
 /**
- * Reads and drops what is left of a body, up to `REFUSED_BODY_BYTES_DROPPED_MAX` or `REFUSED_BODY_MS_MAX`. Where there is
- * more it waits for a moment, so that the reset of the connection doesn't overtake the response. Never throws. False at
- * once: too many bodies are being dropped, and the connection has to close with the rest unread.
+ * Reads and drops the rest of a body, up to `REFUSED_BODY_BYTES_DROPPED_MAX` or `REFUSED_BODY_MS_MAX`. If there is more, it
+ * waits a moment, so that the reset of the connection doesn't overtake the response. Never throws. False, at once: too many
+ * bodies are being dropped, so the connection must close with the rest unread.
  */
 export async function dropBody({ request, chunked }: Unneeded, clock: Clock): Promise<boolean> {
   if (chunked === null) {
@@ -147,7 +147,7 @@ export async function dropBody({ request, chunked }: Unneeded, clock: Clock): Pr
   return true;
 }
 
-/** Drops the body of a request that may last: a sender could drip it for ever. Throws `unavailable`. */
+/** Drops the body of a request that may wait: a sender could drip it for ever. Throws `unavailable`. */
 export async function dropBodyFirst(unneeded: Unneeded, clock: Clock): Promise<void> {
   if (await dropBody(unneeded, clock)) return;
   throw new DomainError("unavailable", "Too many requests have bodies that nobody needs. Send this one without.");
@@ -162,7 +162,7 @@ async function dropRest(reader: Reader, ready: Promise<unknown>, clock: Clock) {
       const { value } = await reader.read();
       if (value === undefined) return;
       dropped += value.byteLength;
-      // Bun joins the chunks that come meanwhile.
+      // Pause, so that Bun joins the chunks that arrive meanwhile.
       if (chunks % CHUNKS_DROPPED_PER_TURN_MAX === 0) await nextTurn();
     }
     await new Promise<void>((resolve) => void clock.after(REFUSED_BODY_LINGER_MS, resolve));

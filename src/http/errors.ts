@@ -8,7 +8,7 @@ import type { PageUser } from "../ui/text.ts";
 import { isApiPath, isMcpPath, pathAndQuery, type RequestContext } from "./request.ts";
 import { Misdirected } from "./own-origin.ts";
 
-/** Ends a request with this response: a log-in page, a form that asks for something first. */
+/** Thrown to end a request with this response, such as a log-in page or a form that asks for something first. */
 export class EarlyAnswer extends Error {
   override readonly name = "EarlyAnswer";
   readonly answer: Response;
@@ -24,14 +24,14 @@ export function pathNotFound(): DomainError {
 }
 
 /**
- * What /mcp answers without a key. Clients of MCP that know OAuth alone show its words to their person (RFC 6750, 3); where
- * OAuth is on, it says where to log in.
+ * What /mcp answers without a key. MCP clients that know only OAuth show its text to their user (RFC 6750, 3). If OAuth is on,
+ * the answer says where to log in instead.
  */
 const ASKS_FOR_KEY = 'Bearer error="invalid_token", error_description="Use an API key"';
 
 const MISDIRECTED = 421;
 
-/** The client left before it was answered. Only the log shows this status, as nginx does. */
+/** The client left before it was answered. Only the log shows this status, like nginx's. */
 export const CLIENT_GONE = 499;
 
 export interface RefuseDeps {
@@ -42,13 +42,13 @@ export interface RefuseDeps {
   readonly sessionOf: (context: RequestContext) => Promise<PageUser | null>;
 }
 
-/** Any error as an envelope, or as a page for people. An unexpected one is logged; the caller sees only `internal_error`. */
+/** Answers with an error, as an envelope or a page. An unexpected error is logged; the caller sees only `internal_error`. */
 export async function refuse(
   context: RequestContext,
   error: unknown,
   { log, sessionOf, mcpChallenge }: RefuseDeps,
 ): Promise<Response> {
-  // Reading its body, or waiting for it, ends so. Any other error after the client has left is still reported.
+  // Reading a body, or waiting, ends with this error. Any other error after the client has left is still reported.
   const hasLeft = context.request.signal.aborted && error instanceof Error && error.name === "AbortError";
   if (hasLeft) return new Response(null, { status: CLIENT_GONE });
   if (error instanceof EarlyAnswer) return error.answer;
@@ -77,14 +77,14 @@ export async function refuse(
   const { code, message, issues } = failure;
   const envelope = () => errorJson({ code, message, requestId, issues });
   if (context.path === "" || isApiPath(context.path)) return json(envelope(), status, own);
-  // The same request can get a page or an envelope: caches have to know.
+  // The same URL can answer with a page or an envelope, and caches must know.
   const headers = { ...own, vary: "Accept" };
   const kind = context.page ?? (acceptsHtml(context.request) ? "own" : null);
   if (kind === null || prefersJson(context.request)) return json(envelope(), status, headers);
-  // With a Host that isn't ours no asset would be served to the page.
+  // For a foreign Host, no asset would be served to the page.
   const isStandalone = kind !== "own" || isMisdirected;
   const { caller } = context;
-  // An error of the store must not hide the error to report.
+  // An error of the store must not replace the error to report.
   const user = isStandalone ? null : await sessionOf(context).catch(() => null);
   context.caller = caller;
   const html = problemPage({
@@ -100,7 +100,7 @@ export async function refuse(
   return page(isStandalone ? "notice" : kind, html, { status, headers });
 }
 
-/** A token that was sent is wrong: the client gets another one, instead of asking its person again (RFC 6750, 3.1). */
+/** For a wrong token, tells the client to get another one instead of asking its user again (RFC 6750, 3.1). */
 function challengeOf({ headers }: Request, mcpChallenge: string | null): string {
   if (mcpChallenge === null) return ASKS_FOR_KEY;
   return headers.has("authorization") ? `${mcpChallenge}, error="invalid_token"` : mcpChallenge;

@@ -7,7 +7,7 @@ import { isApiPath, nameRequest, noTarget, type RequestName, targetOf } from "./
 import { acceptsHtml, json, jsonOf, page, prefersJson } from "./response.ts";
 import { IDLE_SECONDS } from "./sse.ts";
 
-// Sockets, and what answers on them before the routes are there. The start imports this first: no Elysia, no pages.
+// Sockets, and what answers before the routes exist. The start imports this file first, so it loads neither Elysia nor pages.
 
 export interface ListenOptions {
   /** Port 0 takes any free one. */
@@ -31,7 +31,7 @@ export function listenOn(
     // Bun's own 413 has neither envelope nor request id; `request.ts` limits the size instead.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     development: false,
-    // With `development: false` Bun would share the port with another process, such as a second Outgate.
+    // With `development: false`, Bun would share the port with another process, such as a second Outgate.
     reusePort: false,
     fetch: answer,
   });
@@ -41,14 +41,14 @@ export interface OwnPortDeps {
   readonly ids: Pick<Ids, "request">;
 }
 
-/** Listens without routes, keys and accounts. */
+/** Starts a server without routes, keys and accounts. */
 export function listenApart(port: number, host: string, { ids }: OwnPortDeps, answer: AnswerApart): Server<unknown> {
   return listenOn({ port, host }, async (request) => {
     const name = nameRequest(request.headers.get("x-request-id"), ids);
     const target = targetOf(request);
     const response = await (target === null ? refused(noTarget(), name) : answer(request, target.path, name));
     response.headers.set("x-request-id", name.id);
-    // The body stays unread: bytes after it must not be taken for a second request.
+    // The body stays unread, and its bytes must not be taken for a second request.
     response.headers.set("connection", "close");
     return response;
   });
@@ -64,8 +64,8 @@ export function refused(failure: DomainError, name: RequestName): Response {
 type AnswerApart = (request: Request, path: string, name: RequestName) => Response | Promise<Response>;
 
 /**
- * Answers while the service starts: 503 to everything except /health. `Http.serveOn` continues on the same socket. Throws when
- * the port is taken; port 0 takes any free one.
+ * Answers 503 to everything except /health while the service starts. `Http.serveOn` continues on the same socket. Throws if the
+ * port is taken; port 0 takes any free one.
  */
 export function openStartServer(port: number, host: string, deps: OwnPortDeps & Release): Server<unknown> {
   const { version, commit } = deps;
@@ -91,7 +91,7 @@ const LISTEN_ERRORS: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: "HOST is not an address of this machine.",
 };
 
-/** Throws an error for the operator where the port can't be listened on. `setting`: what sets the port. */
+/** Throws an error for the operator if it can't listen on the port. `setting`: the setting with the port. */
 export function explainPortErrors<Listening>(
   { setting, port, host }: { readonly setting: "PORT" | "METRICS_PORT"; readonly port: number; readonly host: string },
   listen: () => Listening,

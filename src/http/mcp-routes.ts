@@ -9,7 +9,7 @@ import { whileStreaming } from "./sse.ts";
 export interface McpRequest {
   readonly request: Request;
   readonly caller: Caller;
-  /** Null where the method has no body. */
+  /** Null: the method has no body. */
   readonly body: ParsedJson | null;
   /** Aborted when the response has ended or the client has left. */
   readonly ended: AbortSignal;
@@ -18,14 +18,14 @@ export interface McpRequest {
 }
 
 /**
- * /mcp, for agents. Errors of HTTP have our envelope; errors of MCP are JSON-RPC errors. `answerAgent` speaks MCP over Streamable
- * HTTP.
+ * /mcp, for agents. Errors of HTTP have our envelope; errors of MCP are JSON-RPC errors. `answerAgent` speaks MCP over
+ * Streamable HTTP.
  */
 export function mcpRoutes(answerAgent: (call: McpRequest) => Promise<Response>) {
   const answer = async ({ context }: { readonly context: RequestContext }): Promise<Response> => {
     const { request } = context;
     const caller: Caller = { ...callerOf(context), isAgentCall: true };
-    // GET opens a stream, which nobody would read here.
+    // GET would open a stream that nobody reads.
     if (request.method === "HEAD") return new Response(null, { headers: { "content-type": "text/event-stream" } });
     const body = await bodyOf(context);
     const onWait = () => {

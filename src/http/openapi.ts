@@ -42,7 +42,7 @@ export interface ApiOperation extends OperationInfo {
   readonly path: string;
 }
 
-/** The operations among all routes: those with a description. */
+/** The routes that are operations, because they have a description. */
 export function apiOperations(routes: readonly RouteInfo[]): readonly ApiOperation[] {
   return routes.flatMap(({ method, path, hooks: { detail } }) =>
     isDescribed(detail) ? [{ ...detail, method, path: patternOf(path) }] : [],
@@ -58,13 +58,13 @@ export function openApiJson(operations: readonly ApiOperation[], baseUrl: string
   const { print, components } = createSchemaPrinter();
   const contentOf = ({ mediaType, schema }: AlternativeBody): Json => ({ [mediaType]: { schema: print(schema) } });
 
-  /** The description stands next to the schema: that is where tools look for a parameter's. */
+  /** Puts the description next to the schema, where tools look for that of a parameter. */
   const describedOf = (schema: TSchema): Json => ({
     description: asJson(schema)["description"],
     schema: print(schema),
   });
 
-  /** Headers by name; every response has X-Request-Id. Not references: openapi-generator gives up its clean-up at one. */
+  /** Headers by name; every response has X-Request-Id. Written out, since references stop openapi-generator's clean-up. */
   const headersOf = (names: Iterable<AnswerHeader>): Json => {
     const all = ["X-Request-Id", ...names] as const;
     return Object.fromEntries(
@@ -94,7 +94,7 @@ export function openApiJson(operations: readonly ApiOperation[], baseUrl: string
       headers: headersOf(headers),
       content: {
         "application/json": {
-          // The same for every code: of schemas narrowed in place generators make a type for each response.
+          // One schema for all codes: from narrowed schemas, generators would make a type for each response.
           schema: print(ErrorEnvelope),
           examples: Object.fromEntries(codes.map((code) => [code, { value: exampleOf(code) }])),
         },
@@ -208,7 +208,7 @@ export function createSchemaPrinter() {
     const { title } = printed;
     return typeof title === "string" ? name(title, printed) : printed;
   };
-  /** Descends only where JSON Schema has schemas: a property may have the name of a keyword. */
+  /** Descends only into places of schemas, since a property may have the name of a keyword. */
   const member = (word: string, value: unknown): unknown => {
     if (word === "properties") return mapValues(asJson(value), print);
     if (word === "items") return print(value);
@@ -225,12 +225,12 @@ export function createSchemaPrinter() {
 }
 
 /**
- * As generators of clients can read it: nothing lists several types, what describes a value that may be null stands next to
- * its `anyOf`, and an object that names no member says that it takes any.
+ * Rewrites a schema for generators of clients: no list of types, the description of a nullable value next to its `anyOf`, and
+ * an object without members says that it takes any.
  */
 function readable(schema: Json): Json {
   const { type, anyOf, ...rest } = schema;
-  // Such a list is of every type, or of every scalar.
+  // Our lists contain every type, or every scalar, so they can be left out.
   if (Array.isArray(type)) return rest;
   const isFree = type === "object" && !("properties" in rest) && !("additionalProperties" in rest);
   if (isFree) return { ...schema, additionalProperties: true };

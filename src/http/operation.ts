@@ -17,12 +17,12 @@ import {
 import { LINK_NOT_FOUND } from "./errors.ts";
 import type { PageKind } from "./response.ts";
 
-/** Routes outside the API description, or without a key. Handlers get the `context` of their request. */
+/** For routes outside the API description, or without a key. Handlers get the `context` of their request. */
 export function createRoutes() {
   return new Elysia(SETTINGS).derive(({ request, route }) => ({ context: routed(request, route) }));
 }
 
-/** Routes that answer with pages, also where they fail. */
+/** For routes that answer with pages, also in case of errors. */
 export function createPageRoutes(kind: PageKind) {
   return createRoutes().derive(({ context }) => {
     context.page = kind;
@@ -30,7 +30,7 @@ export function createPageRoutes(kind: PageKind) {
   });
 }
 
-/** Routes of the API: their handlers also get the authenticated `caller`. */
+/** For routes of the API. Handlers also get the authenticated `caller`. */
 export function createApiRoutes() {
   return createRoutes().resolve(({ context }) => ({ caller: callerOf(context) }));
 }
@@ -63,14 +63,14 @@ export interface ResponseInfo {
   readonly schema: TSchema | null;
   /** Default: application/json. */
   readonly mediaType?: string;
-  /** A second media type by `Accept`, in which errors come too. */
+  /** A second media type by `Accept`, also for errors. */
   readonly alsoAs?: AlternativeBody;
   /** A second media type by `Accept` or a parameter; errors stay JSON. */
   readonly onRequestAs?: AlternativeBody;
   readonly headers?: readonly AnswerHeader[];
 }
 
-/** What the API description says of an operation, in addition to its method and path. */
+/** What the API description says about an operation besides method and path. */
 export interface OperationInfo {
   readonly operationId: string;
   /** The permission that the caller's role needs; null: no API key is needed. */
@@ -114,12 +114,12 @@ export const BODY_ERRORS = [
 interface OperationSpec<Params, Query extends TObject, Accepted> extends Omit<OperationInfo, "errors" | "tag"> {
   /** Default: Auth. */
   readonly tag?: OperationInfo["tag"];
-  /** Those that don't follow from permission, body and path; without a permission all of them. */
+  /** Errors that don't follow from permission, body and path; without a permission, all errors. */
   readonly errors?: readonly ErrorCode[];
   readonly params?: PathParams<Params>;
   readonly query?: Query;
   readonly body?: RequestBody<Accepted>;
-  /** Refuses callers whose role would do. */
+  /** Throws for callers who have the permission, but still may not call this. */
   readonly requires?: (caller: Caller) => Promise<void>;
 }
 
@@ -133,8 +133,8 @@ interface Call {
 }
 
 /**
- * What Elysia needs of an operation: one hook that checks requests, in an order that is part of the API, and `detail` for the
- * API description. With `permission: null` the handler checks query and body itself.
+ * What Elysia needs for an operation: a hook that checks requests, in an order that is part of the API, and `detail` for the
+ * API description. With `permission: null`, the handler checks query and body itself.
  */
 export function operation<Params = object, Query extends TObject = TObject, Accepted = unknown>(
   spec: OperationSpec<Params, Query, Accepted>,
@@ -143,10 +143,10 @@ export function operation<Params = object, Query extends TObject = TObject, Acce
   const query = compileQuery(spec.query ?? NO_QUERY);
   const detail: OperationInfo = { tag: "Auth", ...spec, errors: errorsOf(spec) };
   return {
-    // In place of Elysia's parser, which has no bounds and coerces values.
+    // Turns off Elysia's parser, which has no bounds and coerces values.
     parse: "none" as const,
-    // Elysia reads the text of its hooks: one that passed `call` on whole would get cookies and all headers parsed, and a method
-    // (`transform(call) {`) is misread where it stands on one line, as in the binary.
+    // Elysia reads the source of its hooks. If a hook passed `call` on whole, all headers and cookies would be parsed; a method
+    // (`transform(call) {`) is misread if it is on one line, as in the binary.
     transform: async (call: Call): Promise<void> => {
       const context = routed(call.request, call.route);
       if (permission === null) {
@@ -156,7 +156,7 @@ export function operation<Params = object, Query extends TObject = TObject, Acce
       const caller = callerOf(context);
       authorize(caller, permission);
       await requires?.(caller);
-      // Elysia would make a list of `dedupe=a,b` and an object of `{"x":1}`.
+      // Elysia would turn `dedupe=a,b` into a list and `{"x":1}` into an object.
       call.query = readQuery(context.search, query);
       const json = body && (await (body.isRequired ? readJson : readOptionalJson)(context, parseFields));
       params?.accept(call.params);
@@ -193,13 +193,13 @@ export function jsonBody<Schema extends TObject>(schema: Schema): RequestBody<St
   return { schema, isRequired: true, accept: (json) => accept(json?.value) };
 }
 
-/** A body that may be left out: it counts as an empty object then. */
+/** A body that may be left out, which then counts as an empty object. */
 export function optionalBody<Schema extends TObject>(schema: Schema): RequestBody<Static<Schema>> {
   const accept = bodyCheck(schema);
   return { schema, isRequired: false, accept: (json) => accept(json === null ? {} : json.value) };
 }
 
-/** A body that the handler checks, together with headers: so that an error lists the issues of both. */
+/** A body that the handler checks together with headers, so that an error lists the issues of both. */
 export function uncheckedBody(schema: TObject): RequestBody<ParsedJson> {
   return {
     schema,
@@ -250,5 +250,5 @@ export function pathParams<Schema extends TObject>(schema: Schema, message: stri
   return { ...schemaOf(accept), schema, accept };
 }
 
-/** Of a link that is a secret itself. */
+/** The path of a link that is itself a secret. */
 export const TokenParams = pathParams(Type.Object({ token: Type.String() }), LINK_NOT_FOUND);

@@ -25,8 +25,8 @@ export function createOwnOrigin({ baseUrl }: { readonly baseUrl: string }) {
     /** Throws `forbidden` unless one of our pages sent the request; programs, which send neither header, are refused. */
     require: (headers: Headers) => (isOwn(headers) === true ? undefined : refuse()),
     /**
-     * Throws `forbidden` where either header names another site, but accepts `Origin: null`: browsers send that with forms
-     * of a page that has the referrer policy `no-referrer`, such as the approval page.
+     * Throws `forbidden` if either header names another site, but accepts `Origin: null`, which browsers send with forms of
+     * pages with the referrer policy `no-referrer`, such as the approval page.
      */
     refuseOtherSitesButNull(headers: Headers): void {
       const origin = headers.get("origin");
@@ -42,9 +42,9 @@ export function createOwnOrigin({ baseUrl }: { readonly baseUrl: string }) {
 export type Guard = (headers: Headers) => void;
 
 interface OwnHostDeps {
-  /** Host name of `BASE_URL`; null where it is not set. */
+  /** Host name of `BASE_URL`; null: it is not set. */
   readonly ownHostname: string | null;
-  /** Whether any Host is accepted: where we listen for other machines and `BASE_URL` is not set. */
+  /** Whether any Host is accepted, because we listen for other machines and `BASE_URL` is not set. */
   readonly takesAnyHost: boolean;
   /** Whether the host of a URL is this machine. */
   readonly isLoopback: (url: { readonly hostname: string }) => boolean;
@@ -77,15 +77,15 @@ interface PagesHostDeps extends Pick<OwnHostDeps, "isLoopback"> {
 }
 
 /**
- * On loopback, serves pages for people only at the address of `BASE_URL`. Throws `Misdirected`: another Host comes from a
- * tunnel without `BASE_URL`, or from DNS rebinding. Another name of this machine is redirected: `localhost` can mean
- * 127.0.0.1 today and ::1 tomorrow, and whoever listens there would get the cookies and stored secrets of that name.
+ * On loopback, serves pages for people only at the address of `BASE_URL`. Throws `Misdirected` for another Host, which comes
+ * from a tunnel without `BASE_URL` or from DNS rebinding. Another name of this machine is redirected: `localhost` can mean
+ * 127.0.0.1 today and ::1 tomorrow, and a server that listens there would get the cookies and stored secrets of that name.
  */
 export function createOwnHostPages({ baseUrl, isOnLoopback, isLoopback }: PagesHostDeps): Guard {
   const { hostname } = new URL(baseUrl);
   return (headers) => {
     const host = headers.get("host");
-    // Browsers always send a Host; without one it is a program.
+    // Browsers always send a Host, so without one it is a program.
     if (!isOnLoopback || host === null) return;
     const target = HOST.test(host) ? normalTarget(`http://${host}`) : null;
     if (target === null || !isLoopback(target)) throw new Misdirected(null);
@@ -95,7 +95,7 @@ export function createOwnHostPages({ baseUrl, isOnLoopback, isLoopback }: PagesH
 
 /** 421 (RFC 9110, 15.5.20). */
 export class Misdirected extends DomainError {
-  /** Where the same is answered; null: the request may not be meant for this service. */
+  /** The address that answers this request; null: it may not be meant for this service. */
   readonly insteadAt: string | null;
 
   constructor(insteadAt: string | null) {

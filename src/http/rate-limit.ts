@@ -24,17 +24,17 @@ interface AccountCount {
 const NO_KEYS: ReadonlyMap<string, KeyCount> = new Map();
 
 /**
- * Limits the requests per second of an account, in windows of one second, in this process only; `perSecond` 0 turns it off. A key alone may use the account's
- * whole limit. While several keys send requests, each gets an equal share, and beyond it what the others don't use; they
- * are expected to send as many as in the second before. A key that starts while another one floods gets its share at
- * once: in that second the account may exceed its limit by up to `RATE_OVERSHOOT_MAX`.
+ * Limits the requests per second of an account, in windows of one second and in this process only; `perSecond` 0 turns it off.
+ * A single key may use the account's whole limit. If several keys send requests, each gets an equal share and what the others
+ * don't use, who are expected to send as many as in the second before. A key that starts while another floods gets its share at
+ * once: in that second, the account may exceed its limit by up to `RATE_OVERSHOOT_MAX`.
  */
 export function createRateLimit(clock: Clock, perSecond: number) {
   const windows = new Windows(clock);
   let delayed = 0;
   let delayedTotal = 0;
   return {
-    /** Counts requests of a key; throws `rate_limited` where they are too many. Refused requests count too. */
+    /** Counts requests of a key. Throws `rate_limited` if there are too many. Refused requests count, too. */
     count({ accountId, keyId }: Requester, requests: number): void {
       if (perSecond === 0 || requests === 0) return;
       const window = windows.of(accountId);
@@ -51,15 +51,15 @@ export function createRateLimit(clock: Clock, perSecond: number) {
       throw new DomainError("rate_limited", `This account may make ${perSecond} requests per second. Wait a second.`);
     },
     /**
-     * Resolves when a 429 may be sent: at once, or after about a second for a key that was refused more than the account's
-     * limit within this second. That slows down a client which waits for each response before its next request.
+     * Resolves when a 429 may be sent: at once, or after about a second if the key was refused more often than the account's
+     * limit within this second. That slows down clients that wait for each response before their next request.
      */
     async slowDown({ accountId, keyId }: Requester): Promise<void> {
       const refused = windows.countsOf(accountId)?.keys.get(keyId ?? "")?.refused ?? 0;
       if (refused <= perSecond || delayed >= REFUSALS_HELD_MAX) return;
       delayed += 1;
       delayedTotal += 1;
-      // Spread evenly by the golden ratio: answered together, the clients would come back in one burst.
+      // Spread evenly by the golden ratio: if they were answered together, the clients would return in one burst.
       const waitMs = REFUSAL_HELD_MS * (0.5 + ((delayedTotal * 0.618_034) % 1));
       await new Promise<void>((resolve) => void clock.after(waitMs, resolve));
       delayed -= 1;
@@ -79,7 +79,7 @@ class Windows {
     this.#clock = clock;
   }
 
-  /** The counts in the current window, which it begins where needed. */
+  /** The counts in the current window, which begins here if the last one is over. */
   of(accountId: string): { readonly account: AccountCount; readonly before: ReadonlyMap<string, KeyCount> } {
     const now = Math.floor(this.#clock.monotonicMs() / RATE_WINDOW_MS);
     if (now !== this.#window) {
@@ -97,7 +97,7 @@ class Windows {
   }
 }
 
-/** Whether a key may make some requests, which are part of its `requested` already. */
+/** Whether a key may make some requests, which `requested` already includes. */
 function isAllowed(
   name: string,
   requests: number,
@@ -122,7 +122,7 @@ function isFlooded(keys: ReadonlyMap<string, KeyCount>): boolean {
   return keys.values().some(({ refused }) => refused >= RATE_FLOOD_REFUSALS);
 }
 
-/** How many requests of the other keys are still to come within their shares, if they send as many as in the last window. */
+/** How many requests of other keys are still expected within their shares, if they send as many as in the last window. */
 function expectedOf(
   name: string,
   share: number,

@@ -24,16 +24,16 @@ import type { Ids } from "../core/ids.ts";
 import type { ChunkedBody } from "./body.ts";
 import type { PageKind } from "./response.ts";
 
-/** One request while it is handled. Handlers add what they find out, for the log line. */
+/** A request while it is handled. Handlers add what they learn, for the log line. */
 export interface RequestContext {
   readonly request: Request;
-  /** Null where no socket is behind the request. */
+  /** Null: the request came over no socket. */
   readonly server: Server<unknown> | null;
-  /** From the request line, not percent-decoded; empty where it has none. */
+  /** From the request line, not percent-decoded; empty if it has none. */
   readonly path: string;
   /** The query without its question mark; empty when there is none. */
   readonly search: string;
-  /** The client's IP address; empty where no socket is behind the request. */
+  /** The client's IP address; empty if the request came over no socket. */
   readonly client: string;
   readonly name: RequestName;
   readonly startedMs: number;
@@ -50,7 +50,7 @@ export interface RequestContext {
   kind: RequestKind;
   /** Whether body bytes may still arrive. */
   isBodyUnread: boolean;
-  /** The body where it has no length; null: it has one, or there is none. */
+  /** The body if it has no length; null: it has one, or there is no body. */
   readonly chunked: ChunkedBody | null;
 }
 
@@ -62,14 +62,14 @@ export function bindContext(request: Request, context: RequestContext): void {
   contexts.set(request, context);
 }
 
-/** What belongs to a request. Throws for a request that the handler has not begun. */
+/** The context of a request. Throws for a request that the handler has not begun. */
 export function contextOf(request: Request): RequestContext {
   const context = contexts.get(request);
   if (context === undefined) throw new TypeError("This request did not come through the handler.");
   return context;
 }
 
-/** The authenticated caller. Throws `unauthorized` where there is none: a route that skipped authentication fails closed. */
+/** The authenticated caller. Throws `unauthorized` if there is none, so that a route that skipped authentication fails closed. */
 export function callerOf(context: RequestContext): Caller {
   if (context.caller !== null) return context.caller;
   throw unauthorized();
@@ -87,9 +87,9 @@ interface RequestTarget {
 }
 
 /**
- * The target of a request; null: CONNECT, which is no request for a path, or a text that nobody can take for a URL. Bun
- * leaves out scheme and host where the `Host` header is unusable, and then dot segments and backslashes are as sent: they
- * are resolved here, so that the path whose key is asked for is the one that is routed.
+ * The target of a request. Null: CONNECT, which has no path, or a text that is no URL. If the `Host` header is unusable, Bun
+ * leaves out scheme and host and keeps dot segments and backslashes as sent; they are resolved here, so that the path that is
+ * authenticated is the one that is routed.
  */
 export function targetOf({ method, url }: Pick<Request, "method" | "url">): RequestTarget | null {
   if (method === "CONNECT") return null;
@@ -98,7 +98,7 @@ export function targetOf({ method, url }: Pick<Request, "method" | "url">): Requ
   return resolved === null ? null : split(resolved.href);
 }
 
-/** An error for a request without a target. */
+/** The error for a request without a target. */
 export function noTarget(): DomainError {
   return new DomainError(
     "invalid_request",
@@ -111,12 +111,12 @@ export function isApiPath(path: string): boolean {
   return /^\/(v1|mcp)(\/|$)/.test(path);
 }
 
-/** Whether the path is that of MCP clients, with or without the slash at its end. */
+/** Whether the path is /mcp, with or without a slash at its end. */
 export function isMcpPath(path: string): boolean {
   return path === "/mcp" || path === "/mcp/";
 }
 
-/** Without a fragment, which isn't part of them. */
+/** Splits path and query, without the fragment, which is part of neither. */
 function split(url: string): RequestTarget {
   const [whole = ""] = url.split("#", 1);
   const start = Math.max(0, whole.indexOf("/", whole.indexOf("://") + 3));
@@ -132,11 +132,11 @@ export function hasBody({ headers }: Request): boolean {
 
 /** The ids of one request. */
 export interface RequestName {
-  /** For `X-Request-Id`: the client's own id where its form is accepted, else a new one. */
+  /** For `X-Request-Id`: the client's own id if its form is accepted, else a new one. */
   readonly id: string;
-  /** For the log: the same, masked, since a client may have put a key into the wrong header. */
+  /** The same id for the log, masked, since a client may have put a key into the wrong header. */
   readonly logId: string;
-  /** For error envelopes and the log, always `req_…`: the same id where it has that form and no secret, else a new one. */
+  /** For error envelopes and the log, always `req_…`: the same id if it has that form and no secret, else a new one. */
   envelopeId(): string;
 }
 
@@ -149,7 +149,7 @@ export function nameRequest(given: string | null, ids: Pick<Ids, "request">): Re
   const isAccepted = given !== null && ACCEPTED_ID.test(given);
   const id = isAccepted ? given : ids.request();
   const logId = isAccepted ? maskText(id, "public") : id;
-  // Made on demand, since only errors need another one, and once: envelope and log line must show the same id.
+  // Made on demand, since only errors need a new one, and only once, since envelope and log line must show the same id.
   let envelopeId = logId === id && ENVELOPE_ID.test(id) ? id : null;
   return { id, logId, envelopeId: () => (envelopeId ??= ids.request()) };
 }
@@ -189,7 +189,7 @@ export async function readJson(context: RequestContext, parse: ParseJson = parse
   throw new DomainError("missing_body", "Send a JSON body.");
 }
 
-/** The same where the body is optional: null when nothing was sent. */
+/** The same for an optional body. Null: nothing was sent. */
 export async function readOptionalJson(
   context: RequestContext,
   parse: ParseJson = parseJson,
@@ -202,8 +202,8 @@ export async function readOptionalJson(
 }
 
 /**
- * Reads the bytes of a body; throws `payload_too_large` as soon as there are more than `limit`, or while nobody has proved
- * who they are, `UNPROVED_BODY_BYTES_MAX`. So read a session before its form.
+ * Reads the bytes of a body. Throws `payload_too_large` beyond `limit` or, until the client is authenticated, beyond
+ * `UNPROVED_BODY_BYTES_MAX`. So read a session before its form.
  */
 async function readBytes(context: RequestContext, limit: number): Promise<Uint8Array> {
   const bytesMax = context.caller === null ? Math.min(limit, UNPROVED_BODY_BYTES_MAX) : limit;
@@ -242,7 +242,7 @@ function tooLarge(bytesMax: number): DomainError {
 /** Throws on bytes that are not UTF-8 instead of replacing them. Drops a byte-order mark. */
 const UTF_8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Larger bodies are parsed in several turns of the event loop: in one they would block it for up to 50 ms a megabyte. */
+/** Larger bodies are parsed in several turns of the event loop: in one, they would block it for up to 50 ms a megabyte. */
 const LARGE_BYTES = 131_072;
 
 /** Parses the bytes of a body. Throws `invalid_request`. */
@@ -259,8 +259,8 @@ async function parseJson(bytes: Uint8Array): Promise<ParsedJson> {
 }
 
 /**
- * The same for a body whose own fields hold no lists: in the parsed value of a large body every list is empty, and only
- * the text has its elements. This saves memory: 340,000 lists take 25 MB as a value, and 4 MB this way.
+ * Parses a body whose own fields are no lists. In the value of a large body, every list is empty, and only the text has the
+ * elements. This saves memory: 340,000 lists take 25 MB as a value, but 4 MB this way.
  */
 export async function parseFields(bytes: Uint8Array): Promise<ParsedJson> {
   if (bytes.length <= LARGE_BYTES) return parseJson(bytes);
@@ -301,7 +301,7 @@ function invalid(message: string): DomainError {
   return new DomainError("invalid_request", message);
 }
 
-/** The fields of a form; of a repeated name the last value counts. */
+/** The fields of a form, by name. */
 export type Form = ReadonlyMap<string, string>;
 
 /** Whether the body is an HTML form rather than JSON. */
@@ -326,12 +326,12 @@ export async function readForm(context: RequestContext): Promise<Form> {
   const fields = new URLSearchParams(decode(await readBytes(context, FORM_BYTES_MAX), "The form"));
   const form = new Map(fields);
   if (form.size > FORM_FIELDS_MAX) throw invalid(`The form has more than ${FORM_FIELDS_MAX} fields.`);
-  // Of two decisions neither is the one that was meant.
+  // If a form has two decisions, it is unknown which one was meant.
   if (form.size < fields.size) throw invalid("The form has a field twice. Load the page again, then send its form.");
   return form;
 }
 
-/** A query without empty fields, which forms send too. */
+/** The query without empty fields, which forms also send. */
 export function withoutEmpty(search: string): string {
   return new URLSearchParams([...new URLSearchParams(search)].filter(([, value]) => value !== "")).toString();
 }
@@ -339,15 +339,14 @@ export function withoutEmpty(search: string): string {
 /** Whether an address is listed in `TRUSTED_PROXIES`. */
 export type IsTrustedProxy = (address: string) => boolean;
 
-/** The client for counting requests: its IPv4 address, or the /64 of its IPv6 address, any address of which it can use. */
+/** The client for counting requests: its IPv4 address, or its IPv6 /64, in which it can use any address. */
 export function clientOf({ client }: Pick<RequestContext, "client">): string {
   return networkOf(client);
 }
 
 /**
- * The client's IP address; empty where there is no socket. Behind a trusted proxy it is the last address in
- * `X-Forwarded-For` that is not a trusted proxy: anything before it can be forged. Where the header can't be parsed it is
- * the proxy itself.
+ * The client's IP address; empty without a socket. Behind a trusted proxy, it is the last address in `X-Forwarded-For` that is
+ * not a trusted proxy, since anything before it can be forged. If the header can't be parsed, it is the proxy itself.
  */
 export function clientAddressOf(socket: string, forwardedFor: string | null, isTrusted: IsTrustedProxy): string {
   const peer = addressIn(socket) ?? "";
@@ -362,7 +361,7 @@ export function clientAddressOf(socket: string, forwardedFor: string | null, isT
   return client;
 }
 
-/** The last entries of the header, last one first. */
+/** The last entries of the header, in reverse order. */
 function lastOf(forwardedFor: string): readonly string[] {
   const entries = forwardedFor.slice(-FORWARDED_CHARS_MAX).split(",");
   // The first one may be cut in the middle.
@@ -372,7 +371,7 @@ function lastOf(forwardedFor: string): readonly string[] {
 
 /** An IP address in canonical form, without port, brackets or zone; null for anything else. */
 function addressIn(text: string): string | null {
-  // Most are: the socket's own, and what proxies write.
+  // The usual case, for sockets and for what proxies write.
   if (isIPv4(text)) return text;
   const trimmed = text.trim();
   const bare = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(trimmed)?.[1] ?? /^([\d.]+):\d{1,5}$/.exec(trimmed)?.[1] ?? trimmed;

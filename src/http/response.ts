@@ -15,8 +15,8 @@ export function jsonOf(value: unknown, status = 200, headers?: Readonly<Record<s
 const UTF_8 = new TextEncoder();
 
 /**
- * Texts, each made when the client has taken the one before, so that memory holds two at most; a client that leaves ends them. The
- * first is made before the answer: what is refused is refused with a status. An error later breaks the connection off.
+ * Streams texts, each made when the client has taken the one before, so that memory holds two at most. A client that leaves ends it.
+ * The first text is made before the answer, so that an error in it gets a status; a later error breaks off the connection.
  */
 export async function streamOf(texts: AsyncGenerator<string>): Promise<ReadableStream<Uint8Array>> {
   let first: IteratorResult<string, unknown> | null = await texts.next();
@@ -38,7 +38,7 @@ export async function streamOf(texts: AsyncGenerator<string>): Promise<ReadableS
   );
 }
 
-/** The response to what has no result, once it is done. */
+/** The response (204) to work without a result, once it is done. */
 export async function noContent(work: Promise<unknown>): Promise<Response> {
   await work;
   return new Response(null, { status: 204 });
@@ -46,7 +46,7 @@ export async function noContent(work: Promise<unknown>): Promise<Response> {
 
 /**
  * Which security headers a page gets. `own`: pages behind the log-in. The others are opened by a token in their path: the
- * receipt, `live` as long as it changes, the approval page, and `notice` for errors on either.
+ * receipt (`live` while it may change), the approval page, and `notice` for errors on either.
  */
 export type PageKind = "own" | "receipt" | "live" | "approval" | "notice";
 
@@ -80,22 +80,22 @@ const ALL = {
   "cross-origin-resource-policy": "same-origin",
 } as const;
 
-/** Not for the receipt: browsers refuse to open a sandboxed page with it. */
+/** Not on the receipt, since browsers refuse to open a sandboxed page with it. */
 const OPENER = { "cross-origin-opener-policy": "same-origin" } as const;
 
-/** Not `no-referrer`: browsers would send `Origin: null` with our forms (measured). */
+/** Not `no-referrer`, with which browsers would send `Origin: null` with our forms (measured). */
 const OWN = { "referrer-policy": "same-origin" } as const;
 
 /** For pages whose path contains a token: search engines must not index them. */
 export const UNLISTED = { "x-robots-tag": "noindex, nofollow, noarchive" } as const;
 
-/** The path is a secret: it must reach neither other sites nor search engines. */
+/** For paths that are secrets, which must reach neither other sites nor search engines. */
 const TOKEN = { "referrer-policy": "no-referrer", ...UNLISTED } as const;
 
 /** These pages load nothing; their style is inline. */
 const STANDALONE = `default-src 'none'; style-src 'sha256-${SHEET_STYLE.sha256}'; img-src data:; base-uri 'none'; frame-ancestors 'none'`;
 
-/** The policy of a page of ours whose form leads on to this address too, as Chromium wants it of redirects. */
+/** The policy of an own page whose form is redirected to this address, which Chromium requires to be listed. */
 export function policyWithForm(leadsTo: string): string {
   const url = URL.parse(leadsTo);
   if (url === null) return POLICIES.own;
@@ -129,12 +129,12 @@ export function prefersNdjson({ headers }: Request): boolean {
   return weight > 0 && weight >= weightOf(accept, "application/json");
 }
 
-/** Whether it names HTML, as browsers do and programs don't. */
+/** Whether it names HTML, as only browsers do. */
 export function acceptsHtml({ headers }: Request): boolean {
   return weightOf(headers.get("accept") ?? "", "text/html") > 0;
 }
 
-/** Whether it accepts gzip: named, and not with a weight of 0 (RFC 9110, 12.5.3). */
+/** Whether it names gzip with a weight other than 0 (RFC 9110, 12.5.3). */
 export function acceptsGzip({ headers }: Request): boolean {
   return GZIP.test(headers.get("accept-encoding") ?? "");
 }

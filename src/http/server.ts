@@ -35,7 +35,7 @@ interface HttpServerDeps extends Pick<AppContext, "clock" | "ids" | "log" | "met
   readonly isTrustedProxy: IsTrustedProxy;
   /** Checks the Host of a request for a page. */
   readonly pagesGuard: Guard;
-  /** Checks Host and Origin of a request for /mcp, which needs a key too. */
+  /** Checks Host and Origin of a request for /mcp, which also needs a key. */
   readonly mcpGuard: Guard;
   readonly limits: { readonly rateLimitPerSecond: number };
   readonly baseUrl: string;
@@ -43,7 +43,7 @@ interface HttpServerDeps extends Pick<AppContext, "clock" | "ids" | "log" | "met
   readonly arrivalSeconds?: number | undefined;
 }
 
-/** The HTTP server of these routes. */
+/** Creates the HTTP server of these routes. */
 export function createHttpServer(deps: HttpServerDeps, modules: readonly AnyElysia[]) {
   const { clock, baseUrl, arrivalSeconds } = deps;
   const handler = createHandler(deps, modules);
@@ -55,7 +55,7 @@ export function createHttpServer(deps: HttpServerDeps, modules: readonly AnyElys
   };
 
   return {
-    /** Every route, with its description where it is an operation of the API. */
+    /** Every route, with its description if it is an operation of the API. */
     routes: modules.flatMap((module) => module.routes),
     /** Answers one request without a socket. */
     handle: (request: Request): Promise<Response> => handler(request, null),
@@ -68,7 +68,7 @@ export function createHttpServer(deps: HttpServerDeps, modules: readonly AnyElys
       listenOnOther(place);
       return place;
     },
-    /** Answers on a socket that is open already, in place of its handler. */
+    /** Replaces the handler of a socket that is already open. */
     serveOn(listening: Server<unknown>, host: string): void {
       listening.reload({ fetch: answer });
       server = listening;
@@ -88,8 +88,8 @@ export function createHttpServer(deps: HttpServerDeps, modules: readonly AnyElys
 }
 
 /**
- * Where BASE_URL says `localhost`, a browser may mean 127.0.0.1 or ::1, and whoever listens on the other one would get the
- * cookies of that name: listens on both. Null: there is no other address. Throws when its port is taken.
+ * If BASE_URL has `localhost`, listens on both 127.0.0.1 and ::1: a browser may mean either, and a server on the other one
+ * would get the cookies of that name. Null: there is no other address. Throws if its port is taken.
  */
 function listenOnOtherLoopback(place: ListenOptions, baseUrl: string, answer: Answer): Server<unknown> | null {
   const other = OTHER_LOOPBACK[place.host];
@@ -118,7 +118,7 @@ function createHandler(deps: HttpServerDeps, modules: readonly AnyElysia[]): Han
   const authenticateRequest = createAuthenticateRequest(deps, rate);
   // `standardHostname: false`, or a short host name would shift the path (elysia#748).
   const app = new Elysia({ normalize: false, handler: { standardHostname: false } })
-    // Before routing, so that every path under /v1 needs a key, also one that doesn't exist.
+    // Before routing, so that every path under /v1 needs a key, even one that doesn't exist.
     .onRequest(({ request }) => authenticateRequest(contextOf(request)))
     .onError(({ error, request }) => refuse(contextOf(request), error, deps));
   for (const module of modules) app.use(module);
@@ -157,7 +157,7 @@ function createHandler(deps: HttpServerDeps, modules: readonly AnyElysia[]): Han
   };
 }
 
-/** Sets the caller of a request and counts it against their rate limit. What needs no key has its Host checked. */
+/** Sets the caller of a request and counts it against their rate limit. If no key is needed, checks the Host. */
 function createAuthenticateRequest(
   { authenticate, pagesGuard, mcpGuard }: HttpServerDeps,
   rate: ReturnType<typeof createRateLimit>,
@@ -172,7 +172,7 @@ function createAuthenticateRequest(
       if (!PROBE_PATH.test(path)) pagesGuard(headers);
       return;
     }
-    // As RFC 9112, 3.2 says. Bun joins them.
+    // Refuse several Host headers (RFC 9112, 3.2), which Bun joins.
     if (headers.get("host")?.includes(",") === true)
       throw new DomainError("invalid_request", "The request has more than one Host header. Send one.");
     const authenticated = await authenticate(headers.get("authorization"), isMcp);
@@ -187,9 +187,9 @@ function createAuthenticateRequest(
 const PROBE_PATH = /^\/(health|ready|metrics|openapi\.json)\/?$/;
 
 /**
- * The request that Elysia routes. HEAD is routed as GET, because Elysia would read a whole response to know its length;
- * Bun leaves out the body. Where the Host is unusable or the target has a fragment, Elysia would find another path in the
- * URL than was sent, and than was authenticated.
+ * The request that Elysia routes. HEAD is routed as GET, because Elysia would read a whole response to know its length; Bun
+ * leaves out the body. If the Host is unusable or the target has a fragment, the URL is corrected: Elysia would find another
+ * path in it than the one that was sent and authenticated.
  */
 function routable({ request, path }: RequestContext): Request {
   const isHead = request.method === "HEAD";
@@ -223,13 +223,13 @@ function begin(
     errorCode: null,
     page: null,
     kind: "work",
-    // Without a target the connection closes, whatever else was sent on it.
+    // Without a target, the connection closes, whatever else was sent on it.
     isBodyUnread: target === null || hasBody(request),
     chunked: request.headers.has("transfer-encoding") ? chunkedBodyOf(request) : null,
   };
 }
 
-/** Logs one line and counts the request. Only the route's pattern is logged: a path may hold a token, a query anything. */
+/** Logs one line and counts the request. Logs only the route's pattern, since a path may contain a token and a query anything. */
 function logRequest(context: RequestContext, status: number, { clock, log, metrics }: HttpServerDeps): void {
   const { request, name, client, caller, errorCode } = context;
   const durationMs = clock.monotonicMs() - context.startedMs;
@@ -252,9 +252,9 @@ function logRequest(context: RequestContext, status: number, { clock, log, metri
 }
 
 /**
- * Sends a response that was ready before the body was read, and closes the connection. It is sent at once, since a client
- * may wait for it before it sends more. The connection is closed once the rest of the body was read and dropped: closed
- * earlier, the client would see a reset instead of the response; kept open, the rest would be taken for another request.
+ * Sends a response that was ready before the body was read, and closes the connection. It is sent at once, since a client may
+ * wait for it before sending more. The connection closes after the rest of the body was read and dropped: closed earlier, the
+ * client would see a reset instead of the response; kept open, the rest would be taken for another request.
  */
 async function closeWithAnswer(context: RequestContext, response: Response, clock: Clock): Promise<Response> {
   const drained = dropBody(context, clock).then(() => true);

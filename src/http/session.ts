@@ -27,14 +27,14 @@ export type { Person };
 /** The person who is logged in by the session cookie; null: nobody. Not used under /v1 and /mcp. */
 export type PersonOf = (context: RequestContext) => Promise<Person | null>;
 
-/** The same for an event stream, which must end with the session. */
+/** The session of a request, watched for an event stream that must end with it; null: nobody is logged in. */
 export type WatchOf = (context: RequestContext) => Promise<SessionWatch | null>;
 
 /**
- * Reads the form of a page that changes something or shows a secret. Throws `forbidden` unless one of our pages sent it in
- * this session (its field `form_token` must be the session's), and where the account is stopped. On plain http the cookie,
- * and so that token, are known to any server on another port of the host: there it throws an `EarlyAnswer` that asks for
- * the password, unless the form has it or the session's secret (`PeopleService.sessionSecret`). Call it outside of any `try`.
+ * Reads the form of a page that changes something or shows a secret. Throws `forbidden` unless one of our pages sent it in this
+ * session (its field `form_token` must be the session's), or if the account is stopped. On plain http, any server on another
+ * port of the host knows the cookie and so that token: there, it throws an `EarlyAnswer` that asks for the password, unless the
+ * form has it or the session's secret (`PeopleService.sessionSecret`). Call it outside of any `try`.
  */
 type FormOf = (context: RequestContext, person: Person) => Promise<Form>;
 
@@ -54,7 +54,7 @@ export function createSessions({ peopleService, baseUrl, isStopped }: SessionDep
   const deviceCookie = createOwnCookie({ baseUrl, name: "outgate_device", form: DEVICE, lastsMs: DEVICE_MS_MAX });
   const isHttps = baseUrl.startsWith("https:");
 
-  /** With the CSRF checks alone: for forms that ask for the password themselves. */
+  /** Only the CSRF checks, for forms that ask for the password themselves. */
   const tokenFormOf: FormOf = async (context, person) => {
     ownOrigin.require(context.request.headers);
     const form = await readForm(context);
@@ -76,7 +76,7 @@ export function createSessions({ peopleService, baseUrl, isStopped }: SessionDep
     ownOrigin,
     cookie,
     deviceCookie,
-    /** Sets `context.caller` too, for the log line. */
+    /** Also sets `context.caller`, for the log line. */
     personOf: async (context: RequestContext): Promise<Person | null> => {
       const token = cookie.read(context.request.headers);
       const resumed = token === null ? null : await peopleService.resume(token);
@@ -97,11 +97,11 @@ export function createSessions({ peopleService, baseUrl, isStopped }: SessionDep
       if (isStopped(accountId)) throw accountStopped(accountId);
       return confirmed(context, person, form);
     },
-    /** Also where the account is stopped: for what concerns the person alone. */
+    /** Also allowed if the account is stopped, for what concerns only the person. */
     ownFormOf: async (context: RequestContext, person: Person): Promise<Form> =>
       confirmed(context, person, await tokenFormOf(context, person)),
     tokenFormOf,
-    /** Adds the cookies of a new session to an answer; the log line says who entered. */
+    /** Adds the cookies of a new session to an answer, and the person to the log line. */
     startSession: (context: RequestContext, entered: StartedSession, answer: Response): Response => {
       context.caller = entered.person.caller;
       answer.headers.append("set-cookie", cookie.set(entered.sessionToken));
@@ -135,7 +135,7 @@ const NOT_KEPT: ReadonlySet<string> = new Set([
   "current_password",
 ]);
 
-/** Who tries to log in, for throttling. `form` is what a page sent; null for JSON. */
+/** The origin of a log-in, for throttling. `form`: sent by a page; null for JSON. */
 export function sourceOf(
   context: RequestContext,
   { deviceCookie }: { readonly deviceCookie: OwnCookie },
@@ -149,7 +149,7 @@ export function sourceOf(
   };
 }
 
-/** Shown to the person of the session; anything but visible ASCII is left out. */
+/** The browser, to show to the session's person. Leaves out anything but visible ASCII. */
 function browserOf(headers: Headers): string | null {
   const text = (headers.get("user-agent") ?? "")
     .slice(0, BROWSER_CHARS_MAX)
@@ -184,7 +184,7 @@ export function nextOf(text: string | null | undefined): string | null {
   return text !== null && text !== undefined && text.length <= NEXT_CHARS_MAX && OWN_PATH.test(text) ? text : null;
 }
 
-/** The same from a query. */
+/** The `next` in a query; see `nextOf`. */
 export function nextIn(search: string): string | null {
   return nextOf(new URLSearchParams(search).get("next"));
 }
@@ -207,13 +207,13 @@ interface CookieProps {
   readonly lastsMs: number;
 }
 
-/** On https the cookie is never sent in clear, and the prefix `__Host-` keeps other hosts of the domain from setting it. */
+/** On https, the cookie is never sent in clear, and the prefix `__Host-` keeps other hosts of the domain from setting it. */
 export function createOwnCookie({ baseUrl, name: bare, form, lastsMs }: CookieProps) {
   const isSecure = baseUrl.startsWith("https:");
   const name = isSecure ? `__Host-${bare}` : bare;
   const ending = `; Path=/; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
   return {
-    /** The value in a request; null where it is missing or malformed. */
+    /** The value in a request; null: it is missing or malformed. */
     read(headers: Headers): string | null {
       const value = cookieIn(headers, name) ?? "";
       return form.test(value) ? value : null;
@@ -241,8 +241,8 @@ const NAME = "outgate_flash";
 type FlashPerson = Pick<Person, "formToken">;
 
 /**
- * Passes the result of a form to the page that the browser is redirected to, so that a reload repeats nothing and no
- * secret stands in a URL. The value is kept in cookies, encrypted for one path and one session, for `FLASH_MS_MAX`.
+ * Passes the result of a form to the page to which the browser is redirected, so that a reload repeats nothing and no secret is
+ * in a URL. The value is in cookies, encrypted for one path and one session, for `FLASH_MS_MAX`.
  */
 export function createFlash({
   secrets,
@@ -269,7 +269,7 @@ export function createFlash({
   return {
     redirect,
     /**
-     * The same for a secret. On plain http any server on another port of the host gets our cookies, so there `show` puts it
+     * The same for a secret. On plain http, any server on another port of the host gets our cookies, so `show` puts the secret
      * into the response to the form itself.
      */
     showSecretOnce: async (
@@ -278,7 +278,7 @@ export function createFlash({
       value: object,
       show: () => Response | Promise<Response>,
     ): Promise<Response> => (isSecure ? redirect(person, path, value) : show()),
-    /** The value for this page; null where there is none, it has expired, or it is another session's. */
+    /** The value for this page. Null: there is none, it has expired, or it is another session's. */
     read({ request, path }: Pick<RequestContext, "request" | "path">, person: FlashPerson): unknown {
       const [count = "", first = ""] = (cookieIn(request.headers, nameOf(0)) ?? "").split("-");
       if (!/^[1-9]$/.test(count) || Number(count) > FLASH_COOKIES_MAX) return null;
@@ -298,7 +298,7 @@ export function createFlash({
   };
 }
 
-/** The first part begins with their number: an earlier flash may have left more cookies. */
+/** Splits a value for several cookies. The first begins with their number, since an earlier flash may have left more. */
 function partsOf(sealed: string): readonly string[] {
   const count = Math.ceil(sealed.length / FLASH_COOKIE_CHARS_MAX);
   if (count > FLASH_COOKIES_MAX) throw new FlashTooLarge(`${sealed.length} characters are too many for cookies.`);
@@ -306,14 +306,14 @@ function partsOf(sealed: string): readonly string[] {
   return Array.from({ length: count }, (_, part) => (part === 0 ? `${count}-${at(0)}` : at(part)));
 }
 
-/** Answers a request of the person who is logged in. */
+/** Answers a request of a person who is logged in. */
 export type AnswerPerson<Params = unknown> = (request: {
   readonly context: RequestContext;
   readonly person: Person;
   readonly params: Params;
 }) => Response | Promise<Response>;
 
-/** The same where the path ends in the id of what it is about. */
+/** Answers a request whose path ends in an id. */
 export type AnswerById = AnswerPerson<{ readonly id: string }>;
 
 /** Routes for people who are logged in. Others are redirected to the log-in page, and back. */

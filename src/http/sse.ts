@@ -27,9 +27,9 @@ export interface SseDeps {
   readonly draining: AbortSignal;
   /** Aborted when the client may not listen any more: it gets nothing further. */
   readonly revoked?: AbortSignal | undefined;
-  /** Called once. A failing source ends the stream too: the client reconnects and gets the error then. */
+  /** Called once. A failing source also ends the stream: the client reconnects and then gets the error. */
   readonly ended: (why: SseEnd | Error) => void;
-  /** Called where the source fails after the stream has ended. */
+  /** Called if the source fails after the stream has ended. */
   readonly failedLate: (error: unknown) => void;
 }
 
@@ -73,7 +73,7 @@ class SseStream {
   #cancelTimer: () => void = () => {};
   #resume: () => void = () => {};
   #writtenBytes = 0;
-  /** Bytes that the client had read at the last heartbeat. */
+  /** How many bytes the client had read at the last heartbeat. */
   #readBytes = -1;
 
   constructor(context: RequestContext, source: SseSource, deps: SseDeps) {
@@ -99,7 +99,7 @@ class SseStream {
     });
   }
 
-  /** Called when the backlog is not full any more. */
+  /** Called when the backlog is no longer full. */
   hasRoom(): void {
     this.#resume();
   }
@@ -117,7 +117,7 @@ class SseStream {
     this.#resume();
     if (why !== "left") {
       controller.close();
-      // A client that doesn't read would hold the connection and its backlog for good.
+      // A client that doesn't read would hold the connection and its backlog for ever.
       server?.timeout(request, CLOSING_SECONDS);
     }
     this.#deps.ended(why);
@@ -163,8 +163,8 @@ class SseStream {
 }
 
 /**
- * Runs `work`, whose response may be a stream. The request's timeout is lifted until the response has ended or the client
- * has left; `ended` is aborted then. Read the body before.
+ * Runs `work`, whose response may be a stream, without the request's timeout. `ended` aborts when the response has ended or the
+ * client has left. Read the body before.
  */
 export async function whileStreaming(
   context: RequestContext,
@@ -175,7 +175,7 @@ export async function whileStreaming(
   const release = () => {
     if (end.signal.aborted) return;
     end.abort();
-    // Bun doesn't restore the timeout: the connection would stay open for good (measured).
+    // Bun doesn't restore the timeout, so the connection would stay open for ever (measured).
     server?.timeout(request, IDLE_SECONDS);
   };
   server?.timeout(request, 0);
@@ -257,7 +257,7 @@ export async function whileWaiting<T>(
   } finally {
     request.signal.removeEventListener("abort", stop);
     draining.removeEventListener("abort", stop);
-    // Bun doesn't restore the timeout: the connection would stay open for good (measured).
+    // Bun doesn't restore the timeout, so the connection would stay open for ever (measured).
     server?.timeout(request, arrivalSeconds);
   }
 }

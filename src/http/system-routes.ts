@@ -34,7 +34,7 @@ export const Health = Type.Object(
 
 export type Health = Static<typeof Health>;
 
-/** For load balancers, supervisors and Prometheus: they need no API key, and reveal nothing about accounts. */
+/** Routes for load balancers, supervisors and Prometheus. They need no API key and reveal nothing about accounts. */
 export function systemRoutes(deps: SystemRouteDeps) {
   const { version, commit, draining } = deps;
   const ok = JSON.stringify({ status: "ok", version, commit } satisfies Health);
@@ -123,13 +123,13 @@ const GET_METRICS = operation({
 
 export interface MetricsDeps {
   readonly renderMetrics: () => string | Promise<string>;
-  /** Compares with METRICS_TOKEN in constant time; null where it is not set. */
+  /** Compares with METRICS_TOKEN in constant time; null: it is not set. */
   readonly isMetricsToken: ((text: string) => boolean) | null;
 }
 
 const BEARER = /^Bearer ([!-~]+)$/i;
 
-/** The metrics in the Prometheus text format. Throws `unauthorized` where METRICS_TOKEN is set and was not sent. */
+/** The metrics in the Prometheus text format. Throws `unauthorized` if METRICS_TOKEN is set and was not sent. */
 export async function answerMetrics(
   headers: Headers,
   { renderMetrics, isMetricsToken }: MetricsDeps,
@@ -148,8 +148,8 @@ interface ReadinessDeps {
 }
 
 /**
- * Returns a check whether the store can be written; false where it hasn't answered within `READY_MS_MAX`. A probe is a
- * durable write, and /ready needs no key: so there is one probe at a time, at most every `READY_FRESH_MS`.
+ * Creates a check whether the store can be written; false if it doesn't answer within `READY_MS_MAX`. A probe is a durable
+ * write, and /ready needs no key, so there is one probe at a time, at most every `READY_FRESH_MS`.
  */
 export function createReadiness({ probe, clock }: ReadinessDeps): () => Promise<boolean> {
   let last: { readonly isReady: boolean; readonly atMs: number } | null = null;
