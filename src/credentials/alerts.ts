@@ -12,11 +12,11 @@ interface OwnerNoticeNeeds {
 
 type NoticeKind = Exclude<NotificationKind, "callback">;
 
-/** Notifications for owners by mail, and for channels that are no mail: channels of mail may have others. */
+/** Notifications for owners by mail, and for channels except mail channels, which may have other recipients. */
 export type OwnerNotices = ReturnType<typeof createOwnerNotices>;
 
 export function createOwnerNotices({ store, config, ids }: AppContext, { channelsOf, onWaiting }: OwnerNoticeNeeds) {
-  /** The rows of the outbox. `eventOf`: the event for the recipient at this place. */
+  /** The outbox rows. `eventOf`: the event for the recipient at this index. */
   const rowsFor = async <Event extends string>(accountId: string, now: Date, eventOf: (place: number) => Event) => {
     const members = config.mail === null ? [] : await store.team.members(accountId, PEOPLE_PER_ACCOUNT_MAX);
     const owners = members.filter(({ role }) => role === "owner");
@@ -33,14 +33,14 @@ export function createOwnerNotices({ store, config, ids }: AppContext, { channel
   };
   return {
     rowsFor,
-    /** Call it after the commit with the rows. */
+    /** Call this after the commit of the rows. */
     written(accountId: string, rows: Awaited<ReturnType<typeof rowsFor>>): void {
       for (const { host, message } of rows) onWaiting(message.kind, accountId, host);
     },
   };
 }
 
-/** Notifies owners and channels that credentials end: of each end once, however many processes run this. */
+/** Notifies owners and channels that credentials end: once for each end, however many processes run this. */
 export function createCredentialAlerts({ store: { credentials } }: AppContext, notices: OwnerNotices) {
   return async (now: Date, stop: AbortSignal): Promise<void> => {
     for (const credential of await credentials.list(null)) {

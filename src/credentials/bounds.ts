@@ -6,7 +6,7 @@ import { methodsOf, type SentRequest } from "../core/method-overrides.ts";
 import { isUnder, normalPrefix, type SentTarget, sentTarget, type HttpMethod } from "../core/target.ts";
 import type { ChangeCredential } from "./schemas.ts";
 
-/** The bounds of a body in their normal form, and what is wrong with them. Bounds that are not given are absent. */
+/** The bounds in a body in normal form, and what is wrong with them. Bounds that are not given are absent. */
 export function boundsFrom({ hosts, paths, methods }: Pick<ChangeCredential, "hosts" | "paths" | "methods">): {
   readonly bounds: Partial<CredentialBounds>;
   readonly issues: readonly Issue[];
@@ -34,7 +34,7 @@ const TOO_WIDE = "Is too wide: name at least two labels behind the star, as in *
 
 const NO_PREFIX = "Must begin with / and have no code, dot segment or query that targets read in two ways.";
 
-/** A whole top-level domain, or what looks like a part of an address. */
+/** Whether a host is a whole top-level domain, or looks like a part of an IP address. */
 function isTooWide(host: string): boolean {
   const below = host.slice(2).replace(PORT, "");
   return host.startsWith("*.") && (!below.includes(".") || addressOfHost(below) !== null);
@@ -45,7 +45,7 @@ const PORT = /:\d{1,5}$/;
 /** A dot segment, which would name another path. */
 const DOTS = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
-/** The part of a request that is outside the bounds; null: none. A request that names another method counts as both. */
+/** Which part of a request is outside the bounds, or null. A request that names another method counts as both. */
 export function outOfBounds(
   { hosts, paths, methods }: CredentialBounds,
   request: SentRequest,
@@ -58,7 +58,7 @@ export function outOfBounds(
   return method === undefined ? null : { bound: "methods", found: method };
 }
 
-/** Label by label, with the port: a name that only ends alike is another one. A host without a port means the scheme's default. */
+/** Compares label by label, so that names with equal endings differ. A host without a port means the scheme's default port. */
 function isHost(allowed: string, { host }: SentTarget): boolean {
   if (!allowed.startsWith("*.")) return allowed === host;
   const below = allowed.slice(2).split(".").toReversed();
@@ -71,7 +71,7 @@ export function describeBounds({ hosts, paths, methods }: CredentialBounds): str
   return [hosts.join(", "), paths?.join(", "), methods?.join(", ")].filter((text) => text !== undefined).join("; ");
 }
 
-/** What is risky about its bounds, a sentence each. */
+/** What is risky about the bounds, one sentence each. */
 export function warningsOf(bounded: CredentialBounds): readonly string[] {
   const included = secretGivers(bounded);
   if (included.length === 0) return [];
@@ -83,13 +83,13 @@ export function warningsOf(bounded: CredentialBounds): readonly string[] {
 const LIST = new Intl.ListFormat("en-GB");
 
 /**
- * An endpoint that answers with a new secret: a caller that may reach it gets a credential of its own. The host is as in bounds, but
- * that `*` stands for one label; null: many services have such an endpoint. In the path `*` stands for one segment. Methods: left
- * out, POST; null: any.
+ * An endpoint that answers with a new secret, so that a caller who may reach it gets their own credential. The host is as in
+ * bounds, but `*` stands for one label; null: many services have such an endpoint. `*` in the path stands for one segment.
+ * Methods: POST if left out; null: any.
  */
 type SecretGiver = readonly [host: string | null, path: string, what: string, methods?: readonly HttpMethod[] | null];
 
-/** Common ones; the list can't be complete, so the guide says to name paths too. */
+/** Common endpoints. The list can't be complete, so the guide also recommends to name paths. */
 const SECRET_GIVERS: readonly SecretGiver[] = [
   ["api.stripe.com", "/v1/api_keys", "Stripe's /v1/api_keys", null],
   ["api.stripe.com", "/v1/ephemeral_keys", "Stripe's /v1/ephemeral_keys"],
@@ -120,7 +120,7 @@ const SECRET_GIVERS: readonly SecretGiver[] = [
   ),
 ];
 
-/** The endpoints within the bounds that answer with a new secret: those of known services, or else any. */
+/** The endpoints within the bounds that answer with a new secret: of known services or, if there are none, general ones. */
 function secretGivers(bounds: CredentialBounds): readonly string[] {
   const reached = SECRET_GIVERS.filter((giver) => reaches(bounds, giver));
   const known = new Set(reached.flatMap(([host, , what]) => (host === null ? [] : [what])));
@@ -137,7 +137,7 @@ function reaches({ hosts, paths, methods }: CredentialBounds, [host, path, , its
   );
 }
 
-/** Label by label from the end. On another port it is taken for the same service. */
+/** Compares label by label from the end, ignoring the port. */
 function mayBeHost(allowed: string, wanted: string): boolean {
   const named = allowed.replace(/:\d+$/, "").split(".").toReversed();
   const labels = wanted.split(".").toReversed();
@@ -147,7 +147,7 @@ function mayBeHost(allowed: string, wanted: string): boolean {
     : labels.length > below.length && alike(below, labels);
 }
 
-/** Compares segments; either path may have stars. Paths below an endpoint, such as the rotation of one key, belong to it. */
+/** Compares segments; either path may have stars. Paths below an endpoint, such as the rotation of one key, are part of it. */
 function mayBeUnder(endpoint: string, prefix: string): boolean {
   return alike(segmentsOf(prefix), segmentsOf(endpoint));
 }
@@ -156,7 +156,7 @@ function segmentsOf(path: string): readonly string[] {
   return path.split("/").filter((segment) => segment !== "");
 }
 
-/** Up to the end of the shorter one. */
+/** Whether two lists agree up to the end of the shorter one. */
 function alike(some: readonly string[], others: readonly string[]): boolean {
   return some.every((one, at) => {
     const other = others[at] ?? "*";

@@ -2,22 +2,22 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { ECHO_PARTS_PER_TURN } from "../core/limits.ts";
 import type { AnswerHead } from "../outbound/deadline.ts";
 
-/** Replaces a secret in an answer. It is a mask like any other, so that nothing masks it again. */
+/** Replaces a secret in an answer. It is a mask like any other, so it is not masked again. */
 export const ECHO_MASK = "••••";
 
-/** One at a time: reading a text takes many times its memory. */
+/** Long texts are searched one at a time, since reading one takes many times its memory. */
 let longMasking = Promise.resolve();
 
 /** Finds secrets in answers, in every form in which targets repeat what they were sent. */
 export class Echo {
   readonly #needles: readonly Needle[];
-  /** How many characters at the end of a text may begin a needle. */
+  /** How many characters at the end of a text may be the beginning of a needle. */
   readonly #startChars: number;
   count = 0;
-  /** Of all its texts: an answer has many headers. */
+  /** Parts read in this turn, for all texts together: an answer has many headers. */
   #partsInTurn = 0;
 
-  /** `secrets`: the secret, and header values that were made of it. */
+  /** `secrets`: the secret, and header values made from it. */
   constructor(secrets: readonly string[]) {
     const needles = secrets.flatMap(needlesOf);
     this.#needles = [...new Map(needles.map((needle) => [needle.text, needle])).values()];
@@ -25,8 +25,8 @@ export class Echo {
   }
 
   /**
-   * The text without secrets. `isCut`: the text was longer, so its end may begin a secret. Such an end is always masked: if
-   * only the beginning of a secret were, an agent that chooses where a text is cut could guess it letter by letter.
+   * The text without secrets. `isCut`: the text was longer, so its end may be the beginning of a secret. Such an end is always
+   * masked: otherwise, an agent that chooses where a text is cut could guess the secret letter by letter.
    */
   mask(text: string, isCut = false): string {
     const masking = this.#masking(text, isCut);
@@ -37,7 +37,7 @@ export class Echo {
   }
 
   /**
-   * The beginning of a text without secrets. At least its first `charsMax` characters are read: a target may send a header of
+   * The beginning of a text without secrets. Reads little more than `charsMax` characters, since a target may send a header of
    * hundreds of kilobytes.
    */
   maskStart(text: string, charsMax: number): Promise<string> {
@@ -51,7 +51,7 @@ export class Echo {
     return text === null ? null : this.#inTurns(this.#masking(text, isCut));
   }
 
-  /** Yields to other work, since a target may send what takes long. */
+  /** Yields to other work, since a target may send a text that takes long to search. */
   async #inTurns(masking: Steps<string>): Promise<string> {
     const own = Promise.withResolvers<void>();
     let before: Promise<void> | null = null;
@@ -86,7 +86,7 @@ export class Echo {
       const searched = lowerCase(view.text);
       for (const needle of this.#needles) {
         const ranges = yield* rangesOf(view, searched, needle);
-        // At once: a text that is full of it has it in every view again.
+        // Merge at once: a text full of secrets has them in every view again.
         if (ranges.length > 0) found = merged([...found, ...ranges]);
         yield searched.length / CHARS_PER_PART;
       }
@@ -95,21 +95,21 @@ export class Echo {
     return masked(text, shownTo < text.length ? merged([...found, [shownTo, text.length]]) : found);
   }
 
-  /** Where a needle may begin that goes on behind the end, with half an escape or a line break between. */
+  /** Where a needle may begin that continues after the end, perhaps with half an escape or a line break in between. */
   #startIn(text: string): number {
     return Math.max(0, text.trimEnd().length - this.#startChars - ESCAPE_CHARS_MAX);
   }
 }
 
-/** Work in steps; each yields its size, in parts of a text that were read. */
+/** Work in steps. Each yields its size: how many parts of a text it has read. */
 type Steps<Result> = Generator<number, Result, undefined>;
 
-/** The characters that are searched in the time of one part. */
+/** How many characters can be searched in the time of one part. */
 const CHARS_PER_PART = 256;
 
 type Range = readonly [start: number, end: number];
 
-/** Sorted, with ranges that touch joined. */
+/** Sorts ranges and joins those that touch. */
 function merged(ranges: readonly Range[]): readonly Range[] {
   const all: Range[] = [];
   for (const [start, end] of ranges.toSorted(([one], [other]) => one - other)) {
@@ -130,7 +130,7 @@ function masked(text: string, ranges: readonly Range[]): string {
   return shown + text.slice(end);
 }
 
-/** A text to look for, in lower case. `isLoose`: a base64 character on either side of it may hold bits of the secret too. */
+/** A text to look for, in lower case. `isLoose`: a base64 character on either side may also hold bits of the secret. */
 interface Needle {
   readonly text: string;
   readonly isLoose: boolean;
@@ -142,7 +142,7 @@ function needlesOf(secret: string): readonly Needle[] {
     secret,
     bytes.toString("latin1"),
     bytes.toString("hex"),
-    // As a form writes spaces, and as SQL and CSV write quotes.
+    // Spaces as in forms, and quotes as in SQL and CSV.
     secret.replaceAll(" ", "+"),
     secret.replaceAll("'", "''"),
     secret.replaceAll('"', '""'),
@@ -160,18 +160,18 @@ function needlesOf(secret: string): readonly Needle[] {
 /** Shorter ones would be found in any text. */
 const NEEDLE_CHARS_MIN = 4;
 
-/** The part of a longer text's base64 that depends on these bytes alone, which begin at `offset` in a group of three. */
+/** The part of a longer text's base64 that depends only on these bytes, which begin at `offset` in a group of three. */
 function base64Core(bytes: Buffer, offset: number): string {
   const whole = Buffer.concat([Buffer.alloc(offset), bytes]).toString("base64");
   return whole.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + bytes.length) * 8) / 6));
 }
 
-/** ASCII only: other letters may change their length. */
+/** Lower case for ASCII only, since other letters may change their length. */
 function lowerCase(text: string): string {
   return text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-/** Of half an escape, as of `&#x0000000010ffff;`. */
+/** The length of a cut escape, such as `&#x0000000010ffff;`. */
 const ESCAPE_CHARS_MAX = 18;
 
 /** A text, or a view of another one with parts replaced. */
@@ -180,7 +180,7 @@ interface View {
   readonly source: { readonly view: View; readonly replaced: readonly Replaced[] } | null;
 }
 
-/** A part of the source, and what stands for it in the view. */
+/** A part of the source, and what it is in the view. */
 interface Replaced {
   readonly at: number;
   readonly chars: number;
@@ -188,7 +188,7 @@ interface Replaced {
   readonly sourceChars: number;
 }
 
-/** The text with its escapes read up to three times, and each of these with every form of bytes read. Numbers: see `Steps`. */
+/** The text with its escapes decoded up to three times, and each of these with each form of bytes decoded. Numbers: see `Steps`. */
 function* viewsOf(text: string): Iterable<View | number> {
   for (const view of unescaped({ text, source: null })) {
     yield view;
@@ -200,7 +200,7 @@ function* viewsOf(text: string): Iterable<View | number> {
   }
 }
 
-/** The view, then the view with its escapes read once, twice and so on. */
+/** The view, then the view with its escapes decoded once, twice and so on. */
 function* unescaped(view: View): Iterable<View | number> {
   let read: View | null = view;
   for (let times = 0; read !== null; times += 1) {
@@ -211,7 +211,7 @@ function* unescaped(view: View): Iterable<View | number> {
 
 const ESCAPED_TIMES_MAX = 3;
 
-/** Finds the parts of a text that write bytes in one form, in order, and what each stands for. */
+/** Finds the parts of a text in one encoding, in order, and what each decodes to. */
 type Form = (text: string) => Iterable<readonly [at: number, chars: number, by: string]>;
 
 function each(pattern: RegExp, replace: (found: string) => string): Form {
@@ -220,7 +220,7 @@ function each(pattern: RegExp, replace: (found: string) => string): Form {
   };
 }
 
-/** Reads words as base64 from this letter on, since what is encoded may be encoded itself. */
+/** Decodes words as base64 from this letter on, since encoded text may itself be encoded. */
 function base64From(skipped: number): Form {
   return function* parts(text) {
     for (const { 0: word, index } of text.matchAll(BASE64_WORD)) {
@@ -232,10 +232,10 @@ function base64From(skipped: number): Form {
   };
 }
 
-/** Read at once, and masked as a whole: a multiple of four. */
+/** How many letters are decoded at once and masked as a whole: a multiple of four. */
 const BASE64_LETTERS = 64;
 
-/** Shorter ones hold no encoded secret. */
+/** Shorter words can't contain an encoded secret. */
 const BASE64_WORD = /[\w+/-]{12,}/g;
 
 const FORMS: readonly Form[] = [
@@ -243,7 +243,7 @@ const FORMS: readonly Form[] = [
   each(/(?<=[\w+/=-])[ \t]*\r?\n[ \t]*(?=[\w+/=-])/g, () => ""),
   // Quoted-printable (RFC 2045, section 6.7).
   each(/=(?:[0-9a-f]{2}|\r?\n)/gi, (found) => byteOf(found.slice(1), 16)),
-  // A list of bytes, as JSON has a Buffer.
+  // A list of bytes, such as a Buffer in JSON.
   each(/(?<![\w.])\d{1,3}(?![\w.])(?:[\s,;]+(?=\d{1,3}(?![\w.])))?/g, (found) => byteOf(found, 10)),
   // Hex with something between the bytes.
   each(/(?<!\w)(?:0x)?[0-9a-f]{2}(?!\w)(?:[\s,:;"'-]+(?=(?:0x)?[0-9a-f]{2}(?!\w)))?/gi, (found) =>
@@ -257,7 +257,7 @@ function byteOf(digits: string, base: number): string {
   return code <= 0xff ? String.fromCharCode(code) : "";
 }
 
-/** The names that HTML has for signs of ASCII. A map, since an object has members of its own, such as `constructor`. */
+/** HTML's names for ASCII signs. A Map, since an object has members such as `constructor`. */
 const SIGNS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     amp: "&",
@@ -334,7 +334,7 @@ function baseOf(escape: string): number {
 
 const PARTS_PER_STEP = 1_024;
 
-/** The view with one form read; null: it has nothing in this form. */
+/** The view with one encoding decoded; null: it has nothing in this encoding. */
 function* replacedIn(view: View, form: Form): Steps<View | null> {
   const replaced: Replaced[] = [];
   let text = "";
@@ -349,7 +349,7 @@ function* replacedIn(view: View, form: Form): Steps<View | null> {
   return replaced.length === 0 ? null : { text: text + view.text.slice(end), source: { view, replaced } };
 }
 
-/** The place in the original text of a beginning in the view; within a replaced part, the beginning of that. */
+/** Where a start in the view is in the original text; within a replaced part, the start of that part. */
 function startOf({ source }: View, at: number): number {
   if (source === null) return at;
   const last = lastBefore(source.replaced, at + 1);
@@ -358,7 +358,7 @@ function startOf({ source }: View, at: number): number {
   return startOf(source.view, behind < 0 ? last.sourceAt : last.sourceAt + last.sourceChars + behind);
 }
 
-/** The place in the original text of an end in the view; within a replaced part, the end of that. */
+/** Where an end in the view is in the original text; within a replaced part, the end of that part. */
 function endOf({ source }: View, at: number): number {
   if (source === null) return at;
   const last = lastBefore(source.replaced, at);
@@ -367,7 +367,7 @@ function endOf({ source }: View, at: number): number {
   return endOf(source.view, last.sourceAt + last.sourceChars + behind);
 }
 
-/** The last part that begins before this place of the view. */
+/** The last part that begins before this position in the view. */
 function lastBefore(replaced: readonly Replaced[], place: number): Replaced | undefined {
   let [low, high] = [0, replaced.length];
   while (low < high) {
@@ -378,7 +378,7 @@ function lastBefore(replaced: readonly Replaced[], place: number): Replaced | un
   return replaced[low - 1];
 }
 
-/** Where the text as it is has what the view has of a needle; `searched` is the view in lower case. */
+/** Where the original text has the needle that is in the view. `searched`: the view in lower case. */
 function* rangesOf(view: View, searched: string, needle: Needle): Steps<readonly Range[]> {
   const ranges: Range[] = [];
   for (let at = searched.indexOf(needle.text); at !== -1; at = searched.indexOf(needle.text, at + 1)) {
@@ -388,7 +388,7 @@ function* rangesOf(view: View, searched: string, needle: Needle): Steps<readonly
   return ranges;
 }
 
-/** The part of the source that a part of a view comes from: up to where the next character of the view begins. */
+/** The source of a part of a view, up to where the view's next character begins. */
 function rangeIn(view: View, start: number, end: number, { isLoose }: Needle): Range {
   const isBase64 = (at: number) => isLoose && /[\w+/=-]/.test(view.text.charAt(at));
   const from = start > 0 && isBase64(start - 1) ? start - 1 : start;
@@ -396,9 +396,9 @@ function rangeIn(view: View, start: number, end: number, { isLoose }: Needle): R
   return [startOf(view, from), endOf(view, to)];
 }
 
-/** Whether it is the head of a whole body that can be searched as text. */
+/** Whether the body of this answer is whole and can be searched as text. */
 function isPlain({ status, headers }: AnswerHead): boolean {
-  // A range begins and ends wherever the request says: an agent would read the secret a few letters at a time.
+  // With ranges, which begin and end where the request says, an agent could read the secret a few letters at a time.
   const isRange = status === PARTIAL_CONTENT || headers.has("content-range");
   if (isRange || /^\s*multipart\/byteranges/i.test(headers.get("content-type") ?? "")) return false;
   const coding = headers.get("content-encoding")?.trim().toLowerCase() ?? "";
@@ -408,7 +408,7 @@ function isPlain({ status, headers }: AnswerHead): boolean {
 
 const PARTIAL_CONTENT = 206;
 
-/** Those in which ASCII is ASCII. */
+/** Charsets in which ASCII stays ASCII. */
 const READABLE: ReadonlySet<string> = new Set([
   "",
   "utf-8",
@@ -420,7 +420,7 @@ const READABLE: ReadonlySet<string> = new Set([
   "windows-1252",
 ]);
 
-/** Null: it isn't UTF-8. UTF-16 passes as UTF-8, with a NUL beside every letter. */
+/** Decodes UTF-8; null: it isn't. UTF-16 would pass as UTF-8, with a NUL beside every letter. */
 function plainText(bytes: Uint8Array, isCut: boolean): string | null {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: isCut });

@@ -2,7 +2,7 @@ import type { CredentialKind, CredentialSettings, HmacScheme } from "../core/cre
 import { plainHeaderName } from "../core/method-overrides.ts";
 import { normalTarget, type HttpMethod } from "../core/target.ts";
 
-/** What is sent, without the headers of its credential. */
+/** A request without the headers of its credential. */
 interface Unsigned {
   readonly url: string;
   readonly method: HttpMethod;
@@ -13,11 +13,11 @@ type Header = readonly [name: string, value: string];
 
 interface Applied {
   readonly headers: readonly Header[];
-  /** Values that are as good as the secret, and are masked in answers like it. */
+  /** Values that are as good as the secret, so they are masked in answers, too. */
   readonly secrets: readonly string[];
 }
 
-/** How one kind of credential is put on a request. */
+/** How one kind of credential is added to a request. */
 interface Kind<Settings> {
   headers(settings: Settings): readonly string[];
   apply(settings: Settings, request: Unsigned, secret: string, now: Date): Applied;
@@ -71,9 +71,9 @@ function withWhole(header: string, value: string): Applied {
   return { headers: [[header, value]], secrets: [value] };
 }
 
-/** The kind of these settings. */
+/** The kind for these settings. */
 function kindOf<Settings extends CredentialSettings>({ kind }: Settings): Kind<Settings> {
-  // Safe: the table has the kind of each settings under its name.
+  // Safe: the table has each kind under the name in its settings.
   return KINDS[kind] as Kind<Settings>;
 }
 
@@ -89,7 +89,7 @@ export function secretProblem(kind: CredentialKind, secret: string): string | nu
   return KINDS[kind].problem(secret);
 }
 
-/** A header of a request that its credential sets too, in any spelling: `x_api_key` is `X-Api-Key` to many targets. */
+/** A request header that its credential also sets, in any spelling: to many targets, `x_api_key` is `X-Api-Key`. */
 export function clashingHeader(
   settings: CredentialSettings,
   headers: Readonly<Record<string, string>> | null,
@@ -102,19 +102,19 @@ function notPrintable(secret: string): string | null {
   return /^\P{Cc}+$/u.test(secret) && secret.isWellFormed() ? null : "May hold no control characters.";
 }
 
-/** The places that a signed text may have, and those of the header's value. */
+/** The placeholders that a signed text may contain, and those of the header's value. */
 export const SIGNED_PLACES = ["timestamp", "method", "url", "host", "path", "query", "body"] as const;
 
 export const VALUE_PLACES = ["timestamp", "signature"] as const;
 
 const PLACE = /\{([a-z]+)\}/g;
 
-/** The places in a text that are not known. */
+/** The unknown placeholders in a text. */
 export function unknownPlaces(text: string, known: readonly string[]): readonly string[] {
   return [...text.matchAll(PLACE)].flatMap(([, name = ""]) => (known.includes(name) ? [] : [name]));
 }
 
-/** In one pass, so that a value that looks like a place stays what it is. */
+/** Fills placeholders in one pass, so that a value that looks like a placeholder stays as it is. */
 function filled(text: string, values: Readonly<Record<string, string>>): string {
   return text.replaceAll(PLACE, (place, name: string) => values[name] ?? place);
 }
@@ -141,7 +141,7 @@ function signatureOf(
     query: target?.rest.slice(path.length + 1) ?? "",
   };
   const hasher = new Bun.CryptoHasher(algorithm, Buffer.from(secret));
-  // A body may be bytes that are no text.
+  // The body is inserted separately, since it may be bytes that are no text.
   for (const [at, part] of signs.split("{body}").entries()) {
     if (at > 0) hasher.update(body ?? "");
     hasher.update(filled(part, values));

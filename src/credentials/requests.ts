@@ -39,7 +39,7 @@ import type { CredentialService } from "./service.ts";
 
 const CredentialRequestId = t.idSchema("crq", "Id of a request for a credential.", "CredentialRequestId");
 
-/** What the asking key may suggest. */
+/** What the requesting key may suggest. */
 const suggested = {
   name: Type.Optional(credentialNameSchema),
   kind: Type.Optional(CredentialKindName),
@@ -76,10 +76,10 @@ export const DeclineCredential = t.requestObject("DeclineCredential", "Optional 
 });
 
 interface CredentialRequestNeeds {
-  /** To the owners, who alone may answer, and to channels. */
+  /** Notices for owners, who alone may answer, and for channels. */
   readonly notices: OwnerNotices;
   readonly credentialService: CredentialService;
-  /** Called when one was asked for or answered. */
+  /** Called when a credential was requested, or a request was answered. */
   readonly onChanged: (accountId: string) => void;
 }
 
@@ -110,7 +110,7 @@ export function createCredentialRequestService(app: AppContext, needs: Credentia
   return {
     find,
 
-    /** Newest first, one more than `limit` says that there are more. An agent sees its own. */
+    /** Lists requests, newest first. One more than `limit` means that there are more. An agent sees its own. */
     async list(
       caller: Caller,
       { limit, ...page }: Pick<ListedRequests, "status" | "before" | "limit">,
@@ -120,14 +120,14 @@ export function createCredentialRequestService(app: AppContext, needs: Credentia
       return requests.list(caller.accountId, { ...page, keyId, now: clock.now(), limit: limit + 1 });
     },
 
-    /** The newest of the caller's own key. */
+    /** The newest requests of the caller's own key. */
     async own({ accountId, keyId }: Caller, limit: number): Promise<readonly ListedCredentialRequest[]> {
       return keyId === null
         ? []
         : requests.list(accountId, { keyId, status: null, now: clock.now(), before: null, limit });
     },
 
-    /** Those that wait for an owner, oldest first. An agent sees its own. */
+    /** The requests that wait for an owner, oldest first. An agent sees its own. */
     async pending(caller: Caller): Promise<readonly ListedCredentialRequest[]> {
       authorize(caller, "read");
       const all = await requests.pending(caller.accountId, clock.now());
@@ -135,8 +135,8 @@ export function createCredentialRequestService(app: AppContext, needs: Credentia
     },
 
     /**
-     * Asks for a credential, or returns the request of the same key for the same host that is open, or that was declined within
-     * `CREDENTIAL_DECLINED_MS`. Throws `validation_error`, `too_many_held`, and `TooEarly` beyond the number of a day.
+     * Requests a credential, or returns the same key's open request for the same host, or the same request if it was declined
+     * within `CREDENTIAL_DECLINED_MS`. Throws `validation_error`, `too_many_held`, and `TooEarly` beyond the daily number.
      */
     async ask(
       caller: Caller,
@@ -175,12 +175,12 @@ export function createCredentialRequestService(app: AppContext, needs: Credentia
       return { request: await find(caller, asked.kind === "matched" ? asked.id : request.id), isNew };
     },
 
-    /** Adds a credential for the asking key. Throws `not_found`, `not_approvable`, and as `CredentialService.add`. */
+    /** Adds a credential for the requesting key. Throws `not_found`, `not_approvable`, and what `CredentialService.add` throws. */
     async grant(caller: Caller, id: string, body: CreateCredential): Promise<Credential> {
       authorize(caller, "manage");
       const request = await findOpen(caller, id);
       const { keyId, keyRole, host } = request;
-      // An owner's key may use every credential, and no credential lists it.
+      // An owner's key may use every credential, so no credential lists it.
       const asking = keyRole === null || !hasScope(keyRole) ? [] : [keyId];
       const keys = [...new Set([...(body.keys ?? []), ...asking])];
       return credentialService.add(caller, { ...body, keys }, async (credential, audit) => {
@@ -193,7 +193,7 @@ export function createCredentialRequestService(app: AppContext, needs: Credentia
       });
     },
 
-    /** Throws `not_found`, and `not_approvable` where nobody can answer any more. */
+    /** Declines a request. Throws `not_found`, and `not_approvable` if nobody can answer it any more. */
     async decline(caller: Caller, id: string, reason: string | null): Promise<ListedCredentialRequest> {
       authorize(caller, "manage");
       const { host } = await findOpen(caller, id);
@@ -216,7 +216,7 @@ function notOpen(request: ListedCredentialRequest, now: Date): DomainError {
 
 function refusalOf(asked: Extract<AskedCredential, { kind: "full" | "daily" }>): DomainError {
   if (asked.kind === "daily") {
-    // 403 and not 429, which would mean to try again in a second.
+    // 403, since clients would repeat a 429 in a second.
     return new TooEarly(
       "forbidden",
       `This key has asked for ${CREDENTIAL_REQUESTS_PER_DAY_MAX} credentials within 24 hours. It may ask again from ${asked.retryAt.toISOString()}; an owner can add a credential at any time.`,
@@ -244,7 +244,7 @@ function askedFrom({ host, name, kind, paths: under, methods: by }: AskCredentia
   const wrong: Issue[] = issues.map(({ field, message }) =>
     field === "hosts.0" ? { field: "host", message: NOT_A_HOST } : { field, message },
   );
-  // URLs allow names such as a.example,b.example, which a person reads as two.
+  // URLs allow names such as a.example,b.example, which a person would read as two.
   const isPlain = normal !== undefined && PLAIN_HOST.test(normal);
   if (!isPlain && wrong.length === 0) wrong.push({ field: "host", message: NOT_A_HOST });
   if (wrong.length > 0 || normal === undefined) throw invalidFields(wrong);
@@ -305,7 +305,7 @@ const CredentialRequestParameters = t.closedObject({
   ...t.pageParameters(CURSOR_EXAMPLE),
 });
 
-/** As the caller sees it: another key's words are masked, since they may hold secrets. */
+/** A request as the caller sees it: another key's texts are masked, since they may contain secrets. */
 export function serializeRequest(caller: Caller, request: ListedCredentialRequest, now: Date): CredentialRequestJson {
   const view = viewOf(caller, request);
   const status = statusOfRequest(request, now);
@@ -327,7 +327,7 @@ export const CredentialRequestParams = pathParams(
   "There is no such request for a credential.",
 );
 
-/** Agents ask, owners answer. There are no links that decide, since the answer is a secret. */
+/** Agents request, owners answer. There are no links that decide, since the answer is a secret. */
 export function credentialRequestRoutes({
   credentialRequests,
   clock,

@@ -60,7 +60,7 @@ const CredentialListJson = t.answerObject("CredentialList", "The credentials tha
   data: Type.Array(CredentialJson, { description: `By name; at most ${CREDENTIALS_MAX}.` }),
 });
 
-/** What owners see of a credential. Null: the less that all others do. */
+/** A credential as JSON. `uses`: for owners; null: the smaller view for all others. */
 export function serializeCredential(credential: Credential, uses: CredentialUses | null): CredentialJson {
   const { id, name, settings, hosts, paths, methods, expiresAt } = credential;
   const [header = "Authorization"] = headersOfCredential(settings);

@@ -62,7 +62,7 @@ const secret = Type.String({
   examples: ["sk_live_51H…"],
 });
 
-/** What can be changed of a credential, and is shown. */
+/** The members of a credential that can be changed and are shown. */
 export const members = {
   hosts: t.shortList(
     t.shortText(URL_CHARS_MAX, "A host.", "api.stripe.com"),
@@ -175,7 +175,7 @@ export const CredentialTest = t.answerObject("CredentialTest", "The answer to a 
 
 export type CredentialTest = Static<typeof CredentialTest>;
 
-/** How a new credential is put on a request, or what is wrong with what the body says of that. */
+/** The settings of a new credential, and what is wrong with them in the body. */
 export function settingsFrom(body: CreateCredential): {
   readonly settings: CredentialSettings;
   readonly issues: readonly Issue[];
@@ -226,7 +226,7 @@ const USED_BY: Readonly<Record<(typeof OPTIONS)[number], readonly CredentialKind
   hmac: ["hmac"],
 };
 
-/** Headers of every request, which a credential would double. */
+/** Headers that every request has, so that a credential must not add them again. */
 const OWN_HEADERS = new Set(["accept", "content-type", "idempotency-key", "user-agent", "cookie"]);
 
 function readSettings(body: CreateCredential): CredentialSettings {

@@ -34,7 +34,7 @@ import { boundsFrom } from "./bounds.ts";
 import { type ChangeCredential, type CreateCredential, type CredentialTest, settingsFrom } from "./schemas.ts";
 import { secretProblem } from "./kinds.ts";
 
-/** Changes of one credential that race with others are tried so often. */
+/** How often a change is tried if others change the credential first. */
 const TRIES_MAX = 5;
 
 export type CredentialService = ReturnType<typeof createCredentialService>;
@@ -53,7 +53,7 @@ export function createCredentialService(
   { known, secrets, credentialUse, sender, paused, checkTarget }: CredentialNeeds,
 ) {
   const countTest = createMessageLimit(clock, "This account has just tried credentials.");
-  /** What the caller may know, by name. Throws nothing for agents without any. */
+  /** The credentials that the caller may know, by name. */
   const list = async (caller: Caller): Promise<readonly Credential[]> => {
     authorize(caller, "read");
     const all = await credentials.list(caller.accountId);
@@ -66,7 +66,7 @@ export function createCredentialService(
     return found;
   };
 
-  /** Of the keys that may use a credential: each must be one of an agent in this account. */
+  /** Checks the keys that may use a credential: each must be an agent's key of this account. */
   const keyIssues = async (accountId: string, given: readonly string[] | undefined): Promise<readonly Issue[]> => {
     if (given === undefined || given.length === 0) return [];
     const stored = await accounts.keys(accountId, KEYS_LISTED_MAX);
@@ -75,9 +75,9 @@ export function createCredentialService(
   };
 
   const seal = (accountId: string, id: string, kind: CredentialKind, secret: string) => ({
-    // With the account, so that a row that is moved to another one can't be opened there.
+    // Seals the account with it, so that a row moved to another account can't be opened there.
     sealedSecret: secrets.seal(JSON.stringify([accountId, secret]), credentialPlace(id)),
-    // What people see is what they know the secret by; a short one would be half known.
+    // People recognise the secret by its end; of a short one, that would reveal half.
     hint: kind === "basic" || kind === "hmac" || secret.length < CREDENTIAL_HINT_FROM_CHARS ? null : secret.slice(-4),
     replacedAt: clock.now(),
   });
@@ -86,15 +86,15 @@ export function createCredentialService(
     list,
     find,
 
-    /** How often each was sent in the last days, for owners; null: for others. */
+    /** How often each credential was sent in the last days, for owners; null for others. */
     async uses({ role, accountId }: Caller): Promise<CredentialUses | null> {
       if (role !== "owner") return null;
-      // Each use is an entry of the audit log.
+      // Each use is an audit entry.
       const kinds = ["credential_used", "credential_tested"] as const;
       return usesOf(await audit.count({ accountId, kinds, until: clock.now(), days: CREDENTIAL_USE_DAYS }));
     },
 
-    /** Throws `validation_error`, also at `CREDENTIALS_MAX`. `store` writes it with what belongs in the same commit. */
+    /** Adds a credential. `store` writes it, with what belongs in the same commit. Throws `validation_error`, also when full. */
     async add(
       caller: Caller,
       body: CreateCredential,
@@ -142,7 +142,7 @@ export function createCredentialService(
       return credential;
     },
 
-    /** What has been requested with it follows: its next send asks for the secret and the bounds as they are then. Throws `not_found`. */
+    /** Changes a credential. Actions requested with it use the secret and bounds as they are at their next send. Throws `not_found`. */
     async change(caller: Caller, name: string, body: ChangeCredential): Promise<Credential> {
       authorize(caller, "manage");
       const { secret, keys, enabled, expires_at: end, unset = [] } = body;
@@ -151,7 +151,7 @@ export function createCredentialService(
       const given = Object.keys(body).filter((field) => field !== "unset");
       const detail = { name, changed: [...given, ...unset].join(", ") };
       for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-        // Each time: it may have been replaced by one of another kind.
+        // Read it in each try: it may have been replaced by one of another kind.
         const stored = await find(caller, name);
         const { id, accountId, settings } = stored;
         const problem = secret === undefined ? null : secretProblem(settings.kind, secret);
@@ -182,7 +182,7 @@ export function createCredentialService(
       throw new DomainError("unavailable", "The credential is being changed by others. Try again.");
     },
 
-    /** Held and pending actions with it fail when they are to be sent. Throws `not_found`. */
+    /** Removes a credential. Held and pending actions with it fail when they are due. Throws `not_found`. */
     async remove(caller: Caller, name: string): Promise<void> {
       authorize(caller, "manage");
       const { id } = await find(caller, name);
@@ -193,8 +193,8 @@ export function createCredentialService(
     },
 
     /**
-     * Sends a GET with a credential at once, and waits for at most `MESSAGE_TIMEOUT_MS`. Throws `not_found`, `validation_error` for a
-     * URL that calls may not go to, `forbidden` outside of the bounds and for keys with a hold or a limit, and `RetryLater`.
+     * Sends a GET with a credential at once and waits for at most `MESSAGE_TIMEOUT_MS`. Throws `not_found`, `validation_error` for a URL
+     * to which calls may not go, `forbidden` outside the bounds and for keys with a hold or a limit, and `RetryLater`.
      */
     async test(caller: Caller, name: string, url: string): Promise<CredentialTest> {
       authorize(caller, "manage");
@@ -235,13 +235,13 @@ const HELD = "A key whose calls are held can't try credentials. Ask an owner who
 
 const PAUSED = "Calls to this host are paused, and so are tries of credentials. Resume them first.";
 
-/** Masks what else looks like a secret; the credential itself was masked before anything was cut. */
+/** Masks anything else that looks like a secret. The credential itself was masked before anything was cut. */
 function seen(outcome: Outcome): CredentialTest {
   const error = isSuccess(outcome, "GET") ? null : describeOutcome(outcome, MESSAGE_TIMEOUT_MS);
   if (outcome.kind !== "answered") return { status: null, error, headers: {}, body: null, truncated: false };
   const { code, headers, body, truncated } = outcome;
   const text = body === null ? null : textOf(body);
-  // Masked before the end is cut off, which may cut a secret in two.
+  // Mask before cutting, which might cut a secret in two.
   const masked = text === null ? null : maskText(text.slice(0, 2 * CREDENTIAL_TEST_BODY_CHARS_MAX), "decider");
   const shown = masked?.slice(0, CREDENTIAL_TEST_BODY_CHARS_MAX).toWellFormed() ?? null;
   return {
@@ -253,7 +253,7 @@ function seen(outcome: Outcome): CredentialTest {
   };
 }
 
-/** What was received, in the form of `response_body`. */
+/** The received text, from the form of `response_body`. */
 function textOf(json: string): string {
   const value: unknown = json.startsWith('"') ? JSON.parse(json) : json;
   return typeof value === "string" ? value : json;
@@ -262,11 +262,11 @@ function textOf(json: string): string {
 const NOT_AN_AGENT =
   "Is no agent's key of this account. Owners may use every credential, and other keys create nothing.";
 
-/** How often credentials were sent lately, also to try them. */
+/** How often credentials were sent recently, including tests. */
 export interface CredentialUses {
-  /** By the id of the credential: the uses of each day, the oldest first. */
+  /** The number of uses per day, oldest first, by credential id. */
   readonly byDay: ReadonlyMap<string, readonly number[]>;
-  /** Whether every use is counted, and not only the newest ones. */
+  /** Whether every use was counted, not only the newest ones. */
   readonly isWhole: boolean;
 }
 
@@ -280,7 +280,7 @@ export function usesOf({ counts, isWhole }: AuditCounts): CredentialUses {
 
 const NONE: readonly number[] = Array.from({ length: CREDENTIAL_USE_DAYS }, () => 0);
 
-/** The uses of one credential by day, the oldest first. */
+/** The number of uses of one credential per day, oldest first. */
 export function daysOf({ byDay }: CredentialUses, id: string): readonly number[] {
   return byDay.get(id) ?? NONE;
 }

@@ -24,23 +24,23 @@ interface CredentialUseNeeds {
   readonly policy: TargetPolicy;
 }
 
-/** A request as it is sent, and the secrets that are masked in its answer. */
+/** A request as it is sent, and the secrets to mask in its answer. */
 interface Opened {
   readonly name: string;
   readonly headers: OutboundRequest["headers"];
   readonly mask: Echo;
 }
 
-/** Tries of a use that races with changes. */
+/** How often a use is tried if changes of the credential come first. */
 const TRIES_MAX = 5;
 
-/** How calls are made with credentials: checked when they are requested, and opened in the last step of a send. */
+/** How calls use credentials, which are checked at the request and opened in the last step of a send. */
 export type CredentialUse = ReturnType<typeof createCredentialUse>;
 
 export function createCredentialUse(app: AppContext, { known, hosts, secrets, policy }: CredentialUseNeeds) {
   const { clock, metrics, log } = app;
   const { credentials } = app.store;
-  /** Finds also one that another node has just added. Null: there is none that the caller may use. */
+  /** Finds a credential, even one that another node has just added. Null: there is none that the caller may use. */
   const usable = async (caller: Caller, name: string): Promise<Credential | null> => {
     const mine = () => {
       const found = known.find(caller.accountId, name);
@@ -52,7 +52,7 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
     return mine();
   };
 
-  /** Why a request can't be made with a credential; null: it can. */
+  /** Why a request can't use a credential, or null. */
   const refusal = (credential: Credential, request: SentRequest): DomainError | null => {
     const { name, settings } = credential;
     const header = clashingHeader(settings, request.headers);
@@ -79,7 +79,7 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
     return null;
   };
 
-  /** Adds the default credential of the host where that is allowed; nobody asked for it, so it never refuses. */
+  /** Adds the host's default credential if that is allowed. The caller didn't ask for it, so this never refuses. */
   const withDefault = (caller: Caller, request: ActionRequest): ActionRequest => {
     const { accountId } = caller;
     const name = hosts.defaultCredentialOf({ accountId, host: request.host });
@@ -107,13 +107,13 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
     return "credential_unreadable";
   };
 
-  /** Null: it was altered or moved here, or is sealed under another key. */
+  /** Decrypts a secret. Null: its row was altered or moved here, or it is sealed under another key. */
   const secretIn = (sealed: string, id: string, accountId: string): string | null => {
     try {
       const value: unknown = JSON.parse(secrets.open(sealed, credentialPlace(id)).toString("utf8"));
       return Array.isArray(value) && value[0] === accountId && typeof value[1] === "string" ? value[1] : null;
     } catch (error) {
-      // Not its message, which may quote what was opened.
+      // Don't log the message, which may quote the decrypted text.
       log.error("credential.unreadable", { credential: id, error: error instanceof Error ? error.name : "unknown" });
       return null;
     }
@@ -143,9 +143,8 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
 
   return {
     /**
-     * A request with the credential that it names, as it is now. Throws `validation_error` for one that its caller may not use, or
-     * that sets a header of the request, and `forbidden` outside of its bounds. Null: it names none, and gets that of its host
-     * where it may.
+     * Adds the named credential to a request; if the name is null, the host's default credential, if allowed. Throws
+     * `validation_error` if the caller may not use it or it sets a header of the request, and `forbidden` outside its bounds.
      */
     async withCredential(caller: Caller, request: ActionRequest, name: string | null): Promise<ActionRequest> {
       if (name === null) return withDefault(caller, request);
@@ -157,8 +156,8 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
     },
 
     /**
-     * Why a caller may not have an action sent again: they may not use its credential. Null: they may, or the send says more. The
-     * send asks about the key that made the action alone, so that this asks the store, which other nodes may have changed.
+     * Why a caller may not send an action again: they may not use its credential. Null: they may, or the send will decide. The
+     * send checks only the key that created the action, so this asks the store, which other nodes may have changed.
      */
     async refusalToRepeat(caller: Caller, action: Pick<Action, "extras">): Promise<DomainError | null> {
       const { credential: requested } = action.extras;
@@ -171,7 +170,7 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
       );
     },
 
-    /** How the credential of a request has changed since; null: not at all, as far as is known, or there is none. */
+    /** How the credential of a request has changed since; null: not at all, as far as is known, or it has none. */
     stateOf({ accountId, extras: { credential: requested } }: Pick<Action, "accountId" | "extras">) {
       if (requested === undefined) return null;
       const now = known.of(accountId).find(({ id }) => id === requested.id);
@@ -199,7 +198,7 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
       });
     },
 
-    /** What completes a request that an owner tries a credential with. Throws `not_found`, and `forbidden` where it can't be made. */
+    /** Completes the request of an owner's test of a credential. Throws `not_found`, and `forbidden` if it can't be made. */
     async forTry(caller: Caller, name: string, request: SentRequest & { readonly host: string }) {
       const { accountId } = caller;
       await known.refresh(accountId);
@@ -221,26 +220,26 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
   };
 }
 
-/** One use of a credential, of which the store is asked in the last step. */
+/** One use of a credential, which is read from the store in the last step. */
 interface Use {
   readonly accountId: string;
   readonly id: string;
   readonly host: string;
-  /** What else the note of an echo says. */
+  /** Further details for the audit entry of an echo. */
   readonly detail: AuditDetail;
-  /** Why it may not be sent as it is then; null: it may. */
+  /** Why the credential, as it is then, may not be sent; null: it may. */
   readonly check: (credential: Credential, now: Date) => Fault | null;
   readonly entry: (credential: Credential, at: Date) => AuditEntry;
 }
 
 interface AttemptCredential {
-  /** The request with it, or why it may not be sent. Notes the use. Rejects where the store is away. */
+  /** Adds the credential to the request and notes its use, or says why it can't. Rejects when the store is unavailable. */
   complete(request: OutboundRequest, route: Route): Promise<Opened | Fault>;
-  /** Notes the host if its answer held the secret, which was masked. */
+  /** Notes the host if its answer contained the secret, which was masked. */
   answered(): Promise<void>;
 }
 
-/** Why a credential may not be sent with an action now; null: it may. */
+/** Why a credential may not be sent with an action now, or null. */
 function faultOf(credential: Credential, action: Action, now: Date): Fault | null {
   const fault = stateFault(credential, now);
   if (fault !== null) return fault;
@@ -255,7 +254,7 @@ function stateFault(credential: Credential, now: Date): Fault | null {
   return hasExpired(credential, now) ? "credential_expired" : null;
 }
 
-/** What an action keeps of it. */
+/** What an action stores about its credential. */
 function requestedOf({ id, name, settings, hint, hosts, paths, methods }: Credential): RequestedCredential {
   return {
     id,
@@ -279,7 +278,7 @@ function boundsChanged(requested: Pick<RequestedCredential, keyof CredentialBoun
   return text(requested) !== text(now);
 }
 
-/** The same whether the name is unknown or not for this caller. */
+/** The same message whether the name is unknown or the caller may not use it. */
 function unusable({ role, keyId }: Caller, all: readonly Credential[]): string {
   const own = all.filter((one) => mayUse({ role, keyId }, one)).map(({ name }) => name);
   const may = own.length === 0 ? "It may use none" : `It may use ${own.join(", ")}`;

@@ -25,7 +25,7 @@ const varies = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
   examples: [["body.amount"]],
 });
 
-// Not `Type.Record`: generators of clients don't read its patterns.
+// Not `Type.Record`, since client generators don't read its patterns.
 const maxima = Type.Unsafe<Readonly<Record<string, number>>>({
   type: "object",
   additionalProperties: { type: "number", minimum: 0, maximum: 999_999_999_999 },
@@ -71,7 +71,7 @@ const GrantListJson = t.answerObject("GrantList", "The grants that can be ended.
 /** A keyed digest. */
 type HashOf = (text: string) => string;
 
-/** The grants of all accounts that may be in force: the store counts their uses. */
+/** The grants of all accounts that may be in force. The store counts their uses. */
 export class KnownGrants extends AccountCache<Grant, ReadonlyMap<string, readonly Grant[]>> implements FindGrant {
   readonly #store: Pick<Store, "accounts" | "team">;
   readonly #clock: Pick<Clock, "now">;
@@ -86,7 +86,7 @@ export class KnownGrants extends AccountCache<Grant, ReadonlyMap<string, readonl
     this.#hashOf = hashOf;
   }
 
-  /** See `FindGrant`. Whoever made it must still be allowed to approve. */
+  /** See `FindGrant`. The maker of the grant must still be allowed to approve. */
   async find(caller: Caller, request: ActionRequest, over: ReadonlySet<string>): Promise<Granted | null> {
     const { accountId, keyId } = caller;
     const own = keyId === null ? undefined : this.viewOf(accountId)?.get(keyId);
@@ -119,7 +119,7 @@ export class KnownGrants extends AccountCache<Grant, ReadonlyMap<string, readonl
   }
 }
 
-/** Whether each number that may differ is one, and no more than its most. */
+/** Whether each value with a maximum is a number and does not exceed it. */
 function isWithin({ vary, max }: Grant, request: ActionRequest): boolean {
   return vary.every((path) => {
     const most = max[path];
@@ -134,7 +134,7 @@ export interface NamedGrant extends Grant {
   readonly keyName: string;
 }
 
-/** Every use case of grants: whoever may approve makes them with an approval, sees and ends them. */
+/** Every use case of grants: callers who may approve make them with an approval, list them and end them. */
 export type GrantService = ReturnType<typeof createGrantService>;
 
 export function createGrantService({ clock, ids, store }: AppContext, known: KnownGrants, hashOf: HashOf) {
@@ -144,10 +144,10 @@ export function createGrantService({ clock, ids, store }: AppContext, known: Kno
     return grants.listOpen(caller.accountId, clock.now(), GRANTS_LISTED_MAX);
   };
   return {
-    /** Those that can be ended, those in force first. */
+    /** The grants that can be ended, those in force first. */
     list,
 
-    /** The same with the names of their keys, which approvers can't list. */
+    /** The same grants with the names of their keys, which approvers can't list. */
     async listNamed(caller: Caller): Promise<readonly NamedGrant[]> {
       const found = await list(caller);
       const keyIds = [...new Set(found.map(({ keyId }) => keyId))];
@@ -157,8 +157,8 @@ export function createGrantService({ clock, ids, store }: AppContext, known: Kno
     },
 
     /**
-     * Nothing passes by it after this resolves, and what passed before and was not sent is decided again when it is due. Throws
-     * `not_found` unless it has time left.
+     * Ends a grant. After this resolves, nothing passes by it; what passed before and was not sent yet is decided again when it
+     * is due. Throws `not_found` unless it has time left.
      */
     async end(caller: Caller, id: string): Promise<void> {
       authorize(caller, "approve");
@@ -170,13 +170,13 @@ export function createGrantService({ clock, ids, store }: AppContext, known: Kno
     },
 
     /**
-     * The grant that comes with the approval of an action, which stores it. Throws `forbidden` for whoever only passes on an answer, and
-     * `validation_error` where the terms are not about the action, or it was held because its caller asked for it.
+     * Makes the grant that the approval of an action stores. Throws `forbidden` for callers who only pass on an answer, and
+     * `validation_error` if the terms don't fit the action, or if it was held because its caller asked for it.
      */
     async make(caller: Caller, action: Action, terms: GrantTerms): Promise<Grant> {
       authorize(caller, "approve");
       const maker = caller.keyId ?? caller.personId;
-      // Links and clients of agents carry an answer on; nobody there has signed in.
+      // Links and agents' clients only pass on an answer: nobody has signed in there.
       if (maker === undefined || caller.via !== undefined) {
         const who = "Only people who are signed in, and approver and owner keys";
         throw new DomainError("forbidden", `${who}, can allow more calls like this.`);

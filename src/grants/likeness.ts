@@ -5,9 +5,9 @@ import { GRANT_BODY_CHARS_MAX, GRANT_FIELDS_MAX } from "../core/limits.ts";
 import { sentTarget } from "../core/target.ts";
 
 /**
- * A digest of all of a request that has to be equal: the target as it is sent, method, headers, callback, when it is sent and how it
- * is repeated, and the body without the members that may differ. What its requester says of it may be other words. Null: its
- * body can't be compared.
+ * A digest of everything in a request that must be equal: the target as it is sent, method, headers, callback, when it is sent
+ * and how it is retried, and the body without the members that may differ. The requester's texts may differ. Null: its body
+ * can't be compared.
  */
 export function likenessOf(
   request: ActionRequest,
@@ -26,25 +26,25 @@ export function likenessOf(
   const sending = [delaySeconds === undefined ? runAt : null, delaySeconds, ...repeating, unknownExtras(extras)];
   const scheme = url.slice(0, url.indexOf(":")).toLowerCase();
   const sent = [method, scheme, hostname, host, path, query, sorted, bodyKind, contentTypeOf(request), body];
-  // Not at all without one, so that grants of earlier versions stay alike.
+  // Left out without a credential, so that digests of earlier versions stay the same.
   const by = credential === undefined ? [] : [{ credential: credential.id }];
   return hashOf(JSON.stringify([...sent, callback, ...sending, ...by]));
 }
 
-/** The value of a member that may differ, as it is written; null: there is none, or it is no plain value. */
+/** The value of a member that may differ, as it is written; null: it is missing, or no plain value. */
 export function fieldOf(request: ActionRequest, path: string): string | null {
   return fieldsOf(request)?.find((field) => field.path === path)?.text ?? null;
 }
 
-/** The number that a JSON text is; null: none that can be compared exactly. */
+/** The number in a JSON text; null: it is none, or can't be compared exactly. */
 export function numberOf(text: string | null): number | null {
   return text !== null && PLAIN_NUMBER.test(text) ? Number(text) : null;
 }
 
-/** Decimal, and short enough that a double holds it. */
+/** A decimal that is short enough for a double to hold exactly. */
 const PLAIN_NUMBER = /^(0|[1-9]\d{0,11})(\.\d{1,3})?$/;
 
-/** The whole body, or its members without the values of those that may differ; each of these has to be there once. */
+/** The body to compare, without the values of members that may differ, each of which must be there once. */
 function bodyParts(request: ActionRequest, vary: ReadonlySet<string>): unknown {
   if (vary.size === 0) return [request.body];
   const fields = fieldsOf(request);
@@ -52,7 +52,7 @@ function bodyParts(request: ActionRequest, vary: ReadonlySet<string>): unknown {
   return fields.map(({ path, text }) => (vary.has(path) ? [path] : [path, text]));
 }
 
-/** The plain values of a JSON body under their paths; null: it is another body, or too large to be compared. */
+/** The plain values of a JSON body with their paths; null: it is no JSON body, or too large to compare. */
 export function fieldsOf(request: ActionRequest): readonly JsonLeaf[] | null {
   const { body } = request;
   const member = bodyMemberOf(request);
