@@ -42,15 +42,15 @@ export interface CreateRules {
 /** A create before validation. */
 export interface CreateInput {
   readonly value: unknown;
-  /** The JSON of one of its members as text: with numbers as written, and names in their order. */
+  /** The JSON text of one of its members, with numbers as written and names in their order. */
   readonly textOf: (member: "body" | "json" | "form") => string;
   readonly idempotencyKey: string | null;
-  /** Whether the key is a header, of which several arrive joined by a comma and a space. */
+  /** Whether the key is from a header; several headers arrive joined by a comma and a space. */
   readonly isKeyHeader?: boolean;
-  /** Whose headers they are: the caller's role, or that of the key whose request a person repeats. */
+  /** The role of the caller or, if a person repeats the request of a key, of that key. */
   readonly role: Role;
   readonly now: Date;
-  /** How long an answer in sync waits; by default `WAIT_SECONDS_DEFAULT`. */
+  /** How long a synchronous answer waits. Default: `WAIT_SECONDS_DEFAULT`. */
   readonly waitSeconds?: number | undefined;
 }
 
@@ -59,7 +59,7 @@ export interface CheckedCreate {
   readonly sync: boolean;
   /** Why the call is requested, as in the request's extras; null: not given. */
   readonly reason: string | null;
-  /** The name of the credential that it is made with: `ActionService.create` adds it to the request. Null: not given. */
+  /** The name of its credential, which `ActionService.create` adds to the request. Null: not given. */
   readonly credential: string | null;
 }
 
@@ -74,7 +74,7 @@ export function createCheckCreate({ checkTarget }: CreateRules) {
     const { value, textOf, idempotencyKey, role, now, waitSeconds = WAIT_SECONDS_DEFAULT } = input;
     const given = withoutNulls(value, NULL_IS_ABSENT);
     const fields = isJsonObject(given) ? given : {};
-    // What a schema can't express. Each rule checks only fields of the right type; the schema reports the others.
+    // Rules that a schema can't express. Each checks only fields of the right type; the schema reports the others.
     const broken: Issue[] = [];
     const note: Note = (field, message) => void broken.push({ field, message });
     const checkUrl = (field: "url" | "callback"): AllowedTarget | null => {
@@ -114,10 +114,10 @@ type Fields = Readonly<Record<string, unknown>>;
 
 type Note = (field: string, message: string) => void;
 
-/** `json: null` is the value null. */
+/** In all members except `json`, null means absent; `json: null` is the value null. */
 const { json: _json, ...NULL_IS_ABSENT } = CreateAction.properties;
 
-/** Other rules check these and name each of their members; the schema would check them a second time. */
+/** Leaves out members whose own rules name each problem; the schema would check them a second time. */
 function withoutChecked(given: unknown): unknown {
   if (!isJsonObject(given)) return given;
   const checked = ["headers", "form", "metadata"].filter((name) => isJsonObject(given[name]));
@@ -125,7 +125,7 @@ function withoutChecked(given: unknown): unknown {
   return checked.length === 0 ? given : { ...given, ...Object.fromEntries(checked.map((name) => [name, {}])) };
 }
 
-/** `untilMs`: when the answer comes at the latest. Whether the caller's key has the request held is for the policy. */
+/** `untilMs`: when the answer must come. The policy checks whether the caller's key has the request held. */
 function checkSync(given: Fields, { runAt }: CreateTimes, untilMs: number, note: Note): void {
   if (given["sync"] !== true) return;
   if (runAt !== null && runAt.getTime() > untilMs) {
@@ -133,14 +133,14 @@ function checkSync(given: Fields, { runAt }: CreateTimes, untilMs: number, note:
   } else if (given["approve"] === true) note("sync", "Can't be true together with approve: true.");
 }
 
-/** The members that hold a body, of which a call has one. */
+/** The members with a body. A call may have one. */
 function bodiesIn(given: Fields): readonly BodyMember[] {
   return BODY_MEMBERS.filter((member) => given[member] !== undefined);
 }
 
 function checkBodies(given: Fields, note: Note): void {
   const { body, method } = given;
-  // A text or list as `body` is the usual slip: say where it belongs.
+  // A text or list as `body` is a common mistake, so say where it belongs.
   if (body !== undefined && !isJsonObject(body)) {
     note("body", "Must be a JSON object. Give a text as text, and any other JSON value as json.");
   }
@@ -189,7 +189,7 @@ function checkHeaders(given: Fields, role: Role, issues: Issue[]): void {
   for (const [name, value] of entries) {
     if (typeof value !== "string") issues.push({ field: `headers.${name}`, message: "Must be a string." });
   }
-  // What is no text is taken for an empty one.
+  // A value that is no text counts as an empty one here.
   const texts = entries.map(([name, value]) => [name, typeof value === "string" ? value : ""] as const);
   issues.push(...headerIssues(Object.fromEntries(texts), bodiesIn(given)[0] ?? null, role));
 }
@@ -265,7 +265,7 @@ function requestOf(
   };
 }
 
-/** With the same value in the new call, the target would take both calls for one. */
+/** Left out of a copy: with the same value, the target would take both calls for one. */
 const IDEMPOTENCY_HEADER = "idempotency-key";
 
 /**
@@ -286,13 +286,13 @@ export function createInputOf(action: Action, now: Date): CreateInput {
     headers: kept.length === 0 ? null : Object.fromEntries(kept),
     ...createOptions(action),
     dedupe: null,
-    // It was that of the original.
+    // The reason was the original's.
     reason: null,
   };
   return { value, textOf: () => json, idempotencyKey: null, role: action.creator.role, now };
 }
 
-/** What a create says to make an action like this one, beside the call with its body and its times. */
+/** The options of a create that makes an action like this one, without the call, its body and its times. */
 export function createOptions(action: Action) {
   const { title, extras, dedupe, retries, onUnknown, approve, callback, notifyEmail } = action;
   return {
@@ -314,27 +314,27 @@ const PRINTABLE = /^[ -~]+$/;
 /** The form of the Idempotency-Key draft: a structured-field string (RFC 9651, 3.3.3). */
 const QUOTED = /^"((?:[^"\\]|\\["\\])*)"$/;
 
-/** One of `a` and `b` would otherwise match neither the creates with `a` nor those with `b`, and send the call again. */
+/** The refusal of two keys: a create with `a` and `b` would match neither creates with `a` nor with `b`, and send again. */
 const REPEATED_KEY =
   "Send it once: it arrived twice, or has a comma and a space. A key with those must be in double quotes.";
 
-/** The key of an `Idempotency-Key` header, without quotes; undefined: it is none. */
+/** The key in an `Idempotency-Key` header, without quotes; undefined: it is no key. */
 function keyIn(header: string): string | undefined {
   const quoted = QUOTED.exec(header)?.[1];
   const key = quoted === undefined ? header : quoted.replaceAll(/\\(["\\])/g, "$1");
   return key.length <= KEY_CHARS_MAX && PRINTABLE.test(key) ? key : undefined;
 }
 
-/** When a create lets its action be sent, and what is wrong with what it says about that. */
+/** When an action may be sent, and what is wrong with the times in its create. */
 interface CreateTimes {
-  /** Not before this time; null: at once. It may be past. */
+  /** Not before this time, which may be past; null: at once. */
   readonly runAt: Date | null;
-  /** Not from this time on; null: whenever. */
+  /** Not from this time on; null: no limit. */
   readonly expiresAt: Date | null;
   readonly issues: readonly Issue[];
 }
 
-/** Reads `run_at`, `delay_seconds` and `expires_at` where they have the right type; the schema reports the others. */
+/** Reads `run_at`, `delay_seconds` and `expires_at` if they have the right type; the schema reports the others. */
 export function readTimes(given: Readonly<Record<string, unknown>>, now: Date): CreateTimes {
   const [runAtText, delay, expiresText] = [given["run_at"], given["delay_seconds"], given["expires_at"]];
   if (runAtText === undefined && delay === undefined && expiresText === undefined) return NO_TIMES;
@@ -363,7 +363,7 @@ export function readTimes(given: Readonly<Record<string, unknown>>, now: Date): 
 
 const NO_TIMES: CreateTimes = { runAt: null, expiresAt: null, issues: [] };
 
-/** Null: it is no text. */
+/** Reads a time. Null: it is no text. */
 function timeIn(text: unknown): Date | "invalid" | null {
   if (typeof text !== "string") return null;
   const at = new Date(text);
@@ -389,7 +389,7 @@ export function readFormBody(json: string): ReadFormBody {
     : { encoded };
 }
 
-/** Adds the pairs of one name; returns what is wrong with its value. */
+/** Adds the pairs of one name. Returns what is wrong with its value, or null. */
 function addPairs(pairs: FormPair[], name: string, text: string): string | null {
   const values = text.startsWith("[") ? elementsIn(text) : [text];
   for (const written of values) {

@@ -9,14 +9,14 @@ import { maskHeaders, maskText, maskUrl } from "../receipts/masking.ts";
 import { bodyMemberOf, formJson, isJsonMember } from "../core/body.ts";
 import { readFormBody } from "./create-schema.ts";
 
-/** What a person edits of an action before it is sent again as a new one, each as the text of a field. */
+/** The parts of an action that a person can edit before it is sent again as a new one, as texts of fields. */
 export interface EditedFields {
   readonly method: string;
   readonly url: string;
   readonly title: string;
-  /** `Name: value`, one a line. */
+  /** `Name: value`, one per line. */
   readonly headers: string;
-  /** JSON, the fields of a form as JSON, or text; null: it can't be edited here, and stays as it is. */
+  /** JSON, the fields of a form as JSON, or text; null: it can't be edited here and stays as it is. */
   readonly body: string | null;
 }
 
@@ -37,8 +37,8 @@ export function fieldsToEdit(action: Action): EditedFields {
 }
 
 /**
- * The action as it was edited, for `createInputOf`, or what is wrong. A masked value stays what it is while its mask stays; a
- * mask itself is never sent. Such values go only to the origin that they were written for, since nobody has revealed them.
+ * The edited action, for `createInputOf`, or what is wrong. As long as a mask stays in a field, its hidden value is kept; a
+ * mask itself is never sent. Hidden values go only to the origin for which they were written.
  */
 export function editedCopy(
   seen: MaskedAction,
@@ -47,7 +47,7 @@ export function editedCopy(
   const action = storedOf(seen);
   const texts = textsOf(action);
   const problems: { -readonly [Name in keyof EditedFields]?: string } = {};
-  // A body that is not edited is known by its masked text, which saves masking a megabyte here.
+  // An uneditable body is compared by its masked text, which saves masking a megabyte here.
   let usesHidden = edited.body === null && seen.body !== action.body;
   const meant = (field: keyof EditedFields, typed: string, known: Known): string => {
     const text = unmasked(typed, known, texts.secrets);
@@ -103,13 +103,13 @@ const LINE_CHARS = 60;
 interface Known {
   readonly shown: string;
   readonly whole: string;
-  /** Masks stand in strings of JSON. */
+  /** Masks are in JSON strings. */
   readonly isJson?: boolean;
 }
 
 const NEW: Known = { shown: "", whole: "" };
 
-/** Masks for a decider and remembers what each mask hides; null: several values. */
+/** Masks for a decider and remembers what each mask hides; null: it hides several values. */
 class RecordedMasking extends Masking {
   readonly secrets = new Map<string, string | null>();
 
@@ -134,7 +134,7 @@ function textsOf(action: Action) {
   };
 }
 
-/** Null: there is none, or it is too long for a form, or bytes. */
+/** The body as a field. Null: there is none, it is too long for a form, or it is bytes. */
 function bodyOf(action: Action, masking: Masking): Known | null {
   const member = bodyMemberOf(action);
   const { body } = action;
@@ -147,17 +147,17 @@ function bodyOf(action: Action, masking: Masking): Known | null {
   return encodeURIComponent(known.shown.toWellFormed()).length > EDITED_BODY_BYTES_MAX ? null : known;
 }
 
-/** The text that is meant by what was typed; null: it has a mask whose value is not certain. */
+/** The typed text with hidden values filled in; null: it has a mask whose value is not certain. */
 function unmasked(typed: string, { shown, whole, isJson = false }: Known, secrets: ReadonlyMap<string, string | null>) {
   if (typed === shown.replaceAll("\r\n", "\n")) return whole;
   if (!typed.includes(MASK)) return typed;
   const fill = (text: string) =>
     text.replaceAll(MASK_PATTERN, (mask) => {
-      // A mask of another field is none of this one.
+      // A mask from another field stays as it is.
       const secret = (shown.includes(mask) ? secrets.get(mask) : null) ?? mask;
       return isJson ? JSON.stringify(secret).slice(1, -1) : secret;
     });
-  // Only where filling in what is shown gives what is stored is it certain what each mask hides.
+  // It is certain what each mask hides only if filling in the shown text gives the stored one.
   if (fill(shown) !== whole) return null;
   const text = fill(typed);
   return text.includes(MASK) ? null : text;
@@ -187,7 +187,7 @@ function bodyToStore(action: Action, text: string): string | null | { readonly p
   return { problem: form.issues.map(({ field, message }) => `${field}: ${message}`).join(" ") };
 }
 
-/** Without white space; null: it is no JSON, or nested too deep. */
+/** The JSON text without white space; null: it is no JSON, or nested too deep. */
 function jsonOf(text: string): string | null {
   const scan = scanJson(Buffer.from(text));
   if (scan === "too_deep" || scan === "too_many_members") return null;
@@ -198,7 +198,7 @@ function jsonOf(text: string): string | null {
   }
 }
 
-/** The name in the metadata of an action that says of which other it is a copy. */
+/** The name in an action's metadata for the id of the action that it copies. */
 export const COPY_OF = "copy_of";
 
 /** The metadata of a copy: that of the original, and its id if there is room. */

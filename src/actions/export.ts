@@ -17,7 +17,7 @@ type ExportFormat = (typeof EXPORT_FORMATS)[number];
 interface ExportDeps {
   readonly actionService: Pick<ActionService, "list">;
   readonly serialize: ActionSerializer;
-  /** Aborted when the service stops: an export breaks off, so that nobody takes what came for all. */
+  /** Aborted when the service stops. An export then breaks off, so that nobody takes it for complete. */
   readonly draining: AbortSignal;
 }
 
@@ -30,22 +30,22 @@ interface ExportRequest {
 export type ExportActions = (context: RequestContext, caller: Caller, request: ExportRequest) => Promise<Response>;
 
 /**
- * What was stored at its start and matches all the time comes once; what is created later may be left out. A client that leaves ends
- * it; an error, a revoked key or a stop of the service breaks the connection off, which a client sees.
+ * Creates exports. An action that was stored at the start and matches throughout comes exactly once; later ones may be left out. A
+ * client that leaves ends the export. An error, a revoked key or a stop of the service breaks off the connection, which a client sees.
  */
 export function createExportActions({ actionService, serialize, draining }: ExportDeps): ExportActions {
   const refusal = `The account has ${EXPORTS_PER_ACCOUNT_MAX} exports open. Wait for one to end.`;
   const open = new OpenPerAccount(EXPORTS_PER_ACCOUNT_MAX, refusal);
   let last: Promise<unknown> = Promise.resolve();
 
-  /** One page of all exports after another, since each holds the event loop for a moment; between them others have their turn. */
+  /** Makes one page at a time for all exports, since each blocks the event loop for a moment. */
   const inTurn = <Page>(make: () => Promise<Page>): Promise<Page> => {
     const made = last.then(() => nextTurn()).then(make);
     last = made.catch(() => {});
     return made;
   };
 
-  /** Throws as the list does, also while it runs. */
+  /** The pages of an export. Throws what the list throws, also while it runs. */
   async function* pagesOf(caller: Caller, { format, filter }: ExportRequest): AsyncGenerator<string> {
     if (format === "csv") yield csvLine(COLUMNS.map(([name]) => name));
     let before: string | null = null;
@@ -85,7 +85,7 @@ function headersFor(format: ExportFormat): Readonly<Record<string, string>> {
   };
 }
 
-/** Line breaks in a stored body are white space of its JSON. */
+/** Removes line breaks: in a stored body, they can only be white space of its JSON. */
 function oneLine(json: string): string {
   return json.replaceAll(/[\r\n]+/g, " ");
 }
@@ -132,8 +132,8 @@ export function csvLine(cells: readonly Cell[]): string {
 }
 
 /**
- * Spreadsheets take a cell that begins so for a formula, also after blanks and quotes: it gets an apostrophe, as OWASP's
- * "CSV Injection" says. Numbers are our own.
+ * Adds an apostrophe to a cell that spreadsheets would take for a formula, also after blanks and quotes (OWASP, "CSV
+ * Injection"). Numbers are our own, so they need none.
  */
 function csvCell(cell: Cell): string {
   if (cell === null) return "";

@@ -61,7 +61,7 @@ export const NotificationList = Type.Object(
 
 const ROW_ID = /^[0-9a-z]{1,64}$/;
 
-/** /v1/notifications: what the page of the settings shows. */
+/** /v1/notifications, which the settings page shows, too. */
 export function notificationRoutes({ listNotifications }: { readonly listNotifications: ListNotifications }) {
   return createApiRoutes().get(
     "/v1/notifications",

@@ -157,7 +157,7 @@ function mainRoutes(deps: ActionRouteDeps) {
         });
         const { action, differs } = await actionService.create(caller, request, { reason, sync, credential });
         context.actionId = action.id;
-        // A rule has held it: nobody waits for a person at an open connection.
+        // A rule has held it, so answer: a connection must not wait for a person.
         const isHeld = differs === undefined && action.status === "awaiting_approval";
         const isWaiting = sync && !isHeld && !isTerminal(action.status);
         const seconds = query.wait ?? WAIT_SECONDS_DEFAULT;
@@ -496,7 +496,7 @@ function decisionRoutes(deps: ActionRouteDeps) {
     );
 }
 
-/** The beginnings of lines: a whole action is long. */
+/** Shows only the beginnings of lines, since a whole action is long. */
 const NDJSON_EXAMPLE = `{"id":"act_01kjwa5v00e7v8c9x2m4n6p8qr","status":"completed","method":"POST", …}
 {"id":"act_01kjwa5tz0b3d5f7h9k1m3p5r7","status":"failed","method":"PUT", …}
 `;

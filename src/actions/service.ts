@@ -34,7 +34,7 @@ interface ActionHistory {
   readonly action: Action;
   /** Oldest first. */
   readonly timeline: readonly TimelineEntry[];
-  /** The newest that have ended, oldest first. */
+  /** The newest attempts that have ended, oldest first. */
   readonly attempts: readonly PastAttempt[];
 }
 
@@ -64,7 +64,7 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
     return actions.list({ ...query, accountId: caller.accountId, seenAs: searchedAs(caller) });
   };
 
-  /** How many actions the list would find, by status: an equal part of the bound for each. */
+  /** How many actions the list would find, by status. Each status gets an equal part of the bound. */
   const counts = async (caller: Caller, query: CountFilter): Promise<StatusCounts> => {
     authorize(caller, "read");
     const statuses = query.statuses.length === 0 ? ACTION_STATUSES : [...new Set(query.statuses)];
@@ -80,7 +80,7 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
     return { counts: counted, countedUntil: ends.length === 0 ? null : new Date(Math.max(...ends)) };
   };
 
-  /** Hosts and keys to filter a list by, as far as there is room for them. */
+  /** Hosts and keys by which a list can be filtered, as many as there is room for. */
   const filterValues = async (caller: Caller): Promise<FilterValues> => {
     authorize(caller, "read");
     const { hosts, creators } = await actions.filterValues(caller.accountId, FILTER_VALUES_MAX);
@@ -105,7 +105,7 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
 
   /** One action with its timeline and what came back of its newest attempts. Throws `not_found`. */
   const history = async (caller: Caller, id: string): Promise<ActionHistory> => {
-    // In this order no attempt gets the response of another, whatever is written between.
+    // In this order, no attempt can get another's response, whatever is written in between.
     const entries = await timeline(caller, id);
     const kept = await actions.responses(caller.accountId, id);
     const action = await get(caller, id);
@@ -124,13 +124,13 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
     return null;
   };
 
-  /** The request with the credential that it names, or else that of its host. Throws as `CredentialUse.withCredential` does. */
+  /** The request with the credential that it names, or its host's. Throws what `CredentialUse.withCredential` throws. */
   const withCredential = async (caller: Caller, request: ActionRequest, name: string | null) => {
     try {
       return await credentials.withCredential(caller, request, name);
     } catch (error) {
       if (!(error instanceof DomainError)) throw error;
-      // A repeat is answered with its action, whatever has become of the credential since; nothing new is sent with it.
+      // A repeat is answered with the older action, even if the credential has changed: nothing new is sent.
       const same = (await olderOf(caller, request))?.extras.credential;
       if (same === undefined || same.name !== name) throw error;
       return { ...request, extras: { ...request.extras, credential: same } };
@@ -154,22 +154,22 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
   const create = async (caller: Caller, given: ActionRequest, options: CreateOptions = {}): Promise<CreateAnswer> => {
     authorize(caller, "create");
     const { credential = null, copyOf, reason = null, sync = false } = options;
-    // A copy without a credential stays without: the host's default would be nothing that its person has seen.
+    // A copy without a credential stays without one: its person has not seen the host's default.
     const isPlainCopy = credential === null && copyOf !== undefined;
     const request = isPlainCopy ? given : await withCredential(caller, given, credential);
-    // A copy is a person's, and has no key: what bound the creator of the original goes on.
+    // A person makes a copy, so it has no key. The restrictions of the original's creator still apply.
     const own = copyOf === undefined ? creatorOf(caller) : creatorOfCopy(await recipients.creatorOf(copyOf));
-    // What commits have refused: counts that the request goes beyond, and grants that are used up.
+    // What commits have refused so far: counts that the request exceeds, and grants that are used up.
     const beyond: RuleCount[] = [];
     const usedUp = new Set<string>();
-    // The commit checks that what was decided by still holds. Where it doesn't, the request is decided again.
+    // The commit checks that the facts of the decision still hold. If not, decide again.
     for (let tries = 1; ; tries += 1) {
       const judgement = rules.judge(caller, request, { now: clock.now() }, beyond);
       const { ruling, counts: ruleCounts, reached, version: rulesVersion } = judgement;
       const granted = copyOf === undefined ? await grants.find(caller, request, usedUp) : null;
       const creator = recipients.boundByRules(caller.accountId, own);
       const grant = granted?.grant ?? null;
-      // Most requests name nobody, and need not wait.
+      // Most requests have neither callback nor address, so they need not wait here.
       const namesNobody = request.callback === null && request.notifyEmail === null;
       const named = namesNobody ? NO_RECIPIENTS : await recipients.factsFor(caller.accountId, creator, request);
       const facts = { operation: "create", request, caller, creator, recipients: named, sync, ruling, grant } as const;
@@ -192,7 +192,7 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
         policy: decision.policy,
         counted: ruleCounts.map(countedOf),
       };
-      // A rule that refuses is asked by the commit: the request may match an older action.
+      // The commit applies a refusal by a rule, since the request may match an older action.
       const isRefused = ruling?.effect === "refuse";
       const isDue = action.dueAt !== null && action.dueAt <= now;
       const reservation = isDue && !isRefused ? await reserve(action) : null;
@@ -275,19 +275,19 @@ interface CreateOptions {
   readonly sync?: boolean;
   /** The name of the credential that it is sent with. */
   readonly credential?: string | null;
-  /** The action of which a person makes a copy: whatever bound its creator goes on. */
+  /** The action that a person copies. The restrictions of its creator still apply. */
   readonly copyOf?: Action;
 }
 
-/** The new action, or with `differs` the older one that its key means. */
+/** The new action; with `differs`, the older one that its key names. */
 interface CreateAnswer {
   readonly action: Action;
   readonly differs?: readonly string[];
 }
 
 /**
- * The fields in which the request differs from the older action. Where the caller sees that one masked, the masked values
- * are compared: comparing the real ones would let the caller guess secrets by trial.
+ * The fields in which the request differs from the older action. If the caller sees that one masked, masked values are
+ * compared: with the real ones, the caller could guess secrets by trial.
  */
 async function differencesFor(caller: Caller, stored: Action, requested: Action): Promise<readonly string[]> {
   if (viewOf(caller, stored) === "whole") return differs(stored, requested);
@@ -295,7 +295,7 @@ async function differencesFor(caller: Caller, stored: Action, requested: Action)
   return differs(older, newer);
 }
 
-/** That a rule with `sum` or `more_than` began to hold calls: one entry for each count and window. */
+/** The audit entry that a rule with `sum` or `more_than` began to hold calls: one for each count and window. */
 function beyondEntry(caller: Caller, { method, host }: ActionRequest, ruling: Ruling | null, now: Date): AuditEntry {
   const { id: subject = "", name = "" } = ruling?.rule ?? {};
   return auditOf(caller, { kind: "beyond_rule", subject, detail: { method, host, name } }, now);

@@ -1,7 +1,7 @@
 import { TARGET_MESSAGE_BODY_CHARS_MAX, TARGET_MESSAGE_CHARS_MAX } from "../core/limits.ts";
 import { jsonIn } from "../core/json.ts";
 
-/** Where answers of APIs say what went wrong, the usual ones first (Stripe, GitHub, RFC 9457, OAuth). */
+/** The members in which APIs say what went wrong, the usual ones first (Stripe, GitHub, RFC 9457, OAuth). */
 const MEMBERS = [
   "message",
   "detail",
@@ -13,13 +13,12 @@ const MEMBERS = [
   "title",
 ] as const;
 
-/** An error in a list in an error in the answer. */
+/** Enough for an error in a list in an error in the answer. */
 const DEPTH_MAX = 4;
 
 /**
- * What a target says about its failure, in its own words and on one line; null: nothing that reads as a message. Not in
- * `service.ts`, since the command line loads it. `json` is
- * a response body as it is stored, masked for whoever reads the message.
+ * What a target says about its failure, in its own words and on one line; null: nothing that reads like a message. `json`: a
+ * stored response body, masked for the reader of the message. Not in `service.ts`, since the command line loads this file.
  */
 export function targetMessage(json: string | null): string | null {
   if (json === null || json.length > TARGET_MESSAGE_BODY_CHARS_MAX) return null;
@@ -42,7 +41,7 @@ function messageIn(value: unknown, depth: number): string | null {
   return null;
 }
 
-/** A page of HTML is no message. */
+/** A text as a line; null: it is empty, or a page of HTML. */
 function lineOf(text: string): string | null {
   const line = text.replaceAll(/\s+/g, " ").trim();
   return line === "" || line.startsWith("<") ? null : line;

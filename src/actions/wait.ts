@@ -7,15 +7,15 @@ import { countByHolder, holderToEvict } from "../runtime/fair-share.ts";
 
 interface WaitOptions {
   readonly waitMs: number;
-  /** Aborted when the client disconnects or the service stops: it ends the wait and not the action. */
+  /** Aborted when the client disconnects or the service stops. It ends the wait, not the action. */
   readonly stop?: AbortSignal;
 }
 
 /**
- * Resolves when the action is final, or with its state when the wait is over. It subscribes before it reads, so that it
- * misses no change, and reads the store again at the deadline. Above `WAITERS_PER_ACCOUNT_MAX` it ends the oldest wait of
- * the key with the most waits, or answers at once if that is the caller's key. Throws `not_found`, and `unauthorized` as
- * soon as the caller's key is revoked.
+ * Creates the wait for an action, which resolves when the action is final, or with its state at the deadline. It subscribes
+ * before it reads, so that it misses no change, and reads the store again at the deadline. Beyond `WAITERS_PER_ACCOUNT_MAX`, it
+ * ends the oldest wait of the key with the most waits, or answers at once if that is the caller's key. Throws `not_found`, and
+ * `unauthorized` as soon as the caller's key is revoked.
  */
 export function createWait({ clock, bus, store: { actions } }: AppContext) {
   const waiting = new Map<string, Set<Waiter>>();
@@ -63,7 +63,7 @@ interface Waiter {
   readonly end: () => void;
 }
 
-/** Ends the oldest wait of the key that has to make room; false: none has to. */
+/** Ends the oldest wait of the key with the most waits. False: that is the caller's own key. */
 function makeRoom(waiters: Set<Waiter>, holder: string): boolean {
   const victim = holderToEvict(countByHolder(waiters), holder);
   const oldest = waiters.values().find((waiter) => waiter.holder === victim);

@@ -92,7 +92,7 @@ const BulkJobJson = t.answerObject("BulkJob", "An operation on many actions, and
   ),
 });
 
-/** One schema for both: some generated clients have one type for all successes of an operation. */
+/** One schema for both results, since some generated clients have one type for all successes of an operation. */
 const StartedBulk = Type.Union([BulkJobJson, BulkDryRunJson], {
   title: "StartedBulk",
   description: "The job; or with dry_run what it would do.",
@@ -146,7 +146,7 @@ function serializeJob(caller: Caller, job: BulkJob) {
   });
 }
 
-/** The filter of a job; empty if its row was altered. */
+/** The filter of a job, or an empty one if its row was altered. */
 export function jobFilter({ filter }: BulkJob, masked: (text: string) => string): Readonly<Record<string, unknown>> {
   const value = jsonIn(filter, (_name, member) => (typeof member === "string" ? masked(member) : member));
   return isJsonObject(value) ? value : {};
@@ -169,7 +169,7 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
       },
       operation({
         operationId: "startBulk",
-        // Either operation; the service checks which.
+        // Allows either operation; the service checks the right one.
         permission: "cancel",
         tag: "Actions",
         summary: "Retry or cancel all actions that match a filter",

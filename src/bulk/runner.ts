@@ -11,15 +11,15 @@ import type { BulkAction, BulkEnd, BulkJob } from "../core/bulk-job.ts";
 
 interface RunnerNeeds {
   readonly decide: Readonly<Record<BulkJob["operation"], Decide>>;
-  /** Who began a job, with their present rights; null: they may not act any more. */
+  /** The caller that began a job, with their present rights; null: they may not act any more. */
   readonly callerOf: (job: BulkJob) => Promise<Caller | null>;
   readonly leases: JobLeases;
 }
 
 /**
- * Carries out bulk jobs: a step of each in turn, on one node at a time. Every action follows the rules of its single
- * operation, in the run that it was in when the job began. Progress is stored, so a job continues after a restart; the
- * timeline of an action shows if it was done but not noted.
+ * Carries out bulk jobs: a step of each in turn, on one node at a time. Every action follows the rules of the single operation,
+ * in the run that it was in when the job began. Progress is stored, so that a job continues after a restart. If an action was
+ * done but not noted, its timeline shows it.
  */
 export class BulkRunner {
   readonly #app: AppContext;
@@ -33,14 +33,14 @@ export class BulkRunner {
     this.#needs = needs;
   }
 
-  /** Goes on with all jobs, unless another node does. Resolves when none runs any more; never rejects. */
+  /** Continues all jobs, unless another node does. Resolves when no job runs any more; never rejects. */
   run(): Promise<void> {
     this.#isAskedAgain = this.#running !== null;
     this.#running ??= this.#runAll().finally(() => (this.#running = null));
     return this.#running;
   }
 
-  /** Begins no further step; resolves when the present one has ended. */
+  /** Begins no further step. Resolves when the present one has ended. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -54,7 +54,7 @@ export class BulkRunner {
         await leases.run("bulk", (stop) => this.#rounds(stop), { stop: this.#stopping.signal });
       } while (this.#isAskedAgain && !this.#stopping.signal.aborted);
     } catch (error) {
-      // The next run goes on. `Outage` logs that the store is away.
+      // The next run continues. `Outage` logs that the store is unavailable.
       if (!(error instanceof StoreUnavailable))
         this.#app.log.error("bulk.interrupted", { error: error instanceof Error ? error.name : "unknown" });
     }

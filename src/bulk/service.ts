@@ -112,19 +112,19 @@ function createBulkService({ store: { bulk, actions }, clock, ids }: AppContext,
 
     find,
 
-    /** Newest first; one more than `limit` says that there are more. */
+    /** Lists jobs, newest first. One more than `limit` means that there are more. */
     async list(caller: Caller, before: string | null, limit: number): Promise<readonly BulkJob[]> {
       authorize(caller, "read");
       return bulk.list(caller.accountId, before, limit + 1);
     },
 
-    /** The same for the actions of a job. */
+    /** Lists the actions of a job in the same way. */
     async results(caller: Caller, id: string, asked: BulkResultFilter): Promise<readonly BulkResult[]> {
       await find(caller, id);
       return bulk.results(id, { ...asked, limit: asked.limit + 1 });
     },
 
-    /** Ends a job; what is done stays done. Idempotent. */
+    /** Ends a job. What is done stays done. Idempotent. */
     async stop(caller: Caller, id: string): Promise<void> {
       const job = await find(caller, id);
       authorize(caller, job.operation);
@@ -138,10 +138,10 @@ function createBulkService({ store: { bulk, actions }, clock, ids }: AppContext,
   };
 }
 
-/** The filter with the statuses that its operation is for: of those named, or by default. */
+/** The filter with only those statuses, named or by default, to which the operation applies. */
 function filterFor(operation: BulkOperation, filter: FilterQuery): CountFilter {
   const asked = checkFilters(filter);
-  // Somebody decided against a cancelled action: it is retried only if the filter names it or its status.
+  // Somebody decided against a cancelled action, so it is retried only if the filter names it or its status.
   const isNamed = asked.search.ids.length > 0;
   const usual = operation === "retry" && !isNamed ? (["failed"] as const) : sources(operation);
   const statuses =
@@ -161,15 +161,15 @@ function creatorsFor(caller: Caller, { createdBy }: CountFilter): readonly (stri
 interface BulkNeeds {
   readonly actionService: ActionService;
   readonly isStopped: (accountId: string) => boolean;
-  /** By default those of the only process of a database. */
+  /** Default: the leases of the only process of a database. */
   readonly leases?: JobLeases | undefined;
 }
 
-/** The service of bulk jobs, and what carries them out. */
+/** Creates the service of bulk jobs, and the runner that carries them out. */
 export function createBulk(app: AppContext, { actionService, isStopped, leases = NO_JOB_LEASES }: BulkNeeds) {
   const { store, clock } = app;
   const { accounts, team } = store;
-  /** Who began a job, with their present rights; null: the key was revoked or has expired, or the person has left. */
+  /** The caller that began a job, with present rights; null: the key was revoked or has expired, or the person has left. */
   const callerOf = async ({ accountId, keyId, personId, createdBy, client }: BulkJob): Promise<Caller | null> => {
     if (isStopped(accountId)) return null;
     if (keyId === "") {
@@ -182,7 +182,7 @@ export function createBulk(app: AppContext, { actionService, isStopped, leases =
     if (key === null || key.revokedAt !== null) return null;
     if (key.expiresAt !== null && clock.now() >= key.expiresAt) return null;
     const replaced = key.replaces === null ? [] : await accounts.replacedBy(keyId);
-    // It is read again before each step, so a revocation needs no signal.
+    // The caller is read again before each step, so a revocation needs no signal.
     return { ...callerOfKey(key, replaced, new AbortController().signal), client };
   };
   const bulkRunner = new BulkRunner(app, { decide: actionService, callerOf, leases });

@@ -93,7 +93,7 @@ interface ChannelNeeds extends PostDeps {
   readonly recipients: Pick<Recipients, "mayMail">;
   /** Null: no mail provider is configured. */
   readonly mailer: Mailer | null;
-  /** Whether calls may go to a URL; `refused` says why not. */
+  /** Whether calls may go to a URL. `refused`: why not. */
   readonly checkTarget: (url: string) => { readonly host: string } | { readonly refused: string };
 }
 
@@ -136,7 +136,7 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
     return deliveryOf(await postNow(app, needs, { channel, url, body }), now, MESSAGE_TIMEOUT_MS);
   };
 
-  /** To every address, of which there are few; the first failure counts. */
+  /** Sends to every address, of which there are few. The first failure is the result. */
   const testMails = async ({ id: channelId, name, to, accountId }: Channel): Promise<DeliveryResult> => {
     if (mailer === null) return NO_MAILER;
     if (to.length === 0)
@@ -156,7 +156,7 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
       return channels.list(caller.accountId);
     },
 
-    /** Throws `validation_error` for a target that may not be used, and beyond `CHANNELS_MAX`. */
+    /** Adds a channel. Throws `validation_error` for a target that may not be used, and beyond `CHANNELS_MAX`. */
     async add(caller: Caller, asked: CreateChannel): Promise<Channel> {
       authorize(caller, "manage");
       const { accountId, actor: createdBy } = caller;
@@ -175,11 +175,11 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
       return channel;
     },
 
-    /** Waiting messages follow the change. Throws `not_found`, and `validation_error` as `add`. */
+    /** Changes a channel, also for waiting messages. Throws `not_found`, and `validation_error` like `add`. */
     async change(caller: Caller, id: string, change: ChangeChannelBody): Promise<Channel> {
       authorize(caller, "manage");
       const { name, to, url, remind_after_minutes: minutesGiven, enabled } = change;
-      // Before the look-up, like all other fields.
+      // Checked before the look-up, like all other fields.
       throwIssues(urlIssues(url));
       const { kind, accountId } = await find(caller, id);
       throwIssues(targetIssues(kind, change));
@@ -200,7 +200,7 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
       return find(caller, id);
     },
 
-    /** Waiting messages are dropped. Throws `not_found`. */
+    /** Removes a channel and drops its waiting messages. Throws `not_found`. */
     async remove(caller: Caller, id: string): Promise<void> {
       authorize(caller, "manage");
       const audited = entry(caller, { kind: "channel_removed", subject: id });
@@ -208,7 +208,7 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
       await known.refresh(caller.accountId);
     },
 
-    /** Sends a test at once, also where it is off, within `MESSAGE_TIMEOUT_MS`. Throws `not_found` and `RetryLater`. */
+    /** Sends a test at once, even if the channel is off, within `MESSAGE_TIMEOUT_MS`. Throws `not_found` and `RetryLater`. */
     async test(caller: Caller, id: string): Promise<Static<typeof ChannelTestJson>> {
       const channel = await find(caller, id);
       countTest(caller.accountId);
@@ -225,7 +225,7 @@ function throwIssues(issues: readonly Issue[]): void {
     throw new DomainError("validation_error", "The channel has fields that are not valid.", issues);
 }
 
-/** Each address once, compared without case. */
+/** Each address once, ignoring case. */
 function once(addresses: readonly string[]): readonly string[] {
   const first = new Map<string, string>();
   for (const address of addresses) {
@@ -281,12 +281,12 @@ const serialize = ({ to, url, ...channel }: Channel) =>
     ...(channel.kind === "mail" ? { to } : { url: url === null ? null : shownUrl(url) }),
   });
 
-/** The origin and the last characters: whoever has the whole URL of an incoming webhook can post to it. */
+/** The origin and the last characters of a URL, since anyone with an incoming webhook's whole URL can post to it. */
 export function shownUrl(url: string): string {
   const target = normalTarget(url);
   if (target === null) return "…";
   const { origin, rest } = target;
-  // The end of a short one would be most of it.
+  // Of a short URL, the last characters would be most of it.
   return `${origin}/…${rest.length < 4 * URL_TAIL_CHARS ? "" : rest.slice(-URL_TAIL_CHARS)}`;
 }
 
