@@ -71,6 +71,11 @@ export function callExchange({ http }: ServerContext): Exchange {
   throw new Error("A message came without a request.");
 }
 
+/** Whether a JSON-RPC message expects a response. The client's responses have ids too: those of our requests. */
+export function isRequest(message: unknown): message is { readonly id: unknown } {
+  return isJsonObject(message) && "method" in message && "id" in message;
+}
+
 export class ToolCall {
   readonly exchange: Exchange;
   readonly #context: ServerContext;
@@ -109,7 +114,7 @@ export class ToolCall {
 
   /** The place of this call's message in a batch. */
   #indexIn(batch: readonly unknown[]): number {
-    return batch.findIndex((message) => isJsonObject(message) && message["id"] === this.#context.mcpReq.id);
+    return batch.findIndex((message) => isRequest(message) && message.id === this.#context.mcpReq.id);
   }
 
   /** Marks the call as waiting. The signal is aborted when the client has left, its key was revoked or the service stops. */

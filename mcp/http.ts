@@ -3,6 +3,7 @@ import {
   isInitializeRequest,
   isLegacyRequest,
   type McpServer,
+  ProtocolErrorCode,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import { type Caller, holderIdOf } from "../src/core/roles.ts";
@@ -12,7 +13,7 @@ import { KEEP_ALIVE_MS, SESSION_IDLE_MS, SESSION_SWEEP_MS, NODE_SESSION_MS_MAX }
 import { countByHolder, holderToEvict } from "../src/runtime/fair-share.ts";
 import type { Store } from "../src/core/store.ts";
 import type { McpRequest } from "../src/http/mcp-routes.ts";
-import { type AgentDeps, canAsk, Exchange, type SessionState } from "./call.ts";
+import { type AgentDeps, canAsk, Exchange, isRequest, type SessionState } from "./call.ts";
 
 interface HandlerDeps extends Pick<AgentDeps, "clock" | "ids" | "secrets" | "draining"> {
   readonly config: Pick<AgentDeps["config"], "mcpSessionsPerAccount">;
@@ -31,9 +32,25 @@ export function createAgentHandler(newServer: () => McpServer, deps: HandlerDeps
     stateless.fetch(call.request, optionsOf(call, session));
   const answer =
     deps.store.cluster !== null ? forAnyNode(answerStateless, deps) : forOneProcess(answerStateless, newServer, deps);
-  // The actor of tools, for the timeline.
-  return (received: McpRequest): Promise<Response> =>
-    answer({ ...received, caller: { ...received.caller, actor: `mcp:${received.caller.keyName}` as const } });
+  return async (received: McpRequest): Promise<Response> => {
+    if (repeatsId(received.body?.value)) {
+      return refusal(400, ProtocolErrorCode.InvalidRequest, "Two requests of this batch have the same id.");
+    }
+    // The actor of tools, for the timeline.
+    return answer({ ...received, caller: { ...received.caller, actor: `mcp:${received.caller.keyName}` as const } });
+  };
+}
+
+/** Whether two requests of a batch have one id, by which their arguments and their responses are told apart. */
+function repeatsId(message: unknown): boolean {
+  if (!Array.isArray(message)) return false;
+  const ids = message.filter(isRequest).map(({ id }) => id);
+  return new Set(ids).size < ids.length;
+}
+
+function refusal(status: number, code: number, message: string): Response {
+  const headers = { "content-type": "application/json" };
+  return Response.json({ jsonrpc: "2.0", error: { code, message }, id: null }, { status, headers });
 }
 
 type AnswerStateless = (call: McpRequest, session: SessionState | null) => Promise<Response>;
@@ -93,11 +110,7 @@ const SESSION_NOT_FOUND = -32_001;
 
 /** The same response whether the session is unknown, another key's, closed, or from before a restart. */
 function unknownSession(): Response {
-  const message = "Session not found. Begin a new one with initialize.";
-  return Response.json(
-    { jsonrpc: "2.0", error: { code: SESSION_NOT_FOUND, message }, id: null },
-    { status: 404, headers: { "content-type": "application/json" } },
-  );
+  return refusal(404, SESSION_NOT_FOUND, "Session not found. Begin a new one with initialize.");
 }
 
 /** A session of a client of the 2025 revisions. */

@@ -335,6 +335,24 @@ describe("arguments", () => {
     expect(said.text).toContain(`"body":{"n":1.0}`);
     expect(said.text).toContain(`"body":{"n":2.00}`);
   });
+
+  test("are those of each call in a 2025 batch, which is refused if two calls have one id", async () => {
+    const call = (id: number, path: string) =>
+      `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"create","arguments":{"url":"${target.url}${path}","approve":true}}}`;
+    // An id of the client is another than the same id of a request of ours that the client answers.
+    const answered = await post(server.mcpUrl, `[{"jsonrpc":"2.0","id":7,"result":{}},${call(7, "own-id")}]`);
+    expect(answered.text).toContain(`"url":"${target.url}own-id"`);
+    const twice = await post(server.mcpUrl, `[${call(7, "first-of-two")},${call(7, "second-of-two")}]`);
+    expect([twice.status, Object(twice.json)]).toEqual([
+      400,
+      {
+        jsonrpc: "2.0",
+        id: null,
+        error: { code: -32_600, message: "Two requests of this batch have the same id." },
+      },
+    ]);
+    expect((await server.call("GET", "/v1/actions?path=/first-of-two")).json.data).toEqual([]);
+  });
 });
 
 test("a list has 40 rows at most, and a list of credentials as many as fit into 16 KiB", async () => {
