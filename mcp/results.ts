@@ -9,6 +9,7 @@ import {
   type Result,
   runAtOf,
   isLateSuccess,
+  type LateResult,
   type Operation,
 } from "../src/core/action.ts";
 import { bodyMemberJson, bodyMemberOf } from "../src/core/body.ts";
@@ -16,7 +17,7 @@ import { operationsOf } from "../src/core/changes.ts";
 import { cutJson, cutRequestBody } from "../src/receipts/cut-body.ts";
 import { actionJson, see, seeAll } from "../src/receipts/see.ts";
 import type { ActionService } from "../src/actions/service.ts";
-import { isDecided, type LatestDecision, latestDecision } from "../src/core/timeline.ts";
+import { isDecided, type LatestDecision, latestDecision, type TimelineEntry } from "../src/core/timeline.ts";
 import { DomainError, type ErrorCode, type Issue, TooEarly } from "../src/core/domain-error.ts";
 import { asDomainError } from "../src/api/errors.ts";
 import { encodeCursor, isJsonObject } from "../src/api/schema-helpers.ts";
@@ -95,8 +96,13 @@ function nextStepAfter(error: DomainError): string {
     const from = error.allowedFrom.toISOString();
     return `It is refused until ${from}: do not call again before that. Tell your person if it can't wait.`;
   }
+  // What is refused alone, after everything else was found valid.
+  if (error.issues.length === 1 && error.issues[0]?.field === "credential") return ANOTHER_CREDENTIAL;
   return NEXT_STEPS[error.code] ?? "Read the message; do not repeat the same call.";
 }
+
+const ANOTHER_CREDENTIAL =
+  "Name one that credentials lists, or ask for one with request_credential; then call again with the same idempotency_key.";
 
 const SEE_WHAT_CAN_BE_DONE = "Call get: the field actions says what can be done.";
 
@@ -164,10 +170,10 @@ export async function describeAction(
   { undecided = null, differs, error }: CallOutcome = {},
 ): Promise<string> {
   const { caller } = reader;
-  // The timeline is read only where there was a decision.
-  const latest = isDecided(action)
-    ? latestDecision(action, await deps.actionService.timeline(caller, action.id))
-    : null;
+  // The timeline is read only where it can say more than the action.
+  const isRead = isDecided(action) || action.status === "failed";
+  const timeline = isRead ? await deps.actionService.timeline(caller, action.id) : [];
+  const latest = latestDecision(action, timeline);
   const isStillHeld = action.status === "awaiting_approval";
   const decision = undecided !== null && isStillHeld ? { ...NOBODY, decision: undecided } : latest;
   // A caller that cancelled it itself needs no next step.
@@ -177,6 +183,7 @@ export async function describeAction(
     ...(differs === undefined ? [] : [FOUND]),
     ...(differs === undefined || differs.length === 0 ? [] : [FOUND_DIFFERS]),
     ...(step === null ? [] : [step]),
+    ...(isEndedUnknown(action, timeline) ? [MAYBE_RECEIVED] : []),
   ];
 
   const seen = await see(action, caller);
@@ -365,8 +372,8 @@ function nextStep(
         : "Held for a person, who decides";
     return `${held} ${byAsking}${elsewhere}. Tell them what it does.`;
   }
-  const late = action.lateResult;
-  if (late !== null && isLateSuccess(late) && isTerminal(action.status) && action.status !== "completed") {
+  const late = lateSuccess(action);
+  if (late !== null) {
     return `It ended as ${action.status}, but the target answered ${late.responseCode} to attempt ${late.attempt} of run ${late.run}, too late: see late_result. What you asked for was done; do not retry it or create it again.`;
   }
   if (action.status === "pending" && deps.pauseOf(action) !== null) {
@@ -376,7 +383,7 @@ function nextStep(
     return "Stored: it is sent at its run_at, not before. Do not create it again.";
   }
   if (action.status === "cancelled" && action.finishedAt !== null && isExpired(action, action.finishedAt)) {
-    return "It expired before it was sent, and can't be retried. Create a new action if the call is still wanted.";
+    return "It expired, and can't be retried. Create a new action if the call is still wanted.";
   }
   if (decision === "refused") {
     return "A rule of the account refuses this call, see policy, and it was not sent. Tell your person; do not create it again.";
@@ -385,12 +392,27 @@ function nextStep(
     return "The action was rejected. Tell your person, with decided_by and decision_reason; send it again only if they ask for it, with a reason, and at most twice in 24 hours.";
   }
   if (decision === "cancelled") {
-    return "Somebody cancelled the action before it was sent. Tell your person, with decided_by and decision_reason; send it again only if they ask for it.";
+    return "Somebody cancelled the action. Tell your person, with decided_by and decision_reason; send it again only if they ask for it.";
   }
   if (decision === "unanswered")
     return "Nobody decided in time, and the request was not sent. Tell your person before you retry.";
   return null;
 }
+
+/** A success that came after the action had ended otherwise. */
+function lateSuccess({ status, lateResult: late }: Action): LateResult | null {
+  return late !== null && isLateSuccess(late) && isTerminal(status) && status !== "completed" ? late : null;
+}
+
+/** Whether it ended without success, and an attempt of any run may have reached the target all the same. */
+function isEndedUnknown(action: Action, timeline: readonly TimelineEntry[]): boolean {
+  const isEnded = isTerminal(action.status) && action.status !== "completed";
+  if (!isEnded || lateSuccess(action) !== null) return false;
+  return timeline.some(({ event }) => event.type === "attempt" && event.outcome === "unknown");
+}
+
+const MAYBE_RECEIVED =
+  "An attempt got no whole answer, so the target may have done what you asked for: find out, or ask your person, before you send it again.";
 
 /** Whether the model can ask its person about the action with the tool approve. */
 function mayAsk({ config }: DescribeDeps, { caller, elicitation }: Reader, action: Action): boolean {

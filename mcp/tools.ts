@@ -141,8 +141,8 @@ export const TOOLS = {
   cancel: {
     title: "Cancel an action",
     description:
-      "Cancels an action that is pending or awaiting_approval, so that it is not sent. An action that is active or has " +
-      "ended can't be cancelled. Returns the action.",
+      "Cancels an action that is pending or awaiting_approval, so that it is not sent, or not again. An action that is " +
+      "active or has ended can't be cancelled. Returns the action.",
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     permission: "cancel",
     input: DecideArguments,

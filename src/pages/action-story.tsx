@@ -194,7 +194,7 @@ function cancelledText({ action, timeline, role }: StoryProps): Child {
   const late = lateStory(action);
   if (late !== null) return late;
   const again = mayDo(role, "retry") ? " Retry it, or edit and resend it." : "";
-  if (decision === null) return `It expired before it was sent. ${sent}`;
+  if (decision === null) return `It expired. ${sent}`;
   if (decision.decision === "refused") {
     return (
       <>

@@ -27,6 +27,7 @@ test("over MCP an agent finds the credentials that it may use, names one, and se
   expect(sent.structuredContent).toMatchObject({ status: "completed", response_body: { sent: "••••" } });
   const refused = await agent.call("create", { url: `${target.url}v1/x`, credential: "other" });
   expect(JSON.stringify(refused)).toContain("It may use stripe-live.");
+  expect(JSON.stringify(refused)).toContain("or ask for one with request_credential");
   expect(JSON.stringify([listed, sent, refused])).not.toContain(SECRET);
 });
 

@@ -278,6 +278,38 @@ describe("the result of a held action", () => {
   });
 });
 
+describe("the next step of what ended without success", () => {
+  const unanswered = { error: null, response_code: null, next_retry_at: null, location: null, duration_ms: 5 };
+  const anAttempt = { type: "attempt", attempt: 1, ...unanswered } as const;
+  const told = async (outcome: "unknown" | "not_sent", action: Action) => {
+    const event = { ...anAttempt, outcome };
+    const entries = [{ seq: 1, at: new Date(0), run: 1, status: "pending", event } as const];
+    const known = { ...deps, actionService: { timeline: () => Promise.resolve(entries) } };
+    const reader = { caller: callerOf("agent"), elicitation: null };
+    return JSON.parse(await describeAction(known, reader, action)).next_step;
+  };
+  const maybe = "the target may have done what you asked for";
+
+  test("says that the target may have received an attempt of any run, so that it isn't sent again blindly", async () => {
+    const ended = { attempts: 1, finishedAt: new Date(9) };
+    const failed = anAction({ ...ended, run: 2, status: "failed", result: aResult({ errorSource: "dispatch" }) });
+    expect(await told("unknown", failed)).toContain(maybe);
+    expect(await told("not_sent", failed)).toBeUndefined();
+    const cancelled = anAction({ ...ended, status: "cancelled" });
+    expect(await told("unknown", cancelled)).toContain(maybe);
+    const expired = await told("unknown", { ...cancelled, expiresAt: new Date(8) });
+    expect(expired).toStartWith("It expired, and can't be retried.");
+    expect(expired).toContain(maybe);
+  });
+
+  test("says nothing of it where a late answer tells that it was done, or a later attempt has succeeded", async () => {
+    const late = anAction({ status: "failed", attempts: 1, finishedAt: new Date(9), lateResult: lateWith("1") });
+    expect(await told("unknown", late)).toContain("What you asked for was done");
+    expect(await told("unknown", late)).not.toContain(maybe);
+    expect(await told("unknown", answeredWith("1"))).toBeUndefined();
+  });
+});
+
 describe("a result", () => {
   test("has at most 16 KiB whatever the action has, and names what is cut", async () => {
     for (const role of ROLES) {
