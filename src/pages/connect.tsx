@@ -3,6 +3,7 @@ import { HTTP_STATUS } from "../api/errors.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { DAY_MS, NAME_CHARS_MAX, OAUTH_CONNECTION_DAYS } from "../core/limits.ts";
 import { mayDo, type Role, viewerOf } from "../core/roles.ts";
+import { endOfHost } from "../mail/chat-messages.ts";
 import { createRoutes } from "../http/operation.ts";
 import type { RequestContext } from "../http/request.ts";
 import { page, pageHeaders, policyWithForm, seeOther } from "../http/response.ts";
@@ -121,9 +122,11 @@ function Allowed({ typed, credentials }: { readonly typed: FormState; readonly c
   );
 }
 
-/** A name for the key that says where it came from. */
+/** A name for the key that says where it came from: by the end of a long host, which anybody can begin as they like. */
 function keyName({ clientName, clientHost }: ConsentRequest): string {
-  const host = clientHost.slice(0, NAME_CHARS_MAX / 2);
+  const host = endOfHost(clientHost)
+    .replace("…", "...")
+    .slice(-NAME_CHARS_MAX / 2);
   const name = (clientName ?? "").replaceAll(/[^ -~]/g, "").trim();
   const room = NAME_CHARS_MAX - host.length - " ()".length;
   return name === "" ? host : `${name.slice(0, room)} (${host})`;

@@ -291,6 +291,11 @@ describe("a request to connect", () => {
     expect(html).toMatch(/<b class="name"><[^>]*>evil\.example</);
     expect(html).not.toMatch(/<b class="name"><[^>]*>claude\.ai</);
     expect(html).toMatch(/name="name"[^>]*value="Claude \(claude\.ai\) \(evil\.example\)"/);
+    // The key is named by the end of a long host, which is registered to somebody.
+    const long = `https://claude.ai.${"a".repeat(50)}.evil.example/client.json`;
+    rig.documents.set(long, { ...DOCUMENT, client_id: long, client_name: "Claude" });
+    const longPage = await rig.browser().open(authorizeUrl(rig, newProof().challenge, { client_id: long }));
+    expect(longPage.html).toMatch(/name="name"[^>]*value="Claude \(\.\.\.evil\.example\)"/);
     // With a letter that looks like another one: as it is asked for, never as it is meant to look.
     const like = "https://xn--clent-o2e.example/client.json";
     rig.documents.set(like, { ...DOCUMENT, client_id: like });
