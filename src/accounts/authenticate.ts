@@ -1,13 +1,6 @@
 import type { Authenticate } from "../core/session.ts";
-import {
-  accountStopped,
-  type Caller,
-  hasScope,
-  isLimited,
-  type KeyLimits,
-  limitsOf,
-  unauthorized,
-} from "../core/roles.ts";
+import { accountStopped, type Caller, hasScope, isLimited, limitsOf, unauthorized } from "../core/roles.ts";
+import { hasEnded } from "../core/makers.ts";
 import { KEYS_READ_AT_ONCE_MAX, SHARED_FRESH_MS } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Secrets } from "../crypto/secrets.ts";
@@ -80,7 +73,7 @@ export function createAuthenticate(
     const byToken = token === null ? null : ((await keyOfToken?.(token)) ?? null);
     const key = token === null ? await accounts.keyByHash(name) : (byToken?.key ?? null);
     const hash = key?.hash ?? name;
-    if (key === null || key.revokedAt !== null || isOver(key, clock)) {
+    if (key === null || hasEnded(key, clock.now())) {
       // Once, and not for unknown keys: `forget` restarts concurrent reads, and strangers could cause that at will.
       if (revocations.has(hash)) forget(hash);
       return null;
@@ -106,7 +99,8 @@ export function createAuthenticate(
     if (key === null) throw unauthorized();
     const { accountId, limits } = key.caller;
     if (key.until !== null && clock.now() >= key.until) throw unauthorized();
-    if (isOver(limits, clock)) {
+    const expiresAt = limits?.expiresAt ?? null;
+    if (expiresAt !== null && clock.now() >= expiresAt) {
       forget(key.hash);
       throw unauthorized();
     }
@@ -161,10 +155,6 @@ function createRevocations(clock: Pick<Clock, "after" | "now">, onEnd: (hash: st
       timers.delete(hash);
     },
   };
-}
-
-function isOver(limits: Pick<KeyLimits, "expiresAt"> | undefined, clock: Pick<Clock, "now">): boolean {
-  return limits !== undefined && limits.expiresAt !== null && clock.now() >= limits.expiresAt;
 }
 
 /** A map keeps the order in which it was filled. */

@@ -7,6 +7,7 @@ import { auditOf } from "../core/audit.ts";
 import type { BulkJob, BulkOperation, BulkResult, BulkResultFilter } from "../core/bulk-job.ts";
 import { DomainError, invalidFields, notFound } from "../core/domain-error.ts";
 import { BULK_ACTIONS_MAX, BULK_GROUPS_SHOWN_MAX, BULK_RUNNING_MAX, BULK_SCAN_ROWS_MAX } from "../core/limits.ts";
+import { hasEnded } from "../core/makers.ts";
 import { authorize, type Caller, hasScope, mayChange, viewerOf } from "../core/roles.ts";
 import type { MatchedActions } from "../core/store.ts";
 import { searchedAs } from "../receipts/masked-action.ts";
@@ -179,8 +180,7 @@ export function createBulk(app: AppContext, { actionService, isStopped, leases =
       return { accountId, ...named, role: person.role, hold: "none", client };
     }
     const key = await accounts.findKey(accountId, keyId);
-    if (key === null || key.revokedAt !== null) return null;
-    if (key.expiresAt !== null && clock.now() >= key.expiresAt) return null;
+    if (key === null || hasEnded(key, clock.now())) return null;
     const replaced = key.replaces === null ? [] : await accounts.replacedBy(keyId);
     // The caller is read again before each step, so a revocation needs no signal.
     return { ...callerOfKey(key, replaced, new AbortController().signal), client };

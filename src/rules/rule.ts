@@ -325,7 +325,6 @@ export function deadRules(rules: readonly CompiledRule[]): ReadonlyMap<string, s
       stepsLeft -= (hosts?.length ?? 0) * (wanted?.length ?? 0);
       return stepsLeft >= 0 && coversList(hosts, wanted, coversHost);
     });
-    if (stepsLeft < 0) break;
     if (before !== undefined) dead.set(rule.id, deadBehind(before, rule));
     // A rule with counters lets later rules decide until its limit is reached.
     else if (rule.counters.length === 0) earlier.push(rule);

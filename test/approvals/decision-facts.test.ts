@@ -28,10 +28,14 @@ describe("the number of earlier rejections", () => {
 
 test("what was said before is masked as the action is, in its fact and in its risk", () => {
   const reason = "Not with password=Zq8Xw2Lr5Tn9Vb4Kc please.";
-  const history = { ...NO_HISTORY, rejections: [{ ...entry("rejected"), reason }] };
+  const history = {
+    ...NO_HISTORY,
+    rejections: [{ ...entry("rejected"), by: "key:ghp_canary0Name1x9Kq2Lm8Vb3Zt7Rw4Yp5Ab6C" as const, reason }],
+  };
   const { facts, risks } = maskedFacts(maskAction(anAction({ run: 2 }), "decider"), history, "");
   const told = [facts.find(({ name }) => name === "rejected")?.value, risks[0]?.text];
   for (const text of told) expect(text).toContain("Not with password=••••(password,17-chars,…b4Kc) please.");
+  expect(JSON.stringify([facts, risks])).not.toContain("canary");
 });
 
 test("what is sent comes first, then what the requester says, then the rest; what says nothing is left out", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { actionJson, timelineJson } from "../../src/receipts/see.ts";
 import { maskAction, maskedEntry } from "../../src/receipts/masked-action.ts";
-import type { Viewer } from "../../src/core/roles.ts";
+import { type Viewer, VIEWERS } from "../../src/core/roles.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { anAction, anAttempt, aResult, NOON } from "../support/factory.ts";
@@ -31,12 +31,23 @@ const SECRETS = anAction({
 const shownOf = (action: typeof SECRETS, options = {}) =>
   JSON.parse(actionJson(seeWhole(action), { now: NOON, receiptUrl: RECEIPT, ...options }));
 
-const NOTIFIED = { event: "action.failed", delivered: false, attempts: 6, error: "Gave up.", next_retry_at: null };
+const LATE = { run: 1, attempt: 1, at: NOON, responseCode: 200 };
+
+const NOTIFIED = { event: "action.failed", delivered: false, attempts: 6, error: null, next_retry_at: null };
 
 describe("a masked action", () => {
-  test("hides a secret that somebody named a key with, wherever the key acted", () => {
-    const actor = "key:ghp_canary0Name1x9Kq2Lm8Vb3Zt7Rw4Yp5Ab6C" as const;
-    const masked = maskAction({ ...SECRETS, createdBy: actor, approvedBy: actor }, "public");
+  test.each(VIEWERS)("hides a secret in every text that a caller, a target or a person wrote: %s", (viewer) => {
+    const text = "ghp_canary0Name1x9Kq2Lm8Vb3Zt7Rw4Yp5Ab6C";
+    const [url, body, actor] = [`https://a.example/?q=${text}`, `{"text":"${text}"}`, `key:${text}` as const];
+    const credential = { id: "crd_1", name: "stripe", kind: "bearer", hint: "a1B2", hosts: [] };
+    const extras: object = { reason: text, metadata: { order: text }, credential, ofAnotherVersion: { text } };
+    const answer = aResult({ responseBody: body, responseHeaders: `[["etag","${text}"]]` });
+    const results = { result: { ...answer, lastError: text }, lateResult: { ...answer, ...LATE } };
+    const said = { url, callback: url, body, headers: { "X-Order": text }, title: text, extras, ...results };
+    const keys = { dedupe: text, idempotencyKey: text, notifyEmail: `${text}@a.example` };
+    const masked = maskAction(anAction({ ...said, ...keys, createdBy: actor, approvedBy: actor }), viewer);
+    expect(JSON.stringify(masked)).not.toContain("canary");
+    expect(JSON.stringify(masked).includes("a1B2")).toBe(viewer !== "public");
     for (const name of [masked.createdBy, masked.approvedBy]) expect(name).toMatch(/^key:••••\(GitHub-token,/);
   });
 
@@ -68,7 +79,7 @@ describe("a masked action", () => {
     };
     const body = `{"error":"Unknown: canary-header, canary-bearer, canary-query, canary-body.","order":"order-4711","page":"orders-page"}`;
     const result = aResult({ responseBody: body });
-    const lateResult = { ...result, run: 1, attempt: 1, at: NOON, responseCode: 200 };
+    const lateResult = { ...result, ...LATE };
     const shown = (viewer: Viewer) => maskAction(anAction({ ...asked, result, lateResult }), viewer);
     const hidden = `{"error":"Unknown: ••••, ••••, ••••, ••••.","order":"order-4711","page":"orders-page"}`;
     const all = shown("public");
@@ -78,8 +89,10 @@ describe("a masked action", () => {
   });
 
   test("says how many values are hidden, of the answer none, and for whoever decides fewer", () => {
-    expect(maskAction(SECRETS, "public").hiddenValues).toBe(8);
-    expect(maskAction(SECRETS, "decider").hiddenValues).toBe(2);
+    // Who approved it is no part of the request.
+    const approved = { ...SECRETS, approvedBy: "key:ghp_canary0Name1x9Kq2Lm8Vb3Zt7Rw4Yp5Ab6C" } as const;
+    expect(maskAction(approved, "public")).toMatchObject({ hiddenValues: 8, hiddenInHeaders: 2 });
+    expect(maskAction(approved, "decider").hiddenValues).toBe(2);
   });
 
   test("keeps its numbers as they were written", () => {
@@ -114,9 +127,12 @@ describe("a masked row of a timeline", () => {
     ],
     [{ type: "rejected", actor: "key:boss", reason: "ann:canary@db" }, { reason: "••••(password,6-chars)@db" }],
     [{ type: "retried", actor: "key:boss", reason: null }, {}],
-    [{ type: "created", actor: "key:boss" }, {}],
+    [{ type: "created", actor: "key:ann:canary@db" }, { actor: "key:••••(password,6-chars)@db" }],
     [{ type: "held" }, {}],
-    [{ ...NOTIFIED, type: "callback" }, {}],
+    [
+      { ...NOTIFIED, type: "callback", error: "At ann:canary@db.", channel: "ann:canary@db" },
+      { error: "At ••••(password,6-chars)@db.", channel: "••••(password,6-chars)@db" },
+    ],
   ])("%j differs only by its secrets", (event, masked) => {
     const entry = { seq: 7, at: NOON, run: 1, status: "failed", event } as const;
     const [whole] = JSON.parse(timelineJson([entry])).data;

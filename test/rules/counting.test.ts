@@ -109,8 +109,9 @@ describe("a budget", () => {
 
   test("counts a request once that names another method, and by both", () => {
     const rules = [rule({ sum: SUM, methods: ["POST"] }), rule({ sum: SUM, methods: ["DELETE"] }, "rul_2")];
-    const { counts } = asked(rules, { request: { headers: { "X-HTTP-Method-Override": "DELETE" } } });
-    expect(counts.map(({ ruleId }) => ruleId)).toEqual(["rul_1", "rul_2"]);
+    const request = { headers: { "X-HTTP-Method-Override": "DELETE" } };
+    expect(asked(rules, { request }).counts.map(({ ruleId }) => ruleId)).toEqual(["rul_1", "rul_2"]);
+    expect(asked([rule({ sum: SUM })], { request }).counts).toHaveLength(1);
   });
 
   test("counts by key, host or a value of metadata", () => {
@@ -197,6 +198,17 @@ describe("a count of calls", () => {
     const runAt = Date.UTC(2026, 2, 5);
     const [count] = asked(rules, { request: { extras: { runAt } } }).counts;
     expect(count).toMatchObject({ start: runAt, from: runAt - 5 * 60_000, to: runAt + 5 * 60_000 });
-    expect(count?.until).toBeGreaterThan(runAt);
+  });
+
+  test("stays for two days after its window or period", () => {
+    const now = "2026-03-31T23:59:00Z";
+    const keptMs = (definition: Partial<RuleDefinition>) => {
+      const [count] = asked([rule(definition)], { now }).counts;
+      return (count?.until ?? 0) - Date.parse(now);
+    };
+    const [minuteMs, dayMs] = [60_000, 86_400_000];
+    expect(keptMs({ more_than: { count: 1, minutes: 60 } })).toBeGreaterThanOrEqual(60 * minuteMs + 2 * dayMs);
+    for (const per of ["hour", "day", "month"] as const)
+      expect(keptMs({ sum: { ...SUM, per } })).toBeGreaterThanOrEqual(minuteMs + 2 * dayMs);
   });
 });

@@ -166,6 +166,7 @@ describe("a path is that which is sent", () => {
     }
     expect(at("/payments/%2e%2e/admin", { effect: "allow", path: "/payments" })).toBeNull();
     expect(at("/payments2", { path: "/payments" })).toBeNull();
+    for (const path of ["/", "/payments/"]) expect(at("/payments/7", { path })).toBe("hold r0");
   });
 
   test.each([
@@ -194,6 +195,7 @@ test("a path that differs only by case is not allowed by a rule, and held by one
   for (const [path, prefix] of [
     ["/Payments/7", "/payments"],
     ["/payments/7", "/PAYMENTS"],
+    ["/Pay.json", "/pay.json"],
   ] as const) {
     expect(at(path, { effect: "allow", path: prefix })).toBeNull();
     expect(at(path, { effect: "hold", path: prefix })).toBe("hold r0");
@@ -205,6 +207,10 @@ test("a path that differs only by case is not allowed by a rule, and held by one
   for (const path of ["/%ff", "/apfel"]) expect(at(path, { effect: "hold", path: "/äpfel" }), path).toBeNull();
   // A code of the wildcard is one to whoever decodes the path of the rule.
   expect(at("/any/7", { effect: "refuse", path: "/%2A/7" })).toBe("hold r0");
+});
+
+test("a request whose URL can't be read is held by a rule about hosts", () => {
+  expect(decide([{ hosts: ["api.example.com"], effect: "refuse" }], { request: { url: "http://" } })).toBe("hold r0");
 });
 
 test("a body that its target may read as JSON or a form is held by a rule about these", () => {

@@ -35,6 +35,7 @@ test.each<[Definition, Definition]>([
   [{ keys: ["key_a"] }, { keys: ["key_a", "key_b"] }],
   [{ keys: ["key_a"] }, {}],
   [{ methods: ["POST"] }, { methods: ["POST", "PUT"] }],
+  [{ credentials: ["stripe"] }, { credentials: ["stripe", "github"] }],
   [{ hosts: ["api.example.com:8443"] }, { hosts: ["api.example.com"] }],
   [{ hosts: ["api.example.com"] }, { hosts: ["*.example.com"] }],
   [{ hosts: ["*.example.com"] }, { hosts: ["example.com"] }],
