@@ -1,6 +1,7 @@
 import { type Column, type SQL, sql } from "drizzle-orm";
 import { ACTION_STATUSES } from "../src/core/action.ts";
 import type { AuditRow } from "../src/core/audit.ts";
+import type { ChannelKind } from "../src/core/channel.ts";
 import type { CredentialDecision, CredentialKind, CredentialSettings } from "../src/core/credential.ts";
 import { OAUTH_KINDS } from "../src/core/oauth-store.ts";
 import { type Actor, HOLDS, MEMBER_ROLES, ROLES } from "../src/core/roles.ts";
@@ -381,7 +382,7 @@ export function describeTables(dialect: typeof SQLITE) {
         id: text().primaryKey(),
         accountId: text("account_id").notNull(),
         name: text().notNull(),
-        kind: text().notNull(),
+        kind: text().$type<ChannelKind>().notNull(),
         sealedConfig: text("sealed_config").notNull(),
         remindAfterMinutes: number("remind_after_minutes"),
         enabled: flag("enabled").notNull(),

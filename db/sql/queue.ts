@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action, ActionStatus } from "../../src/core/action.ts";
 import { type Claimed, startAttempt } from "../../src/core/settle.ts";
 import {
+  DATE_MS_MAX,
   DUE_LANES_SCANNED_MAX,
   METRIC_COUNT_MAX,
   PENDING_SCAN_ROWS_MAX,
@@ -180,7 +181,7 @@ function createQueue<T extends object>(
           return row === null ? (byId.get(id) ?? []) : { row, largeBytes: 0 };
         }),
         next: next.map(({ dueAt, bytes, ...lane }) => {
-          return { ...lane, dueAt: new Date(dueAt), isLarge: largeOf(bytes) > 0 };
+          return { ...lane, dueAt: headTime(dueAt), isLarge: largeOf(bytes) > 0 };
         }),
       };
     },
@@ -251,7 +252,12 @@ const READS: Readonly<Record<QueueName, ReturnType<typeof readsOf>>> = {
 
 function headOf({ accountId, host, keyId, dueAt }: Head): LaneHead {
   const lane = { accountId: String(accountId), host: String(host), keyId: String(keyId) };
-  return { ...lane, dueAt: new Date(typeof dueAt === "number" ? dueAt : 0) };
+  return { ...lane, dueAt: headTime(dueAt) };
+}
+
+/** The time of a row that no reader has checked: if it was altered, the row is found at once, and ends as failed. */
+function headTime(ms: SqlValue): Date {
+  return new Date(typeof ms === "number" && Math.abs(ms) <= DATE_MS_MAX ? ms : 0);
 }
 
 /** Each lane once, or its rows would be claimed twice, and with well-formed hosts, as in the store. */

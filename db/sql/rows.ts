@@ -5,6 +5,7 @@ import {
   awaitsRunAt,
   extrasText,
   NO_EXTRAS,
+  type LateResult,
   parseLateResult,
   type Result,
   largeBytesOf,
@@ -29,6 +30,8 @@ import type { NewNotification } from "../../src/core/notification-events.ts";
 import type { QueueName } from "../commands/command.ts";
 import type { Connection } from "./writer.ts";
 import { jsonIn } from "../../src/core/json.ts";
+import { DATE_MS_MAX } from "../../src/core/limits.ts";
+import { isTarget } from "../../src/core/target.ts";
 
 /** A row with a value that the service never writes: somebody altered the database. Nothing of such a row is ever sent. */
 export class UnreadableRow extends Error {
@@ -62,9 +65,6 @@ export function readable<Value extends object>(
   }
   return values;
 }
-
-/** The last millisecond of `Date` (ECMA-262, 21.4.1.1). */
-const DATE_MS_MAX = 8_640_000_000_000_000;
 
 type ColumnsOf<Names extends string> = Readonly<Record<Names, Column>>;
 
@@ -179,10 +179,11 @@ export function actionOf(row: Row, seal: HeaderSeal): Action {
     extras: parsed(actions.extras, extras, NO_EXTRAS, parseExtras),
     creator: { role: keyRole, hold: keyHold },
     result: resultOf(row),
-    lateResult: parseLateResult(lateResult),
+    lateResult: parsed<LateResult | null>(actions.lateResult, lateResult, null, parseLateResult),
     policy: parsed<ActionPolicy | null>(actions.policy, policy, null, parseActionPolicy),
     counted: parsed(actions.counted, counted, NOTHING_COUNTED, parseCounted),
   };
+  if (!isTarget(action.url)) throw new UnreadableRow(actions.url, row);
   // A kind of body without a body: the row was altered.
   if (action.body === null && action.extras.bodyKind !== undefined) throw new UnreadableRow(actions.body, row);
   return action;
@@ -193,7 +194,9 @@ export function shownActionOf(row: Row, seal: HeaderSeal): Action {
   const action = actionOf(row, seal);
   const { bodyKind = "json" } = action.extras;
   if (bodyKind === "json" && !isJson(action.body)) throw new UnreadableRow(actions.body, row);
-  if (!isJson(action.result?.responseBody ?? null)) throw new UnreadableRow(actions.responseBody, row);
+  const { responseBody = null, responseHeaders = null } = action.result ?? {};
+  if (!isJson(responseBody)) throw new UnreadableRow(actions.responseBody, row);
+  if (!isJson(responseHeaders)) throw new UnreadableRow(actions.responseHeaders, row);
   return action;
 }
 

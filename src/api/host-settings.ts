@@ -1,11 +1,10 @@
 import { type HostSettings, NO_HOST_SETTINGS } from "../core/host-settings.ts";
 import { credentialNameSchema } from "./action-schemas.ts";
-import { compile, requestObject, positive } from "./schema-helpers.ts";
+import { isJsonObject, requestObject, positive } from "./schema-helpers.ts";
 import { toJson } from "./serializer.ts";
 import { retryMembers, retrySettingsFrom } from "./retry-settings.ts";
 import { CALLS_PER_SECOND_MIN, CALLS_PER_SECOND_MAX } from "../core/limits.ts";
 import Type, { type Static } from "typebox";
-import { STATUS_CLASSES } from "../core/retry.ts";
 import { jsonIn } from "../core/json.ts";
 
 export const PutDefaults = requestObject(
@@ -55,29 +54,15 @@ export function hostSettingsFrom(body: Static<typeof PutHostSettings>): HostSett
 /** Only what is set. */
 export const hostSettingsJson = (settings: HostSettings) => toJson(PutHostSettings, settings);
 
-/**
- * A row holds what is set for a host or for all of them. Without the bounds of requests, which may have been others when it was
- * written, and with members that only a newer version knows: a limit must not end because of its neighbour.
- */
-const STORED = compile(
-  Type.Object({
-    timeout_ms: Type.Optional(Type.Integer({ minimum: 1 })),
-    backoff: Type.Optional(
-      Type.Object({ base_ms: Type.Integer({ minimum: 1 }), cap_ms: Type.Integer({ minimum: 1 }) }),
-    ),
-    give_up_on: Type.Optional(Type.Array(Type.Union([Type.Integer(), Type.Enum([...STATUS_CLASSES])]))),
-    max_per_second: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
-    max_concurrent: Type.Optional(Type.Integer({ minimum: 1 })),
-    default_credential: Type.Optional(Type.String()),
-  }),
-);
-
 export function hostSettingsText(settings: HostSettings): string {
   return JSON.stringify(hostSettingsJson(settings));
 }
 
-/** The settings in the text of a row; none if it was altered in the database. */
+/**
+ * What a row sets for a host or for all of them; nothing if it is no JSON, so that it keeps no other row from being read. The bounds of
+ * requests may have been others when it was written, and a newer version may know more members: those are ignored.
+ */
 export function parseHostSettings(text: string): HostSettings {
   const value = jsonIn(text);
-  return STORED.accepts(value) ? hostSettingsFrom(value) : NO_HOST_SETTINGS;
+  return isJsonObject(value) ? hostSettingsFrom(value) : NO_HOST_SETTINGS;
 }

@@ -5,6 +5,7 @@ import { SMALL_ROW_BYTES_MAX } from "./limits.ts";
 import type { HttpMethod } from "./target.ts";
 import type { Extras, ExtrasSchema } from "./extras-schema.ts";
 import type { RetrySettings } from "./retry.ts";
+import { jsonIn } from "./json.ts";
 
 export const ACTION_STATUSES = ["pending", "active", "awaiting_approval", "completed", "failed", "cancelled"] as const;
 
@@ -204,21 +205,15 @@ export function lateResultText(late: LateResult | null): string | null {
   return `${responseCode} ${JSON.stringify({ ...rest, at: at.getTime() })}`;
 }
 
-/** Reads the stored text. Null: there is none, or it was altered in the database. */
-export function parseLateResult(text: string | null): LateResult | null {
-  if (text === null) return null;
-  try {
-    const responseCode = Number(text.slice(0, CODE_CHARS));
-    // Safe: `lateResultText` wrote it, or a member below is missing.
-    const stored = JSON.parse(text.slice(CODE_CHARS)) as Omit<LateResult, "at" | "responseCode"> & { at: number };
-    const { run, attempt, responseBody, responseTruncated, responseHeaders, durationMs, at } = stored;
-    const isSound = [responseCode, run, attempt, at].every(Number.isSafeInteger);
-    if (!isSound) return null;
-    const response = { responseCode, responseBody, responseTruncated, responseHeaders, durationMs };
-    return { run, attempt, ...response, at: new Date(at) };
-  } catch {
-    return null;
-  }
+/** Null: it can't be read. */
+export function parseLateResult(text: string): LateResult | null {
+  const responseCode = Number(text.slice(0, CODE_CHARS));
+  // Safe: `lateResultText` wrote it if it has a time.
+  const stored = jsonIn(text.slice(CODE_CHARS)) as
+    | (Omit<LateResult, "at"> & { readonly at?: number })
+    | undefined
+    | null;
+  return stored?.at === undefined ? null : { ...stored, responseCode, at: new Date(stored.at) };
 }
 
 const CODE_CHARS = 3;

@@ -2,6 +2,7 @@ import Type, { type Static } from "typebox";
 import { Compile } from "typebox/compile";
 import { CREDENTIAL_KINDS } from "./credential.ts";
 import {
+  DATE_MS_MAX,
   METADATA_NAME_PATTERN,
   METADATA_NAMES_MAX,
   METADATA_VALUE_CHARS_MAX,
@@ -12,9 +13,6 @@ import { BODY_KINDS } from "./body.ts";
 import type { StoredCount } from "./rule-count.ts";
 import { STATUS_CLASSES } from "./retry.ts";
 import { jsonIn } from "./json.ts";
-
-/** The last millisecond of `Date` (ECMA-262, 21.4.1.1). */
-const DATE_MS_MAX = 8_640_000_000_000_000;
 
 const texts = Type.Array(Type.String());
 

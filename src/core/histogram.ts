@@ -47,7 +47,6 @@ export function withoutHistograms(histogram: Histogram, others: readonly Histogr
   const left = new Map(histogram);
   for (const [bucket, count] of mergeHistograms(others)) {
     const rest = (left.get(bucket) ?? 0) - count;
-    // Counts that were altered may take away more than there is.
     if (rest > 0) left.set(bucket, rest);
     else left.delete(bucket);
   }
@@ -71,7 +70,6 @@ export function histogramText(histogram: Histogram): string {
   return [...histogram].map(([bucket, count]) => `${bucket}:${count}`).join(" ");
 }
 
-/** Pairs that were altered to something else count as none. */
 export function parseHistogram(text: string): Map<number, number> {
   const histogram = new Map<number, number>();
   scanPairs(text, (bucket, count) => histogram.set(bucket, count));
@@ -84,38 +82,29 @@ export function parseHistogram(text: string): Map<number, number> {
  */
 export function mergeHistogramTexts(texts: Iterable<string>): Histogram {
   const counts = new Float64Array(bucketOf(DURATION_MS_MAX) + 1);
-  const add = (bucket: number, count: number) => {
-    if (bucket < counts.length) counts[bucket] = (counts[bucket] ?? 0) + count;
-  };
-  for (const text of texts) scanPairs(text, add);
+  for (const text of texts) {
+    scanPairs(text, (bucket, count) => (counts[bucket] = (counts[bucket] ?? 0) + count));
+  }
   const merged = new Map<number, number>();
   for (const [bucket, count] of counts.entries()) if (count > 0) merged.set(bucket, count);
   return merged;
 }
 
-const [SPACE, COLON, ZERO, NINE] = [32, 58, 48, 57] as const;
+const [SPACE, COLON, ZERO] = [32, 58, 48] as const;
 
 /** Goes through the pairs of a text, from end to end once. */
 function scanPairs(text: string, found: (bucket: number, count: number) => void): void {
-  let bucket = -1;
+  let bucket = 0;
   let number = 0;
-  let digits = 0;
-  let isPair = true;
-  for (let at = 0; at <= text.length; at += 1) {
-    const code = at === text.length ? SPACE : text.charCodeAt(at);
-    if (code >= ZERO && code <= NINE) {
-      number = 10 * number + code - ZERO;
-      digits += 1;
-    } else if (code === COLON && bucket === -1 && digits > 0) {
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === COLON) {
       bucket = number;
-      number = digits = 0;
+      number = 0;
     } else if (code === SPACE) {
-      if (isPair && bucket !== -1 && number > 0 && Math.max(bucket, number) <= Number.MAX_SAFE_INTEGER) {
-        found(bucket, number);
-      }
-      bucket = -1;
-      number = digits = 0;
-      isPair = true;
-    } else isPair = false;
+      found(bucket, number);
+      number = 0;
+    } else number = 10 * number + code - ZERO;
   }
+  if (text !== "") found(bucket, number);
 }

@@ -7,6 +7,8 @@ const SECOND_MS = 1_000;
 export const MINUTE_MS = 60 * SECOND_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
+/** The last millisecond of `Date` (ECMA-262, 21.4.1.1). */
+export const DATE_MS_MAX = 8_640_000_000_000_000;
 const MEGABYTE = 1_048_576;
 
 // Requests

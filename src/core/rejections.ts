@@ -2,7 +2,7 @@ import type { ActionRequest, Action, Operation } from "./action.ts";
 import { bodyMemberOf, formPairs, isJsonMember, sentBody } from "./body.ts";
 import { type Actor, type Caller, isWithdrawal, mayDo } from "./roles.ts";
 import { REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "./limits.ts";
-import { decodeUnreserved, normalTarget } from "./target.ts";
+import { decodeUnreserved, storedTarget } from "./target.ts";
 import type { HashOf } from "./dedupe.ts";
 
 type IdentifiedRequest = Pick<ActionRequest, "method" | "url" | "body" | "extras">;
@@ -13,9 +13,8 @@ type IdentifiedRequest = Pick<ActionRequest, "method" | "url" | "body" | "extras
  * changes with each call would make every repetition a new request.
  */
 export function rejectionDigest(request: IdentifiedRequest, hashOf: HashOf): string {
-  const target = normalTarget(request.url);
-  const place = target === null ? request.url : target.origin + decodeUnreserved(target.rest);
-  return hashOf(JSON.stringify([request.method, place, plainBody(request)]));
+  const { origin, rest } = storedTarget(request.url);
+  return hashOf(JSON.stringify([request.method, origin + decodeUnreserved(rest), plainBody(request)]));
 }
 
 /**
@@ -23,8 +22,8 @@ export function rejectionDigest(request: IdentifiedRequest, hashOf: HashOf): str
  * again after a rejection.
  */
 export function similarDigest({ method, url }: Pick<ActionRequest, "method" | "url">, hashOf: HashOf): string {
-  const target = normalTarget(url);
-  return hashOf(JSON.stringify([method, target?.host ?? "", target === null ? url : foldedPath(target.pathname)]));
+  const { host, pathname } = storedTarget(url);
+  return hashOf(JSON.stringify([method, host, foldedPath(pathname)]));
 }
 
 /** The path without empty segments and parameters of segments (`;a=1`), which most targets ignore. */

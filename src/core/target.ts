@@ -35,11 +35,21 @@ export function normalTarget(text: string): NormalTarget | null {
   };
 }
 
-/** The origin of a stored URL, which was checked before it was stored. Throws a TypeError when the row was altered. */
-export function originOf(url: string): string {
+/** Whether a text is an http or https URL. */
+export function isTarget(text: string): boolean {
+  return SCHEME.test(text) && URL.canParse(text);
+}
+
+/** The target of a URL that was checked before it was stored, and again when it was read. */
+export function storedTarget(url: string): NormalTarget {
   const target = parsedTargets.get(url) ?? normalTarget(url);
   if (target === null) throw new TypeError("The stored target is no http or https URL.");
-  return target.origin;
+  return target;
+}
+
+/** The origin of a stored URL. */
+export function originOf(url: string): string {
+  return storedTarget(url).origin;
 }
 
 /**
@@ -228,13 +238,9 @@ export interface SentTarget {
   readonly isAmbiguous: boolean;
 }
 
-/** The target as it is sent; null: the text is no http or https URL. */
-export function sentTarget(url: string): SentTarget | null {
-  // Usually `parseTarget` still knows it from the create. A URL that was altered in the database may be refused.
-  const parsed = parseTarget(url);
-  const target = "refused" in parsed ? normalTarget(url) : parsed;
-  if (target === null) return null;
-  const { hostname, host, pathname, rest } = target;
+/** The target of an http or https URL as it is sent. */
+export function sentTarget(url: string): SentTarget {
+  const { hostname, host, pathname, rest } = storedTarget(url);
   return {
     hostname,
     host,
@@ -273,8 +279,8 @@ export function isUnder({ path, isAmbiguous }: Pick<SentTarget, "path" | "isAmbi
 /** A prefix as `isUnder` compares it: written as paths are sent. Null: no path can lie under it. */
 export function normalPrefix(text: string): string | null {
   if (!text.startsWith("/") || /[?#\\\s]/.test(text)) return null;
-  const target = sentTarget(`http://host${text}`);
-  return target === null || target.isAmbiguous ? null : target.path;
+  const { isAmbiguous, path } = sentTarget(`http://host${text}`);
+  return isAmbiguous ? null : path;
 }
 
 export const HTTP_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;

@@ -51,7 +51,6 @@ export function outOfBounds(
   request: SentRequest,
 ): { readonly bound: keyof CredentialBounds; readonly found: string } | null {
   const target = sentTarget(request.url);
-  if (target === null) return { bound: "hosts", found: "this address" };
   if (!hosts.some((allowed) => isHost(allowed, target))) return { bound: "hosts", found: target.host };
   if (paths !== null && !paths.some((prefix) => isUnder(target, prefix))) return { bound: "paths", found: target.path };
   const method = methods === null ? undefined : methodsOf(request).find((one) => !methods.some((it) => it === one));

@@ -106,11 +106,6 @@ interface ClaimTimes {
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** The earlier time, in milliseconds. The time of an altered row may be NaN, which is ignored. */
-function earlier(ms: number, at: Date): number {
-  return at.getTime() < ms ? at.getTime() : ms;
-}
-
 /** How long a row may be due before another node, whose clock may differ, has stored it. The sweep finds later ones. */
 const COMMIT_MS = 2_000;
 
@@ -210,7 +205,7 @@ export class Lanes {
   }
 
   #noteDue(lane: Lane, dueAt: Date, nowMs: number): void {
-    lane.dueFromMs = earlier(lane.dueFromMs, dueAt);
+    lane.dueFromMs = Math.min(lane.dueFromMs, dueAt.getTime());
     if (dueAt.getTime() < nowMs - COMMIT_MS) lane.lateCount += 1;
   }
 
@@ -271,7 +266,7 @@ export class Lanes {
     const { lane, limit } = claim;
     // A late row that was stored meanwhile may be due earlier than the one that the claim found next.
     if (lane.lateCount === claim.lateBefore)
-      lane.dueFromMs = (next === undefined ? claimMs : earlier(claimMs, next.dueAt)) - COMMIT_MS;
+      lane.dueFromMs = (next === undefined ? claimMs : Math.min(claimMs, next.dueAt.getTime())) - COMMIT_MS;
     if (next !== undefined && next.dueAt.getTime() <= claimMs) {
       // Otherwise `next` is one of the rows that are counted already, or that another claim takes.
       const isUncounted = lane.waiting === 0 && lane.addedCount === claim.addedBefore;
@@ -418,8 +413,7 @@ export class Lanes {
   }
 
   #wakeAt(lane: Lane, atMs: number): void {
-    // Written this way for NaN, the time of an altered row.
-    if (!(atMs < lane.wakesAtMs)) return;
+    if (atMs >= lane.wakesAtMs) return;
     lane.wakesAtMs = atMs;
     this.#alarms.set(lane.name, atMs);
   }

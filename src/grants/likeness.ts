@@ -15,10 +15,9 @@ export function likenessOf(
   hashOf: (text: string) => string,
 ): string | null {
   const { method, url, headers, callback, onUnknown, retries, extras } = request;
-  const target = sentTarget(url);
   const body = bodyParts(request, new Set(vary));
-  if (target === null || body === null) return null;
-  const { hostname, host, path, query } = target;
+  if (body === null) return null;
+  const { hostname, host, path, query } = sentTarget(url);
   const pairs = Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value] as const);
   const sorted = pairs.toSorted(([one], [other]) => (one < other ? -1 : 1));
   const { bodyKind, runAt, delaySeconds, timeoutMs, backoff, giveUpOn, credential } = extras;

@@ -10,7 +10,6 @@ import { ACTION_ID } from "../core/ids.ts";
 import type { Pause } from "../core/pause.ts";
 import { describeActor, mayDo } from "../core/roles.ts";
 import { pathOf } from "../core/search.ts";
-import { normalTarget } from "../core/target.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
 import { isCredentialHeader } from "../receipts/mask-rules.ts";
 import { asSent, maskedEntry } from "../receipts/masked-action.ts";
@@ -438,12 +437,7 @@ function Details({ action, user, receiptUrl, baseUrl }: ActionProps) {
           ["Idempotency-Key", copied(sentKeyOf(action), "the Idempotency-Key")],
           ["Callback", untrusted(action.callback)],
           ["Approval email", untrusted(action.notifyEmail)],
-          [
-            "Signature",
-            normalTarget(action.url) === null
-              ? null
-              : sentence`Standard Webhooks, ${<code>webhook-id</code>} is the action’s ID`,
-          ],
+          ["Signature", sentence`Standard Webhooks, ${<code>webhook-id</code>} is the action’s ID`],
           [
             "Receipt",
             <Copied text={new URL(receiptUrl, baseUrl).href} what="the link of the receipt">

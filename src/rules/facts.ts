@@ -5,7 +5,7 @@ import { foldName, type JsonValue, otherNames, readJsonValue, wholeName } from "
 import { RULE_BODY_CHARS_MAX, RULE_BODY_DEPTH_MAX, RULES_STEPS_MAX } from "../core/limits.ts";
 import type { Requester } from "../core/judge.ts";
 import { OTHER_METHOD, plainHeaderName } from "../core/method-overrides.ts";
-import { type SentTarget, sentTarget } from "../core/target.ts";
+import { sentTarget } from "../core/target.ts";
 import { maskText } from "../receipts/masking.ts";
 import { jsonIn } from "../core/json.ts";
 
@@ -41,18 +41,16 @@ export class ActionFacts {
   names: MemberNames = [];
   readonly title: string;
   readonly #request: RuledRequest;
-  /** Null: the URL was altered in the database and can't be read. */
   readonly target = lazily(() => sentTarget(this.#request.url));
-  /** Throws `Undecidable` if the URL can't be read. */
-  readonly foldedPath = lazily(() => foldPath(this.#sent.path));
+  readonly foldedPath = lazily(() => foldPath(this.target().path));
   /** The folded path without what many frameworks ignore: `.json`, a dot, blanks or a slash at its end, and a front script. */
   readonly barePath = lazily(() => withoutEnding(this.foldedPath().replace(FRONT_SCRIPT, "")));
   readonly bodyBytes = lazily(() => sentBytes(this.#request));
   /** Throws `Undecidable` if targets may read the body as another kind than it was given as. */
   readonly checkBodyKind = lazily(() => checkBodyKind(this.#request));
   /** Path and body without their ids, which a loop often changes each time. Includes paths that targets read in different ways. */
-  readonly repeated = lazily(() => [this.target()?.path ?? "", this.#request.body ?? ""].map(withoutIds));
-  readonly #query = lazily(() => queryOf(this.#sent.query));
+  readonly repeated = lazily(() => [this.target().path, this.#request.body ?? ""].map(withoutIds));
+  readonly #query = lazily(() => queryOf(this.target().query));
   readonly #headers = lazily(() => headersOf(this.#request.headers ?? {}));
   readonly #body = lazily(() => bodyOf(this.#request));
 
@@ -62,24 +60,19 @@ export class ActionFacts {
     this.title = request.title ?? "";
   }
 
-  get #sent(): SentTarget {
-    const target = this.target();
-    if (target === null) throw new Undecidable("Its URL can't be read.");
-    return target;
-  }
-
   get method(): string {
     if (this.countsAs !== OTHER_METHOD) return this.countsAs;
     throw new Undecidable("The request names a method that is not known.");
   }
 
   get host(): string {
-    return this.#sent.host;
+    return this.target().host;
   }
 
   get path(): string {
-    if (this.#sent.isAmbiguous) throw new Undecidable(AMBIGUOUS_PATH);
-    return this.#sent.path;
+    const { path, isAmbiguous } = this.target();
+    if (isAmbiguous) throw new Undecidable(AMBIGUOUS_PATH);
+    return path;
   }
 
   get query(): FactValue {
@@ -293,7 +286,7 @@ function bodyOf(request: RuledRequest): Named {
     throw new Undecidable(`The body is longer than ${RULE_BODY_CHARS_MAX} characters.`);
   }
   if (member === "form") return named.addPairs(formPairs(body));
-  // The row was altered in the database, or the body is nested too deep for the parser.
+  // Nested too deep for the parser.
   if (jsonIn(body) === undefined) throw new Undecidable("The body can't be read as JSON.");
   named.value = readJsonValue(body, {
     number: (text) => exactNumber(text) ?? INEXACT,

@@ -128,7 +128,7 @@ function startsOfPrefix(path: string): readonly string[] {
 
 function startsOfPath({ action }: CallFacts): readonly string[] {
   const target = action.target();
-  if (target === null || target.isAmbiguous) return [];
+  if (target.isAmbiguous) return [];
   return [...new Set([target.path, action.foldedPath(), action.barePath()])].flatMap(startsOf);
 }
 
@@ -143,8 +143,8 @@ function startsOf(path: string): readonly string[] {
 }
 
 function namesOfHost({ action }: CallFacts): readonly string[] {
-  const target = action.target();
-  return target === null ? [] : [target.host, target.hostname];
+  const { host, hostname } = action.target();
+  return [host, hostname];
 }
 
 const RULED_KINDS = { none: "none", body: "json", json: "json", form: "form", text: "text", base64: "base64" } as const;
@@ -202,8 +202,6 @@ function isAbout({ hosts, path, effect }: RuleDefinition): Condition {
   const foldedPrefix = foldPath(path ?? "");
   return ({ action }) => {
     const target = action.target();
-    // The row was altered in the database; such a URL is not sent.
-    if (target === null) throw new Undecidable("Its URL can't be read.");
     if (hosts?.some((one) => isHost(one, target.host) || isHost(one, target.hostname)) === false) return false;
     if (target.isAmbiguous) {
       if (effect === "allow" || path === undefined) return effect !== "allow";

@@ -7,7 +7,7 @@ import { aRequest, later, NOON } from "../support/factory.ts";
 const NONE = { hosts: null, methods: null, dailyActions: null, expiresAt: null };
 
 const mayCall = (hosts: readonly string[], url: string) =>
-  limitRefusal({ ...NONE, hosts }, aRequest({ method: "POST", url })) === null;
+  limitRefusal({ ...NONE, hosts }, { ...aRequest({ method: "POST" }), url }) === null;
 
 describe("the hosts of a key", () => {
   test.each<readonly [allowed: string, url: string, may: boolean]>([
@@ -19,6 +19,8 @@ describe("the hosts of a key", () => {
     ["api.stripe.com", "https://api.stripe.com@evil.example/", false],
     ["api.stripe.com", "https://xapi.stripe.com/", false],
     ["api.stripe.com", "https://stripe.com/", false],
+    // A test of callbacks asks before the URL is checked.
+    ["api.stripe.com", "nowhere", false],
     ["*.internal.example", "https://a.internal.example/", true],
     ["*.internal.example", "https://a.b.c.internal.example/", true],
     ["*.internal.example", "https://internal.example/", false],

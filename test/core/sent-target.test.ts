@@ -21,7 +21,7 @@ describe("a target is read as it is sent", () => {
     expect(sentTarget("https://a.example/b")).toMatchObject({ query: "" });
   });
 
-  test("what is no URL", () => expect(sentTarget("ftp://a.example/")).toBeNull());
+  test("what is no URL", () => expect(() => sentTarget("ftp://a.example/")).toThrow(TypeError));
 });
 
 describe("a prefix", () => {
