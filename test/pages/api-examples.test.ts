@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { HTTP_STATUS } from "../../src/api/errors.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { apiReference, groupsOf, partsOf } from "../../src/pages/docs/api-document.ts";
 import { GUIDE_GROUPS } from "../../src/pages/docs/guides.ts";
@@ -94,8 +95,10 @@ test("the page of every operation has its parameters and body, examples, respons
     const [, table = ""] = html.split("Errors by status</caption>");
     const rows = table.split("<tr>").slice(2);
     expect(rows.length, `${id} ${path}`).toEqual(errors.length);
-    for (const [at, { status, code: name }] of errors.entries()) {
-      expect(rows[at]).toContain(`<td>${status}</td><td><a href="/docs/errors#${name}"><code>${name}</code></a>`);
+    for (const [at, name] of errors.entries()) {
+      expect(rows[at]).toContain(
+        `<td>${HTTP_STATUS[name]}</td><td><a href="/docs/errors#${name}"><code>${name}</code></a>`,
+      );
       expect(rows[at]).toMatch(/<\/a> \w.{10,}/);
     }
   }

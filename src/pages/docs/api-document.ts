@@ -1,8 +1,5 @@
-import type { TSchema } from "typebox";
-import { ErrorEnvelope } from "../../api/error-schema.ts";
-import { ERROR_MEANING, HTTP_STATUS } from "../../api/errors.ts";
-import { REQUEST_HEADERS } from "../../api/headers.ts";
-import { type ApiOperation, createSchemaPrinter } from "../../http/openapi.ts";
+import { HTTP_STATUS } from "../../api/errors.ts";
+import { type ApiOperation, openApiJson } from "../../http/openapi.ts";
 import type { ResponseInfo } from "../../http/operation.ts";
 
 /** The API as the reference shows it. */
@@ -17,6 +14,7 @@ type Named<T> = Readonly<Record<string, T>>;
 
 export interface ApiParameter {
   readonly name: string;
+  readonly description: string;
   readonly in: string;
   readonly required: boolean;
   readonly schema: ApiSchema;
@@ -48,73 +46,64 @@ export interface ApiSuccess {
   readonly content: readonly { readonly mediaType: string; readonly schema: ApiSchema }[];
 }
 
-interface ApiError {
-  readonly status: string;
-  readonly code: string;
-  /** When it comes. */
-  readonly meaning: string;
-}
-
-/** An operation whose schemas are printed, with its references in place. */
-export interface ApiEntry extends Omit<ApiOperation, "body" | "errors"> {
+/** An operation as the document describes it, with its references in place. */
+export interface ApiEntry extends Omit<ApiOperation, "body"> {
   /** Without X-Request-Id, which every request can have. */
   readonly parameters: readonly ApiParameter[];
   readonly body: { readonly schema: ApiSchema; readonly isRequired: boolean } | null;
   readonly successes: readonly ApiSuccess[];
-  readonly errors: readonly ApiError[];
 }
 
+type Content = Named<{ readonly schema: ApiSchema }>;
+
+/** What is read of the document. */
+interface ApiDocument {
+  readonly paths: Named<
+    Named<{
+      readonly parameters: readonly (ApiParameter & { readonly $ref?: string })[];
+      readonly requestBody?: { readonly required: boolean; readonly content: Content };
+      readonly responses: Named<{ readonly headers: Named<unknown>; readonly content?: Content }>;
+    }>
+  >;
+  readonly components: { readonly parameters: Named<ApiParameter>; readonly schemas: Named<ApiSchema> };
+}
+
+/** What /openapi.json says, and which roles an operation needs. */
 export function apiReference(operations: readonly ApiOperation[], baseUrl: string): ApiReference {
-  const printer = createSchemaPrinter();
-  // Safe: schemas are printed as OpenAPI 3.1 has them.
-  const print = (schema: TSchema) => printer.print(schema) as ApiSchema;
-  const schemas = () => printer.components() as Named<ApiSchema>;
-  const parameter = (name: string, place: string, required: boolean, schema: TSchema): ApiParameter => {
-    const printed = print(schema);
-    // Beside a reference, too.
-    const { description = "" } = dereferenced(printed, schemas());
-    return { name, in: place, required, schema: { ...printed, description } };
-  };
-  const bodyOf = ({ body }: ApiOperation): ApiEntry["body"] => {
-    if (body === undefined) return null;
-    const schema = dereferenced(print(body.schema), schemas());
-    // A body that can only be empty is nothing to tell.
-    const isEmpty = schema.properties !== undefined && Object.keys(schema.properties).length === 0;
-    return isEmpty ? null : { schema, isRequired: body.isRequired };
-  };
-  const successOf = ([status, info]: readonly [string, ResponseInfo]): ApiSuccess => {
-    const { description, schema: own, mediaType = "application/json", alsoAs, onRequestAs, headers = [] } = info;
-    // All successes of an operation have one schema; of its objects the description names the one that comes with the status.
-    const isNamed = ({ $ref = "" }: ApiSchema) => description.includes(`\`${schemaName($ref)}\``);
-    const forms = [own === null ? undefined : { mediaType, schema: own }, alsoAs, onRequestAs];
-    const content = forms.flatMap((form) => {
-      if (form === undefined) return [];
-      const schema = print(form.schema);
-      const named = dereferenced(schema, schemas()).anyOf?.find(isNamed);
-      return [{ mediaType: form.mediaType, schema: named ?? schema }];
-    });
-    return { status, description, headers, content };
-  };
+  // Safe: as OpenAPI 3.1 has it.
+  const { paths, components } = JSON.parse(openApiJson(operations, baseUrl)) as ApiDocument;
+  const { schemas } = components;
   const entries = operations.map((operation): ApiEntry => {
-    const { params, query, headers = [], answers, errors } = operation;
+    const described = paths[operation.path]?.[operation.method.toLowerCase()];
+    const successOf = ([status, { description }]: readonly [string, ResponseInfo]): ApiSuccess => {
+      const { headers = {}, content = {} } = described?.responses[status] ?? {};
+      // All successes of an operation have one schema; of its objects the description names the one that comes with the status.
+      const isNamed = ({ $ref = "" }: ApiSchema) => description.includes(`\`${schemaName($ref)}\``);
+      return {
+        status,
+        description,
+        headers: Object.keys(headers).filter((name) => name !== "X-Request-Id"),
+        content: Object.entries(content).map(([mediaType, { schema }]) => {
+          return { mediaType, schema: dereferenced(schema, schemas).anyOf?.find(isNamed) ?? schema };
+        }),
+      };
+    };
+    const { content, required: isRequired = false } = described?.requestBody ?? {};
+    const body = dereferenced(content?.["application/json"]?.schema ?? {}, schemas);
     return {
       ...operation,
-      parameters: [
-        ...Object.entries(params?.schema.properties ?? {}).map(([name, one]) => parameter(name, "path", true, one)),
-        ...Object.entries(query?.properties ?? {}).map(([name, one]) => {
-          return parameter(name, "query", query?.required?.includes(name) === true, one);
-        }),
-        ...headers.map((name) => parameter(name, "header", false, REQUEST_HEADERS[name])),
-      ],
-      body: bodyOf(operation),
-      successes: Object.entries(answers).map(successOf),
-      errors: [...new Set([...errors, "method_not_allowed" as const])]
-        .map((code) => ({ status: String(HTTP_STATUS[code]), code, meaning: ERROR_MEANING[code] }))
-        .toSorted((one, other) => Number(one.status) - Number(other.status)),
+      parameters: (described?.parameters ?? [])
+        .map((one) => components.parameters[schemaName(one.$ref ?? "")] ?? one)
+        .filter(({ name }) => name !== "X-Request-Id"),
+      // A body that can only be empty is nothing to tell.
+      body: Object.keys(body.properties ?? {}).length === 0 ? null : { schema: body, isRequired },
+      successes: Object.entries(operation.answers).map(successOf),
+      errors: [...new Set([...operation.errors, "method_not_allowed" as const])].toSorted(
+        (one, other) => HTTP_STATUS[one] - HTTP_STATUS[other],
+      ),
     };
   });
-  print(ErrorEnvelope);
-  return { baseUrl, entries, schemas: schemas() };
+  return { baseUrl, entries, schemas };
 }
 
 export function dereferenced(schema: ApiSchema, schemas: Named<ApiSchema>): ApiSchema {

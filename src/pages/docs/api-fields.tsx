@@ -108,8 +108,8 @@ export function ApiNotes({ notes }: { readonly notes: readonly string[] }) {
 export function ApiParameters({ parameters }: { readonly parameters: readonly ApiParameter[] }) {
   return (
     <ul class="fields">
-      {parameters.map(({ name, in: place, required, schema }) => (
-        <Field name={name} schema={schema} mark={required ? "required" : null} place={place} />
+      {parameters.map(({ name, in: place, required, schema, description }) => (
+        <Field name={name} schema={{ ...schema, description }} mark={required ? "required" : null} place={place} />
       ))}
     </ul>
   );

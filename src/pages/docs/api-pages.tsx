@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
 import { ENTER_KEY, firstActionCall } from "../../accounts/first-action.ts";
+import { ERROR_MEANING, HTTP_STATUS } from "../../api/errors.ts";
 import { ABOUT_API, INTERFACE_VERSION } from "../../http/openapi.ts";
 import { rolesThatMay } from "../../core/roles.ts";
 import { Copied } from "../../ui/controls.tsx";
@@ -157,13 +158,13 @@ export function OperationReference({ entry, reference }: ApiOperationProps) {
             <Table
               caption="Errors by status"
               heads={["Status", "Error"]}
-              rows={errors.map(({ status, code, meaning }) => [
-                status,
+              rows={errors.map((code) => [
+                HTTP_STATUS[code],
                 <>
                   <a href={`/docs/errors#${code}`}>
                     <code>{code}</code>
                   </a>{" "}
-                  {meaning}
+                  {ERROR_MEANING[code]}
                 </>,
               ])}
             />
