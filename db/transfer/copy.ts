@@ -59,7 +59,7 @@ async function writeBatch(
     if (row !== undefined && rows.length === 1) {
       throw new Error(
         `The row ${describeRow(table, keyOf(table, row))} is refused by PostgreSQL (${code}): it was changed by ` +
-          "hand. Correct or delete it in the file, then run this again.",
+          "hand. Correct or delete it in the file, then run this again, to an empty database.",
         { cause: error },
       );
     }
@@ -84,12 +84,12 @@ export interface VerifiedTable {
   readonly digest: string;
 }
 
-/** The first difference between the file and its copy. */
-export class CopyDiffers extends Error {
-  override readonly name = "CopyDiffers";
+/** `what`: the first difference between the file and its copy. */
+function copyDiffers(what: string): Error {
+  return new Error(`${what} No service opens the copy. Drop that database, create it again, and run this again.`);
 }
 
-/** Compares every value of every row, as the service reads them. Throws `CopyDiffers`, which names the row. */
+/** Compares every value of every row, as the service reads them. Throws an error for the operator, which names the row. */
 export async function verifyRows(
   source: TransferSource,
   sql: Sql,
@@ -126,7 +126,7 @@ async function verifyTable(
     after = last;
     onProgress({ phase: "verified", table: name, rows, of });
   }
-  if (rows !== of) throw new CopyDiffers(`The table ${name} differs from the file: it has ${rows} rows of ${of}.`);
+  if (rows !== of) throw copyDiffers(`The table ${name} differs from the file: it has ${rows} rows of ${of}.`);
   return { name, rows, digest: hasher.digest("hex") };
 }
 
@@ -135,16 +135,16 @@ function compare(table: TransferTable, expected: readonly Row[], found: readonly
   for (const row of expected) {
     const key = keyOf(table, row);
     const other = foundByKey.get(JSON.stringify(key));
-    if (other === undefined) throw new CopyDiffers(`The row ${describeRow(table, key)} is missing in PostgreSQL.`);
+    if (other === undefined) throw copyDiffers(`The row ${describeRow(table, key)} is missing in PostgreSQL.`);
     foundByKey.delete(JSON.stringify(key));
     const differing = table.columns.filter(({ name }) => row[name] !== other[name]).map(({ name }) => name);
     if (differing.length > 0) {
-      throw new CopyDiffers(
+      throw copyDiffers(
         `The row ${describeRow(table, key)} differs in PostgreSQL from the file, in ${differing.join(", ")}.`,
       );
     }
   }
   const [extra] = foundByKey.values();
   if (extra !== undefined)
-    throw new CopyDiffers(`The row ${describeRow(table, keyOf(table, extra))} is in PostgreSQL, but not in the file.`);
+    throw copyDiffers(`The row ${describeRow(table, keyOf(table, extra))} is in PostgreSQL, but not in the file.`);
 }

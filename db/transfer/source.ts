@@ -157,7 +157,7 @@ function checkedRow(table: TransferTable, found: Readonly<Record<string, unknown
   if (wrong.length === 0) return row;
   throw new Error(
     `The row ${describeRow(table, keyOf(table, row))} has a value of the wrong type in ${wrong.join(", ")}: it was ` +
-      "changed by hand. Correct or delete it in the file, then run this again.",
+      "changed by hand. Correct or delete it in the file, then run this again, to an empty database.",
   );
 }
 

@@ -15,7 +15,7 @@ const TRANSFERRED_FACT = "transferred";
 export interface TransferProgress {
   /** `TransferSource.id`. */
   readonly source: string;
-  /** `TransferSource.state`; empty: the copy differs from the file, and the next run copies everything again. */
+  /** `TransferSource.state`. */
   readonly state: string;
   /** Rows copied, by table. All tables except the last are complete. */
   readonly copied: Readonly<Record<string, number>>;
@@ -30,9 +30,9 @@ export async function openTransferTarget(url: string, now: Date): Promise<Postgr
   return sql;
 }
 
-/** How a copy begins: in an empty database, where the last run stopped, or from the start since the file has changed. */
+/** How a copy begins: in an empty database, or where the last run stopped. */
 export interface TransferStart {
-  readonly kind: "new" | "resumed" | "again";
+  readonly kind: "new" | "resumed";
   readonly progress: TransferProgress;
 }
 
@@ -49,7 +49,7 @@ const PROGRESS_IS = `name = '${TRANSFER_FACT}' AND value = `;
 
 /**
  * Begins the copy in an empty database, or continues the copy of this file. Throws an error for the operator if the database
- * has its own contents, or an unfinished copy of another file.
+ * has its own contents, or an unfinished copy of another file or of an earlier state of this one.
  */
 export async function startTransfer(sql: Sql, { id, state }: TransferSource): Promise<TransferStart> {
   const [found, done] = await Promise.all([factOf(sql, TRANSFER_FACT), factOf(sql, TRANSFERRED_FACT)]);
@@ -65,8 +65,9 @@ export async function startTransfer(sql: Sql, { id, state }: TransferSource): Pr
     );
   }
   if (progress.state === state) return { kind: "resumed", progress };
-  await clear(sql, found, first);
-  return { kind: "again", progress: first };
+  throw new Error(
+    "The file has changed since an interrupted copy to this PostgreSQL database. Drop that database, create it again, and run this again.",
+  );
 }
 
 async function takeEmpty(sql: Sql, progress: TransferProgress, done: string | null): Promise<void> {
@@ -88,25 +89,6 @@ async function takeEmpty(sql: Sql, progress: TransferProgress, done: string | nu
   throw new Error(
     "The PostgreSQL database is not empty. Name an empty one: nothing is ever copied over other contents.",
   );
-}
-
-/** Deletes what an earlier run has copied. If it is interrupted, the next run repeats it. */
-async function clear(sql: Sql, before: string, first: TransferProgress): Promise<void> {
-  const emptied = JSON.stringify({ ...first, state: "" });
-  await replaceProgress(sql, before, emptied);
-  const names = TRANSFER_TABLES.map(({ name }) => name).filter((name) => name !== "facts");
-  await runStatements(sql, [
-    toStatement(`TRUNCATE ${names.join(", ")}`),
-    toStatement(`DELETE FROM facts WHERE name <> '${TRANSFER_FACT}'`),
-    toStatement(`UPDATE facts SET value = $2 WHERE ${PROGRESS_IS}$1`, [emptied, JSON.stringify(first)]),
-  ]);
-}
-
-async function replaceProgress(sql: Sql, before: string, next: string): Promise<void> {
-  const [done] = await runStatements(sql, [
-    toStatement(`UPDATE facts SET value = $2 WHERE ${PROGRESS_IS}$1`, [before, next]),
-  ]);
-  if (before !== next && done?.changes !== 1) throw new TransferTaken();
 }
 
 /** Writes rows and the progress with one statement, which writes nothing if another process has continued the copy. */
@@ -148,11 +130,6 @@ export function rowsBetween(
   const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
   const columns = table.columns.map(({ name }) => name).join(", ");
   return sql.read(toStatement(`SELECT ${columns} FROM ${table.name} ${where} ORDER BY ${names} LIMIT ${limit}`, args));
-}
-
-/** Makes the next run copy everything again. */
-export async function rejectCopy(sql: Sql, progress: TransferProgress): Promise<void> {
-  await replaceProgress(sql, JSON.stringify(progress), JSON.stringify({ ...progress, state: "" }));
 }
 
 /** Sets the sequences after the copied numbers, and lets services open the database. */

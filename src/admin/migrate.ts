@@ -1,10 +1,9 @@
 import { DatabaseFault, reasonOf } from "../../db/sql/errors.ts";
 import { StoreUnavailable } from "../core/store.ts";
-import { CopyDiffers, copyRows, type OnProgress, type VerifiedTable, verifyRows } from "../../db/transfer/copy.ts";
+import { copyRows, type OnProgress, type VerifiedTable, verifyRows } from "../../db/transfer/copy.ts";
 import {
   analyzeCopy,
   finishTransfer,
-  rejectCopy,
   startTransfer,
   type TransferStart,
   openTransferTarget,
@@ -77,16 +76,11 @@ async function transfer(
     onStart(start);
     const progress = await copyRows(source, sql, start.progress, onProgress);
     await analyzeCopy(sql);
-    try {
-      const tables = await verifyRows(source, sql, onProgress);
-      // New positions of the timeline come after those that were copied.
-      await migratePostgres(sql, clock.now());
-      await finishTransfer(sql, progress, clock.now());
-      return tables;
-    } catch (error) {
-      if (error instanceof CopyDiffers) await rejectCopy(sql, progress);
-      throw error;
-    }
+    const tables = await verifyRows(source, sql, onProgress);
+    // New positions of the timeline come after those that were copied.
+    await migratePostgres(sql, clock.now());
+    await finishTransfer(sql, progress, clock.now());
+    return tables;
   } finally {
     await sql.close();
   }
@@ -112,11 +106,6 @@ function targetOf(to: string): Target {
 const RESUMES = "What was copied is kept: run the same command again, and it continues.";
 
 function explained(error: unknown, { name }: Target): unknown {
-  if (error instanceof CopyDiffers) {
-    return new Error(`${error.message} No service opens the copy. Run this again: everything is copied once more.`, {
-      cause: error,
-    });
-  }
   if (!(error instanceof StoreUnavailable || error instanceof DatabaseFault)) return error;
   return new Error(`PostgreSQL at ${name} can't be used: ${reasonOf(error)}. ${RESUMES}`, { cause: error });
 }

@@ -186,7 +186,6 @@ function rotatedText({ count, newKeyId, keptFile }: RotatedKey, { secretKey }: C
 const BEGUN = {
   new: "Copying. If it is interrupted, run the same command again: it continues.\n",
   resumed: "Continuing an interrupted copy.\n",
-  again: "The file has changed since an interrupted copy, or differed from it: copying everything again.\n",
 } as const;
 
 /** `outgate migrate`: copies the database file to PostgreSQL and verifies the copy. */
