@@ -1,11 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import {
-  FREE_PAGES_KEPT,
-  FREE_PAGES_KEPT_PART,
-  SHRINK_PAGES,
-  SIZE_ROW_BYTES,
-  SIZE_SAMPLE_ROWS,
-} from "../../src/core/limits.ts";
+import { FREE_PAGES_KEPT, FREE_PAGES_KEPT_PART, SHRINK_PAGES, SIZE_SAMPLE_ROWS } from "../../src/core/limits.ts";
 import type { DatabaseSize, FileStore } from "../../src/core/store.ts";
 import type { Sql } from "../commands/command.ts";
 import { runStatements } from "../commands/statements.ts";
@@ -62,20 +56,16 @@ async function readPages(sql: Pick<Sql, "read">) {
 const ENDS = "SELECT (SELECT min(rowid) FROM actions) AS first, (SELECT max(rowid) FROM actions) AS last";
 
 /** Looks at positions in the table. Some may have no row, and no row is found twice. */
-const SAMPLE = `SELECT total(bytes) AS sampled, total(bytes) FILTER (WHERE is_old) AS old
-  FROM (SELECT finished_at <= ? AS is_old, ${SIZE_ROW_BYTES} + ifnull(octet_length(sealed_headers), 0)
-      + ifnull(octet_length(body), 0) + ifnull(octet_length(response_body), 0) + ifnull(octet_length(extras), 0) AS bytes
-    FROM actions WHERE rowid IN (SELECT value FROM json_each(?)))`;
+const SAMPLE = `SELECT total(finished_at <= ?) / max(count(*), 1) AS part
+  FROM actions WHERE rowid IN (SELECT value FROM json_each(?))`;
 
-/** Which part of all bytes belongs to actions that finished by then, from 0 to 1. */
+/** Which part of all actions finished by then, from 0 to 1. */
 async function deletablePart(sql: Pick<Sql, "read">, finishedUntil: Date): Promise<number> {
   const [ends] = await sql.read({ sql: ENDS, args: [] });
-  if (ends?.["first"] === null) return 0;
   const [first, last] = [Number(ends?.["first"]), Number(ends?.["last"])];
   const places = Array.from({ length: SIZE_SAMPLE_ROWS }, (_, at) =>
     Math.round(first + (at * (last - first)) / (SIZE_SAMPLE_ROWS - 1)),
   );
   const [row] = await sql.read({ sql: SAMPLE, args: [finishedUntil.getTime(), JSON.stringify(places)] });
-  const sampled = Number(row?.["sampled"] ?? 0);
-  return sampled === 0 ? 0 : Number(row?.["old"]) / sampled;
+  return Number(row?.["part"]);
 }

@@ -637,10 +637,8 @@ export const SHRINK_PAGES = 256;
 /** Free pages that stay for the next rows: so many, or one of so many of the file. */
 export const FREE_PAGES_KEPT = 1_024;
 export const FREE_PAGES_KEPT_PART = 10;
-/** Actions of which the size of what retention would free is estimated, in one read of some 4 ms. */
+/** Actions of which what retention would free is estimated, in one read. */
 export const SIZE_SAMPLE_ROWS = 300;
-/** What an action takes without its long columns: its other columns, indexes, timeline. */
-export const SIZE_ROW_BYTES = 2_048;
 export const SIZE_FRESH_MS = 30 * SECOND_MS;
 /** Retention for which the size is estimated where none is set. */
 export const SIZE_DAYS_DEFAULT = 30;
