@@ -34,13 +34,13 @@ export function createFeed(actions: Pick<ActionStore, "changes" | "position" | "
 
   return {
     /**
-     * Continues after the event with this id, or begins now. The stream ends when the caller's key is revoked. Throws
-     * `invalid_query` for an unknown id and `rate_limited` when the account has too many streams. To make room for a key
-     * with few streams, the newest stream of the key with the most ends.
+     * Continues after the event with this id, or begins now. What sends the events ends the stream when the caller's key is
+     * revoked. Throws `invalid_query` for an unknown id and `rate_limited` when the account has too many streams. To make room
+     * for a key with few streams, the newest stream of the key with the most ends.
      */
     async open(caller: Caller, lastEventId: string | null): Promise<EventStream> {
       authorize(caller, "read");
-      const { accountId, revoked } = caller;
+      const { accountId } = caller;
       const from = await startPosition(lastEventId);
       // Checked again: the key may have been revoked meanwhile.
       authorize(caller, "read");
@@ -48,14 +48,11 @@ export function createFeed(actions: Pick<ActionStore, "changes" | "position" | "
       accounts.set(accountId, account);
       const holder = holderIdOf(caller);
       if (account.streams.size >= EVENT_STREAMS_PER_ACCOUNT_MAX) makeRoom(account.streams, holder);
-      const end = () => stream.end();
       const stream = new Stream(account, holder, from, () => {
         account.streams.delete(stream);
-        revoked?.removeEventListener("abort", end);
         if (account.streams.size === 0 && accounts.get(accountId) === account) accounts.delete(accountId);
       });
       account.streams.add(stream);
-      revoked?.addEventListener("abort", end);
       return stream;
     },
     /** Actions of the account have changed. */

@@ -111,14 +111,8 @@ describe("a stream of events", () => {
     expect(await stream.next()).toBeNull();
   });
 
-  test("ends when its caller's key is revoked, and shows nothing more", async () => {
-    const revoked = new AbortController();
-    const caller: Caller = { ...engine.owner, revoked: revoked.signal };
-    const stream = await engine.feed.open(caller, null);
-    const waiting = stream.next();
-    revoked.abort();
-    await engine.create({ approve: true });
-    expect(await waiting).toBeNull();
+  test("is not opened by a key that is revoked", async () => {
+    const caller: Caller = { ...engine.owner, revoked: AbortSignal.abort() };
     expect(await refusalOf(engine.feed.open(caller, null))).toMatchObject({ code: "unauthorized" });
   });
 
