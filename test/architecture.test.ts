@@ -43,6 +43,7 @@ const ORDER = [
   "bulk",
   "oidc",
   "oauth",
+  "services",
   "pages",
   "client",
   "demo",

@@ -5,7 +5,7 @@ import type { Job } from "../runtime/jobs.ts";
 import type { Log } from "../observability/log.ts";
 import type { Clock } from "../core/clock.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import type { Services } from "./services.ts";
+import type { Services } from "../services/services.ts";
 import type { FileStore, UpkeepStore } from "../core/store.ts";
 
 /** The periodic jobs of the service. Jobs of settings that are off are left out. */

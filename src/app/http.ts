@@ -27,7 +27,6 @@ import { oauthClientRoutes } from "../oauth/account-clients.ts";
 import { mcpChallenge, oauthRoutes } from "../oauth/routes.ts";
 import { systemRoutes } from "../http/system-routes.ts";
 import { GUIDE_GROUPS } from "../pages/docs/guides.ts";
-import type { PageNeeds } from "../pages/needs.ts";
 import { createPages } from "../pages/routes.ts";
 import { credentialRequestRoutes } from "../credentials/requests.ts";
 import { credentialRoutes } from "../credentials/routes.ts";
@@ -36,11 +35,7 @@ import { pauseRoutes } from "../pauses/pauses.ts";
 import { ruleRoutes } from "../rules/routes.ts";
 import { createActionSerializer } from "../receipts/see.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import type { Services } from "./services.ts";
-
-/** The services that routes call. */
-export type RouteServices = Omit<PageNeeds, keyof HttpSettings | "exportActions" | "operations"> &
-  Pick<Services, "receiptUrl">;
+import type { RouteServices, Services } from "../services/services.ts";
 
 export interface HttpSettings extends ReturnType<typeof httpSettings> {
   /** How long a request may take to arrive; default `IDLE_SECONDS`. */

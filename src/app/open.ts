@@ -24,7 +24,7 @@ import { type Opened, openForService, type OpeningDeps } from "./encrypted-store
 import { addGauges } from "./gauges.ts";
 import { housekeeping, sharedReads } from "./housekeeping.ts";
 import { agentRoutes, createHttp, httpSettings } from "./http.ts";
-import { createServices, type Services } from "./services.ts";
+import { createServices, type Services } from "../services/services.ts";
 import { explainPortErrors } from "../http/listen.ts";
 
 export interface AppDeps extends Omit<OpeningDeps, "nodeId" | "onWaiting" | "onAway" | "onUnreadable"> {

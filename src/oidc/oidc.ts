@@ -14,6 +14,10 @@ import type { Secrets } from "../crypto/secrets.ts";
 import type { Sender } from "../outbound/deadline.ts";
 import type { AppPart } from "../runtime/app-context.ts";
 
+export const OIDC_PATH = "/auth/oidc";
+
+export const OIDC_CALLBACK_PATH = `${OIDC_PATH}/callback`;
+
 type OidcSettings = NonNullable<Config["oidc"]>;
 
 /** What binds an answer of the provider to the browser and the request that began it. */

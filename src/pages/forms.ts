@@ -8,7 +8,25 @@ import { page, seeOther } from "../http/response.ts";
 import { createFlash, createPersonRoutes, createSessions, type PersonOf } from "../http/session.ts";
 import { maskedPause } from "../receipts/masked-action.ts";
 import type { NavBadges } from "../ui/text.ts";
-import type { PageNeeds } from "./needs.ts";
+import type { ExportActions } from "../actions/export.ts";
+import type { ApiOperation } from "../http/openapi.ts";
+import type { AppContext } from "../runtime/app-context.ts";
+import type { RouteServices } from "../services/services.ts";
+import type { GuideGroup } from "./docs/guides.ts";
+
+/** What pages are made with: the services, and what else the HTTP server is made with. */
+export interface PageNeeds extends RouteServices, Pick<AppContext, "clock" | "ids" | "log"> {
+  readonly exportActions: ExportActions;
+  readonly baseUrl: string;
+  readonly version: string;
+  readonly approvalLinks: "confirm" | "one_click";
+  /** The documentation; the first guide is the page /docs. */
+  readonly guides: readonly GuideGroup[];
+  /** For the API reference. */
+  readonly operations: () => readonly ApiOperation[];
+  /** Aborted when the service stops. */
+  readonly draining: AbortSignal;
+}
 
 /** Adds the sessions, forms and cookies of people to what pages need. */
 export function createPageDeps(needs: PageNeeds) {

@@ -8,8 +8,15 @@ import { page, seeOther } from "../http/response.ts";
 import { createOwnCookie, HOME_PATH, nextOf, sourceOf } from "../http/session.ts";
 import type { Log } from "../observability/log.ts";
 import { EMPTY_FORM, type PageDeps } from "./forms.ts";
-import { goesOnPage, logInPage, OIDC_CALLBACK_PATH, OIDC_PATH, oidcProblemPage } from "./sign-in.tsx";
-import { type Challenge, type NotLetIn, ProviderAway, SignInRefused } from "../oidc/oidc.ts";
+import { goesOnPage, logInPage, oidcProblemPage } from "./sign-in.tsx";
+import {
+  type Challenge,
+  type NotLetIn,
+  ProviderAway,
+  SignInRefused,
+  OIDC_CALLBACK_PATH,
+  OIDC_PATH,
+} from "../oidc/oidc.ts";
 
 /** What the browser keeps between the button and the answer, sealed. */
 interface Flow extends Challenge {

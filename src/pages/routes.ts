@@ -35,8 +35,7 @@ import { serverPages } from "./settings.tsx";
 import { signingPages } from "./signing.tsx";
 import { joinPages } from "./join.tsx";
 import { peoplePages } from "./team.tsx";
-import { createPageDeps } from "./forms.ts";
-import type { PageNeeds } from "./needs.ts";
+import { createPageDeps, type PageNeeds } from "./forms.ts";
 
 /** Everything that people open in a browser: pages and their forms, the links of mails, receipts, and the files that pages load. */
 export function createPages(needs: PageNeeds) {

@@ -8,6 +8,7 @@ import { LinkButton, PageHead, Problem } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 import { type FormState, problemBeside, problemOf, type PageDeps } from "./forms.ts";
 import { Secret } from "./settings-frame.tsx";
+import { OIDC_PATH } from "../oidc/oidc.ts";
 
 /** A form with an address and a password; `code`: why it was refused. */
 export type Typed = FormState & { readonly code?: ErrorCode };
@@ -62,10 +63,6 @@ export function CredentialFields({ typed, password, emailOf = null, isChange = f
     </>
   );
 }
-
-export const OIDC_PATH = "/auth/oidc";
-
-export const OIDC_CALLBACK_PATH = `${OIDC_PATH}/callback`;
 
 interface EntryFormProps extends Omit<CredentialFieldsProps, "isChange"> {
   readonly action: string;

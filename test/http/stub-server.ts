@@ -1,6 +1,7 @@
 import { nameRequest, type RequestContext } from "../../src/http/request.ts";
 import type { AnyElysia } from "elysia";
-import { createHttp, type HttpSettings, type RouteServices } from "../../src/app/http.ts";
+import { createHttp, type HttpSettings } from "../../src/app/http.ts";
+import type { RouteServices } from "../../src/services/services.ts";
 import { createAuditService } from "../../src/audit/audit.ts";
 import type { StartedSession } from "../../src/core/session.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
@@ -143,7 +144,7 @@ export function stubDeps(calls: string[] = []): Stubs {
   const invitation = anInvitation({ id: KNOWN_INVITATION_ID, accountId: ACCOUNT });
   return {
     actionService: told(stubActionService()),
-    feed: told({ open: always(quietStream()) }),
+    feed: told(knowing<Stubs["feed"]>(undefined, { open: always(quietStream()) })),
     authenticate: createAuthenticate(
       {
         store: {
@@ -157,7 +158,7 @@ export function stubDeps(calls: string[] = []): Stubs {
     ),
     keyService: told(knowing<KeyService>({ row, key: "og_new", ...row, unfinishedActions: 0 })),
     pauseOf: () => null,
-    pauseService: told({ list: always([pause]), pause: always({ pause, isNew: true }), resume: done }),
+    pauseService: told(knowing<Stubs["pauseService"]>({ pause, isNew: true }, { list: always([pause]) })),
     hostService: told(knowing<HostService>({ hosts: [], defaults: NO_HOST_SETTINGS })),
     ruleService: told(knowing<RuleService>({ row: rule, position: 0, warnings: [] }, { list: always([rule]) })),
     credentialService: told(
@@ -169,7 +170,7 @@ export function stubDeps(calls: string[] = []): Stubs {
     credentialRequests: told(
       knowing<CredentialRequestService>({ ...asked, keyRole: "agent", keyRevokedAt: null, keyExpiresAt: null }),
     ),
-    grantService: told({ list: always([]), listNamed: always([]), end: done }),
+    grantService: told(knowing<Stubs["grantService"]>(undefined, { list: always([]), listNamed: always([]) })),
     channelService: told(knowing<ChannelService>(aChannel({ id: KNOWN_CHANNEL_ID }))),
     bulkService: told(knowing<BulkService>(aBulkJob({ id: KNOWN_BULK_ID }))),
     signUpGate: told(knowing<Stubs["signUpGate"]>(undefined, { closedBy: always(null), isOperator: always(true) })),

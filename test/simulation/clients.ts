@@ -1,4 +1,4 @@
-import type { Services } from "../../src/app/services.ts";
+import type { Services } from "../../src/services/services.ts";
 import type { Action, ActionRequest } from "../../src/core/action.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";

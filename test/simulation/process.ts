@@ -1,5 +1,5 @@
 import { createStore } from "../../db/sql/store.ts";
-import { createServices, type Services } from "../../src/app/services.ts";
+import { createServices, type Services } from "../../src/services/services.ts";
 import { type Config, readConfig } from "../../src/config/config.ts";
 import { parseTargetPolicy } from "../../src/config/target-policy.ts";
 import { createBus } from "../../src/core/bus.ts";

@@ -7,7 +7,7 @@ import type { Caller } from "../../src/core/roles.ts";
 import { DRAIN_WRITE_MS } from "../../src/core/limits.ts";
 import type { AppContext } from "../../src/runtime/app-context.ts";
 import { createBus } from "../../src/core/bus.ts";
-import { createServices } from "../../src/app/services.ts";
+import { createServices } from "../../src/services/services.ts";
 import { createPasswords } from "../../src/crypto/passwords.ts";
 import { systemIds, type Ids } from "../../src/core/ids.ts";
 import { createMailer, type Mailer } from "../../src/mail/mailer.ts";

@@ -8,7 +8,7 @@ import { systemClock } from "../../../src/core/clock.ts";
 import { readConfig } from "../../../src/config/config.ts";
 import type { AppContext } from "../../../src/runtime/app-context.ts";
 import { createBus } from "../../../src/core/bus.ts";
-import { createServices } from "../../../src/app/services.ts";
+import { createServices } from "../../../src/services/services.ts";
 import { systemIds } from "../../../src/core/ids.ts";
 import { Metrics } from "../../../src/observability/metrics.ts";
 import { createPasswords } from "../../../src/crypto/passwords.ts";

@@ -42,11 +42,10 @@ import type { Mailer } from "../mail/mailer.ts";
 import { createOAuthClientService } from "../oauth/account-clients.ts";
 import { artifactId } from "../oauth/names.ts";
 import { createOAuth } from "../oauth/service.ts";
-import { createOidc } from "../oidc/oidc.ts";
+import { createOidc, OIDC_CALLBACK_PATH } from "../oidc/oidc.ts";
 import type { Sender } from "../outbound/deadline.ts";
 import { createSender } from "../outbound/send.ts";
 import { createReadReceipt } from "../receipts/read-receipt.ts";
-import { OIDC_CALLBACK_PATH } from "../pages/sign-in.tsx";
 import { createKnownRules } from "../rules/known.ts";
 import { createRuleService } from "../rules/service.ts";
 import { ActivePauses, createPauseService } from "../pauses/pauses.ts";
@@ -69,6 +68,12 @@ interface ServiceNeeds {
 }
 
 export type Services = ReturnType<typeof createServices>;
+
+/** The services that routes call: all but what works in the background. */
+export type RouteServices = Omit<
+  Services,
+  "bulkRunner" | "countActivity" | "credentialAlerts" | "delivery" | "drain" | "enqueue" | "known" | "start"
+>;
 
 /** Creates every service, in the order of their dependencies. None begins to work before `start`. */
 export function createServices(app: AppContext, needs: ServiceNeeds) {
