@@ -5,32 +5,26 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import type { Caller } from "../src/core/roles.ts";
-import type { CreateRules } from "../src/actions/create-schema.ts";
-import type { ActionService } from "../src/actions/service.ts";
-import type { CredentialRequestService } from "../src/credentials/requests.ts";
-import type { CredentialService } from "../src/credentials/service.ts";
 import { DomainError } from "../src/core/domain-error.ts";
 import { isJsonObject } from "../src/api/schema-helpers.ts";
 import { QUESTION_MS, QUESTIONS_OPEN_MAX } from "../src/core/limits.ts";
 import type { Config } from "../src/config/config.ts";
 import type { AppContext } from "../src/runtime/app-context.ts";
-import type { Secrets } from "../src/crypto/secrets.ts";
 import type { Bus } from "../src/core/bus.ts";
 import type { McpRequest } from "../src/http/mcp-routes.ts";
 import { memberText, orderedMemberText } from "../src/core/json.ts";
 import type { Metrics } from "../src/observability/metrics.ts";
-import type { PauseOf } from "../src/core/pause.ts";
+import type { RouteServices } from "../src/services/services.ts";
 
-export interface AgentDeps extends CreateRules, Pick<AppContext, "clock" | "ids" | "log"> {
-  readonly actionService: ActionService;
-  readonly credentialService: Pick<CredentialService, "list">;
-  readonly credentialRequests: Pick<CredentialRequestService, "ask" | "own">;
+type AgentServices = Pick<
+  RouteServices,
+  "actionService" | "checkTarget" | "credentialRequests" | "credentialService" | "pauseOf" | "receiptUrl" | "secrets"
+>;
+
+export interface AgentDeps extends AgentServices, Pick<AppContext, "clock" | "ids" | "log"> {
   readonly bus: Pick<Bus, "watch">;
   readonly metrics: Pick<Metrics, "toolCalled">;
   readonly config: Pick<Config, "agentApproval" | "baseUrl" | "mail" | "mcpSessionsPerAccount">;
-  readonly secrets: Pick<Secrets, "questionToken" | "isQuestionToken" | "sessionToken" | "isSessionToken">;
-  readonly pauseOf: PauseOf;
-  readonly receiptUrl: (actionId: string) => string;
   /** Aborted when the service stops: waiting calls are answered at once, idle streams closed. */
   readonly draining: AbortSignal;
 }
