@@ -1,6 +1,6 @@
 import type { DatabaseSize, FileStore } from "../core/store.ts";
 import { formatSize } from "../core/action.ts";
-import { DAY_MS, SIZE_DAYS_DEFAULT, SIZE_FRESH_MS } from "../core/limits.ts";
+import { DAY_MS, SIZE_DAYS_DEFAULT } from "../core/limits.ts";
 import type { Config } from "../config/config.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Caller } from "../core/roles.ts";
@@ -16,27 +16,18 @@ export interface ServerSize extends DatabaseSize {
 export type ReadServerSize = (caller: Caller) => Promise<ServerSize | null>;
 
 interface ServerSizeApp {
-  readonly clock: Pick<Clock, "now" | "monotonicMs">;
+  readonly clock: Pick<Clock, "now">;
   readonly config: Pick<Config, "retentionDays">;
   readonly store: { readonly file: Pick<FileStore, "size"> | null };
 }
 
-/** Reads the size at most every `SIZE_FRESH_MS`: however often the page is loaded, it costs little. */
 export function createServerSize(
   { clock, config: { retentionDays }, store: { file } }: ServerSizeApp,
   isOperator: (caller: Caller) => Promise<boolean>,
 ): ReadServerSize {
-  let last: { readonly atMs: number; readonly size: Promise<ServerSize> } | null = null;
   return async (caller) => {
     if (file === null || !(await isOperator(caller))) return null;
-    const nowMs = clock.monotonicMs();
-    if (last === null || nowMs - last.atMs >= SIZE_FRESH_MS) {
-      const size = serverSize((until) => file.size(until), clock.now(), retentionDays);
-      last = { atMs: nowMs, size };
-      // What failed is not kept.
-      size.catch(() => (last = null));
-    }
-    return last.size;
+    return serverSize((until) => file.size(until), clock.now(), retentionDays);
   };
 }
 

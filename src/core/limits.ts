@@ -639,7 +639,6 @@ export const FREE_PAGES_KEPT = 1_024;
 export const FREE_PAGES_KEPT_PART = 10;
 /** Actions of which what retention would free is estimated, in one read. */
 export const SIZE_SAMPLE_ROWS = 300;
-export const SIZE_FRESH_MS = 30 * SECOND_MS;
 /** Retention for which the size is estimated where none is set. */
 export const SIZE_DAYS_DEFAULT = 30;
 /** Encrypted texts in one commit of a rotation of the master key: at most 5 MB. */

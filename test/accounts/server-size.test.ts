@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { createServerSize, deletableText, shrinkAdvice } from "../../src/accounts/server-size.ts";
-import { DAY_MS, SIZE_FRESH_MS } from "../../src/core/limits.ts";
+import { DAY_MS } from "../../src/core/limits.ts";
 import { FakeClock } from "../support/clock.ts";
 import { ownerOf } from "../support/owner.ts";
 
@@ -8,21 +8,15 @@ const SIZE = { bytes: 9_000_000, freeBytes: 0, deletableBytes: 4_200_000, canShr
 
 const OPERATOR = ownerOf("acc_first");
 
-function openSize({ days = null as number | null, answers = [SIZE] as readonly (typeof SIZE | Error)[] } = {}) {
+function openSize(retentionDays: number | null = null) {
   const clock = new FakeClock();
   const reads: number[] = [];
   const size = async (finishedUntil: Date) => {
     reads.push((clock.now().getTime() - finishedUntil.getTime()) / DAY_MS);
-    const answer = answers[Math.min(reads.length, answers.length) - 1] ?? SIZE;
-    if (answer instanceof Error) throw answer;
-    return answer;
+    return SIZE;
   };
   const isOperator = async ({ accountId }: { readonly accountId: string }) => accountId === OPERATOR.accountId;
-  return {
-    clock,
-    reads,
-    read: createServerSize({ clock, config: { retentionDays: days }, store: { file: { size } } }, isOperator),
-  };
+  return { reads, read: createServerSize({ clock, config: { retentionDays }, store: { file: { size } } }, isOperator) };
 }
 
 test("the size is the operator's to see, and no other account's", async () => {
@@ -37,22 +31,10 @@ test("the size is the operator's to see, and no other account's", async () => {
   expect(await remote(OPERATOR)).toBeNull();
 });
 
-test("the size is read once for all who ask at about the same time, and by the retention in force", async () => {
-  const { read, reads, clock } = openSize({ days: 7 });
-  const [one, other] = await Promise.all([read(OPERATOR), read(OPERATOR)]);
-  expect(other, JSON.stringify(one)).toEqual({ ...SIZE, days: 7, isSet: true });
-  clock.advance(SIZE_FRESH_MS - 1);
-  await read(OPERATOR);
+test("the size is read by the retention in force", async () => {
+  const { read, reads } = openSize(7);
+  expect(await read(OPERATOR)).toEqual({ ...SIZE, days: 7, isSet: true });
   expect(reads).toEqual([7]);
-  clock.advance(1);
-  await read(OPERATOR);
-  expect(reads).toEqual([7, 7]);
-});
-
-test("a size that could not be read is read again at once", async () => {
-  const { read } = openSize({ answers: [new Error("away"), SIZE] });
-  expect(await read(OPERATOR).catch(String)).toBe("Error: away");
-  expect(await read(OPERATOR)).toMatchObject(SIZE);
 });
 
 test("the words say whether the retention is in force, and what to do about an old file", () => {
