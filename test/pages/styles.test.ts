@@ -57,3 +57,39 @@ test.each(["color: #123", "background: rgb(0 0 0 / 1%)", "font-size: 12px", "bor
     expect(unnamedValues(`.a { display: grid; ${declaration}; }`)).toHaveLength(1);
   },
 );
+
+const TOKENS = await read("ui/tokens.css");
+
+/** The colours of the light theme, and of the dark one where it names others. */
+const colorsOf = (css: string) =>
+  new Map([...css.matchAll(/--([\w-]+): (#[0-9a-f]{6});/g)].map(([, name = "", color = ""]) => [name, color] as const));
+const [light = "", dark = ""] = TOKENS.split("@media screen and (prefers-color-scheme: dark)");
+
+/** The relative luminance of WCAG. */
+function luminance(color: string): number {
+  const parts = [1, 3, 5].map((at) => {
+    const share = Number.parseInt(color.slice(at, at + 2), 16) / 255;
+    return share <= 0.03928 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return parts.reduce((sum, share, at) => sum + share * (([0.2126, 0.7152, 0.0722] as const)[at] ?? 0), 0);
+}
+
+test.each([
+  ["light", colorsOf(light)],
+  ["dark", new Map([...colorsOf(light), ...colorsOf(dark)])],
+] as const)(
+  "what is read has enough contrast wherever it stands, also in a row that is pointed at: %s",
+  (_, colors) => {
+    const of = (name: string) => luminance(colors.get(name) ?? "");
+    const contrast = (one: string, other: string) =>
+      (Math.max(of(one), of(other)) + 0.05) / (Math.min(of(one), of(other)) + 0.05);
+    const texts = ["text", "quiet", "faint", "accent", "wait", "busy", "good", "bad", "still"];
+    const grounds = ["back", "surface", "raised", "well", "hover", "accent-back"];
+    const pairs = [
+      ...texts.flatMap((text) => grounds.map((ground) => [text, ground] as const)),
+      ...["wait", "good", "bad"].map((text) => [text, `${text}-back`] as const),
+      ["on-accent", "accent"] as const,
+    ];
+    expect(pairs.filter(([text, ground]) => contrast(text, ground) < 4.5)).toEqual([]);
+  },
+);
