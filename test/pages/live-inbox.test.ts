@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { HAS_BROWSER } from "../support/browser.ts";
+import { joined } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { until } from "../support/until.ts";
 import { NO_TARGET, useDesk } from "./desk.ts";
@@ -26,6 +27,18 @@ describe.skipIf(!HAS_BROWSER)("the inbox in a browser", () => {
     await page.locator(`#${second}`).waitFor({ state: "detached" });
     expect(await desk.isSamePage(page)).toBe(true);
     expect(desk.troubles).toEqual([]);
+  });
+
+  test("says that the session has ended, and keeps what was typed", async () => {
+    const bob = await joined(desk.app, "approver");
+    const page = await desk.enter(bob);
+    await page.goto(`${desk.app.url}/approvals/${await desk.created({ approve: true })}`);
+    await desk.updated(page);
+    await page.getByText("Add note").click();
+    await page.locator("textarea:focus").fill("Not without a ticket.");
+    await bob.send("/auth/logout", await bob.hiddenOf("/approvals"));
+    await page.getByRole("status").getByText("Your session has ended.").waitFor();
+    expect(await page.locator("textarea").inputValue()).toBe("Not without a ticket.");
   });
 
   test("gets requests for credentials as they come and as they are answered", async () => {

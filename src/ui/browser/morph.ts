@@ -42,7 +42,10 @@ function keepsInput(part: Element): boolean {
   return true;
 }
 
-export function markGone(part: ParentNode): void {
-  for (const note of part.querySelectorAll("[data-gone]")) note.removeAttribute("hidden");
+export function markGone(part: ParentNode, why?: string): void {
+  for (const note of part.querySelectorAll("[data-gone]")) {
+    note.removeAttribute("hidden");
+    if (why !== undefined) note.textContent = why;
+  }
   for (const button of part.querySelectorAll("form[method=post] button")) button.setAttribute("disabled", "");
 }

@@ -71,8 +71,10 @@ export function checkAnswers(): void {
     if (asked.pathname === answered.pathname) return;
     // The session has ended, or the action is decided.
     event.preventDefault();
-    if (isTouched(document.body)) markGone(document.body);
-    else location.assign(answered);
+    if (!isTouched(document.body)) location.assign(answered);
+    else if (answered.pathname !== "/login") markGone(document.body);
+    else
+      markGone(document.body, "Your session has ended. Copy what you have typed, then load this page again to log in.");
   });
 }
 
