@@ -46,8 +46,8 @@ async function paletteList(deps: PageDeps, user: Person, text: string): Promise<
   const [actions, requests] = await Promise.all([foundActions(deps, user, text), foundRequests(deps, user, text)]);
   const now = deps.clock.now();
   const wanted = text.toLowerCase();
-  // A host that the text names, for people who may pause it.
-  const named = mayDo(user.role, "manage") ? normalHost(text) : null;
+  // A host that the text names, for people who may pause it: "api.example.com", "pause api.example.com".
+  const named = mayDo(user.role, "manage") ? normalHost(wanted.replace(/^pause /, "")) : null;
   const host = named?.includes(".") === true ? named : null;
   const places = [...NAVIGATION, ...PLACES].filter(
     ({ name, needs }) => mayDo(user.role, needs) && name.toLowerCase().includes(wanted),
@@ -100,7 +100,7 @@ async function paletteList(deps: PageDeps, user: Person, text: string): Promise<
   ];
   const found = groups.filter(([, entries]) => entries.length > 0);
   return renderPart(
-    <div id="found" role="listbox" aria-label="Results">
+    <div id="found" role={found.length === 0 ? "status" : "listbox"} aria-label="Results">
       {found.map(([name, entries]) => (
         <div role="group" aria-label={name}>
           <h2 aria-hidden="true">{name}</h2>
@@ -161,8 +161,7 @@ function ActionEntry({ action, now }: { readonly action: SeenAction; readonly no
 function ActionName({ action: { method, host, url, title } }: { readonly action: SeenAction }) {
   return title === null ? (
     <>
-      <span class="method">{method}</span>
-      <UntrustedText text={`${host}${pathOf(url)}`} />
+      <span class="method">{method}</span> <UntrustedText text={`${host}${pathOf(url)}`} />
     </>
   ) : (
     sentence`“${<UntrustedText text={title} />}”`

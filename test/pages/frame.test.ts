@@ -73,6 +73,10 @@ describe("the palette", () => {
     expect(await found("pay.example")).not.toContain("Credential for");
   });
 
+  test("pauses a host by its name, and by what its field offers", async () => {
+    for (const text of ["pay.example", "Pause pay.example"]) expect(await found(text)).toContain("Pause pay.example");
+  });
+
   test("shows first what waits for a decision, with secrets masked and markup as text", async () => {
     const html = await ann.pageOf("/palette");
     expect(html).toContain(`href="/approvals/${own.refund}"`);
