@@ -45,9 +45,9 @@ export function TriedRule({ result, now }: { readonly result: DryRunJson; readon
           title="What differs from the rules in force"
           rows={rows}
           columns={[
-            ["Request", (row) => requestCell(row, now), "main"],
+            ["Request", (row) => requestCell(row, now), "wide"],
             ["With this rule", fateCell],
-            ["Rule", ({ rule }) => (rule === null ? "none" : <Name text={rule} />), "wide"],
+            ["Rule", ({ rule }) => (rule === null ? "none" : <Name text={rule} />)],
           ]}
         />
       )}
@@ -73,7 +73,7 @@ function requestCell({ id, title, method, url, created_at: at, reason }: DryRunD
   const call = <UntrustedText text={`${method} ${url}`} />;
   return (
     <div>
-      <a href={actionPath(id)}>{title === undefined ? call : <UntrustedText text={title} />}</a>
+      <a href={actionPath(id)}>{title === undefined ? call : <Name text={title} />}</a>
       <span class="says">
         {title === undefined ? null : <>{call} · </>}
         <Ago at={new Date(at)} now={now} />
