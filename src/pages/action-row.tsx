@@ -48,7 +48,7 @@ export function RequestTitle({ action }: { readonly action: SeenAction }) {
   const { title, method } = action;
   return (
     <span class="request-name">
-      {title === null ? <b class="method">{method}</b> : null}
+      {title === null ? sentence`${<b class="method">{method}</b>} ` : null}
       <UntrustedText text={title ?? shownPath(action)} />
     </span>
   );

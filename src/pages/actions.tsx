@@ -27,6 +27,7 @@ import { ListedStatus, Note } from "./action-row.tsx";
 import type { Counted } from "../core/store.ts";
 import { ENTER_KEY, firstActionCall } from "../accounts/first-action.ts";
 import { BULK_OPERATIONS, type BulkOperation } from "../core/bulk-job.ts";
+import { callText } from "./request.tsx";
 import { ActionFilters, type FiltersProps } from "./action-filters.tsx";
 import { BULK_PATH, newBulkPath } from "./bulk.tsx";
 import { CodeBlock, EmptyState, FilterLinks, Menu } from "../ui/controls.tsx";
@@ -239,11 +240,13 @@ function AllOfThese({ user, query, counts }: ActionsProps) {
   });
 }
 
-/** CSS shows it while a box is checked, counts them, and shows the operations that at least one of the rows allows. */
+/** CSS shows it while a box is checked, and the operations that at least one of the rows allows. */
 function SelectionBar(props: ActionsProps) {
   return (
     <div class="selection" role="group" aria-label="Selected actions">
-      <span class="selected-count">selected</span>
+      <span class="selected-count" role="status" data-selected="">
+        Selected
+      </span>
       {operationsFor(props.user).map((operation) => (
         <Button look="plain" name="operation" value={operation}>
           {NAMES[operation]}
@@ -381,12 +384,17 @@ interface RowProps {
 }
 
 function Row({ action, isPaused, now }: RowProps & { readonly isPaused: boolean; readonly now: Date }) {
-  const { id, createdAt, createdBy, status } = action;
+  const { id, method, host, createdAt, createdBy, status, viewer } = action;
   return (
     <tr id={id} data-can={BULK_OPERATIONS.find((one) => sources(one).includes(status))}>
       <td class="select">
         <label>
-          <input type="checkbox" name="id" value={id} aria-label="Select" />
+          <input
+            type="checkbox"
+            name="id"
+            value={id}
+            aria-label={`Select ${callText({ method, host: maskText(host, viewer) })}`}
+          />
         </label>
       </td>
       <td class="when">

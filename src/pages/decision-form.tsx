@@ -103,7 +103,7 @@ export function DecisionForm(props: DecisionFormProps) {
     >
       <Problem text={problem} />
       {user === null ? null : (
-        <p class="notice notice-wait" data-gone="" hidden>
+        <p class="notice notice-wait" role="status" data-gone="" hidden>
           Someone has already decided.
         </p>
       )}

@@ -164,7 +164,7 @@ export function AskedRequest(props: AskedRequestProps) {
       {end}
       <details class="asked-more">
         <summary>
-          Details
+          Details{" "}
           <span class="small">
             <UntrustedText text={describeActor(action.createdBy).name} />
             {now === null ? null : sentence` · ${<Ago at={action.createdAt} now={now} />}`}

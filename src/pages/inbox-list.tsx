@@ -104,7 +104,7 @@ function Asker({ action, children }: { readonly action: SeenAction; readonly chi
       {children}
       <UntrustedText text={describeActor(action.createdBy).name} />
       {" · "}
-      {action.title === null ? null : <span class="method">{action.method}</span>}
+      {action.title === null ? null : sentence`${<span class="method">{action.method}</span>} `}
       <UntrustedText text={action.host} />
     </span>
   );
@@ -239,7 +239,7 @@ function GroupName({ group: { requests } }: { readonly group: RequestGroup<SeenR
       <b>{`${requests.length} ×`}</b>{" "}
       {title === null ? (
         <>
-          <b class="method">{action.method}</b>
+          <b class="method">{action.method}</b>{" "}
           <UntrustedText text={others.every((other) => other === path) ? path : commonPath([path, ...others])} />
         </>
       ) : (

@@ -71,7 +71,9 @@ export function inboxPage(props: InboxProps): string {
   const rowProps = { mayDecide, query, openId, isPart: query.after !== null || after !== null, selected, now };
   const all = total + requests.length;
   const asked = requestsIn(requests, query, now);
-  const title = all === 0 ? "Approvals" : `(${totalText(all)}) Approvals`;
+  // What a screen reader says first: after a decision, what was decided.
+  const done = new Set(decided.map((one) => `${decidedWord(decisionOf(one))} · `));
+  const title = `${[...done].join("")}${all === 0 ? "" : `(${totalText(all)}) `}Approvals`;
   return render(
     <Layout title={title} nav="Approvals" width="full" user={user} follows="all" now={now}>
       <div id="inbox" class="inbox" data-open-path={openId === null ? undefined : requestPath(query, openId)}>
@@ -108,7 +110,9 @@ export function inboxPage(props: InboxProps): string {
             {mayDecide && actions.length > 0 ? (
               // It leads to a page that shows them, and decides nothing yet.
               <div class="selection">
-                <span data-selected="">Selected</span>
+                <span role="status" data-selected="">
+                  Selected
+                </span>
                 <button type="submit" class="button-plain">
                   Review and decide
                 </button>
@@ -118,7 +122,13 @@ export function inboxPage(props: InboxProps): string {
           </form>
           {actions.length + asked.length === 0 ? <NothingWaits isFiltered={all > 0} /> : null}
         </section>
-        <section id="request" class="inbox-pane" aria-label="Request" data-chosen={isChosen ? "" : undefined}>
+        <section
+          id="request"
+          class="inbox-pane"
+          aria-label="Request"
+          tabindex={-1}
+          data-chosen={isChosen ? "" : undefined}
+        >
           {isChosen ? (
             <a class="back inbox-back on-screen" href={inboxPath(query)}>
               <Icon name="back" />
@@ -304,12 +314,13 @@ export function DecidedRow({ decided, now }: { readonly decided: DecidedRequest;
 }
 
 /** "Approved by ann@example.com in the console". */
-function DecidedBy({ action: { viewer }, timeline, grant }: Omit<DecidedRequest, "receiptUrl">) {
-  const decision = lastDecision(timeline.map((entry) => maskedEntry(entry, viewer)));
+function DecidedBy(decided: DecidedRequest) {
+  const { grant } = decided;
+  const decision = decisionOf(decided);
   if (decision === null) return null;
   return (
     <>
-      {`${DECIDED[decision.type] ?? "Changed"} by `}
+      {`${decidedWord(decision)} by `}
       <ActorName actor={decision.actor} />
       {grant === null ? null : (
         <>
@@ -319,6 +330,14 @@ function DecidedBy({ action: { viewer }, timeline, grant }: Omit<DecidedRequest,
       )}
     </>
   );
+}
+
+function decisionOf({ action: { viewer }, timeline }: DecidedRequest) {
+  return lastDecision(timeline.map((entry) => maskedEntry(entry, viewer)));
+}
+
+function decidedWord(decision: ReturnType<typeof decisionOf>): string {
+  return DECIDED[decision?.type ?? ""] ?? "Changed";
 }
 
 const DECIDED: Readonly<Record<string, string>> = {

@@ -96,7 +96,7 @@ export function Copied({ text, what, children = <code>{text}</code> }: CopiedPro
   return (
     <span class="copied">
       <span>{children}</span>
-      <button type="button" class="copy" {...source} aria-label={`Copy ${what}`} title={`Copy ${what}`} hidden>
+      <button type="button" class="copy" {...source} title={`Copy ${what}`} hidden>
         <Icon name="copy" />
       </button>
     </span>

@@ -104,6 +104,7 @@ export function Field(props: FieldProps) {
         id={id}
         list={known.length === 0 ? undefined : `${id}-known`}
         aria-invalid={problem === null ? undefined : "true"}
+        autofocus={problem !== null}
         aria-describedby={described.filter((one) => one !== "").join(" ") || undefined}
       />
       <FieldProblem id={id} text={problem} />
@@ -115,6 +116,8 @@ interface InputProps extends Omit<FieldProps, "label" | "hint" | "problem" | "id
   readonly id: string;
   readonly list: string | undefined;
   readonly "aria-invalid": "true" | undefined;
+  /** The first one that is wrong: it may stand far below, and screen readers say what is wrong with it. */
+  readonly autofocus: boolean;
   readonly "aria-describedby": string | undefined;
 }
 
@@ -254,8 +257,9 @@ interface FieldGroupProps {
 
 /** Fields with a title of their own. */
 export function FieldGroup({ name, legend, hint, problem = null, look, children }: FieldGroupProps) {
+  const wrong = problem === null ? {} : { "aria-describedby": `${name}-problem`, tabindex: -1, autofocus: true };
   return (
-    <fieldset class={look} aria-describedby={problem === null ? undefined : `${name}-problem`}>
+    <fieldset class={look} {...wrong}>
       <legend>{legend}</legend>
       {hint === undefined ? null : <p class="quiet small">{hint}</p>}
       <FieldProblem id={name} text={problem} />

@@ -138,7 +138,7 @@ export function Dot({ tone, children }: { readonly tone: Tone; readonly children
 
 export function Notice({ tone, children }: { readonly tone: "good" | "wait" | "bad"; readonly children?: Child }) {
   return (
-    <p class={`notice notice-${tone}`} role="status">
+    <p class={`notice notice-${tone}`} role={tone === "bad" ? "alert" : "status"}>
       {children}
     </p>
   );

@@ -65,6 +65,7 @@ describe.skipIf(!HAS_BROWSER)("whoever works with keys in a browser", () => {
       body: { n: 1 },
     });
     const page = await desk.open(`/approvals/${id}`);
+    await page.getByRole("link", { name: /^DELETE \/inbox-keys / }).waitFor();
     for (const [key, word] of [
       ["a", "Approve"],
       ["r", "Reject"],
@@ -90,6 +91,7 @@ describe.skipIf(!HAS_BROWSER)("whoever works with keys in a browser", () => {
     await page.keyboard.press("a");
     await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
     await page.locator(`#decided-${id}`).getByText("Approved by ann@example.com").waitFor();
+    expect(await page.title()).toStartWith("Approved · ");
     expect((await desk.actionOf(id)).approvedBy).toBe("user:ann@example.com");
     expect(desk.troubles).toEqual([]);
   });
@@ -97,8 +99,8 @@ describe.skipIf(!HAS_BROWSER)("whoever works with keys in a browser", () => {
   test("takes letters for letters where somebody types, and leads from a row to where the whole request stands", async () => {
     const id = await desk.created({ approve: true });
     const page = await desk.open(`/actions/${id}`);
-    await page.locator(".decide-note summary").click();
-    await page.locator("textarea").focus();
+    await page.getByText("Add note").click();
+    await page.locator("textarea:focus").waitFor();
     await page.keyboard.type("axr?/jk");
     expect(await page.locator("textarea").inputValue()).toBe("axr?/jk");
     expect(await page.locator("dialog[open]").count()).toBe(0);
@@ -107,6 +109,53 @@ describe.skipIf(!HAS_BROWSER)("whoever works with keys in a browser", () => {
     await page.keyboard.press("a");
     await page.waitForURL(`${desk.app.url}/actions/${id}`);
     expect((await desk.actionOf(id)).status).toBe("awaiting_approval");
+  });
+
+  test.each([1_100, 800])("has the focus in the request that Enter has opened, %i px wide", async (width) => {
+    const [first, second] = [
+      await desk.created({ approve: true }),
+      await desk.created({ approve: true, method: "PUT" }),
+    ];
+    const page = await desk.enterHerOwn({ width, height: 700 });
+    await page.goto(`${desk.app.url}/approvals`);
+    await desk.updated(page);
+    await page.locator(`#${second} .inbox-open`).press("Enter");
+    await page.waitForURL(`${desk.app.url}/approvals/${second}`);
+    await page.locator("#request:focus").waitFor();
+    await page.keyboard.press("k");
+    if (width > 1_023) await page.locator(`#${first} .inbox-open:focus`).waitFor();
+  });
+
+  test("walks on from the box of a row, and Escape keeps what was typed in a drawer", async () => {
+    const [first, second] = [await desk.created({ approve: true }), await desk.created({ approve: true })];
+    const page = await desk.open("/actions?status=awaiting_approval");
+    await page.getByRole("checkbox", { name: "Select POST 127.0.0.1:9" }).first().press(" ");
+    expect(await page.getByRole("status").filter({ hasText: "selected" }).textContent()).toBe("1 selected");
+    await page.keyboard.press("j");
+    expect(await page.evaluate("document.activeElement.closest('tr').id")).toBe(first);
+    await page.keyboard.press("k");
+    await page.keyboard.press("Enter");
+    await page.locator("#drawer .decide-note summary").click();
+    await page.locator("#drawer textarea").fill("Not again.");
+    await page.keyboard.press("Escape");
+    expect([page.url(), await page.locator("#drawer textarea").inputValue()]).toEqual([
+      `${desk.app.url}/actions/${second}`,
+      "Not again.",
+    ]);
+    await page.locator("#drawer textarea").fill("");
+    await page.getByRole("button", { name: "Close" }).press("Escape");
+    await page.waitForURL(`${desk.app.url}/actions?status=awaiting_approval`);
+  });
+
+  test("has the focus in the first field that is wrong", async () => {
+    const page = await desk.enterHerOwn();
+    await page.goto(`${desk.app.url}/keys/new`);
+    await page.getByLabel("Name").fill("ci");
+    await page.getByRole("radio", { name: /^Agent/ }).check();
+    await page.getByText("Limits").click();
+    await page.getByLabel("Hosts").fill("not a host");
+    await page.getByRole("button", { name: "Create key" }).click();
+    await page.locator("#hosts:focus").waitFor();
   });
 
   test("copies a call as a command, secrets and all left out", async () => {

@@ -4,6 +4,7 @@
  */
 import { copyByButtons, showCopyButtons } from "./copy.ts";
 import { openDrawers, showLoading } from "./drawer.ts";
+import { focus } from "./elements.ts";
 import { readKeys } from "./keyboard.ts";
 import { askFirst, selectRows } from "./lists.ts";
 import { keepInputs } from "./morph.ts";
@@ -27,6 +28,15 @@ function closeMenus(): void {
   });
 }
 
+/** What is typed after "Add note" is the note, and no shortcut. */
+function enterOpened(): void {
+  addEventListener("click", ({ target }) => {
+    const fold = target instanceof Element ? target.closest("summary")?.parentElement : null;
+    if (fold?.matches(":is(.decide-note, .add):not([open])") !== true) return;
+    requestAnimationFrame(() => focus(fold.querySelector("textarea, input:not([type=hidden])")));
+  });
+}
+
 // Listeners hear an event in this order: the drawer opens only for an answer that was checked.
 keepInputs();
 checkAnswers();
@@ -38,6 +48,7 @@ askFirst();
 readKeys();
 watchPalette();
 closeMenus();
+enterOpened();
 copyByButtons();
 sendUtc();
 keepTimes();

@@ -79,8 +79,10 @@ export function openDrawers(refresh: () => Promise<void>): void {
     if (element !== null && target === element && element.dataset["isOpen"] === "true") update.type = "replace";
   });
 
-  addEventListener("htmx:afterSwap", ({ detail: { target } }) => {
+  addEventListener("htmx:afterSwap", ({ detail: { target, requestConfig } }) => {
     if (drawer.element !== null && target === drawer.element) addBar(drawer.element);
+    // Whoever opened it reads it next, and the list may be gone; a row that `j` and `k` pressed keeps the focus.
+    if (target.id === "request" && requestConfig.triggeringEvent.isTrusted) focus(document.getElementById("request"));
   });
 
   // A part that htmx opened under its own address: the address that the browser goes back to is shown whole, unless it is

@@ -1,6 +1,7 @@
 import { confirm, openDialog } from "./dialogs.ts";
 import { closeDrawer, drawer, isOpening, keepInDrawer, shownRequest } from "./drawer.ts";
 import { focus, make } from "./elements.ts";
+import { isTouched } from "./morph.ts";
 import { openPalette } from "./palette.ts";
 import { isRead, lookSoon } from "./review.ts";
 
@@ -27,19 +28,24 @@ export function readKeys(): void {
     } else if (key === "Escape") closeTop();
     else if (key === "Tab" && document.querySelector("dialog[open]") === null) keepInDrawer(event);
     else if (event.ctrlKey || event.altKey || event.metaKey || (event.repeat && !"jk".includes(key))) return;
-    else if (target instanceof Element && target.closest("input, textarea, select, dialog") !== null) return;
+    else if (
+      target instanceof Element &&
+      target.closest("input:not([type=checkbox]), textarea, select, dialog") !== null
+    )
+      return;
     else if (press(key)) event.preventDefault();
   });
   if (isMac) for (const key of document.querySelectorAll("[data-open=palette] kbd")) key.textContent = "⌘K";
 }
 
-/** Closes the open menu, else the drawer. Dialogs close themselves. */
+/** Closes the open menu, else the drawer unless it would take along what was typed in it. Dialogs close themselves. */
 function closeTop(): void {
   const menu = document.querySelector("details.menu[open]");
   if (menu !== null) {
     menu.removeAttribute("open");
     menu.querySelector("summary")?.focus();
-  } else if (document.querySelector("dialog[open]") === null) closeDrawer();
+  } else if (document.querySelector("dialog[open]") === null && !isTouched(drawer.element ?? document.body))
+    closeDrawer();
 }
 
 /** Returns whether the key did something. */

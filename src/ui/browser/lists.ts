@@ -23,6 +23,16 @@ export function selectRows(): void {
   addEventListener("reset", () => {
     for (const all of document.querySelectorAll<HTMLInputElement>("input[data-selects]")) all.indeterminate = false;
   });
+
+  // An update of the list has no count in its words.
+  for (const type of ["change", "htmx:afterSettle"]) addEventListener(type, countSelected);
+  countSelected();
+}
+
+/** Says how many rows are selected, also to those who hear it. */
+function countSelected(): void {
+  const count = document.querySelectorAll("[name=id]:checked").length;
+  for (const place of document.querySelectorAll("[data-selected]")) place.textContent = `${count} selected`;
 }
 
 /** Asks before a button that has a question of its own; those with a key ask where that is pressed. */

@@ -24,9 +24,6 @@ export function watchRequest(): void {
   // Turning a phone may show a pane that was hidden before.
   for (const type of ["htmx:afterSettle", "resize"]) addEventListener(type, keepAddress);
   holdSecondClick();
-  // An update of the list has no count in its words.
-  for (const type of ["change", "htmx:afterSettle"]) addEventListener(type, countSelected);
-  countSelected();
 }
 
 /** Says it again with the next frame. */
@@ -162,9 +159,4 @@ function holdSecondClick(): void {
     },
     { capture: true },
   );
-}
-
-function countSelected(): void {
-  const count = document.querySelectorAll("#waiting input:checked").length;
-  for (const place of document.querySelectorAll("[data-selected]")) place.textContent = `${count} selected`;
 }
