@@ -12,7 +12,7 @@ import type { AppPart } from "../runtime/app-context.ts";
 interface AuthenticateNeeds {
   /** Whether the keys of an account are refused because the operator has not allowed it. */
   readonly isStopped: (accountId: string) => boolean;
-  /** The key of an access token; null: it is none. Left out: there are no tokens. */
+  /** The key of an access token; null: it is no valid token. Left out: there are no tokens. */
   readonly keyOfToken?: (token: string) => Promise<TokenKey | null>;
   readonly secrets: Pick<Secrets, "hash">;
 }
@@ -25,7 +25,7 @@ const ACCESS_TOKEN = /^[\w-]{43}$/;
 
 const KEYS_CACHED_MAX = 10_000;
 
-/** Revocation signals that are kept. Beyond it the oldest is aborted: its streams and waits end, and clients reconnect. */
+/** How many revocation signals are kept. Beyond, the oldest is aborted: its streams and waits end, and clients reconnect. */
 const REVOCATIONS_MAX = 100_000;
 
 /** `last_used_at` is exact to the minute: a write per request would be the most expensive part of a request. */
@@ -37,7 +37,7 @@ interface CachedKey {
   readonly id: string;
   readonly hash: string;
   readonly caller: Caller;
-  /** When the token that it was found by expires; null: it was found by itself. */
+  /** When the token by which it was found expires; null: it was found by the key itself. */
   readonly until: Date | null;
   readonly readAtMs: number;
   usedAtMs: number;
@@ -52,7 +52,7 @@ export function createAuthenticate(
   { isStopped, secrets, keyOfToken }: AuthenticateNeeds,
 ): Authenticate {
   const cached = new Map<string, CachedKey>();
-  // Separate from the cached rows: a key that is no longer cached may have open streams, which its revocation must end.
+  // Separate from the cached rows, since a key that is no longer cached may have open streams that its revocation must end.
   const revocations = createRevocations(clock, (hash) => forget(hash));
   let forgotten = 0;
 
@@ -62,11 +62,11 @@ export function createAuthenticate(
     revocations.end(hash);
   };
 
-  /** `token`: what to find the key by; null: its hash. */
+  /** Finds a key by a token; null: by its hash. */
   const find = async (name: string, token: string | null): Promise<CachedKey | null> => {
     const known = cached.get(name);
     const nowMs = clock.monotonicMs();
-    // A key that was found by a token is forgotten by its own hash.
+    // A key found by a token is forgotten by its own hash.
     const isLive = known !== undefined && known.caller.revoked?.aborted !== true;
     if (isLive && nowMs - known.readAtMs < SHARED_FRESH_MS) return known;
     const before = forgotten;
@@ -74,7 +74,7 @@ export function createAuthenticate(
     const key = token === null ? await accounts.keyByHash(name) : (byToken?.key ?? null);
     const hash = key?.hash ?? name;
     if (key === null || hasEnded(key, clock.now())) {
-      // Once, and not for unknown keys: `forget` restarts concurrent reads, and strangers could cause that at will.
+      // Only once, and not for unknown keys: `forget` restarts concurrent reads, which strangers could cause at will.
       if (revocations.has(hash)) forget(hash);
       return null;
     }
@@ -93,7 +93,7 @@ export function createAuthenticate(
     const secret = BEARER.exec(authorization ?? "")?.[1];
     if (secret === undefined) throw unauthorized();
     const hash = secrets.hash(secret);
-    // Under a separate name: /v1 takes no tokens.
+    // Cached under a separate name, since /v1 takes no tokens.
     const byToken = takesTokens && ACCESS_TOKEN.test(secret) ? await find(`token ${hash}`, secret) : null;
     const key = byToken ?? (await find(hash, null));
     if (key === null) throw unauthorized();
@@ -125,14 +125,14 @@ export function createAuthenticate(
   return Object.assign(authenticate, { forget, recheck });
 }
 
-/** The signals by which streams and waits of keys end. Calls `onEnd` when a key expires, or has to make room. */
+/** The signals that end streams and waits of keys. Calls `onEnd` when a key expires or must make room. */
 function createRevocations(clock: Pick<Clock, "after" | "now">, onEnd: (hash: string) => void) {
   const signals = new Map<string, AbortController>();
   const timers = new Map<string, () => void>();
   const watch = (hash: string, expiresAt: Date): void => {
     const leftMs = expiresAt.getTime() - clock.now().getTime();
     if (leftMs <= 0) return onEnd(hash);
-    // A timer holds 24 days at most, and the clock may be set meanwhile.
+    // A timer lasts 24 days at most, and the clock may be set meanwhile.
     const again = () => watch(hash, expiresAt);
     timers.set(hash, clock.after(Math.min(leftMs, EXPIRY_TIMER_MS_MAX), again));
   };
@@ -157,7 +157,7 @@ function createRevocations(clock: Pick<Clock, "after" | "now">, onEnd: (hash: st
   };
 }
 
-/** A map keeps the order in which it was filled. */
+/** The oldest entry, since a map keeps insertion order. */
 function oldestOf(map: ReadonlyMap<string, unknown>): string {
   const [oldest = ""] = map.keys();
   return oldest;

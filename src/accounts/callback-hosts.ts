@@ -21,7 +21,7 @@ interface CallbackHostNeeds extends PostDeps {
   readonly checkTarget: (url: string) => { readonly refused: string } | object;
 }
 
-/** Where keys with a hold or a limit may send callbacks, and tests of the receivers there. Takes normalized hosts. */
+/** The hosts to which keys with a hold or a limit may send callbacks, and tests of receivers there. Takes normalized hosts. */
 export type CallbackHostService = ReturnType<typeof createCallbackHostService>;
 
 export function createCallbackHostService(app: AppContext, needs: CallbackHostNeeds) {
@@ -36,7 +36,7 @@ export function createCallbackHostService(app: AppContext, needs: CallbackHostNe
     const channel = { accountId, kind: "webhook" } as const;
     const startedMs = clock.monotonicMs();
     const outcome = await postNow(app, needs, { channel, url, body }, alter);
-    // Of the receiver's answer only the status is read.
+    // Only the status of the receiver's answer is used.
     return {
       response_code: outcome.kind === "answered" ? outcome.code : null,
       duration_ms: Math.round(clock.monotonicMs() - startedMs),
@@ -69,16 +69,16 @@ export function createCallbackHostService(app: AppContext, needs: CallbackHostNe
     },
 
     /**
-     * Sends a callback with a fixed body to a URL on a listed host at once, and with `wrong_signature` another one whose signature
-     * is wrong, which a receiver should refuse. One that does has verified a signature. Throws `forbidden` for keys with
-     * a hold or a limit on hosts, `validation_error` for URLs that callbacks may not go to, and `RetryLater`.
+     * Sends a callback with a fixed body to a URL on a listed host at once; with `wrong_signature`, also one with a wrong
+     * signature. A receiver that refuses it verifies signatures. Throws `forbidden` for keys with a hold or a limit on hosts,
+     * `validation_error` for URLs to which callbacks may not go, and `RetryLater`.
      */
     async test(
       caller: Caller,
       { url, wrong_signature: withWrong = false }: TestCallbackBody,
     ): Promise<CallbackTestJson> {
       authorize(caller, "manage");
-      // What is sent carries our own body, but it is a call all the same.
+      // The body is our own, but it is still a call.
       requireFree(caller, { method: "POST", url, headers: null, body: null, extras: NO_EXTRAS }, HELD);
       const { accountId } = caller;
       const checked = needs.checkTarget(url);
@@ -104,7 +104,7 @@ const HELD = "A key with a hold can’t send test callbacks. Ask an owner whose 
 const NOT_LISTED =
   "Its host is not on the list for callbacks. Add the host first, with its port unless that is the default.";
 
-/** Every digest with all its bits turned over: of the right form, and never valid. */
+/** Inverts all bits of every digest, so that it has the right form and is never valid. */
 function withWrongSignature(headers: readonly Header[]): readonly Header[] {
   return headers.map(([name, value]) => {
     if (name !== "webhook-signature") return [name, value];
@@ -116,10 +116,10 @@ function withWrongSignature(headers: readonly Header[]): readonly Header[] {
   });
 }
 
-/** Statuses that say that the receiver was busy, and nothing about the signature. */
+/** Statuses that say only that the receiver was busy, and nothing about the signature. */
 const BUSY: ReadonlySet<number> = new Set([408, 425, 429]);
 
-/** Whether a receiver that answered so to a wrong signature verifies; null: that is not known. */
+/** Whether a receiver with this answer to a wrong signature verifies signatures; null: unknown. */
 function verifiesBy({ response_code: code, error }: CallbackTry): boolean | null {
   if (error === null) return false;
   return code !== null && code >= 400 && code < 500 && !BUSY.has(code) ? true : null;

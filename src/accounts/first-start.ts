@@ -70,7 +70,7 @@ export async function bootstrap(deps: BootstrapDeps): Promise<FirstKeys | null> 
     facts: { [FIRST_KEYS_FACT]: secrets.seal(JSON.stringify(keys), FIRST_KEYS_PLACE) },
     audit: rows.map((row) => auditOfSystem(account.id, keyCreated(row), now)),
   });
-  // Otherwise another node was first; its keys are there by now.
+  // If not, another node was first, and its keys are there by now.
   return isFirst ? keys : bootstrap(deps);
 }
 
@@ -111,7 +111,7 @@ interface WelcomeLinkDeps {
   readonly clock: Pick<Clock, "now">;
 }
 
-/** A link for the first person of the first account; it voids the one before. Null: there is a person, or no account. */
+/** Makes a link for the first account's first person, and voids the previous one. Null: there is a person, or no account. */
 export async function createWelcomeLink({ accounts, people, secrets, clock }: WelcomeLinkDeps): Promise<string | null> {
   const account = await accounts.first();
   if (account === null) return null;
@@ -124,9 +124,9 @@ function welcomeLinkRow(hash: string, accountId: string, now: Date): WelcomeLink
 }
 
 export interface StartOutput {
-  /** Writes the text; true: all of it was written. */
+  /** Writes the text. Returns whether all of it was written. */
   readonly say: (text: string) => boolean;
-  /** A line of JSON for an event, whatever the level of the log; null: people read the output as text. */
+  /** A line of JSON for an event, regardless of the log level; null: people read the output as text. */
   readonly lineOf: ((level: LogLevel, event: string, fields: LogFields) => string) | null;
   /** The output ends up in a log, so it must not contain keys. */
   readonly isLogged: boolean;
@@ -248,7 +248,7 @@ ${steps
 `;
 }
 
-/** The text if an agent reads the output: without keys and link, or it could act as its person. */
+/** The text if an agent reads the output: without keys and link, with which it could act as its user. */
 export function firstStartNotice({ baseUrl }: Pick<Config, "baseUrl">): string {
   return `
 Outgate listens on ${baseUrl} and serves the agent on standard input. To decide in a browser run \`outgate welcome-link\`

@@ -8,7 +8,7 @@ import { toJson } from "../api/serializer.ts";
 import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
 
-/** What an account does to begin: what is done was done, and nobody has to say so. */
+/** The first steps of an account, which are noticed when they are done. */
 export const FIRST_STEPS = ["action", "approval", "agent", "signature"] as const satisfies readonly FirstStepName[];
 
 export interface FirstSteps {
@@ -20,13 +20,12 @@ export interface FirstSteps {
 export type FirstStepService = ReturnType<typeof createFirstStepService>;
 
 /**
- * The first steps of accounts: a first action, a first approval, a first action of an MCP client, a first verified signature.
- * Each is known from what was stored of it (`src/events/activity-job.ts`, `verify-signature.ts`), or from the newest actions,
- * so that it shows at once.
+ * The first steps of accounts: a first action, a first approval, a first action of an MCP client, a first verified signature. Each
+ * is stored (`src/events/activity-job.ts`, `verify-signature.ts`), or read from the newest actions, so that it shows at once.
  */
 export function createFirstStepService({ store: { firstSteps }, clock }: AppPart<"clock", "firstSteps">) {
   /**
-   * `times`: of those that were done; null: just now, and not counted yet. `isHidden`: by this person, or for everybody.
+   * `times`: when steps were done; null: just now, not counted yet. `isHidden`: hidden by this person or for everybody.
    * `isOver`: all are done, or the account has many actions.
    */
   const stateOf = async ({ accountId, personId = "" }: Caller) => {
@@ -52,20 +51,20 @@ export function createFirstStepService({ store: { firstSteps }, clock }: AppPart
       return isHidden || isOver ? null : { done: new Set(times.keys()), isNew: !times.has("action") };
     },
 
-    /** What is known of them, also when nobody needs them any more. */
+    /** The state of the steps, even if nobody needs the list any more. */
     async state(caller: Caller) {
       authorize(caller, "read");
       return stateOf(caller);
     },
 
-    /** Hides them: for this person; by a key, which needs the right to manage, for everybody of the account. */
+    /** Hides the list: for this person; if a key calls it, which must be allowed to manage, for the whole account. */
     async hide(caller: Caller): Promise<void> {
       authorize(caller, forWhom(caller));
       const { accountId, personId = "" } = caller;
       await firstSteps.add({ accountId, personId, step: "hidden", at: clock.now() });
     },
 
-    /** Shows them again: to this person; by whoever may manage the account, also where they are hidden for everybody. */
+    /** Shows the list again to this person; a caller who may manage the account also shows it to everybody. */
     async show(caller: Caller): Promise<void> {
       authorize(caller, forWhom(caller));
       const { accountId, personId = "" } = caller;

@@ -76,7 +76,7 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
       return accounts.keys(caller.accountId, KEYS_LISTED_MAX);
     },
 
-    /** The same with what each has done. `createdBy`: only those that this person or key created; null: all. */
+    /** The same keys with what each has done. `createdBy`: only keys that this person or key created; null: all. */
     async listWithUse(caller: Caller, createdBy: string | null = null) {
       authorize(caller, "manage");
       const [keys, use, all] = await Promise.all([
@@ -119,7 +119,7 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
       const given = { accountId, name, role, hold, scope, replaces, ...limits.limits, ...createdBy };
       const row = keyRow({ secrets, ids: newIds }, key, given, now);
       const stop = await signUpGate.stopFor(caller, hold, row.id);
-      // Before the key, so that it has them from the beginning.
+      // Written before the key, so that it has them from the beginning.
       if (toUse.ids.length > 0) {
         await credentials.allow(accountId, row.id, toUse.ids);
         await needs.knownCredentials.refresh(accountId);
@@ -155,7 +155,7 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
       return { ...revoked, ...left, createdKeys };
     },
 
-    /** What a key has left to do: held and pending actions, and those of them that await approval, each up to a bound. */
+    /** How many unfinished actions a key has, and how many of them await approval, each up to a bound. */
     async unfinished(caller: Caller, id: string) {
       authorize(caller, "manage");
       return countUnfinished({ accountId: caller.accountId, id });
@@ -176,7 +176,7 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
 
 const UNUSED: KeyUse = { lastCall: null, actionsLastDay: 0, actionsToday: 0 };
 
-/** The credentials that a new key may use, and what is wrong with them. An owner's key may use all of them anyway. */
+/** The credentials that a new key may use, and what is wrong with them. An owner's key may use all anyway. */
 function credentialsFor(
   { credentials: given, role, inherit_limits: inherits }: CreateKey,
   before: ApiKey | null,
@@ -259,7 +259,7 @@ const AUDITED_LIST_CHARS_MAX = 1_000;
 type NewKey = Pick<ApiKey, "accountId" | "name" | "role"> &
   Partial<Pick<ApiKey, "hold" | "scope" | "replaces" | "createdBy" | "createdById" | keyof KeyLimits>>;
 
-/** The row of a new key, of which it has the hash and the last four characters; without a hold and limits unless they are given. */
+/** The row of a new key, with its hash and last four characters. No hold and no limits unless they are given. */
 export function keyRow(
   { secrets, ids }: { readonly secrets: Pick<Secrets, "hash">; readonly ids: Pick<Ids, "key"> },
   key: string,
@@ -419,7 +419,7 @@ const RevokeQuery = t.closedObject({
   ),
 });
 
-/** Filters a list by who made what is in it. */
+/** Filters a list by who made its entries. */
 export const MadeByQuery = t.closedObject({
   created_by: Type.Optional(
     Type.String({
@@ -430,7 +430,7 @@ export const MadeByQuery = t.closedObject({
   ),
 });
 
-/** A key as pages show it: its row without what identifies its owner. */
+/** A key as pages show it: its row without account and hash. */
 export type KeyView = Omit<ApiKey, "accountId" | "hash">;
 
 const LastAction = Type.Object(

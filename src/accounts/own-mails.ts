@@ -45,7 +45,7 @@ export function createOwnMailService({ clock, ids, config, store }: OwnMailApp, 
     return { delivered: error === null, error };
   };
   const testFor = (to: string) => testMessage(to, `test_${ids.row(clock.now())}`, null);
-  /** Null: they are no person any more. */
+  /** The person's password hash. Null: they are no person any more. */
   const hashOf = async ({ email, caller }: Person): Promise<string | null> => {
     const member = await people.find(email);
     return member?.person.id === caller.personId ? (member?.person.passwordHash ?? null) : null;
@@ -53,17 +53,17 @@ export function createOwnMailService({ clock, ids, config, store }: OwnMailApp, 
   return {
     sendsMail: mailer !== null,
 
-    /** False: they log in by the identity provider alone. */
+    /** False: they log in only by the identity provider. */
     hasPassword: async (person: Person): Promise<boolean> => (await hashOf(person)) !== NO_PASSWORD,
 
-    /** Sends a test mail to the person. Throws `RetryLater` where they do it too often. */
+    /** Sends a test mail to the person. Throws `RetryLater` if they do it too often. */
     async test(person: Person) {
       if (mailer === null) return NOT_CONFIGURED;
       count(personIdOf(person));
       return send(mailer, testFor(person.email));
     },
 
-    /** The same for a key, to a person of its account. Throws `validation_error` for any other address, and `RetryLater`. */
+    /** Sends a test mail for a key, to a person of its account. Throws `validation_error` for other addresses, and `RetryLater`. */
     async testTo(caller: Caller, email: string) {
       authorize(caller, "manage");
       const { accountId } = caller;

@@ -76,7 +76,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
   const throttleLogIn = createLogInThrottle(clock);
   const throttleSignUp = createClientThrottle(clock, SIGN_UPS_PER_CLIENT_MAX, "sign-ups");
   const auditRefused = createSignInAudit(app);
-  /** Hashes the password of somebody whose link was checked. */
+  /** Hashes the password of a person whose link was checked. */
   const hashPassword = (password: string, accountId: string) =>
     passwords.hash(password, { lane: accountId, isKnown: true, email: null });
 
@@ -86,9 +86,9 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     source: RequestSource,
   ): Promise<StartedSession & { readonly apiKey: string }> => {
     await signUpGate.requireOpen();
-    // Attempts with a taken address count too, or a list of addresses could be tested at any speed.
+    // Attempts with a taken address also count; otherwise, a list of addresses could be tested at any speed.
     const uncount = throttleSignUp(source.client);
-    // Before the hash, which costs a hundred times as much. The write below decides races.
+    // Checked before hashing, which costs a hundred times as much. The write below decides races.
     if ((await people.find(email)) !== null) throw emailTaken();
     const passwordHash = await passwords.hash(password, laneOf(source, email, null)).catch((error: unknown) => {
       uncount();
@@ -105,17 +105,17 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     const entries = [{ kind: "signed_up", subject: email } as const, keyCreated(key)];
     const audit = entries.map((entry) => auditOf(started.person.caller, entry, now));
     const { signUps } = signUpGate;
-    // With SIGNUPS=open the account stays allowed when sign-ups close later.
+    // With SIGNUPS=open, the account stays allowed when sign-ups close later.
     const rules = signUps === "open" ? { allowedBy: SYSTEM } : { untilHold: signUps === "until_hold" };
     if (!(await people.signUp({ account, key, person, session: row, audit, ...rules }))) {
-      // They may have closed while the password was hashed.
+      // Sign-ups may have closed while the password was hashed.
       await signUpGate.requireOpen();
       throw emailTaken();
     }
     return { ...started, apiKey };
   };
 
-  /** Starts a session. Throws as `verifyPassword`. */
+  /** Starts a session. Throws what `verifyPassword` throws. */
   const logIn = async (credentials: Credentials, source: RequestSource): Promise<StartedSession> => {
     const member = await verifyPassword(credentials, source, null);
     const { row, started } = newSession(secrets, member, source, clock.now());
@@ -123,7 +123,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     const audit = auditOf(caller, { kind: "signed_in", subject: email }, row.createdAt);
     // The password may have been changed while this one was checked.
     if (!(await people.addSession(row, member.person.passwordHash, audit))) throw invalidCredentials();
-    // Above `SESSIONS_PER_PERSON_MAX` the new session ended the oldest.
+    // Beyond `SESSIONS_PER_PERSON_MAX`, the new session has ended the oldest.
     await sessions.recheckPerson(member.person.id);
     return started;
   };
@@ -171,7 +171,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
       const lane = laneOf(source, email, personId ?? known?.device.personId ?? null);
       // A schema bounds the password of a log-in, but not that of a form that confirms a session.
       const isTooLong = personId !== null && password.length > PASSWORD_CHARS_MAX;
-      // Without a hash every password is wrong, after the same time.
+      // Without a hash, every password is wrong, after the same time.
       const hash = member === null || member.person.passwordHash === NO_PASSWORD ? null : member.person.passwordHash;
       if (!isTooLong && (await passwords.verify(password, hash, lane)) && member !== null) {
         uncount();
@@ -234,7 +234,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
       authorize(caller, "read");
       return { id: caller.accountId, ...(await people.labelOf(caller.accountId)) };
     },
-    /** Gives the account a name, or takes it (empty); for owners. */
+    /** Gives the account a name, or removes it (empty); for owners. */
     async renameAccount(caller: Caller, given: string): Promise<void> {
       authorize(caller, "manage");
       const { accountId } = caller;
@@ -244,7 +244,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     },
     signUp,
     logIn,
-    /** Ends the session of a token and its open streams. Idempotent. `caller`: whose session it is; null: it has ended. */
+    /** Ends a session and its open streams. Idempotent. `caller`: the session's person; null: it has ended. */
     async logOut(sessionToken: string, caller: Caller | null): Promise<void> {
       const hash = secrets.hash(sessionToken);
       const audit =
@@ -258,14 +258,14 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     hashPassword,
     changePassword,
     /**
-     * A second proof, with the cookie, that a form was sent by a page of our own origin. Browsers send cookies of a plain
-     * http address to every port of its host, so a server on another port gets them too; local storage is separated by
-     * port. The page creates the secret and sends it when the session begins; only its hash is stored.
+     * A second proof, besides the cookie, that a page of our own origin sent a form. Browsers send cookies of a plain http
+     * address to every port of its host, so servers on other ports also get them; local storage is separate for each port. The
+     * page creates the secret and sends it when the session begins. Only its hash is stored.
      */
     sessionSecret: {
       isRight: ({ secretHash }: Pick<Person, "secretHash">, secret: string | null): boolean =>
         secretHash !== null && secret !== null && secrets.isOfHash(secret, secretHash),
-      /** Takes the password in place of the secret, and stores `source`'s secret for the session. Throws as `verifyPassword`. */
+      /** Accepts the password instead, and stores `source`'s secret for the session. Throws what `verifyPassword` throws. */
       async confirm(person: Person, password: string, source: RequestSource): Promise<void> {
         const { email, caller, sessionHash } = person;
         const member = await verifyPassword({ email, password }, source, caller.personId ?? "");
@@ -274,7 +274,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
         await people.renewSessionSecret(sessionHash, secretHash, member.person.passwordHash);
       },
     },
-    /** Reads a one-time link. `email`: whose password it resets; null: of a new person. Throws `not_found`. */
+    /** Reads a one-time link. `email`: the address whose password it resets; null: it is for a new person. Throws `not_found`. */
     async findLink(token: string): Promise<{ readonly email: string | null }> {
       const link = await people.link(secrets.hash(token), clock.now());
       if (link === null) throw linkGone();
@@ -284,7 +284,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
   };
 }
 
-/** The hash of somebody who signs in by OpenID Connect alone. */
+/** The hash of a person who signs in only by OpenID Connect. */
 export const NO_PASSWORD = "";
 
 /** The row of a new account with a new root secret. */
@@ -315,7 +315,7 @@ function emailTaken(): DomainError {
   return new DomainError("email_taken", "Somebody has signed up with this address. Log in, or take another one.");
 }
 
-/** The same for every invalid link, so that it reveals nothing. */
+/** The same error for every invalid link, so that it reveals nothing. */
 function linkGone(): DomainError {
   return new DomainError(
     "not_found",

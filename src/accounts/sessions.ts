@@ -14,7 +14,7 @@ interface SessionOwner {
 /** 128 bits. */
 const DEVICE_ID_CHARS = 32;
 
-/** A session of `SESSION_MS_MAX`: its row, and what the person gets. Its caller has the client for the audit log. */
+/** A session of `SESSION_MS_MAX`: its row, and what the person gets. Its caller contains the client, for the audit log. */
 export function newSession(
   secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken">,
   { person: { id: personId, email }, accountId, role }: SessionOwner,
@@ -47,8 +47,8 @@ export function newSession(
 }
 
 /**
- * The person of a session token. The form token is derived from it and reveals neither the token nor its hash. It is of one
- * account: a form that was loaded before the session went to another account changes nothing there.
+ * The person of a session token. The form token is derived from it and reveals neither the token nor its hash. It is for one
+ * account, so that a form loaded before the session switched to another account changes nothing there.
  */
 export function personOfSession(
   sessionToken: string,
@@ -86,7 +86,7 @@ interface SessionDeps {
   readonly clock: Pick<Clock, "now">;
 }
 
-/** A session with an open stream, which is of one account and shows what one role may see. */
+/** A session with an open stream, which is for one account and shows what one role may see. */
 interface Watched {
   readonly hash: string;
   readonly personId: string | undefined;
@@ -96,12 +96,12 @@ interface Watched {
 }
 
 /**
- * Reads sessions, and keeps those with open streams in this process, so that ending a session closes them at once. What
- * another process ended `recheckSessions` notices; streams check their session again from time to time too.
+ * Reads sessions, and keeps those with open streams in this process, so that ending a session closes them at once.
+ * `recheckSessions` notices sessions that another process ended; streams also check their session from time to time.
  */
 export function createSessionRegistry({ people, secrets, clock }: SessionDeps) {
   const watched = new Set<Watched>();
-  /** The person of a session; null: there is none. Reads the store each time (20 µs), so that it ends in every process. */
+  /** The person of a session, or null. Reads the store each time (20 µs), so that a session ends in every process at once. */
   const resume = async (sessionToken: string): Promise<Person | null> => {
     const [hash, now] = [secrets.hash(sessionToken), clock.now()];
     const member = await people.session(hash, now);
@@ -112,7 +112,7 @@ export function createSessionRegistry({ people, secrets, clock }: SessionDeps) {
 
   /** Sessions whose last use is being written. */
   const seeing = new Set<string>();
-  /** In the background, and not at each request: nobody waits for it, and a full disk must not refuse anybody. */
+  /** Notes the last use, in the background and not at each request: a full disk must not refuse anybody. */
   const see = (hash: string, lastSeenAt: Date | null, now: Date): void => {
     const isSeen = lastSeenAt !== null && Math.abs(now.getTime() - lastSeenAt.getTime()) < SESSION_SEEN_EVERY_MS;
     if (isSeen || seeing.has(hash)) return;
@@ -123,7 +123,7 @@ export function createSessionRegistry({ people, secrets, clock }: SessionDeps) {
       .finally(() => seeing.delete(hash));
   };
 
-  /** Closes the streams of a session if it is over, in another account, or has another role. Rejects if that can't be read. */
+  /** Closes the streams of a session that has ended, or has another account or role. Rejects if that can't be read. */
   const checkOne = async ({ hash, accountId, role, session }: Watched): Promise<void> => {
     const member = await people.session(hash, clock.now());
     if (member === null || member.accountId !== accountId || member.role !== role) session.abort();
@@ -157,10 +157,10 @@ export function createSessionRegistry({ people, secrets, clock }: SessionDeps) {
     /** Closes the streams of a person that their sessions, accounts or roles don't allow any more. */
     async recheckPerson(personId: string): Promise<void> {
       const own = [...watched].filter((one) => one.personId === personId);
-      // A session that can't be checked is ended here too: its client reconnects and is checked then.
+      // A session that can't be checked is also ended here: its client reconnects and is checked then.
       await Promise.all(own.map((one) => checkOne(one).catch(() => one.session.abort())));
     },
-    /** Closes the streams of all sessions that are over: for what other processes ended. Rejects if that can't be read. */
+    /** Closes the streams of all sessions that other processes have ended. Rejects if that can't be read. */
     recheckSessions: async (): Promise<void> => {
       const all = [...watched];
       for (let at = 0; at < all.length; at += SESSIONS_READ_AT_ONCE_MAX) {

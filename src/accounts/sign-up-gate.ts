@@ -21,7 +21,7 @@ export function createSignUpGate(
     if (signUps === "until_hold") return (await accounts.hasHold()) ? "hold" : null;
     return signUps.closedBy;
   };
-  /** Whether the caller belongs to the first account, that of the operator. */
+  /** Whether the caller is of the first account, which is the operator's. */
   const isOperator = async ({ accountId }: Caller) => (await accounts.first())?.id === accountId;
   /** Throws `forbidden` unless the caller is an owner of the first account. Call it before looking anything up. */
   const requireOperator = async (caller: Caller) => {
@@ -102,7 +102,7 @@ export function signUpsClosedMessage(closedBy: SignUpsClosedBy): string {
   return `Sign-ups are closed: ${WHY[closedBy]}. The operator of this service can open them with SIGNUPS=open.`;
 }
 
-/** The same, and how many accounts are stopped by it. */
+/** The notice that sign-ups are closed, with the number of accounts that are stopped by it. */
 async function closedNotice(accounts: Pick<AccountStore, "list">, closedBy: SignUpsClosedBy): Promise<string> {
   const message = signUpsClosedMessage(closedBy);
   const count = (await accounts.list(ACCOUNTS_LISTED_MAX)).filter(({ isStopped }) => isStopped).length;

@@ -20,7 +20,7 @@ import { KNOWN_ORIGINS_MAX, ORIGIN_CHARS_MAX, SIGNING_OVERLAP_MS } from "../core
 
 interface SigningNeeds {
   readonly secrets: Pick<Secrets, "newRootSecret" | "open" | "seal" | "signingSecret">;
-  /** How long what was read is cached: another process may rotate. */
+  /** How long reads are cached, since another process may rotate secrets. */
   readonly freshMs: number;
 }
 
@@ -38,7 +38,7 @@ interface FoundSecrets extends OriginSecrets {
   readonly callsUntil: Date | null;
 }
 
-/** Secrets and root secrets that are cached, of each kind; then the cache begins anew. */
+/** How many secrets and root secrets are cached, each; beyond, the cache starts over. */
 const CACHED_MAX = 10_000;
 
 /** Takes origins that `checkOrigin` returned. */
@@ -61,7 +61,7 @@ export function createSigningService(
   { secrets, freshMs }: SigningNeeds,
 ) {
   const cached = new Map<string, FoundSecrets & { readonly readAtMs: number }>();
-  /** By account; they never change. */
+  /** Root secrets by account. They never change. */
   const rootSecrets = new Map<string, Uint8Array>();
   let forgotten = 0;
 
@@ -89,7 +89,7 @@ export function createSigningService(
     return secret;
   };
 
-  /** Derives a secret from a seed, or without one from the root secret of the account. Throws `UnreadableSecret`. */
+  /** Derives a secret from a seed or, without one, from the account's root secret. Throws `UnreadableSecret`. */
   const derive = async (accountId: string, origin: string, use: SigningUse, seed?: SigningSeed): Promise<string> => {
     const from =
       seed === undefined ? await rootSecretOf(accountId) : open(accountId, seed.sealedSeed, seedPlace(seed.id));
@@ -118,7 +118,7 @@ export function createSigningService(
   const find = async (accountId: string, origin: string, now: Date, use: SigningUse): Promise<FoundSecrets> => {
     const name = `${accountId} ${origin} ${use}`;
     const known = cached.get(name);
-    // The absolute age, so that a clock that is set back does not extend the cache.
+    // Use the absolute age, so that setting the clock back doesn't extend the cache.
     const ageMs = known === undefined ? Number.POSITIVE_INFINITY : Math.abs(now.getTime() - known.readAtMs);
     if (known !== undefined && ageMs < freshMs) return known;
     const before = forgotten;
@@ -130,7 +130,7 @@ export function createSigningService(
     return found;
   };
 
-  /** The secrets that sign now, newest first: two after a recent rotation, else one; then those of calls if they still sign. */
+  /** The secrets that sign now, newest first: two after a recent rotation, else one; then those of calls, if they also sign. */
   const inUse = async (accountId: string, origin: string, now: Date, use: SigningUse): Promise<readonly string[]> => {
     const { secret, previous, callsUntil } = await find(accountId, origin, now, use);
     const own = previous === null || now >= previous.expiresAt ? [secret] : [secret, previous.secret];
@@ -154,7 +154,7 @@ export function createSigningService(
       return { origin, secret, previous: previous === null || now >= previous.expiresAt ? null : previous };
     },
 
-    /** The origins that have a secret in use, the last used first. It decrypts nothing. */
+    /** The origins with a secret in use, the last used first. Decrypts nothing. */
     async origins(caller: Caller): Promise<readonly KnownOrigin[]> {
       authorize(caller, "manage");
       return knownOriginsOf(await signing.origins(caller.accountId), clock.now());
@@ -169,10 +169,9 @@ export function createSigningService(
     },
 
     /**
-     * Gives one origin, or all (null), a new secret at once; the previous one signs too for 24 hours. A call has at most two
-     * signatures, so another rotation within that time ends the oldest secret immediately. Without `use` it rotates the
-     * secret of calls, and for all origins also that of callbacks. New secrets come from new random bytes, so that old
-     * secrets reveal nothing about them.
+     * Gives one origin, or all (null), a new secret at once. The previous one also signs for 24 hours. A call has at most two signatures,
+     * so another rotation within that time ends the oldest secret immediately. Without `use`, it rotates the secret of calls and, for all
+     * origins, also that of callbacks. New secrets come from new random bytes, so that old secrets reveal nothing about them.
      */
     async rotate(caller: Caller, origin: string | null, use: SigningUse | null = null) {
       authorize(caller, "manage");
@@ -275,13 +274,13 @@ interface KnownOrigin {
   readonly use: SigningUse;
   /** When the newest call, or callback, to it was caused; null: none is left. */
   readonly lastUsedAt: Date | null;
-  /** When its secret was rotated last, alone or with all others; null: never. */
+  /** When its secret was last rotated, alone or with all others; null: never. */
   readonly rotatedAt: Date | null;
-  /** Until when the secret before that rotation signs too; null: it doesn't. */
+  /** Until when the previous secret also signs; null: it doesn't. */
   readonly previousExpiresAt: Date | null;
 }
 
-/** The origins that calls and callbacks used and those that were rotated, the last used first. */
+/** The origins that calls and callbacks have used or that were rotated, the last used first. */
 export function knownOriginsOf(used: UsedOrigins, now: Date): readonly KnownOrigin[] {
   const known = SIGNING_USES.flatMap((use) => {
     const uses = new Map(used[use].map(({ origin, lastUsedAt }) => [origin, lastUsedAt]));

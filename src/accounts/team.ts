@@ -36,18 +36,18 @@ import { bodyCheck } from "../api/schema-helpers.ts";
 interface TeamNeeds {
   readonly peopleService: PeopleService;
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "invitationToken" | "newToken">;
-  /** Applies at once that keys were revoked: those of the connections of somebody who may make none any more. */
+  /** Applies revocations of keys at once: of the connections of a person who may no longer make any. */
   readonly recheckKeys: () => Promise<void>;
   /** Called when a mail waits for this address; null: no mail is sent. */
   readonly onMail: ((accountId: string, host: string) => void) | null;
 }
 
-/** An open invitation, for whoever has its link. */
+/** An open invitation as its link shows it. */
 export interface OpenInvitation {
   readonly email: string;
   readonly role: MemberRole;
   readonly account: AccountLabel;
-  /** Somebody has this address already, and logs in instead of choosing a password. */
+  /** A person with this address exists already, who logs in instead of choosing a password. */
   readonly isKnown: boolean;
 }
 
@@ -64,7 +64,7 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
     return member;
   };
 
-  /** The first of them that is not void: its maker may still manage the account that it is for. */
+  /** The first that is not void, because its maker may still manage its account. */
   const firstValid = async (some: readonly StoredInvitation[], now: Date) => {
     for (const invitation of some) {
       if (isByManager(invitation, await team.managers(invitation.accountId, now))) return invitation;
@@ -111,7 +111,7 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
       return team.members(caller.accountId, PEOPLE_PER_ACCOUNT_MAX);
     },
 
-    /** For owners. Throws `not_found` and `last_owner`. It applies to open pages at once. */
+    /** Changes a role, for owners. Applies to open pages at once. Throws `not_found` and `last_owner`. */
     async changeRole(caller: Caller, personId: string, role: MemberRole): Promise<TeamMember> {
       authorize(caller, "manage");
       const member = await memberOf(caller, personId);
@@ -135,7 +135,7 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
     /** The person leaves the account of their session, which ends. Throws `last_owner`. */
     leave: ({ caller }: Person): Promise<void> => removed(caller, caller.personId ?? "", "member_left"),
 
-    /** Invites an address, for owners; the link is shown once. Throws `validation_error` for a member and at the bound. */
+    /** Invites an address, for owners. The link is shown once. Throws `validation_error` for a member and at the bound. */
     async invite(caller: Caller, email: string, role: MemberRole) {
       authorize(caller, "manage");
       const now = clock.now();
@@ -163,8 +163,8 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
     },
 
     /**
-     * Open invitations, newest first, without their links; for owners. An invitation is void while whoever made it may not
-     * manage the account. `createdBy`: only those of this person or key; null: all.
+     * Open invitations, newest first, without their links; for owners. An invitation is void while its maker may not manage the
+     * account. `createdBy`: only those of this person or key; null: all.
      */
     async invitations(caller: Caller, createdBy: string | null = null) {
       authorize(caller, "manage");
@@ -189,14 +189,14 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
       throw notFound("invitation");
     },
 
-    /** Reads an invitation by its link and changes nothing. Throws `not_found` if it was used or is over. */
+    /** Reads an invitation by its link and changes nothing. Throws `not_found` if it was used or has expired. */
     async findInvitation(token: string): Promise<OpenInvitation> {
       const { email, role, accountId } = await openInvitation(token);
       const [account, known] = await Promise.all([people.labelOf(accountId), people.find(email)]);
       return { email, role, account, isKnown: known !== null };
     },
 
-    /** Accepts an invitation by a password: of the person with its address, or the first one of a new person. */
+    /** Accepts an invitation with a password: that of the person with its address, or a new person's first one. */
     async joinByPassword(token: string, password: string, source: RequestSource): Promise<StartedSession> {
       const invitation = await openInvitation(token);
       const { email, accountId } = invitation;
@@ -208,7 +208,7 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
       return enter(invitation, { person, isNew: false, source });
     },
 
-    /** The same for somebody who is logged in, whose session goes to the account. Throws `forbidden` for another address. */
+    /** Accepts it for a logged-in person, whose session switches to the account. Throws `forbidden` for another address. */
     async joinAs(token: string, { caller, email, sessionHash: session }: Person): Promise<void> {
       const invitation = await openInvitation(token);
       const known = await people.find(email);
@@ -225,7 +225,7 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
       await peopleService.recheckPerson(known.person.id);
     },
 
-    /** Joins by an invitation of an address that a provider vouches for: that of the token, or the newest. Null: none. */
+    /** Accepts an invitation of an address that a provider vouches for: the token's, or the newest. Null: there is none. */
     async joinByIdentity(
       email: string,
       identity: Identity,
@@ -244,7 +244,7 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
     /** The accounts of a person, the one used last first. */
     accountsOf: ({ caller }: Person) => team.accountsOf(caller.personId ?? "", ACCOUNTS_OF_PERSON_SHOWN_MAX),
 
-    /** Takes the session to another account of its person. Throws `not_found` unless they are in it. */
+    /** Switches the session to another account of its person. Throws `not_found` unless they are in it. */
     async switchTo({ caller, sessionHash }: Person, accountId: string): Promise<void> {
       if (!(await people.switchAccount(sessionHash, accountId, clock.now()))) {
         throw new DomainError("not_found", "You are not in this account.");
@@ -258,12 +258,12 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
       const rows = await people.sessionsOf(caller.personId ?? "", clock.now());
       return rows.map((row) => {
         const { createdAt, lastSeenAt, client, browser } = row;
-        // The id names it in forms; nothing can be done with it without being logged in.
+        // Forms use this id. Without being logged in, nothing can be done with it.
         return { id: sessionId(row), createdAt, lastSeenAt, client, browser, isCurrent: row.hash === sessionHash };
       });
     },
 
-    /** Ends a session of the person, or all others; `id` null. Ending one that is over does nothing. */
+    /** Ends a session of the person; `id` null: all other sessions. Does nothing for one that has ended. */
     async endSessions({ caller, email, sessionHash }: Person, id: string | null): Promise<void> {
       const now = clock.now();
       const personId = caller.personId ?? "";
@@ -301,7 +301,7 @@ function joinedBy({ id, email, role, createdBy }: StoredInvitation): Audited {
   return { kind: "member_joined", subject: email, detail: { role, invitation: id, invited_by: createdBy } };
 }
 
-/** The same for every link that can't be used, so that it reveals nothing. */
+/** The same error for every link that can't be used, so that it reveals nothing. */
 function invitationGone(): DomainError {
   return new DomainError(
     "not_found",

@@ -20,9 +20,9 @@ interface LogInAttempt {
 }
 
 /**
- * Counts an attempt as wrong when it starts, so that concurrent attempts count too. Returns a function that takes the count
- * back. Throws `RetryLater` after too many wrong attempts within `LOGIN_WINDOW_MS`, for one address from one client or for
- * one client. A known device is counted only by itself, so that others can't lock its person out.
+ * Counts an attempt as wrong when it starts, so that concurrent attempts also count. Returns a function that takes the count
+ * back. Throws `RetryLater` after too many wrong attempts within `LOGIN_WINDOW_MS`, of one client for one address or in total.
+ * A known device is counted separately, so that others can't lock its person out.
  */
 export function createLogInThrottle(clock: Pick<Clock, "monotonicMs">): (attempt: LogInAttempt) => () => void {
   const devices = createWindowCounter(clock, WRONG_LOGINS_PER_ACCOUNT_AND_CLIENT_MAX);
@@ -33,7 +33,7 @@ export function createLogInThrottle(clock: Pick<Clock, "monotonicMs">): (attempt
       refuseFor(devices.waitMs(device), "failed log-ins");
       return devices.count(device);
     }
-    // Unknown addresses count the same, or the answer would reveal which addresses exist.
+    // Unknown addresses count the same; otherwise, the answer would reveal which addresses exist.
     const account = `${client} ${emailKey(email)}`;
     refuseFor(Math.max(accounts.waitMs(account), clients.waitMs(client)), "failed log-ins");
     const uncounts = [accounts.count(account), clients.count(client)];
@@ -117,7 +117,7 @@ export function createSignInAudit({ store: { people, audit }, clock }: AppPart<"
     clock.after(LOGIN_WINDOW_MS, () => {
       windows.delete(name);
       const left = window.count - SIGN_IN_ENTRIES_MAX[kind];
-      // They may have come from several clients.
+      // Without a client, since they may have come from several.
       if (left > 0) recordInBackground(kind, email, "", left);
     });
   };

@@ -27,7 +27,7 @@ export const SIGNATURE_HEADERS = ["webhook-id", "webhook-timestamp", "webhook-si
 export interface ReceivedMessage {
   /** Null: the header was not there. */
   readonly headers: Readonly<Record<(typeof SIGNATURE_HEADERS)[number], string | null>>;
-  /** The body; in two spellings where a form may have changed its line ends. Any of them may match. */
+  /** The body, in two spellings if a form may have changed its line ends. Either may match. */
   readonly bodies: readonly Uint8Array[];
 }
 
@@ -103,7 +103,7 @@ interface SignatureSecrets {
   readonly ofOtherUse: readonly string[];
 }
 
-/** Whether a secret made one of the signatures, and if not, why. It compares in constant time. */
+/** Whether a secret made one of the signatures and, if not, why. Compares in constant time. */
 export function checkSignature(message: ReceivedMessage, secrets: SignatureSecrets, now: Date): SignatureCheck {
   const { headers, bodies } = message;
   const failed = (problems: SignatureProblem[], warnings: SignatureWarning[]) => {
@@ -199,7 +199,7 @@ function endOf({ name, endsAt }: SigningCandidate, now: Date): SignatureWarning[
   return [now >= endsAt ? finding("ended_secret", ended) : finding("previous_secret", ends)];
 }
 
-/** What may have been signed, where a body was changed in a way that is common, and what happened to it then. */
+/** The bodies that may have been signed if this one was changed in a common way, with what happened to it. */
 function likelyChanges(body: Uint8Array) {
   if (body.length > SIGNATURE_HINT_BYTES_MAX) return [];
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(body);
@@ -216,7 +216,7 @@ function likelyChanges(body: Uint8Array) {
     .map(([signed, message]) => ({ signed: Buffer.from(signed), message }));
 }
 
-/** As it is, where it is no JSON. */
+/** A JSON text without white space; any other text as it is. */
 function compactOf(text: string): string {
   const value = jsonIn(text);
   return value === undefined ? text : JSON.stringify(value);
@@ -230,19 +230,19 @@ export function createVerifyService({ store: { actions, firstSteps }, clock }: A
     const found = await signing.find(accountId, origin, now, use).catch(throwExplained);
     const { secret, previous, callsUntil } = found;
     const other = use === "calls" ? "callbacks" : "calls";
-    // An unreadable secret of the other kind only means that there is one hint less.
+    // An unreadable secret of the other kind only means one hint less.
     const others = await signing.find(accountId, origin, now, other).catch(nullIfUnreadable);
     const ofOtherUse = [others?.secret, others?.previous?.secret].filter((one) => one !== undefined);
     const own: SigningCandidate[] = [{ name: "current", secret, endsAt: null }];
     if (previous !== null) own.push({ name: "previous", secret: previous.secret, endsAt: previous.expiresAt });
-    // Callbacks may still be signed with the secrets of calls too.
+    // Callbacks may still be signed with the secrets of calls, too.
     if (callsUntil !== null && now < callsUntil) {
       own.push(...ofOtherUse.map((one) => ({ name: "previous", secret: one, endsAt: callsUntil }) as const));
     }
     return { own, ofOtherUse };
   };
 
-  /** What the message's action shows, where no signature matched. */
+  /** What the message's action tells about the problem, if no signature matched. */
   const problemsOfAction = async (
     accountId: string,
     { headers, bodies }: ReceivedMessage,
@@ -267,7 +267,7 @@ export function createVerifyService({ store: { actions, firstSteps }, clock }: A
   };
 
   return {
-    /** Checks against the secrets of an origin of `checkOrigin`. A match is a first step of the account. */
+    /** Checks a message against the secrets of an origin (`checkOrigin`). A match is a first step of the account. */
     async check(caller: Caller, origin: string, use: SigningUse, message: ReceivedMessage): Promise<SignatureCheck> {
       authorize(caller, "manage");
       const { accountId } = caller;
@@ -279,7 +279,7 @@ export function createVerifyService({ store: { actions, firstSteps }, clock }: A
       }
       if (use !== "calls" || !found.problems.some(({ code }) => code === "no_match")) return found;
       const known = await problemsOfAction(accountId, message, origin);
-      // They say more than that nothing matched.
+      // These problems say more than that nothing matched.
       const rest = found.problems.filter(({ code }) => known.length === 0 || code !== "no_match");
       return { ...found, problems: [...known, ...rest] };
     },

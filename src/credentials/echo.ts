@@ -37,7 +37,7 @@ export class Echo {
   }
 
   /**
-   * The beginning of a text without secrets. Reads little more than `charsMax` characters, since a target may send a header of
+   * The beginning of a text without secrets. Reads twice `charsMax` characters and no more, since a target may send a header of
    * hundreds of kilobytes.
    */
   maskStart(text: string, charsMax: number): Promise<string> {
