@@ -17,7 +17,7 @@ import { dirname, resolve } from "node:path";
 import { StoreUnavailable } from "../core/store.ts";
 import { realPathOf, KEY_BYTES, KEY_FORMS, readKey } from "../config/values.ts";
 
-/** The purpose of a subkey. Separate keys, so that a leak of one does not affect the others. */
+/** The purpose of a subkey. Each has its own key, so that a leak of one does not affect the others. */
 type Purpose =
   | "seal"
   | "links"
@@ -54,9 +54,9 @@ export function keyIdOf(masterKey: Uint8Array): string {
 export interface KeyPlaces {
   /** The setting SECRET_KEY, already read; null when it is not set. */
   readonly secretKey: Uint8Array | null;
-  /** The file beside the database; null when the database is not on this machine. */
+  /** The file beside the database; null: the database is not on this machine. */
   readonly keyFile: string | null;
-  /** Whether the database exists already: then a new key could not decrypt it. */
+  /** Whether the database exists already, so that a new key could not decrypt it. */
   readonly databaseExists: boolean;
   readonly random: (count: number) => Uint8Array;
 }
@@ -88,8 +88,8 @@ export function loadMasterKey({ secretKey, keyFile, databaseExists, random }: Ke
 }
 
 /**
- * The path of the key file of a database file: beside the file, whatever link leads to it, so that every name finds it. Earlier
- * versions made it beside the link, where it stays.
+ * The path of the key file: beside the database file itself, not beside a link to it, so that every path finds it. If an
+ * earlier version made it beside the link, it stays there.
  */
 export function keyFileOf(databasePath: string): string {
   const besideLink = `${databasePath}.key`;
@@ -183,7 +183,7 @@ function makeKeyFile(keyFile: string, random: (count: number) => Uint8Array): Ui
   return key;
 }
 
-/** A full disk or quota may pass. */
+/** The error for a key file that can't be made. A full disk or quota is temporary. */
 function notMade(keyFile: string, cause: unknown): Error {
   const code = errorCodeOf(cause);
   const message = `The key file ${keyFile} can't be made (${code}). Make its folder writable, or set SECRET_KEY.`;
@@ -203,7 +203,7 @@ export function writeDurably(path: string, text: string): void {
   }
 }
 
-/** Makes new names in a folder durable. Without it a power failure could lose the key file of an existing database. */
+/** Makes new names in a folder durable. Otherwise, a power failure could lose the key file of an existing database. */
 export function syncFolder(path: string): void {
   const folder = openSync(path, "r");
   try {

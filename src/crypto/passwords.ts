@@ -43,7 +43,7 @@ export interface HashLane {
   readonly lane: string;
   /** The device, session or link is known, which gets more turns. */
   readonly isKnown: boolean;
-  /** The address that a stranger submitted, in lower case, whether somebody has it or not; null: no stranger. */
+  /** The address that a stranger submitted, in lower case, even if nobody has it; null: it is no stranger. */
   readonly email: string | null;
 }
 
@@ -72,7 +72,7 @@ interface Line {
   length: number;
 }
 
-/** An address that strangers submit, as long as any call with it runs or waits. */
+/** An address that strangers submit, while any call with it runs or waits. */
 interface Submitted {
   calls: number;
   /** How often each client has asked meanwhile. */
@@ -82,9 +82,9 @@ interface Submitted {
 
 /**
  * Runs at most `PASSWORD_HASHES_MAX` calls at a time. Lanes take turns, and while both kinds wait, two of three turns go to
- * known devices, so that a client who fills its own lane delays only itself. Throws `unavailable` if the lane or the whole
- * queue is full; in a full queue a newcomer takes a place of the longest lane. Of strangers with one address one waits: many
- * networks would keep everybody else waiting. The others get `RetryLater`.
+ * known devices. So a client who fills its own lane delays only itself. Throws `unavailable` if the lane or the whole queue is
+ * full; in a full queue, a newcomer takes a place of the longest lane. Only one stranger waits per address, and others get
+ * `RetryLater`: otherwise, many networks could keep everybody else waiting.
  */
 function createTurns(): <T>(turn: HashLane, work: () => Promise<T>) => Promise<T> {
   const known: Line = { lanes: new Map(), length: 0 };
@@ -159,8 +159,8 @@ function joinLine(line: Line, lane: string, submitted: Submitted | null): Promis
 }
 
 /**
- * Of two clients with one address the one waits that has asked less often, the later one where both have asked as often:
- * somebody among many who guess comes to their turn.
+ * Of two clients with one address, the one that has asked less often waits; if both have asked equally often, the later one. So
+ * the owner of an address gets a turn even if many others guess its password.
  */
 function takeOver(place: Place, client: string): Promise<void> {
   const tries = place.submitted?.tries ?? new Map<string, number>();
@@ -196,7 +196,7 @@ function left(line: Line, place: Place | undefined): Place | undefined {
   return place;
 }
 
-/** The same whether somebody has the address or not. */
+/** The same error whether or not somebody has the address. */
 function oneAtATime(): RetryLater {
   return new RetryLater("Others are trying this address right now. Try again in 1 s.", 1);
 }

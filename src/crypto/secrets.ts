@@ -87,7 +87,7 @@ function open(key: SealKey, sealed: string, place: SealedPlace): Buffer {
   }
 }
 
-/** As JSON, since two places joined by a separator could be equal. */
+/** A place as bytes. As JSON, since different places joined by a separator could be equal. */
 function addressOf({ table, row, column }: SealedPlace): Buffer {
   return Buffer.from(JSON.stringify([table, row, column]));
 }
@@ -110,7 +110,7 @@ const SIGNING_INFO = {
 } as const satisfies Record<SigningUse, string>;
 
 interface SignedMessage {
-  /** `webhook-id`: stable over all attempts, without dots. */
+  /** `webhook-id`: the same for all attempts, without dots. */
   readonly id: string;
   /** `webhook-timestamp`: whole seconds, of this attempt. */
   readonly timestampSeconds: number;
@@ -166,7 +166,7 @@ export async function checkMasterKey(
   if (present === null) await store.facts.write(KEY_FACTS.present, mark);
 }
 
-/** Throws unless one of the keys decrypts the root secret of the first account: a damaged store may still have its check value. */
+/** Throws unless a key decrypts the first account's root secret: a damaged store may still have its check value. */
 export async function checkOpens({ accounts }: Store, ...keys: readonly Pick<Secrets, "open">[]): Promise<void> {
   const account = await accounts.first();
   if (account === null) return;

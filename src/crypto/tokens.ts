@@ -12,8 +12,8 @@ export interface KnownDevice {
 }
 
 /**
- * Tokens that contain what they are about and an HMAC-SHA-256 over it, so that they need no index. Each kind has its own key.
- * Comparison takes the same time for all texts of one form.
+ * Creates tokens that contain what they are about and an HMAC-SHA-256 over it, so that they need no index. Each kind has its
+ * own key. Comparing takes the same time for all texts of one form.
  */
 export function createTokens(masterKey: Uint8Array, linkKey: Uint8Array) {
   const questionKey = subkey(masterKey, "question");
@@ -32,7 +32,7 @@ export function createTokens(masterKey: Uint8Array, linkKey: Uint8Array) {
     return `${device}.${hmac(deviceKey, device).toString("base64url")}`;
   };
   return {
-    /** What the authorization server signs with: its cookies, and tokens that others could check. */
+    /** The keys with which the authorization server signs its cookies, and tokens that others could check. */
     oauthKeys: () => ({
       cookie: subkey(masterKey, "oauth-cookie").toString("base64url"),
       signing: ed25519Key(subkey(masterKey, "oauth-signing")),
@@ -69,14 +69,14 @@ export function createTokens(masterKey: Uint8Array, linkKey: Uint8Array) {
       const mac = hmac(approvalKey, `${actionId} ${run} ${decision}`).toString("hex");
       return `${actionId.slice(ID_PREFIX.length)}-${decision.charAt(0)}${run}-${mac}`;
     },
-    /** The link that a token names; null: no token. It verifies nothing: use `isOfHash` and the stored hash. */
+    /** The link that a token names; null: it is no token. It verifies nothing: use `isOfHash` with the stored hash. */
     readApprovalToken(token: string): ApprovalLink | null {
       const [, id = "", initial, run] = LINK_TOKEN.exec(token) ?? [];
       const actionId = ID_PREFIX + id;
       const decision = DECISIONS.find((name) => name.charAt(0) === initial);
       return decision === undefined || !ACTION_ID.test(actionId) ? null : { actionId, run: Number(run), decision };
     },
-    /** The token of an invitation's link: 256 bits of MAC, so that its mail can be rendered again; the store keeps only its hash. */
+    /** The token of an invitation's link: 256 bits of MAC, so that its mail can be rendered again. Only its hash is stored. */
     invitationToken: (invitationId: string) => hmac(invitationKey, invitationId).toString("hex"),
     /** Identifies a request by its digest, for people who could guess masked values by the digest itself. */
     requestToken: (digest: string) => hmac(requestKey, digest).toString("hex"),
@@ -101,7 +101,7 @@ function hmac(key: Uint8Array, text: string): Buffer {
   return new Bun.CryptoHasher("sha256", key).update(text).digest();
 }
 
-/** Compares texts in constant time, and not what they decode to: no second spelling of a token is accepted. */
+/** Compares texts in constant time, undecoded, so that no second spelling of a token is accepted. */
 export function isSame(given: string, right: string): boolean {
   const [one, other] = [Buffer.from(given), Buffer.from(right)];
   return one.length === other.length && timingSafeEqual(one, other);
@@ -138,7 +138,7 @@ const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 
 const SECRET_CHARS = 30;
 
-/** The largest multiple of 62 in a byte. Larger bytes are skipped, or the first letters would be more likely. */
+/** The largest multiple of 62 in a byte. Larger bytes are skipped; otherwise, the first letters would be more likely. */
 const FAIR_BYTES = 248;
 
 const CHECKSUM_CHARS = 6;
@@ -154,10 +154,10 @@ function checksum(secret: string): string {
   return text;
 }
 
-/** Of a private key in DER, before its 32 bytes (RFC 8410, 7). */
+/** The DER prefix of a private key, before its 32 bytes (RFC 8410, 7). */
 const ED25519_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
 
-/** The private key that these 32 bytes are, as a JWK. */
+/** These 32 bytes as a private key, in JWK form. */
 function ed25519Key(seed: Buffer) {
   const key = Buffer.concat([ED25519_PREFIX, seed]);
   return createPrivateKey({ key, format: "der", type: "pkcs8" }).export({ format: "jwk" });

@@ -33,13 +33,13 @@ export interface Pool {
   readonly kind: string;
 }
 
-/** What one call is made over, from `take` to `release`. */
+/** The connection of one call, from `take` to `release`. */
 export interface TargetConnection {
   readonly session: Bun.FetchSession;
   /** Null: it ends with the call. */
   readonly pool: Pool | null;
   readonly openedMs: number;
-  /** Calls before this one. */
+  /** How many calls it carried before. */
   readonly calls: number;
 }
 
@@ -49,14 +49,14 @@ interface IdleConnection extends TargetConnection {
 }
 
 /**
- * How a call left its connection. `open`: the whole answer was read, and the target did not say that it closes. `lost`:
- * it ended, or what came was no answer. `unfit`: for another reason nothing more may be sent on it.
+ * How a call left its connection. `open`: the whole answer was read, and the target did not announce to close it. `lost`: it
+ * ended, or what arrived was no answer. `unfit`: nothing more may be sent on it, for another reason.
  */
 export type ConnectionState = "open" | "lost" | "unfit";
 
 /**
- * The pool of one account's calls to one origin at one address. The origin tells scheme, port and the name that a
- * certificate is checked against.
+ * The pool of one account's calls to one origin at one address. The origin says scheme, port, and the name for which a
+ * certificate is checked.
  */
 export function poolOf(
   accountId: string,
@@ -68,16 +68,15 @@ export function poolOf(
 }
 
 /**
- * Connections to targets, of which some stay open between calls. Each of those is a session of its own with one call at a
- * time: no other call gets it before its answer was read to the end. Bun closes an idle connection on which anything
- * arrives, and checks that once more just before it writes.
+ * Connections to targets, some of which stay open between calls. Each has one call at a time: no other call gets it before the answer
+ * was read to the end. Bun closes an idle connection on which anything arrives, and checks that again just before it writes.
  */
 export class Connections {
   readonly #clock: Pick<Clock, "monotonicMs" | "after">;
   readonly #fresh: TargetConnection;
   /** Idle connections, the longest idle first. */
   readonly #idle = new Set<IdleConnection>();
-  /** The same by pool and in the same order. */
+  /** Idle connections by pool, in the same order. */
   readonly #pools = new Map<string, IdleConnection[]>();
   /** Connections of each kind, in use or idle. */
   readonly #ofKind = new Map<string, number>();
@@ -97,8 +96,8 @@ export class Connections {
   }
 
   /**
-   * The pool's connection that was used last, or a new one. One that ends with the call if there is no pool, or as many as
-   * there may be: none is closed to make room, since what we close ourselves holds a port of ours for a minute.
+   * The pool's last used connection, or a new one. Without a pool, or at the limit, the new one ends with the call. None is
+   * closed to make room, since a connection that we close occupies one of our ports for a minute.
    */
   take(pool: Pool | null): TargetConnection {
     if (pool === null || !this.#keeps(pool)) return this.#fresh;
@@ -111,14 +110,14 @@ export class Connections {
     if (this.#open >= KEPT_CONNECTIONS_MAX || ofKind >= KEPT_CONNECTIONS_PER_KIND_MAX) return this.#fresh;
     this.#ofKind.set(pool.kind, ofKind + 1);
     this.#open += 1;
-    // Bun's own coarse timer closes what would be forgotten here.
+    // Bun's own coarse timer closes connections that would be forgotten here.
     const keepAlive = { idleTimeout: KEPT_CONNECTION_IDLE_MS / 1_000, maxIdleSockets: 1 };
     return { session: new Bun.FetchSession({ keepAlive }), pool, openedMs: this.#clock.monotonicMs(), calls: 0 };
   }
 
   /**
-   * Gives it back after the call. If one with earlier calls was lost, the target closes connections without saying so:
-   * its pool then keeps none for a while, so that this ends few calls as unknown.
+   * Gives a connection back after the call. If one with earlier calls was lost, the target closes connections without
+   * announcing it, so its pool keeps none for a while: otherwise, many calls would end as unknown.
    */
   release({ session, pool, openedMs, calls }: TargetConnection, state: ConnectionState): void {
     if (pool === null) return;
@@ -129,7 +128,7 @@ export class Connections {
     else this.#add({ session, pool, openedMs, calls: calls + 1, sinceMs: nowMs });
   }
 
-  /** Closes what is idle, and keeps nothing from now on. */
+  /** Closes idle connections, and keeps none from now on. */
   close(): void {
     this.#isClosed = true;
     this.#cancelSweep?.();
@@ -218,7 +217,7 @@ export async function addressesOf(
   return "kind" in found ? found : checked(policy, target, found, hostname);
 }
 
-/** One forbidden address refuses the whole host: whoever controls the name chose it. */
+/** One forbidden address refuses the whole host, since the owner of the name chose it. */
 function checked(
   policy: TargetPolicy,
   target: ParsedTarget,
@@ -275,15 +274,14 @@ interface ProbeLimits {
 }
 
 /**
- * Tells a silent address from one that accepts or refuses connections, before a request is sent. Without this, a call
- * that ends without an answer may have connected and must count as sent: also where a name has one address, since Bun
- * ends both alike. With https `tls.checkServerIdentity` is called before anything is written, but it takes the place of the
- * check of the name in the certificate.
+ * Tells a silent address from one that accepts or refuses connections, before a request is sent. Without this, a call that ends
+ * without an answer may have connected and must count as sent, even if a name has one address, since Bun reports both alike. (With
+ * https, `tls.checkServerIdentity` is called before anything is written, but it would replace the check of the certificate's name.)
  */
 export class ConnectionProbe {
   readonly #nowMs: () => number;
   readonly #probe: typeof isSilent;
-  /** Time of the last answer by address and port, oldest first. */
+  /** The time of the last answer, by address and port, oldest first. */
   readonly #answeredAtMs = new Map<string, number>();
 
   constructor(nowMs: () => number = () => performance.now(), probe = isSilent) {
@@ -309,9 +307,8 @@ export class ConnectionProbe {
 }
 
 /**
- * Opens a connection, sends nothing and closes it. The call itself finds out why one fails: Bun reports ECONNREFUSED
- * for any failure here. Not `Bun.connect`: a connection that does not come about can't be ended there and stays for two
- * minutes.
+ * Opens a connection, sends nothing and closes it. The call itself finds out why one fails, since Bun reports ECONNREFUSED for
+ * any failure here. Not with `Bun.connect`, which can't end a connection that is not established and keeps it for two minutes.
  */
 function isSilent(address: Address, port: number, { limitMs, signal }: ProbeLimits): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();

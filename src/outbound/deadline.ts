@@ -27,8 +27,8 @@ export interface Deadline {
 }
 
 /**
- * Starts the deadline: it is over after `timeoutMs`, or when `stop` aborts. Its signal then aborts, after a timeout only
- * when what had arrived was read: a process that stood still hears of its timers before its sockets.
+ * Starts the deadline, which ends after `timeoutMs` or when `stop` aborts. Its signal then aborts; after a timeout, only once
+ * what had arrived was read, since a process that was frozen gets its timers before its sockets.
  */
 export function openDeadline({ timeoutMs, stop }: SendLimits): Deadline {
   const controller = new AbortController();
@@ -45,7 +45,7 @@ export function openDeadline({ timeoutMs, stop }: SendLimits): Deadline {
   return {
     signal: controller.signal,
     endedBy() {
-      // Nothing new begins after it, even though what has arrived is still being read.
+      // Nothing new begins after the deadline, although what has arrived is still being read.
       if (cause === null && performance.now() >= endMs) cause = "timed_out";
       return cause;
     },
@@ -58,8 +58,8 @@ export function openDeadline({ timeoutMs, stop }: SendLimits): Deadline {
 }
 
 /**
- * Calls `ring` after so many milliseconds and some further turns of the event loop, in which sockets are read. A turn that
- * is held up counts as one, so that work of our own takes none of them away. Returns a function that cancels it.
+ * Calls `ring` after `ms` and some further turns of the event loop, in which sockets are read. A long turn counts as one, so
+ * that our own work takes none of them away. Returns a function that cancels it.
  */
 export function afterReading(ms: number, ring: () => void): () => void {
   const dueMs = performance.now() + ms;
@@ -73,14 +73,14 @@ export function afterReading(ms: number, ring: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
-/** The turns in which sockets are read before a deadline ends anything that rang so late. */
+/** In how many turns sockets are read before a deadline that rang this late ends anything. */
 export function turnsToRead(lateMs: number): number {
   if (lateMs <= DEADLINE_LATE_MS) return DEADLINE_TURNS;
   const turns = Math.ceil((lateMs * DEADLINE_LATE_SHARE) / DEADLINE_TURN_MS);
   return Math.min(DEADLINE_TURNS_MAX, Math.max(DEADLINE_TURNS_LATE, turns));
 }
 
-/** One complete HTTP request: nothing is added to it but `Host` and framing. */
+/** One complete HTTP request, to which only `Host` and framing are added. */
 export interface OutboundRequest {
   readonly url: string;
   readonly method: HttpMethod;
@@ -92,25 +92,25 @@ export interface OutboundRequest {
 /** How a request is about to leave. */
 export interface Route {
   readonly isHttps: boolean;
-  /** It was checked, and has answered. */
+  /** The address, which was checked and has answered. */
   readonly address: Address;
 }
 
-/** What says whether a body can be searched. */
+/** The parts of an answer that say whether its body can be searched. */
 export interface AnswerHead {
   readonly status: number;
   readonly headers: Pick<Headers, "get" | "has">;
 }
 
-/** What an answer may not show. */
+/** Masks what an answer may not show. */
 export interface AnswerMask {
-  /** The beginning of a text: at least its first `charsMax` characters are read. */
+  /** Masks the beginning of a text, at least its first `charsMax` characters. */
   maskStart(text: string, charsMax: number): Promise<string>;
-  /** Null: it can't be told what is in it, so that it is withheld. */
+  /** Masks a body. Null: it can't be searched, so it is withheld. */
   maskBody(bytes: Uint8Array, isCut: boolean, head: AnswerHead): Promise<string | null>;
 }
 
-/** The whole request, of which the sender knew only a part, and what its answer may not show. */
+/** The whole request, with what was added in the last step, and what its answer may not show. */
 export interface Completed {
   readonly headers: OutboundRequest["headers"];
   readonly mask: AnswerMask;
@@ -122,20 +122,19 @@ export interface SendLimits {
   /** Ends the attempt early: as `stopped` when no byte can have left, otherwise as `unknown` with `interrupted`. */
   readonly stop?: AbortSignal;
   /**
-   * Asked right before the request is handed to its connection, after names are resolved and an address has answered.
-   * False: nothing is sent, and it ends as `stopped`. Asked again before each further address.
+   * Called right before the request is handed to its connection, after the name was resolved and an address has answered, and
+   * again for each further address. False: nothing is sent, and it ends as `stopped`.
    */
   readonly mayBegin?: () => boolean;
-  /** Completes the request, right before `mayBegin` is asked; or says why it is not sent. Nothing else sees what it adds. */
+  /** Completes the request right before `mayBegin`, or says why it is not sent. Nothing else sees what it adds. */
   readonly complete?: (route: Route) => Promise<Completed | NotSent | Stopped>;
   /**
-   * The account on whose open connections it may go if it is a POST or PATCH, leaving its own open after it. Null or
-   * omitted: it has a connection of its own.
+   * The account whose open connections a POST or PATCH may use and leave open. Null or omitted: it uses a new connection.
    */
   readonly keepFor?: string | null;
 }
 
-/** Stopped, or not let begin, before any byte could leave: nothing was tried. */
+/** Stopped, or not allowed to begin, before any byte could leave. */
 export interface Stopped {
   readonly kind: "stopped";
 }

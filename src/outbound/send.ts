@@ -26,23 +26,23 @@ import { jsonIn, scanJson } from "../core/json.ts";
 import { tlsFailureOf } from "../core/tls.ts";
 
 interface SenderOptions {
-  /** PEM of the only certificate authority to trust, in place of the system's: for a private network, or a test. */
+  /** PEM of the only certificate authority to trust instead of the system's, for a private network or a test. */
   readonly ca?: string | undefined;
   readonly clock?: Pick<Clock, "monotonicMs" | "after">;
   /** False: each call has a connection of its own. */
   readonly keepsConnections?: boolean;
 }
 
-/** One that leaves connections open. */
+/** A sender that keeps connections open. */
 interface OpenSender extends Sender {
-  /** Closes the connections that no call uses, and leaves none open from now on. */
+  /** Closes unused connections, and keeps none open from now on. */
   close(): void;
 }
 
 /**
- * Makes calls under the policy. Each call is checked again, by every resolved address, and goes to the first that
- * accepts connections. Only a POST or PATCH may go over the connection of an earlier call: when such a connection ends,
- * Bun repeats GET, PUT and DELETE by itself.
+ * Creates a sender under the policy. Each call is checked again, with every resolved address, and goes to the first address
+ * that accepts connections. Only a POST or PATCH may use the connection of an earlier call: if such a connection ends, Bun
+ * repeats GET, PUT and DELETE on its own.
  */
 export function createSender(policy: TargetPolicy, options: SenderOptions = {}): OpenSender {
   const { ca, clock = systemClock, keepsConnections = true } = options;
@@ -66,7 +66,7 @@ export function createSender(policy: TargetPolicy, options: SenderOptions = {}):
     }));
     const isOpen = ({ pool }: (typeof routes)[number]) => connections.hasIdle(pool);
     let isRefusedByAll = true;
-    // All of them were checked just now. One with an open connection comes first: it answered a moment ago.
+    // All were checked just now. An address with an open connection comes first, since it answered a moment ago.
     for (const [at, route] of routes.toSorted((a, b) => Number(isOpen(b)) - Number(isOpen(a))).entries()) {
       const { address, pool } = route;
       // Each address gets a share of the remaining time, so that a silent one leads on to the next even with a short
@@ -74,7 +74,7 @@ export function createSender(policy: TargetPolicy, options: SenderOptions = {}):
       const limitMs = Math.min(CONNECT_TIMEOUT_MS, deadline.leftMs() / (addresses.length - at));
       const limits = { limitMs, signal: deadline.signal };
       const isSilent = !isOpen(route) && (await probe.isSilent(address, target.port, limits));
-      // No connection carried the request yet: nothing has left.
+      // No connection has carried the request yet, so nothing has left.
       if (deadline.endedBy() === "interrupted") return STOPPED;
       if (deadline.endedBy() === "timed_out") return UNREACHABLE;
       const completed =
@@ -86,7 +86,7 @@ export function createSender(policy: TargetPolicy, options: SenderOptions = {}):
         const connection = connections.take(pool);
         const whole = completed === null ? request : { ...request, headers: completed.headers };
         const init = initOf(whole, target, { ca, signal: deadline.signal, isKept: connection.pool !== null });
-        // The checked address in place of the name: Bun must never resolve anything itself.
+        // Use the checked address instead of the name: Bun must never resolve anything itself.
         const scheme = target.isHttps ? "https" : "http";
         const url = `${scheme}://${urlHostOf(address)}:${target.port}${target.rest}`;
         const send = () => connection.session.fetch(url, init);
@@ -128,19 +128,19 @@ function initOf(
     redirect: "manual",
     // A compression bomb of 405 bytes would become 445 MB.
     decompress: false,
-    // Set on every call: otherwise Bun reads the proxy from the environment.
+    // Set on every call; otherwise, Bun takes a proxy from the environment.
     proxy: false,
     signal,
   };
   if (isHttps) {
-    // The certificate is checked against the name in the URL, although an address is connected to.
+    // The certificate is checked for the name in the URL, although the call connects to an address.
     const serverName = literal === null ? { serverName: hostname } : {};
     init.tls = { rejectUnauthorized: true, ...serverName, ...(ca === undefined ? {} : { ca }) };
   }
   return init;
 }
 
-/** How a call ended, and what that means for its connection. */
+/** How a call ended, and how it left its connection. */
 interface Called {
   readonly outcome: Outcome;
   readonly state: ConnectionState;
@@ -158,7 +158,7 @@ async function call(fetchOnce: () => Promise<Response>, deadline: Deadline, mask
   return answerOf(response, deadline, mask);
 }
 
-/** From here on the outcome is `answered`, whatever happens to the body. What may not be shown is masked before anything is cut. */
+/** From here on, the outcome is `answered`, whatever happens to the body. Masks before anything is cut. */
 async function answerOf(response: Response, deadline: Deadline, mask: AnswerMask | null): Promise<Called> {
   const { status, headers } = response;
   if (status < 200 || status > 599) {
@@ -187,7 +187,7 @@ async function answerOf(response: Response, deadline: Deadline, mask: AnswerMask
 
 const NOT_ALLOWED: NotSent = { kind: "not_sent", fault: "address_never" };
 
-/** Longer than any date. A longer number is beyond every limit even when cut. */
+/** Longer than any date. A number that is longer exceeds every limit, even if it is cut. */
 const RETRY_AFTER_CHARS_MAX = 64;
 
 const KEPT_FRAMING: readonly string[][] = [["Accept-Encoding", "identity"]];
@@ -198,7 +198,7 @@ const KEPT_FRAMING: readonly string[][] = [["Accept-Encoding", "identity"]];
  */
 const FRAMING: readonly string[][] = [...KEPT_FRAMING, ["Connection", "close"]];
 
-/** What arrived of a response body, without decoding any `Content-Encoding`. */
+/** The part of a response body that arrived, without decoding any `Content-Encoding`. */
 interface ReadBody {
   /** At most `RESPONSE_BODY_BYTES_MAX`. */
   readonly bytes: Uint8Array;
@@ -230,16 +230,16 @@ async function readBody(body: ReadableStream<Uint8Array> | null): Promise<ReadBo
   return { bytes, truncated: isTooLong || isBroken, isBroken };
 }
 
-/** Closes the connection of a response that is not read on. Never throws. */
+/** Closes the connection of a response that is not read further. Never throws. */
 async function closeBody(body: Pick<ReadableStream, "cancel"> | null): Promise<void> {
   try {
     await body?.cancel();
   } catch {
-    // It was broken already: there is no connection to close.
+    // It was broken already, so there is no connection to close.
   }
 }
 
-/** Whether the target closes the connection after this answer, or might before the next call. */
+/** Whether the target closes the connection after this answer, or may before the next call. */
 function saysItCloses(headers: Headers): boolean {
   if (headers.get("connection")?.toLowerCase().includes("close") === true) return true;
   const seconds = KEEP_ALIVE_SECONDS.exec(headers.get("keep-alive") ?? "")?.[1];
@@ -259,7 +259,7 @@ function responseJson(bytes: Uint8Array, truncated: boolean): string | null {
   return !truncated && isJson(bytes, text) ? text : JSON.stringify(text);
 }
 
-/** The same without what may not be shown. */
+/** The same, masked. */
 async function maskedJson(
   bytes: Uint8Array,
   truncated: boolean,
@@ -271,10 +271,10 @@ async function maskedJson(
   return text === null ? JSON.stringify(WITHHELD) : responseJson(Buffer.from(text), truncated);
 }
 
-/** In place of a body that can't be searched for a credential. */
+/** Shown instead of a body that can't be searched for a credential. */
 const WITHHELD = "withheld: it may contain the credential";
 
-/** Null when it is not UTF-8. An incomplete last character of a truncated text is left out. */
+/** Decodes UTF-8; null: it is none. Leaves out an incomplete last character of a truncated text. */
 function textOf(bytes: Uint8Array, truncated: boolean): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: truncated });
@@ -320,12 +320,12 @@ export function outcomeOf(error: unknown, endedBy: EarlyEnd): NotSent | Unknown 
   return endedBy === null ? CLOSED : { kind: "unknown", fault: endedBy };
 }
 
-/** Whether the next address may be tried: no connection came about, so nothing was sent. */
+/** Whether the next address may be tried, because there was no connection and so nothing was sent. */
 function isUnconnected(outcome: Outcome): boolean {
   return outcome === REFUSED || outcome === UNREACHABLE;
 }
 
-/** Certificates are checked before the request is written. */
+/** The outcome of a TLS error, or null. Certificates are checked before the request is written. */
 function tlsOutcome(error: unknown): NotSent | Unknown | null {
   const failure = tlsFailureOf(error);
   if (failure === null) return null;
@@ -335,26 +335,26 @@ function tlsOutcome(error: unknown): NotSent | Unknown | null {
 
 const CLOSED: Unknown = { kind: "unknown", fault: "closed" };
 
-/** No connection came about. `unreachable` unless every address refused. */
+/** The address refused the connection. If not every address did, the fault is `unreachable`. */
 export const REFUSED: NotSent = { kind: "not_sent", fault: "refused" };
 
 export const UNREACHABLE: NotSent = { kind: "not_sent", fault: "unreachable" };
 
-/** In TLS 1.3 the target may still abort the handshake after it has read the request. */
+/** Unknown, because in TLS 1.3 the target may abort the handshake after it has read the request. */
 const TLS_HANDSHAKE: Unknown = { kind: "unknown", fault: "tls_handshake" };
 
 const NOT_HTTP: Unknown = { kind: "unknown", fault: "not_http" };
 
 const HEADERS_TOO_LARGE: Unknown = { kind: "unknown", fault: "headers_too_large" };
 
-/** Bun's own idle timer, five minutes: it fires only under a longer deadline. */
+/** Bun's own idle timer of five minutes, which fires only under a longer deadline. */
 const TIMED_OUT: Unknown = { kind: "unknown", fault: "timed_out" };
 
 const OUTCOMES: ReadonlyMap<string, NotSent | Unknown> = new Map<string, NotSent | Unknown>([
   ["ECONNREFUSED", REFUSED],
   ["ENETUNREACH", UNREACHABLE],
   ["EHOSTUNREACH", UNREACHABLE],
-  // A local firewall, or this machine out of ports or files: the connection was never begun.
+  // A local firewall, or no free ports or files on this machine: the connection was never begun.
   ["EACCES", UNREACHABLE],
   ["EPERM", UNREACHABLE],
   ["EADDRNOTAVAIL", UNREACHABLE],
