@@ -20,7 +20,7 @@ export interface AdminParts {
   readonly clock: Pick<Clock, "now">;
 }
 
-/** Runs on the database of these settings, also beside a running service. Throws an error for the operator. */
+/** Runs on the database of these settings, even while a service is running. Throws an error for the operator. */
 export async function withAdminStore<T>(
   env: Readonly<Record<string, string | undefined>>,
   work: (parts: AdminParts & { readonly config: Config }) => Promise<T>,
@@ -41,7 +41,7 @@ export async function withAdminStore<T>(
   }
 }
 
-/** An owner key of this person's account, or of the first (null), beyond `LIVE_KEYS_MAX` too. Null: no such account. */
+/** Creates an owner key for this person's account, or the first (null), even beyond `LIVE_KEYS_MAX`. Null: no such account. */
 export async function createOwnerKey(parts: AdminParts, email: string | null): Promise<string | null> {
   const { accounts, people, secrets, clock } = parts;
   const accountId = email === null ? (await accounts.first())?.id : (await people.find(email))?.accountId;

@@ -19,12 +19,12 @@ import { describeTargetPolicy } from "../config/target-policy.ts";
 
 interface Backup {
   readonly database: string;
-  /** Null: the key is the setting SECRET_KEY, which the operator has to back up. */
+  /** Null: the key is the setting SECRET_KEY, which the operator must back up. */
   readonly keyFile: string | null;
 }
 
 /**
- * Copies a consistent snapshot of the database and its key into a folder, also while the service runs. Checks that the copy is
+ * Copies a consistent snapshot of the database and its key into a folder, even while the service runs. Checks that the copy is
  * intact and belongs to the key. Overwrites nothing, and leaves nothing if it fails. Throws an error for the operator.
  */
 export function backUp({ database, secretKey }: Config, folder: string): Backup {

@@ -77,7 +77,7 @@ async function transfer(
     const progress = await copyRows(source, sql, start.progress, onProgress);
     await analyzeCopy(sql);
     const tables = await verifyRows(source, sql, onProgress);
-    // New positions of the timeline come after those that were copied.
+    // This makes new positions of the timeline come after the copied ones.
     await migratePostgres(sql, clock.now());
     await finishTransfer(sql, progress, clock.now());
     return tables;

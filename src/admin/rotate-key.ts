@@ -24,7 +24,7 @@ import type { SealedStore, SealedText, SealedPlace } from "../core/account-store
 export interface RotateKeyOptions {
   /** `NEW_SECRET_KEY`; null: create one beside the key file. */
   readonly newKey: Uint8Array | null;
-  /** Invalidates every link sent so far, as needed after a leak of the key. */
+  /** Invalidates every link that was sent so far, which is needed after a leak of the key. */
   readonly newLinks: boolean;
 }
 
@@ -116,7 +116,7 @@ export async function checkKeys({ facts }: Store, present: Uint8Array, { existin
 
 /**
  * The order of commits makes interruptions safe: first the mark of the next key, which keeps every service from opening the
- * store, then the texts, then in one commit the link key and the end of the rotation.
+ * store; then the texts; then, in one commit, the link key and the end of the rotation.
  */
 export async function changeKey(
   store: Store,
@@ -147,9 +147,9 @@ const NEXT_KEY_MISSING =
   "in .next, in its old place.";
 
 interface Resealed {
-  /** Texts that this run encrypted again. */
+  /** How many texts this run has encrypted again. */
   readonly count: number;
-  /** Texts that the old key can't decrypt, because they were altered; they are left as they are. */
+  /** How many texts the old key can't decrypt, because they were altered. They are left as they are. */
   readonly unopened: number;
   /** The first of those, at most `UNDECRYPTABLE_LISTED_MAX`. */
   readonly named: readonly SealedPlace[];

@@ -38,16 +38,14 @@ export function createAuditService({
   readonly clock: Pick<Clock, "now">;
 }) {
   return {
-    /**
-     * Adds an entry for an operation that writes nothing else, such as revealing a secret. Durable when it resolves.
-     */
+    /** Adds an entry for an operation that writes nothing else, such as revealing a secret. Durable when it resolves. */
     record(caller: Caller, audited: Audited): Promise<void> {
       return audit.record(auditOf(caller, audited, clock.now()));
     },
 
     /**
-     * One page of the account's log, newest first; for owners. Where few entries match, it looks at further ones until the
-     * page is full, `AUDIT_SCANS_MAX` times.
+     * One page of the account's log, newest first; for owners. If few entries match, it reads on until the page is full, at
+     * most `AUDIT_SCANS_MAX` times.
      */
     async list(caller: Caller, { limit, ...request }: AuditRequest): Promise<AuditPage> {
       authorize(caller, "manage");

@@ -42,12 +42,12 @@ export function createHostService(
     return row;
   };
   return {
-    /** Those of each host, and those for all hosts. */
+    /** The settings of each host, and those for all hosts. */
     async list(caller: Caller) {
       authorize(caller, "read");
       const viewer = viewerOf(caller.role);
       const rows = await hostSettings.list(caller.accountId);
-      // Which credentials there are is no business of keys that may not use them.
+      // Keys must not see credentials that they may not use.
       const others = (row: HostSettingsRow) => ({
         ...row,
         settings: { ...row.settings, defaultCredential: null },

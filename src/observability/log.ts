@@ -4,7 +4,7 @@ import { LOG_GATHERED_CHARS_MAX, LOG_GATHERED_MS } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import { clockTime, type Color, columnCount, padded, type Paint, visible } from "./terminal.ts";
 
-/** How long to wait for a reader of the log that takes nothing. After that, lines are lost until it reads again. */
+/** How long to wait for a stalled reader of the log. After that, lines are lost until it reads again. */
 const STALL_MS_MAX = 1_000;
 
 const STALL_STEP_MS = 5;
@@ -17,7 +17,7 @@ function withoutHead(name: string, value: unknown): unknown {
 }
 
 export interface LineLog extends Log {
-  /** Writes gathered lines now. Call it when the process exits, however it does, so that nothing is lost. */
+  /** Writes gathered lines now. Call it whenever the process exits, so that nothing is lost. */
   flush(): void;
 }
 
@@ -76,7 +76,7 @@ interface LogEvent {
   readonly fields: LogFields;
 }
 
-/** The line of the log that tells an event. */
+/** The log line of an event. */
 export function jsonLine({ at, level, event, fields }: LogEvent): string {
   const head = `{"at":"${at.toISOString()}","level":"${level}","event":${JSON.stringify(event)}`;
   const rest = JSON.stringify(fields, HEAD.some((name) => name in fields) ? withoutHead : undefined);
@@ -112,7 +112,7 @@ function isFull(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "EAGAIN";
 }
 
-/** The name of an error, for the log: its message may hold what was sent. */
+/** The name of an error, for the log. Its message may contain what was sent. */
 export function errorName(error: unknown): string {
   return error instanceof Error ? error.name : "unknown";
 }
@@ -139,12 +139,12 @@ export interface Log {
   error(event: string, fields?: LogFields): void;
 }
 
-/** The text of an event with its line break; null: it is no news for somebody who watches. */
+/** The text of an event with its line break; null: it is of no interest to a person who watches. */
 type LogText = (event: LogEvent) => string | null;
 
 interface LogTextOptions {
   readonly paint: Paint;
-  /** Whether what went as expected and changed nothing is told too. */
+  /** Whether to show events that went as expected and changed nothing, too. */
   readonly isVerbose: boolean;
   /** The width of the terminal at this moment; undefined: there is none. */
   readonly columns: () => number | undefined;
@@ -158,9 +158,9 @@ interface Line {
   /** A status. */
   readonly code?: string;
   readonly text: string;
-  /** What stands at the right edge, in this order. Where there is no room, the least important is left out. */
+  /** What is at the right edge, in this order. If there is no room, the least important is left out. */
   readonly aside?: readonly Aside[];
-  /** Is put behind the line, on lines of its own. */
+  /** Written after the line, on its own lines. */
   readonly trace?: string;
 }
 
@@ -171,7 +171,7 @@ interface Aside {
   readonly rank: number;
 }
 
-/** Longer lines are harder to read: what stands at the right comes to here at most. */
+/** Where the right edge is at most, since longer lines are harder to read. */
 const LINE_COLUMNS_MAX = 140;
 
 const LINE_COLUMNS_MIN = 60;
@@ -182,10 +182,10 @@ const CODE_COLUMNS = 3;
 
 const METHOD_COLUMNS = "DELETE".length;
 
-/** The first characters of an id that `outgate` takes for the whole one. */
+/** How many first characters of an id `outgate` accepts for the whole id. */
 const SHORT_ID = 18;
 
-/** The terminal is wide enough for whole ids. */
+/** From this width on, whole ids are shown. */
 const WIDE_COLUMNS = 120;
 
 /**
@@ -318,7 +318,7 @@ function notificationLine({ event, fields }: LogEvent, isWide: boolean): Line {
 
 function requestLine({ fields }: LogEvent, isWide: boolean): Line {
   const { method, route, action_id: id, status, code } = fields;
-  // Refused before its route was looked for, or there is none.
+  // It was refused before routing, or has no route.
   const path = route === null || route === undefined ? "" : textOf(route);
   const place = path.replace("{id}", () => (id === undefined ? "{id}" : idText(id, isWide)));
   const own = path.includes("{id}") || id === undefined ? "" : idText(id, isWide);

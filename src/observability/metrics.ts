@@ -67,7 +67,7 @@ export class Metrics {
     this.#counters.fenced.inc();
   }
 
-  /** A claim was returned because its attempt never began. */
+  /** A claim was given back because its attempt never began. */
   unclaimed(of: "action" | NotificationKind): void {
     this.#counters.unclaimed.inc({ of });
   }
@@ -111,7 +111,7 @@ export class Metrics {
     gauge.set({ ...labels }, 1);
   }
 
-  /** All metrics in the Prometheus text format 0.0.4. A gauge that can't be read is left out: the others are needed most just then. */
+  /** All metrics in the Prometheus text format 0.0.4. A gauge that can't be read is left out, since the others matter most then. */
   async render(): Promise<string> {
     const names = this.#registry.getMetricsAsArray().map(({ name }) => name);
     const texts = names.map((name) => this.#registry.getSingleMetricAsString(name).catch(() => null));
@@ -119,7 +119,7 @@ export class Metrics {
   }
 }
 
-/** Series that exist from the start, so that a rate sees their first increment: each value of the one label with each of the other. */
+/** Series for all pairs of two labels. They exist from the start, so that a rate sees their first increment. */
 function series(one: string, ones: readonly string[], other: string, others: readonly string[]) {
   return ones.flatMap((value) => others.map((next) => ({ [one]: value, [other]: next })));
 }

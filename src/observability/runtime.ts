@@ -3,7 +3,7 @@ import type { Clock } from "../core/clock.ts";
 
 const SAMPLE_EVERY_MS = 100;
 
-/** How late the event loop runs timers: anything that blocks it shows here. */
+/** Measures how late the event loop runs timers, which shows anything that blocks it. */
 export class LoopLag {
   readonly #clock: Clock;
   #maxMs = 0;
@@ -46,8 +46,8 @@ export class LoopLag {
 }
 
 /**
- * Frees large texts: the garbage collector lets some fifty megabytes of them pile up. It works beside the event loop, which
- * a full collection at once would stop for 30 ms. In a larger heap it is left to begin by itself.
+ * Frees large texts, of which the garbage collector lets about fifty megabytes pile up. It collects concurrently, since a full
+ * collection would stop the event loop for 30 ms. In a larger heap, the collector decides on its own when to begin.
  */
 export function collectLargeTexts(heapBytesMax: number): void {
   if (heapSize() <= heapBytesMax) Bun.gc(false);

@@ -7,7 +7,7 @@ interface Reports {
   readonly metrics: Pick<Metrics, "setAside">;
 }
 
-/** Tells the operator of a row that somebody has altered in the database: nothing of it is sent any more. */
+/** Reports a row that somebody has altered in the database, and of which nothing is sent any more. */
 export function reportSetAside(
   { log, metrics }: Reports,
   of: "action" | NotificationKind,

@@ -2,7 +2,7 @@ import { columnCount, padded, type Paint } from "./terminal.ts";
 
 interface StartFacts {
   readonly version: string;
-  /** Under which people and agents reach the service, without a trailing slash. */
+  /** The address at which people and agents reach the service, without a trailing slash. */
   readonly baseUrl: string;
   /** Where the rows are, without a password. */
   readonly database: string;
@@ -54,7 +54,7 @@ export function startText(facts: StartFacts, { paint, columns }: StartOptions): 
   return [head, lines.join(""), notes.join("")].map((part) => (part === "" ? "" : `\n${part}`)).join("");
 }
 
-/** The words of a text in lines of so many columns; a longer word has a line of its own. */
+/** Wraps the words of a text at a width. A longer word has its own line. */
 function wrappedAt(text: string, columns: number): readonly string[] {
   const lines: string[] = [];
   let line = "";

@@ -37,7 +37,7 @@ const WIDE =
 
 const PLAIN = /^[ -~]*$/;
 
-/** How many columns of a terminal a text takes that was made visible and is not coloured yet. */
+/** How many columns a text takes in a terminal, after `visible` and before it is coloured. */
 export function columnCount(text: string): number {
   if (PLAIN.test(text)) return text.length;
   let columns = 0;
@@ -45,13 +45,13 @@ export function columnCount(text: string): number {
   return columns;
 }
 
-/** A combining mark stands on the character before it. */
+/** The columns of one character; a combining mark takes none. */
 function columnsOfOne(character: string): number {
   if (/\p{M}/u.test(character)) return 0;
   return WIDE.test(character) ? 2 : 1;
 }
 
-/** A text in so many columns at most. `mark` stands at the end of a text that was cut. */
+/** Cuts a text to a width. `mark` is at the end of a cut text. */
 export function shortened(text: string, room: number, mark = "…"): string {
   if (columnCount(text) <= room) return text;
   const left = room - mark.length;
@@ -64,7 +64,7 @@ export function shortened(text: string, room: number, mark = "…"): string {
   return kept + mark;
 }
 
-/** A text followed by spaces, in so many columns at least. */
+/** Pads a text with spaces to a width. */
 export function padded(text: string, columns: number): string {
   return text + " ".repeat(Math.max(0, columns - columnCount(text)));
 }

@@ -40,8 +40,8 @@ export function createPauseService(app: AppContext, needs: PauseNeeds) {
 
   return {
     /**
-     * Pauses an account, the actions of one key or the calls to one host: none of them is claimed after this resolves; attempts in progress end
-     * as usual. Idempotent. Throws `not_found` for an unknown key, `validation_error` if too many pauses are in force.
+     * Pauses an account, the actions of one key or the calls to one host. None is claimed after this resolves; attempts in flight end as
+     * usual. Idempotent. Throws `not_found` for an unknown key, `validation_error` if too many pauses are in force.
      */
     async pause(caller: Caller, request: PauseRequest): Promise<{ readonly pause: Pause; readonly isNew: boolean }> {
       authorize(caller, "manage");
@@ -74,8 +74,8 @@ export function createPauseService(app: AppContext, needs: PauseNeeds) {
     },
 
     /**
-     * Revokes a key with `revoke`, which has to write the given pause of the key too, and starts no action of the key
-     * meanwhile. `cancels`: then cancels the key's unfinished actions, in the background.
+     * Revokes a key with `revoke`, which must also write the given pause of the key. Starts no action of the key meanwhile.
+     * `cancels`: then cancels the key's unfinished actions, in the background.
      */
     async pauseRevoked<T>(
       caller: Caller,
@@ -92,7 +92,7 @@ export function createPauseService(app: AppContext, needs: PauseNeeds) {
 
     /** Cancels the unfinished actions of revoked keys, as far as possible now; never rejects. */
     cancelUnfinished: () => canceller.run(),
-    /** The periodic job: loads the pauses again and goes on cancelling. */
+    /** The periodic job: loads the pauses again and continues to cancel. */
     async reconcile(): Promise<void> {
       await paused.load();
       await canceller.run();
@@ -137,7 +137,7 @@ function createCanceller({ store: { pauses }, clock, log }: AppContext, { paused
   const stopped = new AbortController();
   let last = Promise.resolve();
 
-  /** True: there may be more to cancel. False also if nothing could be cancelled, since the next step would find the same. */
+  /** Cancels a batch. True: there may be more. False also if nothing could be cancelled, since the next step would be the same. */
   const step = async (pause: Pause): Promise<boolean> => {
     const { id: pauseId, accountId, subject, createdBy: actor } = pause;
     const { ids, isSending } = await pauses.unfinished(accountId, subject, CANCEL_BATCH_MAX);
@@ -169,16 +169,16 @@ function createCanceller({ store: { pauses }, clock, log }: AppContext, { paused
   };
 
   return {
-    /** Cancels as far as possible now, after the runs that were begun before. Never rejects. */
+    /** Cancels as much as possible now, after earlier runs. Never rejects. */
     run(): Promise<void> {
       last = last.then(cancelAll).catch((error: unknown) => {
-        // `Outage` tells that the store is away; `reconcile` goes on when it is back.
+        // `Outage` reports that the store is unavailable; `reconcile` continues when it is back.
         if (error instanceof StoreUnavailable) return;
         log.error("pauses.cancel_failed", { error: error instanceof Error ? error.name : "unknown" });
       });
       return last;
     },
-    /** Starts nothing more; resolves when the present run has ended. */
+    /** Starts nothing more. Resolves when the present run has ended. */
     async stop(): Promise<void> {
       stopped.abort();
       await last;
@@ -186,7 +186,7 @@ function createCanceller({ store: { pauses }, clock, log }: AppContext, { paused
   };
 }
 
-/** Refused: the action has ended, or is being sent. */
+/** False if the cancel was refused, because the action has ended or is being sent; rethrows other errors. */
 function falseIfRefused(error: unknown): false {
   if (error instanceof DomainError) return false;
   throw error;
@@ -195,9 +195,9 @@ function falseIfRefused(error: unknown): false {
 /** The pauses in force, cached for the delivery queues and for answers. A claim checks the store, which is authoritative. */
 export class ActivePauses {
   readonly #store: Pick<PauseStore, "inForce">;
-  /** By `nameOf`. */
+  /** Pauses by `nameOf`. */
   readonly #pauses = new Map<string, Pause>();
-  /** Subjects whose pause is being written, with a count: nothing of theirs is started meanwhile. */
+  /** Subjects whose pause is being written, with a count. Nothing of theirs is started meanwhile. */
   readonly #blocked = new Map<string, number>();
   #lastRead: Promise<unknown> = Promise.resolve();
   #onChange: (accountId: string) => void = () => {};
@@ -211,7 +211,7 @@ export class ActivePauses {
     this.#onChange = listener;
   }
 
-  /** Loads all pauses in force: before anything is claimed, and periodically. */
+  /** Loads all pauses in force: before anything is claimed, and at intervals. */
   async load(): Promise<void> {
     for (const accountId of await this.#read(null)) this.#onChange(accountId);
   }
@@ -222,13 +222,13 @@ export class ActivePauses {
     this.#onChange(accountId);
   }
 
-  /** The pause that stops actions of this lane; of several the widest: of the service, the account, the key, the host. */
+  /** The pause that stops actions of this lane. Of several, the widest: service, account, key, host. */
   readonly pauseOf = (scope: PauseScope): Pause | null => {
     if (this.#pauses.size === 0) return null;
     return firstOf(scope, (name) => this.#pauses.get(name)) ?? null;
   };
 
-  /** Whether the account signed up by itself and the operator has not allowed it. */
+  /** Whether the account signed up and the operator has not allowed it. */
   readonly isStopped = (accountId: string): boolean => {
     return this.#pauses.size > 0 && this.#pauses.has(nameOf({ accountId, kind: "sign_up", subject: accountId }));
   };
@@ -239,7 +239,7 @@ export class ActivePauses {
     return this.pauseOf(scope) !== null;
   };
 
-  /** Starts nothing of the subject while `write` runs, then reads the account's pauses again, also if the write failed. */
+  /** Starts nothing of the subject while `write` runs, then reads the account's pauses again, even if the write failed. */
   async whilePausing<T>(subject: PauseSubject, write: () => Promise<T>): Promise<T> {
     const name = nameOf(subject);
     this.#blocked.set(name, (this.#blocked.get(name) ?? 0) + 1);
@@ -282,7 +282,7 @@ function nameOf({ accountId, kind, subject }: PauseSubject): string {
   return `${accountId} ${kind} ${subject}`;
 }
 
-/** What is found first under the names of the pauses that cover a lane, the widest first. */
+/** Looks up the pauses that cover a lane, widest first, and returns the first match. */
 function firstOf<T>({ accountId, keyId, host }: PauseScope, find: (name: string) => T | undefined): T | undefined {
   return (
     find(nameOf({ accountId, kind: "sign_up", subject: accountId })) ??

@@ -6,7 +6,7 @@ import type { Store } from "../core/store.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 
-/** What every module is made with. A test that needs another time, store or set of settings passes other members. */
+/** What every module gets. A test that needs another clock, store or settings passes other members. */
 export interface AppContext {
   readonly clock: Clock;
   readonly ids: Ids;
@@ -18,7 +18,7 @@ export interface AppContext {
   readonly bus: Bus;
 }
 
-/** What one module reads of it, so that a test can make that module alone. */
+/** The part that one module reads, so that a test can make that module alone. */
 export type AppPart<Members extends keyof AppContext, Stores extends keyof Store> = Pick<AppContext, Members> & {
   readonly store: Pick<Store, Stores>;
 };

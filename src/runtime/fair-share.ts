@@ -4,9 +4,9 @@ import { TURN_MS_MAX } from "../core/limits.ts";
 import { DomainError } from "../core/domain-error.ts";
 
 /**
- * Whose place an account frees when all its places are taken and another holder asks for one: the holder with the most,
- * if that is at least two more than the asking one has; null otherwise. So one holder may have all places, and when
- * others come each ends up with an equal share, without two of them taking the same place from each other in turn.
+ * Which holder gives up a place when all places of an account are taken and another holder asks for one: the holder with the
+ * most, if it has at least two more than the one that asks; else null. So one holder may have all places, and others still get
+ * an equal share, without two holders taking the same place from each other in turn.
  */
 export function holderToEvict(held: ReadonlyMap<string, number>, asker: string): string | null {
   const own = held.get(asker) ?? 0;
@@ -22,7 +22,7 @@ export function countByHolder(all: Iterable<{ readonly holder: string }>): Reado
   return held;
 }
 
-/** What a long loop awaits after each step: others get their turn where this one has held the event loop for `TURN_MS_MAX`. */
+/** Awaited by a long loop after each step: yields to other work when the loop has held the event loop for `TURN_MS_MAX`. */
 export type YieldTurn = () => Promise<void>;
 
 export function createYield(clock: Pick<Clock, "monotonicMs">): YieldTurn {
@@ -34,7 +34,7 @@ export function createYield(clock: Pick<Clock, "monotonicMs">): YieldTurn {
   };
 }
 
-/** Page after page, newest first, and at most so many. A database in this thread would otherwise block the event loop for all of them. */
+/** Pages one after another, newest first, up to a number. Yields in between, since a database in this thread blocks the event loop. */
 export async function* eachPage<Cursor, Page extends { readonly before: Cursor | null }>(
   read: (before: Cursor | null) => Promise<Page>,
   pagesMax = Number.POSITIVE_INFINITY,
@@ -49,19 +49,19 @@ export async function* eachPage<Cursor, Page extends { readonly before: Cursor |
   }
 }
 
-/** What accounts read step by step: each has at most so many open at a time. */
+/** Bounds how many step-by-step reads an account may have open at a time. */
 export class OpenPerAccount {
   readonly #max: number;
   readonly #refusal: string;
   readonly #counts = new Map<string, number>();
 
-  /** `refusal`: what is said of one more. */
+  /** `refusal`: the message for one more. */
   constructor(max: number, refusal: string) {
     this.#max = max;
     this.#refusal = refusal;
   }
 
-  /** The same steps. Throws `rate_limited` at the first. */
+  /** The same steps, counted. Its first step throws `rate_limited` beyond the limit. */
   async *during<Step>(accountId: string, steps: AsyncGenerator<Step>): AsyncGenerator<Step> {
     const count = this.#counts.get(accountId) ?? 0;
     if (count >= this.#max) throw new DomainError("rate_limited", this.#refusal);

@@ -5,12 +5,12 @@ import type { Clock } from "../core/clock.ts";
 import { Cron } from "croner";
 import { JOB_LEASE_MS, JOB_RENEW_MS, JOB_REST_MS, START_LOOK_MS, START_WAIT_MS_MAX } from "../core/limits.ts";
 
-/** A periodic job: it runs at the start and by its pattern. Delivery never depends on one. */
+/** A periodic job, which runs at the start and by its pattern. Delivery never depends on a job. */
 export interface Job {
   readonly name: string;
   /** A cron pattern, UTC. */
   readonly pattern: string;
-  /** Does what is due at `now`, in steps; begins none once `stop` is aborted. */
+  /** Does what is due at `now`, in steps. Begins no step after `stop` is aborted. */
   readonly run: (now: Date, stop: AbortSignal) => Promise<void>;
 }
 
@@ -18,13 +18,13 @@ interface JobDeps {
   readonly clock: Pick<Clock, "now">;
   readonly log: Pick<Log, "error">;
   readonly metrics: Pick<Metrics, "taskFailed">;
-  /** By default those of the only process of a database. */
+  /** Default: the leases of the only process of a database. */
   readonly leases?: JobLeases;
 }
 
 /**
- * Schedules the jobs and runs each once: a service that restarts every night would never reach an hourly one. A job
- * that still runs is not started again, and of several nodes on one database one runs it. The returned function stops them and resolves when none runs any more.
+ * Schedules jobs and runs each once now: a service that often restarts might never reach an hourly one. A running job is not started
+ * again, and only one of several nodes runs it. The returned function stops the jobs and resolves when none runs any more.
  */
 export function startJobs(
   jobs: readonly Job[],
@@ -37,7 +37,7 @@ export function startJobs(
       const options = { stop: stopping.signal, restMs: JOB_REST_MS };
       await leases.run(`job: ${job.name}`, (stop) => job.run(clock.now(), stop), options);
     } catch (error) {
-      // The next run does what this one could not. `Outage` tells that the store is away.
+      // The next run does what this one could not. `Outage` reports that the store is unavailable.
       if (stopping.signal.aborted || error instanceof StoreUnavailable) return;
       metrics.taskFailed("housekeeping");
       log.error("job.failed", { job: job.name, error: error instanceof Error ? error.name : "unknown" });
@@ -48,7 +48,7 @@ export function startJobs(
   const run = (job: Job): void => {
     if (!stopping.signal.aborted && !running.has(job)) running.set(job, runOnce(job));
   };
-  // Croner gets no names: two jobs of one name throw, across the whole process.
+  // Croner gets no names, since two jobs with one name throw, across the whole process.
   const crons = jobs.map((job) => new Cron(job.pattern, { utcOffset: 0 }, () => run(job)));
   for (const job of jobs) run(job);
   return async () => {
@@ -65,9 +65,9 @@ interface FreshDeps {
 }
 
 /**
- * Runs all reads every `everyMs` after the last ones have ended, so that what other processes changed takes effect here. A
- * read that fails comes again; it is logged unless the store is away, which `Outage` tells of. The returned function stops it and
- * resolves when none runs any more.
+ * Runs all reads, each time `everyMs` after the last ones ended, so that changes by other processes take effect here. A failed
+ * read is tried again; it is logged, unless the store is unavailable, which `Outage` reports. The returned function stops this
+ * and resolves when no read runs any more.
  */
 export function keepFresh(
   everyMs: number,
@@ -100,11 +100,11 @@ export function keepFresh(
   };
 }
 
-/** Runs work of which only one node may do any at a time. */
+/** Runs work that only one node may do at a time. */
 export interface JobLeases {
   /**
-   * Runs the work unless another node does, with a signal that aborts when `stop` does or the right to run it is lost.
-   * When it has succeeded no other node may run it for `restMs`. False: another node runs it. Rejects as the work does.
+   * Runs the work unless another node does, with a signal that aborts when `stop` does or the lease is lost. After it has
+   * succeeded, no other node may run it for `restMs`. False: another node runs it. Rejects if the work does.
    */
   run(name: string, work: (stop: AbortSignal) => Promise<void>, options?: JobOptions): Promise<boolean>;
 }
@@ -114,7 +114,7 @@ interface JobOptions {
   readonly restMs?: number;
 }
 
-/** For the only process of a database: nothing to ask for. */
+/** For the only process of a database, which needs no lease. */
 export const NO_JOB_LEASES: JobLeases = {
   async run(_name, work, { stop } = {}) {
     await work(stop ?? new AbortController().signal);
@@ -129,9 +129,9 @@ interface JobLeaseDeps {
 }
 
 /**
- * Leases in the database, by its clock: whoever holds one renews it while the work runs. If the holder dies, another node
- * may run the job after `JOB_LEASE_MS`. Two nodes can run it at a time only if one stood still for so long; so each step of
- * a job has to be a guarded write, as of any change.
+ * Leases in the database, by its clock. The holder renews its lease while the work runs. If it dies, another node may run the
+ * job after `JOB_LEASE_MS`. Two nodes can run it at the same time only if one was frozen for so long, so each step of a job
+ * must be a guarded write, like any change.
  */
 export function createJobLeases({ cluster, nodeId, clock }: JobLeaseDeps): JobLeases {
   return {
@@ -143,7 +143,7 @@ export function createJobLeases({ cluster, nodeId, clock }: JobLeaseDeps): JobLe
       let renewing = Promise.resolve();
       const renew = async (): Promise<void> => {
         const askedMs = clock.monotonicMs();
-        // Away for a moment is no loss while the lease lasts.
+        // A short outage does no harm while the lease lasts.
         const isMine = await cluster.takeJob(name, nodeId, JOB_LEASE_MS).catch(() => null);
         if (isMine === true) takenMs = askedMs;
         if (isMine === false || clock.monotonicMs() - takenMs >= JOB_LEASE_MS) return lost.abort();
@@ -162,7 +162,7 @@ export function createJobLeases({ cluster, nodeId, clock }: JobLeaseDeps): JobLe
         await renewing;
         cancel();
         const isAtRest = isDone && restMs > 0 && stop?.aborted !== true && !lost.signal.aborted;
-        // If that fails it ends by itself.
+        // If this fails, the lease expires.
         if (isAtRest) await cluster.takeJob(name, nodeId, restMs).catch(() => false);
         else await cluster.releaseJob(name, nodeId).catch(() => {});
       }
@@ -172,8 +172,8 @@ export function createJobLeases({ cluster, nodeId, clock }: JobLeaseDeps): JobLe
 }
 
 /**
- * Runs a step of a start while no other node runs it; waits for its turn, `START_WAIT_MS_MAX` at most, and rejects with
- * `StoreUnavailable` after that. A node that dies in its turn holds up the others for `JOB_LEASE_MS`.
+ * Runs a step of a start while no other node runs it. Waits for its turn, at most `START_WAIT_MS_MAX`, then rejects with
+ * `StoreUnavailable`. A node that dies in its turn delays the others by `JOB_LEASE_MS`.
  */
 export async function inTurn<T>(
   name: string,
@@ -191,14 +191,14 @@ export async function inTurn<T>(
   try {
     return await work();
   } finally {
-    // If it can't be released it ends by itself.
+    // A lease that can't be released expires.
     await cluster.releaseJob(name, nodeId).catch(() => {});
   }
 }
 
 /** The right to end rows of dead processes, which one node has at a time. */
 export interface RecoveryLease {
-  /** Takes or renews it. False: another node ends them. */
+  /** Takes or renews the lease. False: another node has it. */
   take(): Promise<boolean>;
   release(): Promise<void>;
 }

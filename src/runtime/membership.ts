@@ -11,17 +11,16 @@ interface MembershipDeps {
 }
 
 /**
- * Which nodes live, and whether this one may claim. A node that comes, or comes back after the others took it for dead,
- * claims only when every other one has said that it lives since, since only then do they all share with it what one
- * target may get at a time. A node that dies is missed after `NODE_LIVES_MS`; one that could not say for so long that
- * it lives claims nothing, since by then the others have taken over its share.
+ * Which nodes live, and whether this one may claim. A node that joins, or returns after the others took it for dead, claims
+ * only once every other node has reported since, since only then do all divide a target's slots with it. A dead node is noticed
+ * after `NODE_LIVES_MS`. A node that could not report for so long claims nothing, since the others have taken over its share.
  */
 export class NodeMembership {
   readonly #deps: MembershipDeps;
   #nodes: readonly string[];
-  /** When the last beat that succeeded began. */
+  /** When the last successful beat began. */
   #beatAtMs = Number.NEGATIVE_INFINITY;
-  /** The database's time at which this node came. */
+  /** The database's time when this node joined. */
   #cameAtMs = Number.POSITIVE_INFINITY;
   #isJoined = false;
   #isStopped = false;
@@ -32,7 +31,7 @@ export class NodeMembership {
   constructor(deps: MembershipDeps) {
     this.#deps = deps;
     this.#nodes = [deps.self.id];
-    // Nothing was claimed meanwhile, and no timer was set for what became due.
+    // During the doubt, nothing was claimed and no timer was set for rows that became due.
     deps.clock.onSure(() => this.#onChange());
   }
 
@@ -40,12 +39,12 @@ export class NodeMembership {
     return this.#deps.self.id;
   }
 
-  /** The ids of the nodes that live, in order; this one is always among them. */
+  /** The ids of the live nodes, in order, always including this one. */
   get nodes(): readonly string[] {
     return this.#nodes;
   }
 
-  /** Sets the one listener, called when nodes came or went, and when this one may claim. */
+  /** Sets the one listener, called when nodes have joined or left, and when this one may claim. */
   onChange(listener: () => void): void {
     this.#onChange = listener;
   }
@@ -56,19 +55,19 @@ export class NodeMembership {
     return this.#isJoined && !this.#isStopped && clock.isSure && this.#isFresh(clock.now().getTime());
   }
 
-  /** Registers the node and keeps saying that it lives. Never rejects: while the database is away nothing is claimed. */
+  /** Registers the node and keeps reporting that it lives. Never rejects: during an outage, nothing is claimed. */
   async start(): Promise<void> {
     await this.#beatOrWarn();
     this.#beatLater();
   }
 
-  /** Leaves, so that the others share its part at their next beat. Call it when nothing is in flight any more. */
+  /** Leaves, so that the others take over its share at their next beat. Call it when nothing is in flight any more. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancel();
     await this.#beating;
     await this.#deps.cluster.leave(this.id).catch(() => {
-      // They notice it after `NODE_LIVES_MS`.
+      // The others notice it after `NODE_LIVES_MS`.
     });
   }
 
@@ -88,7 +87,7 @@ export class NodeMembership {
     try {
       await this.#beat();
     } catch (error) {
-      // `Outage` tells that the store is away.
+      // `Outage` reports that the store is unavailable.
       if (!(error instanceof StoreUnavailable)) this.#deps.log.warn("node.beat_failed", { node: this.id });
     }
   }
@@ -97,7 +96,7 @@ export class NodeMembership {
     const { cluster, self, clock } = this.#deps;
     const begunAtMs = clock.now().getTime();
     const live = await cluster.beat(self, NODE_LIVES_MS);
-    // Also after a suspend: the time has been read again meanwhile, or is in doubt and will be.
+    // True after a suspend, too: by now the time was read again, or it is in doubt and will be.
     const isBack = !this.#isFresh(clock.now().getTime());
     this.#beatAtMs = begunAtMs;
     if (isBack) this.#cameAtMs = live.find(({ id }) => id === self.id)?.beatAt.getTime() ?? Number.POSITIVE_INFINITY;
@@ -118,13 +117,13 @@ export class NodeMembership {
   }
 }
 
-/** What this process may do beside the others on the same database. */
+/** What this process may do as one of several on the same database. */
 export interface NodeShare {
   /** Whether it may claim rows now. */
   readonly mayClaim: () => boolean;
-  /** How many of the slots of a host are this process's; the name is any text that identifies the host. */
+  /** How many of a host's slots this process has. `name` is any text that identifies the host. */
   readonly slotsOf: (name: string, slots: number) => number;
-  /** How much of a host's calls per second is this process's, where it has slots of this host: an equal part. */
+  /** How many of a host's calls per second this process may make, if it has slots of the host: an equal part. */
   readonly rateOf: (perSecond: number, slots: number) => number;
 }
 
@@ -136,11 +135,10 @@ export const WHOLE_SHARE: NodeShare = {
 };
 
 /**
- * How many of the slots of a host one of several nodes has. Each has as many as go into all evenly; of those that are left
- * over the nodes with the highest rank for this name have one each, so that all together have exactly `slots`, and with
- * fewer slots than nodes only some nodes call the host. When a node comes, no other one's share grows, and when one goes
- * none shrinks (rendezvous hashing): nodes that don't know of the change yet never have more than all slots together
- * with those that do.
+ * How many of a host's slots one of several nodes has. All get an equal number, and the nodes with the highest rank for this
+ * name get one more each, so that together they have exactly `slots`; with fewer slots than nodes, only some nodes call the
+ * host. When a node joins, no other share grows, and when one leaves, none shrinks (rendezvous hashing). So nodes that know of
+ * a change and nodes that don't never have more than all slots together.
  */
 export function shareOfHost(name: string, slots: number, self: string, nodes: readonly string[]): number {
   if (nodes.length <= 1) return slots;
@@ -152,7 +150,7 @@ export function shareOfHost(name: string, slots: number, self: string, nodes: re
   return each + (before < left ? 1 : 0);
 }
 
-/** The part of a rate that each node has that calls the host: with fewer slots than nodes only as many nodes do. */
+/** The part of a rate for each node that calls the host; with fewer slots than nodes, only so many nodes call it. */
 export function shareOfRate(perSecond: number, slots: number, nodes: number): number {
   return perSecond / Math.max(1, Math.min(slots, nodes));
 }
@@ -163,7 +161,7 @@ function isBefore([rank, node]: Ranked, [otherRank, otherNode]: Ranked): boolean
   return rank === otherRank ? node < otherNode : rank < otherRank;
 }
 
-/** A hash with a fixed definition: nodes of different versions have to agree. */
+/** A hash with a fixed definition, since nodes of different versions must agree. */
 function rankOf(node: string, name: string): bigint {
   return Bun.hash.xxHash64(`${node} ${name}`);
 }

@@ -8,9 +8,9 @@ import {
 import type { Clock } from "../core/clock.ts";
 
 /**
- * Counts messages that are sent at once because somebody asked for them: they are not in the outbox, whose mails are
- * limited. Throws `RetryLater` within `CHANNEL_TEST_EVERY_MS` of the one before of the same sender (an account, a person),
- * and beyond `CHANNEL_TESTS_PER_HOUR_MAX` within an hour. `what` begins the refusal: "This account has just tested channels."
+ * Limits messages that somebody requests and that are sent at once, not through the outbox with its own limits. Throws
+ * `RetryLater` within `CHANNEL_TEST_EVERY_MS` of the sender's last one (an account's or a person's), and beyond
+ * `CHANNEL_TESTS_PER_HOUR_MAX` in an hour. `what` begins the refusal: "This account has just tested channels."
  */
 export function createMessageLimit(clock: Pick<Clock, "monotonicMs">, what: string): (sender: string) => void {
   const sentBy = new Map<string, readonly number[]>();
@@ -24,7 +24,7 @@ export function createMessageLimit(clock: Pick<Clock, "monotonicMs">, what: stri
       const seconds = Math.ceil(waitMs / 1_000);
       throw new RetryLater(`${what} Try again in ${seconds} s.`, seconds);
     }
-    // Deleted first, so that the oldest sender comes first.
+    // Delete and insert again, so that the oldest sender stays first.
     sentBy.delete(sender);
     sentBy.set(sender, [...recent, nowMs]);
     const [first] = sentBy.keys();

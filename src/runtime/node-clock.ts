@@ -6,18 +6,18 @@ import type { Clock } from "../core/clock.ts";
 export interface ClockReading {
   /** The database's clock minus the monotonic clock of this process. */
   readonly offsetMs: number;
-  /** By how much it may be wrong: half of the round trip. */
+  /** By how much it may be wrong, which is half of the round trip. */
   readonly errorMs: number;
   /** When it was taken, by the monotonic clock. */
   readonly atMs: number;
 }
 
-/** How far two good clocks may run apart, as a share of the time between two readings. */
+/** How far two good clocks may drift apart, as a share of the time between two readings. */
 const DRIFT = 0.000_1;
 
 /**
- * Whether the newer reading replaces the older one: if it is at least as exact, or if the two can't both be right, since
- * the database's clock was set or the machines' clocks ran apart. So a slow answer moves no clock.
+ * Whether the newer reading replaces the older one: if it is at least as exact, or if both can't be right, since the database's
+ * clock was set or the machines' clocks drifted. So a slow answer moves no clock.
  */
 export function replacesReading(older: ClockReading, newer: ClockReading): boolean {
   const olderErrorMs = older.errorMs + DRIFT * (newer.atMs - older.atMs);
@@ -75,8 +75,8 @@ export class NodeClock implements Clock {
   }
 
   /**
-   * False while the time may be wrong: the machine's two clocks ran apart, as after a suspend, in which the monotonic one
-   * stands still. It reads the database's clock at once then. If only the wall clock was set, nothing else changes.
+   * False while the time may be wrong, since the machine's two clocks have moved apart: after a suspend, for example, during which the
+   * monotonic clock stops. It then reads the database's clock at once. If only the wall clock was set, nothing else changes.
    */
   get isSure(): boolean {
     const { machine } = this.#deps;
@@ -86,14 +86,14 @@ export class NodeClock implements Clock {
   }
 
   /**
-   * Whether the database's clock was set forward within this time, as by a move to another server: leases that were taken
-   * before seem to be over too early.
+   * Whether the database's clock was set forward within this time, such as by a move to another server. Leases taken before
+   * then seem to end too early.
    */
   wasSetForward(withinMs: number): boolean {
     return this.#deps.machine.monotonicMs() - this.#aheadAtMs < withinMs;
   }
 
-  /** Sets the one listener, called when a doubt has ended: whoever did nothing because of it can go on. */
+  /** Sets the one listener, called when a doubt has ended, so that what paused because of it can continue. */
   onSure(listener: () => void): void {
     this.#onSure = listener;
   }

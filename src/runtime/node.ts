@@ -22,12 +22,12 @@ const FIRST_KEYS = "first keys";
 export type Node = Awaited<ReturnType<typeof createNode>>;
 
 /**
- * Reads the database's clock and follows it. The node counts for the others only from `membership.start` on. Rejects if the
- * database is away.
+ * Reads the database's clock and follows it. The other nodes count this one only after `membership.start`. Rejects if the
+ * database is unavailable.
  */
 export async function createNode({ id, cluster, clock: machine, log }: NodeDeps) {
   const onError = (error: unknown) => {
-    // `Outage` tells that the store is away.
+    // `Outage` reports that the store is unavailable.
     if (!(error instanceof StoreUnavailable)) log.warn("clock.not_read", { node: id });
   };
   const clock = await NodeClock.start({ cluster, machine, onError });
@@ -47,15 +47,15 @@ export async function createNode({ id, cluster, clock: machine, log }: NodeDeps)
     jobs,
     share,
     /**
-     * The right to end what dead nodes left active in this queue, where a lease lasts for `leaseMs`. Nobody has it for so
-     * long after the database's clock was set forward: rows of live nodes would be ended too.
+     * The right to end what dead nodes left active in this queue, whose leases last `leaseMs`. No node has it for that long
+     * after the database's clock was set forward: otherwise, rows of live nodes would be ended, too.
      */
     recoveryLease: (queue: string, leaseMs: number): RecoveryLease => ({
       take: async () => !clock.wasSetForward(leaseMs) && cluster.takeJob(`recovery: ${queue}`, id, JOB_LEASE_MS),
       release: () => cluster.releaseJob(`recovery: ${queue}`, id),
     }),
     /**
-     * Makes or reads the first keys in turn with other nodes that start. Null: there are none to show, or another node is
+     * Creates or reads the first keys, in turn with other nodes that start. Null: there are none to show, or another node is
      * about to show them.
      */
     showFirst: <Keys>(begin: () => Promise<Keys | null>): Promise<Keys | null> =>
@@ -63,9 +63,9 @@ export async function createNode({ id, cluster, clock: machine, log }: NodeDeps)
         const keys = await begin();
         return keys !== null && (await cluster.takeJob(FIRST_KEYS, id, FIRST_KEYS_LEASE_MS)) ? keys : null;
       }),
-    /** Call it last: nothing may be in flight. */
+    /** Call it last, when nothing is in flight any more. */
     async stop(): Promise<void> {
-      // If they were not shown the next start shows them.
+      // If the keys were not shown, the next start shows them.
       await cluster.releaseJob(FIRST_KEYS, id).catch(() => {});
       await membership.stop();
       clock.stop();

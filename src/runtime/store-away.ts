@@ -7,13 +7,13 @@ interface WaitDeps {
   readonly clock: Pick<Clock, "after">;
   /** Aborted when the service stops. */
   readonly stopping: AbortSignal;
-  /** Called each time the step found the store away. */
+  /** Called each time that the step finds the store unavailable. */
   readonly onAway: (error: StoreUnavailable) => void;
 }
 
 /**
- * Runs a step of the start, and again every `STORE_RETRY_MS` while it finds the store away: the step begins anew each time.
- * Null: the service was stopped meanwhile. Rejects with any other error.
+ * Runs a step of the start, and again every `STORE_RETRY_MS` while it finds the store unavailable. Null: the service was
+ * stopped meanwhile. Rejects with any other error.
  */
 export async function repeatWhileAway<T>(step: () => Promise<T>, deps: WaitDeps): Promise<T | null> {
   while (!deps.stopping.aborted) {
@@ -28,7 +28,7 @@ export async function repeatWhileAway<T>(step: () => Promise<T>, deps: WaitDeps)
   return null;
 }
 
-/** Logs why the start waits, and for which database: once for each reason in turn, however often it tries. */
+/** Logs why the start waits, and for which database: once, and again if the reason changes, however often it tries. */
 export function createWaitingLog(log: Pick<Log, "warn">, database: string): (reason: string) => void {
   let last: string | null = null;
   return (reason) => {
@@ -56,8 +56,8 @@ interface OutageDeps {
 }
 
 /**
- * Tells of an outage of the store once, however many calls find it away, and once that it is over: when the store can be
- * written again. Whoever only finds it away need not log that.
+ * Logs an outage of the store once, however many calls find it unavailable, and once that it is over because the store can be
+ * written again. So code that finds the store unavailable need not log it.
  */
 export class Outage {
   readonly #deps: OutageDeps;
@@ -69,12 +69,12 @@ export class Outage {
     this.#deps = deps;
   }
 
-  /** Tells from now on. `probe` resolves when the store can be written. */
+  /** Logs outages from now on. `probe` resolves when the store can be written. */
   watch(probe: () => Promise<void>): void {
     this.#probe = probe;
   }
 
-  /** Call it whenever a call found the store away. */
+  /** Call it each time that a call finds the store unavailable. */
   begin({ reason }: StoreUnavailable): void {
     if (this.#probe === null || this.#sinceMs !== null) return;
     const { clock, log, database } = this.#deps;
