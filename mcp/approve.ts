@@ -34,7 +34,7 @@ export const QUESTION = "approval";
 
 const read = compileArguments(DecideArguments);
 
-/** Asks a person where the client can; else the role of the key decides. No argument lets a model claim a yes. */
+/** Asks a person if the client can; else the role of the key decides. No argument lets a model claim an approval. */
 export async function askForApproval(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer | ApprovalQuestion> {
   if (!mayApprove(deps, call)) return refuse(deps, call);
   const { actionService } = deps;
@@ -48,12 +48,12 @@ export async function askForApproval(deps: AgentDeps, call: ToolCall): Promise<T
   requireMayChange(caller, action);
   requireRun(action, run);
   if (!mayApproveIt(caller.role, action)) return refuse(deps, call);
-  // Never decided by the role alone: this client's person expects to be asked.
+  // The role alone must not decide: this client's user expects to be asked.
   if (elicitation.era === "unreachable") return refuse(deps, call, notAskable(deps, OTHER_NODE));
   const isAnswered = elicitation.era === "modern" && (elicitation.answers !== null || elicitation.state !== undefined);
   if (isAnswered) {
     if (!isStateOf(deps, caller, action, elicitation.state)) {
-      // The same whether it is missing, altered, expired, or of another account, key, action or run.
+      // The same message whether it is missing, altered, expired, or of another account, key, action or run.
       const message = "The state of this question is not valid, or has expired.";
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
     }
@@ -85,7 +85,7 @@ function notAllowed({ config: { baseUrl } }: AgentDeps): DomainError {
   );
 }
 
-/** Why nobody can be asked here; people may decide elsewhere. */
+/** The error if nobody can be asked here; people may decide elsewhere. */
 function notAskable({ config: { baseUrl } }: AgentDeps, why: string): DomainError {
   const where = `in the inbox at ${baseUrl}/approvals, or by the link in the approval mail if one was sent`;
   return new DomainError("forbidden", `${why} A person decides: ${where}.`);
@@ -94,10 +94,10 @@ function notAskable({ config: { baseUrl } }: AgentDeps, why: string): DomainErro
 const OTHER_NODE =
   "This service runs on several nodes, where only clients of MCP revision 2026-07-28 can ask their person.";
 
-/** A question shows where a call goes in full, or nobody is asked. */
+/** Nobody is asked unless the question can show in full where the call goes. */
 const TOO_LONG = "The URL and the callback of this action are too long for a question.";
 
-/** The action with the refusal. Throws where there is no such action, or it isn't held. */
+/** The action with the refusal. Throws if there is no such action, or it isn't held. */
 async function refuse(deps: AgentDeps, call: ToolCall, refusal = notAllowed(deps)): Promise<ToolAnswer> {
   const { id } = call.arguments;
   if (typeof id !== "string" || !ACTION_ID.test(id)) throw refusal;
@@ -109,13 +109,13 @@ async function refuse(deps: AgentDeps, call: ToolCall, refusal = notAllowed(deps
   return { json: await describeAction(deps, call, action, outcome), refused: refusal.code };
 }
 
-/** Throws `not_approvable` where the action isn't held, so that nobody is asked in vain. */
+/** Throws `not_approvable` if the action isn't held, so that nobody is asked in vain. */
 function requireHeld(action: Action): void {
   const change = approve(action, { actor: action.createdBy, reason: null, now: action.createdAt, digest: "" });
   if (change instanceof DomainError) throw change;
 }
 
-/** Throws `not_approvable` where the action is in another run than the given one. */
+/** Throws `not_approvable` if the action is in another run than the given one. */
 function requireRun(action: Action, run: number | undefined): void {
   const late = run === undefined ? null : staleDecision("approve", action, { run, isHeld: false });
   if (late !== null) throw late;
@@ -128,7 +128,7 @@ async function settle(deps: AgentDeps, call: ToolCall, asked: Action, answer: un
   const decision = decisionIn(answer);
   if (typeof decision === "string") {
     const action = await actionService.get(caller, asked.id);
-    // Somebody else may have decided meanwhile, and a later run is another question.
+    // Somebody else may have decided meanwhile, and a later run would be another question.
     const undecided = isHeldIn(action, asked.run) ? decision : null;
     return { json: await describeAction(deps, call, action, { undecided }) };
   }
@@ -143,7 +143,7 @@ const APPROVAL_FORM = compile(ApprovalForm);
 // Safe: an object with two strings, which is a form in the protocol's terms.
 const FORM_SCHEMA = schemaJson(ApprovalForm) as QuestionForm["requestedSchema"];
 
-/** The question: one fact a line, risks below the URL, the body indented. Safe as Markdown, HTML and plain text. */
+/** The question: one fact per line, risks below the URL, the body indented. Safe as Markdown, HTML and plain text. */
 export function formOf(action: SeenAction, { facts, risks }: DecisionFacts): QuestionForm {
   const warnings = risks.map(({ level, text }) => `${level === "note" ? "" : "! "}${plain(text)}`);
   const lines = [
@@ -158,7 +158,7 @@ export function formOf(action: SeenAction, { facts, risks }: DecisionFacts): Que
   return { message: shortLines(lines, facts).join("\n"), requestedSchema: FORM_SCHEMA };
 }
 
-/** Cuts the longest lines of a question that is too long, but never those about where the call goes or its risks. */
+/** Shortens a question by cutting its longest lines, but never those about where the call goes or its risks. */
 function shortLines(lines: readonly string[], facts: DecisionFacts["facts"]): readonly string[] {
   const said = facts.filter(({ name }) => !ADDRESS_FACTS.has(name));
   const cuttable = new Set(said.map(({ label, value }) => `${label}: ${unlinked(plain(value))}`));
@@ -194,7 +194,7 @@ function plain(text: string): string {
   return visible.replaceAll(MARKUP, (character) => encodeURIComponent(character)).replaceAll("://", ":%2F%2F");
 }
 
-/** Without host names, which some clients turn into links. */
+/** The text without host names, which some clients turn into links. */
 function unlinked(text: string): string {
   return text.replaceAll(/\.(?=\p{L})/gu, "%2E");
 }

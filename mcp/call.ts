@@ -31,11 +31,11 @@ export interface AgentDeps extends AgentServices, Pick<AppContext, "clock" | "id
 
 /** What a session of a 2025 client adds to each of its requests. */
 export interface SessionState {
-  /** The caller by the session's newest request: its role may have changed while an older request waits. */
+  /** The caller of the session's newest request, since the role may have changed while an older request waits. */
   readonly caller: Caller;
   /** Whether the client can ask its person, by its `initialize`. */
   readonly canAsk: boolean;
-  /** Whether all requests of the session reach this process: an answer of its person too. */
+  /** Whether all requests of the session reach this process, including the user's answer. */
   readonly isHere: boolean;
 }
 
@@ -97,7 +97,7 @@ export class ToolCall {
     return isJsonObject(given) ? given : {};
   }
 
-  /** The JSON text of an argument of `create`, with numbers as they were written, and names in their order but for `body`. */
+  /** The JSON text of an argument of `create`, with numbers as written and, except for `body`, names in their order. */
   textOf(argument: "body" | "json" | "form"): string {
     const { body } = this.exchange.request;
     if (body === null) return "null";
@@ -117,24 +117,24 @@ export class ToolCall {
     return AbortSignal.any([this.#context.mcpReq.signal, ended, this.#beginQuestion()]);
   }
 
-  /** The same without the call's own signal: clients time out after a minute, while the person may still be deciding. */
+  /** The same without the call's own signal, since clients time out after a minute, while the person may still be deciding. */
   #beginQuestion(): AbortSignal {
     this.exchange.request.onWait();
     return AbortSignal.any([this.#draining, this.caller.revoked ?? this.#draining]);
   }
 
-  /** Sends a progress notification; null where the client didn't ask for them. */
+  /** Sends a progress notification; null: the client didn't ask for them. */
   get notifyProgress(): ((progress: Progress) => void) | null {
     const { mcpReq } = this.#context;
     const progressToken = mcpReq._meta?.progressToken;
     if (progressToken === undefined) return null;
     return (progress) => {
-      // Fails where the client has left; the wait ends by itself then.
+      // Fails if the client has left, which also ends the wait.
       mcpReq.notify({ method: "notifications/progress", params: { progressToken, ...progress } }).catch(() => {});
     };
   }
 
-  /** How the client can ask its person; null where it can't. */
+  /** How the client can ask its user; null: it can't. */
   get elicitation(): Elicitation | null {
     const { mcpReq } = this.#context;
     if (mcpReq.envelope !== undefined) {

@@ -17,7 +17,7 @@ import { type AgentDeps, canAsk, Exchange, isRequest, type SessionState } from "
 
 interface HandlerDeps extends Pick<AgentDeps, "clock" | "ids" | "secrets" | "draining"> {
   readonly config: Pick<AgentDeps["config"], "mcpSessionsPerAccount">;
-  /** With a cluster the requests of one client may reach different processes. */
+  /** With a cluster, requests of one client may reach different processes. */
   readonly store: Pick<Store, "cluster">;
 }
 
@@ -71,8 +71,8 @@ async function messageOfSession({ request, body }: McpRequest) {
 }
 
 /**
- * With several nodes sessions aren't stored: the id holds what later requests need, so any node answers them. What would need
- * the same node again is not supported: a separate stream and DELETE get 405, and the tool asks no person.
+ * With several nodes, sessions aren't stored: the id contains what later requests need, so that any node can answer them. What
+ * would need the same node again is not supported: a separate stream and DELETE get 405, and the tool asks nobody.
  */
 function forAnyNode(answer: AnswerStateless, deps: HandlerDeps) {
   return async (call: McpRequest): Promise<Response> => {
@@ -99,7 +99,7 @@ function forOneProcess(answer: AnswerStateless, newServer: () => McpServer, deps
     const options = optionsOf(call, session);
     sessions.use(session, call);
     const response = await session.transport.handleRequest(call.request, options);
-    // Never initialized: the message was no valid `initialize`.
+    // It was never initialized, because the message was no valid `initialize`.
     if (session.transport.sessionId === undefined) sessions.close(session);
     return response;
   };
@@ -198,7 +198,7 @@ class Sessions {
     return session;
   }
 
-  /** The session with this id; null where another key began it, or it is unknown. */
+  /** The session with this id; null: another key began it, or it is unknown. */
   #find(id: string, caller: Caller): Session | null {
     const session = this.#sessions.get(id);
     const isSameKey = session?.caller.accountId === caller.accountId && session.caller.keyId === caller.keyId;
@@ -245,7 +245,7 @@ class Sessions {
 
   #drain(): void {
     this.#cancelTimer?.();
-    // Calls under way end by themselves; an idle stream would not.
+    // Running calls end on their own, but an idle stream would not.
     for (const { transport } of this.#sessions.values()) transport.closeStandaloneSSEStream();
   }
 

@@ -45,7 +45,7 @@ export async function listResources(deps: AgentDeps, caller: Caller): Promise<Li
   }
 }
 
-/** Actions as the tools get and list show them. Throws the protocol's not-found error, also for those of other accounts. */
+/** Actions as the tools get and list show them. Throws the protocol's not-found error, also for other accounts' actions. */
 export async function readResource(deps: AgentDeps, caller: Caller, uri: string): Promise<ReadResourceResult> {
   try {
     return { contents: [{ uri, mimeType, text: await textOf(deps, caller, uri) }] };

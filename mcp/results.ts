@@ -42,7 +42,7 @@ import { beginning, type JsonMember, NESTED, objectOf, presentMembers, shortenMe
 export interface ToolAnswer {
   /** A JSON object. */
   readonly json: string;
-  /** Set where the tool didn't do what it was called for; the object has the `error`. */
+  /** Set if the tool didn't do what it was called for; the object then has the `error`. */
   readonly refused?: ErrorCode;
 }
 
@@ -151,7 +151,7 @@ interface ToolDecision {
 
 /** What a call adds to the action. */
 interface CallOutcome {
-  /** Set where a create found an earlier action: the request fields that differ from it. */
+  /** Set if a create found an earlier action: the request fields in which they differ. */
   readonly differs?: readonly string[];
   /** How the question of this call ended; shown only while the action is still held. */
   readonly undecided?: Exclude<ToolDecision["decision"], "approved" | "rejected" | "cancelled" | "refused"> | null;
@@ -162,7 +162,7 @@ interface CallOutcome {
 /** Who reads it, and whether they can ask a person. */
 type Reader = Pick<ToolCall, "caller" | "elicitation">;
 
-/** An action for a model: what REST shows the same key, long bodies cut, with the decision and the next step. */
+/** An action for a model: what REST shows the same key, with long bodies cut, the decision and the next step. */
 export async function describeAction(
   deps: DescribeDeps,
   reader: Reader,
@@ -170,7 +170,7 @@ export async function describeAction(
   { undecided = null, differs, error }: CallOutcome = {},
 ): Promise<string> {
   const { caller } = reader;
-  // The timeline is read only where it can say more than the action.
+  // The timeline is read only if it can say more than the action.
   const isRead = isDecided(action) || action.status === "failed";
   const timeline = isRead ? await deps.actionService.timeline(caller, action.id) : [];
   const latest = latestDecision(action, timeline);
@@ -187,7 +187,7 @@ export async function describeAction(
   ];
 
   const seen = await see(action, caller);
-  // Values of headers may be secrets, and whoever created the action knows them.
+  // Values of headers may be secrets, and the creator of the action knows them anyway.
   const shown = seen.headers === null ? seen : seenWith(seen, { headers: maskHeaders(seen.headers, "public") });
   const options = viewOptions(deps, caller, action);
   // Mask before cutting: a cut could separate a secret from the name that identifies it.
@@ -214,7 +214,7 @@ export async function describeAction(
 
 const NOBODY = { by: null, reason: null, via: null };
 
-/** What must not be cut: a model acts by it. */
+/** What must not be cut, because a model acts on it. */
 const WHOLE: ReadonlySet<string> = new Set(["id", "actions", "next_step"]);
 
 /** The members of an action, each body in its place. */
@@ -250,7 +250,7 @@ export async function describePage(
 
 type Page = Awaited<ReturnType<ActionService["list"]>>;
 
-/** Without what a row doesn't show, which would be masked in vain. */
+/** The action without what a row doesn't show, which would be masked in vain. */
 function forRow(action: Action): Action {
   const { result, lateResult, extras } = action;
   return {
@@ -301,7 +301,7 @@ const ROW_TEXTS: ReadonlySet<string> = new Set(["url", "title", "last_error"]);
 
 const ROW_CUT_BYTES = `,"cut":${JSON.stringify([...ROW_TEXTS])}`.length;
 
-/** What this key, at this client, may do with the action now; a retry may still be refused for what only the store knows. */
+/** What this key may do with the action at this client now. A retry may still be refused for reasons that only the store knows. */
 function operationsFor(deps: DescribeDeps, reader: Reader, action: Action): readonly Operation[] {
   const { caller, elicitation } = reader;
   const now = deps.clock.now();
@@ -314,7 +314,7 @@ function operationsFor(deps: DescribeDeps, reader: Reader, action: Action): read
   });
 }
 
-/** As far as is known without the store. */
+/** Whether a retry is allowed, as far as is known without the store. */
 function mayRetry(caller: Caller, action: Action, now: Date): boolean {
   const decision = decide({
     operation: "retry",
@@ -333,12 +333,12 @@ function mayRetry(caller: Caller, action: Action, now: Date): boolean {
 }
 
 function viewOptions({ clock, receiptUrl, pauseOf }: ViewDeps, caller: Caller, action: Action) {
-  // Its reason is for people, also where an agent has an owner's key.
+  // Its reason is for people, so it is masked even if an agent has an owner's key.
   const pause = maskedPause(pauseOf(action), viewerOf(caller.role));
   return { now: clock.now(), receiptUrl: receiptUrl(action.id), pause };
 }
 
-/** Members that are null are left out: nobody decided, or gave no reason. */
+/** The members of a decision. Those that are null, such as a reason that nobody gave, are left out. */
 function decisionMembers(view: ReturnType<typeof viewOf>, { decision, by, reason, via }: ToolDecision) {
   return {
     decision,
@@ -348,7 +348,7 @@ function decisionMembers(view: ReturnType<typeof viewOf>, { decision, by, reason
   };
 }
 
-/** What a model should do next; null: the status says it. Never quotes others, who could give instructions that way. */
+/** What a model should do next; null: the status says it. Never quotes others, who could give instructions this way. */
 function nextStep(
   deps: DescribeDeps,
   reader: Reader,
@@ -430,11 +430,11 @@ const FOUND = "Nothing new was created: this action has the same idempotency_key
 
 const FOUND_DIFFERS = "Your request differs from it, see differs: for another intent use another key.";
 
-/** A body as a member, and the bytes that it has before it is cut. */
+/** A body as a member, and its bytes before it is cut. */
 interface Body {
   readonly members: readonly JsonMember[];
   readonly bytes: number;
-  /** Cut already: the whole is never written. */
+  /** It is already cut, since the whole is never stored. */
   readonly isCut: boolean;
 }
 
@@ -455,7 +455,7 @@ function sentOf(action: Action): Body {
   return { members: [[name, text.trim()]], bytes: cut.bytes ?? Buffer.byteLength(cut.text), isCut: cut.bytes !== null };
 }
 
-/** The same for what was answered. Some targets repeat the headers of a request. */
+/** The same for the answer. Hides headers of the request, which some targets repeat. */
 function answerOf({ headers }: Action, result: Pick<Result, "responseBody"> | null): Body {
   const stored = result?.responseBody ?? null;
   if (stored === null) return NO_BODY;

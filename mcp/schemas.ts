@@ -30,10 +30,10 @@ export const CreateToolOptions = Type.Object(
   closed,
 );
 
-/** Each schema here has one type, and each list says what is in it: some model providers refuse any other tool. */
+/** Each schema here has one type, and each list says what it contains, since some model providers refuse other tools. */
 const VALUE_TYPES = ["object", "string", "number", "boolean"].map((type) => ({ type }));
 
-/** In few words, since they cost tokens in every conversation. The service checks them as for REST, and names each problem. */
+/** Short descriptions, since they cost tokens in every conversation. The service checks arguments as for REST. */
 const IN_FEW_WORDS = {
   url: Type.String({ description: "Where the call goes: http or https, to a host that is allowed." }),
   callback: Type.Optional(Type.String({ description: "Receives the events of this action." })),
@@ -75,7 +75,7 @@ const text = (description: string) => Type.Optional(Type.String({ description })
 
 const texts = (description: string) => Type.Optional(Type.Array(Type.String(), { description }));
 
-/** The filters of REST, also in few words. */
+/** The filters of REST, with short descriptions. */
 export const ListArguments = Type.Object(
   {
     ...ListQuery.properties,
@@ -93,7 +93,7 @@ export const ListArguments = Type.Object(
   closed,
 );
 
-/** The body of REST without the kind, also in few words. */
+/** The body of REST without the kind, with short descriptions. */
 export const RequestCredentialArguments = Type.Object(
   {
     host: Type.String({ description: "The host to call, such as api.stripe.com." }),
@@ -143,7 +143,7 @@ export function schemaJson(schema: TObject): Tool["inputSchema"] {
 
 /** The same for the input of a tool, without titles, examples and patterns, which would only cost tokens. */
 export function inputSchemaJson(schema: TObject): Tool["inputSchema"] {
-  // By the value's type too: an argument could be called `title`, and its schema is an object.
+  // Check the value's type, too: an argument could be called `title`, and its schema is an object.
   return withoutWords(
     schemaJson(schema),
     (word, value) =>
@@ -176,7 +176,7 @@ export function compileArguments<S extends TObject>(schema: S, code: ErrorCode =
 const ID_EXPECTED =
   "Must be the id of an action, such as act_01kjwa5v00e7v8c9x2m4n6p8qr: create returns it, and list finds it.";
 
-/** Takes a text for a list of one, where a list is expected. */
+/** If a list is expected, takes a text for a list of one. */
 function withLists(value: unknown, { properties }: TObject): unknown {
   if (!isJsonObject(value)) return value;
   const lists = Object.entries(value).filter(([name, member]) => {
@@ -186,13 +186,13 @@ function withLists(value: unknown, { properties }: TObject): unknown {
   return lists.length === 0 ? value : { ...value, ...Object.fromEntries(lists.map(([name, one]) => [name, [one]])) };
 }
 
-/** An action, or an error in its place; a refused approval is both. */
+/** An action, or an error instead; a refused approval has both. */
 export const ActionResult = outputSchema("id");
 
-/** A page, or an error in its place. */
+/** A page, or an error instead. */
 export const PageResult = outputSchema("data");
 
-/** Clients refuse structured content, that of errors too, which the output schema of its tool doesn't accept. */
+/** Accepts errors, too: clients refuse structured content that the tool's output schema doesn't accept. */
 function outputSchema(member: string) {
   return { type: "object" as const, anyOf: [{ required: [member] }, { required: ["error"] }] };
 }

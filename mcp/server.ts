@@ -28,7 +28,7 @@ export function createAgentServer(deps: AgentDeps): () => McpServer {
   return () => {
     const mcp = new McpServer({ name: "outgate", title: "Outgate", version: VERSION }, options);
     const { server } = mcp;
-    // Without `false` clients of 2026 would keep a stream open for changes that never come.
+    // Without `false`, 2026 clients would keep a stream open for changes that never come.
     server.registerCapabilities({
       tools: { listChanged: false },
       resources: { listChanged: false, subscribe: false },

@@ -3,7 +3,7 @@ import { membersIn } from "../src/core/json-values.ts";
 
 export type JsonMember = readonly [name: string, text: string];
 
-/** The members of our own JSON, which has no white space, without those that are null. */
+/** The members of our own JSON, which has no white space, except those that are null. */
 export function presentMembers(json: string): readonly JsonMember[] {
   return [...membersIn(json)].filter(([, text]) => text !== "null");
 }
@@ -13,8 +13,8 @@ export function objectOf(members: readonly JsonMember[]): string {
 }
 
 /**
- * The members, cut so that their object has at most so many bytes: the longest are cut first, each to the same length. A
- * member for which `isWhole` holds is never cut. `cut`: the names of those that show only their beginning.
+ * Cuts members so that their object has at most `bytesMax`: the longest first, each to the same length. Members with `isWhole`
+ * are never cut. `cut`: the names of members that show only their beginning.
  */
 export function shortenMembers(
   members: readonly JsonMember[],
@@ -51,10 +51,10 @@ function commonLength(sizes: readonly number[], room: number): number {
 /** Our own objects, of which the longest members are cut. */
 export const NESTED: ReadonlySet<string> = new Set(["late_result", "pause", "policy", "created_by", "error"]);
 
-/** Of these the first members are kept whole. */
+/** Objects whose first members are kept whole. */
 const MAPS: ReadonlySet<string> = new Set(["headers", "metadata", "form"]);
 
-/** Bodies, whose cut a note describes: their beginning is exactly what was sent or answered. */
+/** Bodies, which begin exactly as they were sent or answered; a note describes the cut. */
 const EXACT: ReadonlySet<string> = new Set(["body", "json", "text", "response_body"]);
 
 const MARK = "…";
@@ -104,5 +104,5 @@ export function beginning(text: string, bytesMax: number, mark = ""): string {
   return text.slice(0, end) + mark;
 }
 
-/** Characters that stand in JSON as they are, in one byte. */
+/** Characters that are written in JSON as they are, in one byte. */
 const PLAIN = /^[ !#-[\]-~]$/;

@@ -51,7 +51,7 @@ import {
 interface Tool {
   readonly title: string;
   readonly description: string;
-  /** Replaces `description` where AGENT_APPROVAL is off. */
+  /** Replaces `description` if AGENT_APPROVAL is off. */
   readonly descriptionWhenOff?: string;
   /** All four are set, because the defaults assume the worst. */
   readonly annotations: {
@@ -60,7 +60,7 @@ interface Tool {
     readonly idempotentHint: boolean;
     readonly openWorldHint: boolean;
   };
-  /** The permission that REST asks for the same; null: the tool checks the role itself. */
+  /** The permission that REST requires for the same; null: the tool checks the role itself. */
   readonly permission: Permission | null;
   readonly input: TObject;
   /** Throws `DomainError` or `ProtocolError`. */
@@ -71,7 +71,7 @@ const READS = { readOnlyHint: true, destructiveHint: false, idempotentHint: true
 
 const SENDS = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true } as const;
 
-/** Every tool, in the order of the list. Each calls the service as the route of REST does. */
+/** Every tool, in the order of the list. Each calls the service like its REST route. */
 export const TOOLS = {
   create: {
     title: "Send an HTTP call",
@@ -251,7 +251,7 @@ function isTool(name: string): name is ToolName {
 
 const readNothing = compileArguments(NoArguments);
 
-/** Lists as many as fit. */
+/** Lists as many credentials as fit. */
 async function credentials(
   { credentialService, credentialRequests, clock }: AgentDeps,
   call: ToolCall,
@@ -292,7 +292,7 @@ async function requestCredential(
   return { json: JSON.stringify({ ...seen, next_step: next }) };
 }
 
-/** What a model needs of a request. */
+/** What a model needs to know of a request. */
 function requestOf(caller: Caller, request: ListedCredentialRequest, now: Date) {
   const { id, status, host, name, paths, methods, credential, expires_at, decision_reason } = serializeRequest(
     caller,
@@ -350,7 +350,7 @@ async function create(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
     credential,
   } = withIssues(OPTIONS.issues(options), () => createCheckCreate(deps)(input));
   const { action, differs } = await deps.actionService.create(caller, checked, { reason, sync, credential });
-  // A rule has held it: the model says so to its person instead of waiting for them.
+  // A rule has held it, so answer: the model can tell its user instead of waiting.
   const isHeld = differs === undefined && action.status === "awaiting_approval";
   const waitSeconds = typeof wait === "number" ? wait : undefined;
   const latest = sync && !isHeld ? await waitForEnd(deps, call, action, waitSeconds) : action;

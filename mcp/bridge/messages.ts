@@ -14,7 +14,7 @@ export interface BridgeMessage {
 
 const REVISION = "io.modelcontextprotocol/protocolVersion";
 
-/** The message in a parsed line; null for a batch, or for anything else. */
+/** The message in a parsed line; null for a batch or anything else. */
 export function messageOf(value: unknown): BridgeMessage | null {
   if (!isObject(value)) return null;
   const { id = null, method, params } = value;
@@ -29,7 +29,7 @@ export function messageOf(value: unknown): BridgeMessage | null {
   };
 }
 
-/** Headers that repeat parts of a message of 2026-07-28 (Streamable HTTP, "Request headers"); null: of any other. */
+/** Headers that repeat parts of a 2026-07-28 message (Streamable HTTP, "Request headers"); null for other messages. */
 export function mcpHeadersOf({ method, params, revision }: BridgeMessage): Readonly<Record<string, string>> | null {
   if (method === null || revision === null) return null;
   const headers = { "mcp-protocol-version": revision, "mcp-method": method };
@@ -46,14 +46,14 @@ const NAMED_BY: ReadonlyMap<string, string> = new Map([
 
 const PLAIN = /^[\t\x20-\x7e]+$/;
 
-/** A header value; text that a header can't hold is base64 in the protocol's notation. */
+/** A header value. Text that a header can't hold is base64 in the protocol's notation. */
 function headerValue(text: string): string {
   const isMarked = text.startsWith("=?base64?") && text.endsWith("?=");
   if (PLAIN.test(text) && text === text.trim() && !isMarked) return text;
   return `=?base64?${Buffer.from(text).toString("base64")}?=`;
 }
 
-/** Undefined where the text is no JSON. */
+/** Parses JSON; undefined: it is none. */
 export function parse(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -112,7 +112,7 @@ export function errorLine(id: string | number | null, code: number, message: str
   return JSON.stringify({ jsonrpc: "2.0", id, error: { code, message } });
 }
 
-/** A sentence about an HTTP error; the service's own message where there is one. */
+/** A sentence about an HTTP error: the service's own message, if there is one. */
 export function refusalMessage(status: number, body: unknown): string {
   const error = isObject(body) ? body["error"] : null;
   const message = isObject(error) ? error["message"] : null;

@@ -22,10 +22,10 @@ export interface BridgeRequest {
   readonly signal: AbortSignal;
 }
 
-/** Sends a request. Rejects where there was no response. */
+/** Sends a request. Rejects if there was no response. */
 export type SendMessage = (sent: BridgeRequest) => Promise<Response>;
 
-/** Returns a function that sends to the service at `url`. Throws where that is no valid address. */
+/** Returns a function that sends to the service at `url`. Throws if that is no valid address. */
 export function sendTo(url: string, key: string): SendMessage {
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
     throw new Error("OUTGATE_URL must be the address of the service, such as https://outgate.example.com.");
@@ -46,7 +46,7 @@ interface BridgeIo {
   readonly err: (text: string) => void;
 }
 
-/** Relays to the service at OUTGATE_URL. Throws a sentence for whoever set it up. */
+/** Relays to the service at OUTGATE_URL. Throws a sentence for the person who set it up. */
 export async function relayToService(io: BridgeIo): Promise<void> {
   const { OUTGATE_URL: url = "" } = io.env;
   if (url === "") {
@@ -86,11 +86,11 @@ interface RelayDeps {
 const ANSWER_MS_MAX = 1_000;
 
 /**
- * Relays messages between a client on standard input and /mcp. It has no tools of its own: only the server may ask a person
- * for approval. Not on the SDK's transports, of its server or its client (tried with 2.4.0): they parse and print each message,
- * which on Node 20 turns 12345678901234567890 into 12345678901234567000 and 1e999 into null. The stdio one answers no batch and
- * no line that is not JSON, closes at a line that is too long, and answers nothing once the client has closed its end; the file
- * for Node would have 390 KB instead of 13. The HTTP one doesn't begin a lost session again.
+ * Relays messages between a client on standard input and /mcp. It has no tools of its own, since only the server may ask a
+ * person for approval. It doesn't use the SDK's transports (tried with 2.4.0), which parse and print each message: on Node 20,
+ * that turns 12345678901234567890 into 12345678901234567000 and 1e999 into null. The stdio transport answers no batches and no
+ * invalid JSON, closes at a line that is too long, and answers nothing after the client has closed its end; the file for Node
+ * would have 390 KB instead of 13. The HTTP transport doesn't begin a lost session again.
  */
 export class Relay {
   readonly #deps: RelayDeps;
@@ -105,7 +105,7 @@ export class Relay {
     this.#session = new LegacySession(deps.send, this.#closed.signal);
   }
 
-  /** Takes one line of the client; responses are written when they arrive. */
+  /** Takes one line of the client. Responses are written when they arrive. */
   take(line: string): void {
     if (line.trim() === "") return;
     const value = parse(line);
@@ -164,7 +164,7 @@ export class Relay {
     if (!isAnswered && isAsked) this.#refuse(message, "The connection to Outgate was lost before the response came.");
   }
 
-  /** Passes a response to the client; whether it answered the request. */
+  /** Passes a response to the client. Returns whether it answered the request. */
   async #answer(response: Response, message: BridgeMessage | null): Promise<boolean> {
     const type = response.headers.get("content-type") ?? "";
     if (response.body !== null && type.startsWith("text/event-stream")) {
@@ -182,7 +182,7 @@ export class Relay {
     return true;
   }
 
-  /** Passes on one message, or a batch; whether it answers the request. */
+  /** Passes on one message or a batch. Returns whether it answers the request. */
   #pass(text: string, message: BridgeMessage | null): boolean {
     const value = parse(text);
     if (value === undefined) return false;
@@ -209,7 +209,7 @@ const NOT_FOUND = 404;
 /** How long to wait for the end of the session. */
 const END_MS_MAX = 1_000;
 
-/** The session of a 2025 client. Where the service has lost it, the client's own `initialize` begins a new one. */
+/** The session of a 2025 client. If the service has lost it, the client's own `initialize` begins a new one. */
 class LegacySession {
   readonly #send: SendMessage;
   readonly #closed: AbortSignal;
@@ -223,7 +223,7 @@ class LegacySession {
     this.#closed = closed;
   }
 
-  /** Sends a line of the client in its session, once more in a new one where that is gone. */
+  /** Sends a line of the client in its session; if that is gone, once more in a new one. */
   async send(line: string, message: BridgeMessage | null, signal: AbortSignal): Promise<Response> {
     const isInitialize = message?.method === "initialize";
     const before = this.#id;
@@ -260,7 +260,7 @@ class LegacySession {
     return this.#send({ method: "POST", headers, body, signal });
   }
 
-  /** Begins a new session, once where several requests find that it has ended. */
+  /** Begins a new session, only once if several requests find that the last one has ended. */
   #beginAgain(lost: string): Promise<boolean> {
     if (this.#id !== lost) return Promise.resolve(true);
     this.#beginning ??= this.#begin().finally(() => (this.#beginning = null));
