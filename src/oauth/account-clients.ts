@@ -55,7 +55,7 @@ export interface AccountClient {
   readonly createdBy: Actor;
 }
 
-/** The sealed payload: the client as the library reads it, and who added it, which it ignores. */
+/** The sealed payload: the client as the library reads it, and who added it, which the library ignores. */
 interface StoredClient extends ClientMetadata {
   readonly client_name: string;
   readonly client_secret?: string;
@@ -64,18 +64,18 @@ interface StoredClient extends ClientMetadata {
 
 type ConnectionsByClient = ReadonlyMap<unknown, readonly OAuthArtifact[]>;
 
-/** A client of an account stays until it is deleted. */
+/** Clients that owners add don't expire. */
 const NEVER = new Date("9999-12-31T00:00:00Z");
 
 interface AccountClientNeeds {
   readonly secrets: Pick<Secrets, "hash" | "newToken" | "open" | "seal">;
-  /** Applies at once that a key was revoked. */
+  /** Makes this node refuse a revoked key at once. */
   readonly forget: Authenticate["forget"];
 }
 
 export type OAuthClientService = ReturnType<typeof createOAuthClientService>;
 
-/** Clients that owners add, for software without a metadata document. They can be changed while OAuth is off, too. */
+/** Clients that owners add, for software without a metadata document. Owners can change them even while OAuth is off. */
 export function createOAuthClientService(app: AppContext, { secrets, forget }: AccountClientNeeds) {
   const { clock, ids } = app;
   const { oauth: store } = app.store;
@@ -118,7 +118,7 @@ export function createOAuthClientService(app: AppContext, { secrets, forget }: A
     /** The account's clients, oldest first, without their secrets. */
     list,
 
-    /** The secret is shown once; null: the client is public. Throws `validation_error`, also beyond `OAUTH_CLIENTS_PER_ACCOUNT_MAX`. */
+    /** Returns the secret, shown only now; null for a public client. Throws `validation_error`, also beyond `OAUTH_CLIENTS_PER_ACCOUNT_MAX`. */
     async add(caller: Caller, { name, redirect_uris, type }: CreateOAuthClient) {
       authorize(caller, "manage");
       const issues = redirect_uris.flatMap((uri, at) =>
@@ -131,7 +131,7 @@ export function createOAuthClientService(app: AppContext, { secrets, forget }: A
       const secret = type === "confidential" ? secrets.newToken() : null;
       const metadata = { client_name: name, redirect_uris: [...new Set(redirect_uris)] };
       const stored = {
-        // With a secret, the library takes it in the header and in the body.
+        // `client_secret_basic`: the library accepts the secret in the header or in the body.
         ...clientMetadata(clientId, metadata, secret === null ? "none" : "client_secret_basic"),
         client_name: name,
         ...(secret === null ? {} : { client_secret: secret }),
@@ -156,7 +156,7 @@ export function createOAuthClientService(app: AppContext, { secrets, forget }: A
       return { ...viewOf(artifact, new Map()), secret };
     },
 
-    /** The old secret is refused at once; tokens stay valid. Throws `not_found`, `validation_error` if it is public. */
+    /** Ends the old secret at once; tokens stay valid. Throws `not_found`, and `validation_error` for a public client. */
     async replaceSecret(caller: Caller, clientId: string) {
       authorize(caller, "manage");
       const id = artifactId(secrets, "Client", clientId);
@@ -179,13 +179,13 @@ export function createOAuthClientService(app: AppContext, { secrets, forget }: A
     async remove(caller: Caller, clientId: string): Promise<void> {
       const found = (await list(caller)).find(({ id }) => id === clientId);
       if (found === undefined) throw notFound("client");
-      // First, so that after a crash in between there is still a client to delete.
+      // Connections first: after a crash in between, the client can still be deleted.
       await endConnections(caller, clientId);
       const entry = { kind: "oauth_client_removed", subject: clientId, detail: { name: found.name } } as const;
       const id = artifactId(secrets, "Client", clientId);
       if (!(await store.removeClient(caller.accountId, id, auditOf(caller, entry, clock.now()))))
         throw notFound("client");
-      // Those that were made meanwhile; from now on no code gives tokens.
+      // Ends the connections made meanwhile. Without the client, no code gives tokens any more.
       await endConnections(caller, clientId);
     },
   };

@@ -3,15 +3,15 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 
-/** A request as `oidc-provider` gets it: only what we pass on. */
+/** The parts of a request that we pass on to `oidc-provider`. */
 export interface BridgedRequest {
   readonly method: string;
   /** Path and query. */
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Empty: none. */
+  /** Empty if there is none. */
   readonly body: string;
-  /** The origin at which clients reach the service, whatever stands in front of it. */
+  /** The origin at which clients reach the service, even behind a proxy. */
   readonly origin: string;
 }
 
@@ -21,7 +21,7 @@ export interface BridgedResponse {
   readonly body: string;
 }
 
-/** Both halves of an exchange of node:http, without a connection. */
+/** A node:http request and response without a connection. */
 export function nodeExchange({ method, target, headers, body, origin }: BridgedRequest) {
   const { host, protocol } = new URL(origin);
   // Koa takes the scheme from the socket, and refuses secure cookies on one that is not encrypted.
@@ -34,7 +34,7 @@ export function nodeExchange({ method, target, headers, body, origin }: BridgedR
   return { request, response: new ServerResponse(request) };
 }
 
-/** Answers a request by a handler for node:http. */
+/** Lets a node:http handler answer a request. */
 export async function answerBy(
   handler: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
   bridged: BridgedRequest,

@@ -14,7 +14,7 @@ import {
 } from "../core/limits.ts";
 import type { Sender } from "../outbound/deadline.ts";
 
-/** What is known of a client, in the words of RFC 7591. */
+/** A client's metadata, with the names of RFC 7591. */
 export interface ClientMetadata {
   readonly client_id: string;
   readonly client_name?: string;
@@ -28,21 +28,21 @@ export interface ClientMetadata {
   readonly application_type: "native";
 }
 
-/** The document of a client can't be used. The message is for the person and the client's developer. */
+/** A client's document can't be used. The message is for the person and the client's developer. */
 export class UnusableDocument extends Error {
   override readonly name = "UnusableDocument";
 }
 
 const text = (maxLength: number) => Type.String({ minLength: 1, maxLength });
 
-/** The members of a client's metadata that mean something here; others are ignored, as RFC 7591 says. */
+/** The metadata members that we read. RFC 7591 asks us to ignore all others. */
 export const GivenMetadata = Type.Object({
   client_name: Type.Optional(text(200)),
   redirect_uris: Type.Array(text(2_048), { minItems: 1, maxItems: OAUTH_REDIRECTS_MAX }),
   token_endpoint_auth_method: Type.Optional(Type.String()),
 });
 
-/** The algorithms of clients' signatures. None with a secret, since these clients have none. */
+/** The signature algorithms of clients. None needs a shared secret, since these clients have none. */
 export const SIGNING_ALGORITHMS = ["RS256", "PS256", "ES256", "EdDSA"] as const;
 
 const Document = Type.Intersect([
@@ -62,13 +62,13 @@ const Keys = Type.Object({ keys: Type.Array(Type.Object({ kty: Type.String() }),
 const keys = compile(Keys);
 
 /**
- * How a client gets its answer: by https, to a program on the person's machine, or to an app by a scheme of its own. The
- * library compares the whole text, and lets the port differ on loopback alone.
+ * Whether a client's answers may go there: to https, to a program on the person's machine, or to an app with its own scheme.
+ * The library compares the whole text, and ignores the port only on loopback.
  */
 export function isUsableRedirect(uri: string): boolean {
   const url = URL.parse(uri);
   if (url === null || url.username !== "" || url.password !== "" || uri.includes("#")) return false;
-  // A text that `URL` would change leads somewhere else than it says.
+  // Refuses a text that `URL` would change, because it leads somewhere else than it says.
   if (url.protocol === "http:") return LOOPBACK_REDIRECT.test(uri);
   if (url.protocol === "https:") return url.href === uri || url.href === `${uri}/`;
   return APP_SCHEME.test(uri) && !SCRIPT_SCHEMES.has(url.protocol);
@@ -92,7 +92,7 @@ const SCRIPT_SCHEMES: ReadonlySet<string> = new Set([
   "ftp:",
 ]);
 
-/** The client that such metadata describes, with nothing else of it. */
+/** The client that the metadata describes, without any other members. */
 export function clientMetadata(
   client_id: string,
   { client_name, redirect_uris }: Pick<ClientMetadata, "client_name" | "redirect_uris">,
@@ -119,14 +119,14 @@ export function isDocumentAddress(id: string): boolean {
 interface Known {
   readonly client: ClientMetadata | UnusableDocument;
   readonly readAtMs: number;
-  /** It is not read again before. */
+  /** When the document is read again. */
   readonly untilMs: number;
 }
 
 /**
- * Clients whose id is the address of a document about them (draft-ietf-oauth-client-id-metadata-document). The sender judges
- * every address, follows no redirect, and bounds time and size. A document is read again after `OAUTH_DOCUMENT_FRESH_MS`; while
- * its host is away, the last one goes on for `OAUTH_DOCUMENT_KEPT_MS`, so that connections outlive an outage there.
+ * Reads clients whose id is the address of their metadata document (draft-ietf-oauth-client-id-metadata-document). The sender
+ * checks every address, follows no redirect, and bounds time and size. Reads a document again after `OAUTH_DOCUMENT_FRESH_MS`.
+ * If its host fails, the last one counts for `OAUTH_DOCUMENT_KEPT_MS`, so that connections outlive an outage there.
  */
 export function createClientDocuments({
   sender,
@@ -138,7 +138,7 @@ export function createClientDocuments({
   const known = new Map<string, Known>();
   const reading = new Map<string, { readonly accountId: string; readonly client: Promise<ClientMetadata> }>();
 
-  /** Replaces the oldest failure first, so that causing many failures pushes no client out. */
+  /** Drops the oldest failure first, so that nobody can push clients out by causing many failures. */
   const keep = (id: string, one: Known): void => {
     known.delete(id);
     if (known.size >= OAUTH_DOCUMENTS_KEPT_MAX) {
@@ -149,7 +149,7 @@ export function createClientDocuments({
     known.set(id, one);
   };
 
-  /** The last good document, which is used while it can't be read again. */
+  /** The last good document, used while the host does not answer. */
   const keptOf = (id: string): Known | null => {
     const found = known.get(id);
     if (found === undefined || found.client instanceof UnusableDocument) return null;
@@ -168,7 +168,7 @@ export function createClientDocuments({
     return usable(found);
   };
 
-  /** `accountId`: for whom it is read; null: for nobody, so that it is known only if it was read before. Throws `UnusableDocument`. */
+  /** `accountId`: the account that needs it; null: don't fetch, use what was read before. Throws `UnusableDocument`. */
   return async (id: string, accountId: string | null): Promise<ClientMetadata> => {
     const found = known.get(id);
     if (found !== undefined && clock.monotonicMs() < found.untilMs) return usable(found);
@@ -197,7 +197,7 @@ function usable({ client }: Pick<Known, "client">): ClientMetadata {
   return client;
 }
 
-/** The host doesn't answer as it should; it may do so later. */
+/** The host does not answer properly now, but may later. */
 class DocumentAway extends UnusableDocument {}
 
 /** Reads JSON for a client. Throws `UnusableDocument`. */
@@ -240,7 +240,7 @@ export async function fetchDocument(sender: Sender, id: string): Promise<ClientM
   );
 }
 
-/** With the document, so that the library fetches nothing. */
+/** Fetches a client's keys together with its document, so that the library fetches nothing. */
 async function fetchKeys(sender: Sender, url: string): Promise<Static<typeof Keys>> {
   const value = await fetchJson(sender, url, "keys");
   if (!keys.accepts(value)) throw new UnusableDocument("The client's keys are not a JSON Web Key Set.");

@@ -30,12 +30,12 @@ import { auditOfSystem } from "../core/audit.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { OAUTH_KINDS, type OAuthArtifact } from "../core/oauth-store.ts";
 
-/** The person for whom the library works. At the endpoints of clients there is none. */
+/** The person that the library works for. The endpoints of clients have none. */
 export interface CurrentPerson {
   readonly accountId: string;
-  /** When the connection that they consent to ends; absent: no consent yet, or no end. */
+  /** When the connection that they consent to ends; absent before consent, or if it has no end. */
   readonly until?: Date;
-  /** Called with the id of a request for consent that they begin. */
+  /** Called with the id of each request for consent that they begin. */
   readonly onBegun?: (id: string) => Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export interface ProviderNeeds {
   readonly registration: boolean;
   readonly isStopped: (accountId: string) => boolean;
   readonly readDocument: (clientId: string) => Promise<ClientMetadata>;
-  /** Applies at once that a key was revoked. */
+  /** Makes this node refuse a revoked key at once. */
   readonly forget: (keyHash: string) => void;
   readonly currentPerson: () => CurrentPerson | undefined;
 }
@@ -62,20 +62,20 @@ export function createProvider(app: AppContext, needs: ProviderNeeds): Provider 
     adapter: (kind: string) => createAdapter(app, needs, kind),
     jwks: { keys: [{ ...keys.signing, alg: "EdDSA", use: "sig" }] },
     clientDefaults: { id_token_signed_response_alg: "EdDSA" },
-    // The scopes of OpenID Connect; ours belongs to the resource.
+    // OpenID Connect scopes: none. Our scope belongs to the resource.
     scopes: [],
     responseTypes: ["code"],
     clientAuthMethods: [...AUTH_METHODS],
     enabledJWA: { idTokenSigningAlgValues: ["EdDSA"], clientAuthSigningAlgValues: [...SIGNING_ALGORITHMS] },
-    // Its own protection does not work on Bun: what is read for a client comes with its document.
+    // The library's own protection does not work on Bun. We fetch a client's keys with its document.
     fetch: () => Promise.reject(new Error("The library fetches nothing.")),
     assertJwtClientAuthClaimsAndHeader(_: unknown, { exp }: { readonly exp: number }) {
-      // The library compares it with the machine's time too.
+      // The machine's time, which the library compares with too.
       const isLong = exp * 1_000 > Date.now() + OAUTH_ASSERTION_MS_MAX;
       if (isLong) throw new errors.InvalidClient("a client_assertion may be valid for an hour at most");
     },
     pkce: { required: () => true },
-    // A token that was used twice ends the whole connection.
+    // Using a token twice ends the whole connection.
     rotateRefreshToken: true,
     issueRefreshToken: () => true,
     revokeGrantPolicy: () => true,
@@ -139,7 +139,7 @@ export function createProvider(app: AppContext, needs: ProviderNeeds): Provider 
       return { accountId: subject, claims: () => ({ sub: subject }) };
     },
   });
-  // Koa prints errors of handlers; they are logged here.
+  // Keeps Koa from printing errors, which we log ourselves.
   Object.assign(provider, { silent: true });
   provider.on("server_error", (_, error) => {
     log.error("oauth.failed", { error: error instanceof Error ? error.name : "unknown" });
@@ -160,17 +160,17 @@ const CONSENTED = compile(
   }),
 );
 
-/** One of the library's models in our store. Payloads are sealed, and found by a hash of the secret that names them. */
+/** Keeps one of the library's models in our store. Payloads are sealed, and found by the hash of their secret name. */
 function createAdapter(app: AppContext, needs: ProviderNeeds, name: string): Adapter {
   const { clock } = app;
   const { oauth: store } = app.store;
   const { secrets, readDocument, forget, currentPerson } = needs;
   const kind = OAUTH_KINDS.find((one) => one === name);
-  // Sessions, and what features store that are off.
+  // Sessions, and models of features that are off.
   if (kind === undefined) return NOTHING;
   const idOf = (id: string) => artifactId(secrets, kind, id);
 
-  /** Ends a connection by the id of its grant in the store. */
+  /** Ends the connection of a grant, by the grant's id in the store. */
   const endConnection = async (id: string): Promise<void> => {
     const grant = await store.find(id);
     if (grant === null) return;
@@ -199,7 +199,7 @@ function createAdapter(app: AppContext, needs: ProviderNeeds, name: string): Ada
     const found = await store.find(idOf(clientId));
     const person = currentPerson();
     const isFound = found !== null && found.kind === "Client" && found.expiresAt > clock.now();
-    // A client of an account is for its people alone; what comes later belongs to one of its connections.
+    // Only people of its account may use an account's client. Later requests belong to one of its connections.
     const isTheirs = person === undefined || found?.accountId === "" || found?.accountId === person.accountId;
     if (isFound && isTheirs) return read(found);
     if (person === undefined) return undefined;
@@ -208,7 +208,7 @@ function createAdapter(app: AppContext, needs: ProviderNeeds, name: string): Ada
     );
   };
 
-  /** A client that registered itself is kept as long as it is connected. */
+  /** Keeps a client that registered itself for as long as its connections. */
   const keepClient = async (clientId: unknown, exp: unknown): Promise<void> => {
     const client = await store.find(artifactId(secrets, "Client", String(clientId)));
     const until = new Date(Number(exp) * 1_000);
@@ -219,11 +219,11 @@ function createAdapter(app: AppContext, needs: ProviderNeeds, name: string): Ada
     ...NOTHING,
     async upsert(raw, payload) {
       const id = idOf(raw);
-      // Once a person has consented, the request belongs to the connection, which ends with it if the client never gets its code.
+      // After consent, the request belongs to the connection. If the client never fetches its code, both end together.
       const consented = CONSENTED.accepts(payload) ? payload.result : null;
       const { exp, grantId = consented?.consent.grantId, accountId: subject = consented?.login.accountId } = payload;
       const key = keyOfSubject(subject);
-      // Before there is a key, a request for consent belongs to the account of the person who is asked.
+      // Before there is a key, a request for consent belongs to the account of the person asked.
       const accountId = IS_OF_NOBODY.has(kind) ? "" : (key?.accountId ?? currentPerson()?.accountId ?? "");
       const itsGrant = typeof grantId === "string" ? storedGrantId(grantId) : null;
       const isStored = await store.put({
@@ -241,7 +241,7 @@ function createAdapter(app: AppContext, needs: ProviderNeeds, name: string): Ada
       if (isStored && kind === "Grant") await keepClient(payload["clientId"], exp);
       if (isStored && kind === "Interaction") await currentPerson()?.onBegun?.(id);
       if (isStored) return;
-      // Another request has used the assertion since the library looked for it.
+      // Another request used the assertion after the library looked for it.
       if (kind === "ReplayDetection") throw new errors.InvalidClientAuth();
       if (kind === "Client") throw new errors.TemporarilyUnavailable("too many clients have registered here");
       if (kind === "Grant") throw new DomainError("forbidden", "You may not connect clients to this account any more.");
@@ -255,13 +255,13 @@ function createAdapter(app: AppContext, needs: ProviderNeeds, name: string): Ada
     async consume(raw) {
       const id = idOf(raw);
       if (await store.consume(id, clock.now())) return;
-      // Another request has used it since it was read.
+      // Another request used it after it was read.
       const { grantId = null } = (await store.find(id)) ?? {};
       if (grantId !== null) await endConnection(grantId);
       throw new errors.InvalidGrant("it was already used");
     },
     destroy: async (raw) => (kind === "Grant" ? endGrant(raw) : store.remove(idOf(raw))),
-    // All tokens of a connection end with it.
+    // Ends the connection with all of its tokens.
     revokeByGrantId: endGrant,
   };
 }

@@ -12,7 +12,7 @@ import { REGISTER_PATH, REVOKE_PATH, TOKEN_PATH } from "./names.ts";
 import type { OAuthService } from "./service.ts";
 import type { BridgedResponse } from "./bridge.ts";
 
-/** Browser clients may read what is public, get tokens, and register. Nothing here is done by a cookie. */
+/** Clients in browsers may read public metadata, get tokens and register. No endpoint here uses cookies. */
 const ANY_ORIGIN = { "access-control-allow-origin": "*" } as const;
 
 const MAY_ASK = {
@@ -25,12 +25,12 @@ const MAY_ASK = {
 const RESOURCE_METADATA_PATH = "/.well-known/oauth-protected-resource";
 const SERVER_METADATA_PATH = "/.well-known/oauth-authorization-server";
 
-/** What `WWW-Authenticate` of /mcp says, so that a client finds where to log in (RFC 9728, 5.1). */
+/** The `WWW-Authenticate` value of /mcp, which tells a client where to log in (RFC 9728, 5.1). */
 export function mcpChallenge(baseUrl: string): string {
   return `Bearer resource_metadata="${baseUrl}${RESOURCE_METADATA_PATH}/mcp"`;
 }
 
-/** The endpoints that OAuth clients call; null: off. Errors have the protocol's form (RFC 6749, 5.2). */
+/** The endpoints that OAuth clients call; null if OAuth is off. Errors have the protocol's form (RFC 6749, 5.2). */
 export function oauthRoutes({
   oauth,
   clock,
@@ -83,7 +83,7 @@ const METADATA = "Send redirect_uris with 1 to 20 addresses, and a client_name o
 
 const METHODS = "token_endpoint_auth_method is none, client_secret_basic or client_secret_post here.";
 
-/** Keys are read from documents alone. */
+/** Without `private_key_jwt`: only clients with a document have keys. */
 const REGISTERED_METHODS = ["none", "client_secret_basic", "client_secret_post"] as const;
 
 function isMethod(text: string): text is (typeof REGISTERED_METHODS)[number] {
@@ -94,7 +94,7 @@ const JSON_TYPE = { "content-type": "application/json" } as const;
 
 const FORM_TYPE = { "content-type": "application/x-www-form-urlencoded" } as const;
 
-/** The library says of a grant that it is invalid, whatever is wrong: clients show that to their person. */
+/** Replaces the library's "invalid grant", which it says whatever is wrong, because clients show it to people. */
 function explained(answer: BridgedResponse): BridgedResponse {
   if (answer.status !== 400 || !answer.body.includes('"invalid_grant"')) return answer;
   return refusal(400, "invalid_grant", GONE);
@@ -104,7 +104,7 @@ const GONE =
   "The code or token is unknown, expired or was used before, belongs to another client, redirect_uri or code_verifier, or the " +
   "connection has ended. Connect again.";
 
-/** Passes on how a client with a secret authenticates. */
+/** The header with which a client sends its secret. */
 function credentialsOf({ request }: RequestContext): Readonly<Record<string, string>> {
   const authorization = request.headers.get("authorization");
   return authorization === null ? FORM_TYPE : { ...FORM_TYPE, authorization };
@@ -115,7 +115,7 @@ function refusal(status: number, error: string, description: string): BridgedRes
   return { status, headers: new Headers(JSON_TYPE), body };
 }
 
-/** Headers of the library that clients need; others we set ourselves. */
+/** The library's headers that clients need. We set the others ourselves. */
 const KEPT_HEADERS = ["content-type", "www-authenticate"];
 
 function answerProtocol(
@@ -134,7 +134,7 @@ function answerProtocol(
   };
 }
 
-/** An error of ours in the protocol's form; an unexpected one is thrown on, and logged. */
+/** Our own errors in the protocol's form. Rethrows unexpected ones, which are then logged. */
 function refused(context: RequestContext) {
   return (error: unknown): BridgedResponse => {
     if (!(error instanceof DomainError)) throw error;

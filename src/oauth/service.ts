@@ -26,19 +26,19 @@ import type { AppContext } from "../runtime/app-context.ts";
 
 interface OAuthNeeds extends Omit<ProviderNeeds, "readDocument" | "currentPerson"> {
   readonly keyService: KeyService;
-  /** Reads the documents of clients: public addresses alone. */
+  /** Fetches clients' documents, from public addresses only. */
   readonly sender: Sender;
 }
 
-/** A request of a client for the consent of a person. */
+/** A client's request for a person's consent. */
 export interface ConsentRequest {
   readonly clientId: string;
-  /** As the client calls itself; null: it has no name. */
+  /** The client's name for itself; null if it has none. */
   readonly clientName: string | null;
-  /** Who vouches for the name: the host of the client's document, or where its answers go. */
+  /** Vouches for the name: the host of the client's document, or the one its answers go to. */
   readonly clientHost: string;
   readonly redirectUri: string;
-  /** By which owner of the account it was added, and when; null: nobody here has. */
+  /** Which owner of the account added the client, and when; null if none did. */
   readonly added: { readonly by: Actor; readonly at: Date } | null;
 }
 
@@ -54,20 +54,20 @@ class ConsentGone extends DomainError {
 
 export type OAuthService = ReturnType<typeof createOAuth>;
 
-/** The library does the protocol, our pages the consent; a connection is an agent's key, with all that holds for keys. */
+/** OAuth for /mcp. The library speaks the protocol, our pages ask for consent, and each connection is an agent key. */
 export function createOAuth(app: AppContext, needs: OAuthNeeds) {
   const { clock } = app;
   const { oauth: store } = app.store;
   const { baseUrl } = app.config;
   const { secrets, registration, keyService } = needs;
   const person = new AsyncLocalStorage<CurrentPerson>();
-  /** The account for which documents are read where nobody is logged in: that of the code or token shown; null: none was. */
+  /** The account to read documents for if nobody is logged in: the one of the code or token shown; null if none was. */
   const shownOf = new AsyncLocalStorage<string | null>();
   const readDocument = createClientDocuments({ sender: needs.sender, clock });
   const countBegun = createBegunCount(store);
   let making: Promise<Provider> | null = null;
 
-  // Loaded by the first request: few services have connections, and none needs the library to start.
+  // Loaded with the first request, because few services have connections and none needs the library to start.
   const provider = () =>
     (making ??= quietly(async () => {
       const { createProvider } = await import("./provider.ts");
@@ -80,7 +80,7 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
   const answer = async (request: Omit<BridgedRequest, "origin">): Promise<BridgedResponse> =>
     answerBy((await provider()).callback(), { ...request, origin: baseUrl });
 
-  /** The account of a code or token that a request shows; null: none was given out here. */
+  /** The account of the code or token in a request; null if we issued none of them. */
   const accountShownIn = async (fields: URLSearchParams): Promise<string | null> => {
     for (const [name, kind] of SHOWN) {
       const secret = fields.get(name);
@@ -113,7 +113,7 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
     return { made, exchange, consent };
   };
 
-  /** Answers a request once; of a form that is sent twice, one. */
+  /** Answers a request for consent once, even if its form is sent twice. */
   const finish = async (
     uid: string,
     { made, exchange }: { readonly made: Provider; readonly exchange: Exchange },
@@ -126,7 +126,7 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
   };
 
   return {
-    /** What a client learns of /mcp (RFC 9728). */
+    /** Tells clients about /mcp (RFC 9728). */
     resourceMetadata: {
       resource: `${baseUrl}/mcp`,
       authorization_servers: [baseUrl],
@@ -136,7 +136,7 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
       resource_documentation: `${baseUrl}/docs/connect`,
     },
 
-    /** What a client learns of the authorization server (RFC 8414). */
+    /** Tells clients about the authorization server (RFC 8414). */
     serverMetadata: {
       issuer: baseUrl,
       authorization_endpoint: baseUrl + AUTHORIZE_PATH,
@@ -159,7 +159,7 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
 
     registration,
 
-    /** Begins a log-in of somebody who is logged in here: an answer that leads to the consent page, or back to the client. */
+    /** Begins a log-in for a person with a session here. Redirects to the consent page, or back to the client. */
     authorize: (caller: Caller, search: string, headers: Headers): Promise<BridgedResponse> => {
       const target = `${AUTHORIZE_PATH}?${authorizationQuery(search).toString()}`;
       const begin = () => answer({ ...cookiesOf(headers), method: "GET", target, body: "" });
@@ -167,7 +167,7 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
       return person.run({ accountId: caller.accountId, onBegun }, begin);
     },
 
-    /** Goes on after consent: back to the client, with a code. */
+    /** Returns to the client after consent, with a code. */
     async resume(uid: string, headers: Headers): Promise<BridgedResponse> {
       const interaction = await store.find(artifactId(secrets, "Interaction", uid));
       const target = `${AUTHORIZE_PATH}/${uid}`;
@@ -175,19 +175,19 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
       return shownOf.run(interaction?.accountId ?? null, go);
     },
 
-    /** What a client asks for. Throws `ConsentGone`. */
+    /** Reads what a client asks for. Throws `ConsentGone`. */
     consentOf: async (caller: Caller, uid: string, headers: Headers): Promise<ConsentRequest> =>
       (await interactionOf(caller, headers, uid)).consent,
 
     /**
-     * Creates the key that the connection is, and returns where to go on. For people who may create keys. `prepare` is called
-     * with the id of the key before the client can use it. Where anything fails, the key is revoked. Throws
-     * `ConsentGone`, and what creating a key or preparing it throws.
+     * Creates the connection's key and returns the next URL. For people who may create keys. Calls `prepare` with the key's id
+     * before the client can use it. Revokes the key if anything fails. Throws `ConsentGone`, and what creating or preparing
+     * the key throws.
      */
     async consent(caller: Caller, uid: string, headers: Headers, key: CreateKey, prepare: PrepareKey): Promise<string> {
       authorize(caller, "manage");
       const asked = await interactionOf(caller, headers, uid);
-      // Before the request is used up, so that what is wrong with the form can be corrected.
+      // Before the request is used up, so that the person can correct the form.
       const { row } = await keyService.create(caller, key);
       const until = row.expiresAt === null ? {} : { until: row.expiresAt };
       const connect = async () => {
@@ -205,7 +205,7 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
       });
     },
 
-    /** Refuses, and returns where to go on. Throws `ConsentGone`. */
+    /** Refuses, and returns the next URL. Throws `ConsentGone`. */
     async refuse(caller: Caller, uid: string, headers: Headers): Promise<string> {
       const denied = { error: "access_denied", error_description: "the person did not allow the connection" };
       return finish(uid, await interactionOf(caller, headers, uid), async () => denied);
@@ -221,7 +221,7 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
       return shownOf.run(accountId, () => answer({ method: "POST", target: path, headers, body }));
     },
 
-    /** The ids of the keys that are connections of the account. */
+    /** The ids of the account's keys that are connections. */
     async connectedKeys(caller: Caller): Promise<ReadonlySet<string>> {
       authorize(caller, "manage");
       const connections = await store.connections(caller.accountId, clock.now());
@@ -231,21 +231,21 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
 }
 
 /**
- * Counts the requests for consent that each person has begun, and removes the oldest beyond `OAUTH_INTERACTIONS_PER_PERSON_MAX`: the
- * store's bound is of the account, and anybody in it can begin some. Each node counts by itself.
+ * Counts each person's open requests for consent, and removes the oldest beyond `OAUTH_INTERACTIONS_PER_PERSON_MAX`. The store
+ * bounds only the account, so one person could use up everybody's. Each node counts its own.
  */
 function createBegunCount(store: Pick<OAuthStore, "find" | "remove">) {
   const idsOf = new Map<string, readonly string[]>();
   return async (personId: string, id: string): Promise<void> => {
     const ids = [...(idsOf.get(personId) ?? []), id];
-    // To the end of the map: those who began last are remembered.
+    // Moves the person to the end of the map, whose oldest entries are dropped.
     idsOf.delete(personId);
     idsOf.set(personId, ids.slice(-OAUTH_INTERACTIONS_PER_PERSON_MAX));
     const [longestAgo = ""] = idsOf.keys();
     if (idsOf.size > OAUTH_PEOPLE_COUNTED_MAX) idsOf.delete(longestAgo);
     const [oldest = ""] = ids;
     if (ids.length <= OAUTH_INTERACTIONS_PER_PERSON_MAX) return;
-    // One with consent stays: by it the key is revoked if the client never comes for its code.
+    // Keeps a request with consent: its end revokes the key if the client never fetches its code.
     if ((await store.find(oldest))?.grantId === null) await store.remove(oldest);
   };
 }
@@ -269,7 +269,7 @@ function cookiesOf(headers: Headers): { readonly headers: Readonly<Record<string
   return { headers: own.length === 0 ? {} : { cookie: own.join("; ") } };
 }
 
-/** What we read of a request, each as often as it was given: the library refuses what is there twice. */
+/** The parameters that we pass on. Repeated ones are passed on as often, and the library refuses them. */
 const AUTHORIZATION_PARAMETERS: ReadonlySet<string> = new Set([
   "client_id",
   "redirect_uri",
@@ -280,24 +280,24 @@ const AUTHORIZATION_PARAMETERS: ReadonlySet<string> = new Set([
   "resource",
 ]);
 
-/** There is one scope, which every connection has, whatever a client asks for. */
+/** The query for the library. Always asks for our one scope, whatever the client asks for. */
 function authorizationQuery(search: string): URLSearchParams {
   const given = [...new URLSearchParams(search)];
   const known = given.filter(([name]) => AUTHORIZATION_PARAMETERS.has(name));
-  // Without a page, there is no consent.
+  // `prompt=none`: no page may be shown, so there is no consent.
   const isSilent = given.some(([name, value]) => name === "prompt" && value === "none");
   const query = new URLSearchParams([...known, ["scope", SCOPE]]);
   if (isSilent) query.set("prompt", "none");
   return query;
 }
 
-/** The host that vouches for the name of a client; of one that registered itself, where its answers go. */
+/** The host that vouches for a client's name: the one of its document, or of its redirect if it registered itself. */
 function hostOf(clientId: string, redirectUri: string): string {
   const url = URL.parse(isDocumentAddress(clientId) ? clientId : redirectUri);
   return url === null ? "" : shownHost(url);
 }
 
-/** The library says at its start that it was made for another runtime, which our tests cover. */
+/** Hides the library's warning that it was made for another runtime; our tests cover ours. */
 async function quietly<Made>(make: () => Promise<Made>): Promise<Made> {
   const { warn, info } = console;
   Object.assign(console, { warn: () => {}, info: () => {} });

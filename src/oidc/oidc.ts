@@ -20,25 +20,25 @@ export const OIDC_CALLBACK_PATH = `${OIDC_PATH}/callback`;
 
 type OidcSettings = NonNullable<Config["oidc"]>;
 
-/** What binds an answer of the provider to the browser and the request that began it. */
+/** Binds an answer of the provider to the browser and the request that began the sign-in. */
 export interface Challenge {
   readonly state: string;
   readonly nonce: string;
-  /** Of PKCE (RFC 7636): 43 to 128 unreserved characters. */
+  /** The PKCE verifier (RFC 7636): 43 to 128 unreserved characters. */
   readonly verifier: string;
 }
 
-/** The provider can't be reached, or its answers are not those of one. Nothing is known of the person. */
+/** The provider can't be reached or does not answer as one. This says nothing about the person. */
 export class ProviderAway extends Error {
   override readonly name = "ProviderAway";
 }
 
-/** The provider, or a check of its answer, says no. */
+/** The provider refused the person, or its answer failed a check. */
 export class SignInRefused extends Error {
   override readonly name = "SignInRefused";
 }
 
-/** Why somebody whom the provider vouches for is not let in. */
+/** Why we don't admit somebody that the provider vouches for. */
 export type NotLetIn = "unverified" | "other_domain" | "no_account" | "other_identity";
 
 interface OidcNeeds {
@@ -53,9 +53,9 @@ interface OidcNeeds {
 export type Oidc = ReturnType<typeof createOidc>;
 
 /**
- * Log-in here by an OpenID provider, by the authorization code flow with PKCE. What the provider says of itself is read at the
- * first sign-in and kept for `OIDC_FRESH_MS`; if it is away, the next `OIDC_PAUSE_MS` don't ask again. All calls go through
- * our sender: to checked addresses, without redirects, with a bounded answer.
+ * Log-in with an OpenID provider, by the authorization code flow with PKCE. Reads the provider's metadata at the first sign-in
+ * and keeps it for `OIDC_FRESH_MS`; after a failure, asks again only after `OIDC_PAUSE_MS`. All calls go through our sender:
+ * to checked addresses, without redirects, with a bounded answer.
  */
 export function createOidc(app: AppPart<"clock", "people" | "team">, needs: OidcNeeds) {
   const { clock } = app;
@@ -76,7 +76,7 @@ export function createOidc(app: AppPart<"clock", "people" | "team">, needs: Oidc
     });
   };
 
-  /** Whom the answer in the query vouches for. Throws `SignInRefused` unless it answers this challenge. */
+  /** The person that the answer in the query vouches for. Throws `SignInRefused` unless it answers this challenge. */
   const claimsIn = async (search: string, { state, nonce, verifier }: Challenge) => {
     const { client, config } = await discovered();
     const checks = { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce, idTokenExpected: true };
@@ -113,19 +113,19 @@ export function createOidc(app: AppPart<"clock", "people" | "team">, needs: Oidc
     const signedIn = { kind: "signed_in", subject: person.email, detail: { by: "oidc" } } as const;
     const audit = [...(isNew ? [linked] : []), signedIn].map((entry) => auditOf(started.person.caller, entry, at));
     if (!(await team.signIn(row, identity, { audit, dropsPassword }))) return null;
-    // Sessions may have ended: the oldest, or all of whoever knew the password.
+    // Sessions may have ended: the oldest one, or all that were begun with the password.
     await peopleService.recheckPerson(person.id);
     return started;
   };
 
   return {
-    /** The host of the issuer, for the button. */
+    /** The issuer's host, for the log-in button. */
     name: new URL(settings.issuer).host,
 
-    /** Counts what a client begins or ends. Throws `RetryLater`. */
+    /** Counts the sign-ins that a client begins or ends. Throws `RetryLater`. */
     throttle: createClientThrottle(clock, OIDC_PER_CLIENT_MAX, "sign-ins"),
 
-    /** The address to which the browser goes. Throws `ProviderAway`. */
+    /** The URL to send the browser to. Throws `ProviderAway`. */
     async begin({ state, nonce, verifier }: Challenge): Promise<string> {
       const { client, config } = await discovered();
       const url = client.buildAuthorizationUrl(config, {
@@ -140,9 +140,9 @@ export function createOidc(app: AppPart<"clock", "people" | "team">, needs: Oidc
     },
 
     /**
-     * Lets in whom the provider vouches for, or says why not. A subject that was here before is the same person whatever its
-     * address is now. A new one is the person of its address, once, or joins by an invitation of that address. Only a verified
-     * address of an allowed domain counts. Throws `SignInRefused` and `ProviderAway`.
+     * Logs in the person that the provider vouches for, or says why not. A known subject is the same person, whatever its
+     * address is now. A new subject becomes the person with its address, but only once, or joins by an invitation to that
+     * address. Only verified addresses in allowed domains count. Throws `SignInRefused` and `ProviderAway`.
      */
     async finish(
       search: string,
@@ -169,7 +169,7 @@ interface Found {
 }
 
 async function discover({ issuer, clientId, clientSecret }: OidcSettings, customFetch: CustomFetch): Promise<Found> {
-  // Imported only where it is used.
+  // Imported when first used.
   const client = await import("openid-client");
   const server = new URL(issuer);
   const config = await client.discovery(server, clientId, clientSecret, undefined, {
@@ -179,12 +179,12 @@ async function discover({ issuer, clientId, clientSecret }: OidcSettings, custom
     // oxlint-disable-next-line typescript/no-deprecated -- marked to stand out, not because it goes away
     execute: server.protocol === "http:" ? [client.allowInsecureRequests] : [],
   });
-  // The signature of the ID token too, though it comes from the provider itself.
+  // Checks the ID token's signature, though it comes straight from the provider.
   client.enableNonRepudiationChecks(config);
   return { client, config };
 }
 
-/** The library throws errors of its own for what the provider answers, and others for what does not look like an answer. */
+/** Our error for one of the library, which throws its own kind for refusals and others for malformed answers. */
 function asOurs(error: unknown): Error {
   if (error instanceof SignInRefused) return error;
   const cause = error instanceof Error ? error : new Error("unknown");
@@ -194,7 +194,7 @@ function asOurs(error: unknown): Error {
   return new SignInRefused("The provider's answer was refused.", { cause });
 }
 
-/** Errors wrap each other only a few levels deep. */
+/** How many wrapped errors to look through. */
 const CAUSES_MAX = 5;
 
 function causesOf(error: Error): readonly Error[] {
@@ -207,7 +207,7 @@ function causesOf(error: Error): readonly Error[] {
   return all;
 }
 
-/** The library's `fetch`, by our sender. */
+/** A `fetch` for the library that uses our sender. */
 function fetchBy(sender: Sender): CustomFetch {
   return async (url, { method, headers, body, signal }) => {
     const outcome = await sender.send(
@@ -222,12 +222,12 @@ function fetchBy(sender: Sender): CustomFetch {
     if (outcome.kind !== "answered" || outcome.brokenBy !== null || outcome.code >= FAULT) {
       throw new ProviderAway(outcome.kind === "answered" ? `It answered ${outcome.code}.` : "It did not answer.");
     }
-    // The sender has bounded the body; that it is JSON shows when it is parsed.
+    // The sender has bounded the body. The library finds out whether it is JSON.
     return new Response(outcome.body, { status: outcome.code, headers: { "content-type": "application/json" } });
   };
 }
 
-/** From this status on the provider has failed, and says nothing of the person. */
+/** From this status on the provider has failed, which says nothing about the person. */
 const FAULT = 500;
 
 function textOf(body: unknown): string | null {
