@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
-/** What a build replaces by the commit that it was made of, or by "" if it isn't known. */
+/** A build replaces this by its commit, or by "" if that is unknown. */
 declare const OUTGATE_COMMIT: string | undefined;
 
 const COMMIT_PATTERN = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
 
-/** The commit that a checkout is at, by its files: git need not be installed. Null: it is no checkout, or not readable. */
+/** The commit of a checkout, read from its files without git. Null if this is no checkout or it can't be read. */
 export function commitOfCheckout(root: string): string | null {
-  // In a worktree of another checkout, `.git` is a file that names the folder, which has only a HEAD; the branches are in `commondir`.
+  // In a worktree, `.git` is a file that names the real folder. That folder has only HEAD; the branches are in `commondir`.
   const git = join(root, ".git");
   const folder = resolve(root, textOf(git)?.replace("gitdir: ", "") ?? git);
   const common = resolve(folder, textOf(join(folder, "commondir")) ?? "");
@@ -31,9 +31,9 @@ function textOf(path: string): string | null {
   }
 }
 
-/** The commit that this program was made of; null: not known. */
+/** The commit of this program; null if unknown. */
 export const COMMIT: string | null =
   typeof OUTGATE_COMMIT === "string" ? OUTGATE_COMMIT || null : commitOfCheckout(dirname(dirname(import.meta.dirname)));
 
-/** How a person calls the command line: `npm run` in a checkout, its own name once it is built. */
+/** How people start the command line: `npm run` in a checkout, its own name once it is built. */
 export const COMMAND = typeof OUTGATE_COMMIT === "string" ? "outgate" : "npm run outgate --";

@@ -54,7 +54,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   return configOf(read.settings, texts, fetchesMax);
 }
 
-/** The settings with the actual port, for `PORT=0`; the local base URL changes with it. */
+/** The settings with the actual port, for `PORT=0`. Changes the local base URL too. */
 export function listeningOn(config: Config, port: number): Config {
   return { ...config, port, baseUrl: config.isBaseUrlSet ? config.baseUrl : localUrl(config.host, port) };
 }
@@ -86,7 +86,7 @@ function configOf(settings: EnvironmentSettings, texts: Texts, fetchesMax: numbe
     attemptTimeoutMs: settings.ATTEMPT_TIMEOUT_MS,
     retryBaseMs: settings.RETRY_BASE_MS,
     retryCapMs: settings.RETRY_CAP_MS,
-    /** Concurrent attempts; with callbacks and mails never more than the concurrent fetches of Bun. */
+    /** Concurrent attempts. With callbacks and mails, at most as many as Bun allows fetches. */
     dispatchConcurrency,
     dispatchPerHost: settings.DISPATCH_PER_HOST,
     keepsConnections: settings.KEEP_CONNECTIONS === "on",
@@ -127,7 +127,7 @@ function signUpsOf({ SIGNUPS, APPROVERS, AGENT_APPROVAL }: EnvironmentSettings, 
   return AGENT_APPROVAL === "off" ? { closedBy: "AGENT_APPROVAL" } : "until_hold";
 }
 
-/** Problems that no setting has by itself: between two of them, or with variables of Bun. */
+/** Problems between two settings, or between a setting and Bun's variables. */
 function problemsBetween(texts: Texts, tlsCheck: string | undefined, fetchesMax: number): readonly string[] {
   const { PORT: port = "3000", METRICS_PORT: metricsPort, DATABASE_URL: database = "" } = texts;
   const attemptsMax = fetchesMax - NOTIFICATIONS_MIN;
@@ -142,7 +142,7 @@ function problemsBetween(texts: Texts, tlsCheck: string | undefined, fetchesMax:
       "SECRET_KEY is not set, and a PostgreSQL database needs it, the same on every node. Make one: openssl rand -base64 32.",
     ],
     [
-      // A key without a domain can't send, though its owner expects mail to work.
+      // A key without a domain can't send, though the operator expects mail to work.
       texts.MAILGUN_API_KEY !== undefined && texts.MAILGUN_DOMAIN === undefined,
       "MAILGUN_DOMAIN is not set, and MAILGUN_API_KEY needs it. Set both or neither.",
     ],
@@ -160,7 +160,7 @@ function problemsBetween(texts: Texts, tlsCheck: string | undefined, fetchesMax:
     ],
     [metricsPort === port && /^\d+$/.test(port), "METRICS_PORT is the same as PORT. Choose another, or unset it."],
     [
-      // False for a text that is no number, which has a problem of its own.
+      // False for a text that is no number, which is reported separately.
       Number(texts.DISPATCH_CONCURRENCY) > attemptsMax,
       `DISPATCH_CONCURRENCY is above ${attemptsMax}: of the ${fetchesMax} calls that Bun makes at a time, callbacks and mails need ${NOTIFICATIONS_MIN}. Lower it, or start with a higher BUN_CONFIG_MAX_HTTP_REQUESTS in the environment (npm start sets 1024).`,
     ],
@@ -217,10 +217,10 @@ export const RELEASE = { version: VERSION, commit: COMMIT } as const;
 
 export type Release = typeof RELEASE;
 
-/** What every call says in `User-Agent`. */
+/** The `User-Agent` of every call. */
 export const USER_AGENT = `Outgate/${VERSION}`;
 
-/** "0.2.0 (1a2b3c4d5e6f)"; without a commit where that isn't known. */
+/** "0.2.0 (1a2b3c4d5e6f)", or without the commit if it is unknown. */
 export function releaseText({ version, commit }: Release): string {
   return commit === null ? version : `${version} (${commit.slice(0, COMMIT_CHARS_SHOWN)})`;
 }
@@ -234,14 +234,14 @@ function mailOf(settings: EnvironmentSettings) {
   return { apiKey, domain, from: from ?? `Outgate <outgate@${domain}>`, url: new URL(url).origin };
 }
 
-/** Whether tokens stay secret on their way. A text that is no URL has a problem of its own. */
+/** Whether tokens travel encrypted or on this machine only. True for a text that is no URL, which is reported separately. */
 function mayUseOAuth({ BASE_URL: baseUrl, HOST: host = "127.0.0.1" }: Texts): boolean {
   if (baseUrl === undefined) return isLoopbackAddress(listenAddress(host));
   const url = URL.parse(baseUrl);
   return url === null || url.protocol === "https:" || isLoopbackUrl(url);
 }
 
-/** On by default only where hosted clients can reach it: some clients ignore a configured key once OAuth is announced. */
+/** On by default only if hosted clients can reach it, because some clients ignore a configured key once OAuth is announced. */
 function oauthOf({ OAUTH, OAUTH_REGISTRATION }: EnvironmentSettings, baseUrl: URL | null) {
   const isOn = OAUTH === undefined ? baseUrl?.protocol === "https:" : OAUTH === "on";
   return isOn ? { registration: OAUTH_REGISTRATION === "on" } : null;
@@ -257,17 +257,17 @@ function oidcOf(settings: EnvironmentSettings) {
 
 const OIDC_SETTINGS = ["OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET", "OIDC_ALLOWED_DOMAINS"] as const;
 
-/** Bun's default if BUN_CONFIG_MAX_HTTP_REQUESTS is unset or invalid. */
+/** Bun's own limit if BUN_CONFIG_MAX_HTTP_REQUESTS is unset or invalid. */
 const BUN_FETCHES_DEFAULT = 256;
 
 const BUN_FETCHES_MAX = 65_535;
 
-/** One fetch for callbacks and one for mails. */
+/** Fetches kept free: one for callbacks and one for mails. */
 const NOTIFICATIONS_MIN = 2;
 
 /**
- * Concurrent fetches of Bun. Further ones wait inside Bun while their deadline runs, so slow targets would make healthy ones
- * time out (measured: 2.4 s behind 256 slow ones). Bun reads the variable only when it starts.
+ * How many fetches Bun makes at once. Further ones wait inside Bun while their deadline runs, so slow targets would make
+ * healthy ones time out (measured: 2.4 s behind 256 slow ones). Bun reads the variable only when it starts.
  */
 function fetchesMaxOf(text: string | undefined): number {
   const count = /^\d{1,5}$/.test(text ?? "") ? Number(text) : 0;
@@ -280,7 +280,7 @@ function concurrencyOf(settings: EnvironmentSettings, texts: Texts, fetchesMax: 
   return Math.min(settings.DISPATCH_CONCURRENCY, Math.max(1, Math.floor(fetchesMax * 0.75)));
 }
 
-/** Concurrent callbacks and mails, from the fetches that attempts leave, at least one of each. */
+/** Concurrent callbacks and mails: the fetches that attempts leave free, at least one of each. */
 function notificationsOf(dispatchConcurrency: number, fetchesMax: number) {
   const left = fetchesMax - dispatchConcurrency;
   const mailConcurrency = Math.max(1, Math.min(MAILS_IN_FLIGHT_MAX, Math.floor(left / 8)));
@@ -300,7 +300,7 @@ export function targetPolicyOf(config: Config): TargetPolicy {
   return policy;
 }
 
-/** Loopback of BASE_URL is that of the machine: in a container, its port may be another one, and its name none. */
+/** A loopback BASE_URL is the host machine's: in a container, its port may differ from ours, and its name may not resolve. */
 function testOriginsOf(config: Config): ReadonlyMap<string, string> {
   const here = localUrl(config.host, config.port);
   const baseUrlFromHere = isLoopbackUrl(new URL(config.baseUrl)) ? here : config.baseUrl;
@@ -310,7 +310,7 @@ function testOriginsOf(config: Config): ReadonlyMap<string, string> {
   ]);
 }
 
-/** The origins under which this machine reaches the service itself. */
+/** The origins at which this machine reaches the service. */
 function listeningOrigins({ host, port }: Config): readonly string[] {
   const hosts = ["127.0.0.1", "[::1]", "localhost", host.includes(":") ? `[${host}]` : host];
   return hosts.map((name) => `http://${name}:${port}`);
@@ -342,7 +342,7 @@ export function createEffectiveSettings(config: Config, policy: TargetPolicy, ac
       all: isOperator ? serverSettings(config) : null,
       /** A sentence: where calls may go. */
       targets: describeTargetPolicy(isOperator ? policy : { ...policy, listed: countOnly(policy.listed) }),
-      /** Only their number for people who can't see them; empty: anyone. */
+      /** A count instead of the names for people who may not see them; empty: anyone. */
       approvers:
         isOperator || approvers.length === 0 ? approvers : [`Those that the server lists (${approvers.length}).`],
     };
@@ -355,21 +355,21 @@ function countOnly({ length }: readonly string[]): readonly string[] {
 
 export interface ServerSetting {
   readonly name: SettingName;
-  /** What is in force, in words or as it was given; null: nothing, or a secret. */
+  /** The value in force, in words or as given; null if there is none or it is a secret. */
   readonly value: string | null;
-  /** The environment has it; otherwise it is the default. */
+  /** Whether the environment sets it; otherwise it is the default. */
   readonly isSet: boolean;
   readonly isSecret: boolean;
-  /** One sentence: what it is, and what it means to leave it unset. */
+  /** One sentence: what it sets, and what happens if it is unset. */
   readonly description: string;
 }
 
-/** The value in force of each setting; a new one must say whether it is a secret. */
+/** Reads the value in force of each setting; null for a secret. Every new setting must appear here. */
 const VALUES: Readonly<Record<SettingName, ((config: Config) => string | number | null) | "secret">> = {
   PORT: ({ port }) => port,
   HOST: ({ host }) => host,
   BASE_URL: ({ baseUrl }) => baseUrl,
-  // The password of a database is part of its URL, also as a parameter.
+  // A database URL contains its password, perhaps as a parameter.
   DATABASE_URL: ({ database }) => (database.kind === "file" ? database.url : databasePlace(database)),
   DATABASE_AUTH_TOKEN: "secret",
   SECRET_KEY: "secret",

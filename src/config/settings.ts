@@ -179,7 +179,7 @@ export const SETTINGS = {
 
 export type SettingName = keyof typeof SETTINGS;
 
-/** The values of the settings; undefined: it is not set and has no default. */
+/** The values of the settings; undefined if one is unset and has no default. */
 export type EnvironmentSettings = { readonly [Name in SettingName]: ValueOf<(typeof SETTINGS)[Name]> };
 
 type ValueOf<One> = One extends Setting<infer Value, infer Default> ? Value | Default : never;
@@ -192,7 +192,7 @@ export function textsOf(env: Readonly<Record<string, string | undefined>>): Text
   return Object.fromEntries(given.filter(([, one]) => one !== ""));
 }
 
-/** The parsed settings with defaults, or a sentence for each invalid one, which never contains the value: it may be a secret. */
+/** The parsed settings with defaults, or a sentence for each invalid one, without its value, which may be a secret. */
 export function readSettings(texts: Texts): { settings: EnvironmentSettings } | { problems: readonly string[] } {
   const problems: string[] = [];
   const values = settingNames().map((name) => {
@@ -213,18 +213,18 @@ export function settingNames(): readonly SettingName[] {
   return Object.keys(SETTINGS) as SettingName[];
 }
 
-/** The description of a setting and its default; without one it may be unset. */
+/** A setting's description and default. Without a default, it may be unset. */
 interface Words<Default> {
-  /** One sentence: what it is, and what it means to leave it unset. */
+  /** One sentence: what it sets, and what happens if it is unset. */
   readonly description: string;
   readonly default?: Default;
 }
 
 interface Setting<Value, Default> extends Words<Default> {
-  /** The allowed values; follows "Allowed:". */
+  /** The allowed values, in words that follow "Allowed:". */
   readonly allowed: string;
   readonly faultOf: FaultOf;
-  /** The value of a text without a fault. */
+  /** Parses a text in which `faultOf` found nothing. */
   readonly parse: (text: string) => Value;
 }
 
@@ -262,7 +262,7 @@ function text<Default extends string | undefined = undefined>(
   return { ...words, faultOf, parse: String };
 }
 
-/** A list of texts, separated by commas; default: empty. */
+/** A comma-separated list of texts; empty by default. */
 function list(
   faultOf: FaultOf,
   words: Words<readonly string[]> & { readonly allowed: string },

@@ -31,22 +31,22 @@ export interface TargetPolicySettings {
   /** `BASE_URL`, and the address and port listened on, as origins: `http://127.0.0.1:3000`. */
   readonly ownOrigins: readonly string[];
   /**
-   * Origins whose `TEST_PATH` may be called even where it has a private address, since only this service answers there. Each
-   * with the origin at which it is reached from here: in a container, that of BASE_URL may be on the machine outside.
+   * Origins whose `TEST_PATH` may be called even at a private address, since only this service answers there. Maps each to the
+   * origin that reaches it from here: in a container, BASE_URL may name the machine outside.
    */
   readonly testOrigins?: ReadonlyMap<string, string>;
   /** Addresses of this machine's interfaces; by default the operating system's. */
   readonly machineAddresses?: () => readonly string[];
 }
 
-/** Where calls may go: parsed once, checked for every action and every attempt. */
+/** Where calls may go. Parsed once, checked for every action and every attempt. */
 export interface TargetPolicy {
   readonly ranges: readonly AddressRange[];
   readonly names: ReadonlySet<string>;
   readonly loopbackAllowed: boolean;
   readonly own: OwnOrigins;
   readonly tests: ReadonlyMap<string, ParsedTarget>;
-  /** ALLOWED_PRIVATE_TARGETS as written, to show. */
+  /** ALLOWED_PRIVATE_TARGETS as written, for display. */
   readonly listed: readonly string[];
 }
 
@@ -76,15 +76,15 @@ export function parseTargetPolicy(settings: TargetPolicySettings): TargetPolicy 
 }
 
 /**
- * For a service that the operator has set, such as a mail provider: its address may be private, and so may those in `listed`.
- * Metadata addresses are still refused. Throws an error that names the setting.
+ * The policy for a service that the operator has set, such as a mail provider. Its own address and those in `listed` may be
+ * private, but metadata addresses are still refused. Throws an error that names the setting.
  */
 export function providerPolicy(url: string, setting: string, listed: readonly string[] = []): TargetPolicy {
   const { hostname } = new URL(url);
   const policyWith = (allowedPrivateTargets: readonly string[]) =>
     parseTargetPolicy({ allowedPrivateTargets, loopbackAllowed: true, ownOrigins: [] });
   const policy = policyWith([...listed, hostname]);
-  // Only a private host can be listed. A forbidden one is refused at the call.
+  // Only a private host can be listed. A forbidden host is refused when it is called.
   const plain = "problems" in policy ? policyWith(listed) : policy;
   if ("problems" in plain) throw new Error(`${setting} can't be used: ${plain.problems.join(" ")}`);
   return plain;
@@ -96,19 +96,19 @@ export function describeTargetPolicy({ loopbackAllowed, listed }: TargetPolicy):
   return `Calls may go to public addresses${opened.length === 0 ? " only" : ` and to ${opened.join(", ")}`}.`;
 }
 
-/** Public addresses alone, whatever the settings say: for what strangers name. */
+/** Allows only public addresses, whatever the settings say: for addresses that strangers choose. */
 export function publicPolicy(): TargetPolicy {
   const policy = parseTargetPolicy({ allowedPrivateTargets: [], loopbackAllowed: false, ownOrigins: [] });
   if ("problems" in policy) throw new Error(policy.problems.join(" "));
   return policy;
 }
 
-/** Checks an address: a literal one (`name` is null), or one that `name` resolved to. */
+/** Checks an address that `name` resolved to, or a literal one if `name` is null. */
 export function checkAddress(policy: TargetPolicy, address: Address, name: string | null): TargetVerdict {
   const addressClass = classOf(address);
   if (addressClass !== "private") return addressClass === "public" ? "allowed" : "never";
   if (name !== null && policy.names.has(name)) return "allowed";
-  // Only for literals and localhost names: another name that resolves to loopback may be DNS rebinding.
+  // Other names that resolve to loopback may be DNS rebinding.
   const isLocal = name === null || classOfName(name) === "loopback";
   if (policy.loopbackAllowed && isLocal && isLoopback(address)) return "allowed";
   return policy.ranges.some((range) => contains(range, address)) ? "allowed" : "private";
@@ -128,7 +128,7 @@ export function loopbackAddresses(policy: TargetPolicy, name: string): readonly 
   return LOOPBACK.filter((address) => checkAddress(policy, address, name) === "allowed");
 }
 
-/** Whether a credential may go there without TLS, by the name; each address is checked again before sending. */
+/** Whether a credential may go to a name without TLS. Each address is checked again before sending. */
 export function mayGoPlain({ names, ranges }: TargetPolicy, { hostname, literal }: ParsedTarget): boolean {
   if (literal !== null) return isPrivateAddress(literal);
   // A public name may still resolve to a private address that is listed.
@@ -142,13 +142,13 @@ export function isPrivateAddress(address: Address): boolean {
 const LOOPBACK = ["127.0.0.1", "::1"].flatMap((text) => parseAddress(text) ?? []);
 
 interface CheckedTarget {
-  /** ASCII, lower case, no trailing dot, IPv6 in brackets: as `Action.hostname`. */
+  /** ASCII, lower case, no trailing dot, IPv6 in brackets, like `Action.hostname`. */
   readonly hostname: string;
   /** Host name, with the port unless it is the scheme's default. */
   readonly host: string;
 }
 
-/** Checks a URL by its text; addresses are checked at each attempt. A refusal follows the field's name. */
+/** Checks the text of a URL. Addresses are checked at each attempt. A refusal reads on from the field's name. */
 export function checkTarget(policy: TargetPolicy, url: string): CheckedTarget | RefusedTarget {
   const target = parseTarget(url);
   if ("refused" in target) return target;
@@ -174,7 +174,7 @@ const NAME_REFUSED = {
 
 type Entry = { readonly range: AddressRange } | { readonly name: string } | { readonly fault: string };
 
-/** Why an entry of ALLOWED_PRIVATE_TARGETS can't be used, to follow the setting's name; null: it can. */
+/** Why an entry of ALLOWED_PRIVATE_TARGETS can't be used, in words that follow the setting's name; null if it can. */
 export function privateTargetFault(entry: string): string | null {
   const parsed = parseEntry(entry.trim().toLowerCase());
   return "fault" in parsed ? parsed.fault : null;
@@ -197,18 +197,18 @@ function parseEntry(entry: string): Entry {
   return classOfName(name) === "never" ? faulty("can never be allowed") : { name };
 }
 
-/** Where this service itself listens. An action that calls it could create actions without end. */
+/** Where this service listens. An action that calls it could create actions without end. */
 interface OwnOrigins {
   /** The hosts of `BASE_URL` and `HOST`, in their normal form. */
   readonly hostnames: ReadonlySet<string>;
-  /** Those that are addresses: another name may resolve to one, even if NAT keeps it off our interfaces. */
+  /** Our hosts that are addresses. Another name may resolve to one, even if NAT hides it from our interfaces. */
   readonly addresses: ReadonlySet<string>;
-  /** The port that we listen on and that of `BASE_URL`; each applies to all of our hosts. */
+  /** The ports of `BASE_URL` and of `PORT`. Each applies to all of our hosts. */
   readonly ports: ReadonlySet<number>;
-  /** Where only this service answers: the port that it listens on, and the host of `BASE_URL` with its port. */
+  /** Only this service answers at these ports, the ones listened on, and at the host and port of `BASE_URL`. */
   readonly onlyOurPorts: ReadonlySet<number>;
   readonly onlyOurHosts: ReadonlySet<string>;
-  /** Current addresses of this machine's interfaces: they change while the service runs. */
+  /** The addresses of this machine's interfaces, which change while the service runs. */
   readonly machineAddresses: () => readonly string[];
 }
 
@@ -230,7 +230,7 @@ function parseOwnOrigins(
   };
 }
 
-/** Calls of our own may reach this path, which reads and changes nothing: to try the service with itself. */
+/** The path of ours that calls may reach, so that people can test the service with itself. It changes nothing. */
 const TEST_PATH = "/health";
 
 function testsOf(origins: ReadonlyMap<string, string>): ReadonlyMap<string, ParsedTarget> {
@@ -243,19 +243,19 @@ function testsOf(origins: ReadonlyMap<string, string>): ReadonlyMap<string, Pars
   return tests;
 }
 
-/** Whether a call is to our own test path, which may have a private address: in a container it has no other. */
+/** Whether a call goes to our test path. Its address may be private: in a container it has no other. */
 export function isOwnTest(policy: TargetPolicy, target: NormalTarget): boolean {
   return policy.tests.has(target.origin + target.rest);
 }
 
-/** Where a call goes: to its target, and to our own test path at the address that we listen on. */
+/** Where a call really goes: to its target, or for our test path to the address that we listen on. */
 export function reachedTarget(policy: TargetPolicy, target: ParsedTarget): ParsedTarget {
   return policy.tests.get(target.origin + target.rest) ?? target;
 }
 
 /**
- * Whether a call would reach this service. `address` is what the host resolved to, if known. At the port of `BASE_URL` a
- * proxy may serve other sites on this machine: under their names only the paths of our routes that change state are ours.
+ * Whether a call would reach this service. `address` is what the host resolved to, if known. At the port of `BASE_URL`, a
+ * proxy may serve other sites too: under their names, only the paths of our routes that change state count as ours.
  */
 export function isOwnTarget(own: OwnOrigins, target: NormalTarget, address: Address | null): boolean {
   if (!own.ports.has(target.port) || target.rest === TEST_PATH) return false;
@@ -278,7 +278,7 @@ function isThisMachine(address: Address): boolean {
   return isLoopback(address) || address.toByteArray().every((byte) => byte === 0);
 }
 
-/** Without a port both default ports count: http usually redirects to https. */
+/** The ports of a URL. Without one both defaults count, since http usually redirects to https. */
 function portsOf(target: NormalTarget): readonly number[] {
   return isLocalHost(target) || target.host !== target.hostname ? [target.port] : [80, 443];
 }
@@ -292,7 +292,7 @@ function hostAt({ hostname }: NormalTarget, port: number): string {
   return `${hostname}:${port}`;
 }
 
-/** The operating system's list, read at most once in `INTERFACES_FRESH_MS`. */
+/** The addresses of our interfaces, read at most once per `INTERFACES_FRESH_MS`. */
 function createInterfaceAddresses(): () => readonly string[] {
   let cached: readonly string[] = [];
   let readAtMs = Number.NEGATIVE_INFINITY;
@@ -308,12 +308,12 @@ function createInterfaceAddresses(): () => readonly string[] {
   };
 }
 
-/** Whether a path leads to a route of ours that changes state. Any case and encoding matches, to be safe. */
+/** Whether a path leads to a route of ours that changes state, in any case and encoding. */
 function isOwnPath(pathname: string): boolean {
   return OWN_PATH.test(pathname.includes("%") ? decoded(pathname) : pathname);
 }
 
-/** Invalid encoding stays as it is: our router would not decode it either. */
+/** Decodes a path, but leaves invalid encoding alone, as our router does. */
 function decoded(pathname: string): string {
   try {
     return decodeURIComponent(pathname);

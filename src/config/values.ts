@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { contains, parseAddress, parseRange } from "../core/addresses.ts";
 import { LINKS_FOLLOWED_MAX } from "../core/limits.ts";
 
-/** The fault of a text, to follow the setting's name ("is not an address"); null: valid. */
+/** What is wrong with a text, in words that follow the setting's name ("is not an address"); null if valid. */
 export type FaultOf = (value: string) => string | null;
 
 export const hostFault: FaultOf = (value) => {
@@ -35,7 +35,7 @@ export function listenAddress(host: string): string {
   return hostname === "localhost" ? "127.0.0.1" : hostname.replace(/^\[|\]$/g, "");
 }
 
-/** The URL under which a browser on this machine reaches a listen address, without a trailing slash. */
+/** The URL at which a browser on this machine reaches a listen address, without a trailing slash. */
 export function localUrl(address: string, port: number): string {
   const reachable: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
   return new URL(`http://${inUrl(reachable[address] ?? address)}:${port}`).origin;
@@ -89,7 +89,7 @@ export const databaseFault: FaultOf = (value) => {
 };
 
 export function readDatabase(url: string, authToken: string | null): Database {
-  // Its password is part of the URL.
+  // The URL contains the password.
   if (isPostgresUrl(url)) return { kind: "remote", url, authToken: null };
   const path = REMOTE.test(url) ? null : pathOf(url);
   return path === null ? { kind: "remote", url, authToken } : { kind: "file", url, path };
@@ -100,14 +100,14 @@ export function addressOf(database: Database): { readonly url: string; readonly 
   return database.kind === "remote" ? database : { url: `file:${database.path}`, authToken: null };
 }
 
-/** Where the database is, for the operator: without user and password. */
+/** Where the database is, in words for the operator, without user and password. */
 export function databasePlace(database: Database): string {
   if (database.kind === "file") return database.path;
   const { protocol, host, pathname } = new URL(database.url);
   return `${protocol}//${host}${pathname === "/" ? "" : pathname}`;
 }
 
-/** Whether the database is on another machine, so that it has no key file. */
+/** Whether the database is on a server, and so has no key file. */
 export function isRemote(url: string): boolean {
   return REMOTE.test(url) || isPostgresUrl(url);
 }
@@ -117,7 +117,7 @@ export function isPostgresUrl(url: string): boolean {
   return POSTGRES.test(url);
 }
 
-/** The driver takes one host, or `?host=` with the folder of a socket. */
+/** What is wrong with a PostgreSQL URL. The driver needs one host, or `?host=` with a socket's folder. */
 function postgresFault(value: string): string | null {
   if (!URL.canParse(value))
     return "is not the address of a database: characters like @ and / in a password are written as %40 and %2F";
@@ -129,15 +129,15 @@ function postgresFault(value: string): string | null {
 function remoteFault(value: string): string | null {
   if (!URL.canParse(value)) return "is not the address of a database";
   const url = new URL(value);
-  // A token in the URL would appear in logs and messages.
+  // A secret in the URL would appear in logs and messages.
   const holdsSecret = url.username !== "" || url.password !== "" || url.searchParams.has("authToken");
   if (holdsSecret) return "holds a token: put it into DATABASE_AUTH_TOKEN";
   return url.hostname === "" ? "names no host" : null;
 }
 
 /**
- * The one path of a database file, with all symbolic links resolved, also where the file is not there yet. Lock and log lie
- * beside that path, whatever the file is called. Throws an error for the operator if a link leads nowhere.
+ * The real path of a database file with all symbolic links resolved, even before the file exists. Lock and log lie beside
+ * it, whichever name was used. Throws an error for the operator if a link leads nowhere.
  */
 export function realPathOf(path: string): string {
   if (existsSync(path)) return realpathSync(path);
@@ -150,7 +150,7 @@ export function realPathOf(path: string): string {
   );
 }
 
-/** Where the links of a path end at which there is no file. */
+/** Follows the links of a path that has no file yet. */
 function endOfLinks(path: string): string {
   let target = resolve(path);
   for (let followed = 0; followed < LINKS_FOLLOWED_MAX; followed += 1) {
@@ -176,15 +176,15 @@ export const KEY_BYTES = 32;
 export type SignUpsClosedBy = "SIGNUPS" | "HOST" | "APPROVERS" | "AGENT_APPROVAL" | "hold";
 
 /**
- * Who may sign up by the settings. `until_hold`: anybody, until a key of the first account has a hold. From then on a new
- * account, whose owner key sends without approval, would be a way around that hold.
+ * Who may sign up. `until_hold`: anybody, until a key of the first account has a hold. From then on a new account, whose
+ * owner key sends without approval, would be a way around that hold.
  */
 export type SignUps = "open" | "until_hold" | { readonly closedBy: SignUpsClosedBy };
 
 /** The forms that `readKey` accepts, for error messages. */
 export const KEY_FORMS = "32 bytes as base64 (44 characters) or hex (64 characters)";
 
-/** Parses 32 bytes of base64 (also URL-safe or without padding) or hex; null: neither. */
+/** Parses 32 bytes as base64 (also URL-safe or without padding) or hex; null if it is neither. */
 export function readKey(text: string): Uint8Array | null {
   if (/^[0-9a-fA-F]{64}$/.test(text)) return new Uint8Array(Buffer.from(text, "hex"));
   const bytes = Buffer.from(text, "base64");
