@@ -29,39 +29,39 @@ import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { visibleText, withoutLinks } from "../receipts/visible-text.ts";
 import type { AskKind, CredentialAlert } from "../core/notification-events.ts";
 
-/** A question to a channel. */
+/** Asks a channel for approval of an action. */
 interface Question {
   readonly ask: AskKind;
   readonly at: Date;
-  /** As the public sees it: whoever reads a channel need not be an approver. */
+  /** Masked as for the public, since readers of a channel need not be approvers. */
   readonly action: MaskedAction;
   readonly history: DecisionHistory;
   /** The address of the pages, without a trailing slash. */
   readonly baseUrl: string;
 }
 
-/** The page of the action, which asks for a sign-in. No message has a link that decides, or one that opens without a sign-in. */
+/** The page of the action, which needs a sign-in. No message contains a link that decides or that opens without a sign-in. */
 export function actionPageUrl(baseUrl: string, actionId: string): string {
   return `${baseUrl}/actions/${actionId}`;
 }
 
-/** The page of a credential, which asks for a sign-in as well. */
+/** The page of a credential, which needs a sign-in. */
 export function credentialPageUrl(baseUrl: string, name: string): string {
   return `${baseUrl}/settings/credentials/${name}`;
 }
 
-/** What the end of a credential means. */
+/** Says what the end of a credential means for calls. */
 export function credentialSentence(name: string, { stage, expiresAt }: CredentialAlert): string {
   const shown = withoutLinks(visibleText(name));
   if (stage === "expired") return `The credential ${shown} has expired: calls with it fail, and nothing is sent.`;
   return `The credential ${shown} expires on ${utcMinute(expiresAt)}. From then on calls with it fail.`;
 }
 
-/** The facts of a message that shows the call and its body by themselves, in the order in which they are shown. */
+/** The facts of a message beside the call and its body, in display order. */
 export interface GroupedFacts {
-  /** How many values are hidden; null: none. */
+  /** A sentence on how many values are hidden; null if none are. */
   readonly hidden: string | null;
-  /** What the requester says: it may be untrue. */
+  /** The requester's words, which may be untrue. */
   readonly words: DecisionFacts["facts"];
   readonly details: DecisionFacts["facts"];
 }
@@ -80,13 +80,13 @@ const SHOWN_APART: ReadonlySet<FactName> = new Set(["hidden", "method", "url", "
 
 export const WORDS_HEADING = "The requester says";
 
-/** The lines of one fact below that heading: of a title and metadata the value says enough. */
+/** The lines of one fact below that heading. A title and metadata need no label. */
 export function linesOfWords({ name, label, value }: DecisionFacts["facts"][number]): readonly string[] {
   const text = name === "title" || name === "metadata" ? value : `${label}: ${value}`;
   return text.split(/\r?\n/);
 }
 
-/** The body of a POST to an incoming webhook of Slack. All text of others is plain text there: no markup, mention or link. */
+/** The body of a POST to an incoming webhook of Slack. Shows texts of others as plain text, without markup, mentions or links. */
 export function slackQuestion({ ask, action, history, baseUrl }: Question): string {
   const { facts, risks } = maskedFacts(action, history, baseUrl);
   const { hidden, words, details } = groupedFacts(facts);
@@ -117,12 +117,12 @@ function linkSection(url: string, label: string): object {
   return { type: "section", text: { type: "mrkdwn", text: `<${escaped(url)}|${label}>` } };
 }
 
-/** Small and grey. */
+/** A small, grey line. */
 function quiet(text: string): object {
   return { type: "context", elements: [plain(text)] };
 }
 
-/** The beginning of the body as readers of the channel may see it. */
+/** The beginning of the body, as the channel's readers may see it. */
 function bodySection(action: SeenAction): object {
   const body = shownBody(action, { lines: MESSAGE_BODY_LINES_MAX, chars: MESSAGE_BODY_CHARS_MAX });
   if (body === null) return section(NO_BODY);
@@ -134,7 +134,7 @@ function bodySection(action: SeenAction): object {
 
 export const NO_BODY = "No body is sent.";
 
-/** A heading of ours, then lines of the requester, each marked, so that none can look like ours. */
+/** Our heading, then the requester's lines, each marked so that none can look like ours. */
 function linesSection(heading: string, lines: readonly string[], isBeginning = false): object {
   const first = shownText(heading);
   const marked = lines.map((line) => lineOf(`| ${withoutLinks(line)}`));
@@ -150,17 +150,17 @@ function linesSection(heading: string, lines: readonly string[], isBeginning = f
   return { type: "section", text: { type: "plain_text", text: all.join("\n"), emoji: false } };
 }
 
-/** Explains `withoutLinks` to people. */
+/** Tells readers what `withoutLinks` did. */
 export const BROKEN_LINKS = "In the requester's texts, [.] stands for a dot, so that nothing in them becomes a link.";
 
-/** A message to a channel that asks for nothing. */
+/** Tells a channel something without asking for a decision. */
 interface OwnerNotice {
-  /** The type of a webhook's event. */
+  /** The event type in webhooks. */
   readonly type: string;
   readonly data: object;
-  /** The same for people. */
+  /** The notice in words, for people. */
   readonly text: string;
-  /** The page about it, which asks for a sign-in; null: there is none. */
+  /** The page about it, which needs a sign-in; null if there is none. */
   readonly url: string | null;
 }
 
@@ -179,7 +179,7 @@ export function credentialNotice(
   return { type: `credential.${alert.stage}`, data: { credential, url }, text: credentialSentence(name, alert), url };
 }
 
-/** Of a request for a credential: not why, which are the words of the agent. */
+/** The notice of a request for a credential, without the reason, which is the agent's text. */
 export function requestNotice({ id, host, createdBy, expiresAt }: CredentialRequest, baseUrl: string): OwnerNotice {
   const actor = maskedActor(createdBy, "public");
   const request = { id, host, created_by: actor, expires_at: expiresAt.toISOString() };
@@ -189,23 +189,23 @@ export function requestNotice({ id, host, createdBy, expiresAt }: CredentialRequ
   return { type: "credential.requested", data: { credential_request: request, url }, text, url };
 }
 
-/** The body of a POST with a notice to a webhook, or to Slack. */
+/** The body of a POST of a notice to a webhook or to Slack. */
 export function noticeBody(kind: Channel["kind"], { type, data, text, url }: OwnerNotice, at: Date): string {
   if (kind !== "slack") return JSON.stringify({ type, timestamp: at.toISOString(), data });
   return slackJson(text, [section(text), ...(url === null ? [] : [linkSection(url, "Open it in Outgate")])]);
 }
 
-/** Asks for a sign-in, and decides nothing. */
+/** The page of a request for a credential. It needs a sign-in, and opening it decides nothing. */
 export function credentialRequestUrl(baseUrl: string, id: string): string {
   return `${baseUrl}/approvals/credentials/${id}`;
 }
 
-/** Slack shows `text` in notifications, and reads it as its markup. */
+/** A message for Slack, which shows `text` in notifications and reads it as markup. */
 function slackJson(text: string, blocks: readonly object[]): string {
   return JSON.stringify({ text: shownText(text), mrkdwn: false, unfurl_links: false, unfurl_media: false, blocks });
 }
 
-/** Fields of a section in Slack, at most. */
+/** Slack's limit of fields in a section. */
 const SECTION_FIELDS_MAX = 10;
 
 function factSections(facts: DecisionFacts["facts"]): readonly object[] {
@@ -225,7 +225,7 @@ function plain(text: string) {
   return { type: "plain_text", text: shownText(text), emoji: false };
 }
 
-/** One line, cut, with nothing in it that Slack reads as a mention or a link. */
+/** A text as one line, cut, without anything that Slack reads as a mention or a link. */
 function shownText(text: string): string {
   return lineOf(text).text;
 }
@@ -237,12 +237,12 @@ function lineOf(text: string): { readonly text: string; readonly isCut: boolean 
   return { text: escaped(shown), isCut };
 }
 
-/** The three characters that Slack's markup begins and ends with. */
+/** Escapes the three characters that Slack's markup is made of. */
 function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-/** The body of a POST to a webhook. The action has no receipt: its link would open without a sign-in. */
+/** The body of a POST to a webhook. Leaves out the receipt, whose link would open without a sign-in. */
 export function webhookQuestion({ ask, at, action, history, baseUrl }: Question): string {
   const shown = actionJson(action, { now: at, receiptUrl: null, hidesHeaderValues: true });
   const { facts, risks } = maskedFacts(action, history, baseUrl);
@@ -251,15 +251,15 @@ export function webhookQuestion({ ask, at, action, history, baseUrl }: Question)
 }
 
 /**
- * `Approve? api.stripe.com · POST /v1/refunds · "Refund order 5999" · qqpjmk`, of a masked action and one of its runs. The end of
- * the id comes last: clients put mails of one subject into one conversation, where a decision could meet the wrong one of two
- * equal requests.
+ * `Approve? api.stripe.com · POST /v1/refunds · "Refund order 5999" · qqpjmk`, for a run of a masked action. Ends with the end
+ * of the id, because clients put mails with one subject into one conversation: a decision could meet the wrong one of two equal
+ * requests.
  */
 export function subjectOf(
   { id, run: latest, method, host, url, title }: Pick<Action, "id" | "run" | "method" | "host" | "url" | "title">,
   run = latest,
 ): string {
-  // Without the query.
+  // Drops the query.
   const [path = ""] = url.slice(url.indexOf("//") + 2 + host.length).split(/[?#]/, 1);
   const quoted =
     title === null || title.trim() === "" ? [] : [`"${beginning(inQuotes(title), SUBJECT_TITLE_CHARS_MAX)}"`];
@@ -272,7 +272,7 @@ export function subjectOf(
   return `Approve? ${parts.join(" · ")}`;
 }
 
-/** What the requester wrote, with nothing in it that ends the quotation, the line, or could become a link. */
+/** Quotes a requester's text so that it can't end the quotation or the line, or become a link. */
 function inQuotes(title: string): string {
   return withoutLinks(visibleText(title)).replaceAll(/\p{Quotation_Mark}/gu, "'");
 }
@@ -282,11 +282,11 @@ function beginning(text: string, charsMax: number): string {
   return characters.length <= charsMax ? text : `${characters.slice(0, charsMax - 1).join("")}…`;
 }
 
-/** The end of a long host, cut before a label: the registered name is at the end. */
+/** Cuts a long host to its last labels, because the registered name is at the end. */
 export function endOfHost(host: string): string {
   const labels = host.split(".");
   if (host.length <= SUBJECT_HOST_CHARS_MAX || host.startsWith("[")) return host;
-  // As in `example.co.uk`: a short label before a country code belongs to the suffix.
+  // `example.co.uk`: a short label before a country code belongs to the suffix.
   const [name = "", country = ""] = labels.slice(-2);
   let kept = name.length <= 3 && /^[a-z]{2}(?::|$)/.test(country) ? 3 : 2;
   const end = () => labels.slice(-kept).join(".");

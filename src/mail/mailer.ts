@@ -9,39 +9,39 @@ import type { Clock } from "../core/clock.ts";
 import type { Mail } from "./messages.ts";
 import { retryAfterMs } from "../core/retry.ts";
 
-/** Sends a mail once. Failures are deliveries, not exceptions. */
+/** Sends a mail once. Returns failures as results and never throws. */
 export interface Mailer {
-  /** The same mail always has the same `Message-ID`, so that repeats can be detected. */
+  /** Gives the same mail the same `Message-ID` each time, so that repeats can be detected. */
   send(mail: Mail, limits: SendLimits): Promise<DeliveryResult>;
 }
 
-/** The mailer for these settings; null if no provider is configured. */
+/** Creates the mailer of the settings; null if they name no provider. */
 export async function createMailer({ mail }: Config, clock: Clock): Promise<Mailer | null> {
   return mail === null ? null : createMailgun(mail, createSender(providerPolicy(mail.url, "MAILGUN_URL")), clock);
 }
 
-/** For messages that somebody asks for and waits for. */
+/** The result of a message that somebody waits for while no mail is configured. */
 export const NO_MAILER = {
   kind: "withheld",
   error: "No mail was sent: no mail provider is configured (see MAILGUN_API_KEY).",
 } as const satisfies DeliveryResult;
 
-/** Why such a message was not delivered; null: it was. */
+/** Why a message that somebody waits for was not delivered; null if it was. */
 export function messageError(delivery: DeliveryResult): string | null {
   if (delivery.kind === "delivered") return null;
   return "error" in delivery ? delivery.error : "Nothing was sent: the service is stopping.";
 }
 
 /**
- * Mailgun's library builds the request. We send it ourselves, because the library's client follows redirects, reads responses of
- * any size (measured: 100 MB), resolves names in the thread pool of file reads, and reports a timeout as status 400.
+ * Sends mail by Mailgun. Its library builds the request, but we send it: the library's client follows redirects, reads
+ * responses of any size (measured: 100 MB), resolves names in the thread pool of file reads, and reports a timeout as status 400.
  */
 export async function createMailgun(
   { apiKey, domain, from, url }: NonNullable<Config["mail"]>,
   sender: Sender,
   clock: Pick<Clock, "now">,
 ): Promise<Mailer> {
-  // Imported only if mail is configured, because it takes 0.17 s and 26 MB.
+  // Imported only if mail is configured: it takes 0.17 s and 26 MB.
   const { default: Mailgun } = await import("mailgun.js");
   const mailgun = new Mailgun(FormData);
   const own: readonly Header[] = [
@@ -63,7 +63,7 @@ export async function createMailgun(
 
 type Header = readonly [name: string, value: string];
 
-/** Makes the client send with our sender. */
+/** Makes Mailgun's client send with our sender. */
 function callBy(client: object, send: (request: OutboundRequest) => Promise<unknown>, own: readonly Header[]): void {
   const provider: Interfaces.IRequestProvider = {
     async makeRequest(url, _method, data) {
@@ -71,25 +71,25 @@ function callBy(client: object, send: (request: OutboundRequest) => Promise<unkn
       const form = new Response((data as { readonly data: FormData }).data);
       const type: Header = ["Content-Type", form.headers.get("content-type") ?? ""];
       await send({ url, method: "POST", headers: [...own, type], body: await form.text() });
-      // The library's result is not used; the caller reads the outcome.
+      // Nobody uses the library's result: the caller reads the outcome.
       return { status: 200, body: {} };
     },
     setSubAccountHeader() {},
     resetSubAccountHeader() {},
   };
-  // Safe: public in the library's class, but missing in the interface of `client`. A test covers it.
+  // Safe: the library's class has this public member, though its interface doesn't. A test covers it.
   (client as { request: { requestProvider: Interfaces.IRequestProvider } }).request.requestProvider = provider;
 }
 
 function fieldsOf({ to, subject, text, html, id, event, actionId, follows }: Mail, domain: string) {
-  /** With angle brackets (RFC 5322, 3.6.4). */
+  /** The `Message-ID` of a mail, in angle brackets (RFC 5322, 3.6.4). */
   const messageId = (of: Mail["event"]) => `<${id}.${of}@${domain}>`;
   return {
     to,
     subject,
     text,
     html,
-    // Tracking would route the links through the provider, which would log them.
+    // No tracking: it would route the links through the provider, which would log them.
     "o:tracking": "no",
     "o:tracking-clicks": "no",
     "o:tracking-opens": "no",
@@ -98,15 +98,15 @@ function fieldsOf({ to, subject, text, html, id, event, actionId, follows }: Mai
     ...(actionId !== undefined && { "v:action_id": actionId }),
     "h:Message-ID": messageId(event),
     ...(follows !== undefined && { "h:In-Reply-To": messageId(follows), "h:References": messageId(follows) }),
-    // Prevents automatic replies.
+    // Asks for no automatic replies.
     "h:Auto-Submitted": "auto-generated",
     "h:X-Auto-Response-Suppress": "All",
   } as const;
 }
 
 /**
- * What the provider's response means for a mail. Only errors of the mail itself are final. A wrong key, domain or region can
- * be fixed while the mail waits. The sentences are fixed and never contain text of the response.
+ * What the provider's response means for a mail. Only errors of the mail itself are final: a wrong key, domain or region can
+ * be fixed while the mail waits. Messages never quote the response.
  */
 function deliveryFrom(outcome: Outcome | Stopped, now: Date, timeoutMs: number): DeliveryResult {
   if (outcome.kind === "stopped") return { kind: "not_started", why: "stopping" };
@@ -131,7 +131,7 @@ const FAILED = { kind: "failed", notBeforeMs: null } as const;
 
 const NOT_MAILGUN = "The mail provider's answer was not Mailgun's: check MAILGUN_URL.";
 
-/** Mailgun returns an ID for an accepted message. Any other 200 is not Mailgun's. */
+/** Whether Mailgun accepted the message: then it returns an id. A 200 without one is not from Mailgun. */
 function isTaken({ body, truncated, brokenBy }: Answered): boolean {
   // The status counts, even if the body is incomplete.
   if (truncated || brokenBy !== null) return true;

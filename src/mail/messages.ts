@@ -38,13 +38,13 @@ import type { AskKind, CredentialAlert } from "../core/notification-events.ts";
 /** A mail as it is sent. */
 export interface Mail extends EmailContent {
   readonly to: string;
-  /** The provider's tag. */
+  /** The tag at the provider. */
   readonly event: MailedEvent;
-  /** The same each time that a mail is sent, and with the event no other mail's. */
+  /** Stays the same when a mail is sent again. Unique together with the event. */
   readonly id: string;
-  /** Left out: it is about no action. */
+  /** Left out if it is about no action. */
   readonly actionId?: string;
-  /** The event of the mail that it follows, which has the same id. */
+  /** The event of the mail that it replies to, which has the same id. */
   readonly follows?: MailedEvent;
 }
 
@@ -76,12 +76,12 @@ interface AskingMail extends AboutAction {
 }
 
 export interface ApprovalMail extends AskingMail {
-  /** Absolute URLs. Anyone who has one can decide. */
+  /** Absolute URLs. Whoever has one can decide. */
   readonly links: { readonly approve: string; readonly reject: string; readonly expiresAt: Date };
   readonly receiptUrl: string;
 }
 
-/** The masked request and two links. `confirm`: they open a page with a button; `one_click`: opening one decides. */
+/** Asks for a decision by two links. `confirm`: they open a page with a button; `one_click`: opening one decides. */
 export function approvalMessage(mail: ApprovalMail, linkKind: keyof typeof TERMS): Mail {
   const { action, run, links, receiptUrl, baseUrl } = mail;
   const asked = askedFor(mail);
@@ -108,7 +108,7 @@ const TERMS = {
 
 const OPEN = { label: "Open in Outgate", above: "Open in Outgate, after you log in" } as const;
 
-/** The facts without anything that a client could make a link, but for the URLs that are facts themselves. */
+/** The facts of a request. Except for its URLs, mail clients can't turn any part of them into links. */
 function askedFor({ action, history, baseUrl }: AskingMail): Asked {
   const { facts, risks } = maskedFacts(action, history, baseUrl);
   const shown = facts.map((fact) =>
@@ -118,7 +118,7 @@ function askedFor({ action, history, baseUrl }: AskingMail): Asked {
   return {
     risks,
     words,
-    // Its page is behind the button; the subject has the end of the id.
+    // Only the whole id: the button leads to the action's page, and the subject ends with the end of the id.
     details: [...rest, { name: "action", label: "Action", value: action.id }],
     hidden: hidden === null ? null : `${hidden}. To see hidden values, open it in Outgate.`,
   };
@@ -126,11 +126,11 @@ function askedFor({ action, history, baseUrl }: AskingMail): Asked {
 
 interface ChannelMail extends AskingMail {
   readonly event: AskKind;
-  /** The name of the channel. */
+  /** The channel's name. */
   readonly channel: string;
 }
 
-/** The masked request, and a link to the page where people decide after a sign-in. */
+/** Asks for a decision by a link to the page where people decide after a sign-in. */
 export function channelMessage(mail: ChannelMail): Mail {
   const { event, action, run, baseUrl, channel } = mail;
   const asked = askedFor(mail);
@@ -155,7 +155,7 @@ export interface DecidedMail extends AboutAction {
   readonly at: Date;
 }
 
-/** How somebody else decided, or that nobody has to any more: a reply to the mail that asked. */
+/** Replies to the mail that asked: how somebody else decided, or that no decision is needed any more. */
 export function decisionMessage(mail: DecidedMail): Mail {
   const { action, run, decision, actor, reason, at, receiptUrl } = mail;
   const sent = asSent(action);
@@ -177,7 +177,7 @@ const DECIDED = "You don't need to do anything. The links in the earlier email n
 
 const DECISION_WORDS = { approved: "Approved", rejected: "Rejected", withdrawn: "Withdrawn" } as const;
 
-/** Shows that a channel works, or with none that mail does. `id`: of this test. */
+/** Shows that a channel works, or that mail does if `channel` is null. `id`: of this test. */
 export function testMessage(to: string, id: string, channel: string | null): Mail {
   const works = `The channel ${visibleText(channel ?? "")} works. Outgate will ask for approvals at this address.`;
   const sentence = channel === null ? "Outgate can send email to this address." : works;
@@ -187,12 +187,12 @@ export function testMessage(to: string, id: string, channel: string | null): Mai
 interface InvitedMail {
   readonly to: string;
   readonly invitation: Invitation;
-  /** Absolute URL. Anyone who has it and the address can join. */
+  /** Absolute URL. Whoever has it and knows the address can join. */
   readonly link: string;
   readonly account: AccountLabel;
 }
 
-/** The link of an invitation. Who invites chose their own name: it is quoted. */
+/** Sends the link of an invitation. Quotes the account's name, since its people chose it. */
 export function invitationMessage({ to, invitation, link, account }: InvitedMail): Mail {
   const { id, role, expiresAt, createdBy } = invitation;
   const { host } = new URL(link);
@@ -223,14 +223,14 @@ const ROLE_TERMS: Readonly<Record<Invitation["role"], string>> = {
 
 interface PasswordMail {
   readonly to: string;
-  /** Of this link. */
+  /** The link's id. */
   readonly id: string;
-  /** Absolute URL. Anyone who has it can log in as this person. */
+  /** Absolute URL. Whoever has it can log in as this person. */
   readonly link: string;
   readonly expiresAt: Date;
 }
 
-/** A link that sets the first password of somebody who logs in by the identity provider. */
+/** Sends a link for setting a first password, for people who log in with the identity provider. */
 export function passwordMessage({ to, id, link, expiresAt }: PasswordMail): Mail {
   const until = `The link works once, until ${utcMinute(expiresAt)}. Using it logs you out everywhere else.`;
   const content = email(`Set a password for Outgate at ${endOfHost(new URL(link).host)}`, [
@@ -241,7 +241,7 @@ export function passwordMessage({ to, id, link, expiresAt }: PasswordMail): Mail
   return { ...content, to, id: `${id}.1`, event: "password_link" };
 }
 
-/** Tells an owner what an agent asks for. Its link shows the request and decides nothing: the answer is a secret. */
+/** Tells an owner which credential an agent asks for. Opening its link decides nothing, because the answer is a secret. */
 export function credentialRequestMessage(to: string, request: CredentialRequest, baseUrl: string): Mail {
   const { id, host, reason, name, createdBy, expiresAt } = request;
   const subject = `Credential for ${endOfHost(host)}`;
@@ -269,7 +269,7 @@ interface CredentialMail {
   readonly baseUrl: string;
 }
 
-/** Tells an owner that a credential ends or has ended. Its name and hosts could be made links: they are broken. */
+/** Tells an owner that a credential ends or has ended. Writes its name and hosts so that mail clients can't turn them into links. */
 export function credentialMessage({ to, credential, alert, account, baseUrl }: CredentialMail): Mail {
   const { id, name, hosts } = credential;
   const { stage, expiresAt } = alert;

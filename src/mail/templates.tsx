@@ -13,26 +13,26 @@ import { bodyLines, shownBody } from "../ui/body-view.tsx";
 import type { MaskedAction } from "../receipts/seen-action.ts";
 import { bodyKindText } from "../receipts/mask-body.ts";
 
-/** A mail as it is sent. */
+/** A mail in both of its forms, HTML and text. */
 export interface EmailContent {
   readonly subject: string;
   readonly text: string;
   readonly html: string;
 }
 
-/** A part of a mail, in both of its forms. */
+/** A part of a mail, as HTML and as text. */
 interface Part {
   readonly text: string;
   readonly html: Child;
 }
 
-/** A mail of these parts, one below the other. */
+/** Builds a mail of these parts, one below the other. */
 export function email(subject: string, parts: readonly Part[]): EmailContent {
   const html = render(<MailFrame subject={subject}>{parts.map((part) => part.html)}</MailFrame>);
   return { subject, text: parts.map(({ text }) => text).join("\n\n"), html };
 }
 
-/** The heading of a mail and a sentence below it; `text` stands for both in the text part. */
+/** The heading of a mail and a sentence below it. The text part has only `text`. */
 export function opening(title: string, sentence: string, text = sentence): Part {
   return {
     text,
@@ -58,12 +58,12 @@ export function paragraph(text: string): Part {
   };
 }
 
-/** Until when links work, and for whom. */
+/** Says how long links work, and for whom. */
 export function terms(text: string): Part {
   return { text, html: <p style={SMALL}>{text}</p> };
 }
 
-/** Why the mail came, or who may read it, below texts of others. */
+/** Says why the mail came or who may read it, set apart from texts of others. */
 export function footnote(why: string): Part {
   return {
     text: `Lines that start with | are quoted from the request. Secrets are masked as ••••. ${BROKEN_LINKS}\n\n${why}`,
@@ -80,7 +80,7 @@ interface ButtonProps {
   readonly href: string;
   readonly label: string;
   readonly look: keyof typeof LOOKS;
-  /** What stands above the link in the text part; default: the label. */
+  /** The line above the link in the text part; by default the label. */
   readonly above?: string;
 }
 
@@ -118,12 +118,12 @@ export function buttons(...links: readonly ButtonProps[]): Part {
   };
 }
 
-/** Some clients draw no background of a link, and white on white would be no button. */
+/** Colours the cell, because some clients draw no background behind links: white on white would be no button. */
 const FILLED_CELL = "background:#3b5bdb;border-radius:6px";
 
 const BUTTON = "display:block;border-radius:6px;line-height:1.25;font-weight:600;text-decoration:none";
 
-/** Borders in all of them, so that they are of one size. */
+/** All looks have a border, so that all buttons have one size. */
 const LOOKS = {
   filled: `${BUTTON};padding:13px 8px;font-size:16px;color:#ffffff;background:#3b5bdb;border:2px solid #3b5bdb`,
   outline: `${BUTTON};padding:13px 8px;font-size:16px;color:#c92a2a;border:2px solid #c92a2a`,
@@ -145,7 +145,7 @@ export function receiptLink(href: string): Part {
 
 export type FactRow = readonly [name: string, value: string];
 
-/** Names and values, one of each a line. */
+/** A table with a line for each name and value. */
 export function factTable(rows: readonly FactRow[]): Part {
   return {
     text: rows.map(([name, value]) => `${name}: ${value}`).join("\n"),
@@ -156,7 +156,7 @@ export function factTable(rows: readonly FactRow[]): Part {
   };
 }
 
-/** The facts about a request below the decision. */
+/** The facts below the decision. */
 export function details(facts: readonly Fact[]): Part {
   const rows = facts.map(({ name, label, value }) => {
     const isUrl = name === "callback" && normalTarget(value) !== null;
@@ -166,7 +166,7 @@ export function details(facts: readonly Fact[]): Part {
   return headed("Details", lines, rowsOf(rows, 4), `${HEAD};margin-bottom:0`);
 }
 
-/** `above`: pixels. */
+/** A table of these rows. `above`: its margin in pixels. */
 function rowsOf(rows: readonly (readonly [name: string, value: Child])[], above: number) {
   return (
     <table
@@ -191,14 +191,14 @@ function rowsOf(rows: readonly (readonly [name: string, value: Child])[], above:
 
 const FACT = "padding:2px 8px 2px 0;font-size:14px;line-height:1.5;overflow-wrap:anywhere";
 
-/** What a mail says of a request besides the request itself. */
+/** What a mail says about a request besides showing it. */
 export interface Asked extends Omit<GroupedFacts, "hidden"> {
   readonly risks: DecisionFacts["risks"];
-  /** A sentence on how many values are hidden, and where they can be seen; null: none is. */
+  /** A sentence on how many values are hidden and where to see them; null if none are. */
   readonly hidden: string | null;
 }
 
-/** What comes before the decision, in the order of every place of decision. `waiting`: the sentence about its state. */
+/** The parts before the decision, in the order of every place where people decide. `waiting`: a sentence on its state. */
 export function question(sent: MaskedAction, waiting: string, { risks, hidden, words }: Asked): readonly Part[] {
   const headers = Object.entries(sent.headers ?? {}).map(([name, value]) => `${name}: ${value}`);
   return [
@@ -222,7 +222,7 @@ export function question(sent: MaskedAction, waiting: string, { risks, hidden, w
   ];
 }
 
-/** Method and host large, then the whole URL. */
+/** Shows method and host large, then the whole URL. */
 export function call({ method, host, url }: Pick<MaskedAction, "method" | "host" | "url">): Part {
   return {
     text: `${method} ${visibleText(url)}`,
@@ -240,7 +240,7 @@ export function call({ method, host, url }: Pick<MaskedAction, "method" | "host"
   };
 }
 
-/** An untrusted URL with its host in bold. Never a link of ours. */
+/** An untrusted URL with its host in bold, never as a link. */
 function Address({ url }: { readonly url: string }) {
   const host = normalTarget(url)?.host ?? "";
   const start = url.indexOf("//") + "//".length;
@@ -256,7 +256,7 @@ function Address({ url }: { readonly url: string }) {
   );
 }
 
-/** Warnings in a box; notes quietly below it. */
+/** Shows warnings in a box, and notes quietly below it. */
 function warnings(risks: DecisionFacts["risks"]): Part {
   const [notes, others] = [risks.filter(isNote), risks.filter((risk) => !isNote(risk))];
   return {
@@ -288,7 +288,7 @@ function bodyPart(sent: MaskedAction): Part {
   return quoted(`Body (${bodyKindText(sent)})`, { lines, missing: missing ?? rest });
 }
 
-/** Lines of a request, and a sentence on what is missing; null: nothing is. */
+/** Lines of a request, and a sentence on what is missing; null if nothing is. */
 interface Quoted {
   readonly lines: readonly string[];
   readonly missing: string | null;
@@ -354,7 +354,7 @@ function markedLine(line: string): string {
 function beginningOf(text: string): Quoted {
   const bytes = Buffer.from(text);
   if (bytes.length <= MAIL_PART_BYTES_MAX) return { lines: withoutLinks(text).split("\n"), missing: null };
-  // The streaming decoder drops a character that is cut.
+  // A streaming decoder drops a character that was cut in the middle.
   const start = new TextDecoder().decode(bytes.subarray(0, MAIL_PART_BYTES_MAX), { stream: true });
   const { beginning, rest } = cutAt(text, start.length);
   return {
@@ -364,8 +364,8 @@ function beginningOf(text: string): Quoted {
 }
 
 /**
- * Dark colors need a style sheet, because inline styles have no media queries. Clients that drop it show the light colors.
- * Codes of invisible characters are highlighted.
+ * Dark colors need a style sheet, because inline styles have no media queries; clients without it show the light colors.
+ * Highlights the codes of invisible characters.
  */
 const SHEET = `:root{color-scheme:light dark}bdi i{font-style:normal;color:#a35507;background:#fdf3e4}@media (prefers-color-scheme:dark){
 .page{background:#0c0d0f!important;color:#eceef1!important}.sheet{background:#131417!important;border-color:#24262b!important}
@@ -400,7 +400,7 @@ const DANGER = "margin:4px 0;font-weight:600;color:#c92a2a";
 
 const RISK = `${SMALL};margin:8px 0 0;padding:8px 12px;color:#a35507;background:#fdf3e4;border-radius:6px;overflow-wrap:anywhere`;
 
-/** The frame of a mail: one column for phones. */
+/** The frame of a mail: one column, which fits phones. */
 function MailFrame({ subject, children }: { readonly subject: string; readonly children?: Child }) {
   return (
     <html lang="en">
@@ -442,5 +442,5 @@ const BRAND = "padding:0 0 12px;font-size:15px;line-height:1.4;font-weight:600";
 
 const PAPER = "padding:20px 16px;background:#ffffff;border:1px solid #e6e7ea;border-radius:8px";
 
-/** Fixed layout, so that a long line doesn't widen the column. */
+/** Has a fixed layout, so that a long line doesn't widen the column. */
 const FRAME = "max-width:600px;table-layout:fixed";
