@@ -25,7 +25,7 @@ import * as t from "./schema-helpers.ts";
 import { retryMembers } from "./retry-settings.ts";
 import { HTTP_METHODS } from "../core/target.ts";
 
-// `title` becomes the name of the schema in the API description.
+// A schema's title, here `ActionId`, is its name in the API description.
 export const ActionId = t.idSchema("act", "Id of an action.", "ActionId");
 
 export const credentialNameSchema = t.plainText(
@@ -83,7 +83,7 @@ const formSchema = (description: string) =>
     examples: [{ amount: "1200", "expand[]": ["charge", "customer"] }],
   });
 
-/** The body of a create. `null` counts as absent (but for `json`), which the schema does not show. */
+/** The body of a create. Except in `json`, `null` counts as absent, which the schema does not show. */
 export const CreateAction = t.requestObject(
   "CreateAction",
   `The call to make. A member that is null counts as absent, but for json. The whole request has at most ` +
@@ -96,7 +96,7 @@ export const CreateAction = t.requestObject(
     method: Type.Optional(method({ default: "POST" })),
     body: Type.Optional(t.anyObject("JSON body of the call, sent as written. Not with GET.")),
     json: Type.Optional(
-      // Every type, since clients that make forms of a schema need one.
+      // Lists every type, because clients that build forms from a schema need one.
       Type.Unsafe<unknown>({
         type: ["object", "array", "string", "number", "boolean", "null"],
         description: "Instead of body: any JSON value, null too. Give one of body, json, form, text, base64.",
@@ -272,7 +272,7 @@ const ActionPauseJson = t.answerObject(
   { id: pauseIdSchema, kind: pauseKind, reason: pauseReason, created_at: t.dateTime("When it was paused.") },
 );
 
-/** An action in answers, as `see.ts` writes it. */
+/** An action in responses, as `see.ts` writes it. */
 export const ActionJson = t.answerObject("Action", "One HTTP call: its request, state and result.", {
   id: ActionId,
   status: Status,
@@ -396,7 +396,7 @@ export const WaitQuery = t.closedObject({
   wait: seconds("Seconds to wait for the end of the action. Ignored without sync.", BY_DEFAULT),
 });
 
-/** No default: generated clients send defaults, and each of their reads would wait. */
+/** Without defaults: generated clients send them, so that each of their reads would wait. */
 export const ReadQuery = t.closedObject({
   wait: seconds("Seconds to wait for the end of the action. Default: answer at once."),
 });

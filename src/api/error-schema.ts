@@ -2,7 +2,7 @@ import Type from "typebox";
 import { ERROR_CODES } from "../core/domain-error.ts";
 import { answerObject, choice, constant, plainText } from "./schema-helpers.ts";
 
-// Apart from `errors.ts`, which the start of the service imports before it listens: TypeBox takes a tenth of a second.
+// Not in `errors.ts`, which the service imports before it listens: TypeBox takes a tenth of a second to load.
 
 const ValidationIssue = answerObject("ValidationIssue", "One thing that is wrong with a request.", {
   field: plainText("The field, header or query parameter; empty for the whole body.", "retries"),

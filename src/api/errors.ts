@@ -29,7 +29,7 @@ export const HTTP_STATUS = {
   unavailable: 503,
 } as const satisfies Record<ErrorCode, number>;
 
-/** 405 with the methods of the path, as `Allow` names them. */
+/** A 405, with the path's methods for `Allow`. */
 export class MethodNotAllowed extends DomainError {
   readonly allow: string;
 
@@ -45,7 +45,7 @@ const HEADERS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string
   unavailable: { "retry-after": "1" },
 };
 
-/** The response headers of an error, without those of every response. */
+/** The response headers that only this error has. */
 export function headersOf(error: DomainError): Readonly<Record<string, string>> {
   if (error instanceof MethodNotAllowed) return { allow: error.allow };
   if (error instanceof RetryLater) return { "retry-after": String(error.retryAfterSeconds) };
@@ -84,7 +84,7 @@ export const ERROR_MEANING = {
   unavailable: "The service can't reach its database at the moment.",
 } as const satisfies Record<ErrorCode, string>;
 
-/** Any error as one that a caller may see: an unexpected one tells nothing of what happened, and has to be logged. */
+/** Turns any error into one that callers may see. An unexpected one says nothing about its cause, so log it. */
 export function asDomainError(error: unknown): DomainError {
   if (error instanceof DomainError) return error;
   if (error instanceof StoreBusy) {
@@ -109,7 +109,7 @@ interface ErrorParts {
   readonly issues: readonly Issue[];
 }
 
-/** The error envelope as JSON text; without `details` where there are no issues. */
+/** The error envelope as JSON text, without `details` if there are no issues. */
 export function errorJson({ code, message, requestId, issues }: ErrorParts): string {
   const details = issues.map((issue) => ({ field: issue.field, message: issue.message, code: "invalid" }));
   const error = { code, message, request_id: requestId };

@@ -7,10 +7,10 @@ import { charsetProblem, contentTypeProblem } from "./media-type.ts";
 import { constant, key, plainText, positive } from "./schema-helpers.ts";
 import { HEADER_NAME_CHARS_MAX, HEADER_VALUE_BYTES_MAX, HEADERS_BYTES_MAX, HEADERS_MAX } from "../core/limits.ts";
 
-/** Without a pattern: by one, generated clients refuse what the service would replace. */
+/** Has no pattern, because generated clients would refuse ids that the service replaces. */
 const requestId = (description: string) => plainText(description, "my-id.7");
 
-/** Request headers that the API description lists. */
+/** The request headers in the API description. */
 export const REQUEST_HEADERS = {
   "Idempotency-Key": key(
     "Creates of one account with the same value within 24 hours return the same action, whether the first was answered 201 or 200; a refused create is not remembered. Checked before `dedupe`. Surrounding quotes, as in the draft RFC, are not part of the key. A key with a comma and a space must be in quotes: without them it is refused, as is a header given twice.",
@@ -29,7 +29,7 @@ export const REQUEST_HEADERS = {
 
 export type RequestHeader = keyof typeof REQUEST_HEADERS;
 
-/** Response headers that the API description lists. */
+/** The response headers in the API description. */
 export const ANSWER_HEADERS = {
   "X-Request-Id": requestId(
     "Identifies this request in the service's log: the id that the request sent, or a new one.",
@@ -60,7 +60,7 @@ export const ANSWER_HEADERS = {
 
 export type AnswerHeader = keyof typeof ANSWER_HEADERS;
 
-/** Headers of every response at a path that is a secret, HTML or JSON. */
+/** Headers of every response at a secret path, HTML or JSON. */
 export const SECRET_PATH_HEADERS = [
   "Cache-Control",
   "Vary",
@@ -78,7 +78,7 @@ export const ERROR_HEADERS: Readonly<Partial<Record<ErrorCode, AnswerHeader>>> =
   method_not_allowed: "Allow",
 };
 
-/** 128 characters is `HEADER_NAME_CHARS_MAX`, written out because the linter checks patterns without following imports. */
+/** At most `HEADER_NAME_CHARS_MAX` (128) characters, written out because the linter does not follow imports in patterns. */
 export const HEADER_NAME_PATTERN = "^[A-Za-z0-9][!#$%&'*+.^_`|~0-9A-Za-z-]{0,127}$";
 
 /** Printable ASCII, space and tab (RFC 9110, 5.5, without obs-text). */
@@ -90,7 +90,7 @@ export const NO_HEADER_NAME = "Is not a header name: use letters, digits and hyp
 
 const VALUE = new RegExp(HEADER_VALUE_PATTERN);
 
-/** Headers that frame the message or belong to the connection, and those that Outgate sets. A star: every name that begins so. */
+/** Headers that frame the message, belong to the connection or are set by Outgate. A star matches every name that begins so. */
 const FRAMING = `
   host content-length content-encoding transfer-encoding connection keep-alive te trailer upgrade expect
   http2-settings accept-encoding via cdn-loop date proxy-* sec-* webhook-* x-outgate-*`;
@@ -114,9 +114,9 @@ const IDENTITY = `
   x-amzn-oidc-* x-auth-request-*`;
 
 /**
- * Families by which a proxy that has signed somebody in tells its backend who they are: Grafana and others, CGI, Cloudflare,
- * Pomerium, authentik, Kong, Tailscale, Azure, AWS, Google, Apache and nginx, Envoy, Vouch, Teleport, ngrok, Shibboleth, SiteMinder,
- * WebSEAL, WSO2, APISIX, and RFC 9440. An agent could pass for anybody.
+ * Headers by which a proxy tells its backend who has signed in: Grafana and others, CGI, Cloudflare, Pomerium, authentik, Kong,
+ * Tailscale, Azure, AWS, Google, Apache and nginx, Envoy, Vouch, Teleport, ngrok, Shibboleth, SiteMinder, WebSEAL, WSO2,
+ * APISIX, and RFC 9440. With one of them, an agent could pass for anybody.
  */
 const AGENT_IDENTITY = `
   x-webauth-* remote-* x-remote-* cf-access-* x-pomerium-* x-authentik-* x-consumer-* x-credential-* tailscale-*
@@ -124,7 +124,7 @@ const AGENT_IDENTITY = `
   x-envoy-* x-middleware-subrequest x-vouch-* x-authenticated-* teleport-jwt-assertion ngrok-auth-* shib-* x-shib-* mellon-*
   sm-user smuser sm-serversessionid iv-user iv-groups iv-creds x-jwt-assertion x-userinfo client-cert client-cert-chain`;
 
-/** Of these families, by which clients log in. */
+/** The headers of these families with which clients log in. */
 const LOGINS = new Set(["cf-access-client-id", "cf-access-client-secret"]);
 
 interface Families {
@@ -138,7 +138,7 @@ function familiesIn(...tables: readonly string[]): Families {
   return { names: new Set(all.filter((name) => !name.endsWith("*"))), prefixes };
 }
 
-/** The family of a name, as the tables write it; null: it is in none. */
+/** The family of a name as the tables write it; null if it is in none. */
 function familyOf(plain: string, { names, prefixes }: Families): string | null {
   if (names.has(plain)) return plain;
   const prefix = prefixes.find((one) => plain.startsWith(one));
@@ -149,7 +149,7 @@ const DENIED = familiesIn(FRAMING, OVERRIDES, IDENTITY);
 
 const DENIED_FOR_AGENTS = familiesIn(AGENT_IDENTITY);
 
-/** Every problem of the headers that a caller of this role wants to send with this body. */
+/** Every problem in the headers that a caller with this role wants to send with this body. */
 export function headerIssues(
   headers: Readonly<Record<string, string>>,
   bodyMember: BodyMember | null,

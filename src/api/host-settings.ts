@@ -40,7 +40,7 @@ export const PutHostSettings = requestObject(
   { examples: [{ max_per_second: 10, max_concurrent: 4 }] },
 );
 
-/** A body that was checked, as settings. */
+/** Turns a checked body into settings. */
 export function hostSettingsFrom(body: Static<typeof PutHostSettings>): HostSettings {
   const { max_per_second: maxPerSecond = null, max_concurrent: maxConcurrent = null } = body;
   return {
@@ -51,7 +51,7 @@ export function hostSettingsFrom(body: Static<typeof PutHostSettings>): HostSett
   };
 }
 
-/** Only what is set. */
+/** Settings as JSON; only those that are set. */
 export const hostSettingsJson = (settings: HostSettings) => toJson(PutHostSettings, settings);
 
 export function hostSettingsText(settings: HostSettings): string {
@@ -59,8 +59,8 @@ export function hostSettingsText(settings: HostSettings): string {
 }
 
 /**
- * What a row sets for a host or for all of them; nothing if it is no JSON, so that it keeps no other row from being read. The bounds of
- * requests may have been others when it was written, and a newer version may know more members: those are ignored.
+ * Parses the settings in a row; empty if it is not JSON, so that the other rows can still be read. The bounds of requests may have
+ * changed since it was written, and members of newer versions are ignored.
  */
 export function parseHostSettings(text: string): HostSettings {
   const value = jsonIn(text);

@@ -20,13 +20,13 @@ import { TIMELINE_EVENT_TYPES } from "../core/timeline.ts";
 
 const CURSOR_EXAMPLE = "YWN0XzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
 
-/** Text that is searched for; printable or not, but nothing that no stored text can hold. */
+/** Text to search for. Excludes characters that stored text can't contain. */
 const searched = (description: string, example: string) =>
   t.storable(t.shortText(SEARCH_CHARS_MAX, description, example));
 
 const METADATA_FILTER_CHARS_MAX = 64 + ":".length + METADATA_VALUE_CHARS_MAX;
 
-/** What a list, a count, an export and a bulk job may filter by. */
+/** The filters of lists, counts, exports and bulk jobs. */
 export const FILTERS = {
   q: Type.Optional(
     searched(
@@ -114,19 +114,19 @@ export const ActionPageJson = t.answerObject("ActionPage", "One page of a list."
   ),
 });
 
-/** The query of the action service. Throws `invalid_query` for dates that do not exist and invalid cursors. */
+/** Turns a list's parameters into a query. Throws `invalid_query` for dates that don't exist and invalid cursors. */
 export function checkList(query: ListQuery) {
   return { ...checkFilters(query, query.cursor), limit: query.limit ?? LIST_LIMIT_DEFAULT };
 }
 
-/** The filters of the action service, without a limit. Throws as `checkList`. */
+/** Turns parameters into filters, without a limit. Throws like `checkList`. */
 export function checkFilters(query: FilterQuery, cursor?: string) {
   const dates = { created_after: query.created_after, created_before: query.created_before };
   const { before, ...times } = checkListQuery(dates, cursor, ACTION_ID);
   return {
     statuses: query.status ?? [],
     method: query.method ?? null,
-    // The schema admits texts that no URL parser accepts as a host. They match no action.
+    // The schema allows texts that URL parsers don't accept as a host. They match no action.
     host: query.host === undefined ? null : (normalHost(query.host) ?? query.host.toLowerCase()),
     dedupe: query.dedupe ?? null,
     createdBy: query.created_by ?? null,
@@ -148,7 +148,7 @@ function metadataFilterOf(text: string): MetadataFilter {
   return colon === -1 ? { name: text, value: null } : { name: text.slice(0, colon), value: text.slice(colon + 1) };
 }
 
-/** A page as JSON text; `actions` are JSON texts. */
+/** A page as JSON text, from actions as JSON texts. */
 export function pageJson(
   actions: readonly string[],
   { before, searchedUntil }: { readonly before: string | null; readonly searchedUntil: Date | null },
@@ -159,7 +159,7 @@ export function pageJson(
 
 export interface StatusCounts {
   readonly counts: readonly { readonly status: ActionStatus; readonly count: number; readonly isMore: boolean }[];
-  /** Everything that was created later is counted; null: everything is. */
+  /** All actions created after this time are counted; null: all are. */
   readonly countedUntil: Date | null;
 }
 

@@ -1,9 +1,9 @@
 import type { BodyMember } from "../core/body.ts";
 
 /**
- * Parses a media type in one pass: a regular expression with optional blanks takes cubic time on a header full of blanks.
- * Never throws; a malformed header becomes a value that no caller accepts. `essence`: `type/subtype` in lower case, with any
- * blanks before the first semicolon; `charsets`: every value of that parameter, in lower case and unquoted, in order.
+ * Parses a media type in one pass, because a regular expression takes cubic time on a header full of blanks. Never throws: a
+ * malformed header becomes a value that no caller accepts. `essence`: `type/subtype` in lower case, with any blanks before the
+ * first semicolon. `charsets`: all values of that parameter in order, in lower case and unquoted.
  */
 export function readMediaType(header: string): { readonly essence: string; readonly charsets: readonly string[] } {
   const [essence = "", ...parameters] = partsOf(header);
@@ -21,7 +21,7 @@ function unquote(value: string): string {
   return value.length >= 2 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1).trim() : value;
 }
 
-/** A media type (RFC 9110, 8.3.1) in lower case; null unless it is one well-formed one: what targets make of anything else differs. */
+/** A media type (RFC 9110, 8.3.1) in lower case; null unless it is exactly one and well-formed. Targets differ on anything else. */
 function writtenType(header: string) {
   const [essence = "", ...rest] = partsOf(header.toLowerCase());
   if (!ESSENCE.test(essence.trim())) return null;
@@ -35,7 +35,7 @@ const ESSENCE = /^[!#$%&'*+.^_`|~0-9a-z-]+\/[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
-/** Split at semicolons, but not at those in quotes, where a backslash escapes. */
+/** Splits at semicolons outside of quotes. In quotes, a backslash escapes. */
 function partsOf(header: string): readonly string[] {
   const parts: string[] = [];
   let from = 0;
@@ -51,7 +51,7 @@ function partsOf(header: string): readonly string[] {
   return [...parts, header.slice(from)];
 }
 
-/** A backslash escapes for some targets and not for others, so a quoted value has none. */
+/** Reads a parameter. Refuses a backslash in quotes, which only some targets read as an escape. */
 function parameterOf(part: string): readonly [name: string, value: string] | null {
   const equals = part.indexOf("=");
   const [name, written] = [part.slice(0, Math.max(equals, 0)), part.slice(equals + 1)];
@@ -62,8 +62,8 @@ function parameterOf(part: string): readonly [name: string, value: string] | nul
 }
 
 /**
- * What is wrong with the `Content-Type` of a request with this body; null: nothing. An approver sees a body as its member says:
- * a target must not read it as something else. `body` has only the rules that it always had.
+ * What is wrong with the `Content-Type` of a request with this body; null if nothing. Targets must read a body as approvers see
+ * it, which its member decides. `body` has only the rules that it always had.
  */
 export function contentTypeProblem(value: string, member: BodyMember): string | null {
   if (member === "body") return JSON_TYPE.test(value) ? charsetProblem(value) : NOT_JSON;
@@ -86,12 +86,12 @@ export function contentTypeProblem(value: string, member: BodyMember): string | 
   return null;
 }
 
-/** What of a `Content-Type` with any charset a target may read in another way; for requests without a body too. */
+/** What a target may read differently in the charset of a `Content-Type`; null if nothing. Also for requests without a body. */
 export function charsetProblem(value: string): string | null {
   return /charset/i.test(value.replaceAll(UTF_8, "")) ? NOT_UTF_8 : null;
 }
 
-/** Whether bytes with this `Content-Type` may be shown as UTF-8: the target reads them so too. */
+/** Whether targets read bytes with this `Content-Type` as UTF-8, so that they can be shown as such. */
 export function isReadAsUtf8(value: string): boolean {
   return charsetProblem(value) === null;
 }
@@ -107,12 +107,12 @@ const FORM_TYPE = "application/x-www-form-urlencoded";
 
 const UTF_8 = /;[ \t]*charset=(?:utf-8|"utf-8")(?=[ \t]*(?:;|$))/gi;
 
-/** Also in the middle: some targets look for the word anywhere in the header. */
+/** Matches anywhere, because some targets look for the word anywhere in the header. */
 const JSON_WORD = /json/;
 
 const FORM_WORD = /urlencoded/;
 
-/** One JSON text a line is no JSON text. */
+/** Types with one JSON text per line, which is no JSON text as a whole. */
 const JSON_LINES = new Set([
   "application/x-ndjson",
   "application/ndjson",

@@ -28,7 +28,7 @@ const BackoffJson = Type.Refine(
       examples: [{ base_ms: 1_000, cap_ms: 60_000 }],
     },
   ),
-  // Where one of them is no number, that is the issue.
+  // True if one of them is no number, which is an issue of its own.
   ({ base_ms: base, cap_ms: cap }) => !(cap < base),
   () => "cap_ms may not be less than base_ms.",
 );
@@ -53,7 +53,7 @@ const StatusPatternJson = Type.Refine(
   () => `Must be a status from ${STATUS_MIN} to ${STATUS_MAX}, or one of ${STATUS_CLASSES.join(", ")}.`,
 );
 
-/** How attempts are made and repeated, in a create and in the settings of a host or account. */
+/** The retry members of a create and of the settings of a host or account. */
 export const retryMembers = {
   timeout_ms: Type.Optional(
     integer(
@@ -75,7 +75,7 @@ export const retryMembers = {
 
 const RetrySettingsJson = Type.Object(retryMembers);
 
-/** Members that were checked, as settings. */
+/** Turns checked members into settings. */
 export function retrySettingsFrom({
   timeout_ms: timeoutMs,
   backoff,
@@ -88,5 +88,5 @@ export function retrySettingsFrom({
   };
 }
 
-/** Only what is set. */
+/** Settings as JSON; only those that are set. */
 export const retrySettingsJson = (settings: RetrySettings) => toJson(RetrySettingsJson, settings);

@@ -24,10 +24,10 @@ import Format from "typebox/format";
 import { Settings } from "typebox/system";
 import { DomainError, type Issue, invalidFields } from "../core/domain-error.ts";
 
-/** Keys and names: no control characters. */
+/** Printable ASCII, for keys and names. */
 const PRINTABLE = "^[ -~]*$";
 
-/** A text, with an example. `more`: what it has to be. */
+/** A text with an example. `more`: further keywords. */
 export const plainText = (description: string, example: string, more: TStringOptions = {}) =>
   Type.String({ description, examples: [example], ...more });
 
@@ -42,13 +42,13 @@ export const describedOnly = (words: Readonly<Record<string, unknown>>) => ({ [D
 /** http or https, without white space and backslashes. */
 const TARGET_URL = String.raw`^[Hh][Tt][Tt][Pp][Ss]?://[^\s\\]+$`;
 
-/** Also internationalised names, as people type them. */
+/** Allows internationalised names, as people type them. */
 const HOST = "^[^\\x00-\\x20/\\x7f-\\xa0]{1,260}$";
 
 /** No control characters and no other line breaks. */
 export const ONE_LINE = "^[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]*$";
 
-/** A status of a target, or a class of them. */
+/** A target's status, or a class such as `5xx`. */
 export const RESPONSE_CODE = "^[1-5]([0-9][0-9]|xx)$";
 
 /** Lower case and ASCII only, so that no two names look alike. */
@@ -61,13 +61,13 @@ export const BASIC_USERNAME = "^[^:\\x00-\\x1f\\x7f]*$";
 
 export const TIME_OF_DAY = "^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$";
 
-/** A name as `METADATA_NAME_PATTERN` has it, alone or before a colon. */
+/** A metadata name (`METADATA_NAME_PATTERN`), alone or before a colon. */
 export const METADATA_FILTER = "^[A-Za-z0-9_.-]{1,64}(:|$)";
 
-/** A key, or a person. */
+/** The id of a key or a person. */
 export const MAKER_ID = "^(?:key|per)_[A-Za-z0-9_-]{1,64}$";
 
-/** Messages by pattern, in place of one that quotes the regular expression. */
+/** Messages by pattern, instead of one that quotes the regular expression. */
 const PATTERN_MESSAGES: ReadonlyMap<string, string> = new Map([
   [
     CREDENTIAL_NAME,
@@ -89,23 +89,23 @@ const FORMAT_NAMES: ReadonlyMap<string, string> = new Map([
   ["date-time", "date and time with a time zone, like 2026-03-04T12:00:00Z"],
 ]);
 
-/** The host of a URL, as a filter. */
+/** A filter by the host of a URL. */
 export const hostSchema = (description: string) => plainText(description, "api.example.com", { pattern: HOST });
 
 /** A key that callers choose: `dedupe`, `Idempotency-Key`. */
 export const key = (description: string) => printable(KEY_CHARS_MAX, description, "order-4711");
 
-/** A name that people choose, such as a key's. */
+/** A name that people choose, for example for a key. */
 export const nameSchema = (description: string) => visible(printable(NAME_CHARS_MAX, description, "ci"));
 
 export const emailSchema = (description: string) =>
   plainText(description, "ann@example.com", { format: "email", maxLength: EMAIL_CHARS_MAX });
 
-/** Text without what no database stores. */
+/** Text without the characters that a database can't store. */
 export const storable = (text: TString) =>
   Type.Refine(text, isStorableText, () => "Must be well-formed Unicode without NUL.");
 
-/** Text by which people know something in a list. */
+/** Text by which people recognise something in a list. */
 const visible = (text: TString) =>
   Type.Refine(
     text,
@@ -113,13 +113,13 @@ const visible = (text: TString) =>
     () => "May not be only spaces.",
   );
 
-/** Free text of people and agents: any well-formed Unicode without NUL. */
+/** Free text from people and agents: any well-formed Unicode without NUL. */
 export const reason = (description: string) =>
   storable(
     plainText(`${description} Well-formed Unicode without NUL.`, "Agreed with Ann.", { maxLength: REASON_CHARS_MAX }),
   );
 
-/** The same of one line that is not empty. */
+/** Free text of one line, not empty. */
 export const line = (maxLength: number, description: string, example: string) =>
   storable(visible(plainText(description, example, { minLength: 1, maxLength, pattern: ONE_LINE })));
 
@@ -144,13 +144,13 @@ export const choice = <const Value extends string>(
   // `type` beside `enum`: clients that generate forms from a schema need it.
 ) => Type.Enum([...values], { type: "string", description, examples: [example], ...more });
 
-/** A member of one value, or a header. */
+/** A member or header with exactly one value. */
 export const constant = <const Value extends string | number | boolean>(value: Value, description: string) =>
   Type.Literal(value, { description, examples: [value] });
 
 export const yesNo = (description: string, example: boolean) => Type.Boolean({ description, examples: [example] });
 
-/** A whole number, not less than 0. */
+/** A whole number from 0. */
 export const quantity = (description: string, example: number) =>
   Type.Integer({ minimum: 0, description, examples: [example] });
 
@@ -162,15 +162,15 @@ export const integer = (
   more: { readonly default?: number } = {},
 ) => Type.Integer({ minimum, maximum, description, examples: [example], ...more });
 
-/** A whole number, not less than 1. */
+/** A whole number from 1. */
 export const positive = (description: string, example: number) =>
   Type.Integer({ minimum: 1, description, examples: [example] });
 
-/** A text in a request: not empty, and of so many characters at most. */
+/** A text in a request: not empty, and at most so many characters. */
 export const shortText = (maxLength: number, description: string, example: string) =>
   plainText(description, example, { minLength: 1, maxLength });
 
-/** A list in a request: not empty, and of so many items at most. */
+/** A list in a request: not empty, and at most so many items. */
 export const shortList = <Item extends TSchema>(
   item: Item,
   maxItems: number,
@@ -186,7 +186,7 @@ export const pageParameters = (cursorExample: string) => ({
   cursor: Type.Optional(plainText("The next_cursor of the page before.", cursorExample)),
 });
 
-/** The id of a thing, which its prefix tells. With a title it is a schema of its own in the API description. */
+/** An id with this prefix. With a title, it becomes a schema of its own in the API description. */
 export const idSchema = (prefix: string, description: string, title?: string) =>
   plainText(description, `${prefix}_01kjwa5v00e7v8c9x2m4n6p8qr`, {
     ...(title !== undefined && { title }),
@@ -196,14 +196,14 @@ export const idSchema = (prefix: string, description: string, title?: string) =>
 export const dateTime = (description: string) =>
   plainText(description, "2026-03-04T12:00:00.000Z", { format: "date-time" });
 
-/** For responses, which always have the field. */
+/** For responses, which always contain the field. */
 export const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
-/** An object of an answer, by its name and its sentence in the API description. */
+/** An object in responses, with its name and sentence in the API description. */
 export const answerObject = <Members extends TProperties>(title: string, description: string, members: Members) =>
   Type.Object(members, { title, description });
 
-/** The body of a request. Members that it does not name are refused. */
+/** The body of a request. Refuses members that it does not name. */
 export const requestObject = <Members extends TProperties>(
   title: string,
   description: string,
@@ -211,11 +211,11 @@ export const requestObject = <Members extends TProperties>(
   more: TObjectOptions = {},
 ) => Type.Object(members, { title, additionalProperties: false, description, ...more });
 
-/** The parameters of a query, or a part of a body. Members that it does not name are refused. */
+/** The parameters of a query, or part of a body. Refuses members that it does not name. */
 export const closedObject = <Members extends TProperties>(members: Members) =>
   Type.Object(members, { additionalProperties: false });
 
-/** The empty body. A body that names an origin is refused, since a rotation that ignored it would be one of all secrets. */
+/** An empty body. Refuses any member: a rotation that ignored an origin in the body would replace all secrets. */
 export const NoBody = Type.Object(
   {},
   { additionalProperties: false, description: "Empty: path and query say everything." },
@@ -236,7 +236,7 @@ export const stringMap = (description: string, more: Readonly<Record<string, unk
 
 const EMAIL = /^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
 
-// All errors at once: each member can have one of its own, and one in its parent's summary.
+// Reports all errors at once: each member can have its own, and one more in its parent's summary.
 Settings.Set({ maxErrors: 2 * JSON_MEMBERS_MAX });
 
 // Accepts everything: `checkTarget` checks URLs, and typebox's own check refuses internationalised hosts.
@@ -244,16 +244,16 @@ Format.Set("uri", () => true);
 
 Format.Set("uri-reference", () => true);
 
-// An address as HTML forms define it. typebox's own check accepts control characters, and takes 300 ms for a megabyte.
+// Addresses as HTML forms define them. typebox's own check accepts control characters and takes 300 ms for a megabyte.
 Format.Set("email", (text) => text.length <= EMAIL_CHARS_MAX && EMAIL.test(text));
 
 interface Check<T> {
   accepts(value: unknown): value is T;
-  /** One issue for each wrong field; none where the value is valid. Values are never converted or filled in. */
+  /** One issue for each wrong field; empty if the value is valid. Never converts or fills in values. */
   issues(value: unknown): readonly Issue[];
 }
 
-/** A check by a schema of the API, compiled when it is first asked: a hundred of them take a tenth of a second. */
+/** A check by a schema. Compiles when first used, because compiling a hundred takes a tenth of a second. */
 export function compile<S extends TSchema>(schema: S): Check<Static<S>> {
   let compiled: ReturnType<typeof Compile<S>> | null = null;
   const validatorOf = () => (compiled ??= Compile(schema));
@@ -272,7 +272,7 @@ export function compile<S extends TSchema>(schema: S): Check<Static<S>> {
 
 const UNKNOWN = "Is unknown. Check its name, or leave it out.";
 
-/** The members of a closed object schema; null for any other schema. */
+/** The member names of a closed object schema; null for any other schema. */
 function knownOf(schema: object): ReadonlySet<string> | null {
   const isClosed = "additionalProperties" in schema && schema.additionalProperties === false;
   return isClosed && "properties" in schema && isJsonObject(schema.properties)
@@ -280,7 +280,7 @@ function knownOf(schema: object): ReadonlySet<string> | null {
     : null;
 }
 
-/** Separates unknown members, because typebox reports each of them twice and takes 30 ms for ten thousand. */
+/** Splits off unknown members: typebox reports each twice and takes 30 ms for ten thousand. */
 function split(value: unknown, known: ReadonlySet<string> | null) {
   if (known === null || !isJsonObject(value)) return { unknown: [], rest: value };
   const members = Map.groupBy(Object.entries(value), ([name]) => known.has(name));
@@ -290,22 +290,22 @@ function split(value: unknown, known: ReadonlySet<string> | null) {
   };
 }
 
-/** The first issue of each field; further ones say the same in other words. */
+/** The first issue of each field, since further ones repeat it in other words. */
 export function onePerField(issues: readonly Issue[]): readonly Issue[] {
   const first = new Map<string, Issue>();
   for (const issue of issues) if (!first.has(issue.field)) first.set(issue.field, issue);
   return [...first.values()];
 }
 
-/** The object without its known members that are null, since null means absent in requests. Unknown members are kept. */
+/** Removes known members that are null, which means absent in requests. Keeps unknown ones. */
 export function withoutNulls(value: unknown, known: object): unknown {
   if (!isJsonObject(value) || !Object.values(value).includes(null)) return value;
   const kept = Object.entries(value).filter(([name, member]) => member !== null || !Object.hasOwn(known, name));
-  // Not by assignment: that would make a member `__proto__` the prototype.
+  // An assignment would make a member `__proto__` the prototype.
   return Object.fromEntries(kept);
 }
 
-/** Checks a body against its schema. Members that are null count as absent. Throws `validation_error`. */
+/** Checks a body against its schema. Null members count as absent. Throws `validation_error`. */
 export function bodyCheck<Schema extends TObject>(schema: Schema): (value: unknown) => Static<Schema> {
   const compiled = compile<Schema>(schema);
   return (value) => {
@@ -319,14 +319,14 @@ export function isJsonObject(value: unknown): value is Readonly<Record<string, u
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** typebox reports errors as AJV does: one error can name several fields. */
+/** The issues of an error of typebox, which can name several fields, as in AJV. */
 function issuesOf(error: TLocalizedValidationError): readonly Issue[] {
   const field = fieldOf(error.instancePath);
   const each = (names: readonly string[], message: string) =>
     names.map((name) => ({ field: field === "" ? name : `${field}.${name}`, message }));
   if (error.keyword === "required") return each(error.params.requiredProperties, "Is required.");
   if (error.keyword === "additionalProperties") return each(error.params.additionalProperties, UNKNOWN);
-  // Reported for each unknown member in addition to "additionalProperties".
+  // typebox reports it for each unknown member besides "additionalProperties".
   if (error.keyword === "boolean") return [];
   return [{ field, message: messageOf(error) }];
 }
@@ -362,7 +362,7 @@ function fieldOf(pointer: string): string {
   return names.map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~")).join(".");
 }
 
-/** The compiled query parameters of a route. They arrive as text: `kindOf` says how to read each. */
+/** The compiled query parameters of a route. They arrive as text, and `kindOf` says how to read each. */
 export interface QueryCheck<T> extends Check<T> {
   kindOf(name: string): "integer" | "array" | "text";
 }
@@ -382,12 +382,12 @@ function kindOf(property: object): "integer" | "array" | "text" {
   return type === "integer" || type === "array" ? type : "text";
 }
 
-/** An element of a repeated parameter is reported under the parameter's name. */
+/** Reports an element of a repeated parameter under the parameter's name. */
 function byParameter({ field, message }: Issue): Issue {
   return { field: field.replace(/\.\d+$/, ""), message };
 }
 
-/** Dates and cursor of a query; null: not given. Throws `invalid_query` for impossible dates and foreign cursors. */
+/** The dates and cursor of a query, null where absent. Throws `invalid_query` for impossible dates and foreign cursors. */
 export function checkListQuery<Name extends string>(
   dates: Readonly<Record<Name, string | undefined>>,
   cursor: string | undefined,
@@ -408,22 +408,22 @@ export function checkListQuery<Name extends string>(
   return { ...(Object.fromEntries(times) as Record<Name, Date | null>), before };
 }
 
-/** An opaque cursor, so that callers don't build it from an id. */
+/** An opaque cursor, so that callers don't build cursors from ids. */
 export function encodeCursor(position: string): string {
   return Buffer.from(position).toString("base64url");
 }
 
-/** A page of rows from one more than fits, with the cursor of the next one. */
+/** A page of rows with the cursor of the next page. `found` has one row more than fits if there is a next page. */
 export function pageOf<Row extends { readonly id: string }>(found: readonly Row[], limit: number) {
   const data = found.slice(0, limit);
   const last = found.length > limit ? data.at(-1) : undefined;
   return { data, next_cursor: last === undefined ? null : encodeCursor(last.id) };
 }
 
-/** The position in a cursor; null: it is none of ours. */
+/** The position in a cursor; null if the cursor is not ours. */
 export function decodeCursor(cursor: string, position: RegExp): string | null {
   const text = Buffer.from(cursor, "base64url").toString("latin1");
-  // Decoding is lenient, so accept only what encodes to the same text again.
+  // Decoding is lenient, so accept only a cursor that encodes to the same text again.
   return position.test(text) && encodeCursor(text) === cursor ? text : null;
 }
 

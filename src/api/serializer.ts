@@ -3,7 +3,7 @@ import type { Static, TObject } from "typebox";
 /** `created_at` as `createdAt`. */
 type Camel<Name> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : Name;
 
-/** What a value of an answer is made from. */
+/** The type in a row that a value of a response is made from. */
 type Source<Json> = Json extends string
   ? string extends Json
     ? string | Date
@@ -22,7 +22,7 @@ type Sources<Json> = {
     | (Partial<Pick<Json, Name>> extends Pick<Json, Name> ? null | undefined : never);
 };
 
-/** The words of JSON Schema that say how a value is shown. */
+/** The keywords of JSON Schema that say how to show a value. */
 interface Shape {
   readonly properties?: Readonly<Record<string, Shape>>;
   readonly items?: Shape;
@@ -33,13 +33,13 @@ interface Shape {
 const shows = new WeakMap<TObject, (value: unknown) => unknown>();
 
 /**
- * A row as the answer that a schema describes: the members that the schema has, each from the row's member of that name in
- * camel case, and dates as texts. Other members of the row are left out, and so is null where the schema has no null.
+ * Turns a row into the response that a schema describes. Takes each member of the schema from the row's member of that name in
+ * camel case, and writes dates as texts. Leaves out all other members, and null where the schema does not allow it.
  */
 export function toJson<Schema extends TObject>(schema: Schema, row: Sources<Static<Schema>>): Static<Schema> {
   const show = shows.get(schema) ?? showing(schema);
   shows.set(schema, show);
-  // Safe: `Sources` has what the schema's members are made from.
+  // Safe: `Sources` has a value for each member of the schema.
   return show(row) as Static<Schema>;
 }
 

@@ -7,8 +7,8 @@ interface Timer {
 }
 
 /**
- * A clock that begins in the past and runs like the machine's, except that it can be moved on, until it is the machine's.
- * What should have rung meanwhile rings at the end of the move, as on a machine that was suspended.
+ * A clock that begins in the past and can be moved forward until it shows the machine's time. Timers that are due during a
+ * move ring at its end, as on a machine that was suspended.
  */
 export class TravelClock implements Clock {
   readonly #machine: Clock;
@@ -39,7 +39,7 @@ export class TravelClock implements Clock {
     };
   }
 
-  /** Moves on to a time; never back, and never past the machine's time. */
+  /** Moves forward to a time, but never past the machine's. */
   moveTo(at: Date): void {
     const byMs = Math.min(this.#behindMs, Math.max(0, at.getTime() - this.now().getTime()));
     this.#behindMs -= byMs;
@@ -50,7 +50,7 @@ export class TravelClock implements Clock {
       timer.cancel();
       if (timer.dueMs > nowMs) this.#arm(timer);
     }
-    // One that rings may cancel another.
+    // A timer that rings may cancel another.
     for (const timer of due) if (this.#timers.delete(timer)) timer.run();
   }
 

@@ -1,7 +1,7 @@
 import type { CreateAction } from "../client/openapi.ts";
 import { BROKEN_HOST, UNKNOWN_CHARGE } from "./target.ts";
 
-/** The agents of the demo, and what of theirs has to be approved. */
+/** The agents of the demo, and which of their calls need approval. */
 export const DEMO_AGENTS = {
   "billing-agent": "writes",
   "crm-sync": "none",
@@ -12,19 +12,19 @@ export const DEMO_AGENTS = {
 
 export type DemoAgent = keyof typeof DEMO_AGENTS;
 
-/** The people of the demo. The first one is its owner. */
+/** The people of the demo. The first is its owner. */
 export const DEMO_PEOPLE = ["dana@acme.example", "marcus@acme.example"] as const;
 
 export type DemoPerson = (typeof DEMO_PEOPLE)[number];
 
 export const DAY_MINUTES = 24 * 60;
 
-/** Something that happens at a minute of the day. */
+/** What happens at a minute of the day. */
 export type Step = { readonly at: number } & (
   | { readonly kind: "create"; readonly name: string; readonly agent: DemoAgent; readonly request: CreateAction }
   | {
       readonly kind: "decide";
-      /** The create that it is about. */
+      /** The name of the create that it is about. */
       readonly name: string;
       readonly by: DemoPerson;
       readonly verb: "approve" | "cancel";
@@ -33,7 +33,7 @@ export type Step = { readonly at: number } & (
   | { readonly kind: "outage"; readonly isOn: boolean }
 );
 
-/** A day in the order in which it happens; it is the same each time. */
+/** A day's steps in order, the same each time. */
 export function demoDay(): readonly Step[] {
   return [...contacts(), ...tickets(), ...deployments(), ...refunds(), ...upkeep(), ...waiting()].toSorted(
     (one, other) => one.at - other.at,
@@ -56,7 +56,7 @@ const FIRST_NAMES = ["Amara", "Bo", "Chiara", "Dmitri", "Elif", "Femi", "Greta",
 
 const STAGES = ["lead", "trial", "customer", "renewal"] as const;
 
-/** Two contacts every 25 minutes, and an outage of the target at noon. */
+/** Two contacts every 25 minutes, with an outage of the target at noon. */
 function contacts(): readonly Step[] {
   const times = Array.from({ length: 56 }, (_, n) => 10 + n * 25.31);
   const steps = times.flatMap((at, n) =>
@@ -124,10 +124,10 @@ interface Refund {
   readonly cents: number;
   readonly charge?: string;
   readonly reason: string;
-  /** Who decided, and so many minutes later; absent: it is still awaiting approval. */
+  /** Who decided, and how many minutes later; absent if it is still awaiting approval. */
   readonly by?: DemoPerson;
   readonly after?: number;
-  /** Why it was rejected; absent: it was approved. */
+  /** Why it was rejected; absent if it was approved. */
   readonly why?: string;
 }
 
@@ -187,7 +187,7 @@ function refunds(): readonly Step[] {
   });
 }
 
-/** Old exports are deleted once somebody agrees; the newest ones can't be stored, and are tried again. */
+/** Deletes old exports after approval. The newest exports can't be stored and are retried. */
 function upkeep(): readonly Step[] {
   const old = (at: number, month: string, by?: DemoPerson): readonly Step[] => {
     const name = `export ${month}`;
@@ -219,7 +219,7 @@ function upkeep(): readonly Step[] {
   ];
 }
 
-/** Alike, and one of them is not what its title says. */
+/** Similar calls, one of which is not what its title says. */
 function waiting(): readonly Step[] {
   const notes = [
     [7_001, 19, "1900"],

@@ -10,18 +10,18 @@ import type { TargetOutage } from "./target.ts";
 export interface DemoService {
   readonly url: string;
   readonly ownerKey: string;
-  /** Of the one-time link for the first person. */
+  /** The token of the first person's one-time link. */
   readonly welcomeToken: string;
-  /** Answers a request of the API for a person. */
+  /** Answers an API request as a person. */
   readonly answerAs: (caller: Caller, request: Request) => Promise<Response>;
 }
 
 interface PlayDeps {
   readonly clock: TravelClock;
-  /** Where the clock has to arrive. */
+  /** The time at which the clock must arrive. */
   readonly machineNow: () => Date;
   readonly outage: TargetOutage;
-  /** Of everybody in the demo. */
+  /** The password of everybody in the demo. */
   readonly password: string;
 }
 
@@ -30,7 +30,7 @@ interface PlayedDay {
   readonly waiting: number;
 }
 
-/** Plays a day: agents create, people decide, and time passes as soon as what is due is done. */
+/** Plays a day: agents create, people decide, and time passes as soon as all due work is done. */
 export async function playDay(service: DemoService, deps: PlayDeps): Promise<PlayedDay> {
   const { clock, machineNow, outage } = deps;
   const owner = createClient({ url: service.url, apiKey: service.ownerKey });
@@ -74,7 +74,7 @@ async function createAgents(
   };
 }
 
-/** By the links that anybody gets: the one of the first start, and an invitation. */
+/** Lets people in by real links: the one of the first start, and an invitation. */
 async function letPeopleIn(
   service: DemoService,
   owner: OutgateClient,
@@ -118,7 +118,7 @@ async function decide({ answerAs }: DemoService, person: Caller, { id, verb, rea
   if (!answer.ok) throw new Error(`The demo's service refused to ${verb} an action: ${await answer.text()}`);
 }
 
-/** Lets time pass, and stops on the way wherever an action is due. */
+/** Lets time pass, with a stop whenever an action is due. */
 async function passUntil(end: Date, owner: OutgateClient, clock: TravelClock): Promise<void> {
   while (true) {
     const due = await nextDue(owner, clock);
@@ -128,7 +128,7 @@ async function passUntil(end: Date, owner: OutgateClient, clock: TravelClock): P
   clock.moveTo(end);
 }
 
-/** When the next action is due, once all that is due now was done; null: none. */
+/** Waits until all due work is done. Returns when the next action is due; null if none is. */
 async function nextDue(owner: OutgateClient, clock: TravelClock): Promise<Date | null> {
   const sinceMs = clock.monotonicMs();
   while (clock.monotonicMs() - sinceMs < DEMO_SETTLE_MS_MAX) {

@@ -2,9 +2,9 @@ import type { Server } from "bun";
 import type { NotSent } from "../core/outcome.ts";
 import type { Sender } from "../outbound/deadline.ts";
 
-/** A target on this machine that plays every host of the demo. */
+/** A server on this machine that plays every host of the demo. */
 interface DemoTarget {
-  /** Sends each call to this target, and nothing anywhere else. */
+  /** Makes a sender send every call to this target. */
   readonly divert: (sender: Sender) => Sender;
   readonly stop: () => Promise<void>;
 }
@@ -29,15 +29,15 @@ interface Call {
 /** A charge that the payment service doesn't know. */
 export const UNKNOWN_CHARGE = "ch_3PqLm8Xw2Rt5Nv9K";
 
-/** A host that answers 503 for as long as the demo runs. */
+/** A host that always answers 503. */
 export const BROKEN_HOST = "files.acme.example";
 
-/** While it is true, the contacts answer 503. */
+/** While true, the contacts host answers 503. */
 export interface TargetOutage {
   isOn: boolean;
 }
 
-/** Starts the target. Hosts are told apart by the first part of the path, since every call comes to one address. */
+/** Starts the target. Every call comes to one address, so the first part of the path names the host. */
 export function startTarget(outage: TargetOutage): DemoTarget {
   let count = 0;
   const server: Server<unknown> = Bun.serve({
@@ -71,7 +71,7 @@ export function startTarget(outage: TargetOutage): DemoTarget {
   return { divert, stop: () => server.stop(true) };
 }
 
-/** The service stores no such URL. */
+/** For URLs that the service would never store. */
 const NOT_SENT: NotSent = { kind: "not_sent", fault: "address_never" };
 
 function answerTo(call: Call, outage: TargetOutage): Answer {
@@ -95,7 +95,7 @@ function answerTo(call: Call, outage: TargetOutage): Answer {
     };
   }
   if (host === "slack.com") {
-    // Posting to a channel more than once a second.
+    // As for more than one message a second in a channel.
     if (attempt === 1 && count % 9 === 0) {
       return { status: 429, body: { ok: false, error: "ratelimited" }, ms: 15, headers: { "retry-after": "30" } };
     }

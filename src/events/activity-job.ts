@@ -21,29 +21,29 @@ interface CountActivityDeps {
 export type CountActivity = ReturnType<typeof createCountActivity>;
 
 /**
- * Counts the events of the timeline from where the last step ended. Creates and results don't wait for it. A row is counted
- * once, on however many nodes: counts and the new position are one commit, which fails if another node has moved the position.
+ * Counts the timeline's events in steps, apart from creates and results, which don't wait for it. Counts each row once on any
+ * number of nodes: counts and new position are one commit, which fails if another node has moved the position.
  */
 export function createCountActivity({ store, clock }: CountActivityDeps) {
   let last: Promise<unknown> = Promise.resolve();
-  /** One at a time. */
+  /** Counts one step at a time. */
   const step = (isWritten: boolean): Promise<CountedStep> => {
     const next = last.then(() => countStep(store.activity, clock.now(), isWritten));
     last = next.catch(() => {});
     return next;
   };
   return {
-    /** Counts everything that has happened, with a pause after each step. */
+    /** Counts everything up to now, with a pause after each step. */
     run: async (_now: Date, stop: AbortSignal): Promise<void> => {
       while (!stop.aborted && !(await step(true)).isLast) {
         await new Promise<void>((resolve) => void clock.after(ACTIVITY_PAUSE_MS, resolve));
       }
     },
 
-    /** Counts the next `ACTIVITY_COUNTED_ROWS_MAX` events. Nothing after the returned time is counted; null: everything is. */
+    /** Counts up to `ACTIVITY_COUNTED_ROWS_MAX` events. Events after the returned time are not counted yet; null: all are. */
     upToNow: async (): Promise<Date | null> => {
       for (let rows = ACTIVITY_STEP_ROWS; ; rows += ACTIVITY_STEP_ROWS) {
-        // Nobody who reads waits until a write fails again.
+        // Doesn't make readers wait for a write that would fail again.
         const { isLast, until } = await step(!store.isUnavailable);
         if (isLast || rows >= ACTIVITY_COUNTED_ROWS_MAX) return until;
         await nextTurn();
@@ -53,13 +53,13 @@ export function createCountActivity({ store, clock }: CountActivityDeps) {
 }
 
 interface CountedStep {
-  /** Nothing is left to count, or nothing can be counted now. */
+  /** Whether nothing is left to count, or nothing can be counted now. */
   readonly isLast: boolean;
-  /** Nothing after it is counted; null: everything is. */
+  /** Events after this time are not counted yet; null: all are. */
   readonly until: Date | null;
 }
 
-/** Counts the next rows, or only looks when they begin. A file is read in this thread: others get their turn between its parts. */
+/** Counts the next rows, or only finds when they begin. A file is read in this thread, in parts, so that others get a turn. */
 async function countStep(
   activity: CountActivityDeps["store"]["activity"],
   now: Date,
@@ -79,32 +79,32 @@ async function countStep(
   try {
     const write = { from, to: page.position, rows: tally.changed, steps: stepsIn(page.groups) };
     if (!(await activity.put(write))) {
-      // Another node has counted on meanwhile, perhaps not as far: the next step begins where that one ended. A position that was
-      // altered to no number stays what it is.
+      // Another node has counted meanwhile, perhaps less: the next step begins where it ended. `Object.is`, because somebody may
+      // have altered the position to something that is no number.
       return { isLast: Object.is(await activity.position(), from), until: beginOf(page) };
     }
   } catch (error) {
-    // A full disk can still be read: what is counted is shown.
+    // A full disk can still be read: shows what is counted so far.
     if (!(error instanceof StoreUnavailable)) throw error;
     return { isLast: true, until: beginOf(page) };
   }
   return { isLast: page.isLast, until: endOf(page) };
 }
 
-/** The time of the first event of a page; where nothing of it counts, of its end. */
+/** The time of a page's first event, or of the page's end if none of its events count. */
 function beginOf(page: ActivityPage): Date | null {
   const times = page.groups.map(({ at }) => at.getTime());
   return times.length === 0 ? endOf(page) : new Date(Math.min(...times));
 }
 
-/** Null: nothing has happened after the page. Exactly as many rows as one takes have an end all the same. */
+/** Where a page ends; null if it is the last one. A full page has an end even if nothing follows it. */
 function endOf({ isLast, at }: ActivityPage): Date | null {
   return isLast ? null : at;
 }
 
 const STEPS = { created: "action", approved: "approval" } as const;
 
-/** What these accounts have done, perhaps for the first time. */
+/** The first steps that these accounts may just have taken. */
 function stepsIn(groups: readonly ActivityGroup[]): readonly FirstStep[] {
   const found = new Map<string, FirstStep>();
   const note = (done: FirstStep) => {
@@ -119,7 +119,7 @@ function stepsIn(groups: readonly ActivityGroup[]): readonly FirstStep[] {
   return [...found.values()];
 }
 
-/** Deletes slots that no range shows any more, or that are older than the retention (null: none). */
+/** Creates the job that deletes slots that no range shows any more or that are past retention (null: no retention). */
 export function createPruneActivity(activity: Pick<ActivityStore, "prune">, retentionDays: number | null) {
   return async (now: Date, stop: AbortSignal): Promise<void> => {
     for (const range of RANGE_NAMES) {
@@ -129,7 +129,7 @@ export function createPruneActivity(activity: Pick<ActivityStore, "prune">, rete
   };
 }
 
-/** The later one of a time and the end of the retention. */
+/** A time, or the end of the retention if that is later. */
 export function keptSince(since: Date, retentionDays: number | null, now: Date): Date {
   if (retentionDays === null) return since;
   return new Date(Math.max(since.getTime(), now.getTime() - retentionDays * DAY_MS));

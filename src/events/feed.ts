@@ -12,14 +12,14 @@ interface FeedPage {
   readonly position: string;
   /** Whether the stream had caught up before these changes. */
   readonly isLive: boolean;
-  /** A page was asked for, even an empty one: something other than actions may have changed. */
+  /** Whether `ask` called for a page, even an empty one, because something besides actions may have changed. */
   readonly isAsked: boolean;
 }
 
-/** Streams of changes, for callers that may read them. See docs/events.md. */
+/** Streams changes to callers that may read them. See docs/events.md. */
 export type Feed = ReturnType<typeof createFeed>;
 
-/** `changed` is only a hint to read the store: one that is late, repeated or lost does no harm. */
+/** `changed` is only a hint to read the store: it may come late, twice or never. */
 export function createFeed(actions: Pick<ActionStore, "changes" | "position" | "knowsPosition">) {
   const accounts = new Map<string, AccountStreams>();
 
@@ -34,9 +34,10 @@ export function createFeed(actions: Pick<ActionStore, "changes" | "position" | "
 
   return {
     /**
-     * Continues after the event with this id, or begins now. What sends the events ends the stream when the caller's key is
-     * revoked. Throws `invalid_query` for an unknown id and `rate_limited` when the account has too many streams. To make room
-     * for a key with few streams, the newest stream of the key with the most ends.
+     * Continues after the event with this id, or begins now. Whoever sends the events ends the stream when
+     * the caller's key is revoked. To make room
+     * for a key with few streams, ends the newest stream of the key with the most. Throws `invalid_query` for an unknown id
+     * and `rate_limited` if the account has too many streams.
      */
     async open(caller: Caller, lastEventId: string | null): Promise<EventStream> {
       authorize(caller, "read");
@@ -55,11 +56,11 @@ export function createFeed(actions: Pick<ActionStore, "changes" | "position" | "
       account.streams.add(stream);
       return stream;
     },
-    /** Actions of the account have changed. */
+    /** Tells the account's streams that actions have changed. */
     changed: (accountId: string) => accounts.get(accountId)?.onChange(),
-    /** Something else that pages show has changed. */
+    /** Tells the account's streams that something else on its pages has changed. */
     ask: (accountId: string) => accounts.get(accountId)?.streams.forEach((stream) => stream.ask()),
-    /** The accounts with open streams. */
+    /** Ids of the accounts with open streams. */
     accounts: () => accounts.keys(),
     hasStreams: (accountId: string) => accounts.has(accountId),
     /** Number of open streams of all accounts. */
@@ -73,23 +74,23 @@ function makeRoom(streams: ReadonlySet<Stream>, holder: string): void {
     const message = `This account has ${EVENT_STREAMS_PER_ACCOUNT_MAX} event streams open, and this key its share of them`;
     throw new DomainError("rate_limited", `${message}; close one of them first.`);
   }
-  // The newest, since a flood consists of new ones. Its reader can continue later from the last event it saw.
+  // The newest, since a flood consists of new ones. Its reader can continue later after the last event that it saw.
   [...streams].findLast((stream) => stream.holder === holderToEnd)?.end();
 }
 
-/** A position in the stream as readers see it: the id of an event. */
+/** A position in the stream as an event's id. */
 export function positionText(position: number): string {
   return encodeCursor(String(position));
 }
 
-/** The stream can't continue after this `Last-Event-ID` without a gap. */
+/** The error for a `Last-Event-ID` after which the stream can't continue without a gap. */
 function unknownPosition(message: string): DomainError {
   return new DomainError("invalid_query", "The stream can't go on from this Last-Event-ID; open it without one.", [
     { field: "Last-Event-ID", message },
   ]);
 }
 
-/** The streams of one account. They wake together and want the same page, which is read once. */
+/** The streams of one account. They wake together and share the read of the same page. */
 class AccountStreams {
   readonly streams = new Set<Stream>();
   readonly #readPage: (after: number) => Promise<ChangePage>;
@@ -100,7 +101,7 @@ class AccountStreams {
     this.#readPage = readPage;
   }
 
-  /** One commit can change many actions: they are read together in the next turn of the event loop. */
+  /** Wakes the streams in the next turn of the event loop, because one commit can change many actions. */
   onChange(): void {
     if (this.#isWaking) return;
     this.#isWaking = true;
@@ -125,9 +126,9 @@ class AccountStreams {
 
 export type EventStream = Pick<Stream, "position" | "next" | "ask" | "end">;
 
-/** One reader's position in the changes of its account: each is delivered once, in commit order, until `end`. */
+/** One reader of its account's changes. Delivers each once, in commit order, until `end`. */
 class Stream {
-  /** Where it begins. */
+  /** The position where it begins. */
   readonly position: string;
   readonly holder: string;
   readonly #account: AccountStreams;
@@ -147,14 +148,14 @@ class Stream {
     this.#at = from;
   }
 
-  /** Resolves when there are changes or `ask` was called; null when the stream has ended. Rejects when the store can't be read. */
+  /** Waits for changes or `ask`. Null when the stream has ended. Rejects if the store can't be read. */
   async next(): Promise<FeedPage | null> {
     while (!this.#isOver) {
       if (!this.#isBehind) {
         await new Promise<void>((resolve) => (this.#wake = resolve));
         continue;
       }
-      // Reset before reading, so that a change in between is not missed.
+      // Reset before the read, so that a change during it is not missed.
       this.#isBehind = false;
       const { changes, position, isLast } = await this.#account.read(this.#at);
       if (this.#isOver) break;
@@ -166,7 +167,7 @@ class Stream {
         this.#isAsked = false;
         return { changes, position: positionText(position), isLive, isAsked };
       }
-      // A long stretch of other accounts' changes is read in steps.
+      // Other work gets a turn between pages, since other accounts may have many changes.
       await new Promise((resolve) => setImmediate(resolve));
     }
     return null;

@@ -19,7 +19,7 @@ interface NodeFeedDeps {
   readonly actions: Pick<ActionStore, "findById" | "position">;
   readonly bus: Pick<Bus, "subscribe" | "relay" | "isNews" | "watched">;
   readonly streams: Pick<Feed, "changed" | "accounts" | "hasStreams">;
-  /** Called when other nodes may have stored rows that are due: often, and sometimes in vain. */
+  /** Called when other nodes may have stored due rows: often, and sometimes for nothing. */
   readonly onRowsElsewhere: () => void;
   readonly clock: Pick<Clock, "after" | "monotonicMs">;
   readonly log: Pick<Log, "warn" | "error">;
@@ -27,26 +27,25 @@ interface NodeFeedDeps {
 }
 
 /**
- * Announces changes of other nodes on this one. The timeline is read every `NODE_POLL_MS`, and soon after a hint. Watchers
- * of an action hear of its newest revision once, however often a change is read: the bus knows the last one that they heard.
- * They need no order, so they also hear of changes that an open transaction holds back; streams read in order, and are woken
- * when the position has passed a change.
+ * Announces other nodes' changes on this node. Reads the timeline every `NODE_POLL_MS`, and soon after a hint. Watchers of an
+ * action hear of each revision once, because the bus remembers the last one. They need no order, so they also hear of changes
+ * that an open transaction holds back. Streams need order, so they wake when the position has passed a change.
  *
  * A node that fell behind continues at the newest position and reads all watched actions, which show what it skipped. An
  * action that ended and was retried between two reads is announced as retried.
  */
 export class NodeFeed {
   readonly #deps: NodeFeedDeps;
-  /** Watched actions to load and announce, with the revision that was read. */
+  /** Watched actions to load and announce, with the revision read. */
   readonly #news = new Map<string, number>();
   #position = 0;
-  /** Where to begin is unknown, or too far back. */
+  /** Whether the position is unknown or too far back. */
   #isBehind = true;
-  /** How long to wait for transactions that hold the position back; 0: none does. */
+  /** How long to wait for transactions that hold the position back; 0 if none do. */
   #heldBackMs = 0;
   #isRunning = false;
   #round: Promise<void> | null = null;
-  /** Something changed during the round. */
+  /** Whether something changed during the round. */
   #isStale = false;
   #beganMs = Number.NEGATIVE_INFINITY;
   /** When the next round begins. */
@@ -59,17 +58,17 @@ export class NodeFeed {
     this.#deps = deps;
   }
 
-  /** Resolves when it knows where to begin, or when the store is away; it goes on by itself then. */
+  /** Resolves when the position is known. If the store is away, resolves without one and keeps trying. */
   async start(): Promise<void> {
     const { bus, streams, cluster } = this.#deps;
     this.#isRunning = true;
-    // A change of this node may be held back too, where its streams can't read it yet.
+    // An open transaction may also keep streams from reading a change of this node.
     this.#unsubscribe = bus.subscribe(({ accountId }) => {
       if (streams.hasStreams(accountId)) this.#readSoon();
     });
     this.#stopListening = await cluster.listen(
       () => this.#onHint(this.#hasReaders()),
-      // Hints were lost, but no change: the next round reads them.
+      // Hints were lost, but the next round reads all changes.
       () => this.#onHint(true),
     );
     if (this.#round === null) this.#begin();
@@ -93,7 +92,7 @@ export class NodeFeed {
     return watched !== undefined || streaming !== undefined;
   }
 
-  /** At once if the last round began long enough ago, else as soon as it may. */
+  /** Plans the next round for now, or for when the last one is long enough ago. */
   #readSoon(): void {
     this.#isStale = true;
     if (this.#round === null) this.#schedule(this.#beganMs + NODE_READ_MS_MIN);
@@ -122,7 +121,7 @@ export class NodeFeed {
     this.#schedule(beganMs + (this.#isStale ? NODE_READ_MS_MIN : waitMs));
   }
 
-  /** One round; resolves with the time until the next one if no hint comes. Never rejects. */
+  /** Runs a round and returns the time until the next one if no hint comes. Never rejects. */
   async #run(): Promise<number> {
     const before = this.#position;
     try {
@@ -138,7 +137,7 @@ export class NodeFeed {
     return this.#heldBackMs === 0 ? NODE_POLL_MS : this.#heldBackMs;
   }
 
-  /** Reads on from the position, a bounded number of pages. */
+  /** Reads a bounded number of pages after the position. */
   async #read(): Promise<void> {
     for (let pages = 0; pages < NODE_PAGES_MAX; pages += 1) {
       const page = await this.#deps.cluster.changedSince(this.#position, NODE_CHANGES_MAX);
@@ -168,7 +167,7 @@ export class NodeFeed {
     for (const accountId of readable) streams.changed(accountId);
   }
 
-  /** Continues at the newest position, which is read first: what the other reads miss comes after it. */
+  /** Skips to the newest position. Reads it first, so that whatever the other reads miss comes after it. */
   async #skip(): Promise<void> {
     const { actions, streams } = this.#deps;
     const position = await actions.position();
@@ -188,7 +187,7 @@ export class NodeFeed {
     }
   }
 
-  /** Loads actions and notifies their watchers. What is left over comes first in the next round. */
+  /** Loads actions and notifies their watchers. The next round begins with the rest. */
   async #tell(): Promise<void> {
     const ids = [...this.#news.keys()].slice(0, NODE_LOADS_MAX).values();
     const tellNext = async () => {
@@ -199,13 +198,13 @@ export class NodeFeed {
 
   async #tellOf(id: string): Promise<void> {
     const { bus, actions } = this.#deps;
-    // They may have left, or heard of it meanwhile.
+    // The watchers may have left or heard of it meanwhile.
     const isNews = bus.isNews(id, this.#news.get(id) ?? 0);
     try {
       const action = isNews ? await actions.findById(id) : null;
       if (action !== null) bus.relay(action);
     } catch (error) {
-      // Tried again when the store is back. Any other error concerns this row alone, and must not stop the others.
+      // The next round tries again when the store is back. Any other error concerns only this row and must not stop the others.
       if (error instanceof StoreUnavailable) throw error;
       this.#onError(error);
     }
@@ -213,7 +212,7 @@ export class NodeFeed {
   }
 
   #onError(error: unknown): void {
-    // What writes logs that the store is away.
+    // The store's writers log that it is away.
     if (error instanceof StoreUnavailable) return;
     this.#deps.metrics.taskFailed("nodes.feed");
     this.#deps.log.error("nodes.feed_failed", { error: errorName(error) });

@@ -11,35 +11,35 @@ import { type Histogram, mergeHistograms, percentilesOf, withoutHistograms } fro
 
 export interface Overview {
   readonly range: OverviewRange;
-  /** Nothing before this is counted. */
+  /** When the range begins. */
   readonly since: Date;
-  /** Nothing after this is counted yet; null: everything is. */
+  /** Events after this time are not counted yet; null: all are. */
   readonly countedUntil: Date | null;
-  /** Oldest first, without gaps; the last one is not over yet. */
+  /** Oldest first, without gaps. The last one is still running. */
   readonly slots: readonly OverviewSlot[];
-  /** Duration of all attempts; null: there was none. */
+  /** Duration of all attempts; null if there were none. */
   readonly latency: { readonly p50Ms: number; readonly p95Ms: number; readonly p99Ms: number } | null;
-  /** Where actions failed, most failures first. */
+  /** The hosts where actions failed, most failures first. */
   readonly failing: readonly FailingHost[];
-  /** The last 24 hours of the hosts that are named here, whatever the range; oldest first, the last one is not over. */
+  /** The last 24 hours of each host named here, whatever the range. Oldest first; the last hour is still running. */
   readonly hostHours: ReadonlyMap<string, readonly HostHour[]>;
-  /** By host, and by the id of the key, the busiest first. */
+  /** By host and by key id, busiest first. */
   readonly hosts: Breakdown;
   readonly keys: Breakdown;
-  /** What people decided, and how long it took. */
+  /** How people decided, and how long it took. */
   readonly decisions: Decisions;
 }
 
 export interface OverviewSlot extends Pick<ActivityFigures, "created" | "completed" | "failed" | "attempts"> {
   readonly at: Date;
-  /** Duration of attempts in milliseconds; null: there was none. */
+  /** Duration of attempts in milliseconds; null if there were none. */
   readonly p50Ms: number | null;
   readonly p95Ms: number | null;
 }
 
 export interface Breakdown {
   readonly named: readonly NamedFigures[];
-  /** All others together; null: there are none. */
+  /** All others together; null if there are none. */
   readonly others: ShareOfAll | null;
 }
 
@@ -51,10 +51,10 @@ export interface NamedFigures extends ShareOfAll {
   readonly name: string;
 }
 
-/** A host where actions failed, or where attempts failed and nothing has completed. */
+/** A host where actions failed, or where attempts failed and none has completed. */
 export interface FailingHost extends Pick<NameTotals, "completed" | "failed" | "attempts" | "failedAttempts"> {
   readonly host: string;
-  /** Of the last attempt that failed. */
+  /** The error of the last failed attempt. */
   readonly lastError: string;
   readonly lastFailedAt: Date;
 }
@@ -64,7 +64,7 @@ export type HostHour = Omit<HostSlot, "host">;
 interface Decisions {
   readonly approved: number;
   readonly rejected: number;
-  /** From the request to the decision; null: there was none. */
+  /** From the request to the decision; null if there were none. */
   readonly p50Ms: number | null;
   readonly p95Ms: number | null;
 }
@@ -84,7 +84,7 @@ function sumOf(all: readonly Summed[]): Summed {
   return countsBy((name) => all.reduce((sum, one) => sum + one[name], 0));
 }
 
-/** The busiest hosts and keys; only these need a latency. */
+/** The busiest hosts and keys. Only these are shown, and only they need a latency. */
 export function shownNames(names: readonly NameTotals[]): readonly NameTotals[] {
   return (["host", "key"] as const).flatMap((kind) =>
     names
@@ -99,7 +99,7 @@ export function shownNames(names: readonly NameTotals[]): readonly NameTotals[] 
 interface Counted {
   readonly range: OverviewRange;
   readonly since: Date;
-  /** Those of the kind `all`. */
+  /** Slots of the kind `all`. */
   readonly slots: readonly ActivityRow[];
   readonly names: readonly NameTotals[];
   readonly shown: readonly NameTotals[];
@@ -144,7 +144,7 @@ function shareOf({ created, completed, failed, attempts, failedAttempts, latency
 
 const OTHERS = { host: "other_hosts", key: "other_keys" } as const;
 
-/** The others are the total minus those named: every call counts for one host and one key. */
+/** The named ones, and all others as the total minus those: every call counts for one host and one key. */
 function breakdownOf(kind: "host" | "key", { names, shown, latencies }: Counted, all: Share): Breakdown {
   const stored = new Map(latencies.map((one) => [placeOf(one), one.latency]));
   const named = shown
@@ -159,13 +159,13 @@ function breakdownOf(kind: "host" | "key", { names, shown, latencies }: Counted,
 
 function without(all: Share, named: readonly Share[]): Share {
   const sum = sumOf(named);
-  // More may be counted between two reads.
+  // Not below 0: more may be counted between two reads.
   const left = countsBy((name) => Math.max(0, all[name] - sum[name]));
   const latencies = named.map(({ latency }) => latency);
   return { ...left, latency: withoutHistograms(all.latency, latencies) };
 }
 
-/** Failed attempts count only where nothing has completed: a successful retry is no failure. */
+/** The failing hosts. Failed attempts alone count only if none has completed: a successful retry is no failure. */
 export function failingOf(names: readonly NameTotals[]): readonly FailingHost[] {
   const failing = names.flatMap(({ kind, name: host, lastError, lastFailedAt, ...figures }) => {
     const { completed, failed, attempts, failedAttempts } = figures;
@@ -183,7 +183,7 @@ export function failingOf(names: readonly NameTotals[]): readonly FailingHost[] 
     .slice(0, FAILING_HOSTS_SHOWN_MAX);
 }
 
-/** The hours since `since` of each of these hosts, from its slots; one without any did nothing. */
+/** The hours since `since` of each of these hosts, from its slots. A host without slots did nothing. */
 export function hoursOf(
   hosts: readonly string[],
   slots: readonly HostSlot[],

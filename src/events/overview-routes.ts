@@ -120,7 +120,7 @@ const OverviewJson = t.answerObject("Overview", "What the account did in a range
   ),
 });
 
-/** Texts are masked as the page of an action masks them for the viewer. */
+/** Masks texts for the viewer, like the page of an action. */
 function serializeOverview({ overview, retries, waiting, keyNames }: OverviewAnswer, viewer: Viewer) {
   const { hosts, keys, failing, decisions } = overview;
   const masked = (text: string) => maskText(text, viewer);

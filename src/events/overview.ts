@@ -14,12 +14,12 @@ import { firstSlotOf, type OverviewRange, slotMsOf } from "../core/activity.ts";
 import { type CountActivity, keptSince } from "./activity-job.ts";
 import { failingOf, figuresOf, hoursOf, type Overview, shownNames } from "./overview-figures.ts";
 
-/** The overview, and what waits at the moment. */
+/** The overview, and what is waiting now. */
 export interface OverviewAnswer {
   readonly overview: Overview;
   readonly retries: ScheduledRetries;
   readonly waiting: WaitingApprovals;
-  /** Of the keys in it, by id; a key that is gone has none. */
+  /** Names of its keys by id. A deleted key has none. */
   readonly keyNames: ReadonlyMap<string, string>;
 }
 
@@ -36,12 +36,12 @@ interface OverviewApp {
 
 export type OverviewService = ReturnType<typeof createOverview>;
 
-/** Reads what is counted of a range. Cached for a multiple of the time that this took. */
+/** Reads the counts of a range. Caches them for a multiple of the time that the read took. */
 export function createOverview(app: OverviewApp) {
   const { clock } = app;
   const { actions, accounts } = app.store;
   const counting = new Map<string, Promise<Overview>>();
-  /** In the order in which they were counted. */
+  /** Cached overviews, in the order in which they were read. */
   const kept = new Map<string, { readonly overview: Overview; readonly freshUntilMs: number }>();
   let last: Promise<unknown> = Promise.resolve();
 
@@ -88,7 +88,7 @@ export function createOverview(app: OverviewApp) {
   };
 }
 
-/** Counts what has happened so far, up to a bound, and reads the counts of a range. */
+/** Counts new events, up to a bound, and reads the counts of a range. */
 async function readOverview(
   { clock, config, store, countActivity }: OverviewApp,
   accountId: string,
@@ -110,7 +110,7 @@ async function readOverview(
   return { range, since: keptSince(since, config.retentionDays, now), countedUntil, ...figures, hostHours };
 }
 
-/** The slots of a range. Later ones are from before the clock was set back. */
+/** The slots of a range. Leaves out later ones, from before the clock was set back. */
 function spanOf(accountId: string, range: OverviewRange, now: Date): ActivitySpan {
   const since = firstSlotOf(range, now);
   const { slotMinutes, slots } = OVERVIEW_RANGES[range];

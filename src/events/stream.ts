@@ -17,15 +17,15 @@ export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
   readonly feed: Pick<Feed, "open">;
   readonly serialize: ActionSerializer;
   readonly log: Log;
-  /** A stream ends after so many heartbeats; left out: it goes on. */
+  /** Ends a stream after this many heartbeats; left out: never. */
   readonly beatsMax?: number;
-  /** An event about something other than actions; sent first, and whenever it differs from the last one. */
+  /** An event about something besides actions. Sent first, and again when it has changed. */
   readonly extraText?: (caller: Caller) => Promise<string>;
 }
 
 /**
- * Answers with the changes of the caller's actions as they happen, from after the request's `Last-Event-ID` or from
- * now. The route authenticates the caller, by a key or by a session; `left` is called once when the reader is gone.
+ * Answers with the changes of the caller's actions as they happen, after the request's `Last-Event-ID` or from now on. The
+ * route has authenticated the caller, by key or by session. Calls `left` once when the reader is gone.
  */
 type StreamEvents = (context: RequestContext, caller: Caller, left?: () => void) => Promise<Response>;
 
@@ -34,7 +34,7 @@ export function createStreamEvents(deps: EventsDeps): StreamEvents {
   const textOf = createTexts(serialize);
   const begin = async (context: RequestContext, caller: Caller, left: () => void) => {
     const { request, name } = context;
-    // The stream has no time limit: a body that drips would keep the request alive for ever.
+    // A stream has no time limit, so a body that arrives slowly would keep the request open for ever.
     if (context.isBodyUnread) await dropBodyFirst(context, clock);
     const stream = await feed.open(caller, request.headers.get("last-event-id") || null);
     if (request.method === "HEAD") {
@@ -44,7 +44,7 @@ export function createStreamEvents(deps: EventsDeps): StreamEvents {
     }
     const openedMs = clock.monotonicMs();
     const logFault = (error: unknown) => {
-      // The store being away is not a bug; what writes logs it.
+      // No bug: the store is away, which its writers log.
       if (error instanceof StoreUnavailable) return;
       log.error("http.failed", { request_id: name.logId, route: context.route, error: traceOf(error) });
     };
@@ -71,7 +71,7 @@ export function createStreamEvents(deps: EventsDeps): StreamEvents {
   };
 }
 
-/** How long a browser waits before it reconnects; its default is three seconds or more. */
+/** How long a browser waits before it reconnects. By default it waits three seconds or more. */
 const RETRY_MS = 1_000;
 
 function sourceOf(
@@ -88,7 +88,7 @@ function sourceOf(
     lastExtra = text;
     return text;
   };
-  // The last id that the reader has, from which it can continue.
+  // The last id that the reader got, after which it can continue.
   let sentTo = stream.position;
   let readTo = stream.position;
   let greeting = `: Changes of actions follow\nretry: ${RETRY_MS}\nid: ${sentTo}\n\n`;
@@ -112,7 +112,7 @@ function sourceOf(
       if (beats >= beatsMax) stream.end();
       else stream.ask();
       if (readTo === sentTo) return ":\n\n";
-      // The reader need not skip other accounts' changes again when it reconnects.
+      // When it reconnects, the reader need not skip other accounts' changes again.
       sentTo = readTo;
       return `:\nid: ${readTo}\n\n`;
     },
@@ -120,7 +120,7 @@ function sourceOf(
   };
 }
 
-/** The text of a change is built once for all readers with the same view of it. */
+/** Builds the text of a change once for all readers with the same view. */
 function createTexts(serialize: ActionSerializer) {
   const made: Readonly<Record<ReturnType<typeof viewOf>, WeakMap<ActionChange, Promise<string>>>> = {
     whole: new WeakMap(),
@@ -143,7 +143,7 @@ function createTexts(serialize: ActionSerializer) {
   };
 }
 
-/** Line breaks in a target's response are white space of its JSON, but would end the field of the event. */
+/** Builds an event. Removes line breaks of the JSON, which would end the event's field. */
 function eventText({ seq, at, action, isLateResult }: ActionChange, data: string): string {
   const type = isLateResult === true ? "action.late_result" : `action.${action.status}`;
   return `id: ${positionText(seq)}\nevent: ${type}\ndata: ${eventJson(type, at, data).replaceAll(/[\r\n]+/g, " ")}\n\n`;
@@ -156,12 +156,12 @@ interface PageEventRouteDeps {
 
 const NONE = compileQuery(NO_QUERY);
 
-/** What our pages get of a change: enough to know whether they show the action, and nothing secret. */
+/** What our pages get of a change: enough to know whether they show the action, but nothing secret. */
 export function pageEventsOf(_caller: Caller, { id, status }: Action): string {
   return JSON.stringify({ id, status });
 }
 
-/** A page compares it with what it heard before, so it misses nothing; other nodes' changes come with a heartbeat. */
+/** Pages compare it with the last one, so they miss nothing. Other nodes' changes come with a heartbeat. */
 export const credentialRequestsEvent =
   ({ pending }: PendingRequests) =>
   async (caller: Caller): Promise<string> => {
@@ -173,7 +173,7 @@ interface PendingRequests {
   readonly pending: (caller: Caller) => Promise<readonly { readonly id: string }[]>;
 }
 
-/** The stream of `GET /v1/events` for our own pages, authenticated by the session and ended with it. */
+/** The stream of `GET /v1/events` for our own pages. The session authenticates it and ends it. */
 export function pageEventRoutes({ watchOf, ownOrigin }: PageEventRouteDeps, stream: StreamEvents) {
   return createRoutes().get("/events", async ({ context }) => {
     ownOrigin.refuseOtherSites(context.request.headers);
