@@ -1,10 +1,11 @@
 import { type HostSettings, NO_HOST_SETTINGS } from "../core/host-settings.ts";
 import { credentialNameSchema } from "./action-schemas.ts";
-import { isJsonObject, requestObject, positive } from "./schema-helpers.ts";
+import { compile, requestObject, positive } from "./schema-helpers.ts";
 import { toJson } from "./serializer.ts";
 import { retryMembers, retrySettingsFrom } from "./retry-settings.ts";
 import { CALLS_PER_SECOND_MIN, CALLS_PER_SECOND_MAX } from "../core/limits.ts";
 import Type, { type Static } from "typebox";
+import { STATUS_CLASSES } from "../core/retry.ts";
 import { jsonIn } from "../core/json.ts";
 
 export const PutDefaults = requestObject(
@@ -54,15 +55,29 @@ export function hostSettingsFrom(body: Static<typeof PutHostSettings>): HostSett
 /** Settings as JSON; only those that are set. */
 export const hostSettingsJson = (settings: HostSettings) => toJson(PutHostSettings, settings);
 
+/**
+ * What a stored row may hold: without the bounds of requests, which may have been different when it was written, and with members
+ * that only a newer version knows. A limit must not end because of its neighbour, nor keep others from being read.
+ */
+const STORED = compile(
+  Type.Object({
+    timeout_ms: Type.Optional(Type.Integer({ minimum: 1 })),
+    backoff: Type.Optional(
+      Type.Object({ base_ms: Type.Integer({ minimum: 1 }), cap_ms: Type.Integer({ minimum: 1 }) }),
+    ),
+    give_up_on: Type.Optional(Type.Array(Type.Union([Type.Integer(), Type.Enum([...STATUS_CLASSES])]))),
+    max_per_second: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
+    max_concurrent: Type.Optional(Type.Integer({ minimum: 1 })),
+    default_credential: Type.Optional(Type.String()),
+  }),
+);
+
 export function hostSettingsText(settings: HostSettings): string {
   return JSON.stringify(hostSettingsJson(settings));
 }
 
-/**
- * Parses the settings in a row; empty if it is not JSON, so that the other rows can still be read. The bounds of requests may have
- * changed since it was written, and members of newer versions are ignored.
- */
+/** Reads the settings of a row. A row that was altered in the database has none. */
 export function parseHostSettings(text: string): HostSettings {
   const value = jsonIn(text);
-  return isJsonObject(value) ? hostSettingsFrom(value) : NO_HOST_SETTINGS;
+  return STORED.accepts(value) ? hostSettingsFrom(value) : NO_HOST_SETTINGS;
 }
