@@ -255,9 +255,12 @@ function headOf({ accountId, host, keyId, dueAt }: Head): LaneHead {
   return { ...lane, dueAt: headTime(dueAt) };
 }
 
-/** The time of a row that no reader has checked: if it was altered, the row is found at once, and ends as failed. */
+/**
+ * The time of a row that no reader has checked. One that was altered to no number is found at once, and ends as failed; one past all
+ * dates is not due.
+ */
 function headTime(ms: SqlValue): Date {
-  return new Date(typeof ms === "number" && Math.abs(ms) <= DATE_MS_MAX ? ms : 0);
+  return new Date(typeof ms === "number" ? Math.max(0, Math.min(ms, DATE_MS_MAX)) : 0);
 }
 
 /** Each lane once, or its rows would be claimed twice, and with well-formed hosts, as in the store. */

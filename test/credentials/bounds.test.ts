@@ -37,7 +37,6 @@ describe("a credential goes", () => {
     "https://api.stripe.com:8443/v1/charges",
     "https://eu.pay.example.com:8443/v1/charges",
     "http://127.0.0.1/v1/charges",
-    "http://127.0.0.1:80801/v1/charges",
     "https://api.stripe.com@evil.example/v1/charges",
     "https://evil.example/api.stripe.com/v1/charges",
     "https://evil.example?https://api.stripe.com/v1/charges",

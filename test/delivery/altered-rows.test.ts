@@ -5,6 +5,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { actionJson } from "../../src/receipts/see.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
+import { DATE_MS_MAX } from "../../src/core/limits.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { actionOf, answering } from "../actions/senders.ts";
 import { type Engine, openEngine } from "../support/engine.ts";
@@ -238,6 +239,21 @@ test("an action whose revision was set back, as by a part of a backup, fails uns
   const failures = () => engine.lines.filter(({ event }) => event === "dispatch.failed");
   await eventually(() => (failures().length > 0 ? true : null), "the line in the log");
   expect(failures()).toHaveLength(1);
+});
+
+test("a row that is due after all dates is not asked for again and again", async () => {
+  await using engine = await openEngine({ starts: false });
+  const { store, clock } = engine;
+  const { id } = await engine.create({});
+  const db = new Database(join(engine.folder, "outgate.db"));
+  byHand(db, "UPDATE actions SET due_at = 9223372036854775807 WHERE id = ?", id);
+  db.close();
+  const [lane] = await store.actions.lanes(null, 10);
+  expect(lane?.dueAt).toEqual(new Date(DATE_MS_MAX));
+  const lanes = lane === undefined ? [] : [{ ...lane, limit: 1 }];
+  const at = { now: clock.now(), leaseUntil: clock.now() };
+  const claimed = await store.actions.claimDue({ lanes, bytesMax: 1_000, takesLarge: false, at });
+  expect(claimed).toMatchObject({ rows: [], next: [{ dueAt: new Date(DATE_MS_MAX) }] });
 });
 
 test("a time that can't be read keeps no other from being moved after the clock was set back", async () => {

@@ -228,16 +228,6 @@ describe("of the rows of a lane that the store has, memory knows no number:", ()
     expect(woken.lanes.take(100).map(({ limit }) => limit)).toEqual([10]);
   });
 
-  test("a row whose time can't be read is not asked for again", () => {
-    const { lanes, ask } = swept();
-    lanes.answered(ask, 0, next(lane("a", "x"), Number.NaN), AT);
-    expect([takeAll(lanes), lanes.earliestMs]).toEqual([[], null]);
-    const late = swept();
-    late.lanes.answered(late.ask, 0, next(lane("a", "x"), NOW + 5), AT);
-    late.lanes.found(next(lane("a", "x"), Number.NaN), NOW);
-    expect(late.lanes.earliestMs).toBe(NOW + 5);
-  });
-
   test("what is due later is asked for at its time", () => {
     const { lanes, ask } = swept();
     lanes.answered(ask, 0, next(lane("a", "x"), NOW + 500), AT);
