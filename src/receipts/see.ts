@@ -53,15 +53,14 @@ export async function seeAll(
   );
 }
 
-/** Masks the responses of attempts; long ones on another thread. */
+/** Masks the responses of attempts, also what they repeat of the request; long ones on another thread. */
 export async function maskedAttempts(
   action: Action,
   attempts: readonly PastAttempt[],
   viewer: Viewer,
 ): Promise<readonly PastAttempt[]> {
   const results = attempts.map(({ responseHeaders, responseBody, responseTruncated }) => {
-    const result = { ...NO_RESULT, responseHeaders, responseBody, responseTruncated };
-    return { ...action, body: null, headers: null, extras: NO_EXTRAS, result };
+    return { ...action, result: { ...NO_RESULT, responseHeaders, responseBody, responseTruncated } };
   });
   const seen = await seeAll(results, viewer);
   return attempts.map((attempt, at) => {

@@ -454,6 +454,7 @@ test("T27 a target that echoes what it got, signature and credentials too: store
     agent: await as("agent", "GET", `/v1/actions/${id}`),
     approver: await as("approver", "GET", `/v1/actions/${id}`),
     reader: await as("reader", "GET", `/v1/actions/${id}`),
+    attempts: await as("reader", "GET", `/v1/actions/${id}/attempts`),
     receipt: await context(receipt),
     receiptJson: await context(receipt, { accept: "application/json" }),
   };
@@ -468,6 +469,7 @@ test("T27 a target that echoes what it got, signature and credentials too: store
     agent: 3,
     approver: 0,
     reader: 0,
+    attempts: 0,
     receipt: 0,
     receiptJson: 0,
   });

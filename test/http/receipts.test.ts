@@ -134,7 +134,8 @@ describe("a receipt", () => {
       actor: "key",
       reason: "Checked it.",
     });
-    for (const hidden of ["acc_", "key_", "/r/", "/a/", "hooks", '"seq"']) expect(text).not.toContain(hidden);
+    for (const hidden of ["acc_", "key_", "/r/", "/a/", "hooks", '"seq"', "hidden_values"])
+      expect(text).not.toContain(hidden);
   });
 
   test.each(["email", "user", "key", "mcp"] as const)(

@@ -17,6 +17,12 @@ test("a long action is masked on another thread as it would be on the spot, time
   expect(storedOf(seen)).toBe(LONG);
 });
 
+test("a thread that fails is replaced by another one", async () => {
+  // Nothing that is stored has such a title.
+  await expect(see(Object.assign({}, LONG, { title: 7 }), "public")).rejects.toThrow("The masking worker failed");
+  expect(await see(LONG, "public")).toEqual(maskAction(LONG, "public"));
+});
+
 test("several that are long only together come back in their order", async () => {
   const several = Array.from({ length: 30 }, (_, n) => anAction({ body: `{"n":${n},"pin":1${" ".repeat(1_000)}}` }));
   const seen = await seeAll(several, "public");

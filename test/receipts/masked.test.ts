@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { actionJson, timelineJson } from "../../src/receipts/see.ts";
+import { actionJson, maskedAttempts, timelineJson } from "../../src/receipts/see.ts";
 import { maskAction, maskedEntry } from "../../src/receipts/masked-action.ts";
 import { type Viewer, VIEWERS } from "../../src/core/roles.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
@@ -71,7 +71,7 @@ describe("a masked action", () => {
     });
   });
 
-  test("hides what the answer repeats of the secrets in headers, query and body", () => {
+  test("hides what the answer repeats of the secrets in headers, query and body, that of each attempt too", async () => {
     const asked = {
       url: "https://api.example.com/orders?api_key=canary-query&page=orders-page",
       headers: { "X-Api-Key": "canary-header", Authorization: "Bearer canary-bearer", "X-Order": "order-4711" },
@@ -84,6 +84,9 @@ describe("a masked action", () => {
     const hidden = `{"error":"Unknown: ••••, ••••, ••••, ••••.","order":"order-4711","page":"orders-page"}`;
     const all = shown("public");
     expect([all.result?.responseBody, all.lateResult?.responseBody]).toEqual([hidden, hidden]);
+    const attempt = { run: 1, attempt: 1, responseHeaders: null, responseBody: body, responseTruncated: false };
+    const past = [{ ...attempt, at: NOON, startedAt: NOON, made: anAttempt() }];
+    expect((await maskedAttempts(anAction(asked), past, "public"))[0]?.responseBody).toBe(hidden);
     // Whoever decides sees query and body, where they do not look generated.
     expect(shown("decider").result?.responseBody).toBe(hidden.replace("••••, ••••.", "canary-query, canary-body."));
   });

@@ -333,9 +333,10 @@ describe("a callback", () => {
 
   test("has no secret of the headers that the target repeats", () => {
     const result = aResult({ responseBody: '"Unknown key: secret-key"' });
-    const action = anAction({ headers: { "X-Api-Key": "secret-key" }, status: "failed", result });
+    const lateResult = { ...result, run: 1, attempt: 1, at: NOON, responseCode: 200 };
+    const action = anAction({ headers: { "X-Api-Key": "secret-key" }, status: "failed", result, lateResult });
     const { data } = JSON.parse(callbackJson("action.failed", action, NOON, RECEIPT));
-    expect([data.response_body, data.error.response_body]).toEqual(["Unknown key: ••••", "Unknown key: ••••"]);
+    for (const shown of [data, data.error, data.late_result]) expect(shown.response_body).toBe("Unknown key: ••••");
   });
 
   test("of an action without headers has none", () => {
