@@ -175,6 +175,8 @@ export const TIMELINE_PAUSES_MAX = 100;
 export const COUNTED_MAX = 1_000;
 /** A longer answer of a target isn't read for its message; characters of a message in a list. */
 export const TARGET_MESSAGE_BODY_CHARS_MAX = 4_096;
+/** A list looks no further for what such a message repeats of the request, and shows none beside a longer body. */
+export const ROW_BODY_CHARS_MAX = 65_536;
 export const TARGET_MESSAGE_CHARS_MAX = 200;
 export const HELD_LISTED_MAX = 50;
 export const HELD_COUNTED_MAX = 10_000;

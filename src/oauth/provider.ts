@@ -28,6 +28,7 @@ import Type from "typebox";
 import { compile } from "../api/schema-helpers.ts";
 import { auditOfSystem } from "../core/audit.ts";
 import { DomainError } from "../core/domain-error.ts";
+import { hasEnded } from "../core/makers.ts";
 import { OAUTH_KINDS, type OAuthArtifact } from "../core/oauth-store.ts";
 
 /** The person that the library works for. The endpoints of clients have none. */
@@ -134,8 +135,7 @@ export function createProvider(app: AppContext, needs: ProviderNeeds): Provider 
     async findAccount(_: unknown, subject: string) {
       const of = keyOfSubject(subject);
       const key = of === null ? null : await store.accounts.findKey(of.accountId, of.keyId);
-      if (key === null || key.revokedAt !== null || isStopped(key.accountId)) return undefined;
-      if (key.expiresAt !== null && key.expiresAt <= clock.now()) return undefined;
+      if (key === null || hasEnded(key, clock.now()) || isStopped(key.accountId)) return undefined;
       return { accountId: subject, claims: () => ({ sub: subject }) };
     },
   });

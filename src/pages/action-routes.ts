@@ -7,7 +7,7 @@ import { asSent, maskedPause } from "../receipts/masked-action.ts";
 import { maskedAttempts, see } from "../receipts/see.ts";
 import { mayDo, viewerOf } from "../core/roles.ts";
 import { isHeldIn } from "../core/changes.ts";
-import { TARGET_MESSAGE_BODY_CHARS_MAX } from "../core/limits.ts";
+import { ROW_BODY_CHARS_MAX, TARGET_MESSAGE_BODY_CHARS_MAX } from "../core/limits.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { actionPage, type ActionProps, revealedPage } from "./action.tsx";
 import { chosenAttempt } from "./attempts.tsx";
@@ -110,16 +110,23 @@ function reveal({ actionService, answer, auditService }: PageDeps): AnswerById {
 
 /** What a list shows of an action: masking the bodies of a page of actions would take long. */
 export function forRow(action: Action): Action {
-  const { result, lateResult } = action;
-  const answer = result?.responseBody ?? null;
-  const isShown = answer !== null && answer.length <= TARGET_MESSAGE_BODY_CHARS_MAX && result?.errorSource === "target";
+  const { result, lateResult, extras } = action;
+  const late = lateResult === null ? null : { ...lateResult, responseBody: null, responseHeaders: null };
+  const row = { ...action, callback: null, lateResult: late };
+  // With the request, since a target repeats what it refuses.
+  if (showsMessage(action)) return row;
   return {
-    ...action,
+    ...row,
     body: null,
     headers: null,
-    extras: action.extras.runAt === undefined ? {} : { runAt: action.extras.runAt },
-    callback: null,
-    result: result === null ? null : { ...result, responseBody: isShown ? answer : null },
-    lateResult: lateResult === null ? null : { ...lateResult, responseBody: null, responseHeaders: null },
+    extras: extras.runAt === undefined ? {} : { runAt: extras.runAt },
+    result: result === null ? null : { ...result, responseBody: null },
   };
+}
+
+function showsMessage({ status, body, result }: Action): boolean {
+  if (status !== "failed" || result === null || result.errorSource !== "target" || result.responseBody === null)
+    return false;
+  const chars = body?.length ?? 0;
+  return chars <= ROW_BODY_CHARS_MAX && result.responseBody.length <= TARGET_MESSAGE_BODY_CHARS_MAX;
 }

@@ -1,6 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { parseAddress } from "../../src/core/addresses.ts";
-import { describeTargetPolicy, checkAddress, checkName, parseTargetPolicy } from "../../src/config/target-policy.ts";
+import {
+  describeTargetPolicy,
+  checkAddress,
+  checkName,
+  mayGoPlain,
+  parseTargetPolicy,
+} from "../../src/config/target-policy.ts";
+import { parseTarget } from "../../src/core/target.ts";
 import { LOCAL, policyWith } from "../outbound/policies.ts";
 
 function checkTarget(policy: ReturnType<typeof policyWith>, text: string, name: string | null): string {
@@ -98,5 +105,21 @@ describe("an address behind a name", () => {
     expect(["intranet", "a.local", "a.internal", "a.home.arpa"].map((name) => checkName(LOCAL, name))).toEqual(
       Array.from({ length: 4 }, () => "private"),
     );
+    expect(checkName(policyWith({ allowedPrivateTargets: ["10.0.0.0/8"] }), "a.internal")).toBe("allowed");
+  });
+
+  test("a credential goes without TLS only to private addresses, and to names that may have one", () => {
+    const hosts = ["10.0.0.1", "8.8.8.8", "intranet", "api.example.com"];
+    const plainFor = (policy: ReturnType<typeof policyWith>) =>
+      hosts.filter((host) => {
+        const target = parseTarget(`http://${host}/`);
+        return !("refused" in target) && mayGoPlain(policy, target);
+      });
+    expect(plainFor(LOCAL)).toEqual(["10.0.0.1", "intranet"]);
+    expect(plainFor(policyWith({ allowedPrivateTargets: ["10.0.0.0/8"] }))).toEqual([
+      "10.0.0.1",
+      "intranet",
+      "api.example.com",
+    ]);
   });
 });

@@ -182,10 +182,11 @@ describe("bounds", () => {
   });
 
   test("include plain http only to loopback and private hosts", async () => {
-    await rig.add({ hosts: ["api.example.com", rig.host] });
-    const { status, text } = await rig.create({ url: "http://api.example.com/v1/charges" });
-    expect([status, text.includes("use https://")]).toEqual([403, true]);
-    expect((await rig.create({ url: "http://8.8.8.8/" })).status).toBe(403);
+    await rig.add({ hosts: ["api.example.com", "8.8.8.8", rig.host] });
+    for (const host of ["api.example.com", "8.8.8.8"]) {
+      const { status, text } = await rig.create({ url: `http://${host}/v1/charges` });
+      expect([status, text.includes("use https://")], host).toEqual([403, true]);
+    }
   });
 
   test("of no sense are refused, each at its field", async () => {

@@ -37,6 +37,8 @@ async function delivered() {
     headers: { Authorization: "Bearer canary-header", Accept: "application/json" },
     body: { amount: 7, password: "canary-body" },
     dedupe: "order-7",
+    reason: "To correct order 7.",
+    metadata: { order: "7" },
     callback: "http://127.0.0.1:9/hooks/canary-callback",
     notify: { email: "ann@example.com" },
   });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Action } from "../../src/core/action.ts";
+import { ROW_BODY_CHARS_MAX } from "../../src/core/limits.ts";
 import { forRow } from "../../src/pages/action-routes.ts";
 import { Note } from "../../src/pages/action-row.tsx";
 import { ActionTable } from "../../src/pages/actions.tsx";
@@ -51,6 +52,11 @@ describe("a row of the list", () => {
     expect(noteIn({ status: "awaiting_approval", approve: true, expiresAt: at })).toBe("expires in 38 s");
     expect(noteIn({ status: "completed", result: aResult() })).toBe("");
     expect(noteIn({ status: "failed", result: refused({ ok: false }) })).toBe("The target answered with status 422.");
+    // Masked where it repeats the request, and left out where that is too long to look at.
+    const repeated = { status: "failed", body: '{"pin":"canary-pin"}', result: refused("Bad canary-key") } as const;
+    expect(noteIn({ ...repeated, headers: { "X-Api-Key": "canary-key" } })).toBe("Bad ••••");
+    const long = JSON.stringify("x".repeat(ROW_BODY_CHARS_MAX));
+    expect(noteIn({ ...repeated, body: long })).toBe("The target answered with status 422.");
     // What it answered with is no reason where its success broke off.
     const broken = aResult({
       responseCode: null,
