@@ -110,22 +110,20 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
     if (channel === null) throw notFound("channel");
     return channel;
   };
-  const urlIssues = (url: string | undefined): readonly Issue[] => {
-    const checked = url === undefined ? null : checkTarget(url);
-    return checked !== null && "refused" in checked ? [{ field: "url", message: checked.refused }] : [];
-  };
   const targetIssues = (kind: ChannelKind, { to, url }: Pick<ChangeChannelBody, "to" | "url">): readonly Issue[] => {
     const issues: Issue[] = [];
     const isMail = kind === "mail";
     if (to !== undefined && !isMail) issues.push({ field: "to", message: "Only a mail channel takes addresses." });
     if (to?.length === 0) issues.push({ field: "to", message: "Must have at least one address." });
     if (url !== undefined && isMail) issues.push({ field: "url", message: "A mail channel takes no URL." });
-    return isMail ? issues : [...issues, ...urlIssues(url)];
+    const checked = url === undefined || isMail ? null : checkTarget(url);
+    if (checked !== null && "refused" in checked) issues.push({ field: "url", message: checked.refused });
+    return issues;
   };
-  /** Throws `validation_error` for addresses that may not be asked. */
-  const checkAddresses = async (accountId: string, to: readonly string[]): Promise<void> => {
+  /** Of addresses that may not be asked. */
+  const addressIssues = async (accountId: string, to: readonly string[]): Promise<readonly Issue[]> => {
     const allowed = await Promise.all(to.map((address) => recipients.mayMail(accountId, OWNER, address)));
-    throwIssues(allowed.flatMap((may, at) => (may ? [] : [{ field: `to.${at}`, message: NOT_AN_APPROVER }])));
+    return allowed.flatMap((may, at) => (may ? [] : [{ field: `to.${at}`, message: NOT_AN_APPROVER }]));
   };
 
   const testPost = async (channel: Channel): Promise<DeliveryResult> => {
@@ -141,7 +139,8 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
     if (mailer === null) return NO_MAILER;
     if (to.length === 0)
       return { kind: "withheld", error: "Where the channel goes can't be read. Set its addresses again." };
-    await checkAddresses(accountId, to);
+    // Somebody may have left since.
+    if ((await addressIssues(accountId, to)).length > 0) return NOT_ALL_APPROVERS;
     const id = `${channelId}.${ids.row(clock.now())}`;
     const sent = await Promise.all(
       to.map((address) => mailer.send(testMessage(address, id, name), { timeoutMs: MESSAGE_TIMEOUT_MS })),
@@ -165,7 +164,7 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
       const missing = { field: wanted, message: `A channel of this kind needs ${wanted}.` };
       throwIssues([...targetIssues(kind, asked), ...(asked[wanted] === undefined ? [missing] : [])]);
       const target = { to: once(to ?? []), url: url ?? null };
-      await checkAddresses(accountId, target.to);
+      throwIssues(await addressIssues(accountId, target.to));
       const made = { id: ids.channel(), createdAt: clock.now(), createdBy };
       const channel: Channel = { ...made, accountId, name, kind, ...target, remindAfterMinutes, enabled };
       const detail = { name, kind };
@@ -179,12 +178,10 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
     async change(caller: Caller, id: string, change: ChangeChannelBody): Promise<Channel> {
       authorize(caller, "manage");
       const { name, to, url, remind_after_minutes: minutesGiven, enabled } = change;
-      // Checked before the look-up, like all other fields.
-      throwIssues(urlIssues(url));
       const { kind, accountId } = await find(caller, id);
       throwIssues(targetIssues(kind, change));
       const target = to === undefined && url === undefined ? null : { to: once(to ?? []), url: url ?? null };
-      await checkAddresses(accountId, target?.to ?? []);
+      throwIssues(await addressIssues(accountId, target?.to ?? []));
       const patch = {
         ...(name !== undefined && { name }),
         ...(target !== null && { target }),
@@ -239,6 +236,11 @@ function once(addresses: readonly string[]): readonly string[] {
 const OWNER: Creator = { role: "owner", hold: "none" };
 
 const NOT_AN_APPROVER = "Is neither of a person of this account nor one of the APPROVERS of this server.";
+
+const NOT_ALL_APPROVERS: DeliveryResult = {
+  kind: "withheld",
+  error: "No mail was sent: one of the addresses is neither of a person of this account nor one of the APPROVERS.",
+};
 
 const ChannelId = t.idSchema("chn", "Id of a channel.");
 

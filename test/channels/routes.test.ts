@@ -4,6 +4,7 @@ import { CHANNEL_TESTS_PER_HOUR_MAX, CHANNELS_MAX } from "../../src/core/limits.
 import { openRealServer, type RealServer, STRANGER } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
+import { anAuditEntry } from "../support/factory.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { Target } from "../support/target.ts";
 import { fresh } from "../support/shared.ts";
@@ -151,18 +152,33 @@ describe("a test message", () => {
     });
   });
 
-  test("to addresses is a mail to each, or says that no provider is configured", async () => {
+  test("to addresses is a mail to each whom this server may mail, or says that no provider is configured", async () => {
     const id = await added(MAIL);
     const { json } = await app.call("POST", `/v1/channels/${id}/test`);
     expect(json).toMatchObject({ delivered: false, error: expect.stringContaining("MAILGUN_API_KEY") });
     await using mailbox = new Mailbox();
-    await using mailing = await openRealServer({ env: mailbox.env });
+    const env = { ...mailbox.env, APPROVERS: "ann@example.com,bob@example.com" };
+    await using mailing = await openRealServer({ env });
     const made = await mailing.call("POST", "/v1/channels", JSON.stringify(MAIL), by(KEYS.owner));
     const tested = await mailing.call("POST", `/v1/channels/${made.json.id}/test`, undefined, by(KEYS.owner));
     expect({ ...tested.json }).toEqual({ delivered: true, error: null } as never);
     const mails = await mailbox.took(2);
     expect(mails.map(({ fields }) => fields["to"] ?? "").toSorted()).toEqual(["Ann@example.com", "bob@example.com"]);
     expect(mails[0]?.fields["subject"]).toBe("Test email from Outgate");
+    const strange = { to: ["eve@example.com"] };
+    const { channels } = mailing.engine.store;
+    const target = { ...strange, url: null };
+    await channels.change(mailing.engine.owner.accountId, made.json.id, { target }, anAuditEntry());
+    mailing.engine.clock.advance(1_000);
+    const now = await mailing.call("POST", `/v1/channels/${made.json.id}/test`);
+    expect(now.json).toMatchObject({ delivered: false, error: expect.stringContaining("nor one of the APPROVERS") });
+    for (const [method, path, body] of [
+      ["POST", "", { ...MAIL, ...strange }],
+      ["PATCH", `/${made.json.id}`, strange],
+    ] as const) {
+      const refused = await mailing.call(method, `/v1/channels${path}`, body);
+      expect([refused.status, refused.json.error.details?.[0]?.field], path).toEqual([400, "to.0"]);
+    }
   });
 });
 

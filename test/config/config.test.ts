@@ -491,6 +491,15 @@ test("a public BASE_URL without TLS is warned about", () => {
   ]);
 });
 
+test.each([
+  [{ OAUTH: "on", BASE_URL: "http://outgate.example.com" }, "tokens could be read on the way"],
+  [{ OIDC_ISSUER: "http://id.example.com" }, "is not https://"],
+  [{ OIDC_ISSUER: "https://id.example.com/?a=1" }, "has a query or a fragment"],
+])("%j is refused", (env, problem) => {
+  const oidc = { OIDC_CLIENT_ID: "outgate", OIDC_CLIENT_SECRET: "client-secret", OIDC_ALLOWED_DOMAINS: "example.com" };
+  expect(problemsOf("OAUTH" in env ? env : { ...oidc, ...env })).toEqual([expect.stringContaining(problem)]);
+});
+
 test("an environment that switches certificate checks off is refused", () => {
   expect(problemsOf({ NODE_TLS_REJECT_UNAUTHORIZED: "0" })).toEqual([expect.stringContaining("Unset it.")]);
   expect(problemsOf({ NODE_TLS_REJECT_UNAUTHORIZED: "1" })).toEqual([]);

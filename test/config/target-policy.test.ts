@@ -4,8 +4,10 @@ import {
   describeTargetPolicy,
   checkAddress,
   checkName,
+  isOwnTarget,
   mayGoPlain,
   parseTargetPolicy,
+  providerPolicy,
 } from "../../src/config/target-policy.ts";
 import { parseTarget } from "../../src/core/target.ts";
 import { LOCAL, policyWith } from "../outbound/policies.ts";
@@ -86,6 +88,29 @@ describe("an address behind a name", () => {
     expect(checkTarget(policy, "10.1.2.3", null)).toBe("private");
     expect(checkTarget(policy, "192.168.3.4", "www.example.com")).toBe("allowed");
     expect(checkTarget(policy, "169.254.169.254", "billing.internal")).toBe("never");
+  });
+
+  test("an address of ours is refused behind any name, also where no interface has it", () => {
+    const { own } = policyWith({
+      ownOrigins: ["https://203.0.113.9", "http://127.0.0.1:3000"],
+      machineAddresses: () => [],
+    });
+    const isOwn = (url: string, text: string) => {
+      const target = parseTarget(url);
+      return !("refused" in target) && isOwnTarget(own, target, parseAddress(text));
+    };
+    for (const path of ["/v1/actions", "/%76%31/actions", "/A/token"]) {
+      expect(isOwn(`https://www.example.com${path}`, "203.0.113.9"), path).toBe(true);
+      expect(isOwn(`https://www.example.com${path}`, "203.0.113.10"), path).toBe(false);
+    }
+    expect(isOwn("https://www.example.com/hooks", "203.0.113.9")).toBe(false);
+  });
+
+  test("a provider that the operator has set may be private, and so may what is listed", () => {
+    const policy = providerPolicy("https://id.internal", "OIDC_ISSUER", ["10.0.0.0/8"]);
+    expect(checkTarget(policy, "192.168.0.7", "id.internal")).toBe("allowed");
+    expect(checkTarget(policy, "10.0.0.7", "keys.example.com")).toBe("allowed");
+    expect(checkTarget(policy, "192.168.0.7", "keys.example.com")).toBe("private");
   });
 
   test("loopback stands behind localhost names only", () => {

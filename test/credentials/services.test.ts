@@ -35,25 +35,6 @@ const ownerKey = async (more: object) => {
 
 // Pages and tools call the services without the routes' own checks.
 describe("whoever calls the service", () => {
-  test.each(["agent", "approver", "reader"] as const)("a key that is no owner's decides nothing: %s", async (role) => {
-    await rig.add({ name: `of-${role}` });
-    const id = await asked(`${role}.example`);
-    const caller = await callerWith(KEYS[role]);
-    const answers = [
-      codeOf(credentialService.test(caller, `of-${role}`, url)),
-      codeOf(credentialRequests.grant(caller, id, { ...body, name: `by-${role}` })),
-      codeOf(credentialRequests.decline(caller, id, null)),
-    ];
-    expect(await Promise.all(answers)).toEqual(["forbidden", "forbidden", "forbidden"]);
-    expect(await credentialRequests.find(caller, id)).toMatchObject({ decision: null });
-    expect(rig.target.received).toHaveLength(0);
-  });
-
-  test.each(["approver", "reader"] as const)("a key that creates nothing asks for nothing: %s", async (role) => {
-    const asking = credentialRequests.ask(await callerWith(KEYS[role]), { host: "x.example", reason: "To test." });
-    expect(await codeOf(asking)).toBe("forbidden");
-  });
-
   test("a person asks for nothing", async () => {
     const person = { ...(await callerWith(KEYS.owner)), keyId: null };
     expect(await codeOf(credentialRequests.ask(person, { host: "p.example", reason: "To test." }))).toBe("forbidden");

@@ -1,7 +1,8 @@
 import { NO_HOST_SETTINGS } from "../../src/core/host-settings.ts";
 import { describe, expect, test } from "bun:test";
 import { OPERATIONS, type Operation } from "../support/operations.ts";
-import { type Role, ROLES } from "../../src/core/roles.ts";
+import { mayDo, type Permission, type Role, ROLES } from "../../src/core/roles.ts";
+import { refusalOf } from "../actions/callers.ts";
 import { approve } from "../../src/core/changes.ts";
 import {
   aBulkJob,
@@ -330,4 +331,42 @@ describe("what is another account's does not exist", () => {
     expect(keys).toHaveLength(1);
     expect(keys.filter(({ id }) => ours.has(id))).toEqual([]);
   });
+});
+
+/** What services themselves ask the role for, before anything else: pages and tools call them without the routes' checks. */
+const ASKED: readonly (readonly [Permission, keyof typeof engine.services, methods: string])[] = [
+  ["create", "actionService", "create sendNow"],
+  ["create", "credentialRequests", "ask"],
+  ["approve", "actionService", "approve decideMany"],
+  ["approve", "grantService", "list listNamed end make"],
+  ["approve", "ruleService", "dryRun hits"],
+  ["manage", "auditService", "list"],
+  ["manage", "callbackHosts", "list add remove test"],
+  ["manage", "channelService", "list add change remove test"],
+  ["manage", "credentialRequests", "grant decline"],
+  ["manage", "credentialService", "add change remove test"],
+  ["manage", "firstSteps", "hide show"],
+  ["manage", "hostService", "put putDefaults remove"],
+  ["manage", "keyService", "list listWithUse create revoke unfinished ofFormer"],
+  ["manage", "oauthClients", "list add replaceSecret remove"],
+  ["manage", "ownMails", "testTo"],
+  ["manage", "pauseService", "pause list resume"],
+  ["manage", "peopleService", "renameAccount"],
+  ["manage", "ruleService", "tryRule add change replace remove brakeLoops lastChange undo reorder replaceAll"],
+  ["manage", "signingService", "read origins overlapEnd rotate"],
+  ["manage", "signUpGate", "requireOperator list allow"],
+  ["manage", "teamService", "list changeRole remove invite invitations withdraw"],
+  ["manage", "verifyService", "check"],
+];
+
+test("services ask for the role too, whoever calls them", async () => {
+  for (const [permission, name, methods] of ASKED) {
+    for (const role of ROLES.filter((one) => !mayDo(one, permission))) {
+      for (const method of methods.split(" ")) {
+        const call = Promise.try(Reflect.get(Object(engine.services[name]), method), { ...engine.owner, role }, {}, {});
+        const code = (await refusalOf(call))?.code;
+        expect(code, `${role}: ${name}.${method}`).toBe("forbidden");
+      }
+    }
+  }
 });
