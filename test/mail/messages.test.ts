@@ -265,4 +265,7 @@ test("a mail that tells of another's decision says who decided, how, when and wh
     expect(part).not.toContain("/a/");
   }
   expect(text).toContain("Reason: Too<U+000A>much.");
+  const secret = "ghp_canary0Name1x9Kq2Lm8Vb3Zt7Rw4Yp5Ab6C";
+  const masked = decisionMessage(maskedMail(aDecidedMail({ actor: `key:${secret}`, reason: secret })));
+  expect(masked.text + masked.html).not.toContain("canary");
 });
