@@ -70,10 +70,9 @@ class ActionMasking extends Masking {
   }
 
   /** Hides secrets that a target repeats in its answer, such as `Invalid key: …`. */
-  withoutEchoes<Answer extends Pick<Result, "responseBody">>(answer: Answer, headers: Action["headers"]): Answer {
-    const { responseBody } = answer;
-    if (responseBody === null) return answer;
-    return { ...answer, responseBody: hideEchoes(responseBody, headers, [...this.#secrets]) };
+  withoutEchoes<Answer extends Result | LateResult>(answer: Answer, headers: Action["headers"]): Answer {
+    const hide = (json: string | null) => json && hideEchoes(json, headers, [...this.#secrets]);
+    return { ...answer, responseBody: hide(answer.responseBody), responseHeaders: hide(answer.responseHeaders) };
   }
 }
 

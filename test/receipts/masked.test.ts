@@ -78,12 +78,13 @@ describe("a masked action", () => {
       body: `{"password":"canary-body","name":"orders-page"}`,
     };
     const body = `{"error":"Unknown: canary-header, canary-bearer, canary-query, canary-body.","order":"order-4711","page":"orders-page"}`;
-    const result = aResult({ responseBody: body });
+    const result = aResult({ responseBody: body, responseHeaders: '[["location","/keys/canary-header"]]' });
     const lateResult = { ...result, ...LATE };
     const shown = (viewer: Viewer) => maskAction(anAction({ ...asked, result, lateResult }), viewer);
     const hidden = `{"error":"Unknown: ••••, ••••, ••••, ••••.","order":"order-4711","page":"orders-page"}`;
     const all = shown("public");
     expect([all.result?.responseBody, all.lateResult?.responseBody]).toEqual([hidden, hidden]);
+    expect(all.result?.responseHeaders).toBe('[["location","/keys/••••"]]');
     const attempt = { run: 1, attempt: 1, responseHeaders: null, responseBody: body, responseTruncated: false };
     const past = [{ ...attempt, at: NOON, startedAt: NOON, made: anAttempt() }];
     expect((await maskedAttempts(anAction(asked), past, "public"))[0]?.responseBody).toBe(hidden);
