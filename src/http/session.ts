@@ -2,8 +2,8 @@ import { confirmPasswordPage } from "../ui/confirm-password.tsx";
 import type { Person, RequestSource, SessionWatch, Sessions, SessionSecret, StartedSession } from "../core/session.ts";
 import { headersOf, HTTP_STATUS } from "../api/errors.ts";
 import { accountStopped } from "../core/roles.ts";
-import { DomainError, type ErrorCode } from "../core/domain-error.ts";
-import { CONFIRM_PASSWORD_FIELD, FORM_TOKEN_FIELD, SESSION_SECRET_FIELD } from "../ui/form.tsx";
+import { DomainError } from "../core/domain-error.ts";
+import { CONFIRM_EMAIL_FIELD, CONFIRM_PASSWORD_FIELD, FORM_TOKEN_FIELD, SESSION_SECRET_FIELD } from "../ui/form.tsx";
 import { pathAndQuery, clientOf, type Form, readForm, type RequestContext } from "./request.ts";
 import { createOwnOrigin } from "./own-origin.ts";
 import { EarlyAnswer } from "./errors.ts";
@@ -67,8 +67,7 @@ export function createSessions({ peopleService, baseUrl, isStopped }: SessionDep
     const password = form.get(CONFIRM_PASSWORD_FIELD);
     if (password === undefined) throw askForPassword(context, person, form, null);
     await sessionSecret.confirm(person, password, source).catch((error: unknown) => {
-      if (!(error instanceof DomainError) || !ASKED_AGAIN.has(error.code)) throw error;
-      throw askForPassword(context, person, form, error);
+      throw error instanceof DomainError ? askForPassword(context, person, form, error) : error;
     });
     return form;
   };
@@ -111,8 +110,6 @@ export function createSessions({ peopleService, baseUrl, isStopped }: SessionDep
   };
 }
 
-const ASKED_AGAIN: ReadonlySet<ErrorCode> = new Set(["invalid_credentials", "rate_limited", "unavailable"]);
-
 /**
  * A page that asks for the password and sends the same fields again. `problem`: why the password in the form was refused;
  * null: it had none.
@@ -130,9 +127,8 @@ const NOT_KEPT: ReadonlySet<string> = new Set([
   FORM_TOKEN_FIELD,
   SESSION_SECRET_FIELD,
   CONFIRM_PASSWORD_FIELD,
-  "email",
+  CONFIRM_EMAIL_FIELD,
   "password",
-  "current_password",
 ]);
 
 /** The origin of a log-in, for throttling. `form`: sent by a page; null for JSON. */

@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import { CONFIRM_PASSWORD_FIELD, Field, KnownPassword, PostForm, Submit } from "./form.tsx";
+import { CONFIRM_EMAIL_FIELD, CONFIRM_PASSWORD_FIELD, Field, KnownPassword, PostForm, Submit } from "./form.tsx";
 import { PageHead } from "./parts.tsx";
 import { render, Layout } from "./layout.tsx";
 import type { PageUser } from "./text.ts";
@@ -20,7 +20,14 @@ export function confirmPasswordPage({ user, path, fields, problem }: ConfirmPass
         <p>Nothing has been changed yet.</p>
       </PageHead>
       <PostForm user={user} action={path} class="card" fields={fields}>
-        <Field name="email" label="Email" type="email" value={user.email} readonly autocomplete="username" />
+        <Field
+          name={CONFIRM_EMAIL_FIELD}
+          label="Email"
+          type="email"
+          value={user.email}
+          readonly
+          autocomplete="username"
+        />
         <KnownPassword name={CONFIRM_PASSWORD_FIELD} label="Password" problem={problem} />
         <Submit cancel="/">Confirm</Submit>
       </PostForm>

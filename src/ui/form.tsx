@@ -13,6 +13,9 @@ export const SESSION_SECRET_FIELD = "session_secret";
 /** The password, if the session secret is missing. */
 export const CONFIRM_PASSWORD_FIELD = "confirm_password";
 
+/** For password managers. No other form has it, since the fields of one are sent again beside it. */
+export const CONFIRM_EMAIL_FIELD = "confirm_email";
+
 export interface PostFormProps {
   /** Whose page it is: their form has the CSRF token, which every change needs. Null: nobody is logged in. */
   readonly user: Pick<PageUser, "formToken"> | null;

@@ -193,6 +193,21 @@ describe("the question for the password", () => {
     expect(told.find(({ type }) => type === "approved")).toMatchObject({ reason: reason.trim() });
   });
 
+  test("sends an invitation to the address that was typed, and not to that of the log-in", async () => {
+    const { form_token = "" } = await ann.hiddenOf("/settings");
+    const fields = { form_token, email: "bob@example.com", role: "reader", ...WITHOUT };
+    const asked = await (await ann.send("/settings/people", fields)).text();
+    // As a browser sends all of the form, and not only what is hidden.
+    const inputs = [...asked.matchAll(/<input[^>]*>/g)].map(([input]) => [
+      /name="(\w+)"/.exec(input)?.[1] ?? "",
+      /value="([^"]*)"/.exec(input)?.[1] ?? "",
+    ]);
+    const shown = Object.fromEntries(inputs.filter(([name]) => name !== ""));
+    await ann.send("/settings/people", { ...shown, confirm_password: ANN_PASSWORD });
+    const { data } = (await app.call("GET", "/v1/invitations")).json;
+    expect(data).toMatchObject([{ email: "bob@example.com" }]);
+  });
+
   test("counts wrong answers as wrong log-ins, and lets nothing through after five", async () => {
     const { server, bob } = await open();
     await using _house = server;

@@ -1,4 +1,5 @@
 import { pressLink } from "../support/forms.ts";
+import { CONFIRM_PASSWORD_FIELD } from "../../src/ui/form.tsx";
 import type { SignUps } from "../../src/config/values.ts";
 import { describe, expect, test } from "bun:test";
 import { fresh } from "../support/shared.ts";
@@ -13,11 +14,13 @@ let target: Target;
 // The first that comes is the callback of what is held: it fails, and is due again.
 fresh(() => (target = new Target(500, 200)));
 
+const PASSWORD = "correct horse battery";
+
 const FORM = { "content-type": "application/x-www-form-urlencoded", origin: OWN_ORIGIN };
 
 /** Somebody who signs up as anybody on the machine can: with a session and an owner key of an account of their own. */
 async function signUp(app: RealServer, email: string) {
-  const answer = await app.call("POST", "/auth/signup", { email, password: "correct horse battery" });
+  const answer = await app.call("POST", "/auth/signup", { email, password: PASSWORD });
   const json = answer.json as { api_key?: string; account?: { id: string }; error?: { message: string } };
   return {
     status: answer.status,
@@ -91,7 +94,7 @@ describe("an agent whose calls are held", () => {
       [`/settings/pauses/${pause.id}/resume`, {}],
       ["/keys", { name: "x", role: "owner", hold: "none" }],
     ] as const) {
-      const answer = await browser.press(path, fields);
+      const answer = await browser.press(path, { ...fields, [CONFIRM_PASSWORD_FIELD]: PASSWORD });
       expect(answer.status, path).toBe(403);
       expect(await answer.text()).toContain("is stopped");
     }
