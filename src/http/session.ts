@@ -172,8 +172,8 @@ export function checkFormToken(form: Form, person: Person): void {
 /** Where people go after log-in. */
 export const HOME_PATH = "/approvals";
 
-/** One slash, not followed by a slash or backslash; only visible ASCII, since browsers drop a tab and read `/\t/` as `//`. */
-const OWN_PATH = /^\/(?![/\\])[!-[\]-~]*$/;
+/** Not `//`; only visible ASCII, since browsers drop a tab and read `/\t/` as `//`, and no backslash, which they read as a slash. */
+const OWN_PATH = /^\/(?!\/)[!-[\]-~]*$/;
 
 /** A `next` that is a path of this service; null for any other, so that nobody is redirected to another site. */
 export function nextOf(text: string | null | undefined): string | null {
