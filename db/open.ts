@@ -4,9 +4,17 @@ import { dirname } from "node:path";
 import type { AccountStore, PeopleStore } from "../src/core/account-store.ts";
 import { createAccountStore } from "./commands/accounts.ts";
 import type { DatabaseSize, Store } from "../src/core/store.ts";
-import { codeAndText, codeOf, faultOf, tellingAway, unavailable } from "./sql/errors.ts";
+import { codeAndText, codeOf, faultOf, reasonOf, tellingAway, unavailable } from "./sql/errors.ts";
 import { openFile } from "./libsql/file.ts";
-import { DatabaseUnreadable, inspectFile, lockFile, singlePathOf, UNREADABLE, unreadable } from "./libsql/inspect.ts";
+import {
+  DatabaseUnreadable,
+  inspectFile,
+  lockFile,
+  refusedPlace,
+  singlePathOf,
+  UNREADABLE,
+  unreadable,
+} from "./libsql/inspect.ts";
 import { checkMigrated, migrate } from "./libsql/migrate.ts";
 import { createPeopleStore } from "./commands/people.ts";
 import { LOCK_TIMES, takeDatabase } from "./libsql/service-lock.ts";
@@ -152,6 +160,9 @@ function openExisting(name: string, mode: "read" | "shared"): Sql {
     return openFile(path, mode);
   } catch (cause) {
     if (cause instanceof DatabaseUnreadable) throw cause;
-    throw new Error(`The database ${path} can't be opened. Run this as the user of the service.`, { cause });
+    const refused = refusedPlace(path);
+    const why = refused === null ? `${reasonOf(cause)}.` : `${refused.place} can't be written (${refused.code}).`;
+    const advice = refused === null ? "" : " Run this as the user of the service.";
+    throw new Error(`The database ${path} can't be opened: ${why}${advice}`, { cause });
   }
 }

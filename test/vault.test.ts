@@ -1,6 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { openFile } from "../db/libsql/file.ts";
 import { fillDatabase, readThroughKey, refusalOf } from "./key-files.ts";
@@ -10,6 +19,11 @@ import { runStatements } from "../db/commands/statements.ts";
 const pathIn = (folder: string) => join(folder, "outgate.db");
 
 const keyIn = (folder: string) => `${pathIn(folder)}.key`;
+
+const MAIN = join(import.meta.dir, "../src/main.ts");
+
+/** The user id of nobody. */
+const NOBODY = 65_534;
 
 const newKey = () => randomBytes(32).toString("base64");
 
@@ -117,5 +131,29 @@ describe("a start where no database can be says so, and what to set", () => {
       `The database ${file}/data/outgate.db can't be opened: ${file} is no folder that the service may write to (ENOTDIR). ` +
         "Make it one, or set DATABASE_URL to a file in another folder.",
     );
+  });
+
+  test("a file can only be read", async () => {
+    await using folder = await temporaryFolder();
+    await fillDatabase(folder.path, 1);
+    chmodSync(pathIn(folder.path), 0o400);
+    // The system lets root write it.
+    const isRoot = process.getuid?.() === 0;
+    for (const name of isRoot ? [".", ...readdirSync(folder.path)] : []) {
+      chownSync(join(folder.path, name), NOBODY, NOBODY);
+    }
+    const start = `${isRoot ? `process.setuid(${NOBODY}); ` : ""}await import(${JSON.stringify(MAIN)});`;
+    const env = { ...process.env, PORT: "0", DATABASE_URL: `file:${pathIn(folder.path)}` };
+    const child = Bun.spawn([process.execPath, "-e", start], {
+      env,
+      stdout: "ignore",
+      stderr: "pipe",
+      timeout: 30_000,
+    });
+    expect(await child.stderr.text()).toBe(
+      `Outgate can't start. The database ${pathIn(folder.path)} can't be read or written (EACCES). Run the service as the ` +
+        "user that it belongs to, and let that user write it.\n",
+    );
+    expect(await child.exited).toBe(1);
   });
 });

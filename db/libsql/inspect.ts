@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
-import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from "node:fs";
-import { resolve } from "node:path";
+import { accessSync, closeSync, constants, existsSync, openSync, readSync, realpathSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { realPathOf } from "../../src/config/values.ts";
 import { codeOf, faultOf } from "../sql/errors.ts";
 
@@ -116,18 +116,39 @@ export function lockFile(path: string): LockedFile {
 }
 
 /**
- * The path of the file with symbolic links resolved. Throws an error for the operator if the file has hard links: other
- * processes could open it by another path, beside which they would not find its log.
+ * The path of the file with symbolic links resolved. Throws an error for the operator if it is a folder, or if the file has
+ * hard links: other processes could open it by another path, beside which they would not find its log.
  */
 export function singlePathOf(path: string): string {
   const real = realPathOf(path);
-  const names = statSync(real, { throwIfNoEntry: false })?.nlink ?? 1;
+  const found = statSync(real, { throwIfNoEntry: false });
+  if (found?.isDirectory() === true) {
+    throw new Error(
+      `The database ${path} is a folder. Set DATABASE_URL to a file in it, such as file:${join(path, "outgate.db")}.`,
+    );
+  }
+  const names = found?.nlink ?? 1;
   if (names <= 1) return real;
   throw new Error(
     `The file of the database ${path} has ${names} names (hard links). SQLite keeps a log for each, so that what is written ` +
       "under one name is missing under the other. Stop what uses the file, delete the other names, and keep the one that " +
       `has a log (-wal) beside it, if there is one. \`find <folder> -samefile ${path}\` lists them.`,
   );
+}
+
+/** What the system lets nobody here write of a file and its folder, with its code; null: it allows both. */
+export function refusedPlace(path: string): { readonly place: string; readonly code: string } | null {
+  let folder = dirname(path);
+  while (!existsSync(folder)) folder = dirname(folder);
+  if (!statSync(folder).isDirectory()) return { place: folder, code: "ENOTDIR" };
+  for (const place of [folder, path]) {
+    try {
+      if (existsSync(place)) accessSync(place, constants.R_OK | constants.W_OK);
+    } catch (error) {
+      return { place, code: codeOf(error) };
+    }
+  }
+  return null;
 }
 
 function takeLock(file: string, path: string, real: string): Database {

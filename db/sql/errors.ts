@@ -121,6 +121,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^(57014|ETIMEDOUT|ETIME) |not answered in time|timeout|timed out/i, "no answer came in time"],
   [/SQLITE_(BUSY|LOCKED)|database is locked/, "another process has it locked"],
   [/CERT|\bSSL\b|\bTLS\b|self.signed/i, "the TLS connection failed"],
+  [/SQLITE_READONLY/, "the file or its disk is read-only"],
   [/SQLITE_IOERR|disk I\/O error/, "the disk has an error"],
   [
     /^(EPIPE|ECONN\w+|ENOTFOUND|EAI_\w+|EHOST\w+|ENET\w+|08\w+|ConnectionRefused|ConnectionClosed|FailedToOpenSocket) |Connection (terminated|lost)|connection (to the database )?was (lost|closed)|no answer|Unable to connect|socket connection/i,

@@ -3,16 +3,7 @@ import { basename, join } from "node:path";
 import { copyDatabase, factsIn } from "../../db/backup.ts";
 import { databaseExists } from "../../db/open.ts";
 import { type Config, InvalidSettings, isSecretSetting, readConfig, targetPolicyOf } from "../config/config.ts";
-import {
-  ANOTHER_KEY,
-  INTERRUPTED,
-  KEY_FACTS,
-  copyKeyFile,
-  errorCodeOf,
-  keyFileOf,
-  loadMasterKey,
-  fingerprint,
-} from "../crypto/master-key.ts";
+import { copyKeyFile, errorCodeOf, KEY_FACTS, keyFileOf, loadPresentKey } from "../crypto/master-key.ts";
 import { settingNames, textsOf } from "../config/settings.ts";
 import { maskText } from "../receipts/masking.ts";
 import { describeTargetPolicy } from "../config/target-policy.ts";
@@ -45,16 +36,26 @@ export function backUp({ database, secretKey }: Config, folder: string): Backup 
   }
   try {
     copyDatabase(path, copy);
-    const [mark, next] = factsIn(copy, [KEY_FACTS.present, KEY_FACTS.next]);
-    if (next !== null) throw new Error(INTERRUPTED);
     const keyFile = secretKey === null ? copyKeyFile(keyFileOf(path), keyFileOf(copy)) : null;
-    const key = loadMasterKey({ secretKey, keyFile, databaseExists: true, random: () => new Uint8Array() });
-    if (mark !== fingerprint(key.bytes)) throw new Error(ANOTHER_KEY);
+    loadPresentKey({ secretKey, keyFile }, keyFactsIn(copy));
     return { database: copy, keyFile };
   } catch (error) {
     for (const file of [copy, `${copy}-journal`, keyFileOf(copy)]) rmSync(file, { force: true });
     throw error;
   }
+}
+
+/** Checks that a service would start with the key of these settings. Returns a warning, or null. Throws an error for the operator. */
+export function checkLocalKey(env: Readonly<Record<string, string | undefined>>): string | null {
+  const { database, secretKey } = readConfig(env);
+  if (database.kind !== "file") return null;
+  const { path } = database;
+  return loadPresentKey({ secretKey, keyFile: keyFileOf(path) }, keyFactsIn(path)).warning;
+}
+
+function keyFactsIn(path: string) {
+  const [present = null, next = null] = factsIn(path, [KEY_FACTS.present, KEY_FACTS.next]);
+  return { present, next };
 }
 
 /** The settings that a service would start with, for diagnosis. Contains no secrets. */

@@ -1,9 +1,8 @@
-import { accessSync, constants, existsSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { refusedPlace, singlePathOf } from "../../db/libsql/inspect.ts";
 import { databaseExists, openStore } from "../../db/open.ts";
 import type { Config } from "../config/config.ts";
 import { addressOf } from "../config/values.ts";
-import { errorCodeOf, keyFileOf, loadMasterKey } from "../crypto/master-key.ts";
+import { keyFileOf, loadMasterKey } from "../crypto/master-key.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
 import { type Store, StoreUnavailable } from "../core/store.ts";
@@ -54,36 +53,30 @@ export async function openEncryptedStore(config: Config, deps: EncryptedStoreDep
 
 /** What is wrong with the path of a database, or null. Errors of SQLite don't name the file. */
 function placeProblem(path: string): string | null {
-  if (existsSync(path) && statSync(path).isDirectory())
-    return `The database ${path} is a folder. Set DATABASE_URL to a file in it, such as file:${join(path, "outgate.db")}.`;
-  let folder = dirname(path);
-  while (!existsSync(folder)) folder = dirname(folder);
-  const folderCode = statSync(folder).isDirectory() ? refusal(folder) : "ENOTDIR";
-  if (folderCode !== null) {
+  const refused = refusedPlace(path);
+  if (refused === null) return null;
+  const { place, code } = refused;
+  if (place === path) {
     return (
-      `The database ${path} can't be opened: ${folder} is no folder that the service may write to (${folderCode}). ` +
-      "Make it one, or set DATABASE_URL to a file in another folder."
+      `The database ${path} can't be read or written (${code}). Run the service as the user that it belongs to, and let ` +
+      "that user write it."
     );
   }
-  const fileCode = existsSync(path) ? refusal(path) : null;
-  return fileCode === null
-    ? null
-    : `The database ${path} can't be read or written (${fileCode}). Run the service as the user that it belongs to.`;
-}
-
-/** The system's error code if the path can't be both read and written, or null. */
-function refusal(path: string): string | null {
-  try {
-    accessSync(path, constants.R_OK | constants.W_OK);
-    return null;
-  } catch (error) {
-    return errorCodeOf(error);
-  }
+  return (
+    `The database ${path} can't be opened: ${place} is no folder that the service may write to (${code}). ` +
+    "Make it one, or set DATABASE_URL to a file in another folder."
+  );
 }
 
 async function open({ database, secretKey }: Config, deps: EncryptedStoreDeps): Promise<EncryptedStore> {
   const { clock, ids, onFatal, onAway, onUnreadable, onWait, nodeId = ids.node() } = deps;
   const { url, authToken } = addressOf(database);
+  if (database.kind === "file") {
+    const { path } = database;
+    singlePathOf(path);
+    // SQLite would open it for reads alone, and every write would fail. `placeProblem` says it in whole.
+    if (refusedPlace(path)?.place === path) throw new Error("The database file can't be written.");
+  }
   const random = (count: number) => ids.bytes(count);
   const masterKey = loadMasterKey({
     secretKey,

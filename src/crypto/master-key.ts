@@ -228,3 +228,20 @@ export const INTERRUPTED =
 export const ANOTHER_KEY =
   "The master key is not the one that this database is sealed under. Set SECRET_KEY to that key, or put its key file back. " +
   "If a change of the key was interrupted, run `outgate rotate-secret-key` again.";
+
+/** The facts of a database about its master key; null: the database has none. */
+interface KeyFacts {
+  readonly present: string | null;
+  readonly next: string | null;
+}
+
+/** Loads the master key of an existing database. Throws an error for the operator unless a service could start with it. */
+export function loadPresentKey(
+  places: Pick<KeyPlaces, "secretKey" | "keyFile">,
+  { present, next }: KeyFacts,
+): MasterKey {
+  if (next !== null) throw new Error(INTERRUPTED);
+  const key = loadMasterKey({ ...places, databaseExists: true, random: () => new Uint8Array() });
+  if (present !== fingerprint(key.bytes)) throw new Error(ANOTHER_KEY);
+  return key;
+}

@@ -1,8 +1,10 @@
 import { expect, test } from "bun:test";
-import { existsSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readConfig, serverSettings } from "../../src/config/config.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
+import { temporaryFolder } from "../support/store.ts";
+import { fillDatabase } from "../key-files.ts";
 import { outgate } from "./outgate.ts";
 import { shared } from "../support/shared.ts";
 
@@ -54,6 +56,24 @@ test("outgate doctor shows the size of the database file, also while a service u
   const none = await examine({ ...env, DATABASE_URL: `file:${join(service.folder, "none.db")}` });
   expect(none.found("database")).toBeUndefined();
   expect(existsSync(join(service.folder, "none.db"))).toBe(false);
+});
+
+test("outgate doctor says with which master key no service could start", async () => {
+  await using folder = await temporaryFolder();
+  const path = join(folder.path, "outgate.db");
+  await fillDatabase(folder.path, 1);
+  const env = { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY, DATABASE_URL: `file:${path}` };
+  const keyIs = async (more: Readonly<Record<string, string>> = {}) =>
+    (await examine({ ...env, ...more })).found("master key");
+  expect(await keyIs()).toMatchObject({ state: "ok" });
+  chmodSync(`${path}.key`, 0o644);
+  expect(await keyIs()).toMatchObject({ state: "note", found: expect.stringContaining("run chmod 600 on it") });
+  const another = { state: "wrong", found: expect.stringContaining("Set SECRET_KEY to that key") };
+  expect(await keyIs({ SECRET_KEY: "ab".repeat(32) })).toMatchObject(another);
+  writeFileSync(`${path}.key`, `${"A".repeat(43)}=`);
+  expect(await keyIs()).toMatchObject(another);
+  rmSync(`${path}.key`);
+  expect(await keyIs()).toMatchObject({ state: "wrong", found: expect.stringContaining("Put the file back") });
 });
 
 test("a command without OUTGATE_URL talks to the service at PORT of this machine", async () => {

@@ -134,6 +134,21 @@ describe("a file has one lock under all its names", () => {
   });
 });
 
+test("a folder in place of the file is named by whatever opens it", async () => {
+  await using folder = await temporaryFolder();
+  const uses: readonly ((name: string) => Promise<unknown>)[] = [
+    openStoreAt,
+    openTransferSource,
+    (name) => openAdminStore(`file:${name}`, null),
+    async (name) => copyDatabase(name, join(folder.path, "copy.db")),
+  ];
+  for (const use of uses) {
+    expect(await use(folder.path).catch(String)).toBe(
+      `Error: The database ${folder.path} is a folder. Set DATABASE_URL to a file in it, such as file:${folder.path}/outgate.db.`,
+    );
+  }
+});
+
 test("a file with two hard links is refused by whatever opens it, as it is", async () => {
   await using folder = await temporaryFolder();
   const [path, second] = [folder.file, join(folder.path, "second.db")];

@@ -1,7 +1,7 @@
 import { EXIT, type Io } from "../io.ts";
 import { deletableText, shrinkAdvice } from "../../accounts/server-size.ts";
 import { formatSize } from "../../core/action.ts";
-import { reportSettings } from "../../admin/backup.ts";
+import { checkLocalKey, reportSettings } from "../../admin/backup.ts";
 import { readLocalSize } from "../../admin/size.ts";
 import { OutgateError } from "../../client/transport.ts";
 import { VERSION } from "../../config/config.ts";
@@ -137,8 +137,22 @@ async function databaseFile({ env }: Io): Promise<readonly Finding[]> {
     return [
       { what, state: "ok", found },
       ...(advice === null ? [] : [{ what, state: "note" as const, found: advice }]),
+      masterKey(env),
     ];
   } catch (error) {
     return [{ what, state: "wrong", found: error instanceof Error ? error.message : String(error) }];
+  }
+}
+
+/** The key that a service started here would open the database with. */
+function masterKey(env: Io["env"]): Finding {
+  const what = "master key";
+  try {
+    const warning = checkLocalKey(env);
+    return warning === null
+      ? { what, state: "ok", found: "it is the one of the database" }
+      : { what, state: "note", found: warning };
+  } catch (error) {
+    return { what, state: "wrong", found: error instanceof Error ? error.message : String(error) };
   }
 }
