@@ -142,24 +142,31 @@ const ADDS_TO_TIMELINE = /insert into "?timeline"? /;
 /** Without a timeout: after one, a server that waits for its standby reports as committed what the standby doesn't have. */
 const COMMIT = [plain("set local statement_timeout = 0"), plain("commit")];
 
+/** Errors of the work itself, as of tables of a newer version, are no outage. */
 async function runAlone(config: ClientConfig, callMsMax: number, work: (run: Run) => Promise<void>): Promise<void> {
   const client = new Client({ ...config, pipeline: false, keepAliveInitialDelayMillis: MIGRATION_KEEP_ALIVE_MS });
   client.on("error", ignore);
   try {
-    await client.connect();
+    await orFault(client.connect());
     await work(async (text, { isLong } = { isLong: false }) => {
       // Rejects the query that is under way.
       const timer = isLong ? undefined : setTimeout(() => client.connection.stream.destroy(), callMsMax);
       try {
-        return rowsOf(await client.query(text));
+        return rowsOf(await orFault(client.query(text)));
       } finally {
         clearTimeout(timer);
       }
     });
-  } catch (error) {
-    throw faultIn(error);
   } finally {
     await client.end();
+  }
+}
+
+async function orFault<Result>(answer: Promise<Result>): Promise<Result> {
+  try {
+    return await answer;
+  } catch (error) {
+    throw faultIn(error);
   }
 }
 
