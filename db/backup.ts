@@ -36,7 +36,7 @@ export function copyDatabase(path: string, to: string): void {
   }
 }
 
-/** Reads facts from a file; nothing is written. */
+/** Reads facts from a closed copy. */
 export function factsIn(path: string, names: readonly string[]): readonly (string | null)[] {
   const copy = new Database(path, { readonly: true });
   try {

@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { dirname } from "node:path";
 import type { AccountStore, PeopleStore } from "../src/core/account-store.ts";
 import { createAccountStore } from "./commands/accounts.ts";
-import type { DatabaseSize, Store } from "../src/core/store.ts";
+import type { DatabaseSize, FactStore, Store } from "../src/core/store.ts";
 import { codeAndText, codeOf, faultOf, reasonOf, tellingAway, unavailable } from "./sql/errors.ts";
 import { openFile } from "./libsql/file.ts";
 import {
@@ -16,6 +16,7 @@ import {
   unreadable,
 } from "./libsql/inspect.ts";
 import { checkMigrated, migrate } from "./libsql/migrate.ts";
+import { createFactStore } from "./commands/facts.ts";
 import { createPeopleStore } from "./commands/people.ts";
 import { LOCK_TIMES, takeDatabase } from "./libsql/service-lock.ts";
 import { orClose } from "./sql/sql.ts";
@@ -107,9 +108,10 @@ async function openOwnFile(name: string, onDeath: (cause: unknown) => void): Pro
 }
 
 /** What an admin command may use of a database that a service may have open. */
-interface AdminStore {
+export interface AdminStore {
   readonly accounts: AccountStore;
   readonly people: PeopleStore;
+  readonly facts: Pick<FactStore, "read">;
   close(): Promise<void>;
 }
 
@@ -125,6 +127,7 @@ export async function openAdminStore(url: string, authToken: string | null): Pro
   return {
     accounts: createAccountStore({ reader: sql, writer }),
     people: createPeopleStore({ reader: sql, writer }),
+    facts: createFactStore({ reader: sql, writer }),
     async close() {
       await writer.drain();
       await sql.close();

@@ -1,6 +1,7 @@
-import { openAdminStore } from "../../db/open.ts";
+import { type AdminStore, openAdminStore } from "../../db/open.ts";
+import { DatabaseFault, reasonOf } from "../../db/sql/errors.ts";
 import type { AccountStore, PeopleStore } from "../core/account-store.ts";
-import { StoreUnavailable } from "../core/store.ts";
+import { type FactStore, StoreUnavailable } from "../core/store.ts";
 import { keyCreated, keyRow } from "../accounts/keys.ts";
 import { SYSTEM } from "../core/roles.ts";
 import { auditOfSystem } from "../core/audit.ts";
@@ -15,6 +16,7 @@ import { systemIds, type Ids } from "../core/ids.ts";
 export interface AdminParts {
   readonly accounts: AccountStore;
   readonly people: PeopleStore;
+  readonly facts: Pick<FactStore, "read">;
   readonly secrets: CredentialFactory;
   readonly ids: Pick<Ids, "key">;
   readonly clock: Pick<Clock, "now">;
@@ -27,17 +29,16 @@ export async function withAdminStore<T>(
 ): Promise<T> {
   const config = readConfig(env);
   const { url, authToken } = addressOf(config.database);
-  const store = await openAdminStore(url, authToken);
   const secrets = createCredentials((count) => systemIds.bytes(count));
+  let store: AdminStore | null = null;
   try {
+    store = await openAdminStore(url, authToken);
     return await work({ config, ...store, secrets, ids: systemIds, clock: systemClock });
   } catch (cause) {
-    if (!(cause instanceof StoreUnavailable)) throw cause;
-    throw new Error("The database can't be written now: it is busy or unreachable, or the disk is full. Try again.", {
-      cause,
-    });
+    if (!(cause instanceof StoreUnavailable || cause instanceof DatabaseFault)) throw cause;
+    throw new Error(`The database can't be used now: ${reasonOf(cause)}. Try again.`, { cause });
   } finally {
-    await store.close();
+    await store?.close();
   }
 }
 

@@ -37,25 +37,13 @@ export function backUp({ database, secretKey }: Config, folder: string): Backup 
   try {
     copyDatabase(path, copy);
     const keyFile = secretKey === null ? copyKeyFile(keyFileOf(path), keyFileOf(copy)) : null;
-    loadPresentKey({ secretKey, keyFile }, keyFactsIn(copy));
+    const [present = null, next = null] = factsIn(copy, [KEY_FACTS.present, KEY_FACTS.next]);
+    loadPresentKey({ secretKey, keyFile }, { present, next });
     return { database: copy, keyFile };
   } catch (error) {
     for (const file of [copy, `${copy}-journal`, keyFileOf(copy)]) rmSync(file, { force: true });
     throw error;
   }
-}
-
-/** Checks that a service would start with the key of these settings. Returns a warning, or null. Throws an error for the operator. */
-export function checkLocalKey(env: Readonly<Record<string, string | undefined>>): string | null {
-  const { database, secretKey } = readConfig(env);
-  if (database.kind !== "file") return null;
-  const { path } = database;
-  return loadPresentKey({ secretKey, keyFile: keyFileOf(path) }, keyFactsIn(path)).warning;
-}
-
-function keyFactsIn(path: string) {
-  const [present = null, next = null] = factsIn(path, [KEY_FACTS.present, KEY_FACTS.next]);
-  return { present, next };
 }
 
 /** The settings that a service would start with, for diagnosis. Contains no secrets. */

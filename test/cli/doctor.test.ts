@@ -6,6 +6,7 @@ import { OWNER_KEY, Service } from "../support/service.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { fillDatabase } from "../key-files.ts";
 import { outgate } from "./outgate.ts";
+import { freePort } from "../support/free-port.ts";
 import { shared } from "../support/shared.ts";
 
 const service = await shared(new Service());
@@ -74,6 +75,18 @@ test("outgate doctor says with which master key no service could start", async (
   expect(await keyIs()).toMatchObject(another);
   rmSync(`${path}.key`);
   expect(await keyIs()).toMatchObject({ state: "wrong", found: expect.stringContaining("Put the file back") });
+});
+
+test("outgate doctor says why a database on another machine can't be used", async () => {
+  const there = `postgres://outgate@127.0.0.1:${await freePort()}/outgate`;
+  const env = { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY, SECRET_KEY: "ab".repeat(32), DATABASE_URL: there };
+  const { code, found } = await examine(env);
+  expect(code).toBe(1);
+  expect(found("database")).toEqual({
+    what: "database",
+    state: "wrong",
+    found: "The database can't be used now: it could not be reached. Try again.",
+  });
 });
 
 test("a command without OUTGATE_URL talks to the service at PORT of this machine", async () => {

@@ -1,8 +1,8 @@
 import { EXIT, type Io } from "../io.ts";
 import { deletableText, shrinkAdvice } from "../../accounts/server-size.ts";
 import { formatSize } from "../../core/action.ts";
-import { checkLocalKey, reportSettings } from "../../admin/backup.ts";
-import { readLocalSize } from "../../admin/size.ts";
+import { reportSettings } from "../../admin/backup.ts";
+import { examineDatabase } from "../../admin/examine.ts";
 import { OutgateError } from "../../client/transport.ts";
 import { VERSION } from "../../config/config.ts";
 import { systemClock } from "../../core/clock.ts";
@@ -32,7 +32,7 @@ export async function diagnose(io: Io, { api_key_file: keyFile, json }: SessionO
     ...client(io, credentials),
     ...(await service(session, key)),
     ...local(reportSettings(io.env)),
-    ...(await databaseFile(io)),
+    ...(await database(io)),
   ];
   const isWrong = findings.some(({ state }) => state === "wrong");
   // In a pipe too, people read it.
@@ -124,35 +124,36 @@ function local({ given, notes, problems }: ReturnType<typeof reportSettings>): r
   ];
 }
 
-/** The database file that a service started here uses; none where there is no file. */
-async function databaseFile({ env }: Io): Promise<readonly Finding[]> {
-  const what = "database";
+/** The database that a service started here uses; none where it would make a new file. */
+async function database({ env }: Io): Promise<readonly Finding[]> {
   try {
-    const size = await readLocalSize(env, systemClock.now());
-    if (size === null) return [];
-    const { path, bytes, freeBytes } = size;
-    const free = freeBytes === 0 ? "" : `, of which ${formatSize(freeBytes)} are free for the next rows`;
-    const found = `${path} has ${formatSize(bytes)}${free}. Retention would free: ${deletableText(size)}`;
-    const advice = shrinkAdvice(size);
-    return [
-      { what, state: "ok", found },
-      ...(advice === null ? [] : [{ what, state: "note" as const, found: advice }]),
-      masterKey(env),
-    ];
+    const examined = await examineDatabase(env, systemClock.now());
+    if (examined === null) return [];
+    const { size, key } = examined;
+    return [...(size === null ? [REACHED] : fileFindings(size)), keyFinding(key)];
   } catch (error) {
-    return [{ what, state: "wrong", found: error instanceof Error ? error.message : String(error) }];
+    return [{ what: "database", state: "wrong", found: error instanceof Error ? error.message : String(error) }];
   }
 }
 
-/** The key that a service started here would open the database with. */
-function masterKey(env: Io["env"]): Finding {
+const REACHED: Finding = { what: "database", state: "ok", found: "it can be reached, and is of this version" };
+
+type Examined = NonNullable<Awaited<ReturnType<typeof examineDatabase>>>;
+
+function fileFindings(size: NonNullable<Examined["size"]>): readonly Finding[] {
+  const { path, bytes, freeBytes } = size;
+  const free = freeBytes === 0 ? "" : `, of which ${formatSize(freeBytes)} are free for the next rows`;
+  const found = `${path} has ${formatSize(bytes)}${free}. Retention would free: ${deletableText(size)}`;
+  const advice = shrinkAdvice(size);
+  return [
+    { what: "database", state: "ok", found },
+    ...(advice === null ? [] : [{ what: "database", state: "note" as const, found: advice }]),
+  ];
+}
+
+function keyFinding({ problem, warning }: Examined["key"]): Finding {
   const what = "master key";
-  try {
-    const warning = checkLocalKey(env);
-    return warning === null
-      ? { what, state: "ok", found: "it is the one of the database" }
-      : { what, state: "note", found: warning };
-  } catch (error) {
-    return { what, state: "wrong", found: error instanceof Error ? error.message : String(error) };
-  }
+  if (problem !== null) return { what, state: "wrong", found: problem };
+  if (warning !== null) return { what, state: "note", found: warning };
+  return { what, state: "ok", found: "it is that of the database" };
 }

@@ -1,0 +1,44 @@
+import { databaseExists, sizeOfFile } from "../../db/open.ts";
+import { type ServerSize, serverSize } from "../accounts/server-size.ts";
+import { type Config, readConfig } from "../config/config.ts";
+import { KEY_FACTS, keyFileOf, loadPresentKey } from "../crypto/master-key.ts";
+import { withAdminStore } from "./access.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+interface Examined {
+  /** Null: the database is on another machine. */
+  readonly size: (ServerSize & { readonly path: string }) | null;
+  /** The master key of these settings: why no service could start with it, or a warning; both null if it is fine. */
+  readonly key: { readonly problem: string | null; readonly warning: string | null };
+}
+
+/** Looks at the database of a service. Null: no file yet, or unusable settings. Throws an error for the operator. */
+export async function examineDatabase(env: Env, now: Date): Promise<Examined | null> {
+  const config = configOrNull(env);
+  if (config === null) return null;
+  const { database, secretKey, retentionDays } = config;
+  const path = database.kind === "file" ? database.path : null;
+  if (path !== null && !databaseExists(`file:${path}`)) return null;
+  const size =
+    path === null ? null : { ...(await serverSize((until) => sizeOfFile(path, until), now, retentionDays)), path };
+  const [present, next] = await withAdminStore(env, ({ facts }) =>
+    Promise.all([facts.read(KEY_FACTS.present), facts.read(KEY_FACTS.next)]),
+  );
+  try {
+    const keyFile = path === null ? null : keyFileOf(path);
+    const { warning } = loadPresentKey({ secretKey, keyFile }, { present, next });
+    return { size, key: { problem: null, warning } };
+  } catch (error) {
+    return { size, key: { problem: error instanceof Error ? error.message : String(error), warning: null } };
+  }
+}
+
+function configOrNull(env: Env): Config | null {
+  try {
+    return readConfig(env);
+  } catch {
+    // `reportSettings` says what is wrong with them.
+    return null;
+  }
+}
