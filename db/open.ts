@@ -158,14 +158,18 @@ async function openMigrated(url: string, authToken: string | null): Promise<Sql>
 function openExisting(name: string, mode: "read" | "shared"): Sql {
   if (!existsSync(name)) throw new Error(`There is no database ${name}. Start the service once, or set DATABASE_URL.`);
   const path = singlePathOf(name);
+  const refused = refusedPlace(path);
+  if (refused !== null) {
+    throw new Error(
+      `The database ${path} can't be opened: ${refused.place} can't be written (${refused.code}). Run this as the user of ` +
+        "the service, and let that user write it.",
+    );
+  }
   try {
     inspectFile(path);
     return openFile(path, mode);
   } catch (cause) {
     if (cause instanceof DatabaseUnreadable) throw cause;
-    const refused = refusedPlace(path);
-    const why = refused === null ? `${reasonOf(cause)}.` : `${refused.place} can't be written (${refused.code}).`;
-    const advice = refused === null ? "" : " Run this as the user of the service.";
-    throw new Error(`The database ${path} can't be opened: ${why}${advice}`, { cause });
+    throw new Error(`The database ${path} can't be opened: ${reasonOf(cause)}.`, { cause });
   }
 }

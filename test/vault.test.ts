@@ -20,7 +20,7 @@ const pathIn = (folder: string) => join(folder, "outgate.db");
 
 const keyIn = (folder: string) => `${pathIn(folder)}.key`;
 
-const MAIN = join(import.meta.dir, "../src/main.ts");
+const ROOT = join(import.meta.dir, "..");
 
 /** The user id of nobody. */
 const NOBODY = 65_534;
@@ -133,27 +133,31 @@ describe("a start where no database can be says so, and what to set", () => {
     );
   });
 
-  test("a file can only be read", async () => {
+  test("a file can only be read, also for commands beside the service", async () => {
     await using folder = await temporaryFolder();
+    const path = pathIn(folder.path);
     await fillDatabase(folder.path, 1);
-    chmodSync(pathIn(folder.path), 0o400);
+    chmodSync(path, 0o400);
     // The system lets root write it.
     const isRoot = process.getuid?.() === 0;
     for (const name of isRoot ? [".", ...readdirSync(folder.path)] : []) {
       chownSync(join(folder.path, name), NOBODY, NOBODY);
     }
-    const start = `${isRoot ? `process.setuid(${NOBODY}); ` : ""}await import(${JSON.stringify(MAIN)});`;
-    const env = { ...process.env, PORT: "0", DATABASE_URL: `file:${pathIn(folder.path)}` };
-    const child = Bun.spawn([process.execPath, "-e", start], {
-      env,
-      stdout: "ignore",
-      stderr: "pipe",
-      timeout: 30_000,
-    });
-    expect(await child.stderr.text()).toBe(
-      `Outgate can't start. The database ${pathIn(folder.path)} can't be read or written (EACCES). Run the service as the ` +
-        "user that it belongs to, and let that user write it.\n",
+    const refusalOfRun = async (script: string) => {
+      const asNobody = isRoot ? `process.setuid(${NOBODY}); ` : "";
+      const env = { ...process.env, PORT: "0", DATABASE_URL: `file:${path}` };
+      const options = { env, stdout: "ignore", stderr: "pipe", timeout: 30_000 } as const;
+      return Bun.spawn([process.execPath, "-e", asNobody + script], options).stderr.text();
+    };
+    expect(await refusalOfRun(`await import(${JSON.stringify(join(ROOT, "src/main.ts"))});`)).toBe(
+      `Outgate can't start. The database ${path} can't be read or written (EACCES). Run the service as the user that it ` +
+        "belongs to, and let that user write it.\n",
     );
-    expect(await child.exited).toBe(1);
+    const open = `const { openAdminStore } = await import(${JSON.stringify(join(ROOT, "db/open.ts"))});
+      await openAdminStore(process.env.DATABASE_URL, null).catch(({ message }) => process.stderr.write(message));`;
+    expect(await refusalOfRun(open)).toBe(
+      `The database ${path} can't be opened: ${path} can't be written (EACCES). Run this as the user of the service, and let ` +
+        "that user write it.",
+    );
   });
 });
