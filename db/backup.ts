@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { closeSync, fsyncSync, openSync } from "node:fs";
-import { singlePathOf } from "./libsql/inspect.ts";
+import { reasonAt, singlePathOf } from "./libsql/inspect.ts";
 import { codeOf } from "./sql/errors.ts";
 
 /** How long to wait for a lock. A running service holds it for milliseconds. */
@@ -20,7 +20,9 @@ export function copyDatabase(path: string, to: string): void {
     if (vacuum === 0) source.run("PRAGMA auto_vacuum = INCREMENTAL");
     source.run("VACUUM INTO ?", [to]);
   } catch (cause) {
-    throw new Error(`The database ${path} can't be copied to ${to} (${codeOf(cause) || "unknown error"}).`, { cause });
+    throw new Error(`The database ${path} can't be copied to ${to}: ${reasonAt(path, cause)} (${codeOf(cause)}).`, {
+      cause,
+    });
   } finally {
     source.close();
   }

@@ -4,12 +4,13 @@ import { dirname } from "node:path";
 import type { AccountStore, PeopleStore } from "../src/core/account-store.ts";
 import { createAccountStore } from "./commands/accounts.ts";
 import type { DatabaseSize, FactStore, Store } from "../src/core/store.ts";
-import { codeAndText, codeOf, faultOf, reasonOf, tellingAway, unavailable } from "./sql/errors.ts";
+import { codeAndText, codeOf, faultOf, tellingAway, unavailable } from "./sql/errors.ts";
 import { openFile } from "./libsql/file.ts";
 import {
   DatabaseUnreadable,
   inspectFile,
   lockFile,
+  reasonAt,
   refusedPlace,
   singlePathOf,
   UNREADABLE,
@@ -170,6 +171,6 @@ function openExisting(name: string, mode: "read" | "shared"): Sql {
     return openFile(path, mode);
   } catch (cause) {
     if (cause instanceof DatabaseUnreadable) throw cause;
-    throw new Error(`The database ${path} can't be opened: ${reasonOf(cause)}.`, { cause });
+    throw new Error(`The database ${path} can't be opened: ${reasonAt(path, cause)}.`, { cause });
   }
 }

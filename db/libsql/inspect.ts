@@ -1,8 +1,18 @@
 import { Database } from "bun:sqlite";
-import { accessSync, closeSync, constants, existsSync, openSync, readSync, realpathSync, statSync } from "node:fs";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  readSync,
+  realpathSync,
+  statfsSync,
+  statSync,
+} from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { realPathOf } from "../../src/config/values.ts";
-import { codeOf, faultOf } from "../sql/errors.ts";
+import { codeOf, faultOf, reasonOf } from "../sql/errors.ts";
 
 /** The database file exists, but can't be read. */
 export class DatabaseUnreadable extends Error {
@@ -149,6 +159,20 @@ export function refusedPlace(path: string): { readonly place: string; readonly c
     }
   }
   return null;
+}
+
+/** More room than the first pages of a log and its shared memory take. */
+const ROOM_BYTES_MIN = 128 * 1_024;
+
+/** Whether the disk has room for the log of a file. */
+export function hasRoom(path: string): boolean {
+  const { bavail, bsize } = statfsSync(dirname(path));
+  return bavail * bsize >= ROOM_BYTES_MIN;
+}
+
+/** Why a file that is there can't be opened: a service locks it as long as its disk is full. */
+export function reasonAt(path: string, cause: unknown): string {
+  return hasRoom(path) ? reasonOf(cause) : "the disk is full";
 }
 
 function takeLock(file: string, path: string, real: string): Database {

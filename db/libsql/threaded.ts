@@ -1,8 +1,7 @@
 import { nameOfCommand } from "../commands/all.ts";
 import type { CommandCall, Sql } from "../commands/command.ts";
 import { openFile } from "./file.ts";
-import { statfsSync } from "node:fs";
-import { dirname } from "node:path";
+import { hasRoom } from "./inspect.ts";
 import { codeOf } from "../sql/errors.ts";
 
 type Order =
@@ -148,9 +147,6 @@ function notOpen(): DatabaseError {
   return new DatabaseError({ code: "", message: "The database connection is not open" });
 }
 
-/** More room than the first pages of a log and its shared memory take. */
-const ROOM_BYTES_MIN = 128 * 1_024;
-
 /** Whether a file could not be opened because there is no room for its log. */
 function isForLackOfRoom(error: unknown): boolean {
   return /^(SQLITE_IOERR_SHMSIZE|SQLITE_FULL|ENOSPC|EDQUOT)$/.test(codeOf(error));
@@ -166,10 +162,8 @@ function openOnFullDisk(path: string, open: () => Promise<Sql>, cause: unknown):
   let isAlone = true;
   let opening: Promise<void> | null = null;
   const openAgain = async () => {
-    const { bavail, bsize } = statfsSync(dirname(path));
     // The error of SQLite.
-    if (bavail * bsize < ROOM_BYTES_MIN)
-      throw Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
+    if (!hasRoom(path)) throw Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
     await current.close();
     try {
       current = await open();

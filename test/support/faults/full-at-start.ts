@@ -5,6 +5,7 @@ import { askAsOwner, newFolder, Service } from "../service.ts";
 import { Target } from "../target.ts";
 import { broken, type FaultReport } from "./report.ts";
 
+const CLI = join(import.meta.dir, "../../../src/cli/main.ts");
 const DISK_BYTES = 24 * 1_048_576;
 const ANSWERS_MS_MAX = 10_000;
 const HEAL_MS_MAX = 5_000;
@@ -44,6 +45,10 @@ export async function fullAtNextStart(end: "SIGTERM" | "SIGKILL"): Promise<Fault
   );
   const refused = await create();
   const sentWhenFull = target.received.length - 1;
+  // A command on the service's machine.
+  const command = ["nsenter", "-m", "-t", String(service.process.pid), process.execPath, CLI, "new-owner-key"];
+  const env = { ...process.env, DATABASE_URL: `file:${join(folder, "data/outgate.db")}` };
+  const said = await new Response(Bun.spawn(command, { env, stderr: "pipe", timeout: ANSWERS_MS_MAX }).stderr).text();
   rmSync(join(`/proc/${service.process.pid}/root`, folder, "ballast"));
   const healedMs = await within(
     2 * HEAL_MS_MAX,
@@ -59,6 +64,7 @@ export async function fullAtNextStart(end: "SIGTERM" | "SIGKILL"): Promise<Fault
       "full: what is stored is read": one === 200 && list === 200,
       "full: /ready is 503, /health is 200": ready === 503 && health === 200,
       "full: creates are answered 503 with Retry-After": refused?.status === 503 && refused.headers.has("retry-after"),
+      "full: a command beside it says so": said.includes("the disk is full"),
       "full: nothing is sent": sentWhenFull === 0,
       "it works within five seconds of room": healedMs <= HEAL_MS_MAX && target.received.length >= 2,
       "the outage is told once, with its reason and how long it was":
