@@ -77,9 +77,6 @@ function Search({ typed }: FiltersProps) {
         placeholder="Host, path, title, code or action ID"
         autocomplete="off"
       />
-      <button type="submit" class="visually-hidden">
-        Search
-      </button>
     </form>
   );
 }

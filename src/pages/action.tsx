@@ -112,10 +112,7 @@ function ActionPart(props: ActionProps) {
       <div class="action-columns">
         <div class="action-main">
           {history === null || !isHeld ? null : (
-            <section class="card asked-card part part-request" aria-labelledby="request">
-              <h2 id="request" class="visually-hidden">
-                Request
-              </h2>
+            <section class="card asked-card part part-request" aria-label="Request">
               <RequestPane {...props} history={history} path={actionPath(action.id)} isWhole />
             </section>
           )}

@@ -82,7 +82,7 @@ export function pausePages(deps: PageDeps) {
                 ) : null}
               </>
             ),
-            "wide",
+            "main",
           ],
           ["Since", ({ createdAt }) => <Ago at={createdAt} now={now} />],
           ["By", ({ createdBy }) => <ActorName actor={createdBy} />],
@@ -96,6 +96,7 @@ export function pausePages(deps: PageDeps) {
                   <UntrustedText text={reason} />
                 </q>
               ),
+            "wide",
           ],
         ],
         actions: ({ id, kind }) =>

@@ -84,7 +84,7 @@ function leadToEnd(): void {
     // The address stays that of the request.
     event.preventDefault();
     const end = target.closest("[data-shown]")?.querySelector("[data-end]");
-    end?.scrollIntoView({ block: "center", behavior: "smooth" });
+    end?.scrollIntoView({ block: "center" });
   });
 
   // What was loaded is below what was seen.
