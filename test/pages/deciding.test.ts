@@ -21,6 +21,24 @@ describe.skipIf(!HAS_BROWSER)("whoever decides in a browser", () => {
     }
   });
 
+  test("has the decision below the whole request until the script can tell what is below", async () => {
+    const id = await desk.created({ approve: true, body: { lines: Array.from({ length: 200 }, (_, n) => n) } });
+    const page = await desk.enterHerOwn();
+    const script = Promise.withResolvers<void>();
+    await page.route("**/console-*.js", async (route) => {
+      await script.promise;
+      await route.continue();
+    });
+    await page.goto(`${desk.app.url}/approvals/${id}`, { waitUntil: "commit" });
+    const approve = page.locator("#request button[value=approve]");
+    await approve.waitFor();
+    const isInView = () => approve.evaluate((button) => button.getBoundingClientRect().top < innerHeight);
+    expect(await isInView()).toBe(false);
+    script.resolve();
+    await page.getByRole("button", { name: /^Approve, \d+ more lines below/ }).waitFor();
+    expect(await isInView()).toBe(true);
+  });
+
   test("is told so in the drawer, too", async () => {
     const id = await created({ body: LONG });
     const page = await openAt("/actions?status=awaiting_approval");

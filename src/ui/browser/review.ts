@@ -16,6 +16,8 @@ export function watchRequest(): void {
   // Scrolling and opening don't bubble.
   for (const type of ["scroll", "toggle"]) addEventListener(type, lookSoon, { capture: true, passive: true });
   for (const type of ["resize", "htmx:afterSettle"]) addEventListener(type, lookSoon);
+  // Now the decision stays in view. Before, it stood at the end, which would count as seen.
+  document.documentElement.dataset["ready"] = "";
   look();
   leadToEnd();
   holdUnread();
