@@ -32,7 +32,7 @@ describe.skipIf(!HAS_BROWSER)("whoever decides in a browser", () => {
     await page.goto(`${desk.app.url}/approvals/${id}`, { waitUntil: "commit" });
     const approve = page.locator("#request button[value=approve]");
     await approve.waitFor();
-    const isInView = () => approve.evaluate((button) => button.getBoundingClientRect().top < innerHeight);
+    const isInView = async () => ((await approve.boundingBox())?.y ?? 0) < (page.viewportSize()?.height ?? 0);
     expect(await isInView()).toBe(false);
     script.resolve();
     await page.getByRole("button", { name: /^Approve, \d+ more lines below/ }).waitFor();
