@@ -88,14 +88,16 @@ export async function serve(
 async function startApp(settings: Config, deps: AppDeps): Promise<App | null> {
   const { port, host } = settings;
   // Listen first, so that probes see a live process however long the database takes.
-  const listening = explainPortErrors({ setting: "PORT", port, host }, () =>
-    openStartServer(port, host, { ids: deps.ids, ...RELEASE }),
+  const startServer = explainPortErrors({ setting: "PORT", port, host }, () =>
+    openStartServer(port, host, { clock: deps.clock, ids: deps.ids, ...RELEASE }),
   );
+  const { listening, letGo } = startServer;
+  deps.stopping.addEventListener("abort", letGo, { once: true });
   try {
     const config = port === 0 ? listeningOn(settings, listening.port ?? 0) : settings;
     // One name for all tries: what a failed try could not give back in the database still belongs to this process.
     const own = { nodeId: deps.ids.node(), onWaiting: createWaitingLog(deps.log, databasePlace(config.database)) };
-    const parts = { config, policy: targetPolicyOf(config), listening, ...own };
+    const parts = { config, policy: targetPolicyOf(config), startServer, ...own };
     const onAway = ({ reason }: StoreUnavailable) => own.onWaiting(reason);
     // Imported when the port is open: /health answers half a second earlier.
     const { openApp } = await import("./app/open.ts");

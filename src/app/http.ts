@@ -90,11 +90,15 @@ export function createHttp(services: RouteServices, settings: HttpSettings, othe
   return createHttpServer({ ...deps, sessionOf, mcpChallenge: challenge }, modules);
 }
 
-/** What routes need besides services. `draining` aborts when the service stops, so that waiting requests are answered. */
-export function httpSettings(app: AppContext, secrets: Secrets, draining: AbortSignal) {
+/**
+ * What routes need besides services. `draining` aborts when the service stops, so that waiting requests are answered. `countNodes`:
+ * how many processes use the database, as far as this one knows.
+ */
+export function httpSettings(app: AppContext, secrets: Secrets, draining: AbortSignal, countNodes = () => 1) {
   const { config, metrics, store, clock, ids, log } = app;
   return {
     draining,
+    countNodes,
     clock,
     ids,
     log,

@@ -25,7 +25,7 @@ import { addGauges } from "./gauges.ts";
 import { housekeeping, sharedReads } from "./housekeeping.ts";
 import { agentRoutes, createHttp, httpSettings } from "./http.ts";
 import { createServices, type Services } from "../services/services.ts";
-import { explainPortErrors } from "../http/listen.ts";
+import { explainPortErrors, type StartServer } from "../http/listen.ts";
 
 export interface AppDeps extends Omit<OpeningDeps, "nodeId" | "onWaiting" | "onAway" | "onUnreadable"> {
   /** Aborted when the service stops, also while it starts. */
@@ -37,8 +37,7 @@ export interface AppDeps extends Omit<OpeningDeps, "nodeId" | "onWaiting" | "onA
 interface StartParts extends Pick<OpeningDeps, "nodeId" | "onWaiting"> {
   readonly config: Config;
   readonly policy: TargetPolicy;
-  /** The open port, which answers 503 until the service is ready. */
-  readonly listening: Server<unknown>;
+  readonly startServer: StartServer;
 }
 
 /** The service as it runs. */
@@ -71,7 +70,7 @@ interface AppParts extends Opened, StartParts {
 
 /** Makes every part in the order of their dependencies, then begins to deliver and to serve. */
 async function openServices(
-  { config, policy, encryptedStore, node, firstKeys, listening, outage, metrics }: AppParts,
+  { config, policy, encryptedStore, node, firstKeys, startServer, outage, metrics }: AppParts,
   given: AppDeps,
 ) {
   const { store, secrets, warnings } = encryptedStore;
@@ -97,10 +96,11 @@ async function openServices(
     node,
   });
   const { delivery, feed, bulkRunner } = services;
-  const settings = httpSettings(app, secrets, draining.signal);
+  const countNodes = () => node?.membership.nodes.length ?? 1;
+  const settings = httpSettings(app, secrets, draining.signal, countNodes);
   const http = createHttp(services, settings, [agentRoutes(app, services, draining.signal)]);
 
-  addGauges(metrics, { store, delivery, feed, countNodes: () => node?.membership.nodes.length ?? 1, lag, clock });
+  addGauges(metrics, { store, delivery, feed, countNodes, lag, clock });
   // The agent at standard input has no key; it may do what an agent of the first account may.
   const accountId = (await store.accounts.first())?.id ?? "";
   const agent: Caller = { accountId, keyId: null, keyName: "stdio", role: "agent", hold: "none", actor: "key:stdio" };
@@ -111,8 +111,7 @@ async function openServices(
   const { host, metricsPort } = config;
   let metricsServer: Server<unknown> | null = null;
   try {
-    // Until now, the port has answered 503.
-    explainPortErrors({ setting: "PORT", port: config.port, host }, () => http.serveOn(listening, host));
+    explainPortErrors({ setting: "PORT", port: config.port, host }, () => http.serveOn(startServer, host));
     if (metricsPort !== null) {
       const place = { setting: "METRICS_PORT", port: metricsPort, host } as const;
       metricsServer = explainPortErrors(place, () => listenForMetrics(metricsPort, host, settings));

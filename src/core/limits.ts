@@ -670,6 +670,9 @@ export const JOB_REST_MS = 20 * SECOND_MS;
 /** How often a node that starts looks whether another one that starts is done, and for how long at most. */
 export const START_LOOK_MS = 200;
 export const START_WAIT_MS_MAX = 2 * MINUTE_MS;
+/** How long a start holds what is requested meanwhile, and how many at a time: others are answered 503. */
+export const START_HOLD_MS_MAX = 5 * SECOND_MS;
+export const START_HELD_MAX = 200;
 /** How long a stop waits for the step of a start that is under way. */
 export const START_STEP_STOP_MS = 5 * SECOND_MS;
 /** How long a node that made the first keys has to show them before another one does. */

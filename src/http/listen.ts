@@ -2,7 +2,9 @@ import type { Server } from "bun";
 import { errorJson, headersOf, HTTP_STATUS } from "../api/errors.ts";
 import type { Release } from "../config/config.ts";
 import { DomainError } from "../core/domain-error.ts";
+import type { Clock } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
+import { START_HELD_MAX, START_HOLD_MS_MAX } from "../core/limits.ts";
 import { isApiPath, nameRequest, noTarget, type RequestName, targetOf } from "./request.ts";
 import { acceptsHtml, json, jsonOf, page, prefersJson } from "./response.ts";
 import { IDLE_SECONDS } from "./sse.ts";
@@ -42,8 +44,12 @@ export interface OwnPortDeps {
 }
 
 /** Starts a server without routes, keys and accounts. */
-export function listenApart(port: number, host: string, { ids }: OwnPortDeps, answer: AnswerApart): Server<unknown> {
-  return listenOn({ port, host }, async (request) => {
+export function listenApart(port: number, host: string, deps: OwnPortDeps, answer: AnswerApart): Server<unknown> {
+  return listenOn({ port, host }, answerApart(deps, answer));
+}
+
+function answerApart({ ids }: OwnPortDeps, answer: AnswerApart): Answer {
+  return async (request) => {
     const name = nameRequest(request.headers.get("x-request-id"), ids);
     const target = targetOf(request);
     const response = await (target === null ? refused(noTarget(), name) : answer(request, target.path, name));
@@ -51,7 +57,7 @@ export function listenApart(port: number, host: string, { ids }: OwnPortDeps, an
     // The body stays unread, and its bytes must not be taken for a second request.
     response.headers.set("connection", "close");
     return response;
-  });
+  };
 }
 
 export function refused(failure: DomainError, name: RequestName): Response {
@@ -63,15 +69,36 @@ export function refused(failure: DomainError, name: RequestName): Response {
 /** Must not reject. */
 type AnswerApart = (request: Request, path: string, name: RequestName) => Response | Promise<Response>;
 
+/** What listens while the service starts. */
+export type StartServer = ReturnType<typeof openStartServer>;
+
+interface StartServerDeps extends OwnPortDeps, Release {
+  readonly clock: Pick<Clock, "after">;
+}
+
 /**
- * Answers 503 to everything except /health while the service starts. `Http.serveOn` continues on the same socket. Throws if the
- * port is taken; port 0 takes any free one.
+ * Answers /health and /ready while the service starts, and holds other requests until it serves, each for `START_HOLD_MS_MAX`,
+ * `START_HELD_MAX` at a time; the rest is answered 503. A load balancer that gives each request to the node with the fewest would
+ * give most to one that refuses them at once. Throws when the port is taken; port 0 takes any free one.
  */
-export function openStartServer(port: number, host: string, deps: OwnPortDeps & Release): Server<unknown> {
-  const { version, commit } = deps;
+export function openStartServer(port: number, host: string, deps: StartServerDeps) {
+  const { version, commit, clock } = deps;
   const status = HTTP_STATUS.unavailable;
   const { code, message } = STARTING;
-  return listenApart(port, host, deps, async (request, path, name) => {
+  const started = Promise.withResolvers<Answer | null>();
+  let heldCount = 0;
+  /** Null: it doesn't serve yet. */
+  const held = async (): Promise<Answer | null> => {
+    if (heldCount >= START_HELD_MAX) return null;
+    heldCount += 1;
+    const isOver = Promise.withResolvers<null>();
+    const cancel = clock.after(START_HOLD_MS_MAX, () => isOver.resolve(null));
+    const answer = await Promise.race([started.promise, isOver.promise]);
+    cancel();
+    heldCount -= 1;
+    return answer;
+  };
+  const refuse = answerApart(deps, async (request, path, name) => {
     if (path === "/health") return jsonOf({ status: "ok", version, commit });
     if (path === "/ready") return jsonOf({ status: "unavailable", version, commit }, status, headersOf(STARTING));
     if (isApiPath(path) || !acceptsHtml(request) || prefersJson(request)) return refused(STARTING, name);
@@ -81,6 +108,21 @@ export function openStartServer(port: number, host: string, deps: OwnPortDeps & 
     const html = problemPage({ status, code, message, requestId: name.id, isStandalone: true, canRetry });
     return page("notice", html, { status, headers: { ...headersOf(STARTING), vary: "Accept" } });
   });
+  const listening = listenOn({ port, host }, async (request, server) => {
+    const path = targetOf(request)?.path ?? null;
+    const isHeld = path !== null && path !== "/health" && path !== "/ready";
+    return ((isHeld ? await held() : null) ?? refuse)(request, server);
+  });
+  return {
+    listening,
+    /** Answers by the routes from now on, also what is held. */
+    serve: (answer: Answer): void => {
+      listening.reload({ fetch: answer });
+      started.resolve(answer);
+    },
+    /** Refuses what is held, and holds nothing any more: the start has ended. */
+    letGo: (): void => started.resolve(null),
+  };
 }
 
 const STARTING = new DomainError("unavailable", "The service is starting, or waits for its database. Try again.");

@@ -31,8 +31,7 @@ const NO_KEYS: ReadonlyMap<string, KeyCount> = new Map();
  */
 export function createRateLimit(clock: Clock, perSecond: number) {
   const windows = new Windows(clock);
-  let delayed = 0;
-  let delayedTotal = 0;
+  const holdRefusal = createHoldRefusal(clock);
   return {
     /** Counts requests of a key. Throws `rate_limited` if there are too many. Refused requests count, too. */
     count({ accountId, keyId }: Requester, requests: number): void {
@@ -56,14 +55,23 @@ export function createRateLimit(clock: Clock, perSecond: number) {
      */
     async slowDown({ accountId, keyId }: Requester): Promise<void> {
       const refused = windows.countsOf(accountId)?.keys.get(keyId ?? "")?.refused ?? 0;
-      if (refused <= perSecond || delayed >= REFUSALS_HELD_MAX) return;
-      delayed += 1;
-      delayedTotal += 1;
-      // Spread evenly by the golden ratio: if they were answered together, the clients would return in one burst.
-      const waitMs = REFUSAL_HELD_MS * (0.5 + ((delayedTotal * 0.618_034) % 1));
-      await new Promise<void>((resolve) => void clock.after(waitMs, resolve));
-      delayed -= 1;
+      if (refused > perSecond) await holdRefusal();
     },
+  };
+}
+
+/** Resolves after about a second, or at once where `REFUSALS_HELD_MAX` wait already. */
+export function createHoldRefusal(clock: Pick<Clock, "after">): () => Promise<void> {
+  let delayed = 0;
+  let delayedTotal = 0;
+  return async () => {
+    if (delayed >= REFUSALS_HELD_MAX) return;
+    delayed += 1;
+    delayedTotal += 1;
+    // Spread evenly by the golden ratio: if they were answered together, the clients would return in one burst.
+    const waitMs = REFUSAL_HELD_MS * (0.5 + ((delayedTotal * 0.618_034) % 1));
+    await new Promise<void>((resolve) => void clock.after(waitMs, resolve));
+    delayed -= 1;
   };
 }
 

@@ -3,7 +3,15 @@ import { type AnyElysia, Elysia } from "elysia";
 import type { Caller } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { DRAIN_MS_MAX } from "../core/limits.ts";
-import { type Answer, listenApart, listenOn, type ListenOptions, type OwnPortDeps, refused } from "./listen.ts";
+import {
+  type Answer,
+  listenApart,
+  listenOn,
+  type ListenOptions,
+  type OwnPortDeps,
+  refused,
+  type StartServer,
+} from "./listen.ts";
 import { answerMetrics, type MetricsDeps } from "./system-routes.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { Authenticate } from "../core/session.ts";
@@ -26,7 +34,7 @@ import { MethodNotAllowed } from "../api/errors.ts";
 import { CLIENT_GONE, pathNotFound, refuse, type RefuseDeps } from "./errors.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { chunkedBodyOf, dropBody } from "./body.ts";
-import { createRateLimit } from "./rate-limit.ts";
+import { createHoldRefusal, createRateLimit } from "./rate-limit.ts";
 
 export type Http = ReturnType<typeof createHttpServer>;
 
@@ -39,6 +47,7 @@ interface HttpServerDeps extends Pick<AppContext, "clock" | "ids" | "log" | "met
   readonly mcpGuard: Guard;
   readonly limits: { readonly rateLimitPerSecond: number };
   readonly baseUrl: string;
+  readonly countNodes: () => number;
   /** How long a request may take to arrive; default `IDLE_SECONDS`. */
   readonly arrivalSeconds?: number | undefined;
 }
@@ -68,9 +77,9 @@ export function createHttpServer(deps: HttpServerDeps, modules: readonly AnyElys
       listenOnOther(place);
       return place;
     },
-    /** Replaces the handler of a socket that is already open. */
-    serveOn(listening: Server<unknown>, host: string): void {
-      listening.reload({ fetch: answer });
+    /** Answers on the socket of the start. */
+    serveOn({ listening, serve }: StartServer, host: string): void {
+      serve(answer);
       server = listening;
       listenOnOther({ port: listening.port ?? 0, host });
     },
@@ -115,6 +124,7 @@ type Handler = (request: Request, server: Server<unknown> | null, known?: Caller
 function createHandler(deps: HttpServerDeps, modules: readonly AnyElysia[]): Handler {
   const { clock } = deps;
   const rate = createRateLimit(clock, deps.limits.rateLimitPerSecond);
+  const holdRefusal = createHoldRefusal(clock);
   const authenticateRequest = createAuthenticateRequest(deps, rate);
   // `standardHostname: false`, or a short host name would shift the path (elysia#748).
   const app = new Elysia({ normalize: false, handler: { standardHostname: false } })
@@ -149,6 +159,11 @@ function createHandler(deps: HttpServerDeps, modules: readonly AnyElysia[]): Han
     if (context.errorCode === "rate_limited" && context.caller !== null) {
       context.kind = "wait";
       await rate.slowDown(context.caller);
+    }
+    if (context.errorCode === "unavailable" && deps.countNodes() > 1) {
+      // A load balancer that gives each request to the node with the fewest would give most to one that refuses them at once.
+      context.kind = "wait";
+      await holdRefusal();
     }
     const response = context.isBodyUnread ? await closeWithAnswer(context, answered, clock) : answered;
     response.headers.set("x-request-id", context.name.id);

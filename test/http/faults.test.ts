@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../src/core/roles.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
+import { REFUSAL_HELD_MS } from "../../src/core/limits.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
+import { FakeClock } from "../support/clock.ts";
 import { stubActionService, KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
 import { exchange, request } from "./wire.ts";
 import { until } from "../support/until.ts";
@@ -58,6 +60,24 @@ describe("a fault of ours", () => {
     expect({ status: response.status, wait: response.headers.get("retry-after") }).toEqual({ status: 503, wait: "1" });
     expect(text).toContain(`"code":"unavailable"`);
     expect(text).not.toContain("/data");
+  });
+
+  test("that heals is refused a second later where other nodes serve: a load balancer gives them the requests meanwhile", async () => {
+    const clock = new FakeClock();
+    const { promise: isAsked, resolve: asked } = Promise.withResolvers<void>();
+    const get = async () => {
+      asked();
+      throw new StoreUnavailable("away");
+    };
+    await using app = openStubServer({ actionService: stubActionService({ get }), clock, countNodes: () => 2 });
+    const statuses: number[] = [];
+    const answered = app.ask(GET).then(({ status }) => statuses.push(status));
+    await isAsked;
+    await Bun.sleep(50);
+    expect(statuses).toEqual([]);
+    clock.advance(2 * REFUSAL_HELD_MS);
+    await answered;
+    expect(statuses).toEqual([503]);
   });
 
   test("is 503 too where it is the keys that can't be read", async () => {

@@ -238,6 +238,7 @@ export function stubDeps(calls: string[] = []): Stubs {
     secrets: createSecrets(new Uint8Array(32), (count) => systemIds.bytes(count)),
     limits: { rateLimitPerSecond: 0, mcpSessionsPerAccount: 20 },
     draining: new AbortController().signal,
+    countNodes: () => 1,
     mcpGuard: createOwnHostOnly({ ownHostname: null, takesAnyHost: false, isLoopback: isLoopbackUrl }),
   };
 }
