@@ -85,13 +85,15 @@ export const addKey = command<AccountStore["addKey"]>(
     const first = stop === undefined ? null : await readFirst(tx);
     const isHold = isHoldOf(key.accountId);
     const isFirstHold = key.accountId === first?.id && key.hold !== "none" && !(await hasRow(tx, apiKeys, isHold));
-    await tx.db.insert(apiKeys).values(key);
+    const added = await tx.db.insert(apiKeys).values(key).onConflictDoNothing().returning();
+    if (added.length === 0) return false;
     await addToAudit(tx, audit);
     if (stop !== undefined) {
       await stopAll(tx, stop);
       if (isFirstHold) await addToAudit(tx, stop.audit);
     }
     if (key.replaces !== null) await inheritRejections(tx, key, key.replaces);
+    return true;
   },
   // Claims share this lock, so that none goes on with what it read before the stop.
   (_key, _audit, stop) => (stop === undefined ? [] : [stopLock]),

@@ -24,6 +24,7 @@ import {
 import { DomainError, invalidFields, type Issue, notFound } from "../core/domain-error.ts";
 import {
   CREDENTIALS_MAX,
+  FLASH_MS_MAX,
   HELD_PER_KEY_MAX,
   KEY_ACTIONS_COUNTED_MAX,
   KEY_DAILY_ACTIONS_MAX,
@@ -47,7 +48,7 @@ import { maskUrl } from "../receipts/masking.ts";
 import { HTTP_METHODS } from "../core/target.ts";
 
 interface KeyNeeds {
-  readonly secrets: Pick<Secrets, "hash" | "newApiKey">;
+  readonly secrets: Pick<Secrets, "hash" | "keyOfForm" | "newApiKey">;
   readonly pauseService: PauseService;
   readonly signUpGate: SignUpGate;
   readonly knownCredentials: KnownCredentials;
@@ -92,11 +93,17 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
     /**
      * Creates a key. One that replaces another also acts on its actions and those of the keys before it, and inherits limits
      * that the request leaves out. Only this answer has `key` in clear text. `closesSignUps`: it is the first key with a hold
-     * in the first account. Throws `validation_error`, and `too_many_keys` if the account has `LIVE_KEYS_MAX` live keys.
+     * in the first account. `form`: what names a form of a session; sent again within `FLASH_MS_MAX`, by a double click or a
+     * reload, to whichever node, it gets the key that it has made (`isFound`). Throws `validation_error`, and `too_many_keys` if the
+     * account has `LIVE_KEYS_MAX` live keys.
      */
-    async create(caller: Caller, request: CreateKey) {
+    async create(caller: Caller, request: CreateKey, form: string | null = null) {
       authorize(caller, "manage");
       const { accountId } = caller;
+      const ofForm = form === null ? null : secrets.keyOfForm(form);
+      const made = ofForm === null ? null : await accounts.keyByHash(secrets.hash(ofForm.key));
+      const isAgain = made !== null && clock.now().getTime() - made.createdAt.getTime() < FLASH_MS_MAX;
+      if (ofForm !== null && isAgain) return { row: made, key: ofForm.key, closesSignUps: false, isFound: true };
       const { name, role, replaces = null } = request;
       const before = replaces === null ? null : await accounts.findKey(accountId, replaces);
       const now = clock.now();
@@ -112,21 +119,23 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
           `This account has ${LIVE_KEYS_MAX} live keys; revoke one of them first.`,
         );
       }
-      const key = secrets.newApiKey();
+      const { id, key } = ofForm !== null && made === null ? ofForm : { id: newIds.key(), key: secrets.newApiKey() };
       const hold = request.hold ?? before?.hold ?? "none";
       const scope = hasScope(role) ? (request.scope ?? before?.scope ?? "own") : "own";
       const createdBy = { createdBy: caller.actor, createdById: holderIdOf(caller) };
       const given = { accountId, name, role, hold, scope, replaces, ...limits.limits, ...createdBy };
-      const row = keyRow({ secrets, ids: newIds }, key, given, now);
+      const row = { ...keyRow({ secrets, ids: newIds }, key, given, now), id };
       const stop = await signUpGate.stopFor(caller, hold, row.id);
       // Written before the key, so that it has them from the beginning.
       if (toUse.ids.length > 0) {
         await credentials.allow(accountId, row.id, toUse.ids);
         await needs.knownCredentials.refresh(accountId);
       }
-      await accounts.addKey(row, auditOf(caller, keyCreated(row, toUse.names), row.createdAt), stop ?? undefined);
+      const audit = auditOf(caller, keyCreated(row, toUse.names), row.createdAt);
+      // Its form was sent to another node, or twice at once.
+      const isFound = !(await accounts.addKey(row, audit, stop ?? undefined));
       if (stop !== null) await signUpGate.closed();
-      return { row, key, closesSignUps: stop !== null };
+      return { row, key, closesSignUps: stop !== null, isFound };
     },
 
     /**

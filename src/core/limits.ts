@@ -48,8 +48,6 @@ export const NEXT_CHARS_MAX = 2_048;
 export const FLASH_MS_MAX = 5 * MINUTE_MS;
 export const FLASH_COOKIE_CHARS_MAX = 3_500;
 export const FLASH_COOKIES_MAX = 4;
-/** Keys just created on a page, remembered for `FLASH_MS_MAX`, so that a form that is sent twice creates one. */
-export const CREATED_KEYS_REMEMBERED_MAX = 1_000;
 
 // Rate limit, per account
 

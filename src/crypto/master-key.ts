@@ -30,6 +30,7 @@ type Purpose =
   | "mcp-session"
   | "oauth-cookie"
   | "oauth-signing"
+  | "form"
   | "fingerprint";
 
 /** 32 bytes for one purpose (HKDF-SHA-256, RFC 5869). Throws unless the master key is 32 bytes. */

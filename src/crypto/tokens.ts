@@ -1,6 +1,6 @@
 import { createPrivateKey, timingSafeEqual } from "node:crypto";
 import { type ApprovalLink, DECISIONS } from "../core/action.ts";
-import { ACTION_ID } from "../core/ids.ts";
+import { ACTION_ID, encodeId } from "../core/ids.ts";
 import { subkey } from "./master-key.ts";
 
 /** A browser in which a person has logged in before. */
@@ -18,6 +18,7 @@ export interface KnownDevice {
 export function createTokens(masterKey: Uint8Array, linkKey: Uint8Array) {
   const questionKey = subkey(masterKey, "question");
   const sessionKey = subkey(masterKey, "mcp-session");
+  const formKey = subkey(masterKey, "form");
   const receiptKey = subkey(linkKey, "receipt");
   const approvalKey = subkey(linkKey, "approval");
   const deviceKey = subkey(linkKey, "device");
@@ -45,6 +46,12 @@ export function createTokens(masterKey: Uint8Array, linkKey: Uint8Array) {
     sessionToken,
     /** Whether the token was made for exactly this text. */
     isSessionToken: (about: string, token: string) => isSame(token, sessionToken(about)),
+    /** The API key that a form of a session makes, and its id: the same whichever node the form is sent to, and however often. */
+    keyOfForm(form: string): { readonly id: string; readonly key: string } {
+      let block = 0;
+      const bytes = (count: number) => hmac(formKey, `key ${(block += 1)} ${form}`).subarray(0, count);
+      return { id: `key_${encodeId(hmac(formKey, `id ${form}`).subarray(0, ID_BYTES))}`, key: newApiKey(bytes) };
+    },
     /** The token of an action's receipt page: the id without its prefix, and 128 bits of MAC. */
     receiptToken: (actionId: string) => actionId.slice(ID_PREFIX.length) + receiptMac(actionId),
     /** The id of the action of a receipt token; null: not a token of ours. */
@@ -88,6 +95,8 @@ export function createTokens(masterKey: Uint8Array, linkKey: Uint8Array) {
     },
   };
 }
+
+const ID_BYTES = 16;
 
 const ID_PREFIX = "act_";
 

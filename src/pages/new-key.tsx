@@ -3,8 +3,7 @@ import { authorize } from "../core/roles.ts";
 import { Layout, render } from "../ui/layout.tsx";
 import { CreateKey, KeyParams, type KeyView, serializeKey } from "../accounts/keys.ts";
 import { DomainError, notFound } from "../core/domain-error.ts";
-import { CREATED_KEYS_REMEMBERED_MAX, FLASH_MS_MAX, NAME_CHARS_MAX } from "../core/limits.ts";
-import type { Clock } from "../core/clock.ts";
+import { NAME_CHARS_MAX } from "../core/limits.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import { testActions, KeyInstructions } from "./first-steps.tsx";
 import { KEYS_LINK, limitTexts } from "./keys.tsx";
@@ -216,25 +215,19 @@ export function madeKeyPage(
 }
 
 export function newKeyPages(deps: PageDeps) {
-  const { keyService, ruleService, credentialService, answer, flash, clock } = deps;
+  const { keyService, ruleService, credentialService, answer, flash } = deps;
   // It refuses whoever may not manage keys.
   const keyOf = async ({ caller }: Person, wanted: string | null | undefined) =>
     (await keyService.list(caller)).find(({ id }) => id === wanted);
-  const once = createOnce<Awaited<ReturnType<typeof makeKey>>>(clock);
-  const makeKey = async ({ caller }: Person, request: CreateKey, form: Form) => {
-    const made = await keyService.create(caller, request);
-    const isBraked = request.role === "agent" && form.get("loop_brake") === "yes" && made.row.replaces === null;
-    // The key is there: it must be shown, whatever comes of the rule.
-    const isUnbraked = isBraked && !(await ruleService.brakeLoops(caller, made.row.id).then(() => true, notBraked));
-    return { ...made, isUnbraked };
-  };
   const create = answer(
     async ({ person, form }) => {
       const formId = (form.get("form_id") ?? "").slice(0, FORM_ID_CHARS_MAX);
       const request = KEY_FORM.check(form, keyMembersIn(form));
-      const make = () => makeKey(person, request, form);
-      const { row, key, closesSignUps, isUnbraked } =
-        formId === "" ? await make() : await once(`${person.sessionHash} ${formId}`, make);
+      const name = formId === "" ? null : `${person.sessionHash} ${formId}`;
+      const { row, key, closesSignUps, isFound } = await keyService.create(person.caller, request, name);
+      const isBraked = !isFound && row.role === "agent" && form.get("loop_brake") === "yes" && row.replaces === null;
+      // The key is there: it must be shown, whatever comes of the rule.
+      const isUnbraked = isBraked && !(await ruleService.brakeLoops(person.caller, row.id).then(() => true, notBraked));
       const flashed: MadeKey = { key, closesSignUps, isUnbraked };
       return flash.showSecretOnce(person, `/keys/${row.id}/made`, flashed, () =>
         page("own", madeKeyPage(deps, person, row, flashed)),
@@ -298,31 +291,6 @@ function test(deps: PageDeps): AnswerById {
 }
 
 const FORM_ID_CHARS_MAX = 64;
-
-/**
- * Runs `make` once per name. A form that is sent again, by a double click or a reload, gets the first result. After a
- * failure it runs again.
- */
-function createOnce<T>(clock: Pick<Clock, "monotonicMs">) {
-  const done = new Map<string, { readonly untilMs: number; readonly result: Promise<T> }>();
-  return async (name: string, make: () => Promise<T>): Promise<T> => {
-    const nowMs = clock.monotonicMs();
-    for (const [oldest, { untilMs }] of done) {
-      if (untilMs > nowMs && done.size < CREATED_KEYS_REMEMBERED_MAX) break;
-      done.delete(oldest);
-    }
-    const before = done.get(name);
-    if (before !== undefined) return before.result;
-    const result = make();
-    done.set(name, { untilMs: nowMs + FLASH_MS_MAX, result });
-    try {
-      return await result;
-    } catch (error) {
-      done.delete(name);
-      throw error;
-    }
-  };
-}
 
 /** The members that no field has, must be chosen, or are only for agents: the form always has a scope. */
 export function keyMembersIn(form: Form) {

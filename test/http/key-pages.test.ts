@@ -3,8 +3,8 @@ import { KEYS_SHOWN_MAX } from "../../src/core/limits.ts";
 import { ROLES } from "../../src/core/roles.ts";
 import { anApiKey } from "../support/factory.ts";
 import { openRealServer, STRANGER } from "./real-server.ts";
-import { cookiesIn, signedIn } from "./signed-in.ts";
-import { OWN_ORIGIN } from "./stub-server.ts";
+import { browserOf, cookiesIn, signedIn } from "./signed-in.ts";
+import { openStubServer, OWN_ORIGIN } from "./stub-server.ts";
 import { shared } from "../support/shared.ts";
 
 const app = await shared(openRealServer());
@@ -66,6 +66,26 @@ describe("the keys page", () => {
     app.engine.clock.advance(5 * 60_000);
     expect(await keyIn(ann.send("/keys", fields))).not.toBe(one);
     expect(await keysOf()).toHaveLength(before + 2);
+  });
+
+  test("makes one key of a form that is sent to two nodes at once, and each shows it", async () => {
+    const { settingsFor: _rules, readSize: _size, oidc: _none, ...services } = app.engine.services;
+    await using other = openStubServer({ ...services, clock: app.engine.clock });
+    const fields = {
+      ...(await ann.hiddenOf("/keys/new")),
+      name: "of two nodes",
+      role: "agent",
+      hold: "writes",
+      scope: "own",
+    };
+    const onOther = browserOf({ ...app, url: other.url }, ann.cookie);
+    const sent = await Promise.all([ann, onOther].map((one) => one.send("/keys", { ...fields, loop_brake: "yes" })));
+    const shown = await Promise.all(sent.map(async (answer) => /og_[0-9A-Za-z]{36}/.exec(await answer.text())?.[0]));
+    expect(shown).toEqual([expect.stringMatching(/^og_/), shown[0]]);
+    const { id } = (await keyNamed("of two nodes")) ?? {};
+    expect((await keysOf()).filter(({ name }) => name === "of two nodes")).toHaveLength(1);
+    const { text } = await app.call("GET", "/v1/rules");
+    expect(text.split(String(id))).toHaveLength(2);
   });
 
   test("shows a new key again for five minutes with https, on its own page, and makes no other", async () => {

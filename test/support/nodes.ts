@@ -31,7 +31,7 @@ export class SharedStore {
       actions: this.#hinting(store.actions, node),
       outbox: this.#hinting(store.outbox, node),
       // The keys and accounts of tests are those that the first node has stored.
-      accounts: node === 0 ? store.accounts : { ...store.accounts, addKey: async () => {} },
+      accounts: node === 0 ? store.accounts : { ...store.accounts, addKey: async () => true },
       cluster: this.#cluster(node, this.#look),
       isOnlyProcess: false,
       probe: () => store.probe(),

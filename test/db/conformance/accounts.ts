@@ -55,7 +55,8 @@ export function testAccounts(test: StoreTest): void {
           scope: at === 2 ? "account" : "own",
           replaces: chain[at - 1] ?? null,
         });
-        await accounts.addKey(key);
+        expect(await accounts.addKey(key)).toBe(true);
+        expect(await accounts.addKey({ ...key, name: "again" })).toBe(false);
         expect(await accounts.findKey(ACCOUNT, id)).toEqual(key);
         expect(await accounts.keyByHash(key.hash)).toEqual(key);
       }
