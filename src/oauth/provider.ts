@@ -182,10 +182,14 @@ function createAdapter(app: AppContext, needs: ProviderNeeds, name: string): Ada
   const storedGrantId = (grantId: string) => artifactId(secrets, "Grant", grantId);
   const endGrant = (grantId: string) => endConnection(storedGrantId(grantId));
 
+  /** How far the clock of all nodes is ahead of the machine's, which the library reads. */
+  const aheadSeconds = () => Math.round((clock.now().getTime() - Date.now()) / 1_000);
+
   const read = (artifact: OAuthArtifact): Payload => {
     const payload = payloadOf(secrets, artifact);
     const { consumedAt } = artifact;
-    return consumedAt === null ? payload : { ...payload, consumed: Math.floor(consumedAt.getTime() / 1_000) };
+    const consumed = consumedAt === null ? {} : { consumed: Math.floor(consumedAt.getTime() / 1_000) };
+    return laterBy(-aheadSeconds(), { ...payload, ...consumed });
   };
 
   const findClient = async (clientId: string): Promise<Payload | undefined> => {
@@ -217,8 +221,9 @@ function createAdapter(app: AppContext, needs: ProviderNeeds, name: string): Ada
 
   return {
     ...NOTHING,
-    async upsert(raw, payload) {
+    async upsert(raw, given) {
       const id = idOf(raw);
+      const payload = laterBy(aheadSeconds(), given);
       // After consent, the request belongs to the connection. If the client never fetches its code, both end together.
       const consented = CONSENTED.accepts(payload) ? payload.result : null;
       const { exp, grantId = consented?.consent.grantId, accountId: subject = consented?.login.accountId } = payload;
@@ -264,6 +269,17 @@ function createAdapter(app: AppContext, needs: ProviderNeeds, name: string): Ada
     // Ends the connection with all of its tokens.
     revokeByGrantId: endGrant,
   };
+}
+
+/** The times in a payload, in seconds. */
+const TIMES = ["exp", "iat", "iiat", "consumed"] as const;
+
+function laterBy(seconds: number, payload: Payload): Payload {
+  const later = TIMES.flatMap((name) => {
+    const time = payload[name];
+    return typeof time === "number" ? [[name, time + seconds] as const] : [];
+  });
+  return { ...payload, ...Object.fromEntries(later) };
 }
 
 const IS_OF_NOBODY: ReadonlySet<string> = new Set(["Client", "ReplayDetection"]);

@@ -518,7 +518,7 @@ describe("a client that registers itself", () => {
     const given = await exchange(rig, back.searchParams.get("code") ?? "", verifier, { client_id: client.client_id });
     expect(given.status).toBe(200);
     // It stays as long as it is connected; one that nobody connects is swept.
-    await rig.engine.store.oauth.prune(new Date(Date.now() + 3 * 86_400_000));
+    await rig.engine.store.oauth.prune(new Date(rig.engine.clock.now().getTime() + 3 * 86_400_000));
     expect((await refresh(rig, given.json.refresh_token, { client_id: client.client_id })).status).toBe(200);
   });
 

@@ -1,6 +1,6 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setSystemTime, test } from "bun:test";
 import { resolve } from "node:path";
-import { DAY_MS, OAUTH_ACCESS_TOKEN_MS_MAX, OAUTH_CONSENT_MS_MAX } from "../../src/core/limits.ts";
+import { DAY_MS, OAUTH_ACCESS_TOKEN_MS_MAX, OAUTH_CODE_MS_MAX, OAUTH_CONSENT_MS_MAX } from "../../src/core/limits.ts";
 import { openRealServer } from "../http/real-server.ts";
 import { librariesOf } from "../support/libraries.ts";
 import {
@@ -180,10 +180,26 @@ describe("where OAuth is on", () => {
     const renewed = await refresh(rig, tokens.refresh_token);
     expect(renewed.status).toBe(200);
     expect((await askMcp(rig, renewed.json.access_token)).status).toBe(200);
-    // The library's tokens have the machine's time.
-    const untilReal = Date.now() - rig.engine.clock.now().getTime();
-    rig.engine.clock.advance(untilReal + OAUTH_ACCESS_TOKEN_MS_MAX + 1_000);
+    rig.engine.clock.advance(OAUTH_ACCESS_TOKEN_MS_MAX + 1_000);
     expect((await askMcp(rig, renewed.json.access_token)).status).toBe(401);
+  });
+
+  test("a code and a token last by the clock of all nodes, however wrong that of a machine is", async () => {
+    await using rig = await openRig();
+    const [first, second] = [await newCode(rig), await newCode(rig)];
+    const realMs = Date.now();
+    try {
+      setSystemTime(realMs + OAUTH_CODE_MS_MAX + OAUTH_ACCESS_TOKEN_MS_MAX);
+      const { status, json } = await exchange(rig, first.code, first.verifier);
+      expect(status).toBe(200);
+      setSystemTime(realMs - DAY_MS);
+      expect((await askMcp(rig, json.access_token)).status).toBe(200);
+      expect((await refresh(rig, json.refresh_token)).status).toBe(200);
+      rig.engine.clock.advance(OAUTH_CODE_MS_MAX + 1_000);
+      expect((await exchange(rig, second.code, second.verifier)).json.error).toBe("invalid_grant");
+    } finally {
+      setSystemTime();
+    }
   });
 
   test("a person who does not want to says so to the client, and nothing is created", async () => {
@@ -260,7 +276,7 @@ describe("where OAuth is on", () => {
       const connected = async () =>
         (await accounts.keys(rig.engine.owner.accountId, 99)).find(({ hold }) => hold === "writes");
       expect((await connected())?.revokedAt).toBeNull();
-      await oauth.prune(new Date(Date.now() + OAUTH_CONSENT_MS_MAX + 1_000));
+      await oauth.prune(new Date(rig.engine.clock.now().getTime() + OAUTH_CONSENT_MS_MAX + 1_000));
       expect((await connected())?.revokedAt).not.toBeNull();
     },
   );
