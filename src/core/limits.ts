@@ -677,6 +677,8 @@ export const START_STEP_STOP_MS = 5 * SECOND_MS;
 export const FIRST_KEYS_LEASE_MS = 30 * SECOND_MS;
 /** What another node has changed about keys, sessions, pauses and secrets takes effect within this time. */
 export const SHARED_FRESH_MS = 5 * SECOND_MS;
+/** How long after its revocation another node may still store what a key creates, however slow a create is. */
+export const REVOKED_KEY_TAKEN_MS_MAX = 2 * SHARED_FRESH_MS;
 /** How often pauses, revoked keys and sessions with open streams are read; with the time of a read below that. */
 export const SHARED_READ_EVERY_MS = 3 * SECOND_MS;
 /** Keys that one read checks for a revocation, and sessions that are read at a time. */

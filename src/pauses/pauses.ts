@@ -19,6 +19,8 @@ import type { AppContext } from "../runtime/app-context.ts";
 interface PauseNeeds {
   readonly paused: ActivePauses;
   readonly cancel: Decide;
+  /** How long after its revocation other nodes may still store what a key creates; 0: there are none. */
+  readonly takenElsewhereMs: number;
 }
 
 interface PauseRequest {
@@ -131,9 +133,11 @@ function auditDetail({ kind, subject }: Pause): AuditDetail {
 
 /**
  * Cancels the unfinished actions of revoked keys in batches. The key stays paused until none is left, so that an action
- * whose attempt fails meanwhile is not sent again. It goes on after a restart.
+ * whose attempt fails meanwhile is not sent again, and until no other node takes the key any more. It goes on after a restart.
  */
-function createCanceller({ store: { pauses }, clock, log }: AppContext, { paused, cancel }: PauseNeeds) {
+function createCanceller(app: AppContext, { paused, cancel, takenElsewhereMs }: PauseNeeds) {
+  const { clock, log } = app;
+  const { pauses } = app.store;
   const stopped = new AbortController();
   let last = Promise.resolve();
 
@@ -143,6 +147,11 @@ function createCanceller({ store: { pauses }, clock, log }: AppContext, { paused
     const { ids, isSending } = await pauses.unfinished(accountId, subject, CANCEL_BATCH_MAX);
     if (ids.length === 0 && !isSending) {
       const at = clock.now();
+      const leftMs = pause.createdAt.getTime() + takenElsewhereMs - at.getTime();
+      if (leftMs > 0) {
+        clock.after(leftMs, () => void run());
+        return false;
+      }
       await pauses.end(accountId, pauseId, { at, by: SYSTEM, audit: auditOfSystem(accountId, resumed(pause), at) });
       await paused.refresh(accountId);
     }
@@ -168,16 +177,18 @@ function createCanceller({ store: { pauses }, clock, log }: AppContext, { paused
     }
   };
 
+  /** Cancels as much as possible now, after earlier runs. Never rejects. */
+  const run = (): Promise<void> => {
+    last = last.then(cancelAll).catch((error: unknown) => {
+      // `Outage` reports that the store is unavailable; `reconcile` continues when it is back.
+      if (error instanceof StoreUnavailable) return;
+      log.error("pauses.cancel_failed", { error: error instanceof Error ? error.name : "unknown" });
+    });
+    return last;
+  };
+
   return {
-    /** Cancels as much as possible now, after earlier runs. Never rejects. */
-    run(): Promise<void> {
-      last = last.then(cancelAll).catch((error: unknown) => {
-        // `Outage` reports that the store is unavailable; `reconcile` continues when it is back.
-        if (error instanceof StoreUnavailable) return;
-        log.error("pauses.cancel_failed", { error: error instanceof Error ? error.name : "unknown" });
-      });
-      return last;
-    },
+    run,
     /** Starts nothing more. Resolves when the present run has ended. */
     async stop(): Promise<void> {
       stopped.abort();

@@ -23,7 +23,7 @@ import { createCredentialUse } from "../credentials/use.ts";
 import { createChannelService } from "../channels/channels.ts";
 import { createEffectiveSettings } from "../config/config.ts";
 import { checkTarget, providerPolicy, type TargetPolicy } from "../config/target-policy.ts";
-import { SHARED_FRESH_MS, SIGNING_SECRETS_FRESH_MS } from "../core/limits.ts";
+import { REVOKED_KEY_TAKEN_MS_MAX, SHARED_FRESH_MS, SIGNING_SECRETS_FRESH_MS } from "../core/limits.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import type { Passwords } from "../crypto/passwords.ts";
 import type { Secrets } from "../crypto/secrets.ts";
@@ -136,7 +136,11 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     credentials: credentialUse,
     held,
   });
-  const pauseService = createPauseService(app, { paused, cancel: actionService.cancel });
+  const pauseService = createPauseService(app, {
+    paused,
+    cancel: actionService.cancel,
+    takenElsewhereMs: node === null ? 0 : REVOKED_KEY_TAKEN_MS_MAX,
+  });
   const signUpGate = createSignUpGate(app, paused);
   const { isStopped } = paused;
   const { bulkService, bulkRunner } = createBulk(app, { actionService, isStopped, leases: node?.jobs });

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../src/core/roles.ts";
 import { systemIds } from "../../src/core/ids.ts";
+import { REVOKED_KEY_TAKEN_MS_MAX } from "../../src/core/limits.ts";
+import { createPauseService } from "../../src/pauses/pauses.ts";
 import { answering } from "../actions/senders.ts";
 import { type Engine, openEngine, requestFor, wrapping } from "../support/engine.ts";
 import { anApiKey, answered } from "../support/factory.ts";
@@ -132,4 +134,26 @@ test("what a revoked key left, where it is to be cancelled, is cancelled, held o
   expect(await statusOf(engine, others.id)).toBe("awaiting_approval");
   await until(async () => (await pauseService.list(owner)).length === 0);
   expect(target.received).toHaveLength(1);
+});
+
+test("what another node stores of a revoked key, which it still knows, is cancelled too and never sent", async () => {
+  await using target = new Target(200);
+  await using engine = await openEngine();
+  const { owner, store, clock, app, services, actionService } = engine;
+  const { paused } = services.known;
+  const { cancel } = actionService;
+  const pauseService = createPauseService(app, { paused, cancel, takenElsewhereMs: REVOKED_KEY_TAKEN_MS_MAX });
+  const agent = await keyOf(engine);
+  await pauseService.pauseRevoked(owner, agent.keyId, true, (pause) =>
+    store.accounts.revokeKey(owner.accountId, agent.keyId, clock.now(), { pause }),
+  );
+  await pauseService.cancelUnfinished();
+  const late = await createBy(engine, agent, target.url);
+  clock.advance(REVOKED_KEY_TAKEN_MS_MAX - 1);
+  expect(await statusOf(engine, late.id)).toBe("pending");
+  expect(await pauseService.list(owner)).toHaveLength(1);
+  clock.advance(1);
+  await until(async () => (await pauseService.list(owner)).length === 0);
+  expect(await statusOf(engine, late.id)).toBe("cancelled");
+  expect(target.received).toEqual([]);
 });
