@@ -2,9 +2,21 @@
  * Characters that are invisible, reorder text or end a line: control, format and bidirectional characters, tags, fillers, lone
  * surrogates. Written without look-around, which took four times as long.
  */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]+/gv;
+const UNSEEN = String.raw`[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]`;
 
-const UNSEEN_IN_LINES = /[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]--[\n\t]]+/gv;
+/** As many accents on one letter need no more room than a line has (UTS 39, 5.4). More would be drawn over what stands above or below. */
+const MARKS_MAX = 4;
+
+const STACKED = String.raw`[[\p{Mn}\p{Me}]--\p{Default_Ignorable_Code_Point}]{5,}`;
+
+/** Runs of either. */
+const CODED = new RegExp(`${UNSEEN}+|${STACKED}`, "gv");
+
+const CODED_IN_LINES = new RegExp(`[${UNSEEN}--[\\n\\t]]+|${STACKED}`, "gv");
+
+const UNSEEN_IN_LINES = new RegExp(`[${UNSEEN}--[\\n\\t]]+`, "gv");
+
+const IS_STACKED = new RegExp(STACKED, "v");
 
 /** Joiners and variation selectors, which stay after an emoji. */
 const OF_EMOJI = /^\ufe0f?\u200d?$/;
@@ -26,17 +38,18 @@ interface VisibleOptions {
   readonly keepsLines?: boolean;
 }
 
-/** Replaces each invisible character in a text by its code. */
+/** Replaces by its code each invisible character in a text, and each accent beyond `MARKS_MAX` on one letter. */
 export function visibleText(text: string, { mark = inAngles, keepsLines = false }: VisibleOptions = {}): string {
   let shown = "";
   let shownTo = 0;
   let runs = 0;
-  const unseen = keepsLines ? UNSEEN_IN_LINES : UNSEEN;
-  for (const { 0: run, index } of text.matchAll(unseen)) {
+  const coded = keepsLines ? CODED_IN_LINES : CODED;
+  for (const { 0: run, index } of text.matchAll(coded)) {
     if (isOfEmoji(run, text, index)) continue;
-    shown += text.slice(shownTo, index) + codesOf(run, mark);
+    const kept = IS_STACKED.test(run) ? beginningOf(run, MARKS_MAX) : "";
+    shown += text.slice(shownTo, index) + kept + codesOf(run.slice(kept.length), mark);
     shownTo = index + run.length;
-    if ((runs += 1) === RUNS_SHOWN_MAX) return shown + text.slice(shownTo).replace(unseen, REPLACEMENT);
+    if ((runs += 1) === RUNS_SHOWN_MAX) return shown + text.slice(shownTo).replace(coded, REPLACEMENT);
   }
   return shown + text.slice(shownTo);
 }
@@ -61,10 +74,17 @@ function isOfEmoji(run: string, text: string, at: number): boolean {
 
 function codesOf(run: string, mark: (code: string) => string): string {
   if (run.length === 1) return mark(codeOf(run));
+  const shown = beginningOf(run, CODES_SHOWN_MAX);
+  const rest = run.length - shown.length;
+  const codes = Array.from(shown, (character) => mark(codeOf(character)));
+  return codes.join("") + (rest === 0 ? "" : mark(`${rest} more`));
+}
+
+function beginningOf(run: string, characters: number): string {
   // A character has two units at most.
-  const shown = Array.from(run.slice(0, 2 * CODES_SHOWN_MAX)).slice(0, CODES_SHOWN_MAX);
-  const rest = run.length - shown.join("").length;
-  return shown.map((character) => mark(codeOf(character))).join("") + (rest === 0 ? "" : mark(`${rest} more`));
+  return Array.from(run.slice(0, 2 * characters))
+    .slice(0, characters)
+    .join("");
 }
 
 function codeOf(character: string): string {

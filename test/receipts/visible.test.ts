@@ -6,6 +6,7 @@ test("text that can be seen is left as it is, emoji too", () => {
     "",
     "POST https://api.example.com/ä?q=1",
     "Zażółć 日本語 שלום e\u0301",
+    "พี่ที่ Tiếng Việt in letters and accents: ê\u0323\u0301 שָׁ֑ל ကျွန်ုပ်",
     "👍🏽 ❤\ufe0f 👩\u200d💻 👁\ufe0f\u200d🗨\ufe0f",
   ]) {
     expect(visibleText(text)).toBe(text);
@@ -26,6 +27,15 @@ test.each([
   ["half of a pair", "\ud83d!", "<U+D83D>!"],
 ])("shows %s by its code", (_what, text, shown) => {
   expect(visibleText(text)).toBe(shown);
+});
+
+test("shows four accents on a letter, and more by their codes: they would be drawn over what stands above", () => {
+  const four = "a\u0301\u0323\u0336\u20dd";
+  expect(visibleText(`${four} ${four}`)).toBe(`${four} ${four}`);
+  expect(visibleText(`${four}\u{1E8D0}\u0301b`)).toBe(`${four}<U+1E8D0><U+0301>b`);
+  expect(visibleText(`a${"\u0325".repeat(900)}`)).toBe(`a${"\u0325".repeat(4)}${"<U+0325>".repeat(8)}<888 more>`);
+  // A joiner between them is shown, and is a letter then.
+  expect(visibleText(`${four}\u034f${four.slice(1)}`)).toBe(`${four}<U+034F>${four.slice(1)}`);
 });
 
 test("keeps lines where lines are shown", () => {
