@@ -97,20 +97,24 @@ function nextStepAfter(error: DomainError): string {
     return `It is refused until ${from}: do not call again before that. Tell your person if it can't wait.`;
   }
   // What is refused alone, after everything else was found valid.
-  if (error.issues.length === 1 && error.issues[0]?.field === "credential") return ANOTHER_CREDENTIAL;
+  const [issue] = error.issues.length === 1 ? error.issues : [];
+  if (issue?.field === "credential") return ANOTHER_CREDENTIAL;
+  if (issue?.field === "reason" && error.code === "invalid_request") return REJECTED_BEFORE;
   return NEXT_STEPS[error.code] ?? "Read the message; do not repeat the same call.";
 }
 
 const ANOTHER_CREDENTIAL =
   "Name one that credentials lists, or ask for one with request_credential; then call again with the same idempotency_key.";
 
+const REJECTED_BEFORE = "Tell the person that it was rejected; call again, with a reason, only if they ask for it.";
+
 const SEE_WHAT_CAN_BE_DONE = "Call get: the field actions says what can be done.";
 
 const NEXT_STEPS: Readonly<Partial<Record<ErrorCode, string>>> = {
   validation_error: "Correct the fields in details, and call again; a create with the same idempotency_key.",
   missing_field: "Call again with url.",
-  invalid_url: "Use another URL, or ask whoever runs Outgate to allow this target.",
-  invalid_sync: "Call again without sync, and tell the person that the action needs their approval.",
+  invalid_url: "Correct the URL as details says; if the target itself is not allowed, tell the person.",
+  invalid_sync: "Call again without sync: the result says what the action waits for.",
   invalid_query: "Correct the fields in details, and call again.",
   invalid_request: "Correct the fields in details, and call again.",
   forbidden: "Do not try again with this key; tell the person.",
@@ -120,7 +124,7 @@ const NEXT_STEPS: Readonly<Partial<Record<ErrorCode, string>>> = {
   not_approvable: SEE_WHAT_CAN_BE_DONE,
   not_cancellable: SEE_WHAT_CAN_BE_DONE,
   not_retryable: SEE_WHAT_CAN_BE_DONE,
-  too_many_held: "Tell the person that their approval is needed; cancel actions that are not needed any more.",
+  too_many_held: "Tell the person what awaits a decision; held actions that are not needed can be cancelled.",
   unavailable: "Call again in a second; a create with the same idempotency_key.",
   internal_error: "Call again once, a create with the same idempotency_key; then tell the person.",
 };

@@ -59,6 +59,15 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
       expect(actionIn(result)["next_step"]).toContain("only if they ask for it");
       expect(restOf(result)).not.toContain(ORDERS);
     }
+    // The reason that is missing is not the model's to think up.
+    for (const [tool, args] of [
+      ["create", { ...create, idempotency_key: `rejected ${kind}, again` }],
+      ["retry", { id }],
+    ] as const) {
+      const again = errorIn(await agent.call(tool, args));
+      expect(again).toMatchObject({ code: "invalid_request", details: [{ field: "reason" }] });
+      expect(again.next_step).toContain("only if they ask for it");
+    }
   });
 
   test("reads the decision and reason of an elicitation, and that it was one", async () => {
