@@ -43,7 +43,8 @@ export const FORM_BYTES_MAX = 65_536;
 export const FORM_FIELDS_MAX = 100;
 /** Bytes of a body, in the encoding of a form, that a page offers to edit: it must fit into the form with all else. */
 export const EDITED_BODY_BYTES_MAX = 40_960;
-export const NEXT_CHARS_MAX = 2_048;
+/** Clients of OAuth begin with addresses of some thousands. Twice encoded, as in the address of the log-in page, it fits into 16 KB. */
+export const NEXT_CHARS_MAX = 8_192;
 /** How long the page after a form can be reloaded, and characters of its message in one cookie. */
 export const FLASH_MS_MAX = 5 * MINUTE_MS;
 export const FLASH_COOKIE_CHARS_MAX = 3_500;

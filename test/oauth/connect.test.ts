@@ -2,6 +2,7 @@ import { describe, expect, setSystemTime, test } from "bun:test";
 import { resolve } from "node:path";
 import { DAY_MS, OAUTH_ACCESS_TOKEN_MS_MAX, OAUTH_CODE_MS_MAX, OAUTH_CONSENT_MS_MAX } from "../../src/core/limits.ts";
 import { openRealServer } from "../http/real-server.ts";
+import { hiddenIn } from "../support/forms.ts";
 import { librariesOf } from "../support/libraries.ts";
 import {
   askMcp,
@@ -233,6 +234,10 @@ describe("where OAuth is on", () => {
     const next = new URLSearchParams({ next: pathname + search });
     expect(answer.headers.get("location")).toBe(`/login?${next.toString()}`);
     expect(rig.read).toEqual([]);
+    // Some clients put all that they know into the state.
+    const long = authorizeUrl(rig, newProof().challenge, { state: "s".repeat(7_000) });
+    const login = await fetch(long);
+    expect(hiddenIn(await login.text())["next"]).toBe(long.slice(rig.url.length).replaceAll("&", "&amp;"));
   });
 
   test("a client ends its connection: the key is revoked at once", async () => {

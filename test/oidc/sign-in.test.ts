@@ -346,6 +346,13 @@ describe("the answer of a provider", () => {
     expect(await visitor.isIn).toBe(false);
   });
 
+  test("leads back to a long address, and signs in also where that is too long for a cookie", async () => {
+    const to = async (next: string) => (await new Visitor().signIn("ann", { next })).headers.get("location");
+    const address = (length: number) => "/oauth/authorize?state=".padEnd(length, "s");
+    expect(await to(address(2_048))).toBe(address(2_048));
+    expect(await to(address(8_192))).toBe("/approvals");
+  });
+
   test("leads to no other site", async () => {
     for (const next of [
       "https://evil.example/",
