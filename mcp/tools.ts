@@ -69,6 +69,9 @@ interface Tool {
 
 const READS = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false } as const;
 
+const APPROVES_AT_ONCE =
+  "Where the client can't ask, a key of an owner or approver approves at once: call it only when the person has said yes.";
+
 const SENDS = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true } as const;
 
 /** Every tool, in the order of the list. Each calls the service like its REST route. */
@@ -128,9 +131,11 @@ export const TOOLS = {
       "Asks the person who uses this client to decide on a held action; call it only after you have told them what it " +
       "does. Returns the action with decision: approved (it is sent), rejected (cancelled; see decision_reason), declined " +
       "or unanswered (still held), or unavailable with an error that says who can decide. An answer after this call has " +
-      "ended still counts: use get.",
+      "ended still counts: use get. " +
+      APPROVES_AT_ONCE,
     descriptionWhenOff:
       "Only for keys of an owner or approver: asks the person who uses this client to decide on a held action. " +
+      `${APPROVES_AT_ONCE} ` +
       "AGENT_APPROVAL is off here, so an agent's key is always refused: tell your person to decide in the inbox at " +
       "/approvals or by the link in the approval mail, and use get to learn what they decided.",
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
