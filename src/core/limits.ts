@@ -24,6 +24,9 @@ export const BODY_CHUNKS_PER_TURN_MAX = 16_384;
 export const FULL_TURN_CHUNKS_MAX = 256;
 export const JSON_DEPTH_MAX = 64;
 export const JSON_MEMBERS_MAX = 10_000;
+/** Bodies over `SMALL_BODY_BYTES` that the open requests of one key hold together; each costs about twice its size. */
+export const HELD_BODY_BYTES_MAX = 64 * MEGABYTE;
+export const SMALL_BODY_BYTES = 16_384;
 export const REQUEST_ARRIVAL_MS_MAX = 30 * SECOND_MS;
 /** After refusing a body this much of the rest is read and dropped, so that the client sees the answer. */
 export const REFUSED_BODY_BYTES_DROPPED_MAX = 4 * MEGABYTE;

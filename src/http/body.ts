@@ -5,6 +5,7 @@ import {
   CHUNKED_BODIES_DROPPED_AT_ONCE_MAX,
   CHUNKS_DROPPED_PER_TURN_MAX,
   FULL_TURN_CHUNKS_MAX,
+  HELD_BODY_BYTES_MAX,
   LONG_BODIES_DROPPED_AT_ONCE_MAX,
   REFUSED_BODY_BYTES_DROPPED_MAX,
   REFUSED_BODY_LINGER_MS,
@@ -50,9 +51,10 @@ export class ChunkedBody {
     this.#begun.catch(() => {});
   }
 
-  /** Reads the whole body, or returns why it can't. Call it once. */
-  async read(bytesMax: number): Promise<Uint8Array | Exclude<Progress, "whole">> {
+  /** Reads the whole body, or returns why it can't. Calls `onLarge` before it reads more than `UNPROVED_BODY_BYTES_MAX`. Call it once. */
+  async read(bytesMax: number, onLarge: () => void): Promise<Uint8Array | Exclude<Progress, "whole">> {
     const begun = await this.#begun;
+    if (begun === "more") onLarge();
     const progress = begun === "more" ? await this.#readOn(bytesMax) : begun;
     if (progress !== "whole") return progress;
     return this.#bytes > bytesMax ? "more" : this.#kept.subarray(0, this.#bytes);
@@ -111,6 +113,29 @@ function isOneTooMany(chunks: number): boolean {
   if (countedInTurn === 0) setImmediate(() => (countedInTurn = 0));
   countedInTurn += 1;
   return chunks > (countedInTurn > BODY_CHUNKS_PER_TURN_MAX ? FULL_TURN_CHUNKS_MAX : BODY_CHUNKS_MAX);
+}
+
+/** Bytes of the bodies that the open requests of each key hold. */
+const held = new Map<string, number>();
+
+/**
+ * Counts a body of a key until its request has ended: one that arrives slowly, and a call that waits for two minutes, keep
+ * what they were sent. Returns what ends it, to be called once. Throws `rate_limited` where the key holds too much.
+ */
+export function holdBody(holder: string, bytes: number): () => void {
+  const others = held.get(holder) ?? 0;
+  if (others + bytes > HELD_BODY_BYTES_MAX) {
+    throw new DomainError(
+      "rate_limited",
+      `The open requests of this key have bodies of ${HELD_BODY_BYTES_MAX} bytes. Wait until some of them have ended.`,
+    );
+  }
+  held.set(holder, others + bytes);
+  return () => {
+    const left = (held.get(holder) ?? 0) - bytes;
+    if (left <= 0) held.delete(holder);
+    else held.set(holder, left);
+  };
 }
 
 /** A request whose body nobody needs. */

@@ -8,11 +8,12 @@ import {
   JSON_DEPTH_MAX,
   JSON_MEMBERS_MAX,
   REQUEST_BODY_BYTES_MAX,
+  SMALL_BODY_BYTES,
   UNPROVED_BODY_BYTES_MAX,
 } from "../core/limits.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Server } from "bun";
-import { type Caller, unauthorized } from "../core/roles.ts";
+import { type Caller, holderIdOf, unauthorized } from "../core/roles.ts";
 import { DomainError, type ErrorCode, type Issue } from "../core/domain-error.ts";
 import type { QueryCheck } from "../api/schema-helpers.ts";
 import { readMediaType } from "../api/media-type.ts";
@@ -21,7 +22,7 @@ import { compactJson, type JsonScan, type ParsedJson, scanJson, withoutLists } f
 import type { RequestKind } from "../observability/metrics.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { Ids } from "../core/ids.ts";
-import type { ChunkedBody } from "./body.ts";
+import { type ChunkedBody, holdBody } from "./body.ts";
 import type { PageKind } from "./response.ts";
 
 /** A request while it is handled. Handlers add what they learn, for the log line. */
@@ -50,6 +51,8 @@ export interface RequestContext {
   kind: RequestKind;
   /** Whether body bytes may still arrive. */
   isBodyUnread: boolean;
+  /** Called once, when the response has ended: its body counts until then. */
+  freeBody: () => void;
   /** The body if it has no length; null: it has one, or there is no body. */
   readonly chunked: ChunkedBody | null;
 }
@@ -209,14 +212,28 @@ async function readBytes(context: RequestContext, limit: number): Promise<Uint8A
   const bytesMax = context.caller === null ? Math.min(limit, UNPROVED_BODY_BYTES_MAX) : limit;
   const length = context.request.headers.get("content-length");
   if (length !== null && Number(length) > bytesMax) throw tooLarge(bytesMax);
+  hold(context, Number(length ?? 0));
+  const holdMost = () => hold(context, bytesMax);
   // Bun never reads beyond Content-Length.
-  const read = context.chunked === null ? await context.request.bytes() : await context.chunked.read(bytesMax);
+  const read =
+    context.chunked === null ? await context.request.bytes() : await context.chunked.read(bytesMax, holdMost);
   if (read === "more") throw tooLarge(bytesMax);
   if (read === "busy")
     throw new DomainError("unavailable", "Too many bodies in tiny chunks arrive at once; try again.");
   if (read === "too_many_chunks") throw new DomainError("payload_too_large", TOO_MANY_CHUNKS);
   context.isBodyUnread = false;
+  hold(context, read.length);
   return read;
+}
+
+const NOTHING = () => {};
+
+/** Counts the body until the request has ended, in place of what was counted before. Throws `rate_limited`. */
+function hold(context: RequestContext, bytes: number): void {
+  context.freeBody();
+  context.freeBody = NOTHING;
+  if (context.caller === null || bytes <= SMALL_BODY_BYTES) return;
+  context.freeBody = holdBody(holderIdOf(context.caller), bytes);
 }
 
 function checkType(headers: Headers): void {

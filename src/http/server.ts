@@ -168,6 +168,7 @@ function createHandler(deps: HttpServerDeps, modules: readonly AnyElysia[]): Han
     const response = context.isBodyUnread ? await closeWithAnswer(context, answered, clock) : answered;
     response.headers.set("x-request-id", context.name.id);
     logRequest(context, response.status, deps);
+    context.freeBody();
     return response;
   };
 }
@@ -240,6 +241,7 @@ function begin(
     kind: "work",
     // Without a target, the connection closes, whatever else was sent on it.
     isBodyUnread: target === null || hasBody(request),
+    freeBody: () => {},
     chunked: request.headers.has("transfer-encoding") ? chunkedBodyOf(request) : null,
   };
 }

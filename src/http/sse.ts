@@ -183,6 +183,8 @@ export async function whileStreaming(
     const response = await work(end.signal);
     if (response.headers.get("content-type")?.startsWith("text/event-stream") === true) {
       if (context.kind === "work") context.kind = "stream";
+      end.signal.addEventListener("abort", context.freeBody);
+      context.freeBody = () => {};
       return onBodyEnd(response, release);
     }
     release();

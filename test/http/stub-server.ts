@@ -366,6 +366,7 @@ export function aRequestContext(overrides: Partial<RequestContext> = {}): Reques
     page: null,
     kind: "work",
     isBodyUnread: false,
+    freeBody: () => {},
     chunked: null,
     ...overrides,
   };

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import { HELD_BODY_BYTES_MAX } from "../../src/core/limits.ts";
 import { whileStreaming } from "../../src/http/sse.ts";
-import { aRequestContext, limitsServer } from "../http/stub-server.ts";
+import { aRequestContext, KEYS, limitsServer } from "../http/stub-server.ts";
 import { fresh } from "../support/shared.ts";
 import { until } from "../support/until.ts";
 import { actionIn, CLIENTS, connect } from "./clients.ts";
 import { type TestServer, openServer } from "./test-server.ts";
+import { post } from "./wire.ts";
 
 let server: TestServer;
 
@@ -91,6 +93,34 @@ test("a create with sync waits as long as its argument says, with progress", asy
   expect(action).toMatchObject({ status: "pending" });
   expect(heard.length).toBeGreaterThanOrEqual(2);
   expect(await server.engine.get(action.id)).toMatchObject({ status: "pending" });
+});
+
+test("calls that wait with large bodies are so many that the memory lasts, for each key", async () => {
+  const id = await hold();
+  const call = { name: "wait", arguments: { id, wait: 120 }, _meta: { progressToken: 1, pad: "x".repeat(1_000_000) } };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: call });
+  const left = new AbortController();
+  // What nobody refers to any more, the collector would cancel.
+  const open: Response[] = [];
+  const ask = async (key: string = KEYS.agent, sent: string | ReadableStream = body) => {
+    const accept = "application/json, text/event-stream";
+    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json", accept };
+    const answer = await fetch(server.mcpUrl, { method: "POST", headers, body: sent, signal: left.signal });
+    open.push(answer);
+    return answer.status;
+  };
+  const fitting = Math.floor(HELD_BODY_BYTES_MAX / body.length);
+  for (let count = 0; count < fitting; count += 1) expect(await ask()).toBe(200);
+  expect(await ask()).toBe(429);
+  expect(await ask(KEYS.agent, new Blob([body]).stream())).toBe(429);
+  // Small ones go on, however they are sent, and so do those of other keys.
+  const small = body.replace(/x+/, "x").replace('"wait"', '"get"').replace(',"wait":120', "");
+  for (const text of [small, new Blob([small]).stream()]) expect(await ask(KEYS.agent, text)).toBe(200);
+  expect(await ask(KEYS.owner)).toBe(200);
+  left.abort();
+  await until(() => server.engine.clock.timers <= 1);
+  const again = body.replace('"wait"', '"get"').replace(',"wait":120', "");
+  expect((await post(server.mcpUrl, again)).status).toBe(200);
 });
 
 describe("the time limit of a stream", () => {
