@@ -260,7 +260,8 @@ function headOf({ accountId, host, keyId, dueAt }: Head): LaneHead {
  * dates is not due.
  */
 function headTime(ms: SqlValue): Date {
-  return new Date(typeof ms === "number" ? Math.max(0, Math.min(ms, DATE_MS_MAX)) : 0);
+  // PostgreSQL's whole numbers past those that are exact are texts.
+  return new Date(Math.max(0, Math.min(Number(ms) || 0, DATE_MS_MAX)));
 }
 
 /** Each lane once, or its rows would be claimed twice, and with well-formed hosts, as in the store. */
