@@ -65,6 +65,13 @@ describe.skipIf(!HAS_BROWSER)("an approver with a phone", () => {
     return watched;
   }
 
+  test("shows a list from its top, and in the row of its filters the one that is chosen", async () => {
+    await app.call("POST", `/v1/actions/${await held({ url: "http://127.0.0.1:9/" })}/cancel`);
+    await using watched = await openOn("/actions?status=cancelled", 256);
+    const { x = -1, width = 0 } = (await watched.page.locator(".filter-links [aria-current]").boundingBox()) ?? {};
+    expect([await watched.page.evaluate("scrollY"), x >= 0 && x + width <= 375]).toEqual([0, true]);
+  });
+
   test.each(Object.entries(TYPICAL))("decides on %s with two taps and no scrolling", async (_name, request) => {
     const id = await held(request);
     await using watched = await openOn("/approvals");

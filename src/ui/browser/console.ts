@@ -53,7 +53,9 @@ copyByButtons();
 sendUtc();
 keepTimes();
 prepare(document);
-// A phone shows a part of the row of filters.
-document.querySelector(".filter-links [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+// A phone shows a part of the row of filters: the middle of it is the chosen one. The page itself stays at its top.
+const chosen = document.querySelector(".filter-links [aria-current]");
+const { left = 0, right = 0 } = chosen?.getBoundingClientRect() ?? {};
+chosen?.closest("ul")?.scrollBy((left + right - innerWidth) / 2, 0);
 followEvents();
 watchRequest();
