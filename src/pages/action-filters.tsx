@@ -60,7 +60,7 @@ function Search({ typed }: FiltersProps) {
       hx-target="#list"
       hx-select="#list"
       hx-select-oob="#filters,#list-actions"
-      hx-swap="outerHTML"
+      hx-swap="morph:outerHTML"
       hx-replace-url="true"
       hx-sync="this:replace"
       hx-indicator="#list"

@@ -138,8 +138,11 @@ function sumOf(counts: ActionsProps["counts"]): Counted {
 function Pager({ query, cursor, actions }: ActionsProps) {
   const count = actions.length;
   return (
-    <nav class="chips pager" aria-label="Pages">
-      {count === 0 ? null : <span class="small quiet">{`${counted(count, "action")} on this page`}</span>}
+    <nav id="pager" class="chips pager" aria-label="Pages">
+      {/* The list says visibly that it is empty. */}
+      <span class="small quiet" role="status">
+        {count === 0 ? <span class="visually-hidden">No actions</span> : `${counted(count, "action")} on this page`}
+      </span>
       {query.cursor === undefined ? null : (
         <LinkButton href={listPath(query, { cursor: undefined })}>Back to newest</LinkButton>
       )}

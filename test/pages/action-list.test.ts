@@ -69,6 +69,11 @@ describe.skipIf(!HAS_BROWSER)("the list of actions, with script", () => {
     await page.locator("#search").fill("422");
     await page.waitForURL("**/actions?status=failed&q=422");
     await page.locator("[aria-label=Status] a[aria-current]").getByText("Failed 3").waitFor();
+    // The same element tells what is found, so that screen readers say it.
+    const told = await page.locator(".pager [role=status]").elementHandle();
+    await page.locator("#search").fill("nowhere");
+    await page.getByText("No actions match these filters").waitFor();
+    expect(await told?.textContent()).toBe("No actions");
     await page.locator("#search").fill("");
     await page.waitForURL("**/actions?status=failed");
     expect(await isSamePage(page)).toBe(true);
