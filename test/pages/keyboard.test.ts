@@ -143,7 +143,7 @@ describe.skipIf(!HAS_BROWSER)("whoever works with keys in a browser", () => {
       "Not again.",
     ]);
     await page.locator("#drawer textarea").fill("");
-    await page.getByRole("button", { name: "Close" }).press("Escape");
+    await page.keyboard.press("Escape");
     await page.waitForURL(`${desk.app.url}/actions?status=awaiting_approval`);
   });
 

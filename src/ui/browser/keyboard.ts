@@ -1,7 +1,7 @@
 import { confirm, openDialog } from "./dialogs.ts";
 import { closeDrawer, drawer, isOpening, keepInDrawer, shownRequest } from "./drawer.ts";
 import { focus, make } from "./elements.ts";
-import { isTouched } from "./morph.ts";
+import { hasInput } from "./morph.ts";
 import { openPalette } from "./palette.ts";
 import { isRead, lookSoon } from "./review.ts";
 
@@ -44,7 +44,7 @@ function closeTop(): void {
   if (menu !== null) {
     menu.removeAttribute("open");
     menu.querySelector("summary")?.focus();
-  } else if (document.querySelector("dialog[open]") === null && !isTouched(drawer.element ?? document.body))
+  } else if (document.querySelector("dialog[open]") === null && !hasInput(drawer.element ?? document.body))
     closeDrawer();
 }
 

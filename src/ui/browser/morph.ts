@@ -20,14 +20,18 @@ export function keepInputs(): void {
 
 /** Whether a part has focus or input that would be lost. */
 export function isTouched(part: Element): boolean {
-  const inputs = [
-    ...part.querySelectorAll<HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement>(
-      "input:not([type=hidden], [type=checkbox], [type=radio], [type=search]), textarea, select",
-    ),
-  ];
-  const isChanged = inputs.some((input) => "defaultValue" in input && input.value !== input.defaultValue);
-  return isChanged || inputs.some((input) => input === document.activeElement);
+  return hasInput(part) || fieldsIn(part).some((input) => input === document.activeElement);
 }
+
+export function hasInput(part: Element): boolean {
+  return fieldsIn(part).some((input) => "defaultValue" in input && input.value !== input.defaultValue);
+}
+
+const fieldsIn = (part: Element) => [
+  ...part.querySelectorAll<HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement>(
+    "input:not([type=hidden], [type=checkbox], [type=radio], [type=search]), textarea, select",
+  ),
+];
 
 /** A part of a body that somebody loaded stays: the server sends the link to it again. It never changes, its id is the action's. */
 function isLoadedPart(old: Node, next: Node): boolean {
