@@ -5,14 +5,14 @@ import type { Config } from "../config/config.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Caller } from "../core/roles.ts";
 
-/** The size of the database file, and the retention that `deletableBytes` is of. */
+/** The size of the database file, and the retention for which `deletableBytes` is estimated. */
 export interface ServerSize extends DatabaseSize {
   readonly days: number;
   /** Whether RETENTION_DAYS is set; else it is an example. */
   readonly isSet: boolean;
 }
 
-/** Null for callers of other accounts than the first, and where the database is no file. */
+/** Null for callers of other accounts than the first, and if the database is no file. */
 export type ReadServerSize = (caller: Caller) => Promise<ServerSize | null>;
 
 interface ServerSizeApp {
@@ -42,7 +42,7 @@ export async function serverSize(
   return { ...size, days, isSet: retentionDays !== null };
 }
 
-/** "About 12 MB (RETENTION_DAYS=30, which is not set)."; "Nothing yet" where no finished action is that old. */
+/** "About 12 MB (RETENTION_DAYS=30, which is not set)."; "Nothing yet" if no finished action is that old. */
 export function deletableText({ deletableBytes, days, isSet }: ServerSize): string {
   const size = deletableBytes === 0 ? "Nothing yet" : `About ${formatSize(deletableBytes)}`;
   return `${size} (RETENTION_DAYS=${days}${isSet ? ", which runs every hour" : ", which is not set"}).`;
