@@ -24,7 +24,7 @@ interface MigrateDeps {
 export interface Migrated {
   readonly tables: readonly VerifiedTable[];
   readonly path: string;
-  /** Where the master key is that the nodes need; null: it is the setting SECRET_KEY. */
+  /** The file with the master key, which the nodes need; null: it is the setting SECRET_KEY. */
   readonly keyFile: string | null;
 }
 
