@@ -56,8 +56,8 @@ export function hostSettingsFrom(body: Static<typeof PutHostSettings>): HostSett
 export const hostSettingsJson = (settings: HostSettings) => toJson(PutHostSettings, settings);
 
 /**
- * What a stored row may hold: without the bounds of requests, which may have been different when it was written, and with members
- * that only a newer version knows. A limit must not end because of its neighbour, nor keep others from being read.
+ * The settings of a host, or of all hosts, in a row. Accepts values beyond the bounds of requests, which may have changed,
+ * and members of newer versions: one bad member must not end another one's limit or keep other rows from being read.
  */
 const STORED = compile(
   Type.Object({
@@ -76,7 +76,7 @@ export function hostSettingsText(settings: HostSettings): string {
   return JSON.stringify(hostSettingsJson(settings));
 }
 
-/** Reads the settings of a row. A row that was altered in the database has none. */
+/** Parses the settings in a row; empty if somebody altered the row in the database. */
 export function parseHostSettings(text: string): HostSettings {
   const value = jsonIn(text);
   return STORED.accepts(value) ? hostSettingsFrom(value) : NO_HOST_SETTINGS;

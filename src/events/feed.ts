@@ -34,10 +34,9 @@ export function createFeed(actions: Pick<ActionStore, "changes" | "position" | "
 
   return {
     /**
-     * Continues after the event with this id, or begins now. Whoever sends the events ends the stream when
-     * the caller's key is revoked. To make room
-     * for a key with few streams, ends the newest stream of the key with the most. Throws `invalid_query` for an unknown id
-     * and `rate_limited` if the account has too many streams.
+     * Continues after the event with this id, or begins now. The stream's sender ends it once the caller's key is revoked. To
+     * make room for a key with few streams, ends the newest stream of the key with the most. Throws `invalid_query` for an
+     * unknown id and `rate_limited` if the account has too many streams.
      */
     async open(caller: Caller, lastEventId: string | null): Promise<EventStream> {
       authorize(caller, "read");
