@@ -50,7 +50,8 @@ test("a subkey is HKDF-SHA-256, as another implementation computes it", async ()
 });
 
 test("a master key of another length is refused", () => {
-  expect(() => subkey(KEY.subarray(1), "seal")).toThrow("must be 32 bytes");
+  for (const key of [KEY.subarray(1), Buffer.concat([KEY, KEY])])
+    expect(() => subkey(key, "seal")).toThrow("must be 32 bytes");
 });
 
 test("the fingerprint tells keys apart and holds nothing of them", () => {

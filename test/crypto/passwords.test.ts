@@ -96,6 +96,9 @@ describe("hashes", () => {
     expect(PASSWORD_HASHES_MAX).toBe(2);
     expect(seen.most).toBe(2);
     expect(seen.begun).toEqual(asked.map((_, at) => `p${at}`));
+    const askAgain = async () => [await passwords.hash("one", TURN), await passwords.hash("another", TURN)];
+    await endAll(Array.from({ length: 9 }, askAgain));
+    expect(seen.most).toBe(2);
   });
 
   test("of one client wait in a line that has an end, beyond which one is told to come back", async () => {
@@ -180,8 +183,12 @@ describe("hashes", () => {
     await endAll([...before, ann, ...after]);
     expect(seen.begun).toEqual(["eve", "mallory", "ann"]);
     // When nobody asks any more, nothing is remembered.
-    await endAll([from("eve"), from("eve"), from("eve")]);
-    expect(seen.begun.slice(3)).toEqual(["eve", "eve", "eve"]);
+    await endAll(["ann", "ann", "ann", "eve"].map(from));
+    expect(seen.begun.splice(0).slice(3)).toEqual(["ann", "ann", "eve"]);
+    // Whoever comes when the one that has waited is under way waits next.
+    const other = () => passwords.hash("other", TURN);
+    await endAll([from("ann").then(() => from("eve")), other(), from("ann"), other()]);
+    expect(seen.begun).toEqual(["ann", "other", "ann", "other", "eve"]);
   });
 
   test("that fail give their turn on", async () => {
