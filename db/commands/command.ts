@@ -29,9 +29,9 @@ export interface Command<Args extends readonly unknown[], Result> {
   readonly locks: (...args: Args) => readonly Lock[];
   /** About how many rows and bytes it writes, to bound a commit. */
   readonly size: (...args: Args) => { readonly rows: number; readonly bytes: number };
-  readonly run: (tx: Tx, ...args: Args) => Promise<Result>;
-  /** Runs several calls at once, if the command is called often; else null. Arguments and results are JSON. */
-  readonly runAll: ((tx: Tx, args: readonly Args[0][]) => Promise<readonly Result[]>) | null;
+  readonly run: (tx: Tx, calls: readonly Args[]) => Promise<readonly Result[]>;
+  /** Whether it is called often, and so runs all of its calls of a commit at once. Arguments and results are JSON. */
+  readonly isList: boolean;
   readonly turn: Turn;
 }
 
@@ -60,7 +60,8 @@ export function command<Args extends readonly unknown[], Result>(
   locks: (...args: Args) => readonly Lock[] = () => [],
 ): Command<Args, Result> {
   const size = (...args: Args) => ({ rows: ROWS_OF_COMMAND, bytes: JSON.stringify(args).length });
-  return { run, locks, size, runAll: null, turn: "change" };
+  const runEach = (tx: Tx, calls: readonly Args[]) => Promise.all(calls.map((args) => run(tx, ...args)));
+  return { run: runEach, locks, size, isList: false, turn: "change" };
 }
 
 /** Keeps TypeScript from inferring a command's arguments from those of its locks. */
@@ -71,16 +72,16 @@ export function listCommand<Arg, Result>(
   runAll: (tx: Tx, args: readonly Arg[]) => Promise<readonly Result[]>,
   { locks, size, turn = "change" }: Pick<Command<[Arg], Result>, "locks" | "size"> & { readonly turn?: Turn },
 ): Command<[Arg], Result> {
-  const run = async (tx: Tx, arg: Arg) => {
-    const [result] = await runAll(tx, [arg]);
-    if (result === undefined) throw new Error("A command gave no result.");
-    return result;
-  };
-  return { run, runAll, locks, size, turn };
+  const run = (tx: Tx, calls: readonly [Arg][]) =>
+    runAll(
+      tx,
+      calls.map(([arg]) => arg),
+    );
+  return { run, locks, size, isList: true, turn };
 }
 
 export function isCommand(exported: unknown): exported is AnyCommand {
-  return typeof exported === "object" && exported !== null && "runAll" in exported;
+  return typeof exported === "object" && exported !== null && "isList" in exported;
 }
 
 /** How many rows one command may delete, so that it never blocks the writer for long. */
@@ -131,7 +132,7 @@ export async function runCalls(
   calls: readonly CommandCall[],
   run: (group: readonly CommandCall[]) => Promise<readonly unknown[]>,
 ): Promise<readonly unknown[]> {
-  const groups = [...Map.groupBy(calls, (call) => (call.command.runAll === null ? call : call.command)).values()];
+  const groups = [...Map.groupBy(calls, (call) => (call.command.isList ? call.command : call)).values()];
   const results = new Map<CommandCall, unknown>();
   for (const turn of TURNS) {
     for (const group of groups.filter(([call]) => call?.command.turn === turn)) {
@@ -146,13 +147,11 @@ export async function runCalls(
 export async function runGroup(tx: Tx, calls: readonly CommandCall[]): Promise<readonly unknown[]> {
   const [first] = calls;
   if (first === undefined) return [];
-  const { run, runAll } = first.command;
   try {
     // Safe: `Writer.run` takes only arguments of the command.
-    if (runAll === null) return [await run(tx, ...(first.args as never))];
-    const results = await runAll(
+    const results = await first.command.run(
       tx,
-      calls.map(({ args: [one] }) => one as never),
+      calls.map(({ args }) => args as never),
     );
     if (results.length < calls.length) throw new Error("A command gave no result.");
     return results;

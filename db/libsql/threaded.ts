@@ -48,7 +48,7 @@ async function openWithThread(path: string, onDeath: (cause: unknown) => void): 
   const transact = async (calls: readonly CommandCall[]) => {
     const named = calls.map(({ command, args }) => ({ name: nameOfCommand(command), args }));
     // Arguments of plain commands may contain dates, which JSON would lose.
-    const isJson = calls.every(({ command }) => command.runAll !== null);
+    const isJson = calls.every(({ command }) => command.isList);
     // Safe: as `worker.ts` answers.
     return (await thread.call({ kind: "transact", calls: named }, isJson)) as readonly unknown[];
   };

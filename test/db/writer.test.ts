@@ -243,13 +243,15 @@ describe("the queue", () => {
   });
 });
 
-const add = command(async ({ db }, name: string) => {
+async function addTo({ db }: Tx, name: string): Promise<string> {
   await db.insert(facts).values({ name, value: "" });
   return `add ${name}`;
-});
+}
+
+const add = command(addTo);
 
 const addThenFail = command(async (tx, name: string) => {
-  await add.run(tx, name);
+  await addTo(tx, name);
   throw new Error(`No ${name}.`);
 });
 
@@ -288,7 +290,7 @@ describe("commands on a file", () => {
       return [];
     });
     const statements = ["first", "full", "next"].map((sql) => ({ sql, args: [] }));
-    expect(await run.run(tx, statements).catch(String)).toBe("Error: failed with SQLITE_FULL");
+    expect(await run.run(tx, [[statements]]).catch(String)).toBe("Error: failed with SQLITE_FULL");
     expect(sent).toEqual(["first", "full"]);
   });
 
@@ -297,9 +299,9 @@ describe("commands on a file", () => {
     const { promise: waited, resolve } = Promise.withResolvers<unknown>();
     const ended = Promise.withResolvers<void>();
     const slow = command(async (tx, name: string) => {
-      await add.run(tx, name);
+      await addTo(tx, name);
       await ended.promise;
-      await add.run(tx, `${name} late`).catch((error: unknown) => {
+      await addTo(tx, `${name} late`).catch((error: unknown) => {
         resolve(error instanceof Error ? String(error.cause) : error);
       });
     });
@@ -318,7 +320,7 @@ describe("commands on a file", () => {
     const kept: Tx[] = [];
     const keep = command(async (tx, to: Tx[]) => void to.push(tx));
     await db.writer.run(keep, kept);
-    const late = await Promise.allSettled(kept.map((tx) => add.run(tx, "a")));
+    const late = await Promise.allSettled(kept.map((tx) => addTo(tx, "a")));
     expect(late.map(({ status }) => status)).toEqual(["rejected"]);
     expect(await db.names()).toEqual([]);
   });
