@@ -65,13 +65,13 @@ export class Settlement {
       return settleLate(stored, { ...this.#endOf(stored, ended), run, attempt });
     });
     if (written === null) return;
-    const { before, after, events } = written.change;
+    const { after, events } = written.change;
     const effect = events.find((event) => event.type === "attempt")?.late;
     if (effect === undefined) return this.#report(written.change, ended);
     // A late result is not counted again: the attempt was counted when it was closed as unknown.
     const { log, bus } = this.#app;
     log.info("action.late_result", { action_id: after.id, attempt, effect, status: after.status });
-    if (after !== before) bus.publish(after);
+    bus.publish(after);
   }
 
   /**
@@ -166,25 +166,19 @@ export class Settlement {
     const { id, run, attempts: attempt } = first.change.before;
     const names = { action_id: id, run, attempt };
     // Writes that the store may have committed, or may still commit, although it did not confirm them.
-    const inDoubt = new Set<ChangeWrite>();
+    const tried = new Set<ChangeWrite>();
     let isFenced = false;
     let done: ChangeWrite | null = null;
-    const isDoneAlready = async () => {
-      for (const write of inDoubt) if (await actions.isApplied(write)) done = write;
-      return done !== null;
-    };
     const isWritten = async (write: ChangeWrite) => {
-      const wasInDoubt = inDoubt.has(write);
-      inDoubt.add(write);
+      tried.add(write);
       if (await actions.apply(write)) done = write;
-      if (!wasInDoubt) inDoubt.delete(write);
-      // A write in doubt may have been committed while this one waited for the row: then the other change is our own.
-      return done !== null || (await isDoneAlready());
+      // An earlier write may have been committed while this one waited for the row: then the other change is our own.
+      for (const one of done === null ? tried : []) if (await actions.isApplied(one)) done = one;
+      return done !== null;
     };
     const written = await kept.write({
       bytes: bytesOf(first),
       write: async () => {
-        if (await isDoneAlready()) return true;
         let write = first;
         for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
           if (await isWritten(write)) return true;
@@ -238,8 +232,9 @@ export class Settlement {
 
 /** Whether the stored action is still under the claim of the given one: a later claim has another lease. */
 function isSameClaim(stored: Action, { run, attempts, leaseUntil }: Action): boolean {
-  const isSame = stored.status === "active" && stored.run === run && stored.attempts === attempts;
-  return isSame && stored.leaseUntil?.getTime() === leaseUntil?.getTime();
+  // Without a claim there is no lease.
+  const hasSameLease = stored.leaseUntil?.getTime() === leaseUntil?.getTime();
+  return hasSameLease && stored.run === run && stored.attempts === attempts;
 }
 
 function outcomeNames(ended: Ended | null) {

@@ -30,7 +30,7 @@ async function openAltered(column: "sealed_seed" | "sealed_root_secret") {
     sender,
     signingService,
     table,
-    unreadable: () => engine.lines.filter(({ event }) => event === "signing.unreadable"),
+    unreadable: () => engine.lines.filter(({ level }) => level === "error"),
   };
 }
 

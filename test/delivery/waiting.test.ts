@@ -1,16 +1,29 @@
 import { describe, expect, test } from "bun:test";
 import { createExpireUnsent } from "../../src/approvals/decide.ts";
+import type { LateResult } from "../../src/core/action.ts";
+import { step } from "../../src/core/changes.ts";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
 import { NO_HOST_SETTINGS } from "../../src/core/host-settings.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { answering, holding } from "../actions/senders.ts";
-import { answered } from "../support/factory.ts";
+import { answered, later, NOON } from "../support/factory.ts";
 import { type Engine, openEngine, wrapping } from "../support/engine.ts";
 import { until } from "../support/until.ts";
 
 const [MINUTE, HOUR, YEAR] = [60_000, 3_600_000, 365 * 86_400_000];
 
 const HOST = "127.0.0.1:9";
+
+const aLateResult: LateResult = {
+  run: 1,
+  attempt: 1,
+  responseCode: 200,
+  responseBody: null,
+  responseTruncated: false,
+  responseHeaders: null,
+  durationMs: 1,
+  at: NOON,
+};
 
 const inMs = ({ clock }: Pick<Engine, "clock">, ms: number) => clock.now().getTime() + ms;
 
@@ -177,16 +190,15 @@ describe("how attempts are made", () => {
     ]);
   });
 
-  test("with a longer timeout lengthens the lease before anything is sent; a claim that is lost sends nothing", async () => {
+  test("with a longer timeout lengthens the lease before anything is sent", async () => {
     const { sender, began, end } = holding();
     const leases: number[] = [];
-    let isLost = false;
     await using engine = await openEngine({
       sender,
       wrapStore: wrapping("actions", (actions) => ({
         async extendLease(action, leaseUntil) {
           leases.push(sender.sent.length);
-          return !isLost && actions.extendLease(action, leaseUntil);
+          return actions.extendLease(action, leaseUntil);
         },
       })),
     });
@@ -203,12 +215,31 @@ describe("how attempts are made", () => {
     expect(await store.actions.orphans(clock.now(), 9, null)).toEqual([]);
     end(answered(200));
     await engine.saw(id, { status: "completed" });
-    isLost = true;
-    await delayed(engine, 1_000, { extras: { runAt: inMs(engine, 1_000), timeoutMs: 60_000 } });
-    clock.advance(1_000);
-    await until(() => leases.length >= 2);
+  });
+
+  test.each([
+    ["another process has claimed it meanwhile", { leaseUntil: later(YEAR) }, "active"],
+    ["an earlier attempt was answered meanwhile", { lateResult: aLateResult }, "completed"],
+  ] as const)("with a longer timeout is not sent if %s", async (_what, meanwhile, status) => {
+    const sender = timing();
+    let isFirst = true;
+    await using engine = await openEngine({
+      sender,
+      wrapStore: wrapping("actions", (actions) => ({
+        async extendLease(action, leaseUntil) {
+          const other = { change: step(action, meanwhile, []), at: NOON, outbox: [] };
+          if (isFirst) await actions.apply(other);
+          isFirst = false;
+          return actions.extendLease(action, leaseUntil);
+        },
+      })),
+    });
+    const { id } = await delayed(engine, 1_000, { extras: { runAt: inMs(engine, 1_000), timeoutMs: 60_000 } });
+    engine.clock.advance(1_000);
+    await until(() => !isFirst);
     await rest();
-    expect(sender.sent).toHaveLength(1);
+    await engine.saw(id, { status });
+    expect(sender.timeouts).toEqual([]);
   });
 
   test("with a longer timeout than the claim knows is given back while the store is away", async () => {
