@@ -32,15 +32,15 @@ const NAME_FORM = schemaForm(ChangeAccount, {
 });
 
 interface AccountState {
-  /** A name that was refused. */
+  /** The form of a refused name. */
   readonly typed?: FormState;
   readonly problem?: string;
   readonly hasNewPassword?: boolean;
-  /** On phones the list of all sections stands in its place. */
+  /** Whether phones show the list of all sections instead. */
   readonly isIndex?: boolean;
 }
 
-/** The account, and a person's own login: their accounts, sessions and password. */
+/** The account page: the account, and the person's own accounts, sessions and password. */
 async function accountPage(deps: PageDeps, user: Person, state: AccountState = {}): Promise<string> {
   const { typed, problem, hasNewPassword = false, isIndex = false } = state;
   const now = deps.clock.now();
@@ -192,7 +192,7 @@ export function accountPages(deps: PageDeps) {
       if (form.get("sure") !== "yes")
         throw new DomainError("validation_error", "Tick the box to confirm that you leave.");
       await teamService.leave(person);
-      // Their session in the account has ended.
+      // Leaving has ended their session in the account.
       return "/login";
     },
     ({ person }, { problem }) => accountPage(deps, person, { problem }),
@@ -213,7 +213,7 @@ export function accountPages(deps: PageDeps) {
   return (
     personPages(deps)
       .get(SETTINGS_LINK.href, ({ person }) => accountPage(deps, person, { isIndex: true }))
-      // Only the change of a password writes a flash for this path.
+      // Only a password change writes a flash for this path.
       .get(LOG_IN_PATH, ({ context, person }) =>
         accountPage(deps, person, { hasNewPassword: flash.read(context, person) !== null }),
       )
@@ -230,7 +230,7 @@ const PASSWORD_LINK_PATH = `${PASSWORD_PATH}/link`;
 
 const PLACE = { section: "Account and login", back: { href: LOG_IN_PATH, name: "Account and login" } } as const;
 
-/** For people who log in by the identity provider alone. */
+/** The page for people who log in only with the identity provider. */
 function noPasswordPage({ ownMails, oidc }: PageDeps, user: Person, isSent: boolean, problem?: string): string {
   return render(
     <SettingsPage user={user} title="Password" {...PLACE}>
@@ -281,7 +281,7 @@ function passwordPage(user: Person, typed: Typed): string {
   );
 }
 
-/** Another password for whoever is logged in and knows the one they have. */
+/** Pages for changing a password, for people who are logged in and know the old one. */
 export function passwordPages(deps: PageDeps) {
   const { peopleService, tokenFormOf, startSession, flash, log, ownMails } = deps;
   const change = answers(tokenFormOf)(
@@ -296,7 +296,7 @@ export function passwordPages(deps: PageDeps) {
     },
     ({ person }, typed) => passwordPage(person, typed),
   );
-  // People who log in with the identity provider have no password to confirm with, and the link goes to their own address alone.
+  // Asks for no password: these people have none, and the link goes only to their own address.
   const mailLink = answers(tokenFormOf)(
     async ({ person }) => {
       const { error } = await ownMails.sendPasswordLink(person);

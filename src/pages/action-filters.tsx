@@ -13,9 +13,9 @@ import { LinkButton, sentence, Time, UntrustedText } from "../ui/parts.tsx";
 import { HTTP_METHODS } from "../core/target.ts";
 
 export interface FiltersProps {
-  /** Empty if they are invalid. */
+  /** The filters; empty if they are invalid. */
   readonly query: ListQuery;
-  /** What stands in the address, as it was typed. */
+  /** The parameters in the address, as typed. */
   readonly typed: ReadonlyMap<string, readonly string[]>;
   readonly problems: readonly Issue[];
   readonly values: FilterValues;
@@ -38,7 +38,7 @@ export function ActionFilters(props: FiltersProps) {
   );
 }
 
-/** Filters that a form keeps as they are. The cursor is none: a new filter begins at the newest. */
+/** Hidden fields for the filters that a form keeps. Drops the cursor, since a new filter begins at the newest action. */
 function Kept({ typed, but }: Pick<FiltersProps, "typed"> & { readonly but: readonly string[] }) {
   const isKept = (name: string) => name !== "cursor" && Object.hasOwn(ListQuery.properties, name);
   const kept = [...typed].filter(([name]) => isKept(name) && !but.includes(name));
@@ -47,7 +47,7 @@ function Kept({ typed, but }: Pick<FiltersProps, "typed"> & { readonly but: read
   );
 }
 
-/** Searches as one types. The list, its counts and the other filters follow; the field itself stays. */
+/** Searches as people type. Updates the list, its counts and the other filters, but not the field. */
 function Search({ typed }: FiltersProps) {
   return (
     <form
@@ -81,7 +81,7 @@ function Search({ typed }: FiltersProps) {
   );
 }
 
-/** The path of the list with another filter, from its beginning. */
+/** The path of the list's first page with another filter. */
 function filtered(query: ListQuery, changes: Parameters<typeof listPath>[1]): string {
   return listPath(query, { ...changes, cursor: undefined });
 }
@@ -122,7 +122,7 @@ function HostMenu({ query, typed, values: { hosts } }: FiltersProps) {
   );
 }
 
-/** Classes first, then what targets answer most. */
+/** Filters by response code: classes first, then the most frequent codes. */
 const CODES: readonly (readonly [code: string, meaning: string])[] = [
   ["2xx", "success"],
   ["3xx", "redirect"],
@@ -161,15 +161,15 @@ const RANGES: Readonly<Record<string, number>> = {
   "Last 30 d": 30 * 24 * HOUR_MS,
 };
 
-/** A link means a fixed time, in whole minutes. For this long, its page says so in the words of the link. */
+/** A link names a fixed time, in whole minutes. For this long, the page still calls it "the last …". */
 const STILL_MS = 10 * MINUTE_MS;
 
-/** Times as links have them, such as "the last 24 h". */
+/** The start of a range such as "the last 24 h", as links write it. */
 function rangeStart(now: Date, ms: number): string {
   return new Date(Math.floor((now.getTime() - ms) / MINUTE_MS) * MINUTE_MS).toISOString();
 }
 
-/** The range that a start of the list belongs to; null: none. */
+/** The range that begins at this time; null if none does. */
 function chosenRange(after: Date, now: Date): string | null {
   const age = now.getTime() - after.getTime();
   return Object.entries(RANGES).find(([, ms]) => age >= ms && age < ms + STILL_MS)?.[0] ?? null;
@@ -197,7 +197,7 @@ function TimeMenu({ query, now }: FiltersProps) {
   );
 }
 
-/** What the other menus don't have. */
+/** The filters that have no menu of their own. */
 const MORE = ["method", "path", "title", "reason", "metadata", "dedupe", "outcome", "error"] as const;
 
 const FORM = [...MORE, "created_after", "created_before"] as const;
@@ -208,7 +208,7 @@ function MoreMenu({ typed, problems }: FiltersProps) {
     const problem = problems.find(({ field }) => field === name)?.message ?? null;
     return { name, label, problem, value: typed.get(name)?.[0] ?? "", autocomplete: "off" };
   };
-  // Browsers send `datetime-local` without a time zone; it is read as UTC.
+  // Browsers send `datetime-local` without a time zone. We read it as UTC.
   const timeOf = (name: (typeof FORM)[number], label: string) => {
     const { value, ...field } = fieldOf(name, label);
     const at = new Date(value);

@@ -47,7 +47,7 @@ export function actionPageRoutes(deps: PageDeps) {
     .post(`${PATH}/reveal`, reveal(deps), hooks);
 }
 
-/** Which attempt it shows, or what was wrong with a form. */
+/** Which attempt the page shows, or what was wrong with a form. */
 type ActionView = Pick<ActionProps, "problem" | "reason" | "grant"> & { readonly search?: string };
 
 async function actionHtml(deps: PageDeps, person: Person, id: string, view: ActionView): Promise<string> {
@@ -66,7 +66,7 @@ async function actionHtml(deps: PageDeps, person: Person, id: string, view: Acti
   return actionPage({ action, timeline, attempts, chosen, history, digest, pause, ...shared, ...more });
 }
 
-/** What the page offers. `retry_and_approve` starts a new run and approves it at once. */
+/** The choices on the page. `retry_and_approve` starts a new run and approves it at once. */
 const CHOICES = [...DECISIONS, APPROVE_MORE, "cancel", "send_now", "retry", "retry_and_approve"] as const;
 
 function decide(deps: PageDeps): AnswerById {
@@ -84,7 +84,7 @@ function decide(deps: PageDeps): AnswerById {
       else if (decision === "cancel") await cancel(caller, id, reason, asShown);
       else if (decision === "send_now") await sendNow(caller, id, reason, asShown);
       else {
-        // In a later run it may have been rejected, or its outcome may be unknown, which the page did not show.
+        // Checked against what the page showed: a later run may have been rejected or have an unknown outcome.
         const action = await retry(caller, id, reason, asShown);
         if (decision === "retry_and_approve" && isHeldIn(action, action.run))
           await approve(caller, id, reason, { ...asHeld, run: action.run });
@@ -95,20 +95,20 @@ function decide(deps: PageDeps): AnswerById {
   );
 }
 
-/** Shows secrets in the response to a form, which is not cached and has no address. */
+/** Shows secrets only in the response to a form, which is not cached and has no address. */
 function reveal({ actionService, answer, auditService }: PageDeps): AnswerById {
   return answer<ById>(async ({ context, person, params }) => {
     const id = noteActionId(context, params);
     if (!mayDo(person.caller.role, "approve")) throw new DomainError("forbidden", "Your role can't view secrets.");
     const action = await actionService.get(person.caller, id);
-    // Recorded first, so that nothing is shown without an audit entry.
+    // Recorded first, so that secrets are never shown without an audit entry.
     await auditService.record(person.caller, { kind: "revealed", subject: id, detail: { what: "request" } });
     const whole = seeWhole({ ...action, url: sentUrl(action.url) });
     return page("own", revealedPage({ action: whole, digest: actionService.digestOf(action), user: person }));
   });
 }
 
-/** What a list shows of an action: masking the bodies of a page of actions would take long. */
+/** An action without its bodies, for lists: masking a whole page of bodies would take long. */
 export function forRow(action: Action): Action {
   const { result, lateResult, extras } = action;
   const late = lateResult === null ? null : { ...lateResult, responseBody: null, responseHeaders: null };

@@ -7,11 +7,11 @@ import type { SeenAction } from "../receipts/seen-action.ts";
 
 interface ActionStatusProps {
   readonly action: SeenAction;
-  /** What needs nobody has no colour, so that in a list stands out what does. */
+  /** Shows statuses that need nobody without colour, so that the others stand out in a list. */
   readonly isQuiet?: boolean;
 }
 
-/** The status of an action that is not paused. The code of one that is sent again is that of an earlier attempt. */
+/** The status of an action that is not paused. If it is being sent again, its code is from an earlier attempt. */
 export function ListedStatus({ action, isQuiet = false }: ActionStatusProps) {
   const { status, attempts, result } = action;
   const code = result?.responseCode ?? null;
@@ -24,7 +24,7 @@ export function ListedStatus({ action, isQuiet = false }: ActionStatusProps) {
   return <Dot tone="still">{`${statusLabel(status)}${shown === null ? "" : ` ${shown}`}`}</Dot>;
 }
 
-/** What comes next, or what went wrong. */
+/** Says what comes next or what went wrong. */
 export function Note({ action, now }: { readonly action: SeenAction; readonly now: Date }) {
   const { status, dueAt, expiresAt, result } = action;
   const until = (word: string, at: Date) => sentence`${word} ${<UntilTime at={at} now={now} />}`;
@@ -38,12 +38,12 @@ export function Note({ action, now }: { readonly action: SeenAction; readonly no
   return text === null ? null : <UntrustedText text={text} />;
 }
 
-/** Why the target refused it, in its own words; null: it did not say. What came with a success that broke off is no reason. */
+/** The target's own words on why it refused; null if it gave none. The body of an interrupted success is no reason. */
 export function reasonSaid({ status, result }: SeenAction): string | null {
   return status === "failed" && result?.errorSource === "target" ? targetMessage(result.responseBody) : null;
 }
 
-/** How a list names a request: the requester's title, else method and path. The action must be masked. */
+/** Names a request in a list: the requester's title, or else method and path. The action must be masked. */
 export function RequestTitle({ action }: { readonly action: SeenAction }) {
   const { title, method } = action;
   return (

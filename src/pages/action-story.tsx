@@ -13,15 +13,15 @@ import { ActorName } from "./timeline.tsx";
 
 interface StoryProps {
   readonly action: SeenAction;
-  /** Masked too, oldest first. */
+  /** Masked, oldest first. */
   readonly timeline: readonly TimelineEntry[];
   readonly role: Role;
   readonly now: Date;
-  /** Left out on receipts, which give nobody advice. */
+  /** Left out on receipts, which give no advice. */
   readonly baseUrl?: string;
 }
 
-/** What happened to an action, and what to do next, in a sentence or two. */
+/** Says in a sentence or two what happened to an action and what to do next. */
 export function Story(props: StoryProps) {
   const { action } = props;
   const told = TOLD[action.status](props);
@@ -97,7 +97,7 @@ function failedText({ action, timeline, role, baseUrl }: StoryProps): Child {
   return lateStory(action) ?? `${what} It will not be retried.${next}`;
 }
 
-/** Instead of the usual story where the target answered after all; null: it did not. */
+/** The story if the target answered late; null if it did not. */
 function lateStory(action: SeenAction): string | null {
   const { run, lateResult } = action;
   if (lateResult === null || (lateResult.run !== run && !isLateSuccess(lateResult))) return null;
@@ -107,7 +107,7 @@ function lateStory(action: SeenAction): string | null {
   return `${lateText(action) ?? ""} ${advice}`;
 }
 
-/** What the attempts of the run were answered; null: nothing. */
+/** The response code of each attempt in the run; null for no response. */
 function codesOf({ run }: SeenAction, timeline: readonly TimelineEntry[]): readonly (number | null)[] {
   return timeline.flatMap((entry) =>
     entry.run === run && entry.event.type === "attempt" ? [entry.event.response_code] : [],
@@ -119,10 +119,10 @@ function times(count: number): string {
   return [" twice", " three times", " four times", " five times"][count - 2] ?? ` ${count} times`;
 }
 
-/** The codes after which the same request may well succeed. */
+/** Codes after which the same request may succeed. */
 const SAME_REQUEST_CODES: ReadonlySet<number> = new Set([408, 409, 429]);
 
-/** Whether the same request would fail again, as far as its failure tells: sending it again needs an edit. */
+/** Whether the same request would probably fail again, so that it needs an edit before it is sent again. */
 export function needsEdit({ status, result }: SeenAction): boolean {
   if (status !== "failed" || result === null) return false;
   const kind = errorKindOf(result);
@@ -130,12 +130,12 @@ export function needsEdit({ status, result }: SeenAction): boolean {
   return refusesSame(result.responseCode ?? 0);
 }
 
-/** Whether a target that answered with this status would answer the same request so again. */
+/** Whether a target that answered with this code would refuse the same request again. */
 export function refusesSame(code: number): boolean {
   return code >= 300 && code < 500 && !SAME_REQUEST_CODES.has(code);
 }
 
-/** What helps, by the kind of the failure. Pure; our own words only. */
+/** Advice on a kind of failure. Contains only our own words. */
 export function adviceOn(kind: ErrorKind, code: number | null): string {
   return kind === "target" ? adviceOnCode(code ?? 0) : ADVICE[kind];
 }
@@ -152,7 +152,7 @@ const ADVICE: Readonly<Record<Exclude<ErrorKind, "target">, string>> = {
   other: "See the timeline for what happened, then edit and resend.",
 };
 
-/** The test of the first steps calls this service itself, which many networks don't allow from inside. */
+/** Advice on the test of the first steps, which calls this service: many networks don't allow that from inside. */
 function adviceOnOwn(kind: ErrorKind): string {
   const remedy =
     kind === "certificate"
@@ -220,7 +220,7 @@ function cancelledText({ action, timeline, role }: StoryProps): Child {
   );
 }
 
-/** What is true of this run may not be of earlier ones, and the sentence must not hide that. */
+/** Limits a statement to this run if there were earlier ones, for which it may be false. */
 function earlierRuns({ run }: SeenAction, what: string): string {
   return run === 1 ? `${what}.` : `${what} in run ${run}; the target may have received it in an earlier run.`;
 }

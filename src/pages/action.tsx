@@ -53,16 +53,16 @@ import { ActorName, History } from "./timeline.tsx";
 export interface ActionProps extends Omit<ControlsProps, "action" | "isUnknown" | "isRejected"> {
   readonly action: MaskedAction;
   readonly timeline: readonly TimelineEntry[];
-  /** The newest that have ended, oldest first. */
+  /** The newest ended attempts, oldest first. */
   readonly attempts: readonly PastAttempt[];
-  /** The one whose response is shown, masked for the reader; null: none of the run has ended. */
+  /** The attempt whose response is shown, masked for the reader; null if none of the run has ended. */
   readonly chosen: PastAttempt | null;
   /** The history of a held action; null if it is not held. */
   readonly history: DecisionHistory | null;
   readonly receiptUrl: string;
 }
 
-/** The page of one action. All of it is in one part, so that a list can load it over itself. */
+/** The page of one action, as a single element, so that a list can load it on top. */
 export function actionPage(props: ActionProps): string {
   const { user, now } = props;
   const action = asSent(props.action);
@@ -87,7 +87,7 @@ function ActionPart(props: ActionProps) {
   return (
     <div id="action" class="action" data-live="">
       <PageHead
-        // Where somebody decides, what the requester says comes after what is sent.
+        // For a decision, the requester's words come after what is sent.
         title={isHeld ? <CallLine action={action} canCopy /> : <Headline action={action} />}
         back={{ href: ACTIONS_PATH, name: "Actions" }}
         actions={<Controls {...props} isRejected={isRejected} isUnknown={hasUnknown(timeline)} />}
@@ -100,7 +100,7 @@ function ActionPart(props: ActionProps) {
         <State {...props} />
       </PageHead>
       {isHeld ? null : <Problem text={props.problem} />}
-      {/* Where there is room for one part only, a drawer or a phone, these choose it, without script too. By their ids an update finds them. */}
+      {/* Choose the visible part in a drawer or on a phone, without script too. Updates find them by their ids. */}
       <div class="part-tabs on-screen" role="radiogroup" aria-label="Parts of the action">
         {parts.map((part) => (
           <label id={`choose-${part}`} class="tab">
@@ -168,7 +168,7 @@ function State({ action, timeline, now, pause, user, baseUrl }: ActionProps) {
   );
 }
 
-/** For owners: an agent that sent the secret has it, and can call the host without Outgate. */
+/** Tells owners to store the secret: an agent that sends it itself could also call the host without Outgate. */
 function CredentialAdvice({ action, user }: ActionProps) {
   const { keyId, creator, headers, extras, host } = action;
   const name = Object.keys(headers ?? {}).find(isCredentialHeader);
@@ -188,7 +188,7 @@ interface ShownAction {
   readonly action: SeenAction;
 }
 
-/** The title is the requester's, in quotation marks and never without them; method and path are ours. */
+/** Quotes the title, which is the requester's text. Method and path are ours. */
 function Headline({ action: { title, method, url } }: ShownAction) {
   if (title !== null) {
     return (
@@ -199,7 +199,7 @@ function Headline({ action: { title, method, url } }: ShownAction) {
   }
   return (
     <>
-      {/* More than two lines of it; the whole URL stands below. */}
+      {/* Enough for two lines. The whole URL is below. */}
       <span class="method">{method}</span> <UntrustedText text={pathOf(url).slice(0, 120)} />
     </>
   );
@@ -209,7 +209,7 @@ export function hasUnknown(timeline: readonly TimelineEntry[]): boolean {
   return timeline.some(({ event }) => event.type === "attempt" && event.outcome === "unknown");
 }
 
-/** Request and response with secrets, in the response to a form. The URL is the one that is sent. */
+/** Request and response with secrets, in the response to a form. Shows the URL as it is sent. */
 export function revealedPage({ action, digest, user }: Pick<ActionProps, "digest" | "user"> & ShownAction): string {
   const isHeld = action.status === "awaiting_approval";
   return render(
@@ -239,23 +239,23 @@ export function revealedPage({ action, digest, user }: Pick<ActionProps, "digest
 }
 
 interface ControlsProps extends DecisionPageProps, ShownAction {
-  /** Identifies the request that is shown: the forms are for no other. */
+  /** Identifies the shown request: its forms apply to no other. */
   readonly digest: string;
   readonly baseUrl: string;
-  /** An attempt has the outcome `unknown`. */
+  /** Whether an attempt has the outcome `unknown`. */
   readonly isUnknown: boolean;
-  /** What keeps it from being sent; null: nothing. */
+  /** The pause that keeps it from being sent; null if there is none. */
   readonly pause: Pause | null;
-  /** A person rejected it, so the primary button must not send it. */
+  /** Whether a person rejected it: then the main button must not send it. */
   readonly isRejected: boolean;
 }
 
-/** What the reader can do with an action now, beside a decision on it: buttons, and panels where there is more to say. */
+/** What the reader can do with an action besides deciding: buttons, and panels if there is more to say. */
 export function Controls(props: ControlsProps) {
   const { action, user, now } = props;
   const may = new Set(operationsOf(action, now).filter((operation) => mayDo(user.role, operation)));
   const canResend = isTerminal(action.status) && mayDo(user.role, "create");
-  // The last button is the main one.
+  // The last button is the main button.
   const isEditFirst = canResend && needsEdit(action);
   const edit = (
     <LinkButton href={`${actionPath(action.id)}/edit`} look={isEditFirst ? "main" : "plain"}>
@@ -277,7 +277,7 @@ const REASON_HINT = "Shown in the timeline and on the receipt.";
 
 function Cancel(props: ControlsProps) {
   const { action, user, now, pause, problem, reason } = props;
-  // While it is paused, nothing sends it: what it waits for is the end of the pause.
+  // No "send now" while paused: the action waits for the end of the pause.
   const waits = pause === null && action.dueAt !== null && action.dueAt > now && mayDo(user.role, "retry");
   const hotkey = { key: "x", question: `Cancel ${callText(action)}?` } as const;
   return (
@@ -294,7 +294,7 @@ function Cancel(props: ControlsProps) {
         </ShownForm>
       </Menu>
       {pause === null || pause.kind === "account" ? null : (
-        // The banner above the page has the one of the account.
+        // The banner above the page resumes a paused account.
         <ResumeForm user={user} pause={pause} next={actionPath(action.id)} look="main" />
       )}
       {waits ? (
@@ -309,7 +309,7 @@ function Cancel(props: ControlsProps) {
   );
 }
 
-/** One button where it is clear what happens; otherwise a panel says what to know first. */
+/** A button if it is clear what happens, otherwise a panel that says what to know first. */
 function Retry(props: ControlsProps & { readonly isEditFirst: boolean }) {
   const { action, user, isUnknown, isRejected, problem, reason, isEditFirst } = props;
   const needsApproval = action.approve && mayDo(user.role, "approve");
@@ -447,13 +447,13 @@ function Details({ action, user, receiptUrl, baseUrl }: ActionProps) {
   );
 }
 
-/** The id of the action that this one copies leads to it. Anybody may write it, so it stands among the requester's words. */
+/** A metadata entry. The id of a copied action is a link; anybody may write it, so it is among the requester's words. */
 function Metadata({ name, value }: { readonly name: string; readonly value: string }) {
   const text = <UntrustedText text={`${name}: ${value}`} />;
   return name === COPY_OF && ACTION_ID.test(value) ? <a href={actionPath(value)}>{text}</a> : text;
 }
 
-/** What waits says so above the decision, and what a grant let pass beside its status. */
+/** The row on the rule that decided. A held action says so above the decision, and one that a grant let pass beside its status. */
 function policyRow({ policy, status }: SeenAction, user: PageUser): FactRows[number] {
   if (policy === null || policy.by === "grant" || status === "awaiting_approval") return ["Held by", null];
   const { effect, by } = policy;
@@ -462,7 +462,7 @@ function policyRow({ policy, status }: SeenAction, user: PageUser): FactRows[num
   return [`${name} the ${by}`, <Decider policy={policy} user={user} />];
 }
 
-/** The `Idempotency-Key` that the target sees, in all attempts. */
+/** The `Idempotency-Key` that the target gets in all attempts. */
 function sentKeyOf({ id, headers }: SeenAction): string {
   return Object.entries(headers ?? {}).find(([name]) => name.toLowerCase() === "idempotency-key")?.[1] ?? id;
 }

@@ -54,11 +54,11 @@ interface ActionsProps extends FiltersProps {
   /** Newest first, each made by `forRow`. */
   readonly actions: readonly MaskedAction[];
   readonly pauseOf: PauseOf;
-  /** Where the next page begins; null: there is none. */
+  /** Where the next page begins; null if there is none. */
   readonly cursor: string | null;
-  /** When the last action that the page looked at was created, if it stopped early; else null. */
+  /** How far back the page searched, if it stopped early; else null. */
   readonly searchedUntil: Date | null;
-  /** How many actions the other filters find, by status. */
+  /** How many actions of each status the other filters find. */
   readonly counts: StatusCounts["counts"];
   readonly baseUrl: string;
 }
@@ -95,7 +95,7 @@ function actionsPage(props: ActionsProps): string {
   );
 }
 
-/** What needs somebody first. */
+/** Statuses that need somebody come first. */
 const STATUSES: readonly ActionStatus[] = [
   "awaiting_approval",
   "pending",
@@ -109,7 +109,7 @@ function StatusChips({ query, counts }: ActionsProps) {
   const chosen = query.status ?? [];
   const link = (name: string, status: readonly ActionStatus[], found: Counted | undefined, isChosen: boolean) => ({
     href: listPath(query, { status: [...status], cursor: undefined }),
-    // Without a number where it is not known.
+    // No number if it is unknown.
     name:
       found === undefined
         ? name
@@ -134,7 +134,7 @@ function sumOf(counts: ActionsProps["counts"]): Counted {
   return { count: counts.reduce((sum, one) => sum + one.count, 0), isMore: counts.some((one) => one.isMore) };
 }
 
-/** There is no link to the previous page, because it changes with every new action. */
+/** Links to the next page. There is no previous one, because it changes with every new action. */
 function Pager({ query, cursor, actions }: ActionsProps) {
   const count = actions.length;
   return (
@@ -207,7 +207,7 @@ const NAMES: Readonly<Record<BulkOperation, string>> = { retry: "Retry", cancel:
 
 const operationsFor = (user: PageUser) => BULK_OPERATIONS.filter((operation) => mayDo(user.role, operation));
 
-/** What can be done with everything that the filters find. */
+/** What people can do with all actions that the filters find. */
 function ListActions(props: ActionsProps) {
   const { limit: _limit, cursor: _cursor, ...filter } = props.query;
   return (
@@ -229,7 +229,7 @@ function ListActions(props: ActionsProps) {
   );
 }
 
-/** Offers to retry or cancel all actions of the list, where its statuses say which those are. */
+/** Offers to retry or cancel all actions of the list, if its statuses allow that. */
 function AllOfThese({ user, query, counts }: ActionsProps) {
   const { limit: _limit, cursor: _cursor, ...filter } = query;
   return operationsFor(user).flatMap((operation) => {
@@ -243,7 +243,7 @@ function AllOfThese({ user, query, counts }: ActionsProps) {
   });
 }
 
-/** CSS shows it while a box is checked, and the operations that at least one of the rows allows. */
+/** Appears by CSS while boxes are checked. Shows each operation that at least one row allows. */
 function SelectionBar(props: ActionsProps) {
   return (
     <div class="selection" role="group" aria-label="Selected actions">
@@ -295,7 +295,7 @@ async function list(deps: PageDeps, { search }: RequestContext, person: Person):
     actionService.list(person.caller, { ...asked, limit: query.limit ?? ACTIONS_SHOWN_MAX }),
     actionService.counts(person.caller, { ...asked, statuses: [] }),
   ]);
-  // A whole id is looked for to see that action.
+  // People who search for a whole id want to see that action.
   const named = actions.find(({ id }) => id === query.q);
   if (named !== undefined) return seeOther("own", actionPath(named.id));
   const cursor = before === null ? null : encodeCursor(before);
@@ -305,7 +305,7 @@ async function list(deps: PageDeps, { search }: RequestContext, person: Person):
 
 const LIST = compileQuery(ListQuery);
 
-/** Reads the parameters of `GET /v1/actions`; returns the issues, which the page shows beside the filters. */
+/** Reads the parameters of `GET /v1/actions`. Returns issues for the page to show beside the filters. */
 function tryFilters(search: string) {
   try {
     const query = readQuery(search, LIST);
@@ -316,18 +316,18 @@ function tryFilters(search: string) {
   }
 }
 
-/** The parameters as a person typed them; some may repeat. */
+/** The parameters as typed. Some may repeat. */
 function typedIn(search: string): ReadonlyMap<string, readonly string[]> {
   const given = Map.groupBy(new URLSearchParams(search), ([name]) => name);
   return new Map([...given].map(([name, pairs]) => [name, pairs.map(([, text]) => text)]));
 }
 
-/** Date and time as a browser's form sends them, without a time zone. */
+/** A date and time without a time zone, as browsers send it. */
 const LOCAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?$/;
 
 /**
- * The query of a form in the API's terms: without empty fields, which forms send too, and with times in UTC. A list has
- * one address that way. Null where nothing has to change.
+ * A form's query in the API's terms: without empty fields, and with times in UTC, so that each list has one address. Null
+ * if nothing has to change.
  */
 function plainSearch(search: string): string | null {
   const given = [...new URLSearchParams(search)];
@@ -363,7 +363,7 @@ export function ActionTable({ actions, pauseOf, now }: Pick<ActionsProps, "actio
           <th scope="col">Next / error</th>
         </tr>
       </thead>
-      {/* Boosted, and not loaded by click: a click with Ctrl or ⌘ still opens a tab. */}
+      {/* `hx-boost` and not a click handler, so that a click with Ctrl or ⌘ still opens a tab. */}
       <tbody data-days="" hx-boost="true" hx-target="#drawer" hx-select="#action" hx-swap="innerHTML" hx-inherit="*">
         {actions.map((action, at) => (
           <>
@@ -422,13 +422,13 @@ function Row({ action, isPaused, now }: RowProps & { readonly isPaused: boolean;
   );
 }
 
-/** What is asked for, and below it the call. A title is the requester's: it never stands without method, host and path. */
+/** The title and the call below it. A title is the requester's text, so it never appears without method, host and path. */
 function What({ action: { method, url, host, title, viewer } }: RowProps) {
   const path = pathOf(url);
-  // More than a wide screen shows; CSS cuts the rest.
+  // More than a wide screen shows. CSS cuts the rest.
   const shownPath = <UntrustedText text={path.slice(0, 240)} />;
   const shownHost = <UntrustedText text={maskText(host, viewer)} />;
-  // A host says more than a lone slash.
+  // The host says more than a lone slash.
   const isBare = title === null && path === "/";
   const called = isBare ? shownHost : shownPath;
   return (
@@ -442,7 +442,7 @@ function What({ action: { method, url, host, title, viewer } }: RowProps) {
   );
 }
 
-/** Attempts and the duration of the newest. That the first one was enough is usual, and stays in the background. */
+/** The number of attempts and the duration of the newest. A single attempt is usual, so it is shown faintly. */
 function Tries({ action: { status, attempts, retries, result } }: RowProps) {
   if (attempts === 0) return <span class="faint">–</span>;
   const ms = result?.durationMs ?? null;

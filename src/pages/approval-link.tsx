@@ -18,18 +18,18 @@ import { bodyPage } from "./request.tsx";
 import { answers, type PageDeps } from "./forms.ts";
 
 interface ConfirmProps extends HeldRequest {
-  /** What was wrong with the form before. The input is kept. */
+  /** What was wrong with the last form. Its input is kept. */
   readonly problem?: string;
   readonly reason?: string;
   readonly expiresAt: Date;
-  /** Which link of the mail was opened. */
+  /** The link of the mail that was opened. */
   readonly decision: Decision;
   readonly bodyPath: string;
 }
 
 /**
- * The page of an approval link: who asks for what, what to look at twice, the masked request, and below it two buttons, the
- * one of the link first.
+ * The page of an approval link: who asks for what, its risks, the masked request, and two buttons, of which the link's is
+ * first.
  */
 export function confirmPage({
   expiresAt,
@@ -58,7 +58,7 @@ export function confirmPage({
           </p>
         </footer>
       </article>
-      {/* It stays in view. Both buttons are as large: the link says only which one comes first. */}
+      {/* Stays in view. Both buttons have the same size: the link only decides which comes first. */}
       <section id="decision" class="decision-bar on-screen" aria-label="Your decision">
         <p class="more-below">Read to the end first ↓</p>
         <DecisionForm
@@ -90,7 +90,7 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
     return opened;
   };
   const toReceipt = ({ action }: OpenedLink) => seeOther("approval", receiptPath(action.id));
-  /** Says on the receipt that another decision counts. A button pressed twice is no other decision. */
+  /** Leads to the receipt, which says so if another decision counts. A repeated press is no other decision. */
   const toReceiptOf = (opened: OpenedLink, pressed: Decision) => {
     const { status, approvedAt } = opened.action;
     const counts = pressed === "approve" ? approvedAt !== null : status === "cancelled" && approvedAt === null;
@@ -112,7 +112,7 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
     return page("approval", await pageOf(token, opened));
   };
 
-  /** The body by itself. Where opening the link decides, it shows none. */
+  /** The body as a page of its own. If opening the link decides, there is no such page. */
   const body = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {
     const opened = found(context, await followLink.open(token));
     if (!opened.isLive || isOneClick) return toReceipt(opened);
@@ -144,7 +144,7 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
   return createPageRoutes("approval").get(PATH, show, hooks).get(`${PATH}/body`, body, hooks).post(PATH, decide, hooks);
 }
 
-/** HEAD requests also run this route. Neither they nor prefetches may decide anything. */
+/** Whether a person opened the link. HEAD requests, which also run this route, and prefetches must not decide. */
 function isOpenedByPerson({ method, headers }: Request): boolean {
   const isPrefetch = PREFETCH_HEADERS.some((name) => /\bprefetch\b/i.test(headers.get(name) ?? ""));
   return method === "GET" && !isPrefetch;

@@ -8,7 +8,7 @@ import { Card, Dot, Time, type Tone } from "../ui/parts.tsx";
 import { counted, duration } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
-/** Those in the address of a page, else the last that ended in the present run; null: none has ended. */
+/** The attempt in the page's address, or else the last ended one of this run; null if none has ended. */
 export function chosenAttempt(
   action: Pick<SeenAction, "run">,
   attempts: readonly PastAttempt[],
@@ -16,7 +16,7 @@ export function chosenAttempt(
 ): PastAttempt | null {
   const asked = new URLSearchParams(search);
   const run = Number(asked.get("run") ?? action.run);
-  // What came late says more than that it was unknown.
+  // A late result says more than "unknown".
   const chosen = attempts.findLast((one) => one.run === run && one.attempt === Number(asked.get("attempt")));
   return chosen ?? attempts.findLast((one) => one.run === action.run) ?? null;
 }
@@ -24,16 +24,16 @@ export function chosenAttempt(
 interface AttemptsProps {
   readonly action: SeenAction;
   readonly timeline: readonly TimelineEntry[];
-  /** The newest that have ended. */
+  /** The newest ended attempts. */
   readonly attempts: readonly PastAttempt[];
-  /** The one that the page is about. */
+  /** The attempt that the page shows. */
   readonly chosen: Pick<PastAttempt, "run" | "attempt"> | null;
-  /** Whether a row leads to its response; not on receipts, which have the last one alone. */
+  /** Whether rows link to their responses; false on receipts, which have only the last one. */
   readonly isLinked?: boolean;
   readonly now: Date;
 }
 
-/** The newest attempts on an axis of time, a row each. */
+/** The newest attempts on a time axis, a row each. */
 export function Attempts({ action, timeline, attempts, chosen, isLinked = true, now }: AttemptsProps) {
   const lanes = lanesOf(timeline, attempts, now).filter(({ rows }) => rows.length > 0);
   const isBegun = ({ attempt, spans }: Lane) => attempt !== null || spans.at(-1)?.kind === "running";
@@ -57,11 +57,11 @@ export function Attempts({ action, timeline, attempts, chosen, isLinked = true, 
   );
 }
 
-/** The periods before and during an attempt; `attempt` is null where none has ended yet. */
+/** The periods before and during an attempt. `attempt` is null if it has not ended yet. */
 interface Lane {
   readonly attempt: number | null;
   readonly code: number | null;
-  /** As measured; null: it goes on, or is not known. */
+  /** As measured; null if it goes on or is unknown. */
   readonly durationMs: number | null;
   readonly spans: readonly Span[];
 }
@@ -70,7 +70,7 @@ interface Lanes extends Pick<RunSpans, "run" | "from" | "to"> {
   readonly rows: readonly Lane[];
 }
 
-/** Splits the periods of the runs into the rows of their newest attempts, and what goes on now. Pure. */
+/** Splits the periods of the runs into rows: one for each of the newest attempts, and one for what goes on now. */
 export function lanesOf(
   timeline: readonly TimelineEntry[],
   attempts: readonly PastAttempt[],
@@ -130,7 +130,7 @@ function RunLanes({ run, from, to, rows, action, isOne, chosen, isLinked }: RunL
           return (
             <li>
               {row.attempt === null || !isLinked ? (
-                // What goes on now has no response yet.
+                // The period that goes on now has no response yet.
                 <span class="lane">{lane}</span>
               ) : (
                 <a
@@ -150,7 +150,7 @@ function RunLanes({ run, from, to, rows, action, isOne, chosen, isLinked }: RunL
   );
 }
 
-/** A drawer, too, shows the response of another attempt in place. */
+/** Shows another attempt's response in place, in a drawer too. */
 const LOADS_IN_PLACE = {
   "hx-boost": "true",
   "hx-target": "#action",
@@ -165,14 +165,14 @@ function toneOf({ spans }: Lane): Tone {
   return kind === "approval" ? "wait" : "busy";
 }
 
-/** What goes on now. */
+/** Names the period that goes on now. */
 function nameOfLast({ spans }: Lane): string {
   const kind = spans.at(-1)?.kind;
   if (kind === "approval") return KIND_NAMES.approval;
   return kind === "running" ? "Sending" : "Waiting";
 }
 
-/** Of the attempt alone, or how long something waits already. */
+/** How long the attempt took, or how long the action has been waiting. */
 function tookOf({ durationMs, spans }: Lane): string {
   const last = spans.at(-1);
   if (durationMs !== null) return duration(durationMs);
@@ -183,7 +183,7 @@ const WIDTH = 1_000;
 
 const HEIGHT = 16;
 
-/** The smallest visible width: an attempt may take milliseconds and a wait an hour. */
+/** The smallest visible width. An attempt may take milliseconds and a wait an hour. */
 const WIDTH_MIN = 8;
 
 function Bars({ spans, from, wholeMs }: Pick<Lane, "spans"> & { readonly from: Date; readonly wholeMs: number }) {
@@ -220,7 +220,7 @@ const KIND_NAMES = {
 
 type SpanKind = keyof typeof KIND_NAMES;
 
-/** Sums by kind, for screen readers. */
+/** The total time of each kind of period, for screen readers. */
 function spansText(spans: readonly Span[]): string {
   const sums = Object.entries(KIND_NAMES).flatMap(([kind, name]) => {
     const same = spans.filter((span) => span.kind === kind);
@@ -236,7 +236,7 @@ interface Span {
   readonly kind: SpanKind;
   readonly from: Date;
   readonly to: Date;
-  /** The number of the attempt; null for other periods. */
+  /** The attempt's number; null for other periods. */
   readonly attempt: number | null;
 }
 
@@ -247,10 +247,10 @@ interface RunSpans {
   readonly spans: readonly Span[];
 }
 
-/** They don't change the state. */
+/** Events that don't change the state. */
 const NOTIFICATIONS: ReadonlySet<string> = new Set(["callback", "mail", "message"]);
 
-/** Splits a timeline, oldest first, into runs and their periods. A run that has not ended lasts to now. */
+/** Splits a timeline, oldest first, into runs and their periods. An unfinished run lasts until now. */
 export function runsOf(timeline: readonly TimelineEntry[], now: Date): readonly RunSpans[] {
   const changes = timeline.filter(({ event }) => !NOTIFICATIONS.has(event.type) && !isTooLate(event));
   const runs = Map.groupBy(changes, ({ run }) => run);

@@ -32,21 +32,21 @@ interface AuditPageProps {
   readonly user: PageUser;
   /** Newest first. */
   readonly entries: readonly AuditRow[];
-  /** What the page shows; empty: everything. */
+  /** The kinds shown; empty: all. */
   readonly kinds: readonly AuditKind[];
-  /** Whose entries the page shows, as one of their actors; null: everybody's. */
+  /** The actor whose entries are shown; null: everybody's. */
   readonly actor: string | null;
-  /** Who can be chosen: an actor of each. */
+  /** An actor for each person and key that can be chosen. */
   readonly actors: readonly string[];
   readonly names: AuditNames;
-  /** Path of this page with other filters. */
+  /** The path of this page with other filters. */
   readonly pathOf: (kinds: readonly AuditKind[], actor: string | null) => string;
-  /** Path of the next page; null when there is none. */
+  /** The path of the next page; null if there is none. */
   readonly older: string | null;
   readonly now: Date;
 }
 
-/** The names of what entries know by its id. */
+/** Names for the ids in entries. */
 interface AuditNames {
   readonly keys: ReadonlyMap<string, string>;
   readonly channels: ReadonlyMap<string, string>;
@@ -141,7 +141,7 @@ function Entry({ entry, user, kinds, pathOf, names }: AuditPageProps & { readonl
   );
 }
 
-/** Who acted, at the beginning of a sentence or within it. */
+/** Names the actor, at the beginning of a sentence or within it. */
 function Who(props: { readonly actor: string; readonly user: PageUser; readonly isWithin?: boolean }) {
   const { actor, user, isWithin = false } = props;
   if (actor === "anonymous") return <b>Somebody</b>;
@@ -150,7 +150,7 @@ function Who(props: { readonly actor: string; readonly user: PageUser; readonly 
   return <Address email={name} user={user} />;
 }
 
-/** The domain is left out where it is the reader's own. Whoever has another one keeps it, so no two look the same. */
+/** An address without the domain if it is the reader's. Others keep theirs, so no two look alike. */
 function Address({ email, user }: { readonly email: string; readonly user: PageUser }) {
   const domain = user.email.slice(user.email.lastIndexOf("@"));
   const isOwn = email.length > domain.length && email.endsWith(domain);
@@ -162,7 +162,7 @@ function ActorMenu({ user, actor, actors, kinds, pathOf }: AuditPageProps) {
     <span>{one === "anonymous" ? "Failed logins" : <Who actor={one} user={user} />}</span>
   );
   const chosen = actor === null ? null : (actors.find((one) => actorsLike(one).includes(actor)) ?? actor);
-  // Whose entries are shown, though they have left or their key is revoked.
+  // Keeps the chosen actor, even if they have left or the key is revoked.
   const all = chosen === null || actors.includes(chosen) ? actors : [chosen, ...actors];
   return (
     <FilterMenu
@@ -177,7 +177,7 @@ function ActorMenu({ user, actor, actors, kinds, pathOf }: AuditPageProps) {
   );
 }
 
-/** A person acts on the pages and by links of mails, a key over the API and MCP: what the log calls them each time. */
+/** All actors of the same person or key: people act on pages and by mail links, keys over the API and MCP. */
 export function actorsLike(actor: string): readonly string[] {
   const nameAt = actor.indexOf(":") + 1;
   const [kind, name] = [actor.slice(0, nameAt), actor.slice(nameAt)];
@@ -210,7 +210,7 @@ function KindMenu({ kinds, actor, pathOf }: AuditPageProps) {
   );
 }
 
-/** Words of kinds that their names don't tell. */
+/** Labels of kinds whose names don't say enough. */
 const KIND_LABELS: Readonly<Partial<Record<AuditKind, string>>> = {
   signed_in: "Logged in",
   signed_out: "Logged out",
@@ -221,17 +221,17 @@ const KIND_LABELS: Readonly<Partial<Record<AuditKind, string>>> = {
   oauth_client_removed: "OAuth client deleted",
 };
 
-/** `key_revoked` as people read it. */
+/** `key_revoked` in words. */
 function kindLabel(kind: AuditKind): string {
   return KIND_LABELS[kind] ?? wordsOf(kind);
 }
 
-/** A name of the API as words: "Unfinished actions". */
+/** An API name as words: "Unfinished actions". */
 function wordsOf(name: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
 }
 
-/** How they came. */
+/** How an actor acted. */
 const WAYS: Readonly<Record<string, string>> = {
   api: "over the API",
   page: "on a page",
@@ -246,10 +246,10 @@ interface PhraseProps {
   readonly user: PageUser;
 }
 
-/** What somebody did, after their name and before a full stop. Entries of older versions may lack a detail. */
+/** What somebody did, in words that follow their name. Entries of older versions may lack a detail. */
 type Phrase = (entry: AuditRow, props: PhraseProps) => Child;
 
-/** The kinds by subject: a menu of all of them alone would be long to read. */
+/** The kinds by subject, since a menu of all of them would be too long. */
 const GROUPS = {
   Decisions: {
     approved: (entry) => sentence`approved ${callOf(entry)}`,
@@ -405,7 +405,7 @@ const PHRASES: Readonly<Record<AuditKind, Phrase>> = {
 
 const CHANNEL_WORDS: Readonly<Record<string, string>> = { mail: "email", slack: "Slack" };
 
-/** A word of a detail; empty where an older version did not write it. */
+/** The text of a detail; empty if an older version did not write it. */
 function text(value: AuditDetail[string] | undefined): string {
   return typeof value === "string" ? value : "";
 }
@@ -433,13 +433,13 @@ function pausedText({ detail: { of, host, key_id: keyId } }: AuditRow, { names }
   return of === "key" ? sentence`the key ${<KeyOf id={text(keyId)} names={names} />}` : "everything";
 }
 
-/** By its name of now. */
+/** A channel by its current name. */
 function channelText({ subject }: AuditRow, { names }: PhraseProps): Child {
   const name = names.channels.get(subject);
   return name === undefined ? "a channel that was removed later" : sentence`the channel ${<Name text={name} />}`;
 }
 
-/** What was set for a host, in the order in which the API has it. A member without words of its own is shown by its name. */
+/** The settings set for a host, in the API's order. Shows a member without words of its own by its name. */
 function settingsText({ via: _via, change: _change, ...set }: AuditDetail): string {
   const rules = Object.entries(set).map(([name, value]) => SETTING_WORDS[name]?.(value) ?? `${name}: ${String(value)}`);
   return rules.length === 0 ? "what holds for all" : rules.join(", ");
@@ -457,7 +457,7 @@ const SETTING_WORDS: Readonly<Record<string, (value: AuditDetail[string]) => str
 
 const PAGE_QUERY = compileQuery(AuditQuery);
 
-/** The audit log for people, filtered by the parameters of /v1/audit. Here an actor means all that they are called by. */
+/** The audit log for people, filtered by the parameters of /v1/audit. Here an actor includes all their names in the log. */
 export function auditPages(deps: PageDeps) {
   return personPages(deps).get(AUDIT_PATH, async ({ context, person }) => {
     const query = readQuery(withoutEmpty(context.search), PAGE_QUERY);
@@ -483,7 +483,7 @@ export function auditPages(deps: PageDeps) {
   });
 }
 
-/** Who can be chosen, people first, and the names of keys and channels. */
+/** The actors that can be chosen, people first, and the names of keys and channels. */
 async function namesOf({ teamService, keyService, channelService }: PageDeps, { caller }: Person) {
   const [people, keys, channels] = await Promise.all([
     teamService.list(caller),

@@ -25,7 +25,7 @@ const NONE = compileQuery(NO_QUERY);
 
 const UNCACHED = { "cache-control": "no-store" } as const;
 
-/** Sign-up, log-in and log-out: JSON for programs, forms for our own pages. Requests of other sites' pages are refused. */
+/** Sign-up, log-in and log-out: JSON for programs, forms for our own pages. Refuses requests from other sites' pages. */
 export function authRoutes(deps: PageDeps) {
   const { cookie, ownOrigin, personOf, peopleService, signUpGate, startSession } = deps;
   const signUpByForm = answers(readForm)(
@@ -79,7 +79,7 @@ export function authRoutes(deps: PageDeps) {
       "/auth/logout",
       async ({ context }) => {
         const kind = requestKind(context, ownOrigin);
-        // Also for JSON, or any site could log a person out.
+        // For JSON too, or any site could log a person out.
         ownOrigin.require(context.request.headers);
         readQuery(context.search, NONE);
         const person = await personOf(context);
@@ -185,7 +185,7 @@ export function entryPages(deps: PageDeps) {
   return (
     createPageRoutes("own")
       .get("/login", ({ context }) => unlessLoggedIn(context, (next) => logInPage(deps, next, EMPTY_FORM)))
-      // A refused form is answered at the address that it was sent to, which people load again, or come back to.
+      // A refused form leaves the browser at this address, which people may reload.
       .get("/auth/login", ({ context }) => backTo("/login", context))
       .get("/auth/signup", ({ context }) => backTo("/signup", context))
       .get("/signup", async ({ context }) => {
@@ -207,7 +207,7 @@ function backTo(path: string, { search }: RequestContext): Response {
   return seeOther("own", withNext(path, nextIn(search)));
 }
 
-/** One-time links. GET changes nothing, since mail scanners and previews open links; the POST of the button uses it up. */
+/** One-time links. A GET changes nothing, because mail scanners and previews open links. The button's POST uses the link up. */
 function welcomeRoutes(deps: PageDeps) {
   const { peopleService, ownOrigin, startSession, log } = deps;
   const pathOf = (token: string) => `/welcome/${token}`;
@@ -216,7 +216,7 @@ function welcomeRoutes(deps: PageDeps) {
     async ({ context, params: { token, email }, form }) => {
       const entered = await peopleService.redeemLink(token, credentialsIn(form), sourceOf(context, deps, form));
       if (email !== null) logPasswordChange(context, entered, log);
-      // A link without an address lets the first owner in; others are for a new password.
+      // A link without an address lets the first owner in. Others set a new password.
       return startSession(context, entered, seeOther("own", email === null ? GET_STARTED_PATH : HOME_PATH));
     },
     ({ params: { token, email } }, typed) => welcomePage(pathOf(token), email, typed),
@@ -246,7 +246,7 @@ interface OpenedLink {
   readonly email: string | null;
 }
 
-/** For whoever reads the log to find out who did what; neither password is in it. */
+/** Logs who changed a password, without either password. */
 export function logPasswordChange(
   { name, client }: RequestContext,
   { person: { caller } }: StartedSession,
@@ -256,7 +256,7 @@ export function logPasswordChange(
   log.info("password.changed", { request_id: name.logId, account_id: accountId, person_id: personId, client });
 }
 
-/** The address and password of a form. Throws `validation_error`. */
+/** The address and password in a form. Throws `validation_error`. */
 function credentialsIn(form: Form): Credentials {
   return checkCredentials({ email: form.get("email") ?? null, password: form.get("password") ?? null });
 }

@@ -47,7 +47,7 @@ export function newBulkPath(operation: BulkOperation, query: FilterQuery): strin
 interface Verb {
   readonly name: string;
   readonly done: string;
-  /** The statuses that it is for. */
+  /** The statuses that the operation applies to. */
   readonly from: string;
   readonly what: string;
 }
@@ -80,7 +80,7 @@ async function newBulkPage({ bulkService }: PageDeps, user: Person, props: NewBu
   const { name, what } = VERBS[operation];
   const { matching, isMore, groups } = found;
   const others = matching - groups.reduce((sum, { count }) => sum + count, 0);
-  // Selected actions that the operation isn't for.
+  // How many selected actions the operation does not apply to.
   const { id: ids } = query;
   const left = new Set(ids).size - matching;
   const amount = `${isMore ? "the newest " : ""}${counted(matching, "action")}`;
@@ -101,7 +101,7 @@ async function newBulkPage({ bulkService }: PageDeps, user: Person, props: NewBu
           </p>
         ) : (
           <>
-            {/* By host and status: whoever retries sees what would fail again. */}
+            {/* By host and status, so that people see what would fail again. */}
             <ul class="stack">
               {groups.map(({ host, responseCode, count }) => (
                 <li>
@@ -135,7 +135,7 @@ async function newBulkPage({ bulkService }: PageDeps, user: Person, props: NewBu
   );
 }
 
-/** What a repeated call may do a second time. */
+/** Warns that a repeated call may take effect a second time. */
 function UnknownOutcomes({ operation, found }: { readonly operation: BulkOperation; readonly found: BulkPreview }) {
   const { matching, unknownOutcomes, lateSuccesses } = found;
   if (operation === "cancel" || unknownOutcomes + lateSuccesses === 0) return null;
@@ -157,7 +157,7 @@ function UnknownOutcomes({ operation, found }: { readonly operation: BulkOperati
   );
 }
 
-/** The conditions of a filter. Ids are counted: their list is a link. */
+/** The conditions of a filter. Ids are only counted, since the list is a link away. */
 function filterRows(filter: Readonly<Record<string, unknown>>, viewer: Viewer): FactRows {
   return Object.entries(filter).map(([name, value]) => {
     const texts = [value].flat().map((one) => (typeof one === "string" ? maskText(one, viewer) : String(one)));
@@ -179,7 +179,7 @@ const FILTER_NAMES: ReadonlyMap<string, string> = new Map([
   ["error", "Failure"],
 ]);
 
-/** How far a job is. It updates with every change of an action. */
+/** The page of a job's progress. It updates with every change of an action. */
 async function bulkJobPage({ bulkService }: PageDeps, user: Person, id: string): Promise<string> {
   const { caller } = user;
   const job = await bulkService.find(caller, id);
@@ -238,7 +238,7 @@ async function bulkJobPage({ bulkService }: PageDeps, user: Person, id: string):
   );
 }
 
-/** The last step may be written and its end not yet. */
+/** Whether a job has ended. Its last step may be stored before its end. */
 function isEnded({ status, matching, done, failed }: BulkJob): boolean {
   return status !== "running" || done + failed >= matching;
 }
@@ -331,7 +331,7 @@ export function bulkPages(deps: PageDeps) {
     .get(`${BULK_PATH}/new`, ({ context, person }) => {
       const operation = operationIn(new URLSearchParams(context.search).get("operation"));
       const query = filterIn(context.search);
-      // Nothing was selected: that must not mean everything.
+      // No selection must not mean all actions.
       if (Object.keys(query).length === 0) return seeOther("own", ACTIONS_PATH);
       return newBulkPage(deps, person, { operation, query });
     })
@@ -339,7 +339,7 @@ export function bulkPages(deps: PageDeps) {
     .post(`${BULK_PATH}/:id/stop`, stop, hooks);
 }
 
-/** Failures on the page of a job; the API has all of them. */
+/** How many failures the page of a job shows. The API returns all of them. */
 const FAILURES_SHOWN = 50;
 
 const FILTER = compileQuery(FilterQuery);
@@ -359,7 +359,7 @@ function operationIn(text: string | null | undefined): BulkOperation {
   ]);
 }
 
-/** What the form of a job asks for. Throws `validation_error` and `invalid_query`. */
+/** The job that a form asks for. Throws `validation_error` and `invalid_query`. */
 function jobIn({ search }: RequestContext, form: Form) {
   const operation = operationIn(form.get("operation"));
   const query = filterIn(search);

@@ -46,7 +46,7 @@ function Result({ signed, wrong_signature: wrong, verifies }: CallbackTestJson) 
   );
 }
 
-/** What the answer to the wrong signature says of the receiver. */
+/** What the answer to a wrong signature says about the receiver. */
 function verdictOn({ response_code: code, error }: CallbackTestJson["signed"], verifies: boolean | null) {
   if (verifies === null) {
     const text = `Whether the receiver verifies signatures can’t be told. To the wrong one: ${error ?? ""} It should answer with 401.`;
@@ -60,7 +60,7 @@ function verdictOn({ response_code: code, error }: CallbackTestJson["signed"], v
   ] as const;
 }
 
-/** A test of a receiver: what was asked for and how it fared, or the form that was refused. */
+/** A test of a receiver with its result, or the refused form. */
 type ShownTest =
   | { readonly asked: TestCallbackBody; readonly result: CallbackTestJson }
   | { readonly refused: FormState };
@@ -70,7 +70,7 @@ function testForm(shown: ShownTest | null): FormState {
   return "refused" in shown ? shown.refused : TEST_FORM.filledWith(shown.asked);
 }
 
-/** The hosts that callbacks may go to before an approval, and a test of a receiver there. */
+/** Pages for the hosts that callbacks may go to without approval, and for testing a receiver. */
 export function callbackHostPages(deps: PageDeps) {
   const { callbackHosts, flash } = deps;
   const { html, routes, rowForm } = settingsList<ListedHost, typeof AddCallbackHost, ShownTest>(deps, {

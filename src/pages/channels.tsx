@@ -42,10 +42,10 @@ const CHANNEL_FORM = schemaForm(CreateChannel, {
   },
 });
 
-/** How a test fared, for the page after it. */
+/** The result of a test, for the page after it. */
 interface ShownTest {
   readonly id: string;
-  /** Null: it was delivered. */
+  /** Null if it was delivered. */
   readonly error: string | null;
   readonly atMs: number;
 }
@@ -70,7 +70,7 @@ function TestResult({ error, atMs, now }: ShownTest & { readonly now: Date }) {
   );
 }
 
-/** Where the account asks for approval. */
+/** Pages for the channels in which the account asks for approval. */
 export function channelPages(deps: PageDeps) {
   const { channelService, flash, clock } = deps;
   const { routes, rowForm } = settingsList<Channel, typeof CreateChannel, ShownTest>(deps, {

@@ -3,25 +3,24 @@ import type { Child } from "hono/jsx";
 import { ListedTime } from "../ui/parts.tsx";
 
 /**
- * Charts as SVG from the server. Libraries draw on a canvas by script (uPlot, Chart.js), or write inline styles that the
- * content security policy refuses (ECharts). The drawing stretches with the window; texts stand beside it in HTML, so they
- * don't.
+ * Charts as SVG from the server. Libraries draw on a canvas by script (uPlot, Chart.js) or write inline styles that our
+ * content security policy refuses (ECharts). The drawing stretches with the window, so texts are HTML beside it.
  */
 
 export interface ChartSlot {
   readonly at: Date;
-  /** One for each series; null: no value. */
+  /** One value for each series; null for none. */
   readonly values: readonly (number | null)[];
-  /** Where it leads; null: nowhere. */
+  /** Where it links to; null for no link. */
   readonly href: string | null;
-  /** What is shown on hover; null: nothing. */
+  /** The text on hover; null for none. */
   readonly tip: string | null;
 }
 
 interface Series {
   readonly name: string;
   readonly look: "good" | "bad" | "main" | "second";
-  /** Beside its name: the number over all slots. */
+  /** The total over all slots, shown beside the name. */
   readonly total: Child;
 }
 
@@ -30,15 +29,15 @@ interface ChartProps {
   readonly title: string;
   readonly series: readonly Series[];
   readonly slots: readonly ChartSlot[];
-  /** Whether the bars of a slot stand on top of each other; else a lower one in front of a higher one. */
+  /** Whether a slot's bars are stacked. Otherwise a lower one is drawn in front of a higher one. */
   readonly isStacked: boolean;
-  /** The words of a tick. */
+  /** The text of a tick. */
   readonly label: (value: number) => string;
-  /** Milliseconds between two labels of the axis of time, and whether they are times of the day. */
+  /** Milliseconds between two labels of the time axis, and whether they are times of day. */
   readonly labelEveryMs: number;
   readonly labelsTimes: boolean;
   readonly summary: string;
-  /** What is said in place of an empty chart. */
+  /** The text in place of an empty chart. */
   readonly empty: string;
 }
 
@@ -89,7 +88,7 @@ export function Chart(props: ChartProps) {
 
 type BarsProps = Pick<ChartProps, "series" | "slots" | "isStacked"> & { readonly scale: Scale };
 
-/** One path for all bars of a series, which is a tenth of the size of separate elements. */
+/** Draws all bars of a series as one path, which takes a tenth of the bytes of separate elements. */
 function Bars({ series, slots, isStacked, scale }: BarsProps) {
   const paths = series.map(() => "");
   for (const [index, { values }] of slots.entries()) {
@@ -111,10 +110,10 @@ function Bars({ series, slots, isStacked, scale }: BarsProps) {
   );
 }
 
-/** A label of an earlier slot would touch those of the other axis. */
+/** The first slot with a label: earlier labels would touch those of the other axis. */
 const LABEL_SLOT_MIN = 2;
 
-/** What the pointer meets: a column for each slot, with few bytes, as there are many. Keyboards and screen readers have the table. */
+/** Columns for the pointer, one for each slot, in few bytes. Keyboards and screen readers have the table. */
 function Slots({ slots, labelEveryMs, labelsTimes }: Pick<ChartProps, "slots" | "labelEveryMs" | "labelsTimes">) {
   return (
     <div class="plot-slots" aria-hidden="true">
@@ -146,14 +145,14 @@ function Slots({ slots, labelEveryMs, labelsTimes }: Pick<ChartProps, "slots" | 
 }
 
 /**
- * How an hour went: without calls, without failures, with attempts that failed, with actions that failed. The higher a cell, the
- * worse; its line runs through the middle.
+ * The height of an hour's cell: no calls, no failures, failed attempts, failed actions. The higher, the worse. Cells are
+ * centred on a line.
  */
 const STRIP_HEIGHTS = { none: 2, good: 8, wait: 11, bad: 14 };
 
 export type StripCell = keyof typeof STRIP_HEIGHTS;
 
-/** A row of cells of equal size, oldest first: dashes of a thick line, so that many take few bytes. */
+/** A row of cells of equal width, oldest first. Draws them as dashes of thick lines, which takes few bytes. */
 export function Strip({ cells, label }: { readonly cells: readonly StripCell[]; readonly label: string }) {
   const paths: Record<StripCell, string> = { none: "", good: "", wait: "", bad: "" };
   for (let from = 0, to = 0; from < cells.length; from = to) {
@@ -185,7 +184,7 @@ export function DayBars({ days, label }: { readonly days: readonly number[]; rea
   );
 }
 
-/** The course of a figure, without axes. */
+/** A line of a figure over time, without axes. */
 export function Sparkline({ values }: { readonly values: readonly number[] }) {
   const highest = Math.max(...values) || 1;
   const points = values.map((value, index) => `${index} ${Math.round((1 - value / highest) * 240) / 10 + 1}`);
@@ -196,7 +195,7 @@ export function Sparkline({ values }: { readonly values: readonly number[] }) {
   );
 }
 
-/** The grid of an axis: from 0 to at least the highest value, in steps that are easy to read. */
+/** The grid of an axis, from 0 to at least the highest value, in round steps. */
 export type Scale = ReturnType<typeof scaleOf>;
 
 const LINES_MAX = 4;
@@ -212,7 +211,7 @@ export function scaleOf(highest: number) {
   return { top: lines * step, ticks };
 }
 
-/** A value of 0 to `top` as a height of 0 to 100; what is little stays visible. */
+/** The height, 0 to 100, of a value from 0 to `top`. Small values stay visible. */
 export function heightOf(value: number, { top }: Scale): number {
   return value === 0 ? 0 : Math.round(Math.max(HEIGHT_MIN, (value / top) * 100) * 10) / 10;
 }

@@ -20,7 +20,7 @@ import { goesOnPage } from "./sign-in.tsx";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { ActorName } from "./timeline.tsx";
 
-/** The person decides on what is sent: so is preselected what holds every write. */
+/** The defaults of the form: a person must approve every write. */
 const NEW_CONNECTION = { hold: "writes", scope: "own", loop_brake: "yes" } as const;
 
 async function consentPage(deps: PageDeps, user: Person, asked: ConsentRequest, path: string, refused?: FormState) {
@@ -28,7 +28,7 @@ async function consentPage(deps: PageDeps, user: Person, asked: ConsentRequest, 
   const { name, email } = await deps.peopleService.readAccount(user.caller);
   const credentials = mayConnect ? await deps.credentialService.list(user.caller) : [];
   const end = new Date(deps.clock.now().getTime() + OAUTH_CONNECTION_DAYS * DAY_MS);
-  // As the field has it: minutes, UTC.
+  // The format of the field: UTC, in minutes.
   const fresh = { ...NEW_CONNECTION, name: keyName(asked), expires_at: end.toISOString().slice(0, 16) };
   const typed = refused ?? filled(fresh);
   return render(
@@ -70,7 +70,7 @@ async function consentPage(deps: PageDeps, user: Person, asked: ConsentRequest, 
 
 function ClientName({ of: { clientName, clientHost } }: { readonly of: ConsentRequest }) {
   const host = <Name text={clientHost} />;
-  // Its own name is not as bold as what is known of it.
+  // The client's own name is less bold than what we know about it.
   const said = (
     <span class="name">
       <UntrustedText text={clientName ?? ""} />
@@ -79,7 +79,7 @@ function ClientName({ of: { clientName, clientHost } }: { readonly of: ConsentRe
   return clientName === null ? host : sentence`${said} (${host})`;
 }
 
-/** Of a client that nobody here has added, the name is what it says, and only the host is known. */
+/** Says who asks. If no owner added the client, its name is its own claim, and we know only the host. */
 function Asks({ of: asked }: { readonly of: ConsentRequest }) {
   const check = asked.added === null ? " Check the host: a client can call itself by any name." : "";
   return sentence`${<ClientName of={asked} />} asks to call other services through Outgate, as an agent of yours.${check}`;
@@ -132,7 +132,7 @@ function keyName({ clientName, clientHost }: ConsentRequest): string {
   return name === "" ? host : `${name.slice(0, room)} (${host})`;
 }
 
-/** What a person sees when a client wants to be connected. It works without script, and is never framed. */
+/** The pages on which people connect a client. They work without script and can't be framed. */
 export function connectPages(deps: PageDeps) {
   const { oauth, ruleService } = deps;
   const routes = personPages(deps);
@@ -155,7 +155,7 @@ export function connectPages(deps: PageDeps) {
       };
       const next = await (form.get("decision") === "allow" ? allow() : oauth.refuse(person.caller, uid, headers));
       if (!form.has(CONFIRM_PASSWORD_FIELD)) return next;
-      // The page that asked for the password leads to our own pages alone, by forms, but not by itself.
+      // A page and not a redirect: the password form may only lead to our own pages.
       return page("own", goesOnPage("Connect a client", next, "Go back to the client"));
     },
     async ({ context, person, params: { uid } }, typed) => (await consent(context, person, uid, typed)).html,
@@ -166,7 +166,7 @@ export function connectPages(deps: PageDeps) {
       if (isHead(context)) return nothingYet();
       const answer = await oauth.authorize(person.caller, context.search, context.request.headers);
       const location = answer.headers.get("location") ?? "";
-      // Anybody can publish a document with an address of theirs: a link to us must not lead there by itself.
+      // Asks before it leaves: anybody can publish a document with their own address, and a link to us must not redirect there.
       if (!URL.canParse(location)) return onward(answer);
       return page("own", refusedPage(person, new URL(location)), { status: HTTP_STATUS.invalid_request });
     })
@@ -177,12 +177,12 @@ export function connectPages(deps: PageDeps) {
     .post(`${CONSENT_PATH}/:uid`, async ({ context, person, params }) => {
       const answer = await decide({ context, person, params });
       if (answer.status < 400) return answer;
-      // The form again, which leads to the same place.
+      // Shows the form again.
       const { redirectUri } = await oauth.consentOf(person.caller, params.uid, context.request.headers);
       answer.headers.set("content-security-policy", policyWithForm(redirectUri));
       return answer;
     });
-  // Nobody has to be logged in any more: the cookie of the request says who began it.
+  // Needs no session: the request's cookie says who began it.
   const resume = createRoutes().get(`${AUTHORIZE_PATH}/:uid`, async ({ context, params: { uid } }) => {
     context.page = "own";
     if (isHead(context)) return nothingYet();
@@ -191,7 +191,7 @@ export function connectPages(deps: PageDeps) {
   return [routes, resume];
 }
 
-/** A HEAD neither begins nor ends a log-in. */
+/** A HEAD must neither begin nor end a log-in. */
 function isHead({ request }: RequestContext): boolean {
   return request.method === "HEAD";
 }
@@ -200,7 +200,7 @@ function nothingYet(): Response {
   return new Response(null, { headers: pageHeaders("own") });
 }
 
-/** What is wrong with a client's request, which the client itself is told if the person goes there. */
+/** Says that a client's request was refused. The client learns why if the person follows the link. */
 function refusedPage(user: Person, back: URL): string {
   const told = new URLSearchParams(back.hash === "" ? back.search : back.hash.slice(1));
   return render(
@@ -219,7 +219,7 @@ function refusedPage(user: Person, back: URL): string {
   );
 }
 
-/** A redirect of the library, with its cookies; what it can't redirect is an error page of ours. */
+/** Passes on a redirect of the library with its cookies. Turns any other answer into our error page. */
 function onward({ status, headers, body }: BridgedResponse): Response {
   const location = headers.get("location");
   if (status < 300 || status >= 400 || location === null) throw new DomainError("invalid_request", problemIn(body));

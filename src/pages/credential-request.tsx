@@ -39,7 +39,7 @@ const DECLINE_FORM = schemaForm(DeclineCredential, {
   reason: { type: "lines", hint: "Optional. The agent reads it." },
 });
 
-/** A request as this person sees it: all of it is the word of the agent. */
+/** A request as this person sees it. All of it is the agent's text. */
 export interface SeenCredentialRequest extends CredentialRequestJson {
   readonly agent: string;
   readonly createdAt: Date;
@@ -54,7 +54,7 @@ const STATES: Readonly<Record<CredentialRequestStatus, { readonly tone: Tone; re
   cancelled: { tone: "still", text: "Over: its key has ended" },
 };
 
-/** The requests that wait for an owner, oldest first. */
+/** The requests that are waiting for an owner, oldest first. */
 export async function pendingRequests(
   { credentialRequests, clock }: PageDeps,
   { caller }: Person,
@@ -63,7 +63,7 @@ export async function pendingRequests(
   return pending.map((one) => seenBy(caller, serializeRequest(caller, one, clock.now())));
 }
 
-/** Owners see the words of agents as everybody who decides does: without what looks like a secret. */
+/** Masks whatever looks like a secret in the agent's words, as for everybody who decides. */
 function seenBy(caller: Person["caller"], request: CredentialRequestJson): SeenCredentialRequest {
   const viewer = viewerOf(caller.role);
   return {
@@ -76,7 +76,7 @@ function seenBy(caller: Person["caller"], request: CredentialRequestJson): SeenC
   };
 }
 
-/** A row of the inbox, which leads to the page of the request. */
+/** A row of the inbox. Links to the page of the request. */
 export function CredentialRow({ request, now }: { readonly request: SeenCredentialRequest; readonly now: Date }) {
   const { id, host, agent, createdAt } = request;
   return (
@@ -99,10 +99,10 @@ export function CredentialRow({ request, now }: { readonly request: SeenCredenti
   );
 }
 
-/** Forms that were refused. */
+/** The refused forms. */
 type Refused = Readonly<Partial<Record<"grant" | "decline", FormState>>>;
 
-/** One request: what is asked for, and for owners the form of a credential with the suggestions of the agent filled in. */
+/** The page of one request. Owners also get the form of a credential, filled in with the agent's suggestions. */
 async function requestPage(deps: PageDeps, user: Person, id: string, refused: Refused): Promise<string> {
   const { caller } = user;
   const now = deps.clock.now();
@@ -135,7 +135,7 @@ async function requestPage(deps: PageDeps, user: Person, id: string, refused: Re
   );
 }
 
-/** The page of a credential is for owners. */
+/** The facts of a request. Only owners get a link to the credential. */
 function requestFacts(request: SeenCredentialRequest, isOwner: boolean, now: Date) {
   const { status, host, reason, name, kind, paths, methods, credential, decision_reason: why } = request;
   const { tone, text } = STATES[status];
@@ -188,7 +188,7 @@ async function answerForms(deps: PageDeps, user: Person, request: SeenCredential
   const path = `${CREDENTIAL_REQUESTS_PATH}/${id}`;
   const { grant = CREDENTIAL_FORM.filledWith({ hosts: [host], name, kind, paths, methods }), decline = EMPTY_FORM } =
     refused;
-  // The key that asks gets the credential in any case.
+  // The key that asked gets the credential anyway.
   const others = keys.filter(({ id: other }) => other !== keyId);
   return (
     <>

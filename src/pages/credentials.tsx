@@ -65,7 +65,7 @@ const BOUND_FIELDS = {
   },
 } as const;
 
-/** The form of a new credential, also of one that an agent has asked for. */
+/** The form of a new credential, including one that an agent asked for. */
 export const CREDENTIAL_FORM = schemaForm(CreateCredential, {
   name: {
     hint: "Agents use it in their calls. For example stripe-live.",
@@ -117,7 +117,7 @@ interface ByName {
 
 export const credentialPath = (name: string) => `${CREDENTIALS_PATH}/${name}`;
 
-/** Agents' keys, which are the only ones that a credential lists. */
+/** The keys of agents. A credential lists no others. */
 export async function agentKeys({ keyService }: PageDeps, user: Person): Promise<readonly KeyView[]> {
   return (await keyService.list(user.caller)).filter(({ role }) => role === "agent");
 }
@@ -162,7 +162,7 @@ function boundsCell(credential: Credential) {
   );
 }
 
-/** Who may use it, and how often it was used: "Owners, billing-agent", "12 in 7 days", "Last used 5 h ago". */
+/** Who may use a credential and how often it was used: "Owners, billing-agent", "12 in 7 days", "Last used 5 h ago". */
 function usedCell(credential: Credential, keys: readonly KeyView[], uses: CredentialUses | null, now: Date) {
   const { id, keys: listed, lastUsedAt } = credential;
   const live = keys.filter((key) => key.revokedAt === null && listed.includes(key.id));
@@ -232,14 +232,14 @@ function credentialActions(user: Person, { name, enabled }: Credential) {
 
 interface OnePageProps {
   readonly name: string;
-  /** What was typed where a change was refused. */
+  /** The form of a refused change. */
   readonly bounds?: FormState;
   readonly secret?: FormState;
   readonly url?: FormState;
   readonly answer?: CredentialTest;
 }
 
-/** One credential: a try, a new secret, and where it may go. */
+/** The page of one credential: test it, replace its secret, change where it may go. */
 async function credentialPage(deps: PageDeps, user: Person, props: OnePageProps): Promise<string> {
   const { name, secret = EMPTY_FORM, url, answer } = props;
   const { credentialService, clock } = deps;
@@ -288,7 +288,7 @@ async function credentialPage(deps: PageDeps, user: Person, props: OnePageProps)
           approved.
         </p>
         <SECRET_FORM.Form user={user} action={`${credentialPath(name)}/secret`} state={secret} submit="Replace">
-          {/* Browsers that keep passwords want to know whose it is. */}
+          {/* Tells password managers whose password this is. */}
           <input type="text" autocomplete="username" value={name} hidden />
         </SECRET_FORM.Form>
       </Card>
@@ -306,7 +306,7 @@ async function credentialPage(deps: PageDeps, user: Person, props: OnePageProps)
   );
 }
 
-/** An address within the bounds; empty where they name none. */
+/** A URL within the bounds; empty if they name no host. */
 function exampleUrl({ hosts, paths }: Credential): string {
   const host = hosts.find((one) => !one.startsWith("*."));
   const path = paths === null ? "/" : paths.find((one) => !one.includes("*"));
@@ -337,16 +337,16 @@ function Answer({ status, error, headers, body, truncated }: CredentialTest) {
   );
 }
 
-/** What a form of bounds says: what is empty there is no bound any more. */
+/** The changed bounds in a form. An empty field removes its bound. */
 function changedIn(form: Form): ChangeCredential {
   const given = BOUNDS_FORM.read(form);
   const unset = ["paths", "methods", "expires_at"].filter((name) => !(name in given));
-  // An empty list of hosts is refused by the schema, and says so.
+  // The schema refuses an empty list of hosts with a message.
   const lists = { hosts: [], keys: [], ...given };
   return BOUNDS_FORM.check(form, { ...lists, ...(unset.length > 0 && { unset }) });
 }
 
-/** The host that a link names for a new credential, in its normal form; null: it names none. */
+/** The host for a new credential in a link, in its normal form; null if there is none. */
 function hostIn(search: URLSearchParams): string | null {
   const { bounds, issues } = boundsFrom({ hosts: search.getAll("host").slice(0, 1) });
   return issues.length > 0 ? null : (bounds.hosts?.[0] ?? null);
@@ -410,7 +410,7 @@ export function credentialPages(deps: PageDeps) {
       return page("own", await credentialPage(deps, person, { name, url, answer: found }));
     },
     ({ person, params: { name } }, url) => credentialPage(deps, person, { name, url }),
-    // The URL lies out of bounds.
+    // The URL is out of bounds.
     "here",
   );
   const switchIt = rowForm<ByName>(({ person, params: { name }, form }) =>
@@ -425,7 +425,7 @@ export function credentialPages(deps: PageDeps) {
     routes
       .get(path, ({ person, params: { name } }) => credentialPage(deps, person, { name }), hooks)
       .post(`${path}/test`, test, hooks)
-      // Where the address of an answer is loaded again.
+      // People may reload the address of a response.
       .get(`${path}/test`, ({ params: { name } }) => seeOther("own", `${credentialPath(name)}#try`), hooks)
       .post(path, change, hooks)
       .post(`${path}/secret`, replace, hooks)

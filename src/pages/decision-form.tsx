@@ -16,46 +16,46 @@ import { callText } from "./request.tsx";
 import type { FormState } from "./forms.ts";
 import { GrantFold, type GrantOffer } from "./grant-form.tsx";
 
-/** What every page has on which a person decides. */
+/** What every page needs on which people decide. */
 export interface DecisionPageProps {
   readonly user: PageUser;
   readonly now: Date;
-  /** What was wrong with the form before. The input is kept. */
+  /** What was wrong with the last form. Its input is kept. */
   readonly problem?: string | undefined;
   readonly reason?: string | undefined;
-  /** What was typed to allow more calls, and what is wrong with it. */
+  /** The typed fields for allowing more calls, and what is wrong with them. */
   readonly grant?: FormState | undefined;
 }
 
 interface AskedOn {
   readonly action: Pick<SeenAction, "id" | "run" | "method" | "host">;
   readonly digest: string;
-  /** How much of its body the page doesn't show, or shows closed; null: none. */
+  /** How much of its body the page leaves out or shows folded; null if there is no body. */
   readonly body: Pick<PageBody, "rest" | "folded"> | null;
 }
 
 interface DecisionFormProps extends Omit<DecisionPageProps, "user" | "now"> {
-  /** Null: whoever has the link of an approval. That page has no scripts. */
+  /** Null for whoever has an approval link. That page has no scripts. */
   readonly user: PageUser | null;
-  /** Where the form is sent; the same page by default. */
+  /** Where the form is sent; by default to the same page. */
   readonly path?: string;
-  /** What it decides on, as the page shows it. */
+  /** The requests that it decides on, as the page shows them. */
   readonly asked: readonly AskedOn[];
   readonly fields?: readonly (readonly [name: string, value: string])[];
   readonly main?: Decision;
-  /** What is decided, as in "Approve 6"; left out for one request. */
+  /** The words after "Approve", as in "Approve 6"; left out for one request. */
   readonly what?: string;
-  /** How much there is to read before an approval, as in "21 values". */
+  /** How much there is to read first, as in "21 values". */
   readonly extent?: string | undefined;
-  /** Where scripts run, Approve waits until the end was in view and nothing is folded. */
+  /** Whether scripts disable Approve until the end was in view and nothing is folded. */
   readonly isAtEnd?: boolean;
-  /** What an approval can allow besides; null: nothing. */
+  /** What an approval can also allow; null for nothing. */
   readonly offer?: GrantOffer | null;
 }
 
 /**
- * The decision on what stands above it. Where scripts run it stays in view, and until its end (`EndOfRequest`) was in view too,
- * the form and the button say how much is below; without scripts it comes after the whole request.
+ * The decision on the request above it. Without scripts it comes after the whole request. With scripts it stays in view, and
+ * says how much is below until the end of the request (`EndOfRequest`) was in view.
  */
 export function DecisionForm(props: DecisionFormProps) {
   const { user, path, asked, fields = [], main = "approve", what, extent } = props;
@@ -67,7 +67,7 @@ export function DecisionForm(props: DecisionFormProps) {
     user === null ? undefined : { key, question: `${verb} ${subject}?` };
   const unread = unreadText(asked);
   const folded = asked.reduce((sum, { body }) => sum + (body?.folded ?? 0), 0);
-  /* What is not on the page, and what is closed: each goes away once it was loaded or opened (`json-view.css`). */
+  /* What is missing on the page or folded. Each text disappears once that is loaded or opened (`json-view.css`). */
   const rest = (
     <>
       {unread === null ? null : <span class="decide-rest decide-unread">{`, with ${unread} not shown`}</span>}
@@ -108,7 +108,7 @@ export function DecisionForm(props: DecisionFormProps) {
         </p>
       )}
       <div class="buttons decide-row">
-        {/* First, since Enter in a field presses the first button of its form. */}
+        {/* First in the form, because Enter in a field presses the first button. */}
         {offer === null ? null : <GrantFold offer={offer} typed={grant} rest={rest} />}
         {main === "approve" ? [approve, reject] : [reject, approve]}
         <details class="decide-note" open={reason !== "" || (problem !== undefined && grant === undefined)}>
@@ -140,21 +140,21 @@ export function DecisionForm(props: DecisionFormProps) {
   );
 }
 
-/** What the page doesn't show, in few words: beside a body stands the number of its characters. Null: it shows all. */
+/** What the page doesn't show, in few words; null if it shows all. The number of characters is beside each body. */
 function unreadText(asked: readonly AskedOn[]): string | null {
   const cut = asked.flatMap(({ body }) => body?.rest ?? []);
   if (asked.length > 1) return cut.length === 0 ? null : `parts of ${cut.length}`;
   return cut[0]?.split(" (")[0] ?? null;
 }
 
-/** The end of what a person has to see before a decision. */
+/** Marks the end of what people must see before they decide. */
 export function EndOfRequest() {
   return <div id="end-of-request" data-end="" />;
 }
 
 const REQUESTS_FIELD = "requests";
 
-/** The field that binds a form to what its page shows: "id,run,digest" of each request, with a space between two. */
+/** The field that binds a form to what its page shows: "id,run,digest" of each request, separated by spaces. */
 export function shownField(requests: readonly ShownRequest[]): readonly [name: string, value: string] {
   return [REQUESTS_FIELD, requests.map(({ id, run, digest }) => `${id},${run},${digest}`).join(" ")];
 }
@@ -171,7 +171,7 @@ export function requestsInForm(fields: Form): readonly ShownRequest[] {
   throw new DomainError("validation_error", `Select 1 to ${DECISIONS_AT_ONCE_MAX} requests in the list.`);
 }
 
-/** The one request that a form is for. Forms of earlier versions don't say what was shown. Throws `validation_error`. */
+/** The single request that a form decides on. Forms of earlier versions don't say what was shown. Throws `validation_error`. */
 export function requestInForm(fields: Form, id: string): ShownRequest {
   const [request, ...others] = fields.has(REQUESTS_FIELD) ? requestsInForm(fields) : [];
   if (request?.id === id && others.length === 0) return request;
@@ -181,7 +181,7 @@ export function requestInForm(fields: Form, id: string): ShownRequest {
   );
 }
 
-/** What a form chooses, and why. Throws `validation_error`. */
+/** The choice and the reason in a form. Throws `validation_error`. */
 export function choiceInForm<Choice extends string>(fields: Form, choices: readonly Choice[]) {
   const decision = choices.find((choice) => choice === fields.get("decision"));
   if (decision !== undefined) return { decision, reason: reasonInForm(fields) };
@@ -192,7 +192,7 @@ export function choiceInForm<Choice extends string>(fields: Form, choices: reado
 
 const checkBody = bodyCheck(DecisionBody);
 
-/** The reason in a form; null: empty. Browsers send line ends as CR LF. Throws `validation_error`. */
+/** The reason in a form; null if empty. Browsers send line ends as CR LF. Throws `validation_error`. */
 export function reasonInForm(fields: Form): string | null {
   const why = (fields.get("reason") ?? "").replaceAll("\r\n", "\n").trim();
   return checkBody(why === "" ? {} : { reason: why }).reason ?? null;

@@ -25,21 +25,21 @@ import { SETTINGS_PATHS } from "./settings-frame.tsx";
 export interface HeldRequest {
   readonly action: MaskedAction;
   readonly history: DecisionHistory;
-  /** Identifies the request that is shown: the decision is for no other. */
+  /** Identifies the shown request: the decision applies to no other. */
   readonly digest: string;
 }
 
-/** The requests that look like the one that is shown, of which the decision is for one. */
+/** Requests that look like the shown one. The decision applies to only one of them. */
 export interface LookAlikes {
-  /** Its place among them, from 1. */
+  /** The shown one's place among them, from 1. */
   readonly place: number;
   readonly count: number;
-  /** Where all of them are decided together. */
+  /** The page that decides all of them together. */
   readonly path: string;
 }
 
 interface RequestPaneProps extends HeldRequest, DecisionPageProps {
-  /** Its own address, where the form is sent and a long body is shown to its end. */
+  /** The page's own path. The form is sent there, and it shows a long body to the end. */
   readonly path: string;
   readonly isWhole: boolean;
   readonly alike?: LookAlikes | null;
@@ -100,16 +100,16 @@ interface AskedRequestProps extends Omit<HeldRequest, "digest"> {
   readonly bodyPath: string;
   /** Null: whoever has the link of an approval. */
   readonly user: PageUser | null;
-  /** Null: no time is shown relative to it. */
+  /** The time that others are shown relative to; null to show none. */
   readonly now: Date | null;
-  /** Below what has to be seen. */
+  /** What comes below the part that people must see. */
   readonly end?: Child;
   readonly canCopy?: boolean;
 }
 
 /**
- * A held request, in the order of every place: the call, its risks, what is sent, the requester's words. The rest is folded. Who
- * may not decide sees no facts.
+ * A held request, in the order of every place of decision: the call, its risks, what is sent, the requester's words. The rest
+ * is folded. People who may not decide see no facts.
  */
 export function AskedRequest(props: AskedRequestProps) {
   const { action, history, body, user, now, end = null } = props;
@@ -139,7 +139,7 @@ export function AskedRequest(props: AskedRequestProps) {
   const hidden = <HiddenValues action={action} user={user} />;
   const { facts, risks } = maskedFacts(action, history, "");
   const notes = risks.filter(({ level }) => level === "note");
-  // How many values are hidden is said above the first of them.
+  // The number of hidden values comes above the first of them.
   const isInUrl = facts.some(({ name, value }) => name === "url" && value.includes(MASK));
   const isRuled = action.policy?.by === "rule";
   const isSaid = !isInUrl && facts.some(({ name }) => name === "hidden");
@@ -186,7 +186,7 @@ const CALL_FACTS: ReadonlySet<FactName> = new Set(["method", "url"]);
 
 const WORD_FACTS: ReadonlySet<FactName> = new Set(REQUESTER_TEXTS);
 
-/** Not in the details: the body stands under its own heading, and what is hidden above it. */
+/** Facts that the details leave out, because they are shown above. */
 const SHOWN_ABOVE: ReadonlySet<FactName> = new Set([...CALL_FACTS, ...WORD_FACTS, "hidden", "body"]);
 
 interface FactListProps {
@@ -196,7 +196,7 @@ interface FactListProps {
   readonly now: Date | null;
 }
 
-/** Facts that say something else than usual, or in the requester's own words, have a line of their own. */
+/** Facts with a line of their own: unusual ones, and the requester's words. */
 const WIDE: ReadonlySet<string> = new Set([...REQUESTER_TEXTS, "url", "rejected", "asked_again", "extras"]);
 
 export function FactList({ facts, look, action, now }: FactListProps) {
@@ -223,7 +223,7 @@ export function FactList({ facts, look, action, now }: FactListProps) {
   );
 }
 
-/** A fact as it is shown: untrusted, unless it is made of our own words and numbers. */
+/** Shows a fact as untrusted text, unless it consists of our own words and numbers. */
 function FactValue({ fact: { name, value }, action }: { readonly fact: Fact; readonly action: SeenAction }) {
   if (name === "title") return sentence`“${<UntrustedText text={value} />}”`;
   if (name === "method") return <b>{value}</b>;
@@ -251,7 +251,7 @@ function timeOf(name: string, action: SeenAction): Date | null {
 /** Facts without untrusted text. */
 const TRUSTED_FACTS: ReadonlySet<string> = new Set(["run", "rejections", "attempts", "on_unknown"]);
 
-/** Each in a word or two; the request says it in a sentence. */
+/** Each risk in a word or two. The request says it in a sentence. */
 export const RISK_WORDS: Readonly<Record<(typeof RISKS)[number], string>> = {
   already_done: "done already",
   key_revoked: "key revoked",
@@ -283,7 +283,7 @@ export function Risks({ risks }: { readonly risks: readonly DecisionFacts["risks
   );
 }
 
-/** Says how many values of a masked action are hidden, and how to see them. Without a session: where to log in. */
+/** Says how many values of a masked action are hidden and how to see them, or where to log in for that. */
 function HiddenValues({ action, user }: { readonly action: MaskedAction; readonly user: PageUser | null }) {
   const text = hiddenValuesText(action.hiddenValues);
   if (text === null) return null;
@@ -309,7 +309,7 @@ interface DeciderProps {
   readonly user: PageUser | null;
 }
 
-/** The name of the rule or grant that decided, and why: “Payments above 1000”: A person checks them. For owners, a rule is a link. */
+/** Names the rule or grant that decided, and why: “Payments above 1000”: A person checks them. Owners get a link to the rule. */
 export function Decider({ policy: { by, id, name, reason }, user }: DeciderProps) {
   const text = <UntrustedText text={name ?? ""} />;
   const isLink = by === "rule" && id !== null && user !== null && mayDo(user.role, "manage");
@@ -321,7 +321,7 @@ export function Decider({ policy: { by, id, name, reason }, user }: DeciderProps
   );
 }
 
-/** Above a request: the rules by which it, or several of those that look alike, are held. Holds of keys stand in the details. */
+/** Names the rules that hold a request or its look-alikes. Holds of keys are in the details. */
 export function HeldByRules(props: {
   readonly of: readonly Pick<SeenAction, "policy">[];
   readonly user: PageUser | null;

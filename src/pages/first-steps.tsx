@@ -30,7 +30,7 @@ interface FirstStepsProps {
   readonly user: PageUser;
   readonly steps: FirstSteps;
   readonly baseUrl: string;
-  /** Identifies the form of the test action, so that submitting it twice sends one; left out: the list only links to it. */
+  /** Identifies the test action's form, so that a form sent twice sends one call; left out if the list only links to it. */
   readonly formId?: string | undefined;
 }
 
@@ -55,7 +55,7 @@ function getStartedPage(props: FirstStepsProps): string {
   );
 }
 
-/** What to do first. Each step ticks itself when it was done; the next one is open. */
+/** The first steps. Each is ticked once it is done, and the next one is open. */
 export function FirstStepList(props: FirstStepsProps) {
   const { user, steps, formId } = props;
   const isPage = formId !== undefined;
@@ -180,7 +180,7 @@ function StepBody({ step, user, baseUrl, formId }: FirstStepsProps & { readonly 
   );
 }
 
-/** For whoever may create actions. */
+/** The form of the test action, for people who may create actions. */
 function TestAction({ user, baseUrl, formId }: Omit<FirstStepsProps, "steps">) {
   if (!mayDo(user.role, "create")) return null;
   if (formId === undefined) {
@@ -229,7 +229,7 @@ export function getStartedPages(deps: PageDeps) {
     .post(TEST_ACTION_PATH, send);
 }
 
-/** Creates the usual first action, and leads to its page. */
+/** Creates the usual first action and leads to its page. */
 export function testActions(deps: PageDeps) {
   const { actionService, clock, baseUrl } = deps;
   const checkCreate = createCheckCreate(deps);
@@ -253,7 +253,7 @@ interface KeyUseProps {
   readonly baseUrl: string;
 }
 
-/** How to use a new key: in a file of variables, by MCP clients, and in a first call. */
+/** How to use a new key: in an environment file, in MCP clients, and in a first call. */
 export function KeyInstructions(props: KeyUseProps) {
   const {
     made: { role, hold },
@@ -261,7 +261,7 @@ export function KeyInstructions(props: KeyUseProps) {
     baseUrl,
   } = props;
   const mayCreate = mayDo(role, "create");
-  // What is held can't be waited for.
+  // A held call has no result to wait for.
   const create = hold === "all" ? createCall(baseUrl, firstAction(baseUrl)) : firstActionCall(baseUrl);
   const list = `curl -s ${baseUrl}/v1/actions ${keyHeader("OUTGATE_API_KEY")}`;
   return (
@@ -289,7 +289,7 @@ export function KeyInstructions(props: KeyUseProps) {
   );
 }
 
-/** Sends one action with the key itself, so that it shows what the key may do. In a window of its own: this page is shown once. */
+/** Sends one action with the key itself, to show what it may do. Opens a window, because this page is shown only once. */
 function TestForm({ user, made, apiKey, baseUrl }: KeyUseProps) {
   const test = firstAction(baseUrl);
   if (limitRefusal(made, { ...test, headers: null, body: null, extras: NO_EXTRAS }) !== null) {
@@ -308,7 +308,7 @@ function TestForm({ user, made, apiKey, baseUrl }: KeyUseProps) {
   );
 }
 
-/** Clients of MCP by name, each with its file and its text. They name a variable in place of the key where they can, because such files are shared. */
+/** MCP clients by name, each with its file and text. Where possible, the text names a variable for the key, since people share such files. */
 export function Clients({ baseUrl }: Pick<KeyUseProps, "baseUrl">) {
   return (
     <>
@@ -331,7 +331,7 @@ export function Clients({ baseUrl }: Pick<KeyUseProps, "baseUrl">) {
   );
 }
 
-/** The clients of docs/mcp, in its order. */
+/** The clients in docs/mcp, in the same order. */
 function clientsOf(baseUrl: string) {
   const url = `${baseUrl}/mcp`;
   const http = (key: string, type?: "http") => ({
@@ -343,7 +343,7 @@ function clientsOf(baseUrl: string) {
     {
       name: "Claude Code",
       hint: "Run it in the project’s folder. It writes .mcp.json; the key stays in the variable.",
-      // In single quotes: Claude Code expands the variable, so that the key is neither on the command line nor in a file.
+      // Single quotes: Claude Code expands the variable, so the key is neither on the command line nor in a file.
       text: `claude mcp add --transport http outgate ${url} --scope project --header 'Authorization: Bearer \${OUTGATE_API_KEY}'`,
     },
     {

@@ -20,33 +20,33 @@ export interface PageNeeds extends RouteServices, Pick<AppContext, "clock" | "id
   readonly baseUrl: string;
   readonly version: string;
   readonly approvalLinks: "confirm" | "one_click";
-  /** The documentation; the first guide is the page /docs. */
+  /** The documentation. Its first guide is the page /docs. */
   readonly guides: readonly GuideGroup[];
-  /** For the API reference. */
+  /** The operations for the API reference. */
   readonly operations: () => readonly ApiOperation[];
   /** Aborted when the service stops. */
   readonly draining: AbortSignal;
 }
 
-/** Adds the sessions, forms and cookies of people to what pages need. */
+/** Adds sessions, forms and cookies to what pages need. */
 export function createPageDeps(needs: PageNeeds) {
   const sessions = createSessions(needs);
-  /** The person with what stops the whole account, also where a form or an error is answered. */
+  /** The person of a session, with what stops their whole account. For forms and errors too. */
   const sessionOf: PersonOf = async (context) => {
     const person = await sessions.personOf(context);
     if (person === null) return null;
-    // No key and no host: only what covers all of them.
+    // Without a key and a host: only a pause of the whole account.
     const pause = needs.pauseOf({ accountId: person.caller.accountId, keyId: "", host: "" });
     const stop = maskedPause(pause, viewerOf(person.role));
     return stop === null ? person : { ...person, stop };
   };
-  /** The same with what the navigation shows. Forms and streams don't need it. */
+  /** The person with what the navigation shows. Forms and streams don't need that. */
   const personOf: PersonOf = async (context) => {
     const person = await sessionOf(context);
     if (person === null || context.request.method !== "GET") return person;
     const { caller } = person;
     const [badges, accounts] = await Promise.all([badgesOf(needs, caller), needs.teamService.accountsOf(person)]);
-    // One account without a name has nothing to tell.
+    // A single account without a name is not worth showing.
     if (accounts.length === 1 && accounts[0]?.name === null) return { ...person, badges };
     const isCurrent = (accountId: string) => accountId === caller.accountId;
     return { ...person, badges, accounts: accounts.map((one) => ({ ...one, isCurrent: isCurrent(one.accountId) })) };
@@ -55,7 +55,7 @@ export function createPageDeps(needs: PageNeeds) {
   return { ...needs, ...sessions, sessionOf, personOf, answer, flash: createFlash(needs) };
 }
 
-/** All are bounded counts over an index: they cost the same in a table of any size. */
+/** The counts in the navigation. All are bounded counts over an index, so the size of the table doesn't matter. */
 async function badgesOf({ actionService, credentialRequests, clock }: PageNeeds, caller: Caller): Promise<NavBadges> {
   const createdAfter = new Date(clock.now().getTime() - NAV_FAILING_MS);
   const [waiting, failing, asked] = await Promise.all([
@@ -69,8 +69,8 @@ async function badgesOf({ actionService, credentialRequests, clock }: PageNeeds,
 }
 
 /**
- * Routes for people who are logged in. A text that a handler answers with is the HTML of its page. A refused form is answered
- * at the path that it was sent to: where that is loaded again, it leads to the page that `formPages` names for it.
+ * Routes for people who are logged in. A text that a handler returns is the HTML of its page. A refused form leaves the browser
+ * at the form's path: if people reload that, they get to the page that `formPages` names for it.
  */
 export function personPages({ personOf }: PageDeps, formPages: Readonly<Record<string, string>> = {}) {
   const routes = createPersonRoutes(personOf).onAfterHandle(({ responseValue }) =>
@@ -82,13 +82,13 @@ export function personPages({ personOf }: PageDeps, formPages: Readonly<Record<s
 
 export interface FormState {
   readonly values: Form;
-  /** What is wrong with its fields. */
+  /** What is wrong with fields. */
   readonly issues: readonly Issue[];
-  /** Everything that is wrong, in one text; null: nothing is. */
+  /** Everything that is wrong, in one text; null if nothing is. */
   readonly problem: string | null;
 }
 
-/** The state of a form that was refused with this error. */
+/** A refused form, with the error's code. */
 export interface RefusedForm extends FormState {
   readonly problem: string;
   readonly code: ErrorCode;
@@ -100,12 +100,12 @@ export function filled(values: Readonly<Record<string, string>>): FormState {
   return { ...EMPTY_FORM, values: new Map(Object.entries(values)) };
 }
 
-/** What is wrong with a field, or with a part of what it holds; null: nothing. */
+/** What is wrong with a field or a part of its value; null if nothing. */
 export function problemOf({ issues }: FormState, name: string): string | null {
   return issues.find((issue) => isAbout(issue, name))?.message ?? null;
 }
 
-/** What is wrong, unless it stands under one of these fields; null: nothing. */
+/** What is wrong besides these fields, which show their own problems; null if nothing. */
 export function problemBeside({ issues, problem }: FormState, names: readonly string[]): string | null {
   if (issues.length === 0) return problem;
   const others = issues.filter((issue) => !names.some((name) => isAbout(issue, name)));
@@ -116,7 +116,7 @@ function isAbout({ field }: Issue, name: string): boolean {
   return field === name || field.startsWith(`${name}.`);
 }
 
-/** What is no number, or none that is read exactly, stays text, which the check refuses. */
+/** A number, if the text is one that can be read exactly. Any other text stays, and the check refuses it. */
 export function numberIn(text: string): number | string {
   const [, digits = "", decimals = ""] = /^0*(\d{1,16})(?:\.(\d{1,9}))?$/.exec(text) ?? [];
   const value = Number(text);
@@ -124,7 +124,7 @@ export function numberIn(text: string): number | string {
   return digits !== "" && value.toFixed(decimals.length) === exact ? value : text;
 }
 
-/** What a path names by its id. */
+/** Parameters of a path with an id. */
 export interface ById {
   readonly id: string;
 }
@@ -139,13 +139,13 @@ export interface PersonRequest<Params, Who> extends FormRequest<Params, Who> {
   readonly form: Form;
 }
 
-/** Makes the page of a form again, with what was typed and what is wrong. */
+/** Renders the page of a form again, with what was typed and what is wrong. */
 export type Again<Params, Who> = (asked: PersonRequest<Params, Who>, refused: RefusedForm) => string | Promise<string>;
 
 /**
- * Answers forms that `formOf` reads. It checks who sent them; where a form begins a session or comes from a link, there is no
- * person to check. `act` does what a form asks for and returns the path that this leads to, or the answer. Where it is refused,
- * `again` makes its page; what it can't show either, such as what is gone, gets the page of the error.
+ * Answers forms that `formOf` reads. It also checks who sent them, unless a form begins a session or comes from a link. `act`
+ * does what a form asks for and returns the next path, or a response. If it refuses, `again` renders the form's page. If that
+ * fails too, for example because something is gone, the person gets an error page.
  */
 export function answers<Who>(formOf: (context: RequestContext, person: Who) => Promise<Form>) {
   return <Params = unknown>(
@@ -154,7 +154,7 @@ export function answers<Who>(formOf: (context: RequestContext, person: Who) => P
     forbidden: "elsewhere" | "here" = "elsewhere",
   ) =>
     async ({ context, person, params }: FormRequest<Params, Who>): Promise<Response> => {
-      // Outside of the `try`: it may ask for the password.
+      // Outside of the `try`, because it may ask for the password.
       const form = await formOf(context, person);
       const asked = { context, person, params, form };
       try {
@@ -162,7 +162,7 @@ export function answers<Who>(formOf: (context: RequestContext, person: Who) => P
         return typeof done === "string" ? seeOther("own", done) : done;
       } catch (error) {
         if (again === undefined || !(error instanceof DomainError)) throw error;
-        // The page may have no form for whoever may not send it, and nowhere to say so.
+        // The page may show no form to people who may not send it, and so have no place for the error.
         if (error.code === "forbidden" && forbidden === "elsewhere") throw error;
         const { code, issues, message } = error;
         const problem = issues.map((issue) => issue.message).join(" ") || message;
@@ -173,12 +173,12 @@ export function answers<Who>(formOf: (context: RequestContext, person: Who) => P
     };
 }
 
-/** Somebody else may have removed it already. */
+/** Ignores that somebody else has removed it already. */
 export async function unlessGone(removed: Promise<unknown>): Promise<void> {
   await removed.catch((error: unknown) => {
     if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
   });
 }
 
-/** What pages are made with: also the sessions, forms and cookies of people. */
+/** What pages are made with, including sessions, forms and cookies. */
 export type PageDeps = ReturnType<typeof createPageDeps>;

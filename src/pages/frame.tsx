@@ -31,7 +31,7 @@ import { seeAll } from "../receipts/see.ts";
 import { ACTION_ID } from "../core/ids.ts";
 import { personPages, type PageDeps } from "./forms.ts";
 
-/** Pages that the palette finds beside those of the navigation. */
+/** Pages that the palette finds besides those of the navigation. */
 const PLACES = [
   ...SETTINGS_SECTIONS,
   { name: "Bulk jobs", path: BULK_PATH, needs: "read", icon: "retry" },
@@ -41,12 +41,12 @@ const PLACES = [
   { name: "API reference", path: "/docs/api", needs: "read", icon: "docs" },
 ] as const;
 
-/** What a text finds: actions, requests for credentials, pages, and what can be done. */
+/** What a text finds: actions, requests for credentials, pages and commands. */
 async function paletteList(deps: PageDeps, user: Person, text: string): Promise<string> {
   const [actions, requests] = await Promise.all([foundActions(deps, user, text), foundRequests(deps, user, text)]);
   const now = deps.clock.now();
   const wanted = text.toLowerCase();
-  // A host that the text names, for people who may pause it: "api.example.com", "pause api.example.com".
+  // The host in the text, for people who may pause it: "api.example.com", "pause api.example.com".
   const named = mayDo(user.role, "manage") ? normalHost(wanted.replace(/^pause /, "")) : null;
   const host = named?.includes(".") === true ? named : null;
   const places = [...NAVIGATION, ...PLACES].filter(
@@ -123,7 +123,7 @@ interface EntryProps {
   readonly children?: Child;
 }
 
-/** The focus stays in the field: an entry is no stop of the Tab key. */
+/** An entry. The Tab key skips it, because the focus stays in the field. */
 function Entry({ id, href, icon, facts = null, children }: EntryProps) {
   return (
     <a id={`found-${id}`} role="option" aria-selected="false" tabindex={-1} href={href}>
@@ -157,7 +157,7 @@ function ActionEntry({ action, now }: { readonly action: SeenAction; readonly no
   );
 }
 
-/** The title is the requester's, in quotation marks; method, host and path are ours. */
+/** Quotes the title, which is the requester's text. Method, host and path are ours. */
 function ActionName({ action: { method, host, url, title } }: { readonly action: SeenAction }) {
   return title === null ? (
     <>
@@ -168,12 +168,12 @@ function ActionName({ action: { method, host, url, title } }: { readonly action:
   );
 }
 
-/** Everything that the tabs of a phone leave out. */
+/** Everything that the tabs on phones leave out. */
 function morePage(user: PageUser): string {
   const entries = [...NAVIGATION.filter(({ isRare }) => isRare), ...PLACES].filter(
     ({ name, needs }) => mayDo(user.role, needs) && name !== PAUSE_EVERYTHING.name,
   );
-  // In an emergency, nobody should have to search for it.
+  // Here, so that nobody has to search for it in an emergency.
   const mayPause = mayDo(user.role, "manage") && user.stop === undefined;
   return render(
     <Layout title="More" nav="More" user={user}>
@@ -214,7 +214,7 @@ export function framePages(deps: PageDeps) {
     .get(MORE_PATH, ({ person }) => morePage(person));
 }
 
-/** With an id in the text, that action; with other text, the newest that match; without text, the oldest that wait. */
+/** The action with the id in the text; else the newest that match; without text, the oldest waiting ones. */
 async function foundActions({ actionService }: PageDeps, { caller }: Person, text: string) {
   const id = text.split(/[^A-Za-z0-9_-]/).find((word) => ACTION_ID.test(word));
   const filters =
@@ -229,7 +229,7 @@ async function foundActions({ actionService }: PageDeps, { caller }: Person, tex
   return seeAll(found, viewerOf(caller.role));
 }
 
-/** Those that wait, oldest first: all of them without text, else those with it in their host, the agent or the ID. */
+/** The waiting requests with the text in host, agent or id, or all without text. Oldest first. */
 async function foundRequests(deps: PageDeps, person: Person, text: string) {
   const wanted = text.toLowerCase();
   const found = (await pendingRequests(deps, person)).filter(({ id, host, agent }) =>

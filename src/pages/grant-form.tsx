@@ -16,19 +16,19 @@ import { UntrustedText } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
 import { EMPTY_FORM, type FormState, numberIn, type RefusedForm } from "./forms.ts";
 
-/** The choice of a decision that approves one request and makes a grant. */
+/** The choice that approves one request and makes a grant. */
 export const APPROVE_MORE = "approve_more";
 
-/** What may differ in the calls that an approval allows besides. */
+/** What may differ in the further calls that an approval allows. */
 export interface GrantOffer {
   readonly fields: readonly JsonLeaf[];
-  /** Whether its body has more of them. */
+  /** Whether the body has more fields. */
   readonly isCut: boolean;
 }
 
 /**
- * What whoever approves a held action can allow besides; null: nothing, since the grant would lift neither a hold of a key nor
- * that of a rule. Hidden values can't be let differ: nobody sees what they are.
+ * What an approver of a held action can allow besides; null if a grant would lift no hold. Hidden values must stay equal,
+ * because nobody sees what they are.
  */
 export function grantOffer(action: MaskedAction): GrantOffer | null {
   const { policy, keyId } = action;
@@ -39,10 +39,10 @@ export function grantOffer(action: MaskedAction): GrantOffer | null {
   return { fields: fields.slice(0, GRANT_FIELDS_SHOWN_MAX), isCut: fields.length > GRANT_FIELDS_SHOWN_MAX };
 }
 
-/** The bound of the schema. */
+/** The schema's bound. */
 const PATH_CHARS_MAX = 200;
 
-/** The shortest comes first: it is chosen until somebody chooses another. */
+/** The first and shortest is the default. */
 const DURATIONS = [
   ["15", "15 minutes"],
   ["60", "1 hour"],
@@ -54,13 +54,13 @@ const CALLS = "20";
 
 interface GrantFoldProps {
   readonly offer: GrantOffer;
-  /** Undefined: nothing was typed yet, and it is closed. */
+  /** Undefined while nothing was typed and the part is folded. */
   readonly typed: FormState | undefined;
-  /** What of the request was not read yet, at the end of its button. */
+  /** How much of the request is unread, shown in its button. */
   readonly rest: Child;
 }
 
-/** Closed until somebody opens it, and never chosen before: an approval is for one request. */
+/** Folded until somebody opens it, and never preselected: an approval is for one request. */
 export function GrantFold({ offer: { fields, isCut }, typed, rest }: GrantFoldProps) {
   const state = typed ?? EMPTY_FORM;
   return (
@@ -111,7 +111,7 @@ interface VaryRowProps extends JsonLeaf {
 }
 
 function VaryRow({ path, text, at, state }: VaryRowProps) {
-  // More of a value stands in the request above.
+  // The request above shows more of a value.
   const shown = text.length > 60 ? `${text.slice(0, 60)}…` : text;
   return (
     <div class="grant-field" role="group" aria-label={visibleText(memberName(path))}>
@@ -141,14 +141,14 @@ function VaryRow({ path, text, at, state }: VaryRowProps) {
   );
 }
 
-/** A path without the word that all of them begin with. */
+/** A path without the word with which all begin. */
 export function memberName(path: string): string {
   return path === "body" ? path : path.replace(/^body\.?/, "");
 }
 
 const checkTerms = bodyCheck(GrantTermsJson);
 
-/** What a form allows besides. What is typed beside a member that is not ticked is left out. Throws `validation_error`. */
+/** The grant that a form asks for. Leaves out values of members that are not ticked. Throws `validation_error`. */
 export function termsInForm(form: Form): GrantTerms {
   const issues: Issue[] = [];
   const minutes = DURATIONS.find(([value]) => value === form.get("minutes"))?.[0];
@@ -174,12 +174,12 @@ export function termsInForm(form: Form): GrantTerms {
   return checkTerms({ minutes: Number(minutes), calls, vary, max: Object.fromEntries(max) });
 }
 
-/** What stands at a field of the form: the service calls it `grant.calls`, the form `calls`. */
+/** The problem of a field. The service calls a field `grant.calls`, the form `calls`. */
 function problemAt({ issues }: FormState, name: string): string | null {
   return issues.find(({ field }) => field === name || field === `grant.${name}`)?.message ?? null;
 }
 
-/** A decision that was refused: what is wrong with a grant stands at its fields, all else above the buttons. */
+/** A refused decision. Shows problems of the grant at its fields, and all others above the buttons. */
 export function refusedDecision({ values, issues, problem, code }: RefusedForm) {
   const reason = values.get("reason");
   if (values.get("decision") !== APPROVE_MORE) return { problem, reason };

@@ -50,7 +50,7 @@ const RETRY_FIELDS = {
   give_up_on: { type: "text", hint: "Statuses after which no attempt follows: 401, 422, 5xx." },
 } as const satisfies FieldSpecs<Static<typeof PutDefaults>>;
 
-/** A new setting has its field, and its place in the list, by its schema alone. */
+/** The form of a host's settings. A new setting gets its field and its place in the list from the schema. */
 const HOST_FORM = schemaForm(PutHostSettings, {
   ...everyField(PutHostSettings),
   ...RETRY_FIELDS,
@@ -60,7 +60,7 @@ const HOST_FORM = schemaForm(PutHostSettings, {
 
 const DEFAULTS_FORM = schemaForm(PutDefaults, { ...everyField(PutDefaults), ...RETRY_FIELDS });
 
-/** These settings, with the server's where they set nothing. */
+/** These settings, filled up with the server's. */
 function inheritedSettings(settings: HostSettings, server: EffectiveSettings): HostSettings {
   return {
     ...settings,
@@ -127,10 +127,10 @@ async function hostsPage(deps: PageDeps, user: Person, typed = EMPTY_FORM): Prom
 }
 
 interface HostRow {
-  /** Or all of them. */
+  /** A host, or all hosts. */
   readonly host: string;
   readonly settings: HostSettings;
-  /** Null: nothing is set for it. */
+  /** Null if nothing is set for it. */
   readonly setting: HostSettingsRow | null;
 }
 
@@ -206,7 +206,7 @@ function settingsCell(settings: HostSettings) {
   ));
 }
 
-/** Null: it is not set. */
+/** A backoff in words; null if it is not set. */
 export function backoffText(backoff: Backoff | null | undefined): string | null {
   if (backoff === null || backoff === undefined) return null;
   return `${duration(backoff.baseMs)}, doubled up to ${duration(backoff.capMs)}`;
@@ -219,7 +219,7 @@ export function patternsText(patterns: readonly StatusPattern[]): string {
 async function hostFormPage(deps: PageDeps, user: Person, host: string, typed: FormState): Promise<string> {
   const [{ defaults }, server] = await Promise.all([listForOwner(deps, user), deps.settingsFor(user.caller)]);
   const isDefaults = host === ALL_HOSTS;
-  // What holds where a field is empty.
+  // The settings that apply if a field is empty.
   const inherited = inheritedSettings(isDefaults ? NO_HOST_SETTINGS : defaults, server);
   const { values } = HOST_FORM.filledWith(hostSettingsJson(inherited));
   const now = Object.fromEntries(HOST_FORM.names.map((name) => [name, { placeholder: values.get(name) }]));
@@ -262,7 +262,7 @@ export function hostPages(deps: PageDeps) {
     },
     ({ person, form }, typed) => hostFormPage(deps, person, form.get("host") ?? "", typed),
   );
-  // Changes nothing: the form is the query.
+  // Changes nothing: reads its form from the query.
   const edit = answers<Person>(({ search }) =>
     Promise.resolve(new Map([["host", new URLSearchParams(search).get("host") ?? ""]])),
   )(
@@ -289,7 +289,7 @@ export function hostPages(deps: PageDeps) {
     .post(`${HOSTS_PATH}/remove`, remove);
 }
 
-/** Pages of owners: readers get the list over the API. */
+/** The list for owners. Readers get it only over the API. */
 function listForOwner({ hostService }: PageDeps, { caller }: Person) {
   authorize(caller, "manage");
   return hostService.list(caller);

@@ -33,23 +33,23 @@ import type { HeldFilter } from "../core/store.ts";
 interface ListedRequest extends SeenRequest {
   readonly action: MaskedAction;
   readonly riskMarks: readonly RiskMarkProps[];
-  /** Why this same request was rejected before; null: it was not, or without a reason. */
+  /** Why this same request was rejected before; null if it was not, or without a reason. */
   readonly rejection: string | null;
 }
 
 interface RowProps {
   readonly mayDecide: boolean;
   readonly query: InboxQuery;
-  /** The request that is shown beside the list. */
+  /** The request shown beside the list. */
   readonly openId: string | null;
-  /** More requests are on other pages: a row of look-alikes has those of this page only. */
+  /** Whether other pages have more requests, so that a row of look-alikes may be incomplete. */
   readonly isPart: boolean;
-  /** Selected: those that are shown to be decided at once. */
+  /** The requests selected for a common decision. */
   readonly selected: ReadonlySet<string>;
   readonly now: Date;
 }
 
-/** The waiting requests, with the oldest first. Those that look alike are one group. */
+/** The waiting requests, oldest first, with look-alikes in one group. */
 export function listedGroups(
   actions: readonly MaskedAction[],
   histories: ReadonlyMap<string, DecisionHistory>,
@@ -61,7 +61,7 @@ export function listedGroups(
 /** A request as its approver sees it. */
 export function listedRequest(action: MaskedAction, history: DecisionHistory, user: PageUser): ListedRequest {
   const { viewer } = action;
-  // Who may not decide is told no risks: they are about what is masked, too.
+  // People who may not decide see no risks, which also tell about masked values.
   const mayDecide = mayDo(user.role, "approve");
   const { risks } = mayDecide ? maskedFacts(action, history, "") : { risks: [] };
   return {
@@ -97,7 +97,7 @@ export function RequestRow({ request, ...props }: RowProps & { readonly request:
   );
 }
 
-/** The agent, and where the call goes. */
+/** The agent and the call's host. */
 function Asker({ action, children }: { readonly action: SeenAction; readonly children?: Child }) {
   return (
     <span class="inbox-asker">
@@ -112,7 +112,7 @@ function Asker({ action, children }: { readonly action: SeenAction; readonly chi
 
 type RiskMarkProps = DecisionFacts["risks"][number];
 
-/** The gravest risk, which comes first. */
+/** Shows the worst risk, which is the first. */
 function RiskMark({ risks }: { readonly risks: readonly RiskMarkProps[] }) {
   const [first, ...others] = risks;
   if (first === undefined) return null;
@@ -124,7 +124,7 @@ function RiskMark({ risks }: { readonly risks: readonly RiskMarkProps[] }) {
   );
 }
 
-/** The box of a request, for whoever may decide on it. */
+/** The checkbox of a request, for people who may decide. */
 function Chosen({ action, mayDecide, selected }: RowProps & { readonly action: SeenAction }) {
   if (!mayDecide) return null;
   const { id } = action;
@@ -141,7 +141,7 @@ function Chosen({ action, mayDecide, selected }: RowProps & { readonly action: S
   );
 }
 
-/** A link to the page of a request. With script the request is shown beside the list. */
+/** A link to a request. With script, it opens beside the list. */
 function OpenLink({ id, query, openId, children }: RowProps & { readonly id: string; readonly children?: Child }) {
   return (
     <a
@@ -156,19 +156,19 @@ function OpenLink({ id, query, openId, children }: RowProps & { readonly id: str
   );
 }
 
-/** The pane is replaced, never morphed: what was typed for one request must not stay for another. */
+/** Replaces the pane instead of morphing it: text typed for one request must not stay for another. */
 const OPENS_BESIDE = {
   "hx-boost": "true",
   "hx-target": "#request",
   "hx-select": "#request",
   "hx-select-oob": "#waiting:morph:outerHTML",
   "hx-swap": "outerHTML show:window:top",
-  // If several are requested, the last one is shown.
+  // If several are requested, shows the last one.
   "hx-sync": "#inbox:replace",
   "data-opens": "",
 } as const;
 
-/** Look-alikes in one row, which opens into a table. */
+/** A row of look-alikes, which unfolds into a table. */
 export function GroupRow({ group, ...props }: RowProps & { readonly group: RequestGroup<ListedRequest> }) {
   const { mayDecide, openId, isPart, now } = props;
   const { requests, differing } = group;
@@ -221,7 +221,7 @@ export function GroupRow({ group, ...props }: RowProps & { readonly group: Reque
   );
 }
 
-/** The column that tells which is which, and an amount: the review has all of them. */
+/** How many columns a list shows: one that tells requests apart, and an amount. The review shows all. */
 const LIST_COLUMNS_MAX = 2;
 
 /** The page on which these requests are decided together. */
@@ -229,7 +229,7 @@ export function reviewPath(ids: readonly string[]): string {
   return REVIEW_PATH + queryText({ id: ids });
 }
 
-/** What the requests of a group have in common, and how many they are. */
+/** What a group's requests have in common, and their number. */
 function GroupName({ group: { requests } }: { readonly group: RequestGroup<SeenRequest> }) {
   const [{ action }] = requests;
   const title = commonTitle(requests.map((request) => request.action.title));
@@ -249,7 +249,7 @@ function GroupName({ group: { requests } }: { readonly group: RequestGroup<SeenR
   );
 }
 
-/** The path with "…" for the segments in which the requests differ. */
+/** The common path, with "…" for segments that differ. */
 export function commonPath(paths: readonly string[]): string {
   const [first = [], ...others] = paths.map((path) => (path.split("?")[0] ?? "").split("/"));
   return first.map((segment, at) => (others.every((other) => other[at] === segment) ? segment : "…")).join("/");
@@ -265,7 +265,7 @@ const PLACES: Readonly<Record<DifferingField["place"], string>> = {
   body: "Body",
 };
 
-/** The head of a column: the name of a field in the body, else where it stands, too. */
+/** The head of a column: the field's name, and its place unless it is in the body. */
 export function FieldName({ field: { place, name } }: { readonly field: Pick<DifferingField, "place" | "name"> }) {
   if (place === "path" || name === "") return <>{PLACES[place]}</>;
   return (
@@ -276,7 +276,7 @@ export function FieldName({ field: { place, name } }: { readonly field: Pick<Dif
   );
 }
 
-/** How long a request has waited at least. */
+/** Filters by how long a request has waited at least. */
 export const AGES = {
   hour: { label: "Over 1 hour", ms: HOUR_MS },
   day: { label: "Over 1 day", ms: DAY_MS },
@@ -289,20 +289,20 @@ export function ageIn(text: string | null): Age | null {
   return text === "hour" || text === "day" || text === "week" ? text : null;
 }
 
-/** What of the inbox a page shows. Null: all. */
+/** The filters of the inbox. Null: no filter. */
 export interface InboxQuery {
-  /** The key to filter by; empty: requests of no key. */
+  /** The key to filter by; empty for requests without a key. */
   readonly by: string | null;
   readonly host: string | null;
   readonly age: Age | null;
-  /** The cursor of the page: an action ID or `turns`, and how far keys are where several have requests. */
+  /** The page's cursor: an action id or `turns`, and each key's position if several have requests. */
   readonly after: string | null;
 }
 
 /** The value of `by` for requests without a key. */
 const NO_KEY = "none";
 
-/** Reads the query of a page; what is no filter of ours is left out. */
+/** Reads the query of a page. Ignores everything else in it. */
 export function inboxQueryIn(query: URLSearchParams): InboxQuery {
   const by = query.get("by") ?? "";
   const after = query.get("after") ?? "";
@@ -318,11 +318,11 @@ function isCursor(after: string): boolean {
   if (after === "" || after.length > HELD_CURSOR_CHARS_MAX) return false;
   const [start = "", ...places] = after.split("~");
   const isStart = start === "" || start === "turns" || ACTION_ID.test(start);
-  // A key, or none, and an action by turns.
+  // Alternates between a key, or none, and an action.
   return isStart && places.every((id, at) => (at % 2 === 0 ? id === "" || KEY_ID.test(id) : ACTION_ID.test(id)));
 }
 
-/** The filter of the service. */
+/** The query as a filter for the service. */
 export function filterOf({ by, host, age }: InboxQuery, now: Date): HeldFilter {
   return { keyId: by, host, before: age === null ? null : new Date(now.getTime() - AGES[age].ms) };
 }

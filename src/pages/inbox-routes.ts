@@ -40,7 +40,7 @@ export function inboxRoutes(deps: PageDeps) {
   const hooks = { params: ActionParams };
   return createPageRoutes("own")
     .get("/", async ({ context }) => {
-      // Elysia takes // for /.
+      // Elysia treats // as /.
       if (context.path !== "/") throw pathNotFound();
       const person = await deps.personOf(context);
       if (person === null) return seeOther("own", "/login");
@@ -72,7 +72,7 @@ interface InboxRequest extends Pick<InboxProps, "problem" | "reason" | "grant"> 
   readonly search: string;
 }
 
-/** The inbox with its filters, and the pane that is chosen once the list is known. */
+/** The inbox with its filters. Chooses the pane once the list is known. */
 async function inboxHtml(
   deps: PageDeps,
   { person, search, ...more }: InboxRequest,
@@ -90,7 +90,7 @@ async function inboxHtml(
   return inboxPage({ user: person, inbox, requests, query, pane: choose(inbox, decided), decided, now, ...more });
 }
 
-/** The request to decide next: the one after what was decided just now, or the oldest. */
+/** Shows the request to decide next: the one after the last decided, or the oldest. */
 const nextPane =
   ({ actionService }: PageDeps) =>
   ({ actions, histories }: SeenInbox, decided: readonly DecidedRequest[]): InboxPane => {
@@ -100,7 +100,7 @@ const nextPane =
     return { kind: "request", isChosen: false, action, history, digest: actionService.digestOf(storedOf(action)) };
   };
 
-/** A request by its address: held, or what it has come to. */
+/** Shows a request by its id: held, or its outcome. */
 async function paneOf(deps: PageDeps, person: Person, id: string): Promise<InboxPane> {
   const { actionService, receiptPath } = deps;
   const found = await actionService.get(person.caller, id);
@@ -114,7 +114,7 @@ async function paneOf(deps: PageDeps, person: Person, id: string): Promise<Inbox
   return { kind: "decided", decided: { action, timeline, grant, receiptUrl: receiptPath(id) } };
 }
 
-/** The requests of these IDs that still wait, to decide on all of them. */
+/** The requests with these ids that are still waiting, for a common decision. */
 async function reviewOf(deps: PageDeps, { caller, role }: Person, asked: readonly string[]): Promise<InboxPane> {
   const { actionService } = deps;
   const selected = idsOf(asked, REVIEW_SELECTED_MAX);
@@ -135,7 +135,7 @@ function idsOf(asked: readonly string[], limit: number): readonly string[] {
   return [...new Set(asked.filter((id) => ACTION_ID.test(id)))].slice(0, limit);
 }
 
-/** How many of the requests fit on one page of a review; at least one. */
+/** How many requests fit on one page of a review; at least one. */
 function fittingIn(actions: readonly Action[]): number {
   let bytes = 0;
   const end = actions.findIndex(({ url, body, headers, title }) => {
@@ -145,7 +145,7 @@ function fittingIn(actions: readonly Action[]): number {
   return end === -1 ? actions.length : Math.max(1, end);
 }
 
-/** Decides on the request that the page showed. The list then shows the result, even if somebody else was first. */
+/** Decides on the request that the page showed. Then the list shows the outcome, even if somebody else was first. */
 function decideHere(deps: PageDeps): AnswerById {
   const { actionService, answer } = deps;
   return answer<ById>(
@@ -153,7 +153,7 @@ function decideHere(deps: PageDeps): AnswerById {
       const id = noteActionId(context, params);
       const { decision, reason } = choiceInForm(form, [...DECISIONS, APPROVE_MORE]);
       const shown = { ...requestInForm(form, id), isHeld: true };
-      // Whoever allowed more has to hear that somebody else was first: no more is allowed then.
+      // `approve` fails if somebody else was first, so that the person learns that nothing more is allowed.
       if (decision === APPROVE_MORE) await actionService.approve(person.caller, id, reason, shown, termsInForm(form));
       else {
         const decide = decision === "approve" ? actionService.approve : actionService.cancel;
@@ -170,7 +170,7 @@ function decideHere(deps: PageDeps): AnswerById {
   );
 }
 
-/** Decides on each request that the review showed. The list then shows what each has come to. */
+/** Decides on each request that the review showed. Then the list shows their outcomes. */
 function decideOnMany(deps: PageDeps): AnswerPerson {
   const restIn = (form: Form) => idsOf((form.get("rest") ?? "").split(" "), REVIEW_SELECTED_MAX);
   return deps.answer(
@@ -189,14 +189,14 @@ function decideOnMany(deps: PageDeps): AnswerPerson {
   );
 }
 
-/** The inbox with the same filters, and what these requests have come to. */
+/** The path of the inbox with the same filters and these requests' outcomes. */
 function decidedPath(ids: readonly string[], search: string): string {
   return inboxPath({ ...inboxQueryIn(new URLSearchParams(search)), after: null }, "/approvals", {
     decided: ids.join(" "),
   });
 }
 
-/** What became of requests, some at a time: each is read whole. An ID may be made up, or its action deleted. */
+/** The outcomes of requests. Reads only some at a time, because each is read whole. An id may be invented or deleted. */
 async function decidedOf(deps: PageDeps, person: Person, ids: readonly string[]): Promise<readonly DecidedRequest[]> {
   const found: DecidedRequest[] = [];
   const grants = ids.length === 0 ? [] : await grantsOf(deps, person);
@@ -207,7 +207,7 @@ async function decidedOf(deps: PageDeps, person: Person, ids: readonly string[])
   return found;
 }
 
-/** The grants that can be ended, which only approvers see. */
+/** The grants that can be ended; only for approvers. */
 async function grantsOf({ grantService }: PageDeps, { caller, role }: Person): Promise<readonly Grant[]> {
   return mayDo(role, "approve") ? grantService.list(caller) : [];
 }

@@ -32,9 +32,9 @@ import { Icon } from "../ui/icons.tsx";
 import { ReviewPane } from "./review.tsx";
 import { counted, duration, lastDecision, number } from "../ui/text.ts";
 
-/** What is shown beside the list. */
+/** What the inbox shows beside the list. */
 export type InboxPane =
-  /** `isChosen`: by the address. Otherwise it is the next one, phones show the list, and a long body is cut. */
+  /** `isChosen`: the address names it. Otherwise it is the next one, phones show the list, and a long body is cut. */
   | ({ readonly kind: "request"; readonly isChosen: boolean } & HeldRequest)
   | { readonly kind: "decided"; readonly decided: DecidedRequest }
   | {
@@ -52,11 +52,11 @@ export interface SeenInbox extends Omit<Inbox, "actions"> {
 
 export interface InboxProps extends DecisionPageProps {
   readonly inbox: SeenInbox;
-  /** For credentials: all that wait. */
+  /** All waiting requests for credentials. */
   readonly requests: readonly SeenCredentialRequest[];
   readonly query: InboxQuery;
   readonly pane: InboxPane;
-  /** Decided just now, shown above the list. */
+  /** The requests decided just now, shown above the list. */
   readonly decided: readonly DecidedRequest[];
 }
 
@@ -108,7 +108,7 @@ export function inboxPage(props: InboxProps): string {
               {after === null ? null : <LinkButton href={inboxPath({ ...query, after })}>Next page</LinkButton>}
             </div>
             {mayDecide && actions.length > 0 ? (
-              // It leads to a page that shows them, and decides nothing yet.
+              // Leads to a page that shows the requests. Decides nothing yet.
               <div class="selection">
                 <span role="status" data-selected="">
                   Selected
@@ -143,7 +143,7 @@ export function inboxPage(props: InboxProps): string {
   );
 }
 
-/** Those that the filter finds; they stand on the first page. */
+/** The requests for credentials that the filter finds. They are on the first page. */
 function requestsIn(
   requests: readonly SeenCredentialRequest[],
   { by, host, age, after }: InboxQuery,
@@ -161,7 +161,7 @@ function requestsIn(
 
 type Groups = ReturnType<typeof listedGroups>;
 
-/** Where a request is among those that look like it; null: none does. */
+/** A request's place among its look-alikes; null if it has none. */
 function alikeIn(groups: Groups, id: string): LookAlikes | null {
   for (const { requests } of groups) {
     const at = requests.findIndex(({ action }) => action.id === id);
@@ -186,7 +186,7 @@ function Pane({ alike, ...props }: InboxProps & { readonly alike: LookAlikes | n
   return <DecidedPane decided={pane.decided} nextPath={nextPath} problem={problem} now={now} />;
 }
 
-/** The request after a decided one in a list with the oldest first, or else the first. */
+/** The request after a decided one in a list, oldest first, or else the first. */
 export function nextWaiting<Listed extends { readonly id: string }>(
   actions: readonly Listed[],
   id: string,
@@ -276,12 +276,12 @@ function NothingWaits({ isFiltered }: { readonly isFiltered: boolean }) {
 export interface DecidedRequest {
   readonly action: MaskedAction;
   readonly timeline: readonly TimelineEntry[];
-  /** The one that came with the approval and is in force; null: there is none. */
+  /** The grant that came with the approval and is in force; null if there is none. */
   readonly grant: Grant | null;
   readonly receiptUrl: string;
 }
 
-/** What a decided request has come to. */
+/** The outcome of a decided request. */
 export function DecidedOutcome({ action, now }: { readonly action: SeenAction; readonly now: Date }) {
   const isPlain = action.status === "completed" && action.lateResult === null;
   const ms = isPlain ? (action.result?.durationMs ?? null) : null;
@@ -349,7 +349,7 @@ const DECIDED: Readonly<Record<string, string>> = {
 
 interface DecidedPaneProps {
   readonly decided: DecidedRequest;
-  /** Of the next request that waits; null: none does. */
+  /** The path of the next waiting request; null if there is none. */
   readonly nextPath: string | null;
   readonly problem: string | undefined;
   readonly now: Date;

@@ -17,7 +17,7 @@ import { type PageUser, roleLabel } from "../ui/text.ts";
 interface JoinProps extends OpenInvitation {
   readonly path: string;
   readonly problem: string | null;
-  /** Null: nobody is logged in. */
+  /** Null if nobody is logged in. */
   readonly user: PageUser | null;
 }
 
@@ -42,7 +42,7 @@ async function joinPage(deps: PageDeps, context: RequestContext, token: string, 
   );
 }
 
-/** Whoever invites chose the name: it is quoted, beside the address that nobody chooses. */
+/** Names the account. Quotes its name, which its people chose, beside its address. */
 function InvitedTo({ account: { name, email } }: Pick<OpenInvitation, "account">) {
   return (
     <>
@@ -89,7 +89,7 @@ function JoinForm({ path, problem, user, email, isKnown }: JoinProps) {
   );
 }
 
-/** The links of invitations. GET changes nothing, since mail scanners and previews open links. */
+/** The links of invitations. A GET changes nothing, because mail scanners and previews open links. */
 export function joinPages(deps: PageDeps) {
   const { teamService, personOf, ownFormOf, ownOrigin, startSession } = deps;
   const hooks = { params: TokenParams };

@@ -35,11 +35,11 @@ export const KEYS_LINK = { href: "/keys", name: "All keys" } as const;
 async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, user: Person, search: string) {
   const now = clock.now();
   const query = new URLSearchParams(search);
-  // From 1; 1 if it is not a number.
+  // Pages begin at 1. Anything else than a number means 1.
   const at = /^[1-9]\d{0,3}$/.test(query.get("page") ?? "") ? Number(query.get("page")) : 1;
   const [keys, former, pauses, connected] = await Promise.all([
     keyService.listWithUse(user.caller),
-    // Live keys whose makers may no longer manage the account.
+    // Live keys of people who may no longer manage the account.
     keyService.ofFormer(user.caller),
     pauseService.list(user.caller),
     oauth?.connectedKeys(user.caller) ?? new Set<string>(),
@@ -48,7 +48,7 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
   const isMore = keys.length > at * KEYS_SHOWN_MAX && shown.length > 0;
   const live = shown.filter(({ revokedAt }) => revokedAt === null);
   const over = shown.filter(({ revokedAt }) => revokedAt !== null);
-  // The key that was just revoked, and what it has left to do.
+  // The key revoked just now, and its unfinished actions.
   const revoked = keys.find(({ id, revokedAt }) => id === query.get("revoked") && revokedAt !== null);
   const left = revoked === undefined ? null : await keyService.unfinished(user.caller, revoked.id);
   const paused = new Map(pauses.flatMap((pause) => (pause.kind === "key" ? [[pause.subject, pause]] : [])));
@@ -88,7 +88,7 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
                   {isOver(key, now) ? <Dot tone="bad">Expired</Dot> : null}
                   <span class="says">
                     {key.lastUsedAt === null ? "Never used" : sentence`Used ${<Ago at={key.lastUsedAt} now={now} />}`}
-                    {/* A client that somebody logged in to. */}
+                    {/* A connection of a client. */}
                     {connected.has(key.id) ? " · connected by " : " · created by "}
                     {makerName(key.createdBy)}
                   </span>
@@ -190,7 +190,7 @@ function isOver({ expiresAt }: KeyView, now: Date): boolean {
   return expiresAt !== null && now >= expiresAt;
 }
 
-/** What a key may do at most, each limit in a few words. In red is what refuses it now. */
+/** A key's limits, each in a few words. Limits that refuse it now are red. */
 export function limitTexts(key: KeyView & Partial<ListedKeyView>, now: Date): readonly Child[] {
   const { hosts, methods, dailyActions, actionsToday, expiresAt } = key;
   const limits: Child[] = [];
@@ -230,7 +230,7 @@ function makerName(actor: KeyView["createdBy"]): Child {
   return actor === null ? "unknown" : <Name text={describeActor(actor).name} />;
 }
 
-/** Keys that people may still know who shouldn't, each with a button to revoke it. */
+/** Keys that former members may still know, each with a button to revoke it. */
 export function FormerKeys({ user, keys }: { readonly user: PageUser; readonly keys: readonly KeyView[] }) {
   if (keys.length === 0) return null;
   return (
@@ -265,7 +265,7 @@ export function keyLabel({ name, last4, revokedAt }: KeyView): string {
   return `${name} (…${last4})${revokedAt === null ? "" : ", revoked"}`;
 }
 
-/** The default comes first: it changes no action, for rotating a key. */
+/** The default comes first. It leaves all actions alone, for rotating a key. */
 const UNFINISHED = [
   {
     value: "keep",

@@ -20,7 +20,7 @@ import { Secret, SETTINGS_PATHS, ShownOnce } from "./settings-frame.tsx";
 import { ACCOUNTS_PAGE_PATH } from "./settings.tsx";
 import { HOLD_CHOICES, holdLabel, type PageUser, ROLE_CHOICES, roleLabel, SCOPE_CHOICES } from "../ui/text.ts";
 
-/** No role is preselected, so that nobody creates an owner key by accident. */
+/** The defaults. They name no role, so that nobody creates an owner key by accident. */
 const NEW_KEY = filled({ hold: "none", scope: "own", loop_brake: "yes" });
 
 export const KEY_FORM = schemaForm(CreateKey, {
@@ -61,10 +61,10 @@ export const KEY_FORM = schemaForm(CreateKey, {
   inherit_limits: {},
 });
 
-/** Fields that say themselves what is wrong with them. */
+/** Fields that show their own problems. */
 export const SHOWN_FIELDS = KEY_FORM.shown;
 
-/** The form, whose id keeps it from creating two keys when it is sent twice. */
+/** The page of the form. Its id prevents a second key if it is sent twice. */
 async function newKeyPage(deps: PageDeps, user: Person, typed: FormState, replaced: KeyView | undefined) {
   const [rules, credentials] = await Promise.all([
     deps.ruleService.list(user.caller),
@@ -93,7 +93,7 @@ async function newKeyPage(deps: PageDeps, user: Person, typed: FormState, replac
           action="/keys"
           fields={[
             ["form_id", deps.ids.request()],
-            // The form shows every limit of the replaced key: what is empty here was taken out.
+            // The form shows every limit of the replaced key, so an empty field means that the limit was removed.
             ...(replaced === undefined
               ? []
               : ([
@@ -109,7 +109,7 @@ async function newKeyPage(deps: PageDeps, user: Person, typed: FormState, replac
           <RulesNote count={rules.length} />
           <KEY_FORM.Field name="scope" state={typed} />
           {replaced === undefined ? <LoopBrake typed={typed} label="For an agent key: hold loops" /> : null}
-          {/* Asked where there is a hold that could become weaker. */}
+          {/* Asked only if there is a hold that could become weaker. */}
           {replaced === undefined || replaced.hold === "none" ? null : (
             <Option
               name="weaker_hold"
@@ -128,7 +128,7 @@ async function newKeyPage(deps: PageDeps, user: Person, typed: FormState, replac
   );
 }
 
-/** Rules decide, too: a key without a hold is ruled by them alone. */
+/** Says that rules apply too. They alone decide on a key without a hold. */
 function RulesNote({ count }: { readonly count: number }) {
   return (
     <p class="quiet small">
@@ -155,17 +155,17 @@ export function LoopBrake({ typed, label }: { readonly typed: FormState; readonl
   );
 }
 
-/** What the key may do at most; all of it optional. */
+/** The fields of a key's limits. All are optional. */
 export function LimitFields({ typed }: { readonly typed: FormState }) {
   return <KEY_FORM.Fold title="Limits" state={typed} of={["hosts", "methods", "daily_actions", "expires_at"]} />;
 }
 
 interface MadeKey {
-  /** In plain text; the server stores only its hash. */
+  /** The key in plain text. The server stores only its hash. */
   readonly key: string;
-  /** Creating this key closed sign-ups. */
+  /** Whether creating this key closed sign-ups. */
   readonly closesSignUps: boolean;
-  /** Loops of the key could not be held. */
+  /** Whether the rule that stops loops could not be added. */
   readonly isUnbraked?: boolean;
 }
 
@@ -266,15 +266,15 @@ export function newKeyPages(deps: PageDeps) {
     );
 }
 
-/** There may be too many rules, they change too fast, or the store is away. */
+/** Accepts that the rule was not added: there are too many, they change too often, or the store is away. */
 function notBraked(error: unknown): false {
   if (error instanceof DomainError || error instanceof StoreUnavailable) return false;
   throw error;
 }
 
 /**
- * Sends the test call with a key that was just made and is still shown, so that it shows what the key may do. The page has
- * the key, and sends it along: nobody else can act as it by the rights of a person.
+ * Sends the test call with the new key, to show what the key may do. The page that shows the key sends it along, so that
+ * nobody can use a key by a person's rights.
  */
 function test(deps: PageDeps): AnswerById {
   const { authenticate, answer } = deps;
@@ -297,7 +297,7 @@ export function keyMembersIn(form: Form) {
   const isAgent = form.get("role") === "agent";
   return {
     replaces: form.get("replaces") || null,
-    // What is empty is no default.
+    // An empty choice must not become a default.
     hold: form.get("hold") ?? null,
     scope: isAgent ? (form.get("scope") ?? null) : null,
     credentials: isAgent ? chosenIn(form, "credentials") : [],

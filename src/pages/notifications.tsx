@@ -15,7 +15,7 @@ interface NotificationsProps {
   readonly user: PageUser;
   /** Newest first. */
   readonly entries: readonly ListedNotification[];
-  /** The cursor of older ones; null if there are none. */
+  /** The cursor for older ones; null if there are none. */
   readonly before: string | null;
   readonly channels: ReadonlyMap<string, string>;
   readonly now: Date;
@@ -114,7 +114,7 @@ function resultCell({ status, attempts, dueAt }: ListedNotification, now: Date) 
   );
 }
 
-/** The target of a message is the id of its channel. */
+/** Names an event. A message's target is its channel's id. */
 function nameOf(event: string, kind: string): string {
   const ask = askOf(event);
   if (alertOf(event) !== null) return kind === "mail" ? "Credential email" : "Credential message";

@@ -34,7 +34,7 @@ const CLIENT_FORM = schemaForm(CreateOAuthClient, {
   },
 });
 
-/** The secret of a new client in plain text; null: it has none. */
+/** The secret of a new client in plain text; null if it has none. */
 interface ClientSecret {
   readonly secret: string | null;
 }

@@ -30,7 +30,7 @@ const PLACE = { table: "oidc", row: "flow", column: "cookie" } as const;
 /** Browsers keep 4,096 characters of a cookie, with its name. */
 const SEALED = /^[0-9a-f]{8}\.[A-Za-z0-9+/=]{1,3900}$/;
 
-/** The button and the way back. Both are pages: only browsers sign in like this. */
+/** The routes of the log-in button and of the way back. Both answer with pages, since only browsers sign in like this. */
 export function oidcRoutes(deps: PageDeps) {
   const { oidc, secrets, clock, baseUrl, ownOrigin, log } = deps;
   const routes = createPageRoutes("own");
@@ -58,14 +58,14 @@ export function oidcRoutes(deps: PageDeps) {
     } catch (error) {
       const known = knownProblem(error, log, context);
       if (known === null) throw error;
-      // The password goes on working.
+      // The password still works.
       context.errorCode = known.code;
       const html = await logInPage(deps, next, { ...EMPTY_FORM, problem: known.message });
       return page("own", html, { status: HTTP_STATUS[known.code], headers: known.headers });
     }
   };
 
-  /** What this browser began; null: nothing, or too long ago. */
+  /** The sign-in that this browser began; null if it began none, or too long ago. */
   const flowIn = ({ request }: RequestContext): Flow | null => {
     const sealed = cookie.read(request.headers);
     if (sealed === null) return null;
@@ -80,7 +80,7 @@ export function oidcRoutes(deps: PageDeps) {
 
   const finish = async (context: RequestContext): Promise<Response> => {
     const source: RequestSource = sourceOf(context, deps, null);
-    // Used once, whatever comes of it.
+    // Used only once, whatever the result.
     const gone = { "set-cookie": cookie.clear() };
     const refuse = (code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}) => {
       context.errorCode = code;
@@ -119,7 +119,7 @@ interface Problem {
 const AWAY =
   "The identity provider can't be reached at the moment. Log in with your password, or try again in a few seconds.";
 
-/** What to tell a person; null: it is none of what is expected here. */
+/** What to tell the person; null for an unexpected error. */
 function knownProblem(error: unknown, log: Log, { name }: RequestContext): Problem | null {
   if (error instanceof RetryLater) return { code: error.code, message: error.message, headers: headersOf(error) };
   if (error instanceof ProviderAway) {
@@ -133,7 +133,7 @@ function knownProblem(error: unknown, log: Log, { name }: RequestContext): Probl
   return null;
 }
 
-/** The kind of the fault. Messages of the library and the provider may hold what they were given. */
+/** The kind of the fault, without messages, which may contain what the library and the provider were given. */
 function causeOf({ cause }: Error): string {
   if (!(cause instanceof Error)) return "unknown";
   const code: unknown = "code" in cause ? cause.code : null;
@@ -156,17 +156,17 @@ const NOT_LET_IN: Readonly<Record<NotLetIn, string>> = {
     "Your address belongs to somebody else's sign-in at the identity provider. Ask an owner to remove that person and to invite you.",
 };
 
-/** What the provider says in place of a code (RFC 6749, 4.1.2.1). */
+/** Errors that the provider returns instead of a code (RFC 6749, 4.1.2.1). */
 const PROVIDER_SAYS: Readonly<Record<string, string>> = {
   access_denied: "The sign-in was cancelled at the identity provider. Start again from the log-in page.",
   temporarily_unavailable: AWAY,
   server_error: AWAY,
 };
 
-/** The page of an invitation, with its token. */
+/** The path of an invitation, with its token. */
 const JOIN = /^\/join\/([0-9a-f]{64})$/;
 
-/** Whoever has just joined doesn't need the page of the invitation any more. */
+/** Where a sign-in leads. People who have just joined don't go back to the invitation. */
 function landingOf(next: string | null, { isJoined }: StartedSession): string {
   return next === null || (isJoined === true && JOIN.test(next)) ? HOME_PATH : next;
 }

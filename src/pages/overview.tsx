@@ -27,7 +27,7 @@ const VIEWS = ["charts", "table"] as const;
 
 type OverviewView = (typeof VIEWS)[number];
 
-/** The range as the API has it, and whether its slots are drawn or listed. */
+/** The range, as in the API, and whether its slots are drawn or listed. */
 const OVERVIEW_QUERY = compileQuery(
   Type.Object(
     { ...OverviewQuery.properties, view: Type.Optional(Type.Enum([...VIEWS])) },
@@ -38,13 +38,13 @@ const OVERVIEW_QUERY = compileQuery(
 interface OverviewPageProps extends OverviewAnswer {
   readonly user: PageUser;
   readonly view: OverviewView;
-  /** What to do first; null: no more. */
+  /** The first steps; null if none are left. */
   readonly steps: FirstSteps | null;
   readonly now: Date;
   readonly baseUrl: string;
 }
 
-/** Words of the ranges, and the labels of their axes: how far apart, and whether they are times of the day. */
+/** Words of the ranges, the distance of the labels on their axes, and whether these are times of day. */
 const RANGES = {
   "1h": { name: "1 hour", slot: "1 minute", labelEveryMs: HOUR_MS / 6, labelsTimes: true },
   "24h": { name: "24 hours", slot: "30 minutes", labelEveryMs: 4 * HOUR_MS, labelsTimes: true },
@@ -52,7 +52,7 @@ const RANGES = {
   "30d": { name: "30 days", slot: "12 hours", labelEveryMs: 5 * DAY_MS, labelsTimes: false },
 } as const satisfies Record<OverviewRange, object>;
 
-/** What an account did in a range, and what waits. Every number leads to the actions that it counts. */
+/** What an account did in a range, and what is waiting. Every number links to the actions that it counts. */
 export function overviewPage(props: OverviewPageProps): string {
   const { user, overview, view, steps, now, baseUrl } = props;
   const links = RANGE_NAMES.map((range) => {
@@ -147,7 +147,7 @@ function overviewPath(range: OverviewRange, view: OverviewView): string {
   return OVERVIEW_PATH + queryText({ range, view: view === "charts" ? "" : view });
 }
 
-/** Says so where the numbers don't cover the whole range. */
+/** Says so if the numbers don't cover the whole range. */
 function Gaps({ overview: { since, slots, countedUntil }, now }: OverviewPageProps) {
   if (countedUntil !== null && countedUntil < now) {
     return (
@@ -178,7 +178,7 @@ function durationOrNone(ms: number | null | undefined): string {
   return ms === null || ms === undefined ? "–" : duration(ms);
 }
 
-/** The list of actions that were created in the range. */
+/** The path of the list of actions created in the range. */
 function listOf({ since }: Overview, filters: ListQuery = {}): string {
   return listPath({ ...filters, created_after: withoutMs(since) });
 }
@@ -218,7 +218,7 @@ function Figures({ overview, waiting, now }: OverviewPageProps) {
       latency === null ? "No attempts" : `Median ${duration(latency.p50Ms)}, p99 ${duration(latency.p99Ms)}`,
       slots.map(({ p95Ms }) => p95Ms ?? 0),
     ],
-    // While none waits, how long decisions take.
+    // If none is waiting, how long decisions take.
     ["Awaiting approval", "/approvals", countOf(waiting), oldest ?? decided],
   ];
   return (
@@ -295,7 +295,7 @@ function outcomeSlot(range: OverviewRange, { at, created, completed, failed }: O
   return { at, values, href: slotPath(range, at), tip };
 }
 
-/** The actions that were created in a slot. */
+/** The path of the list of actions created in a slot. */
 function slotPath(range: OverviewRange, at: Date): string {
   const end = new Date(at.getTime() + slotMsOf(OVERVIEW_RANGES[range].slotMinutes));
   return listPath({ created_after: withoutMs(at), created_before: withoutMs(end) });
@@ -331,19 +331,19 @@ function SlotTable({ range, slots }: Overview) {
   );
 }
 
-/** A host or an agent, and the filters that list its actions; null: none do. */
+/** A host or agent, and the filters that list its actions; null if no filter can. */
 interface Listed {
   readonly name: Child;
   readonly filters: ListQuery | null;
 }
 
-/** A reader sees the text as on the page of an action. What is hidden there stands in no address either. */
+/** A host as the viewer may see it. Hidden text must not appear in a link either. */
 function listedHost(host: string, viewer: Viewer): Listed {
   const text = maskText(host, viewer);
   return { name: <UntrustedText text={text} />, filters: text === host ? { host } : null };
 }
 
-/** The path is that of the listed host's list, by its filters. */
+/** A link to the list of these filters. */
 function listLink({ name, filters }: Listed, path: (filters: ListQuery) => string): Child {
   return filters === null ? name : <a href={path(filters)}>{name}</a>;
 }
@@ -354,12 +354,12 @@ interface SharesProps {
   readonly overview: Overview;
   readonly breakdown: Breakdown;
   readonly listed: (name: string) => Listed;
-  /** Whose shares they are, as in "agents". */
+  /** Whose shares, as in "agents". */
   readonly what: string;
   readonly head: Child;
-  /** What is said in place of an empty table. */
+  /** The text in place of an empty table. */
   readonly empty: string;
-  /** The first cell of a row; left out: the link of its name alone. */
+  /** The first cell of a row; left out: only the link. */
   readonly cell?: (link: Child, name: string) => Child;
   readonly aside?: Child;
 }
@@ -400,7 +400,7 @@ function Shares(props: SharesProps) {
   );
 }
 
-/** The worst first. */
+/** Worst first. */
 const STRIP_WORDS = [
   ["bad", "actions failed in"],
   ["wait", "retried in"],
@@ -437,7 +437,7 @@ function FailingHosts({ overview, user, now }: OverviewPageProps) {
                 listOf(overview, one.failed === 0 ? filters : { ...filters, status: ["failed"] }),
               )}
               <HostStrip overview={overview} host={one.host} />
-              {/* Of the actions that ended; of a host that has ended none, the attempts that are retried. */}
+              {/* Counts ended actions, or for a host without any the retried attempts. */}
               <span>
                 <b>{number(one.failed === 0 ? one.failedAttempts : one.failed)}</b>{" "}
                 <span class="quiet">
@@ -475,7 +475,7 @@ function WaitingAges({ isCut, overAnHour, overADay }: WaitingApprovals) {
 
 function Approvals({ overview, waiting, user }: OverviewPageProps) {
   const { approved, rejected, p50Ms, p95Ms } = overview.decisions;
-  // Decisions are listed in the audit log, which is for owners.
+  // The audit log lists decisions, but only for owners.
   const decided = (kind: "approved" | "rejected", count: number) => {
     const words = `${number(count)} ${kind}`;
     if (count === 0 || !mayDo(user.role, "manage")) return words;

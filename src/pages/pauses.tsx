@@ -18,7 +18,7 @@ import { None, RowAction } from "./settings-frame.tsx";
 import { settingsList } from "./settings-list.tsx";
 import { ActorName } from "./timeline.tsx";
 
-/** People choose what is paused; programs name it. */
+/** The form of a pause. People choose from a list what programs name. */
 const AskPause = Type.Object({
   scope: choice(["host", "key", "account"], "What to pause.", "host"),
   ...CreatePause.properties,
@@ -130,7 +130,7 @@ export function pausePages(deps: PageDeps) {
   return routes.post(`${PAUSES_PATH}/:id/resume`, resume, { params: PauseParams });
 }
 
-/** What a pause stops. */
+/** Says what a pause stops. */
 function pausedText(kind: Pause["kind"], subject: string, keys: readonly KeyView[]) {
   const key = keys.find(({ id }) => id === subject);
   if (kind === "key") return <>Key {key === undefined ? <code>{subject}</code> : <Name text={key.name} />}</>;
@@ -142,7 +142,7 @@ function pausedText(kind: Pause["kind"], subject: string, keys: readonly KeyView
   )}`;
 }
 
-/** The hosts that the account's calls went to, with their ports, the last called first. */
+/** The hosts that the account has called, with ports, last called first. */
 export async function calledHosts(signingService: Pick<SigningService, "origins">, caller: Caller) {
   const origins = await signingService.origins(caller);
   return [...new Set(origins.flatMap(({ origin, use }) => (use === "calls" ? [new URL(origin).host] : [])))];

@@ -14,8 +14,8 @@ import { createPageRoutes, operation, pathParams } from "../http/operation.ts";
 import type { PageDeps } from "./forms.ts";
 
 /**
- * Runs at most `RECEIPTS_AT_ONCE_MAX` at a time, in order: anyone who has a link may ask for any number, and each may take a
- * megabyte and the masking thread. Throws `unavailable` where the turn doesn't come within `RECEIPT_WAIT_MS_MAX`.
+ * Runs at most `RECEIPTS_AT_ONCE_MAX` at a time, in order, because whoever has a link may ask for any number, and each may take
+ * a megabyte and the masking thread. Throws `unavailable` after a wait of `RECEIPT_WAIT_MS_MAX`.
  */
 function createTurns(clock: Pick<Clock, "after">): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting = new Set<() => void>();
@@ -38,7 +38,7 @@ function createTurns(clock: Pick<Clock, "after">): <T>(work: () => Promise<T>) =
     try {
       return await work();
     } finally {
-      // The next one gets the place, so that no newcomer overtakes it.
+      // Hands the place to the next one, so that no newcomer overtakes it.
       const [next] = waiting;
       if (next === undefined) running -= 1;
       else {
@@ -58,7 +58,7 @@ const VARY = { vary: "Accept" } as const;
 /** A malformed token gets the same answer as an unknown one. */
 const TokenParams = pathParams(Type.Object({ token: ReceiptToken }), LINK_NOT_FOUND);
 
-/** The receipt of an action as a page or as JSON, for everyone who has the link. */
+/** The receipt of an action as a page or as JSON, for whoever has the link. */
 export function receiptRoutes({ readReceipt, clock }: PageDeps) {
   const inTurn = createTurns(clock);
   const show = async (context: RequestContext, token: string): Promise<Response> => {
@@ -72,12 +72,12 @@ export function receiptRoutes({ readReceipt, clock }: PageDeps) {
     if (isJson) return json(receiptJson(action, timeline, now), 200, { ...pageHeaders("receipt"), ...VARY });
     const part = partIn(context.search);
     const times = { since: timeline.at(-1)?.at ?? action.createdAt, now };
-    // What is over stays as it is.
+    // Parts before the newest don't change.
     const reload = part > 0 ? null : receiptReload(action, times, context.search);
     const isLate = new URLSearchParams(context.search).has(LATE_PARAMETER);
     const html = receiptPage({ action, timeline, part, now, reload, isLate });
     if (reload === null) return page("receipt", html, { headers: VARY });
-    // A header and no element: a copy that somebody saves stays as it is.
+    // A header and not an element, so that a saved copy does not reload.
     const refresh = reload.isOn ? { refresh: String(reload.seconds) } : {};
     return page("live", html, { headers: { ...VARY, ...refresh } });
   };

@@ -38,16 +38,16 @@ interface ReceiptPageProps {
   readonly action: MaskedAction;
   /** Oldest first. */
   readonly timeline: readonly TimelineEntry[];
-  /** How many parts of it are newer than the one that is shown; default 0. */
+  /** How many parts are newer than the shown one; default 0. */
   readonly part?: number;
   readonly now: Date;
-  /** When the browser loads it again; null: it is final. */
+  /** When the browser reloads it; null if it is final. */
   readonly reload: ReceiptReload | null;
-  /** Whether the reader has just pressed a button of the approval mail too late. */
+  /** Whether the reader has just pressed a button of the approval mail too late to count. */
   readonly isLate?: boolean;
 }
 
-/** The public page of one action, masked: who asked for what, who approved it, when, and what came back. */
+/** The public, masked page of one action: who asked for what, who approved it and when, and what came back. */
 export function receiptPage({ part = 0, now, reload, isLate = false, ...props }: ReceiptPageProps): string {
   const timeline = props.timeline.map((entry) => maskedEntry(entry, "public"));
   const history = receiptHistory(timeline, part);
@@ -112,7 +112,7 @@ export function receiptPage({ part = 0, now, reload, isLate = false, ...props }:
   );
 }
 
-/** How an action ended, and when; of one that has not ended, its status. */
+/** Says how and when an action ended, or its status if it has not. */
 function Stamp({ action, isRejected }: { readonly action: SeenAction; readonly isRejected: boolean }) {
   const { status, result, finishedAt } = action;
   const code = result?.responseCode ?? null;
@@ -134,7 +134,7 @@ const STAMPS: Readonly<Partial<Record<ActionStatus | "rejected", { readonly tone
   rejected: { tone: "bad", word: "Rejected" },
 };
 
-/** Readers can stop it, because it may take the page from under their eyes (WCAG 2.2.2). The links keep the secret path. */
+/** Lets readers stop the reloading, which may interrupt them (WCAG 2.2.2). The links keep the secret path. */
 function Reloading({ reload: { seconds, isOn } }: { readonly reload: ReceiptReload }) {
   return (
     <p class="on-screen small quiet">
@@ -146,7 +146,7 @@ function Reloading({ reload: { seconds, isOn } }: { readonly reload: ReceiptRelo
   );
 }
 
-/** The body, of a long one the beginning, and where whoever may log in sees the rest. */
+/** The body, or the beginning of a long one and where people with a log-in see the rest. */
 function ReceiptRequest({ action }: { readonly action: SeenAction }) {
   const isLong = (action.body?.length ?? 0) > RECEIPT_BODY_BYTES_MAX;
   const limits = isLong ? { lines: Number.POSITIVE_INFINITY, chars: RECEIPT_BODY_BYTES_MAX } : undefined;
@@ -165,7 +165,7 @@ function ReceiptRequest({ action }: { readonly action: SeenAction }) {
   );
 }
 
-/** Which part of a long timeline follows, with links to the others; nothing for one that is shown whole. */
+/** Says which part of a long timeline follows, with links to the others. Shows nothing for a short one. */
 function Parts({ history: { entries, part, hasEarlier, attempts, isCut } }: { readonly history: ReceiptHistory }) {
   if (part === 0 && !hasEarlier) return null;
   const shown = entries.filter(({ event }) => event.type === "attempt").length;
@@ -201,7 +201,7 @@ function factsOf(action: SeenAction, timeline: readonly TimelineEntry[], now: Da
   ];
 }
 
-/** Both forms of a time: no script is here to turn it to the reader's zone. */
+/** A time in both forms, since no script converts it to the reader's zone. */
 function Moment({ at, now }: { readonly at: Date; readonly now: Date }): Child {
   const ms = now.getTime() - at.getTime();
   const apart = ms >= 0 ? timeAgo(ms) : `in ${duration(Math.ceil(-ms / 1_000) * 1_000)}`;
@@ -212,7 +212,7 @@ function Moment({ at, now }: { readonly at: Date; readonly now: Date }): Child {
   );
 }
 
-/** Approval links that have expired lead here, so the page says where to decide. */
+/** Says where to decide, because expired approval links lead here. */
 function HowToDecide({ action: { id, notifyEmail } }: { readonly action: SeenAction }) {
   return (
     <div class="notice notice-wait on-screen">

@@ -19,21 +19,21 @@ export function callText({ method, host }: Pick<SeenAction, "method" | "host">):
 
 interface RequestPartsProps {
   readonly action: SeenAction;
-  /** The body, cut where it is long; left out: as much of it as fits on a page. */
+  /** The body, cut if long; left out: as much as fits on a page. */
   readonly body?: PageBody | null;
-  /** Shown for a decision, or below what says the same: method and URL are in the facts above, and the body comes first. */
+  /** Whether method and URL are shown above, as for a decision. Then the body comes first. */
   readonly isAsked?: boolean;
-  /** The body is never in a box that scrolls. */
+  /** Whether to show the body without a scrolling box. */
   readonly isOpen?: boolean;
-  /** With a button that copies the body. */
+  /** Whether to add a button that copies the body. */
   readonly canCopy?: boolean;
-  /** The page of the whole body: of a long one the beginning is shown. Left out: all of it is on this page. */
+  /** The page of the whole body, if only the beginning is shown here; left out: all of it is here. */
   readonly bodyPath?: string;
-  /** Without that: a link to where the rest of a body is. */
+  /** A link to the rest of the body, if `bodyPath` is left out. */
   readonly more?: Child;
 }
 
-/** The request of an action: untrusted text in frames of its own. It is sent with the real values. */
+/** The request of an action, with untrusted text in frames. The real values are sent. */
 export function RequestParts(props: RequestPartsProps) {
   const { action, isAsked = false, isOpen = false, canCopy = false, bodyPath: path, more } = props;
   const { headers } = action;
@@ -73,7 +73,7 @@ export function RequestParts(props: RequestPartsProps) {
   );
 }
 
-/** "with stripe-live (Bearer, ••••4242)": nobody sees more of the secret. */
+/** "with stripe-live (Bearer, ••••4242)". Nobody sees more of the secret. */
 function WithCredential({ action: { extras } }: { readonly action: SeenAction }) {
   const { credential } = extras;
   if (credential === undefined) return null;
@@ -86,7 +86,7 @@ function WithCredential({ action: { extras } }: { readonly action: SeenAction })
   );
 }
 
-/** The body as it is copied: what is shown, or a form in its own encoding; null: bytes. */
+/** The body for copying: the shown text, or a form in its own encoding; null for bytes. */
 function copiedBody(action: SeenAction): string | null {
   const member = bodyMemberOf(action);
   if (action.body === null || member === "base64") return null;
@@ -108,7 +108,7 @@ export function CallLine({ action: { method, url, host }, canCopy = false }: Cal
   );
 }
 
-/** An untrusted URL with its host in bold. Never a link. */
+/** An untrusted URL with its host in bold, never as a link. */
 export function UntrustedUrl({ url, host }: { readonly url: string; readonly host: string }) {
   const start = url.indexOf("//") + 2;
   if (!url.startsWith(host, start)) return <UntrustedText text={url} />;
@@ -130,7 +130,7 @@ interface RevealFormProps {
   readonly name?: string;
 }
 
-/** A POST form, so that secrets are on a page of their own and nothing that follows links gets them. */
+/** The button that shows secrets. Sends a POST, so that they are on a page of their own and no link leads to them. */
 export function RevealForm({ user, id, look = "plain", name = "Show secrets" }: RevealFormProps) {
   return (
     <PostForm user={user} action={`${actionPath(id)}/reveal`}>
@@ -148,11 +148,11 @@ export function bodyPath(actionId: string): string {
 interface BodyPageProps {
   readonly action: SeenAction;
   readonly back: { readonly href: string; readonly name: string };
-  /** Null: it was opened by a link, without a log-in. */
+  /** Null if it was opened by a link without a log-in. */
   readonly user: PageUser | null;
 }
 
-/** The whole body of a request: a page where no script runs, and else what takes the place of its beginning. */
+/** The whole body of a request. A page without script; with script, it replaces the beginning. */
 export function bodyPage({ action, back, user }: BodyPageProps): string {
   const title = `Body of ${action.method} ${action.host}`;
   return render(

@@ -24,13 +24,13 @@ export function resendRoutes(deps: PageDeps) {
   };
   type Original = Awaited<ReturnType<typeof originalOf>>;
 
-  /** Throws `validation_error` where it can't be sent again now. */
+  /** Throws `validation_error` if the action can't be sent again now. */
   const requireSendable = ({ isUnknown }: Original, form: Form) => {
     if (isUnknown && form.get("sure") !== "yes")
       throw refused("Tick the box below to confirm that you want to send it.");
   };
 
-  /** Creates a request as a new action, with the checks of every create, and returns its path. */
+  /** Creates a new action with all checks of a create. Returns its path. */
   const createCopy = async ({ caller }: Person, copy: Action, form: Form): Promise<string> => {
     const input = createInputOf(copy, clock.now());
     try {
@@ -77,8 +77,8 @@ function refused(message: string): DomainError {
 }
 
 /**
- * The same for a form that is sent twice, by a double click or from the history: the target must not get the call twice. A
- * form that was changed since is another request. Null: the form has no id.
+ * The same key for a form that is sent twice, by a double click or from the history, so that the target gets the call once. An
+ * edited form is another request. Null if the form has no id.
  */
 function idempotencyKeyIn(form: Form): string | null {
   const id = form.get("form_id") ?? "";
@@ -87,7 +87,7 @@ function idempotencyKeyIn(form: Form): string | null {
   return `${id}-${new Bun.CryptoHasher("sha256").update(typed).digest("hex").slice(0, 32)}`;
 }
 
-/** What a body can't be edited for is not taken from the form either. */
+/** The edited fields in a form. Ignores fields that can't be edited for this body. */
 function fieldsIn(form: Form, shown: EditedFields): EditedFields {
   const field = (name: string) => form.get(name) ?? "";
   return {

@@ -21,13 +21,13 @@ import { HTTP_METHODS } from "../core/target.ts";
 interface EditPageProps {
   readonly action: MaskedAction;
   readonly user: PageUser;
-  /** An attempt has the outcome `unknown`, so the person has to confirm. */
+  /** Whether an attempt has the outcome `unknown`, so that the person must confirm. */
   readonly isUnknown: boolean;
   /** Identifies the form, so that submitting it twice creates one action. */
   readonly formId: string;
 }
 
-/** Sends the request of an action again as a new one, as it is or edited. */
+/** The page that sends the request of an action again as a new one, as it is or edited. */
 export function editPage(props: EditPageProps, fields: EditedFields, typed: FormState): string {
   const { action, user, isUnknown, formId } = props;
   const path = actionPath(action.id);

@@ -12,9 +12,9 @@ import { counted, cutAt, duration } from "../ui/text.ts";
 
 interface AttemptResponseProps {
   readonly action: SeenAction;
-  /** Masked for the reader; null: no attempt of this run has ended, but some of earlier ones. */
+  /** Masked for the reader; null if none of this run has ended, but some of earlier runs have. */
   readonly attempt: PastAttempt | null;
-  /** Another attempt came after it. */
+  /** Whether another attempt came after it. */
   readonly isOld: boolean;
 }
 
@@ -72,7 +72,7 @@ export function AttemptResponse({ action, attempt, isOld }: AttemptResponseProps
   );
 }
 
-/** Versions before kept only the last response. */
+/** Why there is no body. Earlier versions kept only the last response. */
 function noBodyText({ made, responseHeaders }: PastAttempt, isOld: boolean): string {
   if (made.response_code === null) return "No whole response arrived.";
   return isOld && responseHeaders === null ? "Its body was not kept." : "The response had no body.";
@@ -119,16 +119,16 @@ function ResponseCard({ id, title, result, charsMax }: ResponseCardProps) {
 }
 
 interface ResponseBodyProps {
-  /** As it is stored. */
+  /** The stored text. */
   readonly json: string;
-  /** The end of it was not kept. */
+  /** Whether its end was not stored. */
   readonly isCut: boolean;
   readonly charsMax?: number;
-  /** With a button that copies the text. */
+  /** Whether to add a button that copies the text. */
   readonly canCopy?: boolean;
 }
 
-/** JSON as a tree, else its text. */
+/** Shows JSON as a tree, and anything else as text. */
 function ResponseBody({ json, isCut, charsMax = Number.POSITIVE_INFINITY, canCopy = false }: ResponseBodyProps) {
   const { kind, text } = responseText(json);
   const label = "Body of the response";

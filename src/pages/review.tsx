@@ -26,9 +26,9 @@ import type { SeenAction } from "../receipts/seen-action.ts";
 
 interface ReviewPaneProps extends DecisionPageProps {
   readonly requests: readonly HeldRequest[];
-  /** Ids of selected requests that are for the next page. */
+  /** Ids of selected requests for the next page. */
   readonly rest: readonly string[];
-  /** How many were chosen that wait no longer, or are too large to be read at once: they are not decided. */
+  /** How many selected requests are left out, because they are no longer waiting or too large to be read together. */
   readonly goneCount: number;
 }
 
@@ -37,14 +37,14 @@ type Reviewed = ReturnType<typeof listedRequest> & { readonly held: HeldRequest 
 type Group = RequestGroup<Reviewed>;
 
 /**
- * Several requests to decide at once: each with everything that its approver has to see, what is sent before what its
- * requester says. Of those that look alike, what they share is shown once, and every value in which they differ.
+ * Several requests to decide together. Each shows everything that its approver must see, what is sent before the requester's
+ * words. Look-alikes show once what they share, and then every value in which they differ.
  */
 export function ReviewPane({ requests, rest, goneCount, user, now, problem, reason }: ReviewPaneProps) {
   const groups = groupAlike(
     requests.map((held): Reviewed => ({ ...listedRequest(held.action, held.history, user), held })),
   );
-  // Of those that look alike, every value is shown.
+  // Look-alikes show every value instead.
   const bodies = new Map(
     groups.flatMap(({ requests: [one, ...others] }) =>
       others.length > 0 ? [] : [[one.action.id, pageBody(one.action, BEGINNING)]],
@@ -92,7 +92,7 @@ export function ReviewPane({ requests, rest, goneCount, user, now, problem, reas
   );
 }
 
-/** How many values a person reads before the decision; null: one of the requests is too large to be counted. */
+/** How many values a person must read before the decision; null if one of the requests is too large to count. */
 function valuesIn(groups: readonly Group[]): number | null {
   const counts = groups.map(({ fields, requests }) =>
     fields === null
@@ -109,11 +109,11 @@ interface ReviewedProps {
   readonly group: Group;
   readonly user: PageUser;
   readonly now: Date;
-  /** The same review without one request. */
+  /** The path of the review without one request. */
   readonly leaveOut: (id: string) => string;
 }
 
-/** A request that looks like no other. */
+/** A request without look-alikes. */
 function ReviewedOne({ group, body, user, now, leaveOut }: ReviewedProps & { readonly body: PageBody | null }) {
   const [{ action, held }] = group.requests;
   return (
@@ -132,7 +132,7 @@ function ReviewedOne({ group, body, user, now, leaveOut }: ReviewedProps & { rea
   );
 }
 
-/** Requests that look alike: what they share, then each with what it has alone, those that stand apart first. */
+/** Look-alikes: what they share, then the differences of each, the most unusual first. */
 function ReviewedGroup({ group, user, now, leaveOut }: ReviewedProps) {
   const { requests, differing, fields } = group;
   const [{ action, held, riskMarks }] = requests;
@@ -204,7 +204,7 @@ function ReviewedGroup({ group, user, now, leaveOut }: ReviewedProps) {
   );
 }
 
-/** What is equal in requests that look alike, and is no field of them. */
+/** Facts that are equal in look-alikes without being fields of them. */
 const COMMON_FACTS: ReadonlySet<string> = new Set([
   "credential",
   "requester",
@@ -216,15 +216,15 @@ const COMMON_FACTS: ReadonlySet<string> = new Set([
   "extras",
 ]);
 
-/** The path is in the heading, but for what differs in it. */
+/** Whether to list a shared field. The heading already shows the shared parts of the path. */
 function isShownShared(field: GroupField): boolean {
   return isSent(field) && (field.place !== "path" || field.value === null);
 }
 
-/** Notes have names of their own, and are shown as what they are. */
+/** Fields in the requester's words, except notes, which have names of their own. */
 const IN_WORDS: ReadonlySet<string> = new Set(REQUESTER_TEXTS.filter((name) => name !== "metadata"));
 
-/** A value; quoted where it is in the requester's words. */
+/** Shows a value, quoted if it is the requester's words. */
 function saidText({ place }: Pick<GroupField, "place">, value: string): Child {
   if (value === "") return <span class="quiet">None</span>;
   const text = <UntrustedText text={value} />;
@@ -250,10 +250,10 @@ function CardFoot({
 interface ValuesProps {
   readonly label?: string;
   readonly look?: "values" | "reviewed-sent" | "reviewed-said";
-  /** Null: the requests have different ones. */
+  /** A null value means that the requests differ. */
   readonly rows: readonly (readonly [field: GroupField | DifferingField, value: string | null])[];
   readonly marks?: readonly DifferingField[];
-  /** In place of a value that is null. */
+  /** Shown in place of null. */
   readonly none?: Child;
 }
 

@@ -37,7 +37,7 @@ import { joinPages } from "./join.tsx";
 import { peoplePages } from "./team.tsx";
 import { createPageDeps, type PageNeeds } from "./forms.ts";
 
-/** Everything that people open in a browser: pages and their forms, the links of mails, receipts, and the files that pages load. */
+/** Everything that people open in a browser: pages and forms, links of mails, receipts, and the files that pages load. */
 export function createPages(needs: PageNeeds) {
   const deps = createPageDeps(needs);
   const streamEvents = createStreamEvents({
@@ -88,8 +88,8 @@ export function createPages(needs: PageNeeds) {
 }
 
 /**
- * The files that pages load. Their paths contain a hash, so they can be cached forever. Assets are compressed; pages are
- * not, except the documentation, because they contain secrets beside text that others chose (BREACH).
+ * The files that pages load. Paths contain a hash, so they can be cached for ever. Compresses assets, but not pages, which
+ * contain secrets beside text that others chose (BREACH); only the documentation does not.
  */
 function assetRoutes() {
   const routes = createRoutes();

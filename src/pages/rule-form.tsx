@@ -235,7 +235,7 @@ const RULE_FORM = schemaForm(CreateRuleBody, {
   },
 });
 
-/** Of the rule that the form shows: another person may have changed it since. */
+/** The version of the shown rule, because another person may have changed it since. */
 export const VERSION_FIELD = "version";
 
 /** The button that tries the rule and saves nothing. */
@@ -246,11 +246,11 @@ interface RuleFormProps {
   readonly typed: FormState;
   /** What to fill in. */
   readonly todo?: string | undefined;
-  /** The keys of the account; those that are revoked only where they are chosen. */
+  /** The account's keys. Includes revoked ones only if they are chosen. */
   readonly keys: readonly KeyView[];
-  /** Of the rule that is changed; null: it is new. */
+  /** The rule that is changed; null for a new one. */
   readonly changed: { readonly id: string; readonly version: number } | null;
-  /** The others, for the place of a new one. */
+  /** The other rules, to choose the place of a new one. */
   readonly others: readonly (readonly [id: string, name: string])[];
 }
 
@@ -324,7 +324,7 @@ export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormP
   );
 }
 
-/** Those that work, and every one that the form names: without the last of them, it would be about all keys. */
+/** Working keys and those that the form names. Without its last key, the rule would apply to all keys. */
 export function keyBoxes(
   keys: readonly KeyView[],
   typed: FormState,
@@ -347,12 +347,12 @@ function CodeList({ items }: { readonly items: readonly (readonly [code: string,
   );
 }
 
-/** A rule as the form has it. */
+/** A rule as fields of the form. */
 export function ruleFields(rule: Partial<RuleDefinition>): FormState {
   return RULE_FORM.filledWith({ ...rule, sum: rule.sum ?? { per: "day" } });
 }
 
-/** The rule that a form says, and its place. Throws `validation_error`. */
+/** The rule in a form, and its place. Throws `validation_error`. */
 export function ruleIn(form: Form): { readonly definition: RuleDefinition; readonly before: string | null } {
   const { before = null, ...definition } = RULE_FORM.check(form);
   return { definition, before };

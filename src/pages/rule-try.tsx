@@ -9,10 +9,10 @@ const FATES: Readonly<Record<RuleEffect, string>> = { allow: "Sent", hold: "Held
 
 export const EFFECT_TONES: Readonly<Record<RuleEffect, Tone>> = { allow: "good", hold: "wait", refuse: "bad" };
 
-/** More are counted. */
+/** Rows shown. Further ones are only counted. */
 const ROWS_MAX = 8;
 
-/** What the rules would have done with one of them added or changed, beside its form. */
+/** Shows beside a rule's form what the rules would have done with it. */
 export function TriedRule({ result, now }: { readonly result: DryRunJson; readonly now: Date }) {
   const { looked_at: lookedAt, from, allowed, held, refused, undecidable, unknown, uncertain, differing } = result;
   if (from === null) {
@@ -58,13 +58,13 @@ export function TriedRule({ result, now }: { readonly result: DryRunJson; readon
   );
 }
 
-/** "Of those held, people had approved 9 and rejected 2, and 1 had no decision." Most of these were sent without one. */
+/** "Of those held, people had approved 9 and rejected 2, and 1 had no decision." Calls without one were mostly sent directly. */
 function decidedText({ held_approved: approved, held_rejected: rejected, held_undecided: undecided }: DryRunJson) {
   const open = undecided === 0 ? "" : `, and ${number(undecided)} had no decision`;
   return `Of those held, people had approved ${number(approved)} and rejected ${number(rejected)}${open}.`;
 }
 
-/** "Held, not sent": the rules in force would send it. */
+/** "Held, not sent", if the rules in force would send it. */
 function fateCell({ in_force: inForce, tried }: DryRunDifference) {
   return <Dot tone={EFFECT_TONES[tried]}>{`${FATES[tried]}, not ${FATES[inForce].toLowerCase()}`}</Dot>;
 }

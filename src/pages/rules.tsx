@@ -64,7 +64,7 @@ const RULES_PATH = SETTINGS_PATHS.rules;
 
 const BACK = { href: RULES_PATH, name: "Rules" } as const;
 
-/** The rules in their order: owners change them, approvers read them, readers see names, effects and messages. */
+/** The rules in order. Owners change them, approvers read them, readers see only names, effects and messages. */
 async function rulesPage(deps: PageDeps, user: Person, problem: string | null = null): Promise<string> {
   const { ruleService, clock } = deps;
   const now = clock.now();
@@ -144,7 +144,7 @@ function Undo({ user, last, now }: { readonly user: Person; readonly last: Audit
   );
 }
 
-/** The hits of rules are null where they are not for this reader. */
+/** A rule's cell. `hits` is null if this reader may not see them. */
 function ruleCell(rule: RuleJson, hits: RuleHits | null, now: Date) {
   const { id, position, version, name, message, changed_at: at, changed_by: by, warnings = [] } = rule;
   return (
@@ -193,7 +193,7 @@ const HIT_WORDS = [
 
 interface ConditionsProps {
   readonly rule: Omit<RuleDefinition, "name" | "effect">;
-  /** For their names; a key that is not among them is shown by its id. */
+  /** Names the keys. A key that is missing here appears by its id. */
   readonly keys: readonly KeyView[];
 }
 
@@ -235,7 +235,7 @@ function expression(text: string) {
   );
 }
 
-/** A longer expression has lines of its own. */
+/** Longer expressions get lines of their own. */
 const LINE_CHARS = 80;
 
 const BODY_WORDS: Readonly<Record<NonNullable<RuleDefinition["body_kind"]>, string>> = {
@@ -258,7 +258,7 @@ const ANY_OF = new Intl.ListFormat("en-GB", { type: "disjunction" });
 
 const ALL_OF = new Intl.ListFormat("en-GB", { type: "conjunction" });
 
-/** More are counted. */
+/** Names shown. Further ones are only counted. */
 const NAMED_MAX = 5;
 
 function anyOf(texts: readonly string[]): Child {
@@ -271,7 +271,7 @@ function anyOf(texts: readonly string[]): Child {
 
 const DIRECTIONS = ["up", "down"] as const;
 
-/** The buttons have ids, so that the page after a move leads the focus back to them. */
+/** The buttons of a rule. They have ids, so that focus returns to them after a move. */
 function ruleActions(user: Person, { id, name, position }: RuleJson, last: number) {
   const of = <UntrustedText text={name} />;
   return (
@@ -306,7 +306,7 @@ function ruleActions(user: Person, { id, name, position }: RuleJson, last: numbe
 
 interface FormPageProps {
   readonly typed: FormState;
-  /** Null: it is new. */
+  /** Null for a new rule. */
   readonly row: RuleRow | null;
   readonly todo?: string | undefined;
   readonly result?: DryRunJson;
@@ -400,7 +400,7 @@ export function rulePages(deps: PageDeps) {
     await unlessGone(ruleService.remove(person.caller, id));
     return RULES_PATH;
   });
-  /** A rule that is not there, or an order of other rules. */
+  /** The message if a rule is gone, or the order names other rules. */
   const changedSince =
     (words: string) =>
     ({ person }: { readonly person: Person }, { code, problem }: RefusedForm) =>
@@ -418,7 +418,7 @@ export function rulePages(deps: PageDeps) {
     const to = isUp ? from - 1 : from + 1;
     const other = ids[to];
     if (other !== undefined) await ruleService.reorder(person.caller, ids.with(from, other).with(to, id));
-    // At an end of the list, the button that was pressed is disabled and takes no focus.
+    // At either end of the list, the pressed button is disabled and can't have the focus.
     const goesOn = isUp ? to > 0 : to < ids.length - 1;
     return `${RULES_PATH}#${goesOn === isUp ? "up" : "down"}-${id}`;
   }, changedSince("Another person has just changed the rules. Look at their order, then try again."));

@@ -8,28 +8,28 @@ import { Problem } from "../ui/parts.tsx";
 import { type Choice, exactDuration, number, readDuration } from "../ui/text.ts";
 import { filled, type FormState, numberIn, problemBeside, problemOf } from "./forms.ts";
 
-/** The choices that fields depend on: `settings-frame.css` shows such a field where one of its choices is made. */
+/** The choices that fields depend on. `settings-frame.css` shows such a field once one of its choices is made. */
 export const CHOICES_WITH_FIELDS = ["mail", "slack", "webhook", "header", "basic", "hmac", "host", "key"] as const;
 
-/** How a form shows a member of its schema. What is left out follows from the schema. */
+/** How a form shows a member of its schema. By default, the schema decides. */
 interface FieldSpec extends Pick<
   FieldProps,
   "autocomplete" | "required" | "placeholder" | "known" | "options" | "none" | "idSuffix"
 > {
-  /** By default the name of the member, in words. */
+  /** By default the member's name in words. */
   readonly label?: string;
-  /** What is said below the label, of a field in which people type by default what the schema says of the member. */
+  /** The text below the label. By default, text fields show the schema's description. */
   readonly hint?: string;
-  /** What to say of every refused value, where the schema's words are for programs. */
+  /** The message for any refused value, if the schema's messages are for programs. */
   readonly wrong?: string | undefined;
-  /** A duration is written as "90 s". By default what the member holds: a list has lines. */
+  /** By default follows from the member's type: a list has lines. A duration is written as "90 s". */
   readonly type?: FieldProps["type"] | "duration";
   /** Radio buttons. */
   readonly choices?: readonly Choice[];
-  /** Boxes for the items of a list, by default for those that the schema names. */
+  /** Checkboxes for the items of a list; by default those in the schema. */
   readonly boxes?: readonly (readonly [value: string, label: string])[];
   readonly isCode?: boolean | undefined;
-  /** It is seen, and counts, only where one of these was chosen. */
+  /** The field appears and counts only if one of these is chosen. */
   readonly onlyFor?: readonly (typeof CHOICES_WITH_FIELDS)[number][];
 }
 
@@ -46,13 +46,13 @@ export type FieldSpecs<Body> = Readonly<Partial<Record<Path<Body>, FieldSpec>>>;
 
 interface FormProps<Body> extends Pick<PostFormProps, "user" | "action" | "fields"> {
   readonly state: FormState;
-  /** What is known of its fields only now. */
+  /** Parts of the field specs that are known only at rendering. */
   readonly now?: FieldSpecs<Body> | undefined;
   readonly submit: string;
   readonly look?: "plain" | "bad";
-  /** Where the link beside the button leads. */
+  /** The path of the link beside the button. */
   readonly cancel?: string;
-  /** Stands before the fields. */
+  /** Shown before the fields. */
   readonly children?: Child;
 }
 
@@ -64,31 +64,31 @@ interface FoldProps<Name> extends Pick<FieldSpec, "boxes"> {
 }
 
 /**
- * A form for a body of the API, which its schema checks as it checks the body. Its
- * fields are named as the members: "name", "sum.limit" for a member of a member, "method_GET" for the box of an item of `methods`.
+ * A form for a body of the API. The body's schema checks it. Fields have the names of members: "name", "sum.limit" for a
+ * member of a member, "method_GET" for the checkbox of an item of `methods`.
  */
 export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldSpecs<Static<Schema>>) {
   const accept = bodyCheck(schema);
   const members = membersOf(schema);
   const specOf = new Map(Object.entries<FieldSpec | undefined>(specs));
   const names = [...specOf.keys()];
-  /** Fields that say what is wrong with them. */
+  /** Fields that show their own problems. */
   const shown = names.filter((name) => members.get(name)?.type !== "boolean");
 
-  /** What a form says, unchecked. */
+  /** The body in a form, unchecked. */
   const read = (form: Form): Readonly<Record<string, unknown>> => {
     const chosen = new Set([...specOf].map(([name, spec]) => (spec?.choices === undefined ? null : form.get(name))));
     const body: Record<string, unknown> = {};
     for (const [name, member] of members) {
       const { type, onlyFor } = specOf.get(name) ?? {};
-      // What is not seen may still hold something.
+      // Skips hidden fields, which may still contain text.
       if (!specOf.has(name) || onlyFor?.some((one) => chosen.has(one)) === false) continue;
       const value = valueIn(form, name, member, type);
       if (value === undefined || (value === "" && !member.isRequired)) continue;
       const [outer = "", inner] = name.split(".");
       body[outer] = inner === undefined ? value : { ...Object(body[outer]), [inner]: value };
     }
-    // A member is left out where all of its own are, but for what is always chosen.
+    // Leaves out an object whose members are all left out, apart from those that are always chosen.
     const isEmpty = (outer: string, inner: object) =>
       Object.entries(inner).every(([name, value]) => value === "" || isAlwaysChosen(`${outer}.${name}`));
     const given = Object.entries(body).filter(([name, value]) => !isJsonObject(value) || !isEmpty(name, value));
@@ -100,7 +100,7 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
     return options !== undefined && none === undefined;
   };
 
-  /** Whether something is typed into a field, or wrong with it; what is always chosen says nothing. */
+  /** Whether a field has text or a problem. A field that is always chosen does not count. */
   const isSet = (state: FormState, name: string): boolean => {
     if (isAlwaysChosen(name)) return false;
     const isTyped = (state.values.get(name) ?? "") !== "" || chosenIn(state.values, name).length > 0;
@@ -115,7 +115,7 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
       <MemberField name={name} member={members.get(name)} {...specOf.get(name)} {...props} />
     ),
 
-    /** Fields that few fill in: open where one is set. */
+    /** Folds fields that few people need. Open if one of them is set. */
     Fold: ({ title, note, of, state, ...props }: FoldProps<Path<Static<Schema>>>) => (
       <details class="uses" open={of.some((name) => isSet(state, name))}>
         <summary>{title}</summary>
@@ -145,7 +145,7 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
       );
     },
 
-    /** The form as it shows a body. */
+    /** The form filled in with a body. */
     filledWith: (body: object): FormState =>
       filled(
         Object.fromEntries(
@@ -153,7 +153,7 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
         ),
       ),
 
-    /** What a body sets, each with the label of its field. */
+    /** What a body sets, with the labels of the fields. */
     said: (body: object): readonly (readonly [label: string, text: string])[] =>
       names.flatMap((name) => {
         const { label = inWords(name), type } = specOf.get(name) ?? {};
@@ -163,18 +163,18 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
 
     read,
 
-    /** The body that a form says, with members that are no fields of its own. Throws `validation_error`. */
+    /** The checked body in a form, with further members that have no field. Throws `validation_error`. */
     check: (form: Form, more: object = {}): Static<Schema> => accept({ ...read(form), ...more }),
   };
 }
 
-/** A field for every member, by what the schema says of it. */
+/** A field for every member, as the schema describes it. */
 export function everyField<Schema extends TObject>(schema: Schema): FieldSpecs<Static<Schema>>;
 export function everyField(schema: TObject): Readonly<Record<string, FieldSpec>> {
   return Object.fromEntries([...membersOf(schema).keys()].map((name) => [name, {}]));
 }
 
-/** What a form needs to know of a member of a schema. */
+/** What a form needs to know about a member of a schema. */
 interface Member {
   readonly description?: string;
   readonly type?: string;
@@ -183,11 +183,11 @@ interface Member {
   readonly maxLength?: number;
   readonly minimum?: number;
   readonly maximum?: number;
-  /** Of a member of a member: where that is given. */
+  /** For a member of a member: whether it is required if the outer one is given. */
   readonly isRequired: boolean;
 }
 
-/** The members of a schema, and those of its objects, by their names in forms. */
+/** The members of a schema and of its objects, by their names in forms. */
 function membersOf(schema: TObject, within = ""): ReadonlyMap<string, Member> {
   const required = new Set<string>(schema.required);
   const found = Object.entries<object>(schema.properties).flatMap(([name, member]) => {
@@ -250,7 +250,7 @@ function fieldType({ type, format }: Partial<Member> = {}): "lines" | "email" | 
   return format === "email" ? "email" : "text";
 }
 
-/** What a number or a duration may be; undefined: it is neither, or has no bounds. */
+/** The bounds of a number or duration in words; undefined for anything else, or without bounds. */
 function boundsText({ type, minimum, maximum }: Partial<Member> = {}, shown: FieldSpec["type"]): string | undefined {
   if (minimum === undefined) return undefined;
   const [what, text] =
@@ -263,7 +263,7 @@ function memberAt(body: object, name: string): unknown {
   return name.split(".").reduce<unknown>((value, part) => (isJsonObject(value) ? value[part] : undefined), body);
 }
 
-/** What the fields of a member hold. */
+/** The texts of a member's fields. */
 function textsOf(name: string, value: unknown, type: FieldSpec["type"]): readonly (readonly [string, string])[] {
   if (Array.isArray(value)) {
     const items = value.map(String);
@@ -275,7 +275,7 @@ function textsOf(name: string, value: unknown, type: FieldSpec["type"]): readonl
   if (typeof value === "boolean") return [[name, value ? "yes" : ""]];
   if (typeof value === "number") return [[name, type === "duration" ? exactDuration(value) : String(value)]];
   if (typeof value !== "string") return [];
-  // As the field has it: UTC, with seconds if there are any, or sending the form unchanged would change the time.
+  // The field's format: UTC, with seconds if there are any, so that sending the form unchanged keeps the time.
   const time = value.slice(0, "2026-03-04T12:00:30".length).replace(/:00$/, "");
   return [[name, type === "datetime-local" ? time : value]];
 }
@@ -285,7 +285,7 @@ function boxName(name: string, item: string): string {
   return `${name.replace(/s$/, "")}_${item}`;
 }
 
-/** The items whose boxes are checked. */
+/** The items whose checkboxes are checked. */
 export function chosenIn(form: Form, name: string): readonly string[] {
   const prefix = boxName(name, "");
   return [...form].flatMap(([field, text]) =>
@@ -293,7 +293,7 @@ export function chosenIn(form: Form, name: string): readonly string[] {
   );
 }
 
-/** What a field says; what is neither number nor duration stays text, which the check refuses. Undefined: it says nothing. */
+/** A field's value; undefined if empty. Text that should be a number or duration stays text, which the check refuses. */
 function valueIn(form: Form, name: string, { type, items }: Member, shown: FieldSpec["type"]): unknown {
   const given = form.get(name);
   if (type === "array") {
@@ -307,7 +307,7 @@ function valueIn(form: Form, name: string, { type, items }: Member, shown: Field
   if (given === undefined || shown === "password") return given;
   // Browsers send line breaks as CRLF.
   const lines = given.replaceAll("\r\n", "\n");
-  // Errors name a line.
+  // Keeps leading lines, because errors name a line.
   if (shown === "code") return lines.trimEnd();
   const text = lines.trim();
   if (shown === "duration") return readDuration(text) ?? text;
@@ -316,7 +316,7 @@ function valueIn(form: Form, name: string, { type, items }: Member, shown: Field
   return type === "integer" || type === "number" ? numberIn(text) : text;
 }
 
-/** Browsers send neither seconds, if they are 0, nor a time zone; our script sends both. */
+/** Completes a time: browsers leave out the zone, and seconds if they are 0. Our script sends both. */
 export function zoned(time: string): string {
   if (time === "" || time.endsWith("Z")) return time;
   return /T\d\d:\d\d$/.test(time) ? `${time}:00Z` : `${time}Z`;

@@ -35,7 +35,7 @@ interface Section {
   readonly needs: "read" | "approve" | "manage";
 }
 
-/** The sections of the settings by subject, each for whose role allows something there. Keys are in the main navigation. */
+/** The sections of the settings by subject, for people whose role allows something there. Keys are in the main navigation. */
 const GROUPS = [
   {
     title: "Team",
@@ -83,16 +83,16 @@ export const SETTINGS_SECTIONS: readonly Section[] = GROUPS.flatMap(({ sections 
 
 export interface SettingsPageProps extends Partial<PageHeadProps> {
   readonly user: PageUser;
-  /** Also the title, where the page has no other. */
+  /** Also the title, if the page has no other. */
   readonly section: (typeof GROUPS)[number]["sections"][number]["name"];
-  /** The title of the window where `title` is no plain text. */
+  /** The window's title, if `title` is no plain text. */
   readonly windowTitle?: string;
-  /** The page that leads to all sections: where it is narrow they stand in place of the content. */
+  /** Whether this is the index of all sections. In narrow windows they replace the content. */
   readonly isIndex?: boolean;
   readonly now?: Date | undefined;
 }
 
-/** A page of the settings: the sections at its left, and where it is narrow a link back to them. */
+/** A page of the settings, with the sections on its left, or a link back to them in narrow windows. */
 export function SettingsPage(props: SettingsPageProps) {
   const { user, section, title = section, windowTitle, intro, actions, back, isIndex = false, now, children } = props;
   const inWindow = windowTitle ?? (typeof title === "string" ? title : section);
@@ -118,7 +118,7 @@ function Sections({ user, section, isIndex }: Pick<SettingsPageProps, "user" | "
   return (
     <nav class="sections" aria-label="Settings">
       {isIndex === true ? (
-        // The page has another title where it is wide.
+        // Wide windows show another title.
         <p class="sections-title only-narrow" role="heading" aria-level={1}>
           Settings
         </p>
@@ -128,7 +128,7 @@ function Sections({ user, section, isIndex }: Pick<SettingsPageProps, "user" | "
         if (shown.length === 0) return null;
         return (
           <ul aria-label={title}>
-            {/* One link alone is its own title. */}
+            {/* A single link needs no title. */}
             {shown.length === 1 ? null : (
               <li class="sections-group" aria-hidden="true">
                 {title}
@@ -150,26 +150,26 @@ function Sections({ user, section, isIndex }: Pick<SettingsPageProps, "user" | "
 }
 
 /**
- * The head of a column, which stands before each value on phones, what a row has there, and how it looks: numbers stand at the
- * right; buttons at the end of the row; the main one is never narrow; a wide one takes what is left.
+ * A column: its head, which phones show before each value; a row's cell; and its look. Numbers align right, buttons go to the
+ * end of the row, the main column is never narrow, and a wide one takes the remaining space.
  */
 type Column<Row> = readonly [head: string, cell: (row: Row) => Child, as?: "number" | "buttons" | "main" | "wide"];
 
 export interface ListProps<Row> {
-  /** The title of a list with an id; of others only for screen readers. */
+  /** The title, which only screen readers get if the list has no id. */
   readonly title: string;
   readonly id?: string;
   readonly intro?: Child;
   readonly rows: readonly Row[];
   readonly columns: readonly Column<Row>[];
-  /** What can be done with a row, at its end. */
+  /** The buttons at the end of a row. */
   readonly actions?: ((row: Row) => Child) | undefined;
-  /** Stands in place of a list without rows. */
+  /** Shown in place of an empty list. */
   readonly empty?: { readonly icon: IconName; readonly title: string; readonly text: Child };
   readonly children?: Child;
 }
 
-/** A list of the settings: a dense table. On phones each row is a block of names and values, so that nothing scrolls sideways. */
+/** A list in the settings: a dense table. On phones each row is a block of names and values, so nothing scrolls sideways. */
 export function List<Row>(props: ListProps<Row>) {
   const { title, id, intro, rows, actions, empty } = props;
   const columns = actions === undefined ? props.columns : [...props.columns, ["", actions, "buttons"] as const];
@@ -223,7 +223,7 @@ interface RowActionProps {
   readonly look?: "bad" | "plain" | "main";
   readonly name: string;
   readonly of?: Child;
-  /** Asked first, where scripts run. */
+  /** The question that scripts ask first. */
   readonly question?: string | undefined;
 }
 
@@ -247,12 +247,12 @@ export function RowLink({ href, name, of }: Pick<RowActionProps, "name" | "of"> 
   );
 }
 
-/** The end of a name that says of which row it is, for screen readers. */
+/** Completes a button's name with its row, for screen readers. */
 export function OfRow({ of }: Pick<RowActionProps, "of">) {
   return of === undefined ? null : <span class="visually-hidden"> {of}</span>;
 }
 
-/** Above a secret that no other page shows. */
+/** Tells people that only this page shows the secret. */
 export function ShownOnce({ what }: { readonly what: string }) {
   return (
     <Notice tone="wait">
@@ -268,7 +268,7 @@ interface SecretProps {
   readonly children?: Child;
 }
 
-/** A secret in its own line, with a copy button that the script adds. */
+/** A secret on its own line. The script adds a copy button. */
 export function Secret({ id, title, text, children }: SecretProps) {
   return (
     <div class="stack">
@@ -284,11 +284,11 @@ export function Secret({ id, title, text, children }: SecretProps) {
 interface RowMenuProps {
   readonly of: string;
   readonly items: readonly Child[];
-  /** The last one, which ends something; null: none does. */
+  /** The last item, which ends something; null for none. */
   readonly ends?: Child;
 }
 
-/** What else can be done with a row, behind three dots. */
+/** A row's further actions, behind three dots. */
 export function RowMenu({ of, items, ends = null }: RowMenuProps) {
   const label = (
     <>
@@ -308,13 +308,13 @@ export function RowMenu({ of, items, ends = null }: RowMenuProps) {
   );
 }
 
-/** In the menu of a row that can be paused. The query names the row on the page of pauses. */
+/** The item of a row that can be paused. The query names the row on the page of pauses. */
 export function pauseOrResume(user: PageUser, pause: Pick<Pause, "id"> | undefined, query: string, of: string) {
   if (pause === undefined) return <RowLink href={`${PAUSES_PATH}${query}`} name="Pause" of={of} />;
   return <RowAction user={user} path={`${PAUSES_PATH}/${pause.id}/resume`} look="plain" name="Resume" of={of} />;
 }
 
-/** Since when a row is there. */
+/** Says when and by whom a row was added. */
 export function AddedBy(props: { readonly what?: string; readonly at: Date; readonly by: string; readonly now: Date }) {
   const { what = "Added", at, by, now } = props;
   return (
@@ -324,7 +324,7 @@ export function AddedBy(props: { readonly what?: string; readonly at: Date; read
   );
 }
 
-/** A name, and what is special about it; null: nothing. */
+/** A name with a tag; null for no tag. */
 export function Tagged({ name, tag }: { readonly name: Child; readonly tag: string | null }) {
   return (
     <>
@@ -333,7 +333,7 @@ export function Tagged({ name, tag }: { readonly name: Child; readonly tag: stri
   );
 }
 
-/** How long ago it was; null: it was not. */
+/** How long ago a time was, or `none` if it is null. */
 export function AgoOr({ at, now, none }: { readonly at: Date | null; readonly now: Date; readonly none?: string }) {
   return at === null ? <None>{none}</None> : <Ago at={at} now={now} />;
 }

@@ -11,32 +11,32 @@ import { List, type ListProps, SettingsPage, type SettingsPageProps } from "./se
 interface ViewRequest<Shown> {
   readonly user: Person;
   readonly now: Date;
-  /** What the form holds that adds a row. */
+  /** The state of the form that adds a row. */
   readonly typed: FormState;
-  /** What another form of the page has led to; null: nothing has. */
+  /** The result of another form of the page; null for none. */
   readonly shown: Shown | null;
 }
 
 interface View<Row, Body> extends Omit<ListProps<Row>, "title" | "id" | "intro" | "children"> {
-  /** Stands above the list, and below the form. */
+  /** Shown above the list and below the form. */
   readonly above?: Child;
   readonly below?: Child;
-  /** What is known of the form's fields only now. */
+  /** Parts of the form's fields that are known only at rendering. */
   readonly fields?: FieldSpecs<Body>;
 }
 
 interface SettingsList<Row, Schema extends TObject, Shown> extends Pick<SettingsPageProps, "section" | "intro"> {
   readonly path: string;
-  /** Reads the rows, and says how they are shown. */
+  /** Reads the rows and says how to show them. */
   readonly view: (request: ViewRequest<Shown>) => Promise<View<Row, Static<Schema>>>;
   readonly form: ReturnType<typeof schemaForm<Schema>>;
-  /** The form that adds a row is closed until somebody wants it. */
+  /** Title and button of the form that adds a row. It is folded at first. */
   readonly add: readonly [title: string, button: string];
-  /** How many rows there may be; by default any number. Then the form is left out. */
+  /** The most rows allowed, at which the form disappears; by default no limit. */
   readonly max?: number;
-  /** What the form holds at first, perhaps by the link that led here. */
+  /** The form's first state, perhaps from the link that led here. */
   readonly start?: (search: URLSearchParams) => FormState;
-  /** Adds a row. It may answer with a page of its own, such as that of a secret. */
+  /** Adds a row. May answer with a page of its own, for example to show a secret. */
   readonly create: (person: Person, body: Static<Schema>) => Promise<unknown>;
 }
 
@@ -44,13 +44,13 @@ interface ListState<Shown> {
   readonly typed?: FormState;
   readonly isOpen?: boolean;
   readonly shown?: Shown | null;
-  /** Why the form of a row was refused. */
+  /** Why a row's form was refused. */
   readonly problem?: string;
 }
 
 /**
- * A page of the settings: a list, and the form that adds a row to it, of the schema and the service of the REST route. Other forms of
- * the page lead back to it, perhaps with a flash for its path, which is `shown` then.
+ * A page of the settings with a list and the form that adds a row, which has the schema and the service of the REST route. The
+ * page's other forms lead back to it, perhaps with a flash for its path, which becomes `shown`.
  */
 export function settingsList<Row, Schema extends TObject, Shown extends object = never>(
   deps: PageDeps,
@@ -97,7 +97,7 @@ export function settingsList<Row, Schema extends TObject, Shown extends object =
   return {
     html,
     routes,
-    /** Answers a form of a row. Where it is refused, the list says why, or its own page. */
+    /** Answers a row's form. If it is refused, the list or the form's own page says why. */
     rowForm: <Params,>(
       act: (asked: PersonRequest<Params, Person>) => Promise<unknown>,
       again: Again<Params, Person> = ({ person }, { problem }) => html(person, { problem }),

@@ -20,11 +20,11 @@ interface MailNotice {
   readonly text: string;
 }
 
-/** What is in force on the server, for owners. It is changed in its environment. */
+/** The server's settings in force, for owners. They can be changed only in its environment. */
 async function serverPage(deps: PageDeps, user: Person, notice: MailNotice | null): Promise<string> {
   const { caller } = user;
   authorize(caller, "manage");
-  // Of the file: null where there is none, or where it is not this person's to see.
+  // The file's size: null if there is no file, or this person may not see it.
   const [settings, size, isOperator] = await Promise.all([
     deps.settingsFor(caller),
     deps.readSize(caller),
@@ -76,7 +76,7 @@ const TOPICS = [
   ["approvals", "Approvals", /^(APPROV|AGENT_APPROVAL$)/],
   ["mailing", "Mail provider", /^MAILGUN_/],
   ["access", "Access", /^(OIDC_|SIGNUPS$|TRUSTED_PROXIES$|RATE_LIMIT_|MCP_|BOOTSTRAP_)/],
-  // What no other has.
+  // All settings that no other group has.
   ["service", "Service", /^/],
 ] as const;
 
@@ -114,7 +114,7 @@ function valueCell({ name, value, isSet, isSecret }: ServerSetting) {
   );
 }
 
-/** What people read for a number of the environment; null: it says enough by itself. */
+/** A number of the environment in words; null if the number says enough. */
 function wordsOf(name: string, value: string): string | null {
   const count = Number(value);
   if (name === "RATE_LIMIT_PER_SECOND") return count === 0 ? "Not limited" : `${number(count)} a second`;
@@ -122,7 +122,7 @@ function wordsOf(name: string, value: string): string | null {
   return unitMs === undefined ? null : duration(count * unitMs);
 }
 
-/** The units of settings, by the end of their names. */
+/** The units of settings, by the ends of their names. */
 const UNITS = [
   ["_MS", 1],
   ["_HOURS", HOUR_MS],
@@ -131,7 +131,7 @@ const UNITS = [
 
 const MAIL_TEST_PATH = "/settings/server/mail-test";
 
-/** For owners who don't run the server: the settings that concern their calls, as far as they may see them. */
+/** The settings that concern the calls of owners who don't run the server, as far as they may see them. */
 function settingsOf(settings: EffectiveSettings): readonly ServerSetting[] {
   const values: readonly (readonly [name: SettingName, value: string | number | null])[] = [
     ["ATTEMPT_TIMEOUT_MS", settings.attemptTimeoutMs],
@@ -227,7 +227,7 @@ export function serverPages(deps: PageDeps) {
   });
   return personPages(deps, { [MAIL_TEST_PATH]: SETTINGS_PATHS.server })
     .get(SETTINGS_PATHS.server, ({ context, person }) => {
-      // Safe: only the test of mail writes a flash for this path.
+      // Safe: only the mail test writes a flash for this path.
       const notice = flash.read(context, person) as MailNotice | null;
       return serverPage(deps, person, notice);
     })

@@ -10,7 +10,7 @@ import { type FormState, problemBeside, problemOf, type PageDeps } from "./forms
 import { Secret } from "./settings-frame.tsx";
 import { OIDC_PATH } from "../oidc/oidc.ts";
 
-/** A form with an address and a password; `code`: why it was refused. */
+/** A form with an address and a password. `code`: why it was refused. */
 export type Typed = FormState & { readonly code?: ErrorCode };
 
 interface CredentialFieldsProps {
@@ -19,13 +19,13 @@ interface CredentialFieldsProps {
   readonly password: "known" | "new";
   /** The fixed address, if it can't be chosen. */
   readonly emailOf?: string | null;
-  /** It asks for the current password too. */
+  /** Whether it also asks for the current password. */
   readonly isChange?: boolean;
 }
 
 const LENGTH = `Use ${PASSWORD_CHARS_MIN} to ${PASSWORD_CHARS_MAX} characters.`;
 
-/** Passwords are never shown again. */
+/** Fields for an address and a password. Never fills in a password again. */
 export function CredentialFields({ typed, password, emailOf = null, isChange = false }: CredentialFieldsProps) {
   const taken = typed.code === "email_taken" ? typed.problem : null;
   const wrong = (name: string, text: string) => (problemOf(typed, name) === null ? null : text);
@@ -66,7 +66,7 @@ export function CredentialFields({ typed, password, emailOf = null, isChange = f
 
 interface EntryFormProps extends Omit<CredentialFieldsProps, "isChange"> {
   readonly action: string;
-  /** The path that follows; left out or null: the usual one. */
+  /** The next path; left out or null for the usual one. */
   readonly next?: string | null;
   readonly button: string;
   readonly children?: Child;
@@ -108,7 +108,7 @@ export async function logInPage({ signUpGate, oidc }: PageDeps, next: string | n
   );
 }
 
-/** A form of its own: the password is not sent along. Null: no identity provider is configured. */
+/** The button of the identity provider, in its own form, so that no password is sent along. Null without a provider. */
 export function ProviderForm({ oidc, next }: Pick<PageDeps, "oidc"> & { readonly next: string | null }) {
   if (oidc === null) return null;
   return (
@@ -118,7 +118,7 @@ export function ProviderForm({ oidc, next }: Pick<PageDeps, "oidc"> & { readonly
   );
 }
 
-/** Leads on to another service, without script. */
+/** Redirects to another service, without script. */
 export function goesOnPage(title: string, address: string, link: string): string {
   return render(
     <Layout title={title} width="narrow" goesTo={address}>
@@ -130,7 +130,7 @@ export function goesOnPage(title: string, address: string, link: string): string
   );
 }
 
-/** Why a sign-in by the identity provider has failed, and what to do. */
+/** Says why a sign-in with the identity provider failed, and what to do. */
 export function oidcProblemPage(message: string): string {
   return render(
     <Layout title="Not logged in" width="narrow">
@@ -157,12 +157,12 @@ export function signUpPage(next: string | null, typed: Typed): string {
   );
 }
 
-/** The address of a page that leads on to a path of this service. */
+/** A page's path that continues to another path of this service. */
 export function withNext(path: string, next: string | null): string {
   return next === null ? path : `${path}?${new URLSearchParams({ next }).toString()}`;
 }
 
-/** What the page of a new account shows. */
+/** What the page after a sign-up shows. */
 export interface MadeAccount {
   readonly apiKey: string;
   readonly next: string;

@@ -35,7 +35,7 @@ interface Place {
 }
 
 interface Rotated {
-  /** Null: all of them. */
+  /** Null for all secrets. */
   readonly place: Place | null;
   readonly untilMs: number;
 }
@@ -62,7 +62,7 @@ const PLACE_FIELDS = {
 
 const PLACE_FORM = schemaForm(Type.Object(PLACE), PLACE_FIELDS);
 
-/** The body is sent as it is, or as base64. */
+/** The form that checks a signature. The body is text or base64. */
 const CHECK_FORM = schemaForm(
   Type.Object({
     ...PLACE,
@@ -84,11 +84,11 @@ const CHECK_FORM = schemaForm(
 );
 
 interface SigningState {
-  /** The origin whose secret was asked for. */
+  /** The form with the origin whose secret was asked for. */
   readonly typed?: FormState;
-  /** Until when the secrets before a rotation of all are valid. */
+  /** How long the old secrets stay valid after a rotation of all. */
   readonly rotatedUntil?: Date;
-  /** The form that checks a signature, and what it found. */
+  /** The form that checks a signature, with its result. */
   readonly checked?: FormState;
   readonly found?: SignatureCheck;
 }
@@ -170,7 +170,7 @@ async function signingPage(deps: PageDeps, user: Person, more: SigningState = {}
           <a href="/docs/verify#when-verification-fails">When verification fails</a>
         </p>
         {found === undefined ? null : <Found found={found} />}
-        {/* Most likely it is about the newest call or callback. */}
+        {/* Most questions are about the newest call or callback. */}
         <CHECK_FORM.Form
           user={user}
           action={`${CHECK_PATH}#check`}
@@ -224,8 +224,8 @@ function fieldsOf(origin: string, use: SigningUse) {
 }
 
 /**
- * Asks for confirmation before a rotation, with the state that is shown, so that confirming twice rotates once. Another rotation
- * ends the previous secret at once; `endsNow` is when it would have ended, null where there is none.
+ * Asks for confirmation before a rotation. The form contains the state shown, so that confirming twice rotates once. A rotation
+ * ends the previous secret at once; `endsNow` is when it would have ended, null if there is none.
  */
 function askRotationPage(user: Person, place: Place | null, endsNow: Date | null, isLate: boolean): string {
   return render(
@@ -236,7 +236,7 @@ function askRotationPage(user: Person, place: Place | null, endsNow: Date | null
       back={SIGNING_LINK}
       intro={place === null ? undefined : <UntrustedText text={place.origin} />}
     >
-      {/* The confirmed question was shown before another rotation. */}
+      {/* Another rotation came between question and answer. */}
       {isLate ? <Notice tone="wait">It was rotated a moment ago. Nothing else was changed.</Notice> : null}
       <PostForm
         user={user}
@@ -265,7 +265,7 @@ function askRotationPage(user: Person, place: Place | null, endsNow: Date | null
 
 const SIGNED = { calls: "call", callbacks: "callback", all: "call and callback" } as const;
 
-/** The pages of signing secrets. A secret is only in the response to a form, never in a URL. */
+/** The pages of signing secrets. A secret appears only in the response to a form, never in a URL. */
 export function signingPages(deps: PageDeps) {
   const { signingService, verifyService, answer, flash } = deps;
   const again = ({ person }: { readonly person: Person }, typed: FormState) => signingPage(deps, person, { typed });
@@ -280,8 +280,8 @@ export function signingPages(deps: PageDeps) {
     place === null ? signingPage(deps, person, { rotatedUntil: new Date(untilMs) }) : secretHtml(person, place, true);
 
   /**
-   * Asks for confirmation first. A confirmation is valid only for the state that was shown: the same one twice, by a double
-   * click or a reload, would invalidate the previous secret, which targets still use.
+   * Asks for confirmation first, which counts only for the state shown: a second rotation by a double click or a reload would
+   * end the previous secret, which targets still use.
    */
   const rotate = answer(async ({ person, form }) => {
     const place = (form.get("origin") ?? "") === "" ? null : placeIn(form);
@@ -290,14 +290,14 @@ export function signingPages(deps: PageDeps) {
     if (seen !== stateOf(endsNow)) return page("own", askRotationPage(person, place, endsNow, seen !== undefined));
     const { previousExpiresAt } = await signingService.rotate(person.caller, place?.origin ?? null, place?.use ?? null);
     const result: Rotated = { place, untilMs: previousExpiresAt.getTime() };
-    // After a rotation of all secrets, none is shown.
+    // A rotation of all secrets shows none.
     if (place === null) return flash.redirect(person, ROTATED_PATH, result);
     return flash.showSecretOnce(person, ROTATED_PATH, result, async () =>
       page("own", await rotatedHtml(person, result)),
     );
   }, again);
 
-  /** With the service of POST /v1/signing-secret/verify. */
+  /** Checks a signature, like POST /v1/signing-secret/verify. */
   const check = answer(
     async ({ person, form }) => {
       const { origin, use } = placeIn(form);
@@ -319,7 +319,7 @@ export function signingPages(deps: PageDeps) {
     .post(CHECK_PATH, check);
 }
 
-/** A reserved name (RFC 6761, 6.4): its secret stands for every origin that was never rotated alone. */
+/** A reserved name (RFC 6761, 6.4), whose secret is the one of every origin that was never rotated alone. */
 const ANY_ORIGIN = "https://any.invalid";
 
 function stateOf(overlapEnd: Date | null): string {
@@ -334,7 +334,7 @@ function isOrigin(text: string): boolean {
   }
 }
 
-/** A slash at its end, as browsers add, is accepted. */
+/** Reads an origin. Accepts a slash at its end, which browsers add. */
 function originOf(text: string): string {
   return checkOrigin(text.replace(/\/$/, ""));
 }
@@ -352,7 +352,7 @@ function Found({ found: { secret, problems, warnings } }: { readonly found: Sign
         <Notice tone="good">{`The signature matches the ${secret} secret of this origin.`}</Notice>
       )}
       {problems.map(({ code, message }) => (
-        // One names the host of an action, which its agent chose.
+        // `other_origin` names the host of an action, which its agent chose.
         <Notice tone="bad">{code === "other_origin" ? <UntrustedText text={message} /> : message}</Notice>
       ))}
       {warnings.map(({ message }) => (
@@ -362,7 +362,7 @@ function Found({ found: { secret, problems, warnings } }: { readonly found: Sign
   );
 }
 
-/** Throws `validation_error` if the body is not the base64 that it is said to be. */
+/** Reads the message in a form. Throws `validation_error` if a base64 body is none. */
 function messageIn(form: Form): ReceivedMessage {
   const body = form.get("body") ?? "";
   const headers = headersIn(form.get("headers") ?? "");
@@ -377,7 +377,7 @@ function messageIn(form: Form): ReceivedMessage {
   return { headers, bodies: [...new Set([unix, body])].map((text) => Buffer.from(text)) };
 }
 
-/** Headers as people copy them: lines of names and values, perhaps quoted, or the JSON of an object. */
+/** Reads headers as people copy them: lines of names and values, perhaps quoted, or a JSON object. */
 function headersIn(text: string): ReceivedMessage["headers"] {
   const lines = jsonLines(text) ?? text.split("\n");
   const valueOf = (name: (typeof SIGNATURE_HEADERS)[number]) => {
@@ -388,7 +388,7 @@ function headersIn(text: string): ReceivedMessage["headers"] {
   return Object.fromEntries(SIGNATURE_HEADERS.map((name) => [name, valueOf(name)])) as ReceivedMessage["headers"];
 }
 
-/** The members of an object as lines; null: it is no JSON of one. */
+/** The members of a JSON object as lines; null for any other text. */
 function jsonLines(text: string): readonly string[] | null {
   const value = jsonIn(text);
   return isJsonObject(value) ? Object.entries(value).map(([name, one]) => `${name}: ${String(one)}`) : null;
@@ -396,7 +396,7 @@ function jsonLines(text: string): readonly string[] | null {
 
 const AROUND = " \t\r:\"'`,\\";
 
-/** Without the punctuation around a value; base64 has none of it. */
+/** Removes punctuation around a value, which base64 never has. */
 function unquoted(text: string): string {
   let [from, to] = [0, text.length];
   while (from < to && AROUND.includes(text.charAt(from))) from += 1;

@@ -10,7 +10,7 @@ import { Menu } from "../ui/controls.tsx";
 import { UntrustedBlock } from "../ui/parts.tsx";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
-/** A menu with the call as curl, TypeScript, Python and MCP, and how its target verifies it. */
+/** A menu that shows the call as curl, TypeScript, Python and MCP, and how its target verifies it. */
 export function AsCode({ action, baseUrl }: { readonly action: SeenAction; readonly baseUrl: string }) {
   const snippets = createSnippets(action, baseUrl);
   const [scheme] = /^https?:\/\//.exec(action.url) ?? [];
@@ -64,7 +64,7 @@ new Webhook(process.env.OUTGATE_SIGNING_SECRET).verify(rawBody, headers);`;
   );
 }
 
-/** Code that creates the same action again, with placeholders for secrets and the key. Null if it is too long. */
+/** Code that creates the same action, with placeholders for secrets and the key; null if too long. */
 export function createSnippets(action: SeenAction, baseUrl: string) {
   // Snippets are pasted anywhere, so they are masked like a receipt.
   const masked = publicRequest(action, SNIPPET_CHARS_MAX);
@@ -108,7 +108,7 @@ function createText(action: SeenAction): string {
   const call = { url, method, headers: headers === null ? undefined : namedSecrets(headers) };
   const member = bodyMemberOf(action);
   const body = member === null ? "" : `"${member}":${bodyMemberJson(action)}`;
-  // As text: the body's numbers stay as they are written.
+  // Joins texts, so that the body's numbers stay as written.
   const members = [membersText(call), body, membersText(createOptions(action))].filter((text) => text !== "");
   return inAnyQuotes(prettyPrint(`{${members.join(",")}}`).replaceAll(MASK_PATTERN, PLACEHOLDER));
 }

@@ -47,7 +47,7 @@ function VoidInvitation() {
 
 const ROLE_NOUNS = { owner: "an owner", approver: "an approver", reader: "a reader" } as const;
 
-/** What to ask before a role is given or taken whose holder can do everything; undefined: nothing. */
+/** The question before somebody becomes an owner or stops being one; undefined for none. */
 function questionOf({ email, role }: TeamMember, next: MemberRole, isSelf: boolean): string | undefined {
   if (next === "owner") return `Make ${email} an owner? Owners can do everything, and can remove you.`;
   if (role !== "owner") return undefined;
@@ -113,7 +113,7 @@ function invitedPage(user: Person, { email, link, isMailed }: Invited): string {
   );
 }
 
-/** Who may log in to this account, the open invitations to it, and keys that people may know who left it. */
+/** The people of this account, its open invitations, and keys that former members may know. */
 export function peoplePages(deps: PageDeps) {
   const { teamService, keyService, personOf, flash } = deps;
   const { routes, rowForm } = settingsList<TeamMember, typeof CreateInvitation, RoleChange>(deps, {
@@ -125,11 +125,11 @@ export function peoplePages(deps: PageDeps) {
       const [members, invitations, former] = await Promise.all([
         teamService.list(caller),
         teamService.invitations(caller),
-        // Live keys whose makers may no longer manage the account.
+        // Live keys of people who may no longer manage the account.
         keyService.ofFormer(caller),
       ]);
       const isSelf = (member: TeamMember) => member.personId === caller.personId;
-      // The service's own words, and not the schema's.
+      // Tells the service's message from the schema's.
       const isTaken = /account/.test(problemOf(typed, "email") ?? "");
       return {
         rows: members,
@@ -186,7 +186,7 @@ export function peoplePages(deps: PageDeps) {
       return flash.showSecretOnce(person, INVITED_PATH, invited, () => page("own", invitedPage(person, invited)));
     },
   });
-  /** Who has changed themselves may not see the list any more. */
+  /** Whether people who changed their own role may still see the list. */
   const isStillOwner = async (context: RequestContext) => (await personOf(context))?.role === "owner";
   const changeRole = rowForm<ById>(async ({ context, person, params: { id }, form }) => {
     const asked = checkRole({ role: form.get("role") ?? null }).role;

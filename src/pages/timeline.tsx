@@ -7,10 +7,10 @@ import { Card, Name, sentence, Time, type Tone, UntrustedLines, UntrustedText } 
 import { visibleText } from "../receipts/visible-text.ts";
 import { type ActorEvent, counted, duration, mailName } from "../ui/text.ts";
 
-/** All entries, oldest first. They must be masked already. */
+/** Shows all entries, oldest first. They must be masked. */
 export function History(props: { readonly timeline: readonly TimelineEntry[]; readonly children?: Child }) {
   const { timeline, children } = props;
-  // The start of an attempt is shown only while the attempt has no result.
+  // Shows the start of an attempt only while it has no result.
   const steps = timeline.filter(({ event }, at) => event.type !== "started" || at === timeline.length - 1);
   return (
     <Card id="history" title="Timeline">
@@ -46,11 +46,11 @@ export function History(props: { readonly timeline: readonly TimelineEntry[]; re
 interface EventText {
   readonly tone: Tone;
   readonly title: Child;
-  /** Null or empty ones are left out. */
+  /** Null and empty ones are left out. */
   readonly details: readonly Child[];
 }
 
-/** The event must be masked already. */
+/** Describes an event, which must be masked. */
 function describeEvent(event: TimelineEvent, at: Date): EventText {
   if ("actor" in event) return describeActorEvent(event);
   if ("attempt" in event) return describeAttempt(event, at);
@@ -93,7 +93,7 @@ function describeActorEvent({ type, actor, reason = null, via }: ActorEvent): Ev
         <UntrustedLines text={reason} />
       </q>
     );
-  // Only the client says that it asked; Outgate can't verify it.
+  // Outgate can't verify that the client asked.
   const asked = via === "elicitation" ? "The client reports that it asked its user." : null;
   return { tone, title, details: [asked, quote] };
 }
@@ -113,7 +113,7 @@ const OUTCOMES: Readonly<Record<OutcomeKind, string>> = {
   unknown: "Outcome unknown: the target may have received it.",
 };
 
-/** What a result did that came after its attempt had been closed as unknown. */
+/** What a late result did, after its attempt had been closed as unknown. */
 const LATE: Readonly<Record<"settled" | "result" | "noted", string>> = {
   settled: "The result came after the attempt was closed as unknown, and counts all the same.",
   result: "The result came after the action had ended: its status stays.",

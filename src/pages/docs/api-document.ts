@@ -6,7 +6,7 @@ import type { ResponseInfo } from "../../http/operation.ts";
 export interface ApiReference {
   readonly baseUrl: string;
   readonly entries: readonly ApiEntry[];
-  /** Those with a name. */
+  /** The named schemas. */
   readonly schemas: Named<ApiSchema>;
 }
 
@@ -46,7 +46,7 @@ export interface ApiSuccess {
   readonly content: readonly { readonly mediaType: string; readonly schema: ApiSchema }[];
 }
 
-/** An operation as the document describes it, with its references in place. */
+/** An operation as in the document, with its references resolved. */
 export interface ApiEntry extends Omit<ApiOperation, "body"> {
   /** Without X-Request-Id, which every request can have. */
   readonly parameters: readonly ApiParameter[];
@@ -56,7 +56,7 @@ export interface ApiEntry extends Omit<ApiOperation, "body"> {
 
 type Content = Named<{ readonly schema: ApiSchema }>;
 
-/** What is read of the document. */
+/** The parts of the document that we read. */
 interface ApiDocument {
   readonly paths: Named<
     Named<{
@@ -68,7 +68,7 @@ interface ApiDocument {
   readonly components: { readonly parameters: Named<ApiParameter>; readonly schemas: Named<ApiSchema> };
 }
 
-/** What /openapi.json says, and which roles an operation needs. */
+/** The contents of /openapi.json, and which roles each operation needs. */
 export function apiReference(operations: readonly ApiOperation[], baseUrl: string): ApiReference {
   // Safe: as OpenAPI 3.1 has it.
   const { paths, components } = JSON.parse(openApiJson(operations, baseUrl)) as ApiDocument;
@@ -77,7 +77,7 @@ export function apiReference(operations: readonly ApiOperation[], baseUrl: strin
     const described = paths[operation.path]?.[operation.method.toLowerCase()];
     const successOf = ([status, { description }]: readonly [string, ResponseInfo]): ApiSuccess => {
       const { headers = {}, content = {} } = described?.responses[status] ?? {};
-      // All successes of an operation have one schema; of its objects the description names the one that comes with the status.
+      // All successes of an operation share a schema. The description names the object that belongs to the status.
       const isNamed = ({ $ref = "" }: ApiSchema) => description.includes(`\`${schemaName($ref)}\``);
       return {
         status,
@@ -95,7 +95,7 @@ export function apiReference(operations: readonly ApiOperation[], baseUrl: strin
       parameters: (described?.parameters ?? [])
         .map((one) => components.parameters[schemaName(one.$ref ?? "")] ?? one)
         .filter(({ name }) => name !== "X-Request-Id"),
-      // A body that can only be empty is nothing to tell.
+      // A body that must be empty is not worth showing.
       body: Object.keys(body.properties ?? {}).length === 0 ? null : { schema: body, isRequired },
       successes: Object.entries(operation.answers).map(successOf),
       errors: [...new Set([...operation.errors, "method_not_allowed" as const])].toSorted(
@@ -110,7 +110,7 @@ export function dereferenced(schema: ApiSchema, schemas: Named<ApiSchema>): ApiS
   return schema.$ref === undefined ? schema : (schemas[schemaName(schema.$ref)] ?? schema);
 }
 
-/** A description of the document: its paragraphs, and what it lists after them. */
+/** Splits the document's description into its paragraphs and the list after them. */
 export function partsOf(description: string): {
   readonly paragraphs: readonly string[];
   readonly notes: readonly string[];
@@ -129,7 +129,7 @@ export function schemaName(ref: string): string {
   return ref.slice(ref.lastIndexOf("/") + 1);
 }
 
-/** An example of a value, with the required members only. */
+/** An example of a value with only the required members. */
 export function exampleOf(schema: ApiSchema, schemas: Named<ApiSchema>): unknown {
   const own = dereferenced(schema, schemas);
   const { properties, required = [], examples, const: only, enum: values, items, anyOf } = own;
@@ -154,7 +154,7 @@ export function typeText({ $ref, anyOf, items, const: only, type = "any value", 
   return [type].flat().join(" or ") + (format === undefined ? "" : ` (${format})`);
 }
 
-/** The bounds of a value as a sentence; empty if there are none. */
+/** The bounds of a value as a sentence; empty without bounds. */
 export function boundsText(schema: ApiSchema): string {
   const { minimum, maximum, minLength, maxLength, items, default: usual, ...own } = withoutNull(schema);
   const values = own.enum ?? items?.enum;
@@ -168,7 +168,7 @@ export function boundsText(schema: ApiSchema): string {
   return text === "" ? "" : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
-/** Of a value that may be null: what it is otherwise. */
+/** The schema of a nullable value when it is not null. */
 function withoutNull(schema: ApiSchema): ApiSchema {
   const [given, none, ...more] = schema.anyOf ?? [];
   return given !== undefined && none?.type === "null" && more.length === 0 ? { ...schema, ...given } : schema;
@@ -180,7 +180,7 @@ function rangeText(least: number | undefined, most: number | undefined, unit: st
   return least === undefined || least === 0 ? "" : `at least ${least}${unit}`;
 }
 
-/** The groups of the reference, by the beginnings of paths. */
+/** The groups of the reference, by how paths begin. */
 const GROUPS: readonly (readonly [title: string, ...paths: readonly string[]])[] = [
   ["Actions", "/v1/actions", "/v1/approvals", "/r/"],
   ["Bulk jobs", "/v1/bulk"],
@@ -202,7 +202,7 @@ export interface ApiGroup {
   readonly entries: readonly ApiEntry[];
 }
 
-/** The operations by what they are about; each is in the first group that its path fits. */
+/** Groups operations by subject. Each belongs to the first group that its path fits. */
 export function groupsOf(entries: readonly ApiEntry[]): readonly ApiGroup[] {
   const titleOf = (entry: ApiEntry) =>
     GROUPS.find(([, ...starts]) => starts.some((start) => entry.path.startsWith(start)))?.[0];

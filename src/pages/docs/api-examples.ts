@@ -1,7 +1,7 @@
 import { keyHeader } from "../../accounts/first-action.ts";
 import { type ApiEntry, exampleOf, type ApiReference } from "./api-document.ts";
 
-/** The languages are as after the fence of a code block. */
+/** Example requests by language, named as after the fence of a code block. */
 export function requestExamples(entry: ApiEntry, reference: ApiReference) {
   const request = requestOf(entry, reference);
   return [
@@ -13,7 +13,7 @@ export function requestExamples(entry: ApiEntry, reference: ApiReference) {
 
 type ExampleRequest = ReturnType<typeof requestOf>;
 
-/** A request that can be sent as it is, once its values are replaced. */
+/** A request that works once its values are replaced. */
 function requestOf(entry: ApiEntry, reference: ApiReference) {
   const { method, path, parameters, permission, successes } = entry;
   const needed = parameters.flatMap(({ name, in: place, required, schema }) =>
@@ -29,9 +29,9 @@ function requestOf(entry: ApiEntry, reference: ApiReference) {
     method,
     url: `${reference.baseUrl}${filled}${query.length === 0 ? "" : `?${query.join("&")}`}`,
     needsKey: permission !== null,
-    /** Undefined: none is sent. */
+    /** Undefined for no body. */
     data: bodyExample(entry, reference),
-    /** Null: the operation has one media type. */
+    /** Null if the operation has only one media type. */
     accept: first === undefined || others.length === 0 ? null : first.mediaType,
     answers: answersOf(first?.mediaType),
   };
@@ -42,7 +42,7 @@ function answersOf(mediaType: string | undefined): "json" | "text" | "nothing" {
   return mediaType === "application/json" ? "json" : "text";
 }
 
-/** Bodies that show more than what is required. */
+/** Example bodies that show more than the required members. */
 const BODIES: Readonly<Record<string, unknown>> = {
   createAction: {
     url: "https://api.example.com/refunds",
@@ -53,7 +53,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   startBulk: { operation: "retry", filter: { status: ["failed"], host: "api.example.com" }, dry_run: true },
 };
 
-/** The body of the example; undefined: none is sent. Of a body that requires nothing, the first member is shown. */
+/** The example's body; undefined for none. If a body requires nothing, shows its first member. */
 export function bodyExample({ operationId: id, body }: ApiEntry, reference: ApiReference): unknown {
   if (body === null) return undefined;
   const written = BODIES[id];
@@ -70,7 +70,7 @@ function curlOf({ method, url, needsKey, data, accept }: ExampleRequest): string
     `curl -s ${isImplied ? "" : `-X ${method} `}'${url}'`,
     ...(needsKey ? [keyHeader("OUTGATE_API_KEY")] : []),
     ...(accept === null ? [] : [`-H 'Accept: ${accept}'`]),
-    // A quote in a text of the example would end the quotes of the shell.
+    // A quote in the example would end the shell's quotes.
     ...(data === undefined
       ? []
       : [`-H 'Content-Type: application/json'`, `-d '${indented(data).replaceAll("'", String.raw`'\''`)}'`]),
@@ -124,7 +124,7 @@ function indented(value: unknown): string {
   return JSON.stringify(value, null, 2);
 }
 
-/** A value of JSON as Python writes it. */
+/** A JSON value as Python code. */
 function literal(value: unknown, indent: string): string {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";

@@ -19,15 +19,15 @@ interface ApiFieldsProps {
   readonly schema: ApiSchema;
   readonly schemas: ApiReference["schemas"];
   /**
-   * A request: what it must have is marked, and objects in it are told in place. A response: what it may lack is marked, and
-   * objects in it are links.
+   * In requests, marks required members and describes objects in place. In responses, marks members that may be absent, and
+   * links to objects.
    */
   readonly of: "request" | "response";
-  /** How many objects it is in. */
+  /** How many objects contain it. */
   readonly depth?: number;
 }
 
-/** The members of a schema with type and bounds, each with its own below it; or the type of one without members. */
+/** The members of a schema with types and bounds, nested; or the type of a schema without members. */
 export function ApiFields({ schema, schemas, of, depth = 0 }: ApiFieldsProps) {
   const own = membersOf(schema);
   if (own === null) {
@@ -59,7 +59,7 @@ interface FieldProps {
   readonly name: string;
   readonly schema: ApiSchema;
   readonly mark: string | null;
-  /** Where a parameter is. */
+  /** Where a parameter goes. */
   readonly place?: string;
   readonly children?: Child;
 }
@@ -86,7 +86,7 @@ function Field({ name, schema, mark, place, children }: FieldProps) {
   );
 }
 
-/** A description: what stands between backticks is code. */
+/** A description, with code between backticks. */
 export function ApiText({ text }: { readonly text: string }) {
   const parts = text.split("`");
   return <>{parts.map((part, at) => (at % 2 === 1 && at < parts.length - 1 ? <code>{part}</code> : part))}</>;
@@ -115,18 +115,18 @@ export function ApiParameters({ parameters }: { readonly parameters: readonly Ap
   );
 }
 
-/** The schema whose members are told; null: it has none. */
+/** The schema whose members are shown; null if it has none. */
 function membersOf(schema: ApiSchema): ApiSchema | null {
   return [schema, schema.items, ...(schema.anyOf ?? [])].find((one) => one?.properties !== undefined) ?? null;
 }
 
-/** The schema with its own reference, or that of its items, in place. */
+/** The schema with its own reference, or its items' reference, resolved. */
 function inPlace(schema: ApiSchema, schemas: ApiReference["schemas"]): ApiSchema {
   const own = dereferenced(schema, schemas);
   return own.items === undefined ? own : { ...own, items: dereferenced(own.items, schemas) };
 }
 
-/** The type of a value, like "list of Action". The names of objects are links. */
+/** The type of a value, like "list of Action", with links to objects. */
 export function ApiType({ schema }: { readonly schema: ApiSchema }) {
   const names = new Set(refsIn(schema).map(schemaName));
   return (

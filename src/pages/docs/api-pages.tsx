@@ -36,7 +36,7 @@ export function operationTitle(id: string): string {
 /** The first headings of the index. */
 export const API_BEGINNING = ["Base URL", "Authentication", "First request", "Every request"] as const;
 
-/** All operations by what they are about, and what is the same for every one. */
+/** All operations by subject, and what all of them share. */
 export function ApiIndex(props: { readonly baseUrl: string; readonly groups: readonly ApiGroup[] }) {
   const { baseUrl, groups } = props;
   const [base, authentication, first, every] = API_BEGINNING;
@@ -103,13 +103,13 @@ interface ApiOperationProps {
   readonly reference: ApiReference;
 }
 
-/** One operation: parameters, body, responses and errors at the left, a request and its response at the right. */
+/** One operation: parameters, body, responses and errors on the left, a request and its response on the right. */
 export function OperationReference({ entry, reference }: ApiOperationProps) {
   const { method, path, summary, description, notes = [], permission, parameters, body, successes, errors } = entry;
-  // All of an operation's successes that have a body share it.
+  // All successes of an operation that have a body share it.
   const contents = successes.flatMap(({ content }) => content);
   const answer = contents.find(({ mediaType }) => mediaType === "application/json")?.schema ?? null;
-  // An example of each success. What two of them have in common is shown once.
+  // An example of each success. Shows equal ones once.
   const responses = Map.groupBy(
     successes.flatMap((success) => examplesOf(success, reference)),
     ({ text }) => text,
@@ -214,7 +214,7 @@ function Success({ status, description, content, headers }: ApiSuccess) {
   );
 }
 
-/** One for each media type, but for pages. Labels have the status, and the media type where there are several. */
+/** An example for each media type except HTML. Labels contain the status, and the media type if there are several. */
 function examplesOf({ status, content }: ApiSuccess, reference: ApiReference) {
   if (content.length === 0) return [{ label: status, language: "", text: `HTTP/1.1 ${status}` }];
   const forPrograms = content.filter(({ mediaType }) => mediaType !== "text/html");

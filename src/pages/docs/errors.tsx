@@ -70,7 +70,7 @@ const STATUS_NAMES: Readonly<Record<Status, string>> = {
   503: "503 Unavailable",
 };
 
-/** What the page links to beside its text. */
+/** The headings that the page links to beside its text. */
 export const ERROR_HEADINGS: readonly DocsHeading[] = BY_STATUS.map(([status]) => ({
   id: `status-${status}`,
   text: STATUS_NAMES[status],
@@ -113,7 +113,7 @@ export function ErrorsGuide() {
   );
 }
 
-/** The same for the search, a section for each code. */
+/** A section for each code, for the search. */
 export const ERROR_SECTIONS: readonly DocsSection[] = ERROR_CODES.map((code) => ({
   id: code,
   text: code,

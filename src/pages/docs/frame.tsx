@@ -40,7 +40,7 @@ interface DocsSearchPageProps extends DocsReader {
   readonly hits: readonly DocsHit[];
 }
 
-/** What was found. The list is also what appears below the field as one types. */
+/** The page of results. Its list also appears below the field as people type. */
 export function docsSearchPage({ site, query, hits, ...reader }: DocsSearchPageProps): string {
   return render(
     <DocsFrame
@@ -92,7 +92,7 @@ function foundText(query: string, count: number): string {
 
 interface DocsFrameProps extends DocsReader {
   readonly title: string;
-  /** The page in the navigation; null: none. */
+  /** The page marked in the navigation; null for none. */
   readonly current: string | null;
   readonly site: DocsSite;
   readonly query?: string;
@@ -134,7 +134,7 @@ function DocsFrame({ title, current, site, query = "", isLoggedIn, children }: D
   );
 }
 
-/** Without script, Enter opens the page of results, which shows what is found itself. */
+/** The search field. Without script, Enter opens the page of results. */
 function DocsSearchForm({ query, isOnResults }: { readonly query: string; readonly isOnResults: boolean }) {
   const [target, swap] = isOnResults ? ["#results", "outerHTML"] : ["#docs-found", "innerHTML"];
   return (
@@ -165,7 +165,7 @@ function DocsSearchForm({ query, isOnResults }: { readonly query: string; readon
 function DocsNavigation({ current, site }: Pick<DocsFrameProps, "current" | "site">) {
   const isApi = current !== null && (current === "errors" || current.startsWith("api"));
   const guides = site.groups.filter((group) => group !== site.api);
-  // On pages of the API its own come first, so that the current one is in sight.
+  // API pages list their own group first, so that the current page is in sight.
   const groups = isApi ? [site.api, ...site.operations, ...guides] : [...guides, site.api];
   return (
     <>

@@ -26,7 +26,7 @@ export interface Guide {
   /** Its page is /docs/<name>. */
   readonly name: string;
   readonly title: string;
-  /** What it is about, in a few words. */
+  /** The subject in a few words. */
   readonly about: string;
   readonly text: string;
 }
@@ -100,7 +100,7 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
 
 export const GUIDES: readonly Guide[] = GUIDE_GROUPS.flatMap(({ guides }) => guides);
 
-/** The address of the service in the examples of the documents. */
+/** The service's address in the documents' examples. */
 const WRITTEN_BASE_URL = "http://127.0.0.1:3000";
 
 /** The document with the service's own address in its examples. */

@@ -2,7 +2,7 @@ import { Marked, Renderer, type Tokens } from "marked";
 import { codeBlock } from "./highlight.ts";
 import { docsPath, type Guide } from "./guides.ts";
 
-/** A heading of a page that can be linked to. */
+/** A heading that can be linked to. */
 export interface DocsHeading {
   readonly id: string;
   /** Without markup. */
@@ -17,8 +17,8 @@ export interface DocsSection extends DocsHeading {
 }
 
 /**
- * A document as trusted HTML, and its sections. HTML in it is escaped. Links to other documents lead to their pages; links to other
- * files of the repository become plain text, and so do images.
+ * Renders a document as trusted HTML, with its sections. Escapes HTML in it. Links to other documents lead to their pages.
+ * Links to other files of the repository and images become plain text.
  */
 export function renderGuide(
   markdown: string,
@@ -43,7 +43,7 @@ export function renderGuide(
   };
 }
 
-/** Markdown without its marks and the targets of its links. */
+/** Markdown without its marks and link targets. */
 export function plainText(markdown: string): string {
   return markdown
     .replaceAll(/\[([^[\]]*)\]\([^()\s]*\)/g, "$1")
@@ -57,7 +57,7 @@ class GuideRenderer extends Renderer {
   readonly headings: DocsHeading[] = [];
   readonly #guides: readonly Guide[];
   readonly #renderCode: (code: string, language: string) => string;
-  /** How many headings have each ID. */
+  /** How many headings have each id. */
   readonly #ids = new Map<string, number>();
 
   constructor(guides: readonly Guide[], renderCode: (code: string, language: string) => string) {
@@ -84,7 +84,7 @@ class GuideRenderer extends Renderer {
     return this.#renderCode(text, lang);
   }
 
-  /** A table that is wider than the screen scrolls, and can be focused by keyboard (WCAG 2.1.1). */
+  /** A wide table scrolls, so keyboards must be able to focus it (WCAG 2.1.1). */
   override table(token: Tokens.Table): string {
     return `<div class="table" role="group" aria-label="Table" tabindex="0">${super.table(token)}</div>\n`;
   }
@@ -109,7 +109,7 @@ class GuideRenderer extends Renderer {
   }
 }
 
-/** The link of a heading to itself, to copy. The ID must be one of ours. */
+/** A heading's link to itself, for copying. The id must be one of ours. */
 function headingAnchor(id: string): string {
   return `<a class="anchor" href="#${id}" aria-label="Link to this section">#</a>`;
 }

@@ -14,7 +14,7 @@ const NO_SUCH_PAGE = "The documentation has no such page.";
 /** The documentation of this version. It needs no login. */
 export function docsPages({ guides: groups, baseUrl, version, sessionOf, operations }: PageDeps) {
   let made: Promise<DocsSite> | null = null;
-  // Imported by the first page, with the highlighter and the reader of Markdown.
+  // Imported for the first page, with the highlighter and the Markdown parser.
   const make = async () => (await import("./site.tsx")).createDocsSite(groups, operations(), baseUrl);
   const site = () => (made ??= make());
   const guides = groups.flatMap((group) => group.guides);
@@ -56,7 +56,7 @@ const NameParams = pathParams(Type.Object({ name: Type.String() }), NO_SUCH_PAGE
 
 const VARY = { vary: "Accept-Encoding" } as const;
 
-/** Compression is safe here: these pages have no secret of the reader, not even the token of a form. */
+/** Answers with compression, which is safe here: these pages contain no secret of the reader, not even a form token. */
 function answer(context: RequestContext, html: string): Response {
   if (!acceptsGzip(context.request)) return page("own", html, { headers: VARY });
   return page("own", Bun.gzipSync(html), { headers: { ...VARY, "content-encoding": "gzip" } });

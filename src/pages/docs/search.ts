@@ -6,28 +6,28 @@ import {
   DOCS_SNIPPET_CHARS,
 } from "../../core/limits.ts";
 
-/** A part of a page that can be found: what stands below one heading. */
+/** A part of a page that the search can find: the text below one heading. */
 export interface DocsEntry {
   /** With the anchor. */
   readonly path: string;
   /** The title of the page. */
   readonly page: string;
-  /** The title of the page again where the entry is its beginning. */
+  /** The heading, or the page's title for its beginning. */
   readonly heading: string;
-  /** Found like the heading, and not shown. */
+  /** Searched like the heading, but not shown. */
   readonly summary?: string;
   readonly text: string;
 }
 
 export interface DocsHit extends Pick<DocsEntry, "path" | "page" | "heading"> {
-  /** Words around the first one that was found; those that were found are marked. */
+  /** Words around the first match, with all matches marked. */
   readonly snippet: readonly { readonly text: string; readonly isFound: boolean }[];
 }
 
-/** The entries that have every word of the query, best first; without one, those that have some of them. */
+/** Finds entries with every word of the query, best first, or else entries with some of the words. */
 export type SearchDocs = (query: string) => readonly DocsHit[];
 
-/** Indexes all entries in small steps, between which others are served. A search takes a millisecond, and at most some. */
+/** Indexes all entries in small steps, so that other requests get a turn. A search takes a few milliseconds at most. */
 export async function createDocsSearch(entries: readonly DocsEntry[]): Promise<SearchDocs> {
   const { default: MiniSearch } = await import("minisearch");
   const index = new MiniSearch<DocsEntry & { readonly id: number }>({ fields: ["heading", "summary", "page", "text"] });
@@ -42,13 +42,13 @@ export async function createDocsSearch(entries: readonly DocsEntry[]): Promise<S
       index.search(words.join(" "), {
         boost: { heading: 4, summary: 2, page: 2 },
         combineWith,
-        // Two letters begin too many words.
+        // Too many words begin with the same two letters.
         prefix: (word) => word.length > 2,
         fuzzy: (word) => word.length > 4 && fuzzy,
         maxFuzzy: 2,
         weights: { prefix: 0.5, fuzzy: 0.2 },
       });
-    // What costs more, only where there is nothing else: words that are written differently, then some of the words.
+    // Costlier searches only if nothing was found: similar spellings, then some of the words.
     const exact = find("AND", 0);
     const near = exact.length === 0 ? find("AND", 0.2) : exact;
     const found = near.length === 0 ? find("OR", 0.2) : near;
@@ -59,7 +59,7 @@ export async function createDocsSearch(entries: readonly DocsEntry[]): Promise<S
   };
 }
 
-/** The query as it is searched, which the page shows again. */
+/** The query that is searched and shown again, cut to a bound. */
 export function boundedQuery(query: string): string {
   return query.slice(0, DOCS_QUERY_CHARS_MAX).trim();
 }
@@ -69,7 +69,7 @@ function wordsOf(query: string): readonly string[] {
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u);
   const long = words.filter((word) => word.length > 1);
-  // A letter says little beside a word.
+  // Single letters say little beside words.
   return (long.length > 0 ? long : words.filter((word) => word !== "")).slice(0, DOCS_QUERY_WORDS_MAX);
 }
 
@@ -77,11 +77,11 @@ function snippetOf(text: string, terms: readonly string[]): DocsHit["snippet"] {
   const lower = text.toLowerCase();
   const places = terms.map((term) => lower.indexOf(term)).filter((place) => place !== -1);
   const first = places.length === 0 ? 0 : Math.min(...places);
-  // A little of what stands before it, from the beginning of a word.
+  // Includes a little text before the match, from the beginning of a word.
   const start = first < DOCS_SNIPPET_CHARS / 3 ? 0 : text.indexOf(" ", first - DOCS_SNIPPET_CHARS / 3) + 1;
   const end = Math.min(text.length, start + DOCS_SNIPPET_CHARS);
   const shown = `${start > 0 ? "… " : ""}${text.slice(start, end)}${end < text.length ? " …" : ""}`;
-  // Split at the ends of words: the script of search engines, too, marks whole ones.
+  // Splits between words, so that whole words are marked.
   return shown.split(/(?<=[^\p{L}\p{N}])|(?=[^\p{L}\p{N}])/u).map((part) => ({
     text: part,
     isFound: terms.some((term) => part.toLowerCase() === term),

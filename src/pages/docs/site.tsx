@@ -19,9 +19,9 @@ interface DocsLink {
 export interface DocsPage extends DocsLink {
   /** Trusted HTML. */
   readonly html: string;
-  /** What the page links to beside its text. */
+  /** The headings that the page links to beside its text. */
   readonly headings: readonly DocsHeading[];
-  /** It lays out two columns of its own. */
+  /** Whether it lays out two columns of its own. */
   readonly isOperation: boolean;
 }
 
@@ -47,19 +47,19 @@ export function createDocsSite(groups: readonly GuideGroup[], operations: readon
   let search: Promise<SearchDocs> | null = null;
   const about: DocsNavGroup = { title: "API", links: [API, OBJECTS, ERRORS] };
   return {
-    /** One of the groups: what is about the API as a whole. */
+    /** The group about the API as a whole. */
     api: about,
     groups: [...groups.map(({ title, guides: links }): DocsNavGroup => ({ title, links })), about],
-    /** Those of the API's operations, which the navigation shows only on pages of the API. */
+    /** The groups of operations, which the navigation shows only on API pages. */
     operations: apiGroups.map(({ title, entries }): DocsNavGroup => ({ title, links: entries.map(linkOf) })),
-    /** Null: there is no page of that name. Rendered once, when somebody first asks for it. */
+    /** The page with this name; null if there is none. Renders it when first asked. */
     page(name: string): DocsPage | null {
       const page = made.get(name) ?? guidePage(name, guides, baseUrl) ?? apiPage(name, reference, apiGroups);
-      // Only pages that exist are remembered.
+      // Remembers only pages that exist.
       if (page !== null) made.set(name, page);
       return page;
     },
-    /** Indexed once, when somebody first searches. */
+    /** Searches the documentation. Builds the index for the first search. */
     async search(query: string) {
       search ??= indexOf(guides, apiGroups);
       return (await search)(query);
@@ -88,7 +88,7 @@ function apiPage(name: string, reference: ApiReference, groups: readonly ApiGrou
   }
   const entries = groups.flatMap((group) => group.entries);
   if (name === OBJECTS.name) {
-    // Without the bodies of requests, which are described with their operations.
+    // Leaves out request bodies, which are described with their operations.
     const sent = new Set(entries.flatMap(({ body }) => (body === null ? [] : [body.schema])));
     const schemas = Object.entries(reference.schemas);
     const names = schemas.flatMap(([id, schema]) => (sent.has(schema) ? [] : [id]));
