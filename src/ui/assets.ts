@@ -23,10 +23,10 @@ export const APP_STYLE = styleOf("app", [
   docsCss,
 ]);
 
-/** Live updates, keyboard, palette, copy buttons and local times. Every page works without it. */
+/** Adds live updates, keyboard, palette, copy buttons and local times. Every page works without it. */
 export const CONSOLE = assetOf("console", "js", "text/javascript; charset=utf-8", SCRIPTS.console);
 
-/** What the console builds on: htmx loads parts of pages, idiomorph changes only what differs. */
+/** The console's libraries: htmx loads parts of pages, and idiomorph changes only what differs. */
 export const LIBRARIES = [
   assetOf("htmx", "js", "text/javascript; charset=utf-8", htmx),
   assetOf("idiomorph", "js", "text/javascript; charset=utf-8", idiomorph),
@@ -37,7 +37,7 @@ export const SESSION = assetOf("session", "js", "text/javascript; charset=utf-8"
 
 export const ICON = assetOf("icon", "svg", "image/svg+xml", icon.trim());
 
-/** The icon while a request waits for a decision. */
+/** The icon while a request is waiting for a decision. */
 export const ICON_WAITING = assetOf("icon-waiting", "svg", "image/svg+xml", iconWaiting.trim());
 
 /** Everything that a page may load. */

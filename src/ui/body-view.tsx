@@ -22,14 +22,14 @@ import { SubSection, Table, UntrustedBlock, UntrustedText } from "./parts.tsx";
 import { counted, cutText } from "./text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
-/** The body of a request as a page or mail shows it. It is untrusted, `kind` too: it may hold the requester's `Content-Type`. */
+/** The body of a request as a page or mail shows it. All of it is untrusted, even `kind`, which may contain the `Content-Type`. */
 interface ShownBody {
   readonly kind: string;
-  /** The fields of a form; null: it is none. */
+  /** The fields of a form; null if it is no form. */
   readonly fields: readonly FormPair[] | null;
-  /** What else is shown; null: nothing can be. */
+  /** The text to show if there are no fields; null if there is none. */
   readonly text: string | null;
-  /** What is left out, such as "5 more lines (80 characters)"; null: nothing is. */
+  /** What is left out, such as "5 more lines (80 characters)"; null if nothing is. */
   readonly rest: string | null;
 }
 
@@ -38,7 +38,7 @@ interface Limits {
   readonly chars: number;
 }
 
-/** The body of an action, cut to the limits; null: it has none. */
+/** The body of an action, cut to the limits; null if it has none. */
 export function shownBody(action: SeenAction, limits?: Limits): ShownBody | null {
   const { body } = action;
   const member = bodyMemberOf(action);
@@ -49,23 +49,23 @@ export function shownBody(action: SeenAction, limits?: Limits): ShownBody | null
   return { kind: "JSON", fields: null, ...cut(prettyPrint(body), limits) };
 }
 
-/** The body as a page shows it, where parts of JSON may be closed at first. */
+/** The body as a page shows it, which may fold parts of JSON at first. */
 export interface PageBody extends ShownBody {
-  /** JSON that is not large, and the whole of it; null: there is the text. */
+  /** All of a body that is JSON and not large; null if the text is shown instead. */
   readonly tree: JsonNode | null;
-  /** How many items and fields of it are closed at first. */
+  /** How many of its items and fields are folded at first. */
   readonly folded: number;
 }
 
-/** What a page shows of a body that is long, or has not been asked for by its address. */
+/** The limits of a body that is long or that the page's address does not name. */
 export const BEGINNING: Limits = { lines: BODY_BEGINNING_LINES_MAX, chars: BODY_BEGINNING_CHARS_MAX };
 
-/** The limits of a body on its own page; undefined: all of it is shown. */
+/** The limits of a body on its own page; undefined to show all of it. */
 export function limitsOnPage({ body }: SeenAction): Limits | undefined {
   return (body?.length ?? 0) > BODY_ON_PAGE_CHARS_MAX ? BEGINNING : undefined;
 }
 
-/** The body of an action on a page, cut to the limits where it is no tree; null: it has none. */
+/** The body of an action on a page, cut to the limits unless it is a tree; null if it has none. */
 export function pageBody(action: SeenAction, limits?: Limits): PageBody | null {
   const shown = shownBody(action, limits);
   if (shown === null || action.body === null) return null;
@@ -78,7 +78,7 @@ export function pageBody(action: SeenAction, limits?: Limits): PageBody | null {
     : { ...shown, rest: null, tree, folded: foldedIn(tree) };
 }
 
-/** JSON as a tree for `JsonView`; null: it is none, or large. */
+/** A body as a tree for `JsonView`; null if it is large or no JSON. */
 function bodyTree(json: string): JsonNode | null {
   const tree = jsonTree(json, TREE_LIMITS);
   if (tree === null || countLines(tree) <= JSON_TREE_LINES_MAX) return tree;
@@ -89,7 +89,7 @@ const TREE_LIMITS = { nodes: JSON_TREE_NODES_MAX, chars: JSON_TREE_CHARS_MAX };
 
 const BEGINNING_LIMITS = { nodes: JSON_BEGINNING_NODES_MAX, chars: JSON_BEGINNING_CHARS_MAX };
 
-/** The tree of a JSON text with its white space; null: it is too large, or no JSON. */
+/** The tree of a JSON text with its white space; null if it is too large or no JSON. */
 export function shownTree(json: string): JsonNode | null {
   try {
     return bodyTree(compactJson(json));
@@ -115,7 +115,7 @@ function cutFields(pairs: readonly FormPair[], limits?: Limits): Pick<ShownBody,
   return { fields: pairs.slice(0, end), rest: counted(pairs.length - end, "more field") };
 }
 
-/** A masked action has only the beginning of its bytes; one that is shown with its secrets has all of them. */
+/** Shows bytes. A masked action contains only their beginning, and one shown with its secrets all of them. */
 function shownBytes(action: SeenAction, body: string, limits?: Limits): ShownBody {
   const { size, start, isWhole } = seenBytes(action);
   const kind = `Bytes, ${formatSize(size)}, ${contentTypeOf(action)}`;
@@ -127,7 +127,7 @@ function shownBytes(action: SeenAction, body: string, limits?: Limits): ShownBod
   return { kind, fields: null, ...shown, rest: isWhole ? shown.rest : `The rest of ${formatSize(size)}` };
 }
 
-/** The same as lines of text, for a mail. A line break in a field is shown as its code. */
+/** The body as lines of text, for mails. Shows a line break in a field as its code. */
 export function bodyLines({ fields, text }: ShownBody): string {
   if (fields === null) return text ?? "Bytes that are not text.";
   return fields.map((pair) => pair.map((part) => visibleText(part)).join(": ")).join("\n");
@@ -135,19 +135,19 @@ export function bodyLines({ fields, text }: ShownBody): string {
 
 interface BodyViewProps {
   readonly body: PageBody;
-  /** Never in a box that scrolls. */
+  /** Whether to show it without a scrolling box. */
   readonly isOpen: boolean;
-  /** What its button copies; null: there is none. */
+  /** The text that its button copies; null for no button. */
   readonly copied?: string | null;
-  /** Where what is left out is loaded from; left out: the folded items are on this page. */
+  /** Where the rest is loaded from; left out if the folded items are on this page. */
   readonly whole?: (WholePage & { readonly actionId: string }) | undefined;
-  /** Else a link to what is left out. */
+  /** Without `whole`: a link to the rest. */
   readonly more?: Child;
 }
 
 export function BodyView({ body, isOpen, copied = null, whole, more }: BodyViewProps) {
   const { kind, rest, folded } = body;
-  // What is loaded when asked for is not in the page to be copied.
+  // The page contains nothing to copy of parts that load only when opened.
   const isAll = rest === null && (whole === undefined || folded === 0);
   return (
     <div id={whole === undefined ? undefined : `body-${whole.actionId}`} class="body-view">
@@ -171,7 +171,7 @@ export function BodyView({ body, isOpen, copied = null, whole, more }: BodyViewP
   );
 }
 
-/** What the button at the end of the line above a body copies; the script adds it. */
+/** The text for the copy button above a body, which the script adds. */
 export function CopiedBody({ text }: { readonly text: string }) {
   return (
     <div class="copied-body" data-copy="" hidden>
@@ -217,7 +217,7 @@ function BodyContent({ body: { fields, text, rest, tree }, isOpen, folding }: Bo
   );
 }
 
-/** The whole body of a masked action, as it takes the place of its beginning. Null: there is none. */
+/** The whole body of a masked action, which replaces its beginning; null if it has none. */
 export function WholeBody({ action }: { readonly action: SeenAction }) {
   const body = pageBody(action);
   if (body === null) return <p class="quiet">No body is sent.</p>;

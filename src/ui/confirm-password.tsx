@@ -8,7 +8,7 @@ interface ConfirmPasswordProps {
   readonly user: PageUser;
   readonly path: string;
   readonly fields: readonly (readonly [name: string, value: string])[];
-  /** What was wrong with the password; null at the first time. */
+  /** What was wrong with the password; null the first time. */
   readonly problem: string | null;
 }
 

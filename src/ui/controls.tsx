@@ -4,17 +4,17 @@ import { Icon, type IconName } from "./icons.tsx";
 
 interface MenuProps {
   readonly label: Child;
-  /** Something else than the default is chosen. */
+  /** Whether something other than the default is chosen. */
   readonly isChosen?: boolean;
-  /** It drops down from its right edge, for menus at the right of a page. */
+  /** Whether to align it at the right, for menus on the right of a page. */
   readonly isAtEnd?: boolean;
-  /** Its content is no list, and it has these classes. */
+  /** The classes of content that is no list. */
   readonly panel?: string | undefined;
   readonly isOpen?: boolean;
   readonly children?: Child;
 }
 
-/** A button that drops down a list. It works without script; the script closes it on Escape and on a click beside it. */
+/** A button that drops down a list, without script too. The script closes it on Escape and on a click outside. */
 export function Menu({ label, isChosen = false, isAtEnd = false, panel, isOpen = false, children }: MenuProps) {
   const classes = ["menu", isChosen && "menu-chosen", isAtEnd && "menu-end", panel].filter(Boolean).join(" ");
   return (
@@ -52,10 +52,10 @@ interface FilterMenuProps extends Pick<MenuProps, "label" | "isAtEnd" | "childre
   /** The first link, which removes the filter. */
   readonly all: string;
   readonly options: readonly (readonly [value: string, name: Child])[];
-  /** Null: there is no filter. */
+  /** Null for no filter. */
   readonly chosen: string | null;
   readonly path: (value: string | null) => string;
-  /** What the menu leaves out. */
+  /** A note on what the menu leaves out. */
   readonly note?: string | undefined;
 }
 
@@ -84,13 +84,13 @@ export function FilterLinks({ label, links }: { readonly label: string; readonly
 }
 
 interface CopiedProps {
-  /** Left out of what a caller wrote: the script reads that from the page, so that no attribute holds it. */
+  /** Left out for a caller's text: the script reads it from the page, so that no attribute contains it. */
   readonly text?: string;
   readonly what: string;
   readonly children?: Child;
 }
 
-/** An id, a URL, a line of code with a button that copies it. The script shows that, where the browser allows copying. */
+/** An id, URL or line of code with a copy button, which the script shows if the browser allows copying. */
 export function Copied({ text, what, children = <code>{text}</code> }: CopiedProps) {
   const source = text === undefined ? { "data-copy-near": "" } : { "data-copy-text": text };
   return (
@@ -120,7 +120,7 @@ interface EmptyStateProps {
   readonly children?: Child;
 }
 
-/** What a list or page says where there is nothing yet: what it is for, and the next step. */
+/** Shown in place of an empty list or page: what it is for, and the next step. */
 export function EmptyState({ icon, title, children }: EmptyStateProps) {
   return (
     <section class="empty">
@@ -131,7 +131,7 @@ export function EmptyState({ icon, title, children }: EmptyStateProps) {
   );
 }
 
-/** The place of something that loads into it. Screen readers hear its label. */
+/** A placeholder for something that is loading. Screen readers get its label. */
 export function Skeleton({ label }: { readonly label: string }) {
   return (
     <div class="skeleton" role="status" aria-label={label}>

@@ -17,15 +17,15 @@ export const CONFIRM_PASSWORD_FIELD = "confirm_password";
 export const CONFIRM_EMAIL_FIELD = "confirm_email";
 
 export interface PostFormProps {
-  /** Whose page it is: their form has the CSRF token, which every change needs. Null: nobody is logged in. */
+  /** Whose page it is. Adds their CSRF token, which every change needs. Null if nobody is logged in. */
   readonly user: Pick<PageUser, "formToken"> | null;
-  /** Where the form is sent; the same page by default. */
+  /** Where the form is sent; by default to the same page. */
   readonly action?: string | undefined;
   readonly fields?: readonly (readonly [name: string, value: string | number])[];
   readonly class?: "card" | "ask" | "person" | "decide";
-  /** It begins a session: a login. */
+  /** Whether it begins a session, as a login does. */
   readonly beginsSession?: boolean;
-  /** Its answer opens in a window of its own. */
+  /** Whether its answer opens a new window. */
   readonly opensWindow?: boolean;
   readonly children?: Child;
 }
@@ -65,27 +65,27 @@ export interface FieldProps {
   readonly problem?: string | null;
   readonly type?: "text" | "email" | "password" | "datetime-local" | "lines" | "code" | undefined;
   readonly value?: string | undefined;
-  /** Of a list that drops down. */
+  /** The options of a drop-down list. */
   readonly options?: readonly (readonly [value: string, label: string])[] | undefined;
-  /** An option before the others, whose value is empty. Left out: one of the others is always chosen. */
+  /** A first option with an empty value; left out if one of the others is always chosen. */
   readonly none?: string | undefined;
   readonly required?: boolean;
   readonly readonly?: boolean;
   readonly minlength?: number;
   readonly maxlength?: number | undefined;
   readonly autocomplete?: string;
-  /** What holds while the field is empty. */
+  /** The value that applies while the field is empty. */
   readonly placeholder?: string | undefined;
-  /** Offered while typing; anything else may be typed. */
+  /** Values offered while typing. Others may be typed too. */
   readonly known?: readonly string[];
-  /** Where one page has several forms with the same fields. */
+  /** Makes ids unique if a page has several forms with the same fields. */
   readonly idSuffix?: string;
 }
 
 export function Field(props: FieldProps) {
   const { label, hint, problem = null, idSuffix = "", known = [], ...input } = props;
   const id = `${input.name}${idSuffix}`;
-  // For screen readers.
+  // Tells screen readers which texts describe the field.
   const described = [hint === undefined ? "" : `${id}-hint`, problem === null ? "" : `${id}-problem`];
   return (
     <div class="field">
@@ -142,7 +142,7 @@ function Input({ type = "text", value = "", options, none, ...shared }: InputPro
   const rows = type === "code" ? Math.min(Math.max(value.split("\n").length + 1, 6), 24) : 3;
   return (
     <textarea {...shared} rows={rows} class={type === "code" ? "code-field" : undefined}>
-      {/* Browsers drop a line break at the start. */}
+      {/* Doubled, because browsers drop a line break at the start. */}
       {value.startsWith("\n") ? `\n${value}` : value}
     </textarea>
   );
@@ -165,11 +165,11 @@ interface ButtonProps {
   readonly look?: "main" | "plain" | "bad" | "danger" | "link" | undefined;
   readonly name?: string;
   readonly value?: string;
-  /** The keyboard shortcut that presses it, after this question was confirmed. */
+  /** The keyboard shortcut that presses it, once this question is confirmed. */
   readonly hotkey?: { readonly key: "a" | "x" | "r"; readonly question: string } | undefined;
-  /** Asked before it does anything, where scripts run. */
+  /** The question that scripts ask first. */
   readonly question?: string | undefined;
-  /** The id of the text that says what it waits for, if a script may disable it. */
+  /** The id of the text that says why a script may keep it from working. */
   readonly waitsFor?: string | undefined;
   readonly children?: Child;
 }
@@ -192,12 +192,12 @@ export function Button({ look = "main", name, value, hotkey, question, waitsFor,
 }
 
 interface SubmitProps extends Pick<ButtonProps, "look"> {
-  /** Where the link beside it leads. */
+  /** The path of the link beside it. */
   readonly cancel?: string | undefined;
   readonly children?: Child;
 }
 
-/** The last row of a form: its button, and a link that leaves it. */
+/** The last row of a form: its button, and a link to leave it. */
 export function Submit({ look, cancel, children }: SubmitProps) {
   return (
     <div class="buttons">
@@ -207,7 +207,7 @@ export function Submit({ look, cancel, children }: SubmitProps) {
   );
 }
 
-/** A password that the browser fills in. */
+/** A password field that browsers fill in. */
 export function KnownPassword(props: Pick<FieldProps, "name" | "label"> & { readonly problem: string | null }) {
   return <Field {...props} type="password" required maxlength={PASSWORD_CHARS_MAX} autocomplete="current-password" />;
 }
@@ -232,11 +232,11 @@ export function Check({ name, label, isChecked = false, isRequired = false, valu
 interface OptionProps extends Choice {
   readonly name: string;
   readonly isChecked: boolean;
-  /** One of several must be chosen. */
+  /** Whether it is a radio button, of which one must be chosen. */
   readonly isOneOf?: boolean;
 }
 
-/** A box with a text that explains it. */
+/** A box with an explanation. */
 export function Option({ name, value, label, hint, isChecked, isOneOf = false }: OptionProps) {
   return (
     <label class="option">
@@ -249,7 +249,7 @@ export function Option({ name, value, label, hint, isChecked, isOneOf = false }:
 }
 
 interface FieldGroupProps {
-  /** Begins the names of its fields. */
+  /** The beginning of its fields' names. */
   readonly name: string;
   readonly legend: string;
   readonly hint?: string | undefined;
@@ -276,7 +276,7 @@ interface ChoicesProps extends FieldGroupProps {
   readonly chosen: string | undefined;
 }
 
-/** Radio buttons, each with a text that explains it. */
+/** Radio buttons, each with an explanation. */
 export function Choices({ choices, chosen, ...group }: ChoicesProps) {
   return (
     <FieldGroup {...group} look="options">
@@ -294,7 +294,7 @@ interface ChecksProps extends FieldGroupProps {
   readonly isCode?: boolean | undefined;
 }
 
-/** Boxes of which any number may be checked. */
+/** Checkboxes, of which any number may be checked. */
 export function Checks({ boxes, values, isCode = false, ...group }: ChecksProps) {
   return (
     <FieldGroup {...group}>

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 
-/** The outlines of all icons, on a field of 16 by 16. */
+/** The outlines of all icons, 16 by 16. */
 const OUTLINES = {
   approvals: "M2.5 8.5 5.8 12l7.7-8M2.5 3.5h5M2.5 6h3",
   actions: "M2.5 4h11M2.5 8h11M2.5 12h7",
@@ -35,7 +35,7 @@ const OUTLINES = {
 
 export type IconName = keyof typeof OUTLINES;
 
-/** An icon in the colour of its text. It says nothing to screen readers: a word stands beside it, or its control has a label. */
+/** An icon in the colour of its text. Hidden from screen readers, because a word is beside it or its control has a label. */
 export function Icon({ name }: { readonly name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
@@ -44,7 +44,7 @@ export function Icon({ name }: { readonly name: IconName }) {
   );
 }
 
-/** An arrow that passes a gate. */
+/** The logo: an arrow that passes a gate. */
 export function Logo() {
   return (
     <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">

@@ -12,22 +12,22 @@ export interface WholePage {
 }
 
 /**
- * The ends of long lists and large objects. `open`: nothing is closed; `closed`: they are on the page, and closed at first; else
- * they are loaded with the whole body when asked for.
+ * How to show the ends of long lists and large objects. `open`: nothing is folded. `closed`: they are on the page, but folded
+ * at first. Else they load with the whole body when opened.
  */
 export type Folding = "open" | "closed" | WholePage;
 
 interface JsonViewProps {
-  /** Read by screen readers. */
+  /** The label for screen readers. */
   readonly label: string;
   readonly tree: JsonNode;
   readonly folding?: Folding;
 }
 
 /**
- * JSON in colours, with objects and lists that can be closed. All of it is open but the end of a long list, and what is beyond
- * the nodes of the tree: `foldedIn` says how much that is, and every place of decision tells it. Tokens are shown as they are written, so a text can't look like another member. A text of several lines, such as a
- * query, has a box of its own with its real line breaks.
+ * JSON in colours, with objects and lists that can be folded. Only the ends of long lists and the parts beyond the tree's nodes
+ * are folded at first: `foldedIn` counts them for every place of decision. Shows tokens as written, so that a text can't look
+ * like another member. A text of several lines, such as a query, gets a box with its real line breaks.
  */
 export function JsonView({ label, tree, folding = "closed" }: JsonViewProps) {
   return (
@@ -40,26 +40,26 @@ export function JsonView({ label, tree, folding = "closed" }: JsonViewProps) {
 /** A list of plain values up to this length stays on one line. */
 const SHORT_LIST_CHARS_MAX = 72;
 
-/** So many values make a list in which one looks for differences: small objects in it stay on one line each. */
+/** From this many values on, people compare a list's items, so small objects stay on one line each. */
 const ROWS_MIN = 4;
 
 const ROW_CHARS_MAX = 160;
 
-/** So many are counted for the reader. */
+/** From this many values on, their number is shown. */
 const COUNTED_MIN = 10;
 
-/** A longer text has a box of its own. */
+/** Longer texts get a box of their own. */
 const TEXT_IN_LINE_CHARS_MAX = 140;
 
 interface LineProps {
   readonly node: JsonNode;
   readonly folding: Folding;
-  /** JSON text of the member's name. */
+  /** The member's name as JSON text. */
   readonly name?: string;
   readonly isRoot?: boolean;
-  /** Nothing follows in its object or list. */
+  /** Whether nothing follows in its object or list. */
   readonly isLast?: boolean;
-  /** One of many in a list. */
+  /** Whether it is one of many in a list. */
   readonly isRow?: boolean;
 }
 
@@ -127,7 +127,7 @@ function Line({ node, folding, name, isRoot = false, isLast = true, isRow = fals
   );
 }
 
-/** The lines of an object or list; null: it is one line. */
+/** The lines of an object or list; null if it fits on one line. */
 function insideOf(node: JsonNode, folding: Folding): Child {
   if (node.kind === "object" && node.members.length + (node.rest?.count ?? 0) > 0) {
     const last = node.rest === null ? node.members.length - 1 : -1;
@@ -171,7 +171,7 @@ interface FoldProps {
   readonly children?: Child;
 }
 
-/** What is closed at first. */
+/** A part that is folded at first. */
 function Fold({ folding, count, word, rest, children = null }: FoldProps) {
   if (count === 0) return null;
   const end = rest === null ? null : <UntrustedBlock label={`More ${word}s`} text={prettyPrint(rest.text)} isOpen />;
@@ -196,7 +196,7 @@ function Fold({ folding, count, word, rest, children = null }: FoldProps) {
   );
 }
 
-/** With script the whole body takes the place of its beginning; without, it is a page. */
+/** Loads the whole body. With script it replaces its beginning; without, it is a page. */
 export function loadsWhole({ path }: WholePage) {
   return {
     "hx-get": path,
@@ -206,7 +206,7 @@ export function loadsWhole({ path }: WholePage) {
   } as const;
 }
 
-/** How many items and fields are closed at first; those inside of one count with it. */
+/** How many items and fields are folded at first, without counting inside of folded ones. */
 export function foldedIn(node: JsonNode): number {
   if (node.kind === "object") {
     return node.members.reduce((sum, [, value]) => sum + foldedIn(value), node.rest?.count ?? 0);
@@ -217,7 +217,7 @@ export function foldedIn(node: JsonNode): number {
   return open.reduce((sum, value) => sum + foldedIn(value), closed);
 }
 
-/** What a line has beside its name and value: quotation marks, colon, comma, break, indent. */
+/** The characters of a line besides name and value: quotation marks, colon, comma, break, indent. */
 const AROUND_CHARS = 8;
 
 /** About how many characters are in view at first. */
@@ -241,7 +241,7 @@ function rowText(node: JsonNode): string {
   return node.kind === "list" ? `[${node.elements.map(rowText).join(", ")}]` : node.text;
 }
 
-/** How many lines `JsonView` makes of it, but for closing brackets. */
+/** How many lines `JsonView` shows, without closing brackets. */
 export function countLines(node: JsonNode): number {
   if (node.kind === "list") {
     if (isShortList(node)) return 1;
@@ -251,7 +251,7 @@ export function countLines(node: JsonNode): number {
   return node.kind === "object" ? node.members.reduce((sum, [, value]) => sum + countLines(value), 1) : 1;
 }
 
-/** How many values follow, where they are many. */
+/** Says how many values follow, if there are many. */
 function Count({ of: node }: { readonly of: JsonNode }) {
   if (node.kind !== "list" || node.elements.length + (node.rest?.count ?? 0) < COUNTED_MIN) return null;
   return <span class="json-count">{` ${countOf(node)}`}</span>;
@@ -262,7 +262,7 @@ function isShortObject(node: JsonNode): boolean {
   return node.members.every(([, value]) => (value.kind === "list" ? isShortList(value) : isShortValue(value)));
 }
 
-/** No long text, and no object with members. */
+/** Whether a value is neither a long text nor an object with members. */
 function isShortValue(node: JsonNode): boolean {
   if (node.kind === "string") return !isLong(node.value);
   return node.kind === "object" ? node.text === "{}" : node.kind !== "list";

@@ -16,17 +16,17 @@ import { type NavAccount, number, type PageUser } from "./text.ts";
 
 interface LayoutProps {
   readonly title: string;
-  /** Null or left out: nobody is logged in, and there is no navigation. */
+  /** Null or left out if nobody is logged in. Then there is no navigation. */
   readonly user?: PageUser | null;
   readonly nav?: (typeof NAVIGATION)[number]["name"] | "More" | undefined;
   /** The width of the content; "text" by default. A "full" page fills the window and lays out its own inside. */
   readonly width?: "narrow" | "text" | "wide" | "full";
-  /** A standalone page with inline style: its CSP sandbox can't load files. */
+  /** Whether it is a standalone page with inline style, whose CSP sandbox can't load files. */
   readonly isStandalone?: boolean;
-  /** An address to which the browser goes on by itself. */
+  /** An address to redirect the browser to. */
   readonly goesTo?: string;
   readonly beginsSession?: boolean;
-  /** Which events update the page: those of one action, by its ID, or "all". Left out: none. */
+  /** Which events update the page: an action's id, or "all"; left out for none. */
   readonly follows?: string;
   /** The server's time, for pages that show relative times. */
   readonly now?: Date | undefined;
@@ -71,7 +71,7 @@ export function Layout(props: LayoutProps) {
   );
 }
 
-/** Stands above every page while nothing is sent. A page that is loaded again in parts takes it along, by its id. */
+/** The banner above every page while nothing is sent. Partial updates find it by its id. */
 function StopBanner({ user }: { readonly user: PageUser }) {
   const { stop } = user;
   if (stop === undefined) return <div id="stop" />;
@@ -101,12 +101,12 @@ const RESUME_LABELS = { account: "Resume everything", key: "Resume key", host: "
 interface ResumeFormProps {
   readonly user: PageUser;
   readonly pause: Pause;
-  /** The page that follows; the pauses by default. */
+  /** The next page; by default the pauses. */
   readonly next?: string;
   readonly look?: "main" | "plain" | "link";
 }
 
-/** The button that ends a pause, for those who may. The operator's is not theirs to end. */
+/** The button that ends a pause, for people who may. Nobody in the account can end the operator's. */
 export function ResumeForm({ user, pause: { id, kind }, next, look = "plain" }: ResumeFormProps) {
   if (kind === "sign_up" || !mayDo(user.role, "manage")) return null;
   return (
@@ -120,7 +120,7 @@ export function ResumeForm({ user, pause: { id, kind }, next, look = "plain" }: 
   );
 }
 
-/** Where a form leads, if it is sent from several pages. */
+/** The field with a form's next page, if several pages have the form. */
 export const NEXT_FIELD = "next";
 
 function Brand({ isLink }: { readonly isLink: boolean }) {
@@ -138,7 +138,7 @@ function Brand({ isLink }: { readonly isLink: boolean }) {
   );
 }
 
-/** The script may load and morph parts of pages, but never runs code from them. */
+/** Lets htmx load and morph parts of pages, but never run code from them. */
 const HTMX_CONFIG = JSON.stringify({
   allowEval: false,
   allowScriptTags: false,
@@ -146,14 +146,14 @@ const HTMX_CONFIG = JSON.stringify({
   selfRequestsOnly: true,
   disableInheritance: true,
   historyCacheSize: 0,
-  // Styles would be refused by the policy of the page.
+  // Without `style`, which the page's policy would refuse.
   attributesToSettle: ["class", "width", "height"],
   refreshOnHistoryMiss: true,
   scrollIntoViewOnBoost: false,
 });
 
 interface HeadProps extends Pick<LayoutProps, "title" | "user" | "isStandalone" | "beginsSession" | "goesTo"> {
-  /** The page has live parts, which pages behind the log-in always have. */
+  /** Whether the page has live parts, as all pages behind the log-in do. */
   readonly hasConsole?: boolean;
 }
 
@@ -180,7 +180,7 @@ export function Head(props: HeadProps) {
   );
 }
 
-/** A standalone page can't load files. */
+/** The icon inside a standalone page, which can't load files. */
 const ICON_IN_PAGE = `data:${ICON.type},${encodeURIComponent(ICON.text)}`;
 
 function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: PageUser }) {
@@ -236,7 +236,7 @@ function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: Page
   );
 }
 
-/** The account that is shown, the person's others, and the link that pauses everything. */
+/** The shown account, the person's others, and the link that pauses everything. */
 function AccountMenu({ user, accounts }: { readonly user: PageUser; readonly accounts: readonly NavAccount[] }) {
   const current = accounts.find(({ isCurrent }) => isCurrent);
   const mayPause = mayDo(user.role, "manage");
@@ -287,7 +287,7 @@ export function amountText({ count, isMore }: Counted): string {
   return `${number(count)}${isMore ? "+" : ""}`;
 }
 
-/** Where the script finds pages and actions as one types. Without it, the link leads to the list, which has a search. */
+/** Finds pages and actions as people type. Without script, a link to the list, which has a search. */
 function Palette() {
   return (
     <dialog id="palette" class="palette" aria-label="Search and go to">
@@ -314,20 +314,20 @@ function Palette() {
   );
 }
 
-/** What the palette found, as a list. */
+/** The path of the palette's results. */
 export const PALETTE_PATH = "/palette";
 
-/** Everything that the four tabs of a phone leave out. */
+/** The path of everything that the four tabs on phones leave out. */
 export const MORE_PATH = "/more";
 
 export const LOG_IN_PATH = "/settings/login";
 
 export const PAUSES_PATH = "/settings/pauses";
 
-/** Asks for confirmation and a reason before it pauses the account. */
+/** The page that asks for confirmation and a reason before it pauses the account. */
 export const PAUSE_EVERYTHING = { name: "Pause everything", path: `${PAUSES_PATH}?scope=account#add` } as const;
 
-/** The main navigation, each entry for whose role allows something there. On phones the rare ones are behind "More". */
+/** The main navigation. Shows each entry to people whose role allows something there. On phones, rare ones are behind "More". */
 export const NAVIGATION = [
   { name: "Approvals", path: "/approvals", needs: "read", icon: "approvals", isRare: false },
   { name: "Actions", path: "/actions", needs: "read", icon: "actions", isRare: false },
@@ -339,7 +339,7 @@ export const NAVIGATION = [
 
 type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 
-/** Renders a page as HTML. Throws if a part is asynchronous: read all data before. */
+/** Renders a page as HTML. Throws if a part is asynchronous, so read all data before. */
 export function render(page: Html): string {
   return `<!doctype html>${renderPart(page)}`;
 }
@@ -355,7 +355,7 @@ export const OVERVIEW_PATH = "/overview";
 
 export const ACTIONS_PATH = "/actions";
 
-/** The export for people; programs have the one of the API. */
+/** The path of the export for people. Programs use the API's. */
 export const EXPORT_PATH = `${ACTIONS_PATH}/export`;
 
 export function actionPath(id: string): string {
@@ -372,7 +372,7 @@ export function listPath(query: ListQuery, changes: ListChanges = {}): string {
   return ACTIONS_PATH + queryText({ ...query, ...changes });
 }
 
-/** Parameters as the end of a path, with the question mark; empty where there are none. */
+/** Parameters as the end of a path, with the question mark; empty without parameters. */
 export function queryText(query: object): string {
   const pairs = Object.entries<unknown>({ ...query }).flatMap(([name, value]) => {
     const values: readonly unknown[] = Array.isArray(value) ? value : [value];

@@ -16,7 +16,7 @@ export function sentence(words: TemplateStringsArray, ...parts: readonly Child[]
 interface LinkBack {
   readonly href: string;
   readonly name: string;
-  /** Where the window is wide, a list beside the page has it. */
+  /** Whether to show the title only in narrow windows, because wide ones have it in a list beside the page. */
   readonly isOnlyNarrow?: boolean;
 }
 
@@ -54,9 +54,9 @@ export function PageHead({ title, back, intro, actions, children }: PageHeadProp
 interface CardProps {
   readonly id: string;
   readonly title: Child;
-  /** Classes beside that of a panel. */
+  /** Classes besides the panel's. */
   readonly look?: string;
-  /** At the end of the line of its title. */
+  /** Shown at the end of the title's line. */
   readonly aside?: Child;
   readonly children?: Child;
 }
@@ -101,7 +101,7 @@ export function LinkButton({ href, look = "plain", children }: LinkButtonProps) 
   );
 }
 
-/** The button to the next page of a list; null: there is none. */
+/** The button to a list's next page. Shows nothing if `href` is null. */
 export function NextPage({ href, name }: { readonly href: string | null; readonly name: string }) {
   if (href === null) return null;
   return (
@@ -123,7 +123,7 @@ const STATUSES: Readonly<Record<ActionStatus, { readonly tone: Tone; readonly la
   cancelled: { tone: "still", label: "Cancelled" },
 };
 
-/** A status as a dot with its word, and the code that the target answered. */
+/** A status as a dot with its word and the target's response code. */
 export function StatusDot({ status, code = null }: { readonly status: ActionStatus; readonly code?: number | null }) {
   return <Dot tone={STATUSES[status].tone}>{`${statusLabel(status)}${code === null ? "" : ` ${code}`}`}</Dot>;
 }
@@ -148,7 +148,7 @@ export function Problem({ text }: { readonly text: string | null | undefined }) 
   return text === null || text === undefined ? null : <Notice tone="bad">{text}</Notice>;
 }
 
-/** What a page says in UTC; the script puts the reader's time zone in its place. */
+/** The forms of times in UTC, which the script replaces by the reader's time zone. */
 const FORMATS = {
   full: utcFormat(TIME_FORMATS.full),
   short: utcFormat(TIME_FORMATS.short),
@@ -161,12 +161,12 @@ const FORMATS = {
 
 interface ExactTimeProps {
   readonly at: Date;
-  /** What the script shows instead, in the reader's time zone: how long ago, the date and time, the time alone, the date. */
+  /** What the script shows instead, in the reader's time zone: how long ago, date and time, only the time, only the date. */
   readonly as: "ago" | "full" | "minutes" | "clock" | "day" | "until";
   readonly text: Child;
 }
 
-/** The server doesn't know the reader's time zone: without script, times are in UTC. The tooltip has the other form. */
+/** A time. Without script it is in UTC, because the server doesn't know the reader's zone. The tooltip has the other form. */
 function ExactTime({ at, as, text }: ExactTimeProps) {
   const iso = at.toISOString();
   return (
@@ -176,7 +176,7 @@ function ExactTime({ at, as, text }: ExactTimeProps) {
   );
 }
 
-/** In UTC. The script divides lists by the reader's days. */
+/** Whether two times are on the same day in UTC. The script divides lists by the reader's days. */
 export function isSameDay(one: Date, other: Date | undefined): boolean {
   return one.toISOString().slice(0, 10) === other?.toISOString().slice(0, 10);
 }
@@ -187,7 +187,7 @@ export function Time({ at, near }: { readonly at: Date; readonly near?: Date | u
   return <ExactTime at={at} as={as} text={`${FORMATS[as](at)} UTC`} />;
 }
 
-/** A time whose words in UTC the page has already. */
+/** A time that the page already shows in UTC. */
 export function TimeInWords({ at, children }: { readonly at: Date; readonly children?: Child }) {
   return <ExactTime at={at} as="minutes" text={children} />;
 }
@@ -201,7 +201,7 @@ interface ListedTimeProps {
   readonly as: "weekday" | "clock" | "minute" | "date" | "short";
 }
 
-/** A time in a list or chart, which has many: to the second, and without a tooltip. */
+/** A time in a list or chart, which has many: precise to the second, without a tooltip. */
 export function ListedTime({ at, as }: ListedTimeProps) {
   return (
     <time datetime={at.toISOString().replace(/\.\d+/, "")} data-time={as}>
@@ -210,7 +210,7 @@ export function ListedTime({ at, as }: ListedTimeProps) {
   );
 }
 
-/** How long until a time to come. The script keeps it current. */
+/** How long until a future time. The script keeps it current. */
 export function UntilTime({ at, now }: { readonly at: Date; readonly now: Date }) {
   return <ExactTime at={at} as="until" text={timeUntil(at.getTime() - now.getTime())} />;
 }
@@ -221,13 +221,13 @@ export function Ago({ at, now }: { readonly at: Date; readonly now: Date }) {
 }
 
 interface TableProps {
-  /** For screen readers only. */
+  /** Only for screen readers. */
   readonly caption: string;
   readonly heads: readonly Child[];
   readonly rows: readonly (readonly Child[])[];
-  /** Of the rows, so that a page that is updated finds them again. */
+  /** Ids of the rows, by which updates find them. */
   readonly ids?: readonly string[];
-  /** Too wide for a phone: it scrolls, and can be focused by keyboard (WCAG 2.1.1). */
+  /** Whether it is too wide for phones. Then it scrolls, and keyboards can focus it (WCAG 2.1.1). */
   readonly isWide?: boolean;
 }
 
@@ -258,7 +258,7 @@ export function Table({ caption, heads, rows, ids = [], isWide = false }: TableP
   );
 }
 
-/** Names and values. A value that is null leaves its row out. */
+/** Names and values. Rows with a null value are left out. */
 export type FactRows = readonly (readonly [name: string, value: Child])[];
 
 export function Facts({ rows }: { readonly rows: FactRows }) {
@@ -281,13 +281,13 @@ const R = String.raw`\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\
 
 const RIGHT_TO_LEFT = new RegExp(`[${R}](?:[${R} ]*[${R}])?`, "gu");
 
-/** Longer texts are not isolated word by word, because each `<bdi>` costs rendering time; CSS sets them left to right. */
+/** Longer texts are not isolated word by word, because each `<bdi>` costs rendering time. CSS sets them left to right. */
 const ISOLATED_CHARS_MAX = 65_536;
 
 /**
- * Escapes untrusted text. It never contains links or markup, and invisible characters are shown as their codes. Words from
- * right to left are isolated, because they would reorder the digits and punctuation around them. Uses `Bun.escapeHTML`,
- * because a body can have a megabyte.
+ * Escapes untrusted text, so that it contains no links or markup. Shows invisible characters as their codes. Isolates
+ * right-to-left words, which would reorder digits and punctuation around them. Uses `Bun.escapeHTML`, because a body can have
+ * a megabyte.
  */
 function escaped(text: string, keepsLines: boolean) {
   const html = visibleText(Bun.escapeHTML(text), { keepsLines, mark: (code) => `<i>${code}</i>` });
@@ -299,7 +299,7 @@ export function UntrustedText({ text }: { readonly text: string }) {
   return <bdi class="untrusted">{escaped(text, false)}</bdi>;
 }
 
-/** Untrusted text with its line breaks, each with a mark: what follows it can't pass for a line of ours. */
+/** Untrusted text with its line breaks, each marked, so that no line can pass for ours. */
 export function UntrustedLines({ text }: { readonly text: string }) {
   return (
     <bdi class="untrusted">
@@ -319,8 +319,8 @@ export function UntrustedLines({ text }: { readonly text: string }) {
 }
 
 /**
- * An untrusted path, perhaps with a query: lines end after slashes. Browsers end none there before a digit, and do at hyphens,
- * where nobody sees whether the hyphen is part of the address.
+ * An untrusted path, perhaps with a query. Breaks lines after slashes: browsers don't before a digit, and they break at
+ * hyphens, where nobody sees whether the hyphen is part of the address.
  */
 export function UntrustedPath({ text }: { readonly text: string }) {
   return (
@@ -338,7 +338,7 @@ export function UntrustedPath({ text }: { readonly text: string }) {
   );
 }
 
-/** An untrusted name, in the font of the page. */
+/** An untrusted name in the page's font. */
 export function Name({ text }: { readonly text: string }) {
   return (
     <b class="name">
@@ -356,11 +356,11 @@ interface UntrustedBlockProps {
   /** Read by screen readers. */
   readonly label: string;
   readonly text: string;
-  /** Never scrolls in a box: an approver must come past all of it. */
+  /** Whether to show it without a scrolling box, so that approvers pass all of it. */
   readonly isOpen?: boolean;
 }
 
-/** Untrusted text of several lines. A box that scrolls can be focused by keyboard (WCAG 2.1.1). */
+/** Untrusted text of several lines. Keyboards can focus a scrolling box (WCAG 2.1.1). */
 export function UntrustedBlock({ label, text, isOpen = false }: UntrustedBlockProps) {
   const lines = text.split("\n").length;
   const isLong = !isOpen && (text.length > CHARS_OPEN_MAX || lines > LINES_OPEN_MAX);

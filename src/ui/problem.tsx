@@ -8,22 +8,22 @@ import type { PageUser } from "./text.ts";
 interface ProblemProps {
   readonly status: number;
   readonly code: ErrorCode;
-  /** What happened. Shown as it is: it must not contain untrusted text. */
+  /** What happened. Must not contain untrusted text, because it is shown as it is. */
   readonly message: string;
   readonly requestId: string;
-  /** Whoever is logged in keeps the navigation. */
+  /** Keeps the navigation for people who are logged in. */
   readonly user?: PageUser | null;
-  /** For routes whose pages load no other files. */
+  /** Whether the route's pages load no other files. */
   readonly isStandalone?: boolean;
-  /** The page was opened by a token in its path: of a receipt or of an approval mail. */
+  /** Whether a token in the path opened the page, of a receipt or an approval mail. */
   readonly isLink?: boolean;
-  /** Only what a link or the address bar asked for can be asked for again by a link. */
+  /** Whether a link can repeat the request: only if a link or the address bar made it. */
   readonly canRetry?: boolean;
 }
 
 interface ProblemText {
   readonly title: string;
-  /** What to do, after what happened; null: the message says it. */
+  /** What to do next; null if the message says it. */
   readonly next: string | null;
 }
 
@@ -55,7 +55,7 @@ const BY_STATUS: Readonly<Record<number, ProblemText>> = {
   503: { title: "Temporarily unavailable", next: `Wait a moment and reload this page. ${SEND_AGAIN}` },
 };
 
-/** Where the code says more than its status. */
+/** Texts for codes that say more than their status. */
 const BY_CODE: Readonly<Partial<Record<ErrorCode, ProblemText>>> = {
   not_approvable: { title: "Already decided", next: "Open the action to see who decided, and how it ended." },
   not_cancellable: { title: "It can’t be cancelled any more", next: "Open the action to see its present state." },
@@ -102,10 +102,10 @@ function textOf({ status, code, isLink = false }: ProblemProps): ProblemText {
   return BY_CODE[code] ?? BY_STATUS[status] ?? { title: "Request failed", next: null };
 }
 
-/** The first one is the likeliest. A page at another Host has none: it may not be ours. */
+/** The next steps, most likely first. A page at another Host has none, because it may not be ours. */
 function Steps({ status, code, user = null, isStandalone = false, isLink = false, canRetry = false }: ProblemProps) {
   if (status === 421) return null;
-  // An empty address is the page's own; an empty query is the page without one.
+  // An empty address is the page itself, and `?` is the page without a query.
   const own = RETRIED.has(status) ? { href: "", text: "Try again" } : { href: "?", text: "Clear filters" };
   const canHelp = canRetry && (RETRIED.has(status) || code === "invalid_query");
   const retry = canHelp ? (

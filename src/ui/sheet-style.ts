@@ -6,20 +6,20 @@ import receiptCss from "./styles/receipt.css" with { type: "text" };
 import timelineCss from "./styles/timeline.css" with { type: "text" };
 import tokensCss from "./tokens.css" with { type: "text" };
 
-// Apart from the other assets: every page's headers name it, also while the service starts, and the scripts take a while.
+// Not in `assets.ts`, whose scripts take a while: every page's headers need this style, even while the service starts.
 
 /** A file that pages load. Its path contains a hash of its content, so that browsers can cache it forever. */
 export interface Asset {
   readonly path: string;
   readonly type: string;
   readonly text: string;
-  /** The same, compressed (RFC 1952). */
+  /** The text, compressed (RFC 1952). */
   readonly gzip: Uint8Array<ArrayBuffer>;
   /** SHA-256 of the text, base64. */
   readonly sha256: string;
 }
 
-/** Comments and indents are for readers of the source. */
+/** Joins style sheets without comments and indents. */
 export function styleOf(name: string, parts: readonly string[]): Asset {
   const text = parts
     .join("")
@@ -37,15 +37,15 @@ export function assetOf(name: string, extension: string, type: string, text: str
     type,
     text,
     sha256: digest.toString("base64"),
-    /** At its first use: it takes 15 ms for the largest file. Higher levels save 50 bytes, and level 9 costs 1,300. */
+    /** Compressed at its first use, which takes 15 ms for the largest file. Higher levels save 50 bytes, and level 9 costs 1,300. */
     get gzip() {
       return (gzip ??= Bun.gzipSync(text, { library: "libdeflate", level: 10 }));
     },
   };
 }
 
-/** What all pages have. */
+/** The styles of all pages. */
 export const SHEET_PARTS = [tokensCss, baseCss, jsonViewCss, timelineCss, receiptCss, decisionCss, decisionFormCss];
 
-/** The style of standalone pages, which inline it: receipt, approval link, and errors on either. */
+/** The style of standalone pages, which inline it: receipts, approval links, and their errors. */
 export const SHEET_STYLE = styleOf("sheet", SHEET_PARTS);

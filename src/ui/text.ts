@@ -7,11 +7,11 @@ import type { TimelineEvent, TimelineEntry } from "../core/timeline.ts";
 import { hasScope, type Hold, type KeyScope, type Role } from "../core/roles.ts";
 
 export interface PageUser extends Pick<Person, "email" | "role" | "hasOthers" | "formToken"> {
-  /** The numbers beside the navigation; left out where they are not known. */
+  /** The numbers beside the navigation; left out if unknown. */
   readonly badges?: NavBadges;
-  /** The accounts to switch between; left out for people with one that has no name. */
+  /** The accounts to switch between; left out for people with a single account without a name. */
   readonly accounts?: readonly NavAccount[];
-  /** What stops the whole account, masked for this person; left out where nothing does. */
+  /** The pause of the whole account, masked for this person; left out if there is none. */
   readonly stop?: Pause;
 }
 
@@ -22,9 +22,9 @@ export interface NavAccount extends AccountLabel {
 }
 
 export interface NavBadges {
-  /** Requests that wait for a decision. */
+  /** Requests waiting for a decision. */
   readonly waiting: Counted;
-  /** Actions of the last day that failed. */
+  /** Failed actions of the last day. */
   readonly failing: Counted;
 }
 
@@ -51,20 +51,20 @@ const DURATION_UNITS = [
   ["ms", 1],
 ] as const;
 
-/** A duration for a form, in the longest unit that tells it exactly: "90 s". `readDuration` reads it back. */
+/** A duration for a form in the longest exact unit: "90 s". `readDuration` reads it back. */
 export function exactDuration(ms: number): string {
   const found = DURATION_UNITS.find(([, unitMs]) => ms >= unitMs && ms % unitMs === 0);
   return found === undefined ? `${ms} ms` : `${ms / found[1]} ${found[0]}`;
 }
 
-/** Milliseconds of "90 s", "1.5 min" or "500"; a number without a unit is milliseconds. Null: it is none of these. */
+/** Reads "90 s", "1.5 min" or "500" as milliseconds, which are the default unit; null for other texts. */
 export function readDuration(text: string): number | null {
   const [, digits = "", unit = "ms"] = /^(\d{1,9}(?:\.\d{1,3})?) ?(ms|s|min|h)?$/.exec(text.trim()) ?? [];
   const unitMs = DURATION_UNITS.find(([name]) => name === unit)?.[1] ?? 1;
   return digits === "" ? null : Math.round(Number(digits) * unitMs);
 }
 
-/** In the order in which they are looked for: most browsers also name those that they descend from. */
+/** In search order, because most browsers also name the ones they descend from. */
 const BROWSERS = [
   ["Edg/", "Edge"],
   ["OPR/", "Opera"],
@@ -86,7 +86,7 @@ const SYSTEMS = [
   ["Linux", "Linux"],
 ] as const;
 
-/** "Firefox on Linux", by what a browser says of itself; null: it is none that is known. */
+/** "Firefox on Linux", from a browser's user agent; null for an unknown one. */
 export function browserName(agent: string): string | null {
   const browser = BROWSERS.find(([part]) => agent.includes(part))?.[1];
   const system = SYSTEMS.find(([part]) => agent.includes(part))?.[1];
@@ -109,7 +109,7 @@ function trimmed(value: number): string {
   return value.toFixed(1).replace(/\.0$/, "");
 }
 
-/** What the target answered after its attempt was closed as unknown, in a sentence; null: nothing. */
+/** A sentence on the target's answer after its attempt was closed as unknown; null if there was none. */
 export function lateText({ status, run, lateResult }: Pick<Action, "status" | "run" | "lateResult">): string | null {
   if (lateResult === null) return null;
   const { responseCode: code, attempt } = lateResult;
@@ -120,8 +120,8 @@ export function lateText({ status, run, lateResult }: Pick<Action, "status" | "r
 }
 
 /**
- * The sentence about a held action on pages and in mails. Only about this run: earlier runs may have sent the request, and the
- * text must not hide that. Callbacks of a held action are sent before the decision.
+ * The sentence about a held action on pages and in mails. Speaks only about this run, since earlier runs may have sent the
+ * request. Callbacks of a held action are sent before the decision.
  */
 export function waitingText({ run, callback }: Pick<Action, "run" | "callback">): string {
   const what = callback === null ? "Nothing has been sent" : "The request has not been sent";
@@ -136,7 +136,7 @@ export type ActorEvent = Extract<TimelineEvent, { readonly actor: string }>;
 
 const NOT_DECISIONS: ReadonlySet<TimelineEvent["type"]> = new Set(["created", "sent_now", "paused", "resumed"]);
 
-/** The newest decision of a timeline. Creation and pauses don't count. Null if there is none. */
+/** The newest decision of a timeline, apart from creation and pauses; null if there is none. */
 export function lastDecision(timeline: readonly TimelineEntry[]): ActorEvent | null {
   const decisions = timeline.flatMap(({ event }) => ("actor" in event ? [event] : []));
   return decisions.findLast(({ type }) => !NOT_DECISIONS.has(type)) ?? null;
@@ -222,8 +222,8 @@ export function cutText(text: string, limits: { readonly lines: number; readonly
 }
 
 /**
- * Cuts a text at this index, but never inside a surrogate pair. `rest`: "57 more lines (3,210 characters)"; null: all of it is
- * shown.
+ * Cuts a text at this index, but never inside a surrogate pair. `rest`: "57 more lines (3,210 characters)", or null if nothing
+ * is cut.
  */
 export function cutAt(text: string, end: number): { readonly beginning: string; readonly rest: string | null } {
   if (end >= text.length) return { beginning: text, rest: null };
@@ -232,7 +232,7 @@ export function cutAt(text: string, end: number): { readonly beginning: string; 
   const left = text.slice(beginning.length).replace(/^\n/, "");
   const lines = left.split("\n").length;
   const chars = counted(left.length, "character");
-  // The rest of a line that was cut is not another line.
+  // The rest of a cut line is not another line.
   const isWithin = text.charAt(beginning.length) !== "\n";
   if (isWithin && lines === 1) return { beginning, rest: `${chars} more` };
   return { beginning, rest: `${counted(lines, "more line")} (${chars})` };

@@ -6,7 +6,7 @@ const MINUTES = { hour: "2-digit", minute: "2-digit" } as const;
 
 const TIME = { ...MINUTES, second: "2-digit" } as const;
 
-/** The forms of a time: as the server writes them in UTC, and the script in the reader's time zone. */
+/** The forms of a time, which the server writes in UTC and the script in the reader's time zone. */
 export const TIME_FORMATS = {
   full: { ...LONG_DATE, ...TIME },
   minutes: { ...LONG_DATE, ...MINUTES },

@@ -1,6 +1,6 @@
 /**
- * Live updates, keyboard, palette, copy buttons and local times. Every page works without it. Only the server writes HTML:
- * htmx loads a page or a part of it, and idiomorph changes only what differs.
+ * Adds live updates, keyboard, palette, copy buttons and local times. Every page works without it. Only the server writes
+ * HTML: htmx loads a page or part of it, and idiomorph changes only what differs.
  */
 import { copyByButtons, showCopyButtons } from "./copy.ts";
 import { openDrawers, showLoading } from "./drawer.ts";
@@ -18,7 +18,7 @@ function prepare(place: ParentNode): void {
   showCopyButtons(place);
 }
 
-/** An open menu closes when somebody presses beside it. */
+/** Closes open menus on a press outside of them. */
 function closeMenus(): void {
   addEventListener("click", ({ target }) => {
     if (!(target instanceof Element)) return;
@@ -28,7 +28,7 @@ function closeMenus(): void {
   });
 }
 
-/** What is typed after "Add note" is the note, and no shortcut. */
+/** Focuses the field of an opened fold, so that typing after "Add note" writes the note and presses no shortcut. */
 function enterOpened(): void {
   addEventListener("click", ({ target }) => {
     const fold = target instanceof Element ? target.closest("summary")?.parentElement : null;
@@ -37,7 +37,7 @@ function enterOpened(): void {
   });
 }
 
-// Listeners hear an event in this order: the drawer opens only for an answer that was checked.
+// Listeners run in this order, so that the drawer opens only for checked answers.
 keepInputs();
 checkAnswers();
 addEventListener("htmx:afterSwap", () => prepare(document));

@@ -2,10 +2,10 @@ import { make } from "./elements.ts";
 
 const ANSWER_MS = 2_000;
 
-/** What a copy button says when it has nothing to answer. */
+/** The usual label of each copy button. */
 const usual = new WeakMap<HTMLElement, string>();
 
-/** Copies the text of a button that stands in the page. */
+/** Copies a button's text from the page. */
 export function copyByButtons(): void {
   addEventListener("click", ({ target }) => {
     const button = target instanceof Element ? target.closest<HTMLElement>("[data-copy-text], [data-copy-near]") : null;
@@ -16,7 +16,7 @@ export function copyByButtons(): void {
 
 /** Shows the copy buttons if the browser allows copying. */
 export function showCopyButtons(place: ParentNode): void {
-  // Plain HTTP has none.
+  // Browsers offer no clipboard on plain HTTP.
   if (!("clipboard" in navigator)) return;
   for (const button of place.querySelectorAll("[data-copy-text], [data-copy-near]")) button.removeAttribute("hidden");
   for (const block of place.querySelectorAll("[data-copy]")) {

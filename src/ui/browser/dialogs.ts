@@ -1,8 +1,8 @@
 import { make } from "./elements.ts";
 
 /**
- * Shows the request again. The focus is on the question, so that pressing a key twice doesn't decide. An update below the
- * question may change what the form is for: then nothing is sent.
+ * Asks for confirmation and shows the request again. Focuses the question, so that pressing a key twice doesn't decide. Sends
+ * nothing if an update of the page has meanwhile changed what the form is for.
  */
 export function confirm(button: HTMLButtonElement, asked: Iterable<Element>): HTMLDialogElement {
   const decides = make("button", ...[...button.childNodes].map((child) => child.cloneNode(true)));
@@ -22,12 +22,12 @@ export function confirm(button: HTMLButtonElement, asked: Iterable<Element>): HT
     make("div", decides, make("button", "Back"), ...noteOf(button)),
   );
   dialog.classList.toggle("wide", parts.length > 0);
-  // What is folded in it is loaded there, too.
+  // Folded parts load in the dialog too.
   htmx.process(dialog);
   return dialog;
 }
 
-/** The note of the form, to be written in the confirmation too. */
+/** The form's note, which people can also write in the confirmation. */
 function noteOf(button: HTMLButtonElement): readonly HTMLTextAreaElement[] {
   const note = button.form?.querySelector("textarea") ?? null;
   if (note === null) return [];
@@ -41,10 +41,10 @@ function noteOf(button: HTMLButtonElement): readonly HTMLTextAreaElement[] {
   return [copy];
 }
 
-/** Where and what a button sends; null: it can't any more. */
+/** Where and what a button sends; null if it can't send any more. */
 function sentBy({ form, disabled }: HTMLButtonElement): string | null {
   if (form === null || !form.isConnected || disabled) return null;
-  // The note is written here.
+  // People write the note here.
   return JSON.stringify([form.action, ...[...new FormData(form)].filter(([name]) => name !== "reason")]);
 }
 
@@ -56,18 +56,18 @@ function showChanged(): void {
   );
 }
 
-/** Without IDs, which must be unique on a page. */
+/** A copy without ids, which must be unique on a page. */
 function copyOf(part: Element): HTMLElement {
   const copy = make("div", part.cloneNode(true));
   for (const element of copy.querySelectorAll("[id]")) element.removeAttribute("id");
-  // The dialog has an end of its own.
+  // The dialog has its own end.
   for (const other of copy.querySelectorAll("form, .hidden-values, .copy, [data-copy][hidden], [data-end]"))
     other.remove();
   for (const card of copy.querySelectorAll(".card")) card.className = "asked";
   return copy;
 }
 
-/** A heading that has the focus, so that Enter presses no button. */
+/** A heading that takes the focus, so that Enter presses no button. */
 function focusedHeading(text: string): HTMLElement {
   const heading = make("h2", text);
   heading.tabIndex = -1;
@@ -75,7 +75,7 @@ function focusedHeading(text: string): HTMLElement {
   return heading;
 }
 
-/** Its last part are the buttons: each closes it, the first one is the main one. */
+/** Opens a dialog. Its last part is the buttons, of which each closes it and the first is the main one. */
 export function openDialog(heading: HTMLElement, ...parts: readonly HTMLElement[]): HTMLDialogElement {
   const dialog = make("dialog", heading, ...parts);
   heading.id = "dialog-title";

@@ -5,38 +5,38 @@ interface Below {
   readonly address: string;
   readonly title: string;
   opener: Element | null;
-  /** How many entries of the history lead back to the list. */
+  /** How many history entries back the list is. */
   depth: number;
 }
 
-/** The page of one row, over the list that it is of. `below` is null while it is closed. */
+/** Shows the page of a row on top of its list. `below` is null while it is closed. */
 export const drawer: { readonly element: HTMLElement | null; below: Below | null } = {
   element: document.getElementById("drawer"),
   below: null,
 };
 
-/** How many requests are opened at the moment, in the pane or the drawer. */
+/** How many requests are loading now, in the pane or the drawer. */
 let openings = 0;
 
-/** Whether another request loads: what looks chosen is then not what is shown. */
+/** Whether another request is loading: then the chosen row is not the shown one. */
 export function isOpening(): boolean {
   return openings > 0;
 }
 
-/** The request that its decision is for: that of the open drawer, else that of the page. */
+/** The request that people decide on: the one in the open drawer, or else on the page. */
 export function shownRequest(): HTMLElement | null {
   return (
     (drawer.below === null ? mainPart() : drawer.element)?.querySelector<HTMLElement>(".request[data-shown]") ?? null
   );
 }
 
-/** Marks the places that a person waits for while they load. */
+/** Marks the places that a person is waiting for as loading. */
 export function showLoading(): void {
   addEventListener("htmx:beforeRequest", (event) => {
     const { target, pathInfo } = event.detail;
     if (!target.matches("#request, #drawer, #found")) return;
     if (target === drawer.element && matchMedia("(max-width: 48rem)").matches) {
-      // A phone has no room for a list beside it.
+      // Phones have no room for a list beside it.
       event.preventDefault();
       location.assign(pathInfo.finalRequestPath ?? pathInfo.requestPath);
       return;
@@ -50,13 +50,13 @@ export function showLoading(): void {
     target.classList.remove("is-loading");
     if (target.id !== "found") openings -= 1;
   });
-  // The one that looks chosen is then again the one that is shown.
+  // Marks the shown row as chosen again.
   addEventListener("htmx:sendError", ({ detail: { target } }) => {
     if (target.id === "request") focus(document.querySelector("#waiting [aria-current]"));
   });
 }
 
-/** Opens and closes the drawer as htmx loads it and the history is walked. `refresh` loads the list again. */
+/** Opens and closes the drawer when htmx loads it and when people go through the history. `refresh` reloads the list. */
 export function openDrawers(refresh: () => Promise<void>): void {
   addEventListener("htmx:beforeSwap", (event) => {
     const { target, xhr, pathInfo, requestConfig } = event.detail;
@@ -73,7 +73,7 @@ export function openDrawers(refresh: () => Promise<void>): void {
     requestConfig.elt.setAttribute("aria-current", "true");
   });
 
-  // One entry of the history, however many rows are looked at: going back leads to the list.
+  // Uses one history entry for any number of rows, so that going back leads to the list.
   addEventListener("htmx:beforeHistoryUpdate", ({ detail: { target, history: update } }) => {
     const { element } = drawer;
     if (element !== null && target === element && element.dataset["isOpen"] === "true") update.type = "replace";
@@ -85,8 +85,8 @@ export function openDrawers(refresh: () => Promise<void>): void {
     if (target.id === "request" && requestConfig.triggeringEvent.isTrusted) focus(document.getElementById("request"));
   });
 
-  // A part that htmx opened under its own address: the address that the browser goes back to is shown whole, unless it is
-  // that of the list under the drawer. A link to a place on the same page is no other address.
+  // After a part that htmx opened under its own address, going back loads the whole page, unless it is the list under the
+  // drawer. A link to a place on the same page keeps the address.
   const present = () => location.pathname + location.search;
   let shown = present();
   addEventListener("htmx:replacedInHistory", () => (shown = present()));
@@ -100,7 +100,7 @@ export function openDrawers(refresh: () => Promise<void>): void {
       if (present() !== shown) location.reload();
       return;
     }
-    // htmx would load it again.
+    // Keeps htmx from loading it again.
     event.stopImmediatePropagation();
     drawer.below = null;
     below.opener?.removeAttribute("aria-current");
@@ -108,13 +108,13 @@ export function openDrawers(refresh: () => Promise<void>): void {
     element?.replaceChildren();
     document.title = below.title;
     if (below.opener instanceof HTMLElement) below.opener.focus();
-    // It may have changed meanwhile.
+    // The list may have changed meanwhile.
     refresh().catch(() => {});
   });
 }
 
 function addBar(element: HTMLElement): void {
-  // A page that has no such part is shown whole.
+  // Shows a page without such a part as a whole.
   if (element.childElementCount === 0) {
     location.reload();
     return;
@@ -133,11 +133,11 @@ function addBar(element: HTMLElement): void {
 }
 
 export function closeDrawer(): void {
-  // The entry of the history that this leads to is the list's: see `popstate`.
+  // Goes back to the list's history entry: see `popstate`.
   if (drawer.below !== null) history.go(-drawer.below.depth);
 }
 
-/** The keyboard stays in an open drawer. */
+/** Keeps the Tab key in an open drawer. */
 export function keepInDrawer(event: KeyboardEvent): void {
   const { element, below } = drawer;
   if (element === null || below === null) return;

@@ -2,7 +2,7 @@ export function mainPart(): HTMLElement | null {
   return document.getElementById("main");
 }
 
-/** Strings are added as text, not HTML. */
+/** Creates an element. Adds strings as text, not HTML. */
 export function make<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   ...children: readonly (string | Node)[]
@@ -12,7 +12,7 @@ export function make<Name extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Returns whether it is an element that takes the focus. */
+/** Focuses an element and scrolls to it. Returns false if there is none. */
 export function focus(element: Element | null | undefined): boolean {
   if (!(element instanceof HTMLElement)) return false;
   element.focus();

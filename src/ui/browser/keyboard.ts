@@ -18,7 +18,7 @@ const KEYS = [
   ["?", "This help"],
 ] as const;
 
-/** Keyboard shortcuts. Those that decide ask for confirmation. */
+/** Handles keyboard shortcuts. The ones that decide ask for confirmation. */
 export function readKeys(): void {
   addEventListener("keydown", (event) => {
     const { key, target } = event;
@@ -38,7 +38,7 @@ export function readKeys(): void {
   if (isMac) for (const key of document.querySelectorAll("[data-open=palette] kbd")) key.textContent = "⌘K";
 }
 
-/** Closes the open menu, else the drawer unless it would take along what was typed in it. Dialogs close themselves. */
+/** Closes the open menu, or else the drawer unless it contains typed text. Dialogs close themselves. */
 function closeTop(): void {
   const menu = document.querySelector("details.menu[open]");
   if (menu !== null) {
@@ -69,13 +69,13 @@ function move(by: number): boolean {
   const next = items[from === -1 && by < 0 ? items.length - 1 : Math.min(Math.max(from + by, 0), items.length - 1)];
   const { below } = drawer;
   const isOpened = below === null ? next?.matches("[data-opens]:not([aria-current])") : next !== below.opener;
-  // In a closed fold it could not have the focus, and another request would be open than the one that looks chosen.
+  // Opens its fold: folded, it could not have the focus, and the chosen request would not be the open one.
   next?.closest("details")?.setAttribute("open", "");
   if (isOpened === true) next?.click();
   return focus(next);
 }
 
-/** For the request that is open, the focused item, or the page's only action. In the list of actions, it opens the action. */
+/** Decides on the open request, the focused item or the page's only action. In the list of actions, opens the action. */
 function decide(key: string): boolean {
   if (isOpening()) return true;
   const open = shownRequest();

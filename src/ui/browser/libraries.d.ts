@@ -7,7 +7,7 @@ declare global {
   const htmx: typeof htmxLibrary;
   const Idiomorph: typeof IdiomorphLibrary;
 
-  /** The events of htmx, with what was asked and answered. */
+  /** The events of htmx, with request and answer. */
   interface WindowEventMap {
     "htmx:beforeRequest": CustomEvent<HtmxResponseInfo>;
     "htmx:afterRequest": CustomEvent<HtmxResponseInfo>;

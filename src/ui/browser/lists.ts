@@ -1,9 +1,9 @@
 import { confirm } from "./dialogs.ts";
 
-/** The box that was chosen last; with Shift, the next one takes those between along. */
+/** The last chosen box. With Shift, the next click also takes the boxes between. */
 let lastBox: HTMLInputElement | null = null;
 
-/** Boxes that select rows, and one that selects all. */
+/** Handles the boxes that select rows, and the one that selects all. */
 export function selectRows(): void {
   addEventListener("click", ({ target, shiftKey }) => {
     const all = document.querySelector("input[data-selects]");
@@ -35,7 +35,7 @@ function countSelected(): void {
   for (const place of document.querySelectorAll("[data-selected]")) place.textContent = `${count} selected`;
 }
 
-/** Asks before a button that has a question of its own; those with a key ask where that is pressed. */
+/** Asks before a button with a question of its own. Buttons with a key ask when the key is pressed. */
 export function askFirst(): void {
   addEventListener("click", (event) => {
     const { target } = event;

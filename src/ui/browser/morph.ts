@@ -1,13 +1,13 @@
 import { drawer } from "./drawer.ts";
 
-/** What a person has typed, chosen or opened stays through an update, and what was wrong with it. */
+/** Keeps through an update what a person has typed, chosen or opened, and the problems shown with it. */
 export function keepInputs(): void {
   Object.assign(Idiomorph.defaults.callbacks, {
     beforeNodeMorphed: (old: Node, next: Node) =>
       !(old instanceof HTMLFormElement && (isTouched(old) || old.querySelector(".problem") !== null)) &&
       !isLoadedPart(old, next),
     beforeNodeRemoved: (old: Node) => !(old instanceof Element) || !keepsInput(old),
-    // The server sends everything closed and nothing chosen. Hidden fields say what a form is for: they go with what is shown.
+    // The server sends everything folded and nothing chosen. Hidden fields say what a form is for, so they change with the page.
     beforeAttributeUpdated: (name: string, element: Element) => {
       if (name === "aria-current" && element === drawer.below?.opener) return false;
       if (name === "open") return !element.matches("details, dialog");
@@ -39,7 +39,7 @@ function isLoadedPart(old: Node, next: Node): boolean {
   return old.matches(".body-whole") && !next.matches(".body-whole");
 }
 
-/** What is gone but has input stays, with a note, and can't be sent any more. */
+/** Keeps a removed part that has input, with a note, but disables sending it. */
 function keepsInput(part: Element): boolean {
   if (!isTouched(part)) return false;
   markGone(part);

@@ -1,7 +1,7 @@
 const palette = document.getElementById("palette");
 const field = document.getElementById("palette-text");
 
-/** Go to a page, find an action. Returns whether the page has it. */
+/** Opens the palette, which finds pages and actions. Returns whether the page has one. */
 export function openPalette(): boolean {
   if (!(palette instanceof HTMLDialogElement) || !(field instanceof HTMLInputElement)) return false;
   if (!palette.open) palette.showModal();
@@ -14,7 +14,7 @@ function found(): readonly Element[] {
   return [...document.querySelectorAll("#found [role=option]")];
 }
 
-/** The entry that Enter leads to. The focus stays in the field, so it tells screen readers which one that is. */
+/** Chooses the entry for Enter. The focus stays in the field, which tells screen readers the entry. */
 function choose(next: Element | undefined): void {
   for (const item of found()) item.ariaSelected = String(item === next);
   if (next === undefined) field?.removeAttribute("aria-activedescendant");
@@ -22,7 +22,7 @@ function choose(next: Element | undefined): void {
   next?.scrollIntoView({ block: "nearest" });
 }
 
-/** Walks through what the palette finds, opens it by its button, and closes it by a press beside it. */
+/** Moves through the entries, opens the palette by its button and closes it by a press outside. */
 export function watchPalette(): void {
   addEventListener("htmx:afterSwap", ({ detail: { target } }) => {
     if (target.id === "found") choose(found()[0]);
@@ -37,7 +37,7 @@ export function watchPalette(): void {
     } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       choose(items[Math.min(Math.max(at + (event.key === "ArrowDown" ? 1 : -1), 0), items.length - 1)]);
     } else if (event.key === "Escape" && palette instanceof HTMLDialogElement) {
-      // A search field would take the first one to empty itself.
+      // A search field would use the first Escape to empty itself.
       palette.close();
     } else return;
     event.preventDefault();

@@ -1,40 +1,40 @@
 import { shownRequest } from "./drawer.ts";
 
 /**
- * The request that a person decides on. Its decision stays in view, so this says how much of the request is below what the
- * person has seen.
+ * Tells a person who decides on a request how much of it is below the part they have seen, since the decision stays in
+ * view.
  */
 const LINE_PX = 20;
-/** After a decision the next request has its button where the last one had it: a second click is no decision on it. */
+/** After a decision, the next request has its button in the same place: ignores a second click there for this long. */
 const SECOND_CLICK_MS = 700;
 
-/** Requests whose end was in view, as "id run". */
+/** Requests whose end was in view, each as "id run". */
 const seen = new Set<string>();
 let isQueued = false;
 
 export function watchRequest(): void {
-  // Scrolling and opening don't bubble.
+  // Scroll and toggle events don't bubble.
   for (const type of ["scroll", "toggle"]) addEventListener(type, lookSoon, { capture: true, passive: true });
   for (const type of ["resize", "htmx:afterSettle"]) addEventListener(type, lookSoon);
-  // Now the decision stays in view. Before, it stood at the end, which would count as seen.
+  // Now the decision stays in view. Before, it was at the end, which would have counted as seen.
   document.documentElement.dataset["ready"] = "";
   look();
   leadToEnd();
   holdUnread();
   scrollByKeys();
   keepAddress();
-  // Turning a phone may show a pane that was hidden before.
+  // Turning a phone may show a hidden pane.
   for (const type of ["htmx:afterSettle", "resize"]) addEventListener(type, keepAddress);
   holdSecondClick();
 }
 
-/** Says it again with the next frame. */
+/** Updates the text in the next frame. */
 export function lookSoon(): void {
   if (!isQueued) requestAnimationFrame(look);
   isQueued = true;
 }
 
-/** Also in a confirmation, which shows the same request. */
+/** Updates the text, also in a confirmation, which shows the same request. */
 function look(): void {
   isQueued = false;
   const dialog = document.querySelector<HTMLElement>("dialog[data-shown]");
@@ -43,10 +43,10 @@ function look(): void {
 
 function showRest(request: HTMLElement): void {
   const end = request.querySelector("[data-end]");
-  // What a request hides has a button of its own above them.
+  // Hidden values have their own button above.
   const bar =
     request.querySelector<HTMLElement>("form.decide") ?? request.querySelector<HTMLElement>(".buttons:last-child");
-  // A pane that a phone doesn't show has no size.
+  // A pane that a phone hides has no size.
   if (end === null || bar === null || bar.offsetHeight === 0) return;
   const folded = foldedIn(request);
   for (const place of folded === 0 ? [] : bar.querySelectorAll(".decide-folded")) {
@@ -83,13 +83,13 @@ function leadToEnd(): void {
   addEventListener("click", (event) => {
     const { target } = event;
     if (!(target instanceof Element) || target.closest("[data-below-link]") === null) return;
-    // The address stays that of the request.
+    // Keeps the request's address.
     event.preventDefault();
     const end = target.closest("[data-shown]")?.querySelector("[data-end]");
     end?.scrollIntoView({ block: "center" });
   });
 
-  // What was loaded is below what was seen.
+  // Loaded parts are below the part seen.
   addEventListener("htmx:beforeSwap", ({ detail: { target } }) => {
     if (!target.matches(".body-view")) return;
     seen.delete(target.closest<HTMLElement>("[data-shown]")?.dataset["shown"] ?? "");
@@ -97,8 +97,8 @@ function leadToEnd(): void {
 }
 
 /**
- * A disabled button would not say why: it keeps its focus and its text, and only does nothing. An update of the page may have
- * put its attribute back, so what was seen counts.
+ * Makes the button do nothing instead of disabling it, so that it keeps its focus and its text, which says why. Relies on what
+ * was seen, since an update of the page may reset the button's attribute.
  */
 function holdUnread(): void {
   for (const type of ["click", "submit"]) {
@@ -113,7 +113,7 @@ function holdUnread(): void {
   }
 }
 
-/** False of a button that waits until its request is read to the end, and of what stands in it. */
+/** False for a button whose request must first be read to the end, and for elements in it. */
 export function isRead(pressed: Element): boolean {
   const request = pressed.closest("[data-waits]")?.closest<HTMLElement>("[data-shown]") ?? null;
   if (request === null) return true;
@@ -121,7 +121,7 @@ export function isRead(pressed: Element): boolean {
   return !isFolded && seen.has(request.dataset["shown"] ?? "");
 }
 
-/** Keys scroll the review without a click into it. */
+/** Lets keys scroll the review without a click into it. */
 function scrollByKeys(): void {
   addEventListener("keydown", (event) => {
     const { target, key } = event;
@@ -137,8 +137,8 @@ function scrollByKeys(): void {
 }
 
 /**
- * The page without a request in its address shows the next one: under its own address no update can exchange it for another
- * while somebody reads it.
+ * Gives the shown request its own address. A page without one shows the next request, which an update could replace while
+ * somebody reads it.
  */
 function keepAddress(): void {
   const path = document.getElementById("inbox")?.dataset["openPath"];

@@ -1,7 +1,7 @@
 /**
- * Adds a secret to each form that changes something, to prove that the form comes from a page of this origin. On plain
- * http, browsers send the session cookie to every port of the host, but storage is separate for each port. A login
- * creates the secret, and the server stores its hash. Without it, the server asks for the password.
+ * Adds a secret to each form that changes something, to prove that it comes from a page of this origin: on plain http, browsers
+ * send the session cookie to every port of the host, but each port has its own storage. A login creates the secret, and the
+ * server stores its hash. Without it, the server asks for the password.
  */
 const FIELD = "session_secret";
 const NAME = "outgate_session_secret";
@@ -21,7 +21,7 @@ function renewed(): string {
 /** The new secret of a login form. One per page, because `formdata` may fire more than once. */
 let newest = "";
 
-// `formdata` also fires for forms that a script sends.
+// `formdata` fires also for forms that a script sends.
 addEventListener("formdata", ({ target, formData }) => {
   const isPost = target instanceof HTMLFormElement && target.getAttribute("method") === "post";
   if (location.protocol !== "http:" || !isPost) return;

@@ -4,7 +4,7 @@ import { mainPart, make } from "./elements.ts";
 
 const AGES_MS = 20_000;
 
-/** The difference between this clock and the server's. */
+/** How far this clock is ahead of the server's. */
 const aheadMs = Date.now() - Date.parse(mainPart()?.dataset["now"] ?? "");
 
 function nowMs(): number {
@@ -19,7 +19,7 @@ const FORMATS: ReadonlyMap<string, Intl.DateTimeFormat> = new Map([
   ["minutes", format({ ...TIME_FORMATS.minutes, timeZoneName: "short" })],
 ]);
 
-/** Turns the times of a page to the reader's zone. */
+/** Shows the times of a page in the reader's zone. */
 export function prepareTimes(place: ParentNode): void {
   for (const list of document.querySelectorAll("[data-days]")) divideDays(list);
   showTimes(place);
@@ -37,7 +37,7 @@ function wordsOf(as: string, at: Date, agoMs: number): string | undefined {
   return FORMATS.get(as)?.format(at);
 }
 
-/** Relative times have the local time as their tooltip, and absolute times how long ago it was. */
+/** Shows times. The tooltip of a relative time is the local time, and of an absolute time how long ago it was. */
 function showTimes(place: ParentNode, only: string | null = null): void {
   for (const time of place.querySelectorAll(only === null ? "time[data-time]" : `time[data-time=${only}]`)) {
     const at = new Date(time.getAttribute("datetime") ?? "");
@@ -50,7 +50,7 @@ function showTimes(place: ParentNode, only: string | null = null): void {
   }
 }
 
-/** Puts a divider where a day of the reader begins; those of the page stand where one of UTC does. */
+/** Puts dividers where the reader's days begin. The page comes with dividers for UTC. */
 function divideDays(list: Element): void {
   for (const divider of list.querySelectorAll(".day")) divider.remove();
   let before = new Date(nowMs()).toDateString();
@@ -74,7 +74,7 @@ function dayDivider(row: Element, at: string): Element {
   return divider;
 }
 
-/* Fields for a time hold UTC as they come; with script they are in the reader's zone, and send UTC. */
+/* Time fields come in UTC. With script, they show the reader's zone and send UTC. */
 
 const zoned = new WeakSet<HTMLInputElement>();
 

@@ -12,7 +12,7 @@ const COME_BACK_MS = 10_000;
 let isLoading = false;
 let isOutdated = false;
 
-/** Loads the page again, and once more if an event arrives meanwhile. */
+/** Reloads the page, and once more if an event arrives meanwhile. */
 export async function refresh(): Promise<void> {
   isOutdated = true;
   if (isLoading) return;
@@ -24,7 +24,7 @@ export async function refresh(): Promise<void> {
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
   } catch {
-    // The service is unreachable. Polling tries again.
+    // The service can't be reached. Polling tries again.
   } finally {
     isLoading = false;
   }
@@ -53,7 +53,7 @@ async function load(): Promise<void> {
   });
 }
 
-/** Takes only answers that are still for the page that is shown. */
+/** Drops answers that are for a page no longer shown. */
 export function checkAnswers(): void {
   addEventListener("htmx:beforeSwap", (event) => {
     const { xhr, requestConfig } = event.detail;
@@ -62,7 +62,7 @@ export function checkAnswers(): void {
     const present = new URL(id === "main" ? mainAddress() : location.href);
     const isLeft = asked.pathname !== present.pathname || asked.search !== present.search;
     if ((id === "main" || id === "drawer") && isLeft) {
-      // An update for what somebody has left meanwhile: it would put the earlier request in the place of the one they opened.
+      // Drops an update of a request that the person has left, which would replace the one they opened.
       event.preventDefault();
       isOutdated = true;
       return;
@@ -90,7 +90,7 @@ export function followEvents(): void {
   listen();
 }
 
-/** Whose events the page shows: "all", or the id of its action. */
+/** Which events the page shows: "all", or the id of its action. */
 const follows = mainPart()?.dataset["follows"];
 
 function listen(): void {
@@ -99,7 +99,7 @@ function listen(): void {
   source = new EventSource("/events");
   source.addEventListener("open", () => {
     stopPolling();
-    // Events between loading the page and opening the stream would be missed. A reconnected stream has no gap.
+    // Catches events between loading the page and opening the stream. A reconnected stream has no gap.
     if (isNew) refresh().catch(() => {});
     isNew = false;
   });
@@ -107,7 +107,7 @@ function listen(): void {
     if (polling === 0) polling = setInterval(refresh, POLL_MS);
     if (source?.readyState !== EventSource.CLOSED) return;
     source = null;
-    // The stream was refused: the session may have ended, so load the page now.
+    // The stream was refused. The session may have ended, so reload the page now.
     refresh().catch(() => {});
     returning = setTimeout(listen, COME_BACK_MS);
   });
@@ -121,7 +121,7 @@ function hear(event: MessageEvent<string>): void {
   if (follows === "all" || follows === data.id) refresh().catch(() => {});
 }
 
-/** The ids of the requests for credentials that wait, as last heard; null: not yet. Each stream begins with them. */
+/** The ids of waiting requests for credentials, as last heard; null before that. Each stream begins with them. */
 let requests: string | null = null;
 
 function hearRequests({ data }: MessageEvent<string>): void {
