@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 
-// Apart from the client, which browsers load too: they have no files.
+// Not part of the client, which browsers load too: they have no files.
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** The key in `OUTGATE_API_KEY`, or in the file that `OUTGATE_API_KEY_FILE` names; null: neither is set. */
 export async function apiKeyOf({ OUTGATE_API_KEY: key = "", OUTGATE_API_KEY_FILE: path = "" }: Env) {
-  // What a header can't hold would fail as if nobody were there.
+  // Checked here, because a key that no header can hold would fail as if the service were down.
   if (key !== "") return apiKeyIn(key, "OUTGATE_API_KEY");
   if (path === "") return null;
   const text = await readFile(path, "utf8").catch((cause: unknown) => {
@@ -15,7 +15,7 @@ export async function apiKeyOf({ OUTGATE_API_KEY: key = "", OUTGATE_API_KEY_FILE
   return apiKeyIn(text, `The file ${path}`);
 }
 
-/** Alone, or as the header line of a file for `curl -H @file`. */
+/** A key alone, or as a header line in a file for `curl -H @file`. */
 const KEY = /^(?:authorization:[ \t]*)?(?:bearer[ \t]+)?([!-~]{1,512})$/i;
 
 /** The API key in a text. Throws a sentence that begins with `where` if there is none. */

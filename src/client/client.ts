@@ -24,16 +24,16 @@ const SYNC_WAIT_SECONDS = 30;
 const REPEATABLE = { isRepeatable: true } as const;
 
 /**
- * One method for each operation of the HTTP API, by its `operationId`. Every failure is an `OutgateError`; a `TypeError` is
- * about an argument that can't be sent. Operations that are safe to repeat are retried while the service can't be reached: reads, and writes that are idempotent, such as a
- * create with an `idempotencyKey`.
+ * One method for each operation of the HTTP API, by its `operationId`. Failures are an `OutgateError`, or a `TypeError` for an
+ * argument that can't be sent. While the service can't be reached, calls that are safe to repeat are retried: reads, and
+ * idempotent writes such as a create with an `idempotencyKey`.
  */
 export type OutgateClient = ReturnType<typeof createClient>;
 
 /** See `HttpCall`; undefined for an answer without a member of its own. One that earlier versions have too. */
 type Member<Answer> = Answer extends object ? (keyof Answer & string) | undefined : null | undefined;
 
-/** A client of the HTTP API: each call is one request, and its repetitions where they are safe. */
+/** Creates a client of the HTTP API. Each call is one request, repeated only if that is safe. */
 export function createClient(settings: ClientSettings) {
   const transport = createTransport(settings);
   const send = async <Answer>(
@@ -95,7 +95,7 @@ export function createClient(settings: ClientSettings) {
       waitSeconds === undefined ? {} : { query: { wait: waitSeconds }, waitSeconds },
     );
   const listActions = withQuery<Api.ListQuery, Api.ActionPage>("GET /v1/actions", "data");
-  // `dry_run` decides which of both the service answers with.
+  // `dry_run` decides which of the two the service returns.
   const startBulk: StartBulkMethod = (bulk: Api.StartBulk, options?: CallOptions) =>
     send<Api.BulkDryRun & Api.BulkJob>("POST /v1/bulk", "matching", options, {
       body: bulk,
@@ -104,14 +104,14 @@ export function createClient(settings: ClientSettings) {
 
   return {
     /**
-     * `createAction` with an idempotency key, a random one by default: the client repeats it while the service can't be
-     * reached, and one action comes of it. Give a key of your own where your program may run twice.
+     * `createAction` with an idempotency key, by default a random one. The client repeats it while the service can't be
+     * reached, and creates a single action. Pass your own key if your program may run twice.
      */
     create: (action: Api.CreateAction, options: CreateActionOptions = {}): Promise<Api.Action> =>
       createAction(action, { ...options, idempotencyKey: options.idempotencyKey ?? crypto.randomUUID() }),
     /**
-     * Waits until the action has completed, failed or been cancelled, also while it awaits approval. Rejects with `timed_out`
-     * after `timeoutSeconds`: the action goes on without the program.
+     * Waits until the action has completed, failed or been cancelled, even while it awaits approval. Rejects with `timed_out`
+     * after `timeoutSeconds`, but the action goes on.
      */
     async waitFor(
       id: string,
@@ -133,34 +133,34 @@ export function createClient(settings: ClientSettings) {
         cursor = page.next_cursor;
       }
     },
-    /** One request, repeated only with an `idempotencyKey`; `create` makes one up. With `sync` it waits for the end. */
+    /** One request, repeated only with an `idempotencyKey`, which `create` adds. With `sync`, waits for the end. */
     createAction,
-    /** One page, newest first; `actions` goes through all of them. */
+    /** One page, newest first. `actions` returns all pages. */
     listActions,
     /** How many actions match, by status. */
     countActions: withQuery<Api.FilterQuery, Api.ActionCounts>("GET /v1/actions/counts", "data"),
-    /** With `waitSeconds` the service answers when the action has ended, or after that time; `waitFor` repeats it. */
+    /** With `waitSeconds`, the service answers once the action has ended or the time is over. `waitFor` repeats it. */
     getAction,
     /** Every attempt, decision and notification, oldest first. */
     getTimeline: byId<Api.Timeline>("GET /v1/actions/{id}/timeline", "data"),
-    /** What came back of the newest attempts. */
+    /** The responses to the newest attempts. */
     getAttempts: byId<Api.AttemptList>("GET /v1/actions/{id}/attempts", "data"),
-    /** What a person is shown before deciding on the action. */
+    /** What people see before they decide on the action. */
     getDecisionFacts: byId<Api.DecisionFacts>("GET /v1/actions/{id}/facts", "facts"),
-    /** Sends what awaits approval, exactly as it is stored. With an owner or approver key. */
+    /** Sends an action that awaits approval, exactly as stored. Needs an owner or approver key. */
     approveAction: byIdWithReason<Api.Approval, Api.Action>("POST /v1/actions/{id}/approve", "id"),
-    /** Ends an action that was not sent yet. With an owner or approver key it rejects one that awaits approval. */
+    /** Ends an action that was not sent yet. With an owner or approver key, rejects one that awaits approval. */
     cancelAction: byIdWithReason<Api.Decision, Api.Action>("POST /v1/actions/{id}/cancel", "id"),
-    /** Sends a failed or cancelled action again, in its next run. What needed approval needs it again. */
+    /** Sends a failed or cancelled action again, in its next run. It needs approval again if it needed it before. */
     retryAction: byIdWithReason<Api.Retry, Api.Action>("POST /v1/actions/{id}/retry", "id"),
-    /** Sends an action now that waits for its `run_at` or for its next attempt. */
+    /** Sends an action now that is waiting for its `run_at` or its next attempt. */
     sendActionNow: byIdWithReason<Api.Retry, Api.Action>("POST /v1/actions/{id}/send-now", "id"),
-    /** One decision on up to 50 held requests, exactly as they were shown; a result for each. */
+    /** Decides on up to 50 held requests, exactly as they were shown. Returns a result for each. */
     decideRequests: withBody<Api.DecideRequests, Api.RequestDecisions>("POST /v1/approvals", "data"),
-    /** Everything that matches, as NDJSON or CSV, in pieces as they arrive. It is read as fast as you take them. */
+    /** All matches as NDJSON or CSV, in pieces as they arrive. Reads only as fast as you take them. */
     exportActions: (query: Api.ExportQuery = {}, options?: CallOptions): AsyncGenerator<Uint8Array> =>
       chunksOf(transport, query, options),
-    /** Begins to retry or cancel all actions that match; with `dry_run` it only says what would be covered. */
+    /** Begins to retry or cancel all actions that match. With `dry_run`, only says which. */
     startBulk,
     listBulk: withQuery<Api.BulkQuery, Api.BulkJobList>("GET /v1/bulk", "data"),
     getBulk: byId<Api.BulkJob>("GET /v1/bulk/{id}", "id"),
@@ -170,56 +170,56 @@ export function createClient(settings: ClientSettings) {
       options?: CallOptions,
     ): Promise<Api.BulkResultList> => send(at("GET /v1/bulk/{id}/results", id), "data", options, { query }),
     stopBulk: byId<undefined>("DELETE /v1/bulk/{id}", null, REPEATABLE),
-    /** The figures of the page Overview, of the last 24 hours unless it names another range. */
+    /** The figures of the Overview page, for the last 24 hours by default. */
     getOverview: ({ range, ...options }: OverviewOptions = {}): Promise<Api.Overview> =>
       send("GET /v1/overview", "slots", options, { query: { range } }),
     listNotifications: withQuery<Api.NotificationQuery, Api.NotificationList>("GET /v1/notifications", "data"),
-    /** Every change of status as it happens. Reconnects by itself, without gaps and repeats. */
+    /** Every change of status as it happens. Reconnects automatically, without gaps or repeats. */
     streamEvents: (options: FollowOptions = {}): AsyncGenerator<OutgateEvent> =>
       follow(transport, settings.parse ?? JSON.parse, options),
-    /** By the `receipt_url` of an action, or its token. Needs no key. */
+    /** Takes an action's `receipt_url` or the token in it. Needs no key. */
     getReceipt: (receipt: string, options?: CallOptions): Promise<Api.Receipt> =>
       send(at("GET /r/{id}", receipt.replace(/^.*\/r\//, "")), "id", options, {
         headers: { accept: "application/json" },
       }),
     listKeys: ({ createdBy, ...options }: MadeByOptions = {}): Promise<Api.KeyList> =>
       send("GET /v1/keys", "data", options, { query: { created_by: createdBy } }),
-    /** With the key itself, which is shown once. */
+    /** Returns the key itself, which is shown only once. */
     createKey: withBody<Api.CreateKey, Api.CreatedKey>("POST /v1/keys", "key"),
-    /** At once and for good. Its actions stay as they are unless `unfinished` says otherwise. */
+    /** Revokes a key at once and for good. Its actions stay as they are unless `unfinished` says otherwise. */
     revokeKey: (id: string, { unfinished, ...options }: RevokeOptions = {}): Promise<Api.RevokedKey> =>
       send(at("DELETE /v1/keys/{id}", id), "id", options, { query: { unfinished }, ...REPEATABLE }),
-    /** Without `key_id` and `host` it pauses the whole account. Where a pause is in force, returns that one. */
+    /** Pauses the whole account without `key_id` and `host`. Returns the existing pause if there is one. */
     createPause: withBody<Api.CreatePause, Api.Pause>("POST /v1/pauses", "id", REPEATABLE),
     listPauses: plain<Api.PauseList>("GET /v1/pauses", "data"),
     endPause: byId<undefined>("DELETE /v1/pauses/{id}", null, REPEATABLE),
     listChannels: plain<Api.ChannelList>("GET /v1/channels", "data"),
-    /** It gets a message for every action that begins to await approval from now on. */
+    /** The channel gets a message for every action that begins to await approval from now on. */
     createChannel: withBody<Api.CreateChannel, Api.Channel>("POST /v1/channels", "id"),
     changeChannel: byIdWithBody<Api.ChangeChannel, Api.Channel>("PATCH /v1/channels/{id}", "id", REPEATABLE),
     removeChannel: byId<undefined>("DELETE /v1/channels/{id}", null),
     /** Sends a test message at once. */
     testChannel: byId<Api.ChannelTest>("POST /v1/channels/{id}/test", "delivered"),
-    /** What is set for hosts, and for the account. */
+    /** The settings of hosts and of the account. */
     listHosts: plain<Api.HostSettingsList>("GET /v1/hosts", "defaults"),
     /** Replaces all settings of the host. */
     putHost: byIdWithBody<Api.PutHostSettings, Api.HostSettings>("PUT /v1/hosts/{id}", "host", REPEATABLE),
     removeHost: byId<undefined>("DELETE /v1/hosts/{id}", null),
-    /** Replaces what applies to all hosts of the account. */
+    /** Replaces the settings that apply to all hosts of the account. */
     putDefaults: withBody<Api.PutDefaults, Api.Settings>("PUT /v1/defaults", undefined, REPEATABLE),
     listGrants: plain<Api.GrantList>("GET /v1/grants", "data"),
     endGrant: byId<undefined>("DELETE /v1/grants/{id}", null),
-    /** Those that the key may know, without their secrets. */
+    /** The credentials that the key may see, without their secrets. */
     listCredentials: plain<Api.CredentialList>("GET /v1/credentials", "data"),
     createCredential: withBody<Api.CreateCredential, Api.Credential>("POST /v1/credentials", "name"),
     getCredential: byId<Api.Credential>("GET /v1/credentials/{id}", "name"),
-    /** Replaces its secret, changes its bounds, or disables it. */
+    /** Replaces the secret, changes the bounds, or disables the credential. */
     changeCredential: byIdWithBody<Api.ChangeCredential, Api.Credential>(
       "PATCH /v1/credentials/{id}",
       "name",
       REPEATABLE,
     ),
-    /** A GET that is sent at once. */
+    /** Sends a GET at once. */
     testCredential: byIdWithBody<Api.TestCredential, Api.CredentialTest>("POST /v1/credentials/{id}/test", "truncated"),
     removeCredential: byId<undefined>("DELETE /v1/credentials/{id}", null),
     /** Asks the owners for a credential. Asking again for the same host returns the open request. */
@@ -238,22 +238,22 @@ export function createClient(settings: ClientSettings) {
       "POST /v1/credential-requests/{id}/decline",
       "id",
     ),
-    /** Those that owners have added. */
+    /** The clients that owners have added. */
     listOAuthClients: plain<Api.OAuthClientList>("GET /v1/oauth-clients", "data"),
-    /** With its secret, which is shown once. */
+    /** Returns the secret, which is shown only once. */
     createOAuthClient: withBody<Api.CreateOAuthClient, Api.NewOAuthClient>("POST /v1/oauth-clients", "id"),
-    /** With its new secret, which is shown once. Never retried: a second secret would replace the first. */
+    /** Returns the new secret, which is shown only once. Never retried: a second secret would replace the first. */
     replaceOAuthClientSecret: byId<Api.NewOAuthClient>("POST /v1/oauth-clients/{id}/secret", "id"),
-    /** Ends its connections. */
+    /** Also ends the client's connections. */
     removeOAuthClient: byId<undefined>("DELETE /v1/oauth-clients/{id}", null),
-    /** In the order in which they are asked. */
+    /** The rules in the order in which they apply. */
     listRules: plain<Api.RuleList>("GET /v1/rules", "data"),
-    /** Behind all other rules, or `before` one of them. */
+    /** Adds a rule at the end, or `before` another one. */
     createRule: withBody<Api.CreateRule, Api.Rule>("POST /v1/rules", "id"),
-    /** Puts these rules in force in place of all others. One of the same name as before keeps its id. */
+    /** Replaces all rules by these. A rule with the same name as before keeps its id. */
     replaceRules: withBody<Api.ReplaceRules, Api.RuleList>("PUT /v1/rules", "data", REPEATABLE),
     reorderRules: withBody<Api.ReorderRules, Api.RuleList>("POST /v1/rules/reorder", "data", REPEATABLE),
-    /** What rules would have done with the newest actions; without `rules`: those in force. It changes nothing. */
+    /** Says what rules would have done with the newest actions; by default the rules in force. Changes nothing. */
     dryRunRules: withBody<Api.DryRunRules, Api.DryRun>("POST /v1/rules/dry-run", "looked_at", REPEATABLE),
     changeRule: byIdWithBody<Api.ChangeRule, Api.Rule>("PATCH /v1/rules/{id}", "id", REPEATABLE),
     removeRule: byId<undefined>("DELETE /v1/rules/{id}", null),
@@ -265,13 +265,13 @@ export function createClient(settings: ClientSettings) {
       send("DELETE /v1/callback-hosts", null, options, { query: { host } }),
     /** Never retried: the receiver would get it twice. */
     testCallback: withBody<Api.TestCallback, Api.CallbackTest>("POST /v1/callback-hosts/test", "delivered"),
-    /** Where calls and callbacks went, the last used first. */
+    /** The origins that calls and callbacks went to, last used first. */
     listSigningOrigins: plain<Api.SigningOriginList>("GET /v1/signing-origins", "data"),
     getSigningSecret: (
       origin: string,
       { for: use, ...options }: SigningSecretOptions = {},
     ): Promise<Api.SigningSecret> => send("GET /v1/signing-secret", "secret", options, { query: { origin, for: use } }),
-    /** Why a receiver can't verify what it got. */
+    /** Says why a receiver can't verify a message. */
     verifySignature: (
       origin: string,
       message: Api.VerifySignature,
@@ -285,12 +285,12 @@ export function createClient(settings: ClientSettings) {
     /** Never retried: a second rotation would end the previous secret at once. */
     rotateSigningSecret: ({ origin, for: use, ...options }: RotateOptions = {}): Promise<Api.Rotation> =>
       send("POST /v1/signing-secret/rotate", "previous_expires_at", options, { query: { origin, for: use } }),
-    /** What a new account does to begin. */
+    /** The first steps of a new account. */
     getFirstSteps: plain<Api.FirstSteps>("GET /v1/first-steps", "data"),
     changeFirstSteps: withBody<Api.ChangeFirstSteps, Api.FirstSteps>("PATCH /v1/first-steps", "data", REPEATABLE),
-    /** What is in force on the server. */
+    /** The server's settings in force. */
     getServer: plain<Api.Server>("GET /v1/server", "version"),
-    /** Never retried: it would be sent twice. */
+    /** Never retried: the mail would be sent twice. */
     sendTestMail: withBody<Api.TestMail, Api.TestMailResult>("POST /v1/server/test-mail", "delivered"),
     listAccounts: plain<Api.AccountList>("GET /v1/accounts", "data"),
     allowAccount: byId<undefined>("POST /v1/accounts/{id}/allow", null, REPEATABLE),
@@ -299,7 +299,7 @@ export function createClient(settings: ClientSettings) {
     removePerson: byId<undefined>("DELETE /v1/people/{id}", null),
     listInvitations: ({ createdBy, ...options }: MadeByOptions = {}): Promise<Api.InvitationList> =>
       send("GET /v1/invitations", "data", options, { query: { created_by: createdBy } }),
-    /** Never retried: a second invitation of the address would make the first link void. */
+    /** Never retried: a second invitation of the address would end the first link. */
     createInvitation: withBody<Api.CreateInvitation, Api.CreatedInvitation>("POST /v1/invitations", "link"),
     withdrawInvitation: byId<undefined>("DELETE /v1/invitations/{id}", null),
     getAccount: plain<Api.Account>("GET /v1/account", "limits"),
@@ -313,14 +313,14 @@ export function createClient(settings: ClientSettings) {
 
 const WAIT_FOR_SECONDS = 300;
 
-/** In quotes, as in the draft RFC, where the service would take it for two headers, joined by a comma. */
+/** Quotes a key, as in the draft RFC, if the service would take it for two headers joined by a comma. */
 function keyHeader(key: string): string {
   return key.includes(", ") && !key.startsWith('"') ? `"${key.replaceAll(/["\\]/g, String.raw`\$&`)}"` : key;
 }
 
 const EXPORTED = /^(?:application\/x-ndjson|text\/csv)/;
 
-/** The body of an export as it arrives. It breaks off with an error where the service does. */
+/** The body of an export as it arrives. Throws if the service breaks off. */
 async function* chunksOf(
   transport: Transport,
   query: Api.ExportQuery,
@@ -338,7 +338,7 @@ async function* chunksOf(
   if (reader === undefined) return;
   try {
     for (;;) {
-      // On Node 20 a read of an aborted response that has arrived as a whole never ends.
+      // On Node 20, reading an aborted response that has fully arrived never ends.
       signal?.throwIfAborted();
       const { done, value } = await reader.read();
       if (done) return;

@@ -11,7 +11,7 @@ const RETRY_MS_MAX = 30_000;
 /** The service sends a heartbeat every twelve seconds; after a longer silence the connection is lost. */
 const SILENCE_MS_MAX = 30_000;
 
-/** Throws if the first connection fails or is refused for good; later it reconnects and goes on after the last event. */
+/** Follows events. Throws if the first connection fails or is refused for good. Later reconnects after the last event. */
 export async function* follow(
   transport: Transport,
   parse: (text: string) => unknown,
@@ -42,19 +42,19 @@ export async function* follow(
 interface Position {
   last: string | undefined;
   retryMs: number;
-  /** Lost connections since the last message. */
+  /** Connections lost since the last message. */
   breaks: number;
   wasOpen: boolean;
 }
 
 interface Connection {
   readonly position: Position;
-  /** Called with every message; the first one has the position of the stream. */
+  /** Called with every message. The first contains the stream's position. */
   readonly opened: () => void;
   readonly signal: AbortSignal | undefined;
 }
 
-/** One connection, until it ends or is silent for too long. */
+/** Reads one connection, until it ends or is silent for too long. */
 async function* connect(
   transport: Transport,
   parse: (text: string) => unknown,
@@ -78,10 +78,10 @@ async function* connect(
       position.retryMs = retryMs ?? position.retryMs;
       position.last = id ?? position.last;
       opened();
-      // What arrived in the same chunk is dropped.
+      // Drops the rest of the chunk.
       if (signal?.aborted === true) return;
       if (data === null) continue;
-      // While the reader handles the event, nothing is read: that isn't silence.
+      // No silence: nothing is read while the reader handles the event.
       clearTimeout(silence);
       yield eventOf(position.last ?? "", parse(data));
       onData();
@@ -112,7 +112,7 @@ function isFinal(error: unknown): boolean {
   return error.status >= 400 && error.status < 500 && error.status !== 429;
 }
 
-/** One block of lines of the stream; an event where it has data. */
+/** A block of lines of the stream. It is an event if it has data. */
 interface Message {
   readonly id: string | null;
   readonly data: string | null;
@@ -124,9 +124,9 @@ interface Message {
 const BLOCK_CHARS_MAX = 16 * 1_048_576;
 
 /**
- * Parses server-sent events (WHATWG HTML, "Server-sent events"). An incomplete last one is dropped. Not by the library
- * eventsource-parser, which drops the id of a message without data: with it the service moves our position past what we
- * may not see, and says where a stream begins.
+ * Parses server-sent events (WHATWG HTML, "Server-sent events"). Drops an incomplete last one. The library eventsource-parser
+ * drops ids of messages without data, with which the service says where a stream begins and moves us past events that we may
+ * not see.
  */
 export async function* messagesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Message> {
   const decoder = new TextDecoder();

@@ -8,22 +8,22 @@ export interface HttpCall {
   readonly query?: Readonly<Record<string, string | number | readonly string[] | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: object;
-  /** One that every answer has, which tells it from JSON of something else; null: the answer is empty; absent: anything. */
+  /** A member that every answer has, to tell it from other JSON; null if the answer is empty; absent to allow anything. */
   readonly member?: string | null | undefined;
   /** The content type of a stream. */
   readonly type?: RegExp;
   /** Whether repeating it has no further effect. */
   readonly isRepeatable: boolean;
-  /** How long the service may wait before it responds, in addition to the timeout. */
+  /** How long the service may wait before it responds, on top of the timeout. */
   readonly waitSeconds?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
 /** Makes calls. Throws `OutgateError`, the reason of the caller's own signal, or a `TypeError` for what can't be sent. */
 export interface Transport {
-  /** The body of the response: JSON, text, or undefined where there is none. */
+  /** The body of the response: JSON, text, or undefined if it is empty. */
   call(call: HttpCall): Promise<unknown>;
-  /** The response as soon as its headers have arrived, for streams: one try, without a timeout. */
+  /** The response of a stream as soon as its headers arrive. Tries once, without a timeout. */
   open(call: HttpCall): Promise<Response>;
 }
 
@@ -35,10 +35,10 @@ const RETRY_BASE_MS = 250;
 
 const RETRY_AFTER_MS_MAX = 10_000;
 
-/** ky's own retries and timeout are off: its timeout doesn't cover the response body. */
+/** Turns ky's own retries and timeout off, since its timeout doesn't cover the response body. */
 export function createTransport(settings: ClientSettings): Transport {
   const { timeoutMs = TIMEOUT_MS, tries = TRIES, retryBaseMs = RETRY_BASE_MS, parse = JSON.parse } = settings;
-  // As of a variable that isn't set: it would fail as if nobody were there.
+  // For example from an unset variable. Would fail as if the service were down.
   if (!URL.canParse(settings.url) || !/^https?:/i.test(settings.url)) {
     throw new TypeError(`url must be the address of Outgate, such as http://127.0.0.1:3000, not ${settings.url}.`);
   }
@@ -88,7 +88,7 @@ export function createTransport(settings: ClientSettings): Transport {
 
 type Send = (limit?: AbortSignal) => Promise<Response>;
 
-/** Throws a `TypeError` for what no request can hold, such as a body with a `BigInt` or a key with a line break. */
+/** Throws a `TypeError` for values that no request can hold, such as a `BigInt` in a body or a line break in a key. */
 function prepare({ url, apiKey }: ClientSettings, call: HttpCall): Send {
   const { route, query = {}, headers, body, signal } = call;
   const [method = "", path = ""] = route.split(" ");
@@ -134,7 +134,7 @@ function isAnswer(value: unknown, member: HttpCall["member"]): boolean {
   return member === undefined || (typeof value === "object" && value !== null && Object.hasOwn(value, member));
 }
 
-/** Undefined where the text is not JSON. */
+/** The value of a JSON text; undefined for other texts. */
 function valueOf(text: string, parse: (text: string) => unknown): unknown {
   try {
     return parse(text);
@@ -154,7 +154,7 @@ function errorFor(error: unknown, url: string, signal: AbortSignal | undefined):
   return new OutgateError("unreachable", `Outgate can't be reached at ${url}.`, { cause: error });
 }
 
-/** A rate-limited call was not carried out, so it can always be repeated; after other failures only repeatable ones. */
+/** Whether to try again. A rate-limited call had no effect, so it can always be repeated; after other failures only repeatable ones. */
 function isWorthAnotherTry(error: unknown, { isRepeatable }: HttpCall): boolean {
   if (!(error instanceof OutgateError)) return false;
   if (error.code === "rate_limited") return true;
@@ -162,7 +162,7 @@ function isWorthAnotherTry(error: unknown, { isRepeatable }: HttpCall): boolean 
   return isRepeatable && (isTemporary || [502, 503, 504].includes(error.status ?? 0));
 }
 
-/** Throws the reason of the signal as soon as it is aborted. */
+/** Pauses. Throws the signal's reason as soon as it is aborted. */
 async function rest(ms: number, signal: AbortSignal | undefined): Promise<void> {
   await pause(ms, signal);
   signal?.throwIfAborted();

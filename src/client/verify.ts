@@ -7,9 +7,9 @@ const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const NAMES = ["webhook-id", "webhook-timestamp", "webhook-signature"] as const;
 
 /**
- * Checks that a call or callback was signed by Outgate with this secret (`whsec_…`) within the last five minutes. Several
- * secrets: any of them may have signed, for the day after a rotation. Throws an `OutgateError` with the code `invalid_signature`. The signature covers neither
- * method nor URL, so each origin has a secret of its own.
+ * Checks that Outgate signed a call or callback with this secret (`whsec_…`) within the last five minutes. On the day after a
+ * rotation, pass both secrets: either may have signed. Throws an `OutgateError` with the code `invalid_signature`. The
+ * signature covers neither method nor URL, so each origin has its own secret.
  */
 export function verify(secret: string | readonly string[], { headers, body }: SignedRequest): Verified {
   const given = Object.fromEntries(NAMES.map((name) => [name, headerOf(headers, name)]));
@@ -33,7 +33,7 @@ function headerOf(headers: SignedRequest["headers"], name: string): string {
   return typeof value === "string" ? value : value.join(" ");
 }
 
-/** The library signs text: it would take bytes that are not UTF-8 for others. */
+/** The body as text, which the library signs. Refuses bytes that are not UTF-8, which it would change. */
 function textOf(body: SignedRequest["body"]): string {
   if (typeof body === "string") return body;
   try {

@@ -2,15 +2,15 @@ import type { Action } from "./openapi.ts";
 import { OutgateError, pause, retryDelayMs } from "./transport.ts";
 import type { CallOptions, WaitOptions } from "./types.ts";
 
-/** Under the minute after which proxies often end a silent request. */
+/** Less than the minute after which proxies often end a silent request. */
 const LONG_POLL_SECONDS = 50;
 
-/** The pauses between requests where the service answers at once, because too many requests are waiting. */
+/** The pauses between requests if the service answers at once, because too many are waiting. */
 const PAUSE_MS_MIN = 500;
 
 const PAUSE_MS_MAX = 10_000;
 
-/** A response that took at least this share of its wait did wait. */
+/** A response counts as waited for if it took at least this share of its wait. */
 const WAITED_SHARE = 0.5;
 
 /** Replaced in tests. */
@@ -26,9 +26,8 @@ export function isEnded({ status }: Action): boolean {
 }
 
 /**
- * Waits for the end of an action, and returns its current state after `seconds`. The service holds each request until the
- * end; where it responds at once or refuses for now, the next request comes after a pause that grows, and is at least
- * `Retry-After`.
+ * Waits for the end of an action, at most `seconds`, and returns its state. The service holds each request until the end. If
+ * it answers at once or refuses for now, pauses before the next request: longer each time, and at least `Retry-After`.
  */
 export async function waitForEnd(
   getAction: (id: string, options: WaitOptions) => Promise<Action>,
@@ -56,14 +55,14 @@ export async function waitForEnd(
     const pauseMs = Math.max(retryAfterMs, retryDelayMs(shortWaits, { baseMs: PAUSE_MS_MIN, capMs: PAUSE_MS_MAX }));
     shortWaits += 1;
     const leftMs = untilMs - time.nowMs();
-    // No time for another request: report the error.
+    // No time is left for another request, so report the error.
     if (pauseMs >= leftMs && answer instanceof OutgateError) throw answer;
     await time.pause(Math.max(0, Math.min(pauseMs, leftMs)), options.signal);
   }
   return latest;
 }
 
-/** Returns an error that doesn't end the wait, since the service is only busy; throws any other. */
+/** Returns an error that only means that the service is busy. Throws any other. */
 function temporaryError(error: unknown): OutgateError {
   if (error instanceof OutgateError && (error.code === "rate_limited" || error.code === "unavailable")) return error;
   throw error;
