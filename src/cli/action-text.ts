@@ -7,13 +7,13 @@ import { listTable, type ListColumn, type Session } from "./session.ts";
 import { EXIT } from "./io.ts";
 import { jsonText } from "./output.ts";
 
-/** A beginning that is unique in practice: the time, version and counter of a UUIDv7. One less, and two ids in a row look the same. */
+/** A beginning that is unique in practice: the time, version and counter of a UUIDv7. With one less, ids in a row look the same. */
 const ID_COLUMNS_MIN = "act_".length + 14;
 
-/** Enough for most names of agents. */
+/** Columns for agents, enough for most names. */
 const AGENT_COLUMNS = 14;
 
-/** On a narrow terminal title and result go below their row, then attempts and age are left out. */
+/** The columns of a list. On narrow terminals, title and result go below their row, then attempts and age are left out. */
 export const LISTED_COLUMNS: readonly ListColumn<Action>[] = [
   ["ID", ({ id }) => id, { min: ID_COLUMNS_MIN, mark: "" }],
   ["AGE", ({ created_at: at }, now) => ({ text: age(at, now), color: "grey" }), { leaves: 4 }],
@@ -25,7 +25,7 @@ export const LISTED_COLUMNS: readonly ListColumn<Action>[] = [
   ["RESULT", resultOf, { min: 14, leaves: 2, goesBelow: true }],
 ];
 
-/** Narrower terminals show the beginnings of ids, and no agent. */
+/** Narrower terminals show only the beginnings of ids, and no agent. */
 const WIDE_COLUMNS = 120;
 
 const EVENT_COLUMNS: readonly Column[] = [
@@ -42,7 +42,7 @@ interface ActionEvent {
   readonly action: Action;
 }
 
-/** A change of an action in one line, in local time, aligned with the lines of others. */
+/** A change of an action on one line, in local time, aligned with other lines. */
 export function eventLine({ at, action }: ActionEvent, paint: Paint, columns?: number): string {
   const status = statusCell(action);
   const isNarrow = columns !== undefined && columns < WIDE_COLUMNS;
@@ -58,7 +58,7 @@ export function eventLine({ at, action }: ActionEvent, paint: Paint, columns?: n
   return tableOf(EVENT_COLUMNS, [row], paint, columns);
 }
 
-/** Method and URL; `https://` is left out, `http://` never is. The host is never cut. */
+/** Method and URL, without `https://` but with `http://`. Never cuts the host. */
 function callOf({ method, url }: Pick<Action, "method" | "url">): Cell {
   return withHost(`${method.padEnd(4)} ${url.replace(/^https:\/\//i, "")}`);
 }
@@ -68,16 +68,16 @@ interface ColoredCell {
   readonly color: Color;
 }
 
-/** The status with what the target answered: `failed 422`. */
+/** The status with the target's response code: `failed 422`. */
 export function statusCell({ status, response_code: latest }: Pick<Action, "status" | "response_code">): ColoredCell {
-  // While an attempt is under way, the last one's answer is old.
+  // While an attempt is running, the last one's code is outdated.
   const code = status === "active" ? null : latest;
   const isRetried = status === "pending" && code !== null;
   const color = isRetried ? "yellow" : STATUS_COLOR[status];
   return { text: `${status.replace("_", " ")}${code === null ? "" : ` ${code}`}`, color };
 }
 
-/** The result so far: when it is sent again, why it failed, or how long it took. */
+/** The result so far: when the next attempt is, why it failed, or how long it took. */
 function resultOf(action: Action): Cell {
   const { status, next_retry_in_seconds: seconds, run_at: runAt, duration_ms: ms } = action;
   if (action.pause !== undefined) return { text: "paused", color: "yellow" };
@@ -88,7 +88,7 @@ function resultOf(action: Action): Cell {
   return failureIn(action) ?? "";
 }
 
-/** The target's error message, or else ours, unless that only repeats the status. */
+/** The target's error message, or else ours if it says more than the status. */
 export function failureIn({
   response_body: body = null,
   last_error: error,
@@ -97,7 +97,7 @@ export function failureIn({
   return said ?? (error === null || / with status \d{3}\.$/.test(error) ? null : error.replace(/\.$/, ""));
 }
 
-/** Seconds in the largest unit that they fill. */
+/** Seconds in the largest whole unit. */
 export function span(seconds: number): string {
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`;
@@ -106,18 +106,18 @@ export function span(seconds: number): string {
 
 const WHOLE_ID = /^act_[0-9a-z]{26}$/;
 
-/** The service looks for the beginnings of ids from four characters on. */
+/** The beginning of an id. The service searches from four characters on. */
 const BEGINNING = /^act_[0-9a-z]{4,25}$/;
 
-/** Ids begin with the time, and so with a digit for the next centuries. */
+/** An id without its prefix. It begins with the time, so with a digit for centuries to come. */
 const WITHOUT_PREFIX = /^[0-9][0-9a-z]{7,25}$/;
 
-/** Of the actions that a beginning may stand for. */
+/** How many actions an error lists for an ambiguous beginning. */
 const SHOWN_MAX = 10;
 
 /**
- * The id that a text stands for: an id, the beginning of exactly one, or the URL of its page or API. Throws a list if several
- * ids begin so. Anything else is left to the service to refuse.
+ * Finds the id in a text: an id, the beginning of exactly one, or the URL of its page or API. Throws a list if several ids
+ * begin so. Returns any other text, which the service refuses.
  */
 export async function findActionId(session: Session, text: string): Promise<string> {
   const named = /\/actions\/(act_[0-9a-z]+)/.exec(text)?.[1] ?? text.trim();
@@ -148,7 +148,7 @@ export const STATUS_COLOR: Readonly<Record<Status, Color>> = {
 export const EXIT_CODES_HELP =
   "\nExit code: 0 completed or not ended yet, 1 failed or cancelled, 3 not ended within --wait, 4 awaits approval.";
 
-/** The exit code for a status. `waited`: the command waited for the end. */
+/** The exit code for a status. `waited`: whether the command waited for the end. */
 export function exitCodeOf(status: Status, waited: boolean): number {
   if (status === "completed") return EXIT.ok;
   if (status === "failed" || status === "cancelled") return EXIT.failed;
@@ -156,7 +156,7 @@ export function exitCodeOf(status: Status, waited: boolean): number {
   return waited ? EXIT.timeout : EXIT.ok;
 }
 
-/** Prints an action; for a person also who rejected or cancelled it, and why. */
+/** Prints an action. Tells people also who rejected or cancelled it, and why. */
 export async function printAction(session: Session, action: Action): Promise<void> {
   const isOver = action.status === "cancelled" && !session.isJson;
   const timeline = isOver ? (await session.client.getTimeline(action.id)).data : [];
@@ -199,7 +199,7 @@ function actionText(action: Action, { paint, url, io }: Session, ending?: Timeli
   return textTable([head], paint) + textTable(filled, paint, io.columns);
 }
 
-/** "held by the rule Payments: a person checks them"; null: nothing held it, and no rule applies. */
+/** "held by the rule Payments: a person checks them"; null if nothing held it and no rule applied. */
 function rulingText({ policy }: Action): string | null {
   if (policy === undefined) return null;
   const by = policy.name === null ? `its ${policy.by}` : `the ${policy.by} ${policy.name}`;
@@ -211,17 +211,17 @@ function endingText({ at, actor, reason }: TimelineItem): string {
   return `${at} by ${actor ?? "unknown"}${reason ? `: ${reason}` : ""}`;
 }
 
-/** Text in a table that is never cut: a cut URL leads nowhere. */
+/** A table cell that is never cut, because a cut URL leads nowhere. */
 function whole(text: string): Cell {
   return { text, uncut: text.length };
 }
 
-/** A URL in a table: its host is never cut. */
+/** A URL in a table. Never cuts its host. */
 function withHost(text: string): Cell {
   return { text, uncut: hostEnd(text) };
 }
 
-/** Behind the host and port of the first URL in the text, or of the host that it begins with. */
+/** The end of host and port in the first URL of a text, or of a host at its beginning. */
 function hostEnd(text: string): number {
   const scheme = text.indexOf("://");
   const start = scheme === -1 ? 0 : scheme + "://".length;
@@ -229,7 +229,7 @@ function hostEnd(text: string): number {
   return length === -1 ? text.length : start + length;
 }
 
-/** As the pages say it, without their code, which would double the bundle for Node. */
+/** Says like the pages how many values are hidden. Doesn't share their code, which would double the bundle for Node. */
 function hiddenOf({ hidden_values: count = 0 }: Action): string | null {
   if (count === 0) return null;
   return count === 1 ? "1 value hidden" : `${count} values hidden`;
@@ -266,7 +266,7 @@ function noteOf({ deduplicated, differs = [] }: Action): string | null {
 
 const RISK_LOOKS = { danger: ["! ", "red"], warning: ["! ", "yellow"], note: ["", "grey"] } as const;
 
-/** What a person decides on: the call, its risks, body and headers, then the other facts. Nothing is cut. */
+/** Describes what a person decides on, without cuts: the call, its risks, body and headers, then the other facts. */
 export function describeDecision(action: Action, { facts, risks }: DecisionFacts, { paint }: Session): string {
   const headers = Object.entries(action.headers ?? {}).map(([name, value]) => `  ${visible(`${name}: ${value}`)}\n`);
   const shown = bodyText(action);
@@ -288,7 +288,7 @@ export function describeDecision(action: Action, { facts, risks }: DecisionFacts
   ].join("");
 }
 
-/** The body as a person reads it; null: there is none. A line break in a field is shown as its code. */
+/** The body for people; null if there is none. Shows a line break in a field as its code. */
 function bodyText({ body, json, form, text, base64 }: Action): string | null {
   if (body !== null) return jsonText(body, true).trimEnd();
   if (json !== undefined) return jsonText(json, true).trimEnd();
@@ -314,7 +314,7 @@ export function describeTimeline({ data }: Timeline, { paint, io }: Session): st
 
 function detailOf(item: Timeline["data"][number]): string {
   const { actor, reason, attempt, outcome, response_code: code, error, next_retry_at: next } = item;
-  // Where the target answered, its status says enough.
+  // If the target answered, its status says enough.
   const failure = outcome === "answered" ? undefined : error?.replace(/\.$/, "");
   const parts = [
     actor,
@@ -328,7 +328,7 @@ function detailOf(item: Timeline["data"][number]): string {
   return parts.filter((part) => part !== undefined).join("; ");
 }
 
-/** How long ago, such as `5m ago`; `none` where it never was. */
+/** How long ago, such as `5m ago`, or `none` for null. */
 export function ago(at: string | null, now: Date, none = "never"): string {
   return at === null ? none : `${age(at, now)} ago`;
 }
@@ -342,7 +342,7 @@ export function age(at: string, now: Date): string {
   return `${Math.floor(seconds / 86_400)}d`;
 }
 
-/** What is set, in words. */
+/** The settings that are set, in words. */
 export function settingsParts({
   timeout_ms: timeoutMs,
   backoff,

@@ -8,12 +8,12 @@ import { ATTEMPT_TIMEOUT_SET_MS_MAX, ATTEMPT_TIMEOUT_SET_MS_MIN } from "../core/
 
 export const JSON_OPTION = ["--json", "print JSON also on a terminal"] as const;
 
-/** What a command does with the service. Resolves with the exit code, if it isn't 0. */
+/** What a command does with the service. Returns the exit code unless it is 0. */
 type Work<Options> = (session: Session, options: Options, ...args: string[]) => Promise<number | void>;
 
 type Read<Result, Options> = (client: OutgateClient, options: Options, ...args: string[]) => Promise<Result>;
 
-/** An option named after the API's member that it sets: by default its own name, with `_` for `-`. */
+/** An option that sets a member of the API: by default the one of its own name, with `_` for `-`. */
 export class CliOption extends Option {
   readonly #member: string;
 
@@ -27,12 +27,12 @@ export class CliOption extends Option {
   }
 }
 
-/** A command of `outgate`: it has an exit code, and words its own errors about arguments. */
+/** A command of `outgate`, with an exit code and its own error messages about arguments. */
 export class CliCommand extends Command {
   readonly #io: Io;
   /** Shared by all commands of a program. */
   readonly result: { exitCode: number };
-  /** Runs if its group is named alone. */
+  /** Whether it runs if only its group is named. */
   isDefault = false;
   #expected: string | null = null;
 
@@ -50,7 +50,7 @@ export class CliCommand extends Command {
     return new CliOption(flags, description);
   }
 
-  /** The usage of a group of commands is that of each. */
+  /** Shows for a group the usage of each command. */
   override createHelp(): Help {
     const help = super.createHelp();
     const usageOf = help.commandUsage.bind(help);
@@ -62,18 +62,18 @@ export class CliCommand extends Command {
     });
   }
 
-  /** Every problem that commander finds in the arguments comes here. */
+  /** Gets every problem that commander finds in the arguments. */
   override error(message: string, { code }: ErrorOptions = {}): never {
     throw new UsageError(this.#problem(message, code));
   }
 
-  /** For a command without options: what it takes, for the message about any wrong argument. */
+  /** Says what a command without options takes, for the message about any wrong argument. */
   takes(expected: string): this {
     this.#expected = expected;
     return this.usage(this.usage().replace("[options]", "").trim());
   }
 
-  /** Command lines that its help shows, each with what it does. */
+  /** Adds example command lines to its help, each with what it does. */
   examples(lines: readonly (readonly [line: string, what: string])[]): this {
     return this.addHelpText(
       "after",
@@ -81,13 +81,13 @@ export class CliCommand extends Command {
     );
   }
 
-  /** Sets what the command does, with its options and those of its parents. `work` resolves with the exit code, if it isn't 0. */
+  /** Sets what the command does, with its options and its parents'. `work` returns the exit code unless it is 0. */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- commander doesn't type options: the handler does
   runs<Options extends OptionValues>(
     work: (io: Io, options: Options, ...args: string[]) => Promise<number | void>,
   ): this {
     return this.action(async () => {
-      // What `"$ID"` gives where the variable isn't set.
+      // An unset variable in `"$ID"` gives an empty argument.
       const empty = this.registeredArguments.find(({ variadic }, at) => !variadic && this.args[at] === "");
       if (empty !== undefined) throw new UsageError(`<${empty.name()}> is empty.`);
       this.result.exitCode = (await work(this.#io, this.optsWithGlobals<Options>(), ...this.args)) ?? EXIT.ok;
@@ -109,19 +109,19 @@ export class CliCommand extends Command {
     return this.runs(withSession(work, (field) => this.#givenName(field)));
   }
 
-  /** The same for a command that prints a result, as JSON with `--json`. */
+  /** Like `calls`, for a command that prints a result, as JSON with `--json`. */
   prints<Options extends object>(work: Work<Options>): this {
     return this.option(...JSON_OPTION).calls(work);
   }
 
-  /** The same for one that prints what `read` finds, or what changed. */
+  /** Like `prints`, for a command that prints what `read` returns. */
   shows<Result, Options extends object>(read: Read<Result, Options>, textOf: (result: Result) => string): this {
     return this.prints<Options>(async ({ client, print }, options, ...args) =>
       print(await read(client, options, ...args), textOf),
     );
   }
 
-  /** The options of a list that comes in pages. */
+  /** Adds the options of a list with pages. */
   pages(): this {
     return this.option("--limit <n>", "1 to 100; default 20", wholeNumber("limit")).option(
       "--cursor <cursor>",
@@ -129,7 +129,7 @@ export class CliCommand extends Command {
     );
   }
 
-  /** The options about how attempts are made and repeated: they set the members of `PutDefaults`. */
+  /** Adds the options for attempts and retries, which set the members of `PutDefaults`. */
   retries(): this {
     return this.option(
       "--timeout-ms <n>",
@@ -144,7 +144,7 @@ export class CliCommand extends Command {
       );
   }
 
-  /** The same as a table; see `printList`. */
+  /** Like `shows`, as a table; see `printList`. */
   lists<Row, Options extends object>(
     read: Read<Page<Row>, Options>,
     columns: readonly ListColumn<Row>[],
@@ -155,7 +155,7 @@ export class CliCommand extends Command {
     );
   }
 
-  /** The same for a short list: a line for each row, or `empty`. */
+  /** Like `shows`, for a short list: a line for each row, or `empty`. */
   lines<Row>(read: Read<Page<Row>, object>, lineOf: (row: Row) => string, empty: string): this {
     return this.prints(async ({ client, print, isJson, asksForJson, line }, options) => {
       const { data } = await read(client, options);
@@ -164,19 +164,19 @@ export class CliCommand extends Command {
     });
   }
 
-  /** An option whose words shells complete. `parse` decides what is accepted: by default any text, which the service checks. */
+  /** Adds an option whose words shells complete. `parse` decides what it accepts; by default any text, which the service checks. */
   choice<Value>(flags: string, description: string, words: readonly string[], parse?: OptionParser<Value>): this {
     const option = this.createOption(flags, description).choices(words);
     return this.addOption(parse === undefined ? option.argParser((text) => text) : option.argParser(parse));
   }
 
-  /** An option that sets a member of another name than its own. */
+  /** Adds an option that sets a member with another name. */
   member<Value>(member: string, flags: string, description: string, parse?: OptionParser<Value>): this {
     const option = new CliOption(flags, description, member);
     return this.addOption(parse === undefined ? option : option.argParser(parse));
   }
 
-  /** What a person typed for a field that the service refuses: `--after` for `created_after`; other fields as they are. */
+  /** The name that a person typed for a refused field: `--after` for `created_after`, or the field's own name. */
   #givenName(field: string): string {
     const path = field.replace(/^filter\./, "");
     const [member = ""] = path.split(".");
@@ -188,7 +188,7 @@ export class CliCommand extends Command {
   #problem(message: string, code: string | undefined): string {
     if (this.#expected !== null) return `${this.name()} takes ${this.#expected}`;
     const [extra] = this.args.slice(this.registeredArguments.length);
-    // Never the value behind a `=`, which may be a secret.
+    // Leaves out the value after a `=`, which may be a secret.
     const quoted = /'([^'=]*)/.exec(message)?.[1] ?? "";
     if (this.parent === null && code === "commander.unknownOption")
       return `Unknown option '${quoted}'. The options of a command stand behind it.`;
@@ -208,7 +208,7 @@ export class CliCommand extends Command {
     return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1).replace(/\.$/, "")}.`;
   }
 
-  /** For `keys frobnicate`, which commander takes for an argument of the default command `keys list`. */
+  /** Names the mistake in `keys frobnicate`, which commander takes for an argument of the default command `keys list`. */
   #unknownVerb(extra: string | undefined): string | null {
     if (this.parent === null || this.parent.args[0] !== extra) return null;
     const verbs = this.parent.commands.map((command) => command.name());
@@ -217,7 +217,7 @@ export class CliCommand extends Command {
   }
 }
 
-/** `keys create <name> [options]`; the default command of a group is in brackets. */
+/** `keys create <name> [options]`, with a group's default command in brackets. */
 function callOf(command: Command): string {
   const name = command instanceof CliCommand && command.isDefault ? `[${command.name()}]` : command.name();
   const rest = command.usage().replace("[options]", "").trim();
@@ -225,19 +225,19 @@ function callOf(command: Command): string {
   return [command.parent?.name(), name, rest, hasOptions ? "[options]" : ""].filter(Boolean).join(" ");
 }
 
-/** Whether a word is the name of a command, or its other name. */
+/** Whether a word is the name or alias of a command. */
 export function isNamed(command: Command, word: string | undefined): boolean {
   return word !== undefined && (command.name() === word || command.aliases().includes(word));
 }
 
-/** Says that a program has no such command, and which was probably meant. */
+/** Says that there is no such command, and which was probably meant. */
 export function unknownCommand(program: Command, word: string): string {
   const names = program.commands.map((command) => command.name()).filter((name) => name !== "complete");
   const meant = suggestionFor(word, names);
   return `Unknown command ${JSON.stringify(word)}.${meant || " `outgate help` lists the commands."}`;
 }
 
-/** Turns the text of an option into its value; `earlier` where it was given before. Throws `UsageError`. */
+/** Turns an option's text into its value. `earlier`: the value so far, if it is given again. Throws `UsageError`. */
 type OptionParser<Value> = (text: string, earlier: Value | undefined) => Value;
 
 /** Parses the whole number in an option, at least `min`. Throws `UsageError`. */
@@ -254,7 +254,7 @@ function backoffIn(text: string): PutDefaults["backoff"] {
   throw new UsageError(`--backoff takes two numbers of milliseconds, like 1000:60000, not ${JSON.stringify(text)}.`);
 }
 
-/** Words that are no numbers stay as they are: the service says which ones there are. */
+/** Reads a list. Keeps words that are no numbers, for which the service names the valid ones. */
 function listIn(text: string): StatusPattern[] {
   const words = text.split(",").map((word) => word.trim());
   // Safe: the service checks each.
@@ -267,7 +267,7 @@ type Given<Members> = { -readonly [Name in keyof Members]?: Exclude<Members[Name
 
 /** The members without those that are undefined. */
 export function given<Members extends object>(members: Members): Given<Members> {
-  // Safe: only what is undefined is left out.
+  // Safe: leaves out only undefined members.
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Given<Members>;
 }
 
@@ -275,12 +275,12 @@ export function several(text: string, earlier: readonly string[] = []): readonly
   return [...earlier, text];
 }
 
-/** The same of methods, which a person may write in lower case. The service checks each. */
+/** Collects methods, which people may write in lower case. The service checks each. */
 export function severalMethods(text: string, earlier: readonly string[] = []): readonly string[] {
   return [...earlier, text.toUpperCase()];
 }
 
-/** Accepts one of the words, in any case. */
+/** Accepts one of the words in any case. */
 export function oneOf(name: string, words: readonly string[]): (text: string) => string {
   return (text) => {
     const word = words.find((one) => one.toLowerCase() === text.toLowerCase());
@@ -289,9 +289,9 @@ export function oneOf(name: string, words: readonly string[]): (text: string) =>
   };
 }
 
-/** What commander suggests for a mistyped command or option, as ` Did you mean retry?`; empty: nothing is near. */
+/** Commander's suggestion for a mistyped command or option, as ` Did you mean retry?`; empty if nothing is close. */
 function suggestionFor(typed: string, words: readonly string[]): string {
-  // It doesn't export its comparison, and asks for it only where it finds the mistake itself.
+  // Commander doesn't export its comparison, so this lets it find the same mistake.
   const asked = new Command()
     .helpOption(false)
     .helpCommand(false)
@@ -310,7 +310,7 @@ function suggestionFor(typed: string, words: readonly string[]): string {
   }
 }
 
-/** The headers that `--header` gives, each as a line, or as in curl by files or standard input. Throws `UsageError`. */
+/** Reads the headers of `--header`: lines, or as in curl files or standard input. Throws `UsageError`. */
 export async function headersIn(values: readonly string[], io: Io): Promise<Readonly<Record<string, string>>> {
   const lines = values.map(async (value) => {
     if (value !== "-" && !value.startsWith("@")) return [value];

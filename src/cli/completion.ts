@@ -42,7 +42,7 @@ export function addCompletion(program: CliCommand): void {
     });
 }
 
-/** A person waits for the proposals. */
+/** Short, because a person is waiting for the proposals. */
 const TIMEOUT_MS = 1_500;
 
 const IDS_MAX = 20;
@@ -50,7 +50,7 @@ const IDS_MAX = 20;
 /** The width of a description next to an id. */
 const TEXT_COLUMNS = 60;
 
-/** The statuses of the actions that a command is for; absent: any. */
+/** The statuses of the actions that a command applies to; absent for any. */
 const STATUSES: Readonly<Record<string, readonly Action["status"][]>> = {
   approve: ["awaiting_approval"],
   reject: ["awaiting_approval"],
@@ -59,7 +59,7 @@ const STATUSES: Readonly<Record<string, readonly Action["status"][]>> = {
   "send-now": ["pending"],
 };
 
-/** The newest actions that a command is for. None where the service can't be reached: a completion reports no errors. */
+/** The newest actions that a command applies to; none if the service can't be reached, since completions report no errors. */
 async function idsFor(command: string, start: string, io: Io): Promise<readonly Proposal[]> {
   try {
     const { url, key } = await readCredentials(undefined, io);
@@ -87,7 +87,7 @@ function descriptionOf(action: Action): string {
 interface Completions {
   readonly proposals: readonly Proposal[];
   readonly takesFiles: boolean;
-  /** The command for which the word is the id of an action. */
+  /** The command whose action id the word is. */
   readonly idFor: string | null;
 }
 
@@ -96,12 +96,12 @@ interface Proposal {
   readonly description: string;
 }
 
-/** Where in a command line a word stands. */
+/** A word's place in a command line. */
 interface Place {
   readonly command: Command;
   /** The option whose value the word is. */
   readonly option: Option | null;
-  /** Arguments before it, of this command. */
+  /** How many of the command's arguments come before it. */
   readonly given: number;
 }
 
@@ -109,14 +109,14 @@ interface Place {
 const FILES = /^(?:file|folder)$/;
 
 /**
- * What can follow, by the definitions of the commands alone. `words` are those behind the program's name; the last is
- * incomplete. Not by @bomb.sh/tab (tried with 0.0.22): it proposes no files, waits for no ids from the service, and knows
- * neither `help <command>` nor the options of a verb that is left out.
+ * Proposes what can follow, from the definitions of the commands. `words` come after the program's name; the last is
+ * incomplete. Replaces @bomb.sh/tab (tried with 0.0.22), which proposes no files, waits for no ids from the service, and
+ * knows neither `help <command>` nor the options of an omitted verb.
  */
 export function completionsFor(program: Command, words: readonly string[]): Completions {
   const last = words.at(-1) ?? "";
   const [first, ...others] = words;
-  // Behind `help` stand the words of a command.
+  // After `help` come the words of a command.
   if (first === "help" && others.length > 0 && !last.startsWith("-"))
     return commandsAt(placeOf(program, others.slice(0, -1)).command, last);
   const place = placeOf(program, words.slice(0, -1));
@@ -146,7 +146,7 @@ function placeOf(program: Command, words: readonly string[]): Place {
   return { command, option, given };
 }
 
-/** The options of a command, and those of its default command. */
+/** The options of a command and of its default command. */
 function optionsOf(command: Command): readonly Option[] {
   const help = command.createHelp();
   const plain = command.commands.find((one) => one.name() === "list");
@@ -194,7 +194,7 @@ function wordsAt({ command, given }: Place, start: string): Completions {
   };
 }
 
-/** `<id>` is an action's in commands at the top, and something else's below. */
+/** Whether `<id>` is an action's id, which it is only in top-level commands. */
 function isActionId(command: Command, argument: Argument | undefined): boolean {
   return argument?.name() === "id" && command.parent?.parent === null;
 }

@@ -7,33 +7,33 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Writes the result to standard output. */
   readonly out: (text: string) => void;
-  /** The same for what may be long: resolves when the reader has taken it. Absent: it is taken at once. */
+  /** Writes long results. Resolves when the reader has taken the text. Absent if it is taken at once. */
   readonly stream?: (text: string) => Promise<void>;
   /** Writes errors and progress to standard error. */
   readonly err: (text: string) => void;
   readonly isTty: boolean;
-  /** Width of the terminal; absent where it is unknown. */
+  /** The terminal's width; absent if unknown. */
   readonly columns?: number;
   /** Whether a person can answer questions: standard input is a terminal too. */
   readonly canAnswer?: boolean;
-  /** Asks for a line that isn't shown; null: the person gave up. Absent if standard input is no terminal. */
+  /** Asks for a line without showing it; null if the person gave up. Absent if standard input is no terminal. */
   readonly askHidden?: (question: string) => Promise<string | null>;
-  /** Opens a URL in the browser of this machine; false: there is none. */
+  /** Opens a URL in this machine's browser. Returns false if there is none. */
   readonly openBrowser?: (url: string) => Promise<boolean>;
   readonly input?: AsyncIterable<Uint8Array>;
-  /** Listens for the first Ctrl-C; returns a function that stops listening. Absent where there are no signals. */
+  /** Listens for the first Ctrl-C. Returns a function that stops listening. Absent without signals. */
   readonly onInterrupt?: (listener: () => void) => () => void;
 }
 
 /** Exit codes; docs/cli.md describes them. */
 export const EXIT = { ok: 0, failed: 1, usage: 2, timeout: 3, awaitingApproval: 4 } as const;
 
-/** Wrong arguments: the command's usage is shown with the message. */
+/** Wrong arguments. The message is shown with the command's usage. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** The `Io` of this process, which ends when its output can't be written: the reader of a pipe has read enough, or a disk is full. */
+/** The `Io` of this process. Ends the process if output can't be written: a pipe's reader has read enough, or a disk is full. */
 export function processIo(env: Io["env"]): Io {
   process.stderr.on("error", () => {});
   process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
@@ -43,13 +43,13 @@ export function processIo(env: Io["env"]): Io {
   });
   return {
     env,
-    // What they return would be taken for the exit code of a command.
+    // `void`: a returned value would count as a command's exit code.
     out: (text) => void process.stdout.write(text),
     stream: (text) => new Promise((resolve) => process.stdout.write(text, () => resolve())),
     err: (text) => void process.stderr.write(text),
     isTty: process.stdout.isTTY,
     canAnswer: process.stdout.isTTY && process.stdin.isTTY,
-    // A terminal that doesn't know its width says 0.
+    // A terminal with an unknown width says 0.
     ...(process.stdout.columns > 0 && { columns: process.stdout.columns }),
     ...(process.stdin.isTTY && {
       askHidden: (question: string) => askHidden(question, process.stdin, (text) => process.stderr.write(text)),
@@ -63,12 +63,12 @@ export function processIo(env: Io["env"]): Io {
   };
 }
 
-/** Twice the service's limit, so that it reports a too large body itself. */
+/** Twice the service's limit, so that the service reports a body that is too large. */
 const INPUT_BYTES_MAX = 2 * REQUEST_BODY_BYTES_MAX;
 
 const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** A value as in curl: the text itself, `@file`, or `-` for standard input. Throws where it isn't text, which it would alter. */
+/** Reads a value as in curl: the text itself, `@file`, or `-` for standard input. Throws if it isn't text. */
 export async function readValue(value: string, { input }: Io): Promise<string> {
   const path = value.startsWith("@") ? value.slice(1) : null;
   if (path === null && value !== "-") return value;
@@ -94,7 +94,7 @@ export async function readValue(value: string, { input }: Io): Promise<string> {
   }
 }
 
-/** Asks on standard error; whether the next line of standard input says yes. */
+/** Asks on standard error. Returns whether the next line of standard input says yes. */
 export async function saysYes(question: string, io: Io): Promise<boolean> {
   io.err(`${question} [y/N] `);
   const answer = await readLine(io);
@@ -102,7 +102,7 @@ export async function saysYes(question: string, io: Io): Promise<boolean> {
   return /^\s*y(?:es)?\s*$/i.test(answer ?? "");
 }
 
-/** One line of standard input; null where it is closed or the line is too long. */
+/** Reads a line of standard input; null if it is closed or the line is too long. */
 async function readLine({ input }: Io): Promise<string | null> {
   const decoder = new TextDecoder();
   let text = "";
@@ -115,7 +115,7 @@ async function readLine({ input }: Io): Promise<string | null> {
   return null;
 }
 
-/** The longest line of a terminal. */
+/** The longest line that terminals send. */
 const LINE_CHARS_MAX = 4_096;
 
 /** Longer than any key. */
@@ -123,11 +123,11 @@ const HIDDEN_CHARS_MAX = 1_024;
 
 const CONTROL = { interrupt: "\u0003", end: "\u0004", backspace: "\u0008", clear: "\u0015", delete: "\u007f" } as const;
 
-/** A line that a person types without seeing it. */
+/** Collects a line that a person types without seeing it. */
 export class HiddenLine {
   #text = "";
 
-  /** Takes what was typed. Undefined: the line goes on; null: it was given up. */
+  /** Takes typed text. Returns the line once it ends, undefined before that, and null if the person gave up. */
   type(typed: string): string | null | undefined {
     for (const character of typed) {
       if (character === "\r" || character === "\n") return this.#text;
@@ -164,18 +164,18 @@ async function askHidden(question: string, input: ReadStream, write: (text: stri
   }
 }
 
-/** The command that opens a URL; null: there is no screen to open it on. */
+/** The command that opens a URL; null without a screen. */
 function browserCommand(
   platform: NodeJS.Platform,
   { DISPLAY = "", WAYLAND_DISPLAY = "", BROWSER = "" }: Io["env"],
 ): readonly string[] | null {
   if (platform === "darwin") return ["open"];
-  // Not `cmd /c start`, which reads `&` in a URL as the end of the command.
+  // `cmd /c start` would read `&` in a URL as the end of the command.
   if (platform === "win32") return ["rundll32", "url.dll,FileProtocolHandler"];
   return DISPLAY === "" && WAYLAND_DISPLAY === "" && BROWSER === "" ? null : ["xdg-open"];
 }
 
-/** Opens a URL, without a shell. Resolves with whether the program for it could be started. */
+/** Opens a URL without a shell. Returns whether the program for it could be started. */
 async function openInBrowser(url: string, env: Io["env"]): Promise<boolean> {
   const [program, ...args] = browserCommand(process.platform, env) ?? [];
   if (program === undefined) return false;

@@ -5,21 +5,21 @@ import { apiKeyIn } from "../client/api-key-file.ts";
 import type { Io } from "./io.ts";
 import { jsonIn } from "../core/json.ts";
 
-/** What `outgate login` keeps: a service, and a key that is sent to no other. */
+/** What `outgate login` stores: a service, and a key that is sent only there. */
 interface Login {
   readonly url: string;
   readonly key: string;
 }
 
-/** Where the login is kept; null: this machine has no place for it. */
+/** The path of the stored login; null if this machine has no place for it. */
 export function loginFileOf({ XDG_CONFIG_HOME: config = "", HOME: home = "", USERPROFILE: profile = "" }: Io["env"]) {
   const folder = home === "" ? profile : home;
-  // A relative one is to be ignored, says the XDG Base Directory Specification.
+  // The XDG Base Directory Specification says to ignore relative paths.
   if (isAbsolute(config)) return join(config, "outgate", "login.json");
   return isAbsolute(folder) ? join(folder, ".config", "outgate", "login.json") : null;
 }
 
-/** The login that is kept; null: nobody is logged in. Throws where others could read or have written the file. */
+/** Reads the stored login; null if nobody is logged in. Throws if others could read or write the file. */
 export async function readLogin(env: Io["env"]): Promise<Login | null> {
   const path = loginFileOf(env);
   const file = path === null ? null : await open(path, "r").catch(nullIfAbsent);
@@ -34,7 +34,7 @@ export async function readLogin(env: Io["env"]): Promise<Login | null> {
   }
 }
 
-/** Of the open file, so that nobody can put another in its place between the check and the reading. */
+/** Checks and reads an open file, so that nobody can replace it in between. */
 async function privateText(file: FileHandle, path: string): Promise<string> {
   const { mode, uid, size } = await file.stat();
   const own = process.getuid?.();
@@ -58,13 +58,13 @@ function membersOf(text: string): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? { ...value } : {};
 }
 
-/** Writes a file of mode 0600 atomically, in a folder that is this user's alone, and returns its path. */
+/** Writes a file with mode 0600 atomically, in a folder that only this user can open. Returns its path. */
 export async function writeLogin(env: Io["env"], login: Login): Promise<string> {
   const path = loginFileOf(env);
   if (path === null) throw new Error("There is no place for a login: set HOME or XDG_CONFIG_HOME.");
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const partial = `${path}.partial`;
-  // An earlier one may be readable by others, or be a link.
+  // An earlier file may be readable by others, or be a link.
   await rm(partial, { force: true });
   const file = await open(partial, "wx", 0o600);
   try {
@@ -76,7 +76,7 @@ export async function writeLogin(env: Io["env"], login: Login): Promise<string> 
   return path;
 }
 
-/** Deletes the login. False: nobody was logged in. */
+/** Deletes the login. Returns false if nobody was logged in. */
 export async function removeLogin(env: Io["env"]): Promise<boolean> {
   const path = loginFileOf(env);
   if (path === null) return false;

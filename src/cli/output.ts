@@ -4,12 +4,12 @@ import { UNSAFE_IN_LINES, visible } from "../observability/terminal.ts";
 import { UsageError, EXIT } from "./io.ts";
 import { OutgateError } from "../client/transport.ts";
 
-/** JSON on one line, or indented. Unsafe characters are written as JSON escapes, which doesn't change its meaning. */
+/** JSON on one line or indented. Writes unsafe characters as JSON escapes, which keeps its meaning. */
 export function jsonText(value: unknown, isIndented: boolean): string {
   return `${visibleJson(JSON.stringify(value, null, isIndented ? 2 : undefined))}\n`;
 }
 
-/** JSON text, or lines of it, for a terminal: unsafe characters occur only inside its strings, where they can be escaped. */
+/** JSON text, or lines of it, for a terminal. Escapes unsafe characters, which occur only inside of strings. */
 export function visibleJson(json: string): string {
   return json.replaceAll(UNSAFE_IN_LINES, (character) =>
     Array.from(
@@ -25,8 +25,8 @@ type ExactReviver = (name: string, value: unknown, context?: { readonly source?:
 const { rawJSON } = JSON as { readonly rawJSON?: (text: string) => unknown };
 
 /**
- * Parses JSON so that `JSON.stringify` prints its numbers as they were written, such as 12345678901234567890 and 1.0. Node
- * before 22 can't: there such a number is rounded. Members keep their order.
+ * Parses JSON so that `JSON.stringify` prints numbers as written, such as 12345678901234567890 and 1.0, except on Node before
+ * 22, which rounds them. Members keep their order.
  */
 export function parseExact(text: string): unknown {
   const revive: ExactReviver = (_name, value, context) => {
@@ -56,7 +56,7 @@ export function parseJson(text: string, what: string, advice = ""): unknown {
   }
 }
 
-/** The message and exit code for a failed call; null where the error is not from a call. `nameOf` names a field for a person. */
+/** The message and exit code for a failed call; null for any other error. `nameOf` names a field for people. */
 export function explain(
   error: unknown,
   url: string,
@@ -64,7 +64,7 @@ export function explain(
 ): { readonly message: string; readonly code: number } | null {
   if (!(error instanceof OutgateError)) return null;
   const problems = error.details.map(({ field, message }) => `${nameOf(field) || "body"}: ${message}`);
-  // The message of a single problem can be the problem itself.
+  // A single problem may be the message itself.
   const isSaid = error.details.length === 1 && error.details[0]?.message === error.message;
   const lines = isSaid ? problems : [sentenceOf(error, url), ...problems.map((problem) => `  ${problem}`)];
   if (error.code === "internal_error" && error.requestId !== null) lines.push(`  Request id: ${error.requestId}`);
@@ -82,14 +82,14 @@ function sentenceOf({ code, message }: OutgateError, url: string): string {
   return message;
 }
 
-/** A name that JavaScript takes for an index, and moves before all others. */
+/** A name that JavaScript takes for an index and moves before all others. */
 const INDEX = /^\d{1,10}$/;
 
 const INDEX_IN_JSON = /"\d{1,10}"\s*:/;
 
 /**
- * An object that is enumerated, and written as JSON, in the order of its entries, also where names are whole numbers: the
- * fields of a form are sent in this order. The last value of a name counts.
+ * An object that keeps the order of its entries when it is enumerated or written as JSON, even for names that are whole
+ * numbers, because fields of a form are sent in this order. The last value of a name counts.
  */
 export function inOrder<Value>(entries: readonly (readonly [name: string, value: Value])[]) {
   const object: Readonly<Record<string, Value>> = Object.fromEntries(entries);
@@ -98,7 +98,7 @@ export function inOrder<Value>(entries: readonly (readonly [name: string, value:
   return new Proxy(object, { ownKeys: () => names });
 }
 
-/** A value that was parsed from this JSON, with the members of its objects in the order of the text. */
+/** A value parsed from this JSON, with members in the order of the text. */
 function inWrittenOrder(value: unknown, json: string): unknown {
   return INDEX_IN_JSON.test(json) ? ordered(value, compactJson(json)) : value;
 }

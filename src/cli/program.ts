@@ -21,14 +21,14 @@ import { addSend } from "./commands/send.ts";
 /** Adds the commands that don't run on plain Node. */
 type AddCommands = (program: CliCommand) => void;
 
-/** Runs `outgate <command> …` and resolves with its exit code. Never rejects: errors are written to standard error. */
+/** Runs `outgate <command> …` and returns its exit code. Never rejects; writes errors to standard error. */
 export async function runCommandLine(args: readonly string[], io: Io, addMore?: AddCommands): Promise<number> {
   const program = createProgram(io, addMore);
   try {
     await program.parseAsync(args.length === 0 ? ["--help"] : args, { from: "user" });
     return program.result.exitCode;
   } catch (error) {
-    // How commander ends after help and version; `commander.help` is that of a group that was named alone.
+    // Commander throws after help and version. `commander.help` means that a group was named without a command.
     if (error instanceof CommanderError) return error.code === "commander.help" ? EXIT.usage : error.exitCode;
     io.err(`${error instanceof Error ? error.message : String(error)}\n`);
     if (!(error instanceof UsageError)) return EXIT.failed;
@@ -38,7 +38,7 @@ export async function runCommandLine(args: readonly string[], io: Io, addMore?: 
   }
 }
 
-/** `outgate` with all its commands, in the order of the help, and the completions for shells. */
+/** Creates `outgate` with all commands, in the order of the help, and the shell completions. */
 export function createProgram(io: Io, addMore: AddCommands = () => {}): CliCommand {
   const program = new CliCommand("outgate", io)
     .description("outgate: the action delivery service")

@@ -5,7 +5,7 @@ import type { SessionOptions } from "./session.ts";
 import type { HealthFlags } from "./commands/health.ts";
 import type { DemoFlags, RotateKeyFlags } from "./commands/server.ts";
 
-/** Their code is loaded only when one of them runs. */
+/** Adds the commands that run a service. Loads their code only when one runs. */
 export function addServerCommands(program: CliCommand): void {
   program.commandsGroup("On the server's machine:");
   program
@@ -86,7 +86,7 @@ interface MigrateFlags {
   readonly to: string;
 }
 
-/** For people who lost their link, password or key. */
+/** Adds commands for people who lost their link, password or key. */
 function addAccessCommands(program: CliCommand): void {
   program
     .command("welcome-link")

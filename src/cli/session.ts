@@ -17,23 +17,23 @@ export interface SessionOptions {
 
 const URL_DEFAULT = "http://127.0.0.1:3000";
 
-/** The address in `OUTGATE_URL`, or of a service with these settings on this machine. Throws if it is not valid. */
+/** The address in `OUTGATE_URL`, or of a service with these settings on this machine. Throws if it is invalid. */
 export function readUrl({ env }: Io): string {
   const port = ownPort(env);
   return parseUrl(env["OUTGATE_URL"] || (port === null ? URL_DEFAULT : `http://127.0.0.1:${port}`), "OUTGATE_URL");
 }
 
-/** The port that `PORT` sets; null: none, or 0, which is any free one. */
+/** The port in `PORT`; null if unset or 0, which means any free port. */
 export function ownPort(env: Io["env"]): number | null {
   const port = /^\d{1,5}$/.test(env["PORT"] ?? "") ? Number(env["PORT"]) : 0;
   return port >= 1 && port <= PORT_MAX ? port : null;
 }
 
-/** An address of a service, without a trailing slash. Throws a sentence that begins with `what` where it is not valid. */
+/** Parses a service's address, without a trailing slash. Throws a sentence that begins with `what` if it is invalid. */
 export function parseUrl(text: string, what: string): string {
   const url = /^https?:\/\//i.test(text) ? URL.parse(text) : null;
   const isAddress = url !== null && url.username === "" && url.search === "" && url.hash === "";
-  // Not the address of the API, as other clients take it: its paths are added.
+  // Refuses the API's address, which other clients take, because we add its paths.
   if (!isAddress || /\/v1\/*$/.test(url.pathname)) {
     throw new Error(`${what} must be the address of Outgate, such as ${URL_DEFAULT}.`);
   }
@@ -42,14 +42,14 @@ export function parseUrl(text: string, what: string): string {
 
 type KeySource = "option" | "environment" | "login";
 
-/** Which service a command talks to, and with which key. */
+/** The service that a command talks to, and its key. */
 export interface ServiceAccess {
   readonly url: string;
   readonly key: string | null;
   readonly source: KeySource;
 }
 
-/** The key of option or environment, for `OUTGATE_URL`; or else the login, whose key is sent to its address only. */
+/** The key of option or environment for `OUTGATE_URL`, or else the login, whose key is sent only to its own address. */
 export async function readCredentials(apiKeyFile: string | undefined, io: Io): Promise<ServiceAccess> {
   const key = await readApiKey(apiKeyFile, io);
   const source = apiKeyFile === undefined ? "environment" : "option";
@@ -66,11 +66,11 @@ export async function readCredentials(apiKeyFile: string | undefined, io: Io): P
 }
 
 export function openSession(io: Io, { url, key: apiKey, source: keySource }: ServiceAccess, asksForJson = false) {
-  /** Whether results are printed as JSON: with `--json`, and where no terminal reads them. */
+  /** Whether to print results as JSON: with `--json`, or if no terminal reads them. */
   const isJson = asksForJson || !io.isTty;
-  /** Prints JSON: indented on a terminal. */
+  /** Prints JSON, indented on a terminal. */
   const json = (value: unknown) => io.out(jsonText(value, io.isTty));
-  /** Prints lines for a person. */
+  /** Prints lines for people. */
   const say = (text: string) => io.out(text.endsWith("\n") ? text : `${text}\n`);
   return {
     client: createClient({ url, apiKey, parse: parseExact }),
@@ -82,17 +82,17 @@ export function openSession(io: Io, { url, key: apiKey, source: keySource }: Ser
     isJson,
     json,
     say,
-    /** Prints a result: as JSON, or as the text for a person. */
+    /** Prints a result as JSON, or as text for people. */
     print: <Value>(value: Value, textOf: (value: Value) => string) => (isJson ? json(value) : say(textOf(value))),
     /** Prints JSON on one line, for programs that read line by line. */
     line: (value: unknown) => io.out(jsonText(value, false)),
-    /** Prints a secret that is shown only once: alone, also in a pipe, where a script wants it. The note is for a person. */
+    /** Prints a secret that is shown only once, alone, so that scripts can read it from a pipe. The note is for people. */
     once: (created: object, secret: string, note: string) => {
       if (asksForJson) json(created);
       else say(secret);
       if (!asksForJson || io.isTty) io.err(`${note}\n`);
     },
-    /** Waits for a call without a result, then says on standard error what was done. */
+    /** Waits for a call without a result, then reports on standard error. */
     done: async (call: Promise<unknown>, text: string) => {
       await call;
       io.err(`${visible(text)}\n`);
@@ -101,7 +101,7 @@ export function openSession(io: Io, { url, key: apiKey, source: keySource }: Ser
 }
 
 /**
- * Runs a command with a session, and explains errors of the service. `work` resolves with an exit code but 0; `nameOf` says
+ * Runs a command with a session and explains the service's errors. `work` returns the exit code unless it is 0. `nameOf` says
  * what a person typed for a field.
  */
 export function withSession<Options extends object>(
@@ -113,7 +113,7 @@ export function withSession<Options extends object>(
     if (credentials.key === null) throw new UsageError(NO_KEY);
     const session = openSession(io, credentials, json);
     try {
-      // Safe: commands declare their own options in `Options`, and the two of every session apart from them.
+      // Safe: commands declare their own options in `Options`. The two of every session come on top.
       return await work(session, options as Options, ...args);
     } catch (error) {
       const explained = explain(error, session.url, nameOf);
@@ -127,7 +127,7 @@ export function withSession<Options extends object>(
 const NO_KEY =
   "There is no API key. Run `outgate login`, or set OUTGATE_API_KEY, or OUTGATE_API_KEY_FILE to a file that holds one. The first start of Outgate prints one.";
 
-/** A column of a list: its heading, what it shows of a row, and how it gives way where the terminal is narrow. */
+/** A column of a list: its heading, its cell of a row, and how it gives way on narrow terminals. */
 export type ListColumn<Row> = readonly [
   heading: string,
   cellOf: (row: Row, now: Date) => Cell,
@@ -140,7 +140,7 @@ export interface Page<Row> {
   readonly next_cursor?: string | null;
 }
 
-/** Prints a table for a person, or `empty`; the JSON of the API with `--json`; a line of JSON a row to other programs. */
+/** Prints a table or `empty` for people, the API's JSON with `--json`, or a line of JSON for each row to other programs. */
 export function printList<Row>(
   session: Session,
   page: Page<Row>,
@@ -173,8 +173,8 @@ export function listTable<Row>(
 }
 
 /**
- * The API key in the file of `--api-key-file`, or else in the environment; null where there is none. There is no option for
- * the key itself, since other users of a machine can read command lines. Throws where a file can't be read or holds no key.
+ * Reads the API key from the file of `--api-key-file`, or else from the environment; null without one. There is no option for
+ * the key itself, because other users can read command lines. Throws if the file can't be read or contains no key.
  */
 export async function readApiKey(file: string | undefined, io: Io): Promise<string | null> {
   if (file === undefined) return apiKeyOf(io.env);

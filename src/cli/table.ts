@@ -1,26 +1,26 @@
 import { type Color, columnCount, padded, type Paint, shortened, visible } from "../observability/terminal.ts";
 
-/** A cell of a table: its text, which may be untrusted, its colour, and how many of its first characters are never cut. */
+/** A cell of a table: its text, which may be untrusted, its colour, and how many of its first characters must stay. */
 export type Cell = string | { readonly text: string; readonly color?: Color; readonly uncut?: number };
 
-/** A column of a table, and how it gives way where the terminal is narrow. */
+/** A column of a table, and how it gives way on narrow terminals. */
 export interface Column {
   readonly heading: string;
-  /** The fewest columns of the terminal that it may be cut to; absent: it is never cut. */
+  /** The smallest width, in terminal columns, that it may be cut to; absent if it is never cut. */
   readonly min?: number;
-  /** Left out where even the cut columns don't fit: the lowest number first; absent: never. */
+  /** The order of leaving columns out if cutting is not enough, lowest first; absent for never. */
   readonly leaves?: number;
-  /** It is written below the row instead of being left out. */
+  /** Whether to write it below the row instead of leaving it out. */
   readonly goesBelow?: boolean;
-  /** Cut below this only when every other column is at its fewest. */
+  /** The width below which it is cut only once all other columns are at their smallest. */
   readonly keeps?: number;
-  /** Ends a cut text; the beginning of an id needs nothing. */
+  /** Ends a cut text. The beginning of an id needs no mark. */
   readonly mark?: "…" | "";
 }
 
 const GAP = 2;
 
-/** Rows in aligned columns; the last column is cut at the width of the terminal. */
+/** Rows in aligned columns. Cuts the last column at the terminal's width. */
 export function textTable(rows: readonly (readonly Cell[])[], paint: Paint, room = Number.POSITIVE_INFINITY): string {
   const shown = rows.map((row) => row.map(visibleCell));
   const count = Math.max(0, ...shown.map((row) => row.length));
@@ -29,8 +29,8 @@ export function textTable(rows: readonly (readonly Cell[])[], paint: Paint, room
 }
 
 /**
- * The same with headings. Where the terminal is too narrow, the widest columns are cut, and some left out or written below,
- * so that no line is wider. A heading without anything below it is left out too.
+ * A table with headings. On narrow terminals, cuts the widest columns, and leaves some out or writes them below, so that no
+ * line is too wide. Leaves out a heading without anything below it.
  */
 export function tableOf(
   columns: readonly Column[],
@@ -62,12 +62,12 @@ export function tableOf(
     const belowLine = below.map((at) => row[at] ?? "");
     return lineOf(line, shownWidths, options) + lineBelow(belowLine, options);
   });
-  // A line of a table that goes on.
+  // Without headings, it continues an earlier table.
   const isHeaded = head.some((cell) => textOf(cell) !== "");
   return (isHeaded ? lineOf(head, shownWidths, options) : "") + lines.join("");
 }
 
-/** The cells of a row that are written below it; empty: none. */
+/** The cells of a row that go below it, as one line; empty without any. */
 function lineBelow(cells: readonly Cell[], options: LineOptions): string {
   const filled = cells.filter((cell) => textOf(cell) !== "");
   if (filled.length === 0) return "";
@@ -125,7 +125,7 @@ interface Widths {
   readonly room: number;
 }
 
-/** How wide each column is; 0: it is left out. */
+/** The width of each column; 0 to leave it out. */
 function fitted(columns: readonly Column[], { naturals, leasts, room }: Widths): readonly number[] {
   const widths = [...naturals];
   const least = (at: number) => Math.min(widths[at] ?? 0, leasts[at] ?? 0);
@@ -141,14 +141,14 @@ function fitted(columns: readonly Column[], { naturals, leasts, room }: Widths):
   return widths;
 }
 
-/** Cuts the widest columns, none below its floor, until all fit. */
+/** Cuts the widest columns until all fit, but none below its floor. */
 function cutTo(floor: (at: number) => number, widths: number[], room: number): void {
   for (let excess = totalOf(widths) - room; excess > 0;) {
     const cuttable = widths.map((width, at) => (width > floor(at) ? width : 0));
     const widest = Math.max(...cuttable);
     if (widest === 0) return;
     const at = cuttable.indexOf(widest);
-    // Down to the next widest at once; equals give way in turn.
+    // Cuts down to the next widest at once. Equal columns give way in turn.
     const next = Math.max(0, ...cuttable.toSpliced(at, 1));
     const step = Math.max(1, Math.min(excess, widest - Math.max(next, floor(at))));
     widths[at] = widest - step;

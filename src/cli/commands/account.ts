@@ -192,7 +192,7 @@ export function addAccountCommands(program: CliCommand): void {
     });
 }
 
-/** The name is whole wherever it fits; a command takes the whole id of a key. */
+/** Shows ids whole, because commands need whole key ids. Cuts names only if they don't fit. */
 const KEY_COLUMNS: readonly ListColumn<KeyList["data"][number]>[] = [
   ["ID", ({ id }) => id],
   ["ROLE", ({ role }) => role],
@@ -219,7 +219,7 @@ function limitsText({ hosts = [], methods = [], expires_at: end }: KeyList["data
   return [...hosts, ...methods, ...(end === undefined ? [] : [`until ${end}`])].join(" ");
 }
 
-/** A time as it is, or so many hours or days from now. */
+/** Reads a time, or a number of hours or days from now. */
 function timeIn(text: string): string {
   const [, count, unit] = /^(\d{1,5})([hd])$/.exec(text) ?? [];
   if (count === undefined) return text;

@@ -75,7 +75,7 @@ export function addReadCommands(program: CliCommand): void {
       "--status <status>",
       "only changes to this; may be given several times",
       STATUSES,
-      // The service doesn't see it, and nothing would ever be shown.
+      // Checked here, because the service doesn't see it and a wrong one would never match.
       (text, earlier) => statuses(oneOf("status", STATUSES)(text), earlier),
     )
     .option("--after <event>", "continue after the event with this id, which --json prints")
@@ -132,7 +132,7 @@ async function watch(
   const isOpen = new Promise<void>((resolve) => (onOpen = resolve));
   const events = client.streamEvents({ after, signal, onBreak, onOpen: () => onOpen() });
   const first = events.next();
-  // The stream is open before the action is read, so that its end can't be missed in between.
+  // Opens the stream before it reads the action, so that it can't miss the end in between.
   await Promise.race([isOpen, first]);
   const known = id === undefined ? null : await client.getAction(id);
   if (known !== null && isTerminal(known.status)) return exitCodeOf(known.status, false);
@@ -154,9 +154,9 @@ async function watch(
 interface Decision {
   readonly summary: string;
   readonly call: (client: OutgateClient) => OutgateClient["approveAction"];
-  /** Asked on a terminal, after showing the request. */
+  /** The question on a terminal, after showing the request. */
   readonly question?: string;
-  /** The service would take it for what isn't held, too. */
+  /** Whether it is only for held actions, though the service would accept others. */
   readonly isOfHeld?: true;
   readonly examples: readonly (readonly [line: string, what: string])[];
 }
@@ -168,7 +168,7 @@ const DECISIONS = {
     question: "Approve this request?",
     examples: [["outgate approve 01m82and0zenh", "shows the request, and asks"]],
   },
-  // To reject is to cancel an action that is awaiting approval.
+  // Rejecting is cancelling an action that awaits approval.
   reject: {
     summary: "reject an action that is awaiting approval",
     call: (client) => client.cancelAction,
@@ -253,7 +253,7 @@ async function decide(
       `Action ${id} is ${shown?.status} and cannot be rejected; only an action that is awaiting_approval can.${other}`,
     );
   }
-  // One that isn't held is left to the service to refuse.
+  // The service refuses an action that isn't held.
   if (asks && shown !== null && isHeld) {
     const request = describeDecision(shown, await client.getDecisionFacts(id), session);
     if (!(await saysYes(`${request}${question}`, io))) {
@@ -261,15 +261,15 @@ async function decide(
       return EXIT.failed;
     }
   }
-  // Of the run that was shown.
+  // Decides on the run that was shown.
   const decided = await call(client)(id, given({ reason, run: run ?? shown?.run }));
   const action = await waitForEnd(client.getAction, decided, wait ?? 0);
   await printAction(session, action);
-  // Without --wait the exit code only says that the decision was made.
+  // Without --wait, the exit code only says that the decision was made.
   return wait === undefined ? EXIT.ok : exitCodeOf(action.status, true);
 }
 
-/** `outgate open`: the page of an action, or the console, in the browser of this machine. */
+/** `outgate open`: opens the page of an action, or the console, in this machine's browser. */
 export function addOpen(program: CliCommand): void {
   program
     .service("open [id]", "print the URL of an action's page, or of the console, and open it in a browser")
@@ -282,14 +282,14 @@ export function addOpen(program: CliCommand): void {
       const { io, url } = session;
       const page = url + (id === undefined ? "/" : `/actions/${encodeURIComponent(await findActionId(session, id))}`);
       session.say(page);
-      // In a pipe the URL is what is wanted.
+      // In a pipe, the URL is the result.
       if (print || !io.isTty) return;
       const isOpened = (await io.openBrowser?.(page)) === true;
       if (!isOpened) io.err("No browser could be opened here.\n");
     });
 }
 
-/** `outgate attempts`: what came back of the newest attempts of an action. */
+/** `outgate attempts`: the responses to an action's newest attempts. */
 export function addAttempts(program: CliCommand): void {
   program
     .service("attempts <id>", "show the newest attempts of an action, and what came back of each")
@@ -324,7 +324,7 @@ function outcomeOf({ outcome, response_code: code, error }: AttemptItem): Cell {
   return { text: String(code), color: error === null ? "green" : "red" };
 }
 
-/** What the target says, or why it failed. */
+/** What the target said, or why the attempt failed. */
 function answerOf({ response_body: body, error, location, response_truncated: isCut }: AttemptItem): string {
   const failure = failureIn({ response_body: body, last_error: error });
   if (failure !== null) return failure;
@@ -338,7 +338,7 @@ const BULK = {
   cancel: { statuses: ["pending", "held"], verb: "Cancel", done: "cancelled" },
 } as const;
 
-/** Lets a command take filters in place of an id. */
+/** Lets a command take filters instead of an id. */
 function addBulkOptions(command: CliCommand, operation: StartBulk["operation"]): void {
   const words = BULK[operation].statuses;
   const what = "all of this status that match, in one job; may be given several times";
@@ -354,13 +354,13 @@ function addBulkOptions(command: CliCommand, operation: StartBulk["operation"]):
 
 const OF_ONE = new Set(["reason", "wait", "run", "yes"]);
 
-/** Options that a command on one action would ignore. */
+/** Refuses options that a command on one action would ignore. */
 function refuseFilters(options: object): void {
   if (Object.keys(options).some((name) => !OF_ONE.has(name)))
     throw new UsageError("An id takes no filters: leave out one or the other.");
 }
 
-/** Begins a job and follows it for `--wait` seconds. On a terminal it first shows a dry run, and asks. */
+/** Begins a job and follows it for `--wait` seconds. On a terminal, shows a dry run first and asks. */
 async function runBulk(
   session: Session,
   { reason, wait = 0, dry_run: dryRun, yes, run: _run, ...filters }: DecideOptions,
@@ -390,7 +390,7 @@ async function runBulk(
 
 type Bulk = Omit<StartBulk, "dry_run">;
 
-/** Shows what a job would cover, and asks whether to begin it. */
+/** Shows what a job would cover and asks whether to begin it. */
 async function isConfirmed(session: Session, bulk: Bulk): Promise<boolean> {
   const { client, io } = session;
   const found = await client.startBulk({ ...bulk, dry_run: true });
@@ -403,7 +403,7 @@ async function isConfirmed(session: Session, bulk: Bulk): Promise<boolean> {
 
 const ROWS_SHOWN_MAX = 5;
 
-/** What a dry run says to a person: how many, a warning, and the newest of them. */
+/** A dry run in words: how many actions, a warning, and the newest of them. */
 async function foundText(session: Session, { operation, filter }: Bulk, found: BulkDryRun): Promise<string> {
   const { client, paint } = session;
   if (found.matching === 0) return "No action matches.\n";
@@ -427,7 +427,7 @@ function countText({ matching, is_more: isMore }: BulkDryRun): string {
 
 const LOOK_MS = 500;
 
-/** The job when it has ended, or after so many seconds. */
+/** Follows a job until it has ended, at most so many seconds. */
 async function followed({ client }: Session, job: BulkJob, seconds: number): Promise<BulkJob> {
   let now = job;
   for (let waitedMs = 0; now.status === "running" && waitedMs < seconds * 1_000; waitedMs += LOOK_MS) {
@@ -504,7 +504,7 @@ export function addExport(program: CliCommand): void {
     .calls(async (session, { format, ...filters }: FilterOptions & Pick<ExportQuery, "format">) => {
       const { client, io } = session;
       const query: ExportQuery = { ...(await filterQueryOf(session, filters)), ...given({ format }) };
-      // A file gets the export as it is; in CSV, a line ends with a carriage return too.
+      // Lines of CSV end with a carriage return too, which a terminal must not show. A file gets the export unchanged.
       const visibleText = (text: string) =>
         format === "csv" ? visible(text.replaceAll("\r", ""), true) : visibleJson(text);
       const print = async (text: string) => {
@@ -518,7 +518,7 @@ export function addExport(program: CliCommand): void {
     });
 }
 
-/** What the options of `addFilterOptions` say: the filters of the API, with the beginnings of ids. */
+/** The options of `addFilterOptions`: the API's filters, with beginnings of ids. */
 interface FilterOptions extends Omit<FilterQuery, "reason"> {
   readonly reason_text?: string;
 }
@@ -528,7 +528,7 @@ function statuses(text: string, earlier: readonly string[] = []): readonly strin
   return [...new Set([...earlier, text === "held" ? "awaiting_approval" : text])];
 }
 
-/** The filters of the API, but for the status, which each command has in its own way. */
+/** Adds the API's filters as options, except for the status, which each command handles in its own way. */
 function addFilterOptions(command: CliCommand): CliCommand {
   return command
     .option("--id <id>", "only these actions; may be given several times", several)
@@ -553,13 +553,13 @@ function addFilterOptions(command: CliCommand): CliCommand {
     .option("--metadata <name:value>", "a value, or any value of a name; all of several", several);
 }
 
-/** The same as a query of the API, with whole ids. */
+/** Turns filter options into a query for the API, with whole ids. */
 async function filterQueryOf(
   session: Session,
   { id: texts, reason_text: reason, ...query }: FilterOptions,
 ): Promise<FilterQuery> {
   const ids: string[] = [];
-  // One after another, so that an ambiguous one is reported before the rest is looked up.
+  // One after another, so that an ambiguous id is reported before the rest are looked up.
   for (const text of texts ?? []) ids.push(await findActionId(session, text));
   return { ...query, ...given({ reason, id: texts && ids }) };
 }

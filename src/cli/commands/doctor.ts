@@ -35,7 +35,7 @@ export async function diagnose(io: Io, { api_key_file: keyFile, json }: SessionO
     ...(await database(io)),
   ];
   const isWrong = findings.some(({ state }) => state === "wrong");
-  // In a pipe too, people read it.
+  // People read it in a pipe too.
   if (json === true) session.json({ ok: !isWrong, findings });
   else session.say(textTable(findings.map(rowOf), session.paint, io.columns));
   return isWrong ? EXIT.failed : EXIT.ok;
@@ -51,7 +51,7 @@ function rowOf({ what, state, found }: Finding): readonly Cell[] {
   return [MARKS[state], what, found];
 }
 
-/** The settings of the commands. */
+/** Checks the settings of the commands. */
 function client(io: Io, { url, key, source }: ServiceAccess): readonly Finding[] {
   const fallback = ownPort(io.env) === null ? " (default)" : " (by PORT)";
   const advice =
@@ -113,7 +113,7 @@ function wrong(what: string, error: unknown, { url }: Session): Finding {
   return { what, state: "wrong", found: explained.message };
 }
 
-/** The settings of a service that starts on this machine; the checks above don't use them. */
+/** Checks the settings of a service that starts on this machine. The checks above don't use them. */
 function local({ given, notes, problems }: ReturnType<typeof reportSettings>): readonly Finding[] {
   const settings = Object.entries(given).map(([name, text]): Finding => ({ what: name, state: "ok", found: text }));
   const rest = settings.length === 0 ? "a service started here uses the defaults" : "the others have their defaults";
@@ -124,7 +124,7 @@ function local({ given, notes, problems }: ReturnType<typeof reportSettings>): r
   ];
 }
 
-/** The database that a service started here uses; none where it would make a new file. */
+/** Checks the database of a service started here, unless the service would create a new file. */
 async function database({ env }: Io): Promise<readonly Finding[]> {
   try {
     const examined = await examineDatabase(env, systemClock.now());

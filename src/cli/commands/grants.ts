@@ -1,7 +1,7 @@
 import { visible } from "../../observability/terminal.ts";
 import type { CliCommand } from "../command.ts";
 
-/** The commands about what people allow agents for a while. */
+/** Adds the commands about grants, with which people allow agents something for a while. */
 export function addGrantCommands(program: CliCommand): void {
   const grants = program
     .service("grants", "show or end what people allow agents for a while (approver or owner key)")

@@ -5,10 +5,10 @@ import { readSettings, textsOf } from "../../config/settings.ts";
 import { listenAddress, localUrl } from "../../config/values.ts";
 import { explain } from "../output.ts";
 
-/** Supervisors ask often, and ignore late answers. */
+/** Short, because supervisors ask often and ignore late answers. */
 const TIMEOUT_MS = 3_000;
 
-/** `outgate health`: asks the service of these settings. The container's image has no shell and no curl. */
+/** `outgate health`: asks the service of these settings, since the container image has no shell and no curl. */
 export async function checkHealth({ env, out, err }: Io, { ready = false }: HealthFlags): Promise<number> {
   const url = serviceUrl(env);
   const client = createClient({ url, apiKey: null, timeoutMs: TIMEOUT_MS, tries: 1 });
@@ -24,7 +24,7 @@ export async function checkHealth({ env, out, err }: Io, { ready = false }: Heal
   }
 }
 
-/** Where the service of these settings listens, as this machine reaches it. */
+/** The address at which this machine reaches the service of these settings. */
 function serviceUrl(env: Io["env"]): string {
   const read = readSettings(textsOf(env));
   if ("problems" in read) throw new InvalidSettings(read.problems);

@@ -98,7 +98,7 @@ export function addRuleCommands(program: CliCommand): void {
       const before = (await client.listRules()).data.map(definitionOf);
       // Checks the rules.
       if (isDryRun) await client.dryRunRules({ ...wanted, last: 1 });
-      // As the service writes them, without what it leaves out.
+      // The definitions as the service writes them, which may leave members out.
       const after = isDryRun ? wanted.rules : (await client.replaceRules(wanted)).data.map(definitionOf);
       print(differenceOf(before, after), (difference) => differenceText(difference, isDryRun));
     });
@@ -153,7 +153,7 @@ function windowIn({ between, days, timezone, sum }: WindowOptions): CreateRule["
   return { from, to, ...given({ days: named }), timezone };
 }
 
-/** What a file changes, by the names of rules. */
+/** What a file changes, by rule names. */
 interface Difference {
   readonly added: readonly string[];
   readonly changed: readonly { readonly name: string; readonly members: readonly string[] }[];
@@ -170,7 +170,7 @@ async function readRules({ io }: Session, file: string): Promise<ReplaceRules> {
   return written as ReplaceRules;
 }
 
-/** The counts, then a line for each request that would have met another fate. */
+/** The counts, then a line for each request with another result. */
 function testText({ looked_at: count, from, differing, differences, ...result }: DryRun): string {
   if (from === null) return "Nothing was requested yet.";
   const { allowed, held, refused, held_approved: approved, held_rejected: rejected, unknown, uncertain } = result;
@@ -256,7 +256,7 @@ function definitionOf(rule: Rule): Definition {
   return definition;
 }
 
-/** A rule on a line, with what is probably wrong with it on others. */
+/** A rule on one line, with probable mistakes on further lines. */
 function ruleText(rule: Rule): string {
   const { name, effect, ...conditions } = definitionOf(rule);
   const parts = Object.entries(conditions).map(([member, value]) => {

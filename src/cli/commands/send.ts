@@ -7,12 +7,12 @@ import type { Session } from "../session.ts";
 import { waitForEnd } from "../../client/wait.ts";
 import { HTTP_METHODS } from "../../core/target.ts";
 
-/** `-d` of curl sends a form. */
+/** Advice for `-d`, which in curl sends a form. */
 const OTHER_BODIES = " For a form use --form name=value, for other text --text.";
 
 const WHEN_UNKNOWN = ["retry", "stop"] as const;
 
-/** `outgate send`: creates one action, under an Idempotency-Key, so that the create can be retried. */
+/** `outgate send`: creates one action with an Idempotency-Key, so that the create can be retried. */
 export function addSend(program: CliCommand): void {
   program
     .service("send", "send a call through Outgate")
@@ -65,7 +65,7 @@ interface BodyOptions {
   readonly base64?: string;
 }
 
-/** Most are members of the action as they are. */
+/** The options. Most are members of the action. */
 interface SendOptions
   extends BodyOptions, Omit<Partial<CreateAction>, "url" | "headers" | "metadata" | keyof BodyOptions> {
   readonly header?: readonly string[];
@@ -101,7 +101,7 @@ async function actionOf(url: string, options: SendOptions, io: Io): Promise<Crea
   } as CreateAction;
 }
 
-/** The member that the options give a body by. The service refuses two of them. */
+/** The body member in the options. The service refuses more than one. */
 async function bodyOf({ data, form, text, base64 }: BodyOptions, io: Io): Promise<object> {
   return {
     ...(data === undefined ? {} : jsonBody(parseJson(await readValue(data, io), "The body", OTHER_BODIES))),
@@ -115,7 +115,7 @@ function jsonBody(value: unknown): object {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? { body: value } : { json: value };
 }
 
-/** Fields of one name become a list. */
+/** The fields of a form. Fields with the same name become a list. */
 function formOf(pairs: readonly Pair[]): Readonly<Record<string, readonly string[]>> {
   // Not `Map.groupBy`, which Node 20 doesn't have.
   const fields = new Map<string, string[]>();

@@ -56,7 +56,7 @@ export async function runDemo(io: Io, { port = DEMO_PORT }: DemoFlags): Promise<
   const clock = new TravelClock(systemClock, DAY_MS);
   const outage = { isOn: false };
   const target = startTarget(outage);
-  // Nothing of the reader's own settings, but what Bun itself has read; the cookie of a log-in at 127.0.0.1 stays another one.
+  // Ignores the person's own settings, except for Bun's. Doesn't share the log-in cookie of 127.0.0.1.
   const env = {
     BUN_CONFIG_MAX_HTTP_REQUESTS: io.env["BUN_CONFIG_MAX_HTTP_REQUESTS"],
     PORT: String(port),
@@ -69,7 +69,7 @@ export async function runDemo(io: Io, { port = DEMO_PORT }: DemoFlags): Promise<
   const { app } = served;
   const password = encodeId(systemIds.bytes(DEMO_PASSWORD_BYTES)).slice(-DEMO_PASSWORD_CHARS);
   const { ownerKey = null, welcomeToken = null } = app.firstKeys ?? {};
-  // Both are there: the database is new, and no setting gave the key.
+  // Both exist, because the database is new and no setting gave the key.
   if (ownerKey === null || welcomeToken === null) throw new Error("The demo's database is not a new one.");
   try {
     const machineNow = () => systemClock.now();
@@ -80,23 +80,23 @@ export async function runDemo(io: Io, { port = DEMO_PORT }: DemoFlags): Promise<
     await Promise.all([served.stop(), target.stop()]);
     throw error;
   }
-  // The service goes on until a signal ends the process.
+  // The service runs until a signal ends the process.
   return new Promise<never>(() => {});
 }
 
-/** Beside the usual port, so that the demo runs next to a service. */
+/** Differs from the usual port, so that the demo can run beside a service. */
 const DEMO_PORT = 3_001;
 
 const DEMO_ADVICE = ` For another port, run \`${COMMAND} demo --port 3002\`.`;
 
-/** No limit on requests: a day is played in seconds. Of the log only errors are shown. */
+/** No limit on requests, because a day plays in seconds. Logs only errors. */
 const DEMO_SETTINGS = { RATE_LIMIT_PER_SECOND: "0", LOG_LEVEL: "error", SIGNUPS: "closed" };
 
 const DEMO_PASSWORD_BYTES = 16;
 
 const DEMO_PASSWORD_CHARS = 12;
 
-/** `outgate new-owner-key`: for an owner who has lost the key. */
+/** `outgate new-owner-key`: makes a key for an owner who has lost theirs. */
 export async function addOwnerKey({ env, out, err }: Io, email: string | null = null): Promise<void> {
   const key = await withAdminStore(env, (parts) => createOwnerKey(parts, email));
   if (key === null) {
@@ -116,7 +116,7 @@ export async function resetPassword(io: Io, email: string): Promise<void> {
   });
 }
 
-/** `outgate welcome-link`: a new link in place of the one that the first start printed. */
+/** `outgate welcome-link`: prints a new link that replaces the one of the first start. */
 export async function renewWelcomeLink(io: Io): Promise<void> {
   await printLink(io, createWelcomeLink, {
     none: "The first account has an owner who can log in already. For a new password run `outgate reset-password <email>`.",
@@ -124,7 +124,7 @@ export async function renewWelcomeLink(io: Io): Promise<void> {
   });
 }
 
-/** `none`: the error where there is no link to make. */
+/** Prints a link. `none`: the error if there is none to make. */
 async function printLink(
   { env, out, err }: Io,
   tokenOf: (parts: AdminParts) => Promise<string | null>,
@@ -139,9 +139,9 @@ async function printLink(
   err(`${what}\n`);
 }
 
-/** `outgate backup`: a consistent copy of database and key, also while the service runs. */
+/** `outgate backup`: makes a consistent copy of database and key, even while the service runs. */
 export async function runBackup({ env, out }: Io, folder: string): Promise<void> {
-  // Readable by this user alone: the folder holds the key.
+  // Only this user may read the folder, which contains the key.
   process.umask(0o077);
   const { database, keyFile } = backUp(readConfig(env), folder);
   const key =
@@ -151,7 +151,7 @@ export async function runBackup({ env, out }: Io, folder: string): Promise<void>
 
 /** `outgate rotate-secret-key`: encrypts everything with a new master key. Runs with the service's own settings. */
 export async function rotateSecretKey({ env, out, err }: Io, options: RotateKeyFlags): Promise<void> {
-  // New key files are readable by this user alone.
+  // Only this user may read new key files.
   process.umask(0o077);
   const config = readConfig(env);
   if (config.database.kind === "remote" && options.server_is_stopped !== true) {
@@ -165,7 +165,7 @@ export async function rotateSecretKey({ env, out, err }: Io, options: RotateKeyF
   const rotated = await rotateKey(
     config,
     { newKey, newLinks: options.new_links === true },
-    // After a failed fsync the state on disk is unknown; another run checks it.
+    // After a failed fsync the state on disk is unknown. Another run checks it.
     { clock: systemClock, ids: systemIds, onFatal: () => process.exit(EXIT.failed) },
   );
   out(rotatedText(rotated, config));
@@ -194,7 +194,7 @@ export async function migrateDatabase({ env, out, err }: Io, to: string): Promis
   const migrated = await migrateToPostgres(readConfig(env), to, {
     clock: systemClock,
     onStart: ({ kind }) => err(BEGUN[kind]),
-    /** Each table and phase, and the progress of long ones every second. */
+    /** Reports each table and phase, and the progress of long ones every second. */
     onProgress: ({ phase, table, rows, of }) => {
       const nowMs = systemClock.monotonicMs();
       if (rows < of && nowMs - lastMs < TRANSFER_REPORT_MS) return;

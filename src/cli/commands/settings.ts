@@ -146,7 +146,7 @@ export function addCredentialCommands(program: CliCommand): void {
       return found.error === null ? EXIT.ok : EXIT.failed;
     });
   credentials.service("requests", "show what agents ask for; add --request grants one").lines(
-    // Those that wait for an answer, oldest first.
+    // The open requests, oldest first.
     (client) => client.listCredentialRequests({ status: "pending" }),
     requestText,
     "No agent waits for a credential.",
@@ -177,7 +177,7 @@ interface AddCredential
   readonly request?: string;
 }
 
-/** Never from the command line, which others can read. A line end behind it is dropped. */
+/** Reads a secret, but never from the command line, which others can see. Drops a line end after it. */
 async function secretIn(file: string | undefined, io: Io): Promise<string> {
   const isTyped = (file === undefined || file === "-") && io.askHidden !== undefined;
   const text = isTyped
@@ -349,7 +349,7 @@ export function addSigningCommands(program: CliCommand): void {
     .prints(async ({ client, print, io }, options: UseOptions, origin) => {
       const secret = await client.getSigningSecret(origin, useOf(options));
       const { previous } = secret;
-      // The secret alone, to be copied.
+      // Only the secret, for copying.
       print(secret, () => secret.secret);
       if (previous !== null && io.isTty)
         io.err(`The previous one signs too until ${previous.expires_at}: ${previous.secret}\n`);
