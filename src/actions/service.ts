@@ -1,4 +1,5 @@
-import { createDecisions, type DecisionNeeds, type Recipients } from "../approvals/decide.ts";
+import { createDecisions, type DecisionNeeds } from "../approvals/decide.ts";
+import type { Recipients } from "../approvals/recipients.ts";
 import { createWait } from "./wait.ts";
 import { type Held, logHeld } from "../approvals/held.ts";
 import { DomainError, notFound } from "../core/domain-error.ts";

@@ -1,6 +1,6 @@
 import { BULK_KEPT_MS, CREDENTIAL_REQUESTS_KEPT_MS, DAY_MS, PRUNE_PAUSE_MS } from "../core/limits.ts";
 import { createPruneActivity } from "../events/activity-job.ts";
-import { createExpireUnsent, createExpire } from "../approvals/decide.ts";
+import { createExpireUnsent, createExpire } from "../approvals/expire.ts";
 import type { Job } from "../runtime/jobs.ts";
 import type { Log } from "../observability/log.ts";
 import type { Clock } from "../core/clock.ts";

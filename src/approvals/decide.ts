@@ -1,13 +1,11 @@
-import type { Action, ActionRequest, Creator, Decision, LimitedCreator, Operation } from "../core/action.ts";
-import { type Audited, auditOf, auditOfSystem } from "../core/audit.ts";
+import type { Action, Decision, Operation } from "../core/action.ts";
+import { type Audited, auditOf } from "../core/audit.ts";
 import {
   approve,
   cancel,
   type Change,
   type Decide,
   type DecisionInput,
-  expire,
-  expireUnsent,
   OtherRequest,
   retry,
   sendNow,
@@ -18,38 +16,20 @@ import { DomainError, notFound } from "../core/domain-error.ts";
 import type { Grant } from "../core/grant.ts";
 import { type Judge, judgeAgain, judgeByCounts } from "../core/judge.ts";
 import { budgetOf } from "../core/key-limits.ts";
-import {
-  DECIDE_TRIES_MAX,
-  EXPIRE_PARALLEL_MAX,
-  EXPIRE_SCAN_ROWS_MAX,
-  EXPIRED_ROWS_MAX,
-  HELD_PER_KEY_MAX,
-  HOUR_MS,
-} from "../core/limits.ts";
-import {
-  creatorOf,
-  decide,
-  mayApproveIt,
-  mayCallBack,
-  mayMail,
-  needsListedCallback,
-  needsMember,
-  NO_COUNTS,
-  type RecipientFacts,
-  ruleRefusal,
-} from "../core/policy.ts";
+import { DECIDE_TRIES_MAX, HELD_PER_KEY_MAX } from "../core/limits.ts";
+import { creatorOf, decide, mayApproveIt, needsListedCallback, NO_COUNTS, ruleRefusal } from "../core/policy.ts";
 import { entryOfDecision, entryOfRequest } from "../core/rejections.ts";
-import { authorize, type Caller, isLimited, isWithdrawal, mayDo, requireMayChange } from "../core/roles.ts";
+import { authorize, type Caller, isWithdrawal, mayDo, requireMayChange } from "../core/roles.ts";
 import { countedOf, type RuleCount } from "../core/rule-count.ts";
-import { type ExpiredAction, type HeldAction, NO_FILTER, StoreUnavailable } from "../core/store.ts";
+import { NO_FILTER } from "../core/store.ts";
 import type { CredentialUse } from "../credentials/use.ts";
 import type { GrantService } from "../grants/grants.ts";
-import { errorName } from "../observability/log.ts";
 import { maskText } from "../receipts/masking.ts";
 import { keptRetryAfter } from "../receipts/response-headers.ts";
 import type { Enqueue } from "../receipts/see.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { logHeld } from "./held.ts";
+import type { Recipients } from "./recipients.ts";
 
 export interface DecisionNeeds {
   readonly enqueue: Enqueue;
@@ -280,128 +260,4 @@ function beyondElicitation({ id }: Action): DomainError {
 export function retryAfterOf({ run, result, lateResult }: Action): string | null {
   const late = lateResult?.run === run ? lateResult.responseHeaders : null;
   return keptRetryAfter(late) ?? keptRetryAfter(result?.responseHeaders ?? null);
-}
-
-/** Cancels what has expired, in steps. The cancellation is a change like any other, with callbacks and events. */
-type Expire = (now: Date, stop: AbortSignal) => Promise<void>;
-
-/** Enforces `APPROVAL_TTL_HOURS`. */
-export function createExpire(app: AppContext, enqueue: Enqueue, hoursMax: number): Expire {
-  const untilOf = (now: Date) => new Date(now.getTime() - hoursMax * HOUR_MS);
-  return expiry<HeldAction>(app, enqueue, {
-    event: "approvals.expired",
-    pageMax: EXPIRE_SCAN_ROWS_MAX,
-    find: (now, after, limit) => app.store.upkeep.held(untilOf(now), after?.id ?? "", limit),
-    isOver: ({ heldAt }, now) => heldAt <= untilOf(now),
-    change: (action, held, now) => expire(action, { ...held, hoursMax }, now),
-  });
-}
-
-/** Enforces `expires_at` for actions that wait and are not claimed meanwhile. */
-export function createExpireUnsent(app: AppContext, enqueue: Enqueue): Expire {
-  return expiry<ExpiredAction>(app, enqueue, {
-    event: "actions.expired",
-    pageMax: EXPIRED_ROWS_MAX,
-    find: (now, after, limit) => app.store.upkeep.expired(now, after, limit),
-    isOver: () => true,
-    change: (action, _row, now) => expireUnsent(action, now),
-  });
-}
-
-interface Expiry<Row> {
-  /** For the log. */
-  readonly event: string;
-  readonly pageMax: number;
-  readonly find: (now: Date, after: Row | null, limit: number) => Promise<readonly Row[]>;
-  readonly isOver: (row: Row, now: Date) => boolean;
-  /** Null: somebody has decided meanwhile. */
-  readonly change: (action: Action, row: Row, now: Date) => Change | null;
-}
-
-/** Creates the job that cancels page by page. It ends early if `stop` is aborted. */
-function expiry<Row extends Pick<HeldAction, "id" | "accountId">>(
-  { store: { actions }, bus, log, metrics }: AppContext,
-  enqueue: Enqueue,
-  { event, pageMax, find, isOver, change: changeOf }: Expiry<Row>,
-): Expire {
-  /** False: somebody else decided first, or the row was altered. The next run finds what is left. */
-  const end = async (row: Row, now: Date): Promise<boolean> => {
-    try {
-      const action = await actions.find(row.accountId, row.id);
-      const change = action === null ? null : changeOf(action, row, now);
-      if (change === null) return false;
-      const outbox = enqueue(change.after, now, change.events);
-      const { id, accountId, method, host, run } = change.after;
-      const audited = { kind: "cancelled", subject: id, detail: { method, host, run } } as const;
-      const audit = auditOfSystem(accountId, audited, now);
-      if (!(await actions.apply({ change, at: now, outbox, audit }))) return false;
-      metrics.decided("cancel");
-      bus.publish(change.after);
-      return true;
-    } catch (error) {
-      if (error instanceof StoreUnavailable) throw error;
-      // One action that fails must not stop the others; the next run tries it again.
-      log.error("action.not_expired", { action_id: row.id, error: errorName(error) });
-      return false;
-    }
-  };
-  return async (now, stop) => {
-    let expired = 0;
-    for (let after: Row | null = null; !stop.aborted;) {
-      const page: readonly Row[] = await find(now, after, pageMax);
-      const over = page.filter((row) => isOver(row, now));
-      for (let at = 0; at < over.length && !stop.aborted; at += EXPIRE_PARALLEL_MAX) {
-        const ended = await Promise.all(over.slice(at, at + EXPIRE_PARALLEL_MAX).map((row) => end(row, now)));
-        expired += ended.filter(Boolean).length;
-      }
-      if (page.length < pageMax) break;
-      after = page.at(-1) ?? null;
-    }
-    if (expired > 0) log.info(event, { count: expired });
-  };
-}
-
-/**
- * Where callbacks and mails of an action may go, by the role, hold and limits of its creator and by the present lists and
- * rules. The policy checks this at the create, and the sender checks it again.
- */
-export type Recipients = ReturnType<typeof createRecipients>;
-
-export function createRecipients({ config: { approvers }, store }: AppContext, rules: Pick<Judge, "isRuled">) {
-  const { accounts, callbackHosts, people } = store;
-  /** Rules judge calls, not callbacks. If an account has rules, callbacks of its agents may go only to listed hosts. */
-  const boundByRules = (accountId: string, creator: LimitedCreator): LimitedCreator =>
-    creator.role === "agent" && rules.isRuled(accountId) ? { ...creator, isLimited: true } : creator;
-  /** Reads only what the policy needs for this request, which is mostly nothing. */
-  const factsFor = async (
-    accountId: string,
-    creator: LimitedCreator,
-    { callback, notifyEmail }: Pick<ActionRequest, "callback" | "notifyEmail">,
-  ): Promise<RecipientFacts> => {
-    const [listed, isMember] = await Promise.all([
-      callback !== null && needsListedCallback(creator) ? callbackHosts.list(accountId) : [],
-      notifyEmail !== null && needsMember(creator, notifyEmail, approvers)
-        ? people.mayApprove(accountId, notifyEmail)
-        : false,
-    ]);
-    return { callbackHosts: listed.map(({ host }) => host), approvers, isMember };
-  };
-  return {
-    boundByRules,
-    factsFor,
-    /** Who created an action. A key that is not found counts as one with limits. */
-    async creatorOf({ accountId, keyId, creator }: Action): Promise<LimitedCreator> {
-      const key = keyId === "" ? null : await accounts.findKey(accountId, keyId);
-      return { ...creator, isLimited: keyId !== "" && (key === null || isLimited(key)) };
-    },
-    async mayCallBack(accountId: string, givenCreator: LimitedCreator, url: string): Promise<boolean> {
-      const creator = boundByRules(accountId, givenCreator);
-      const facts = await factsFor(accountId, creator, { callback: url, notifyEmail: null });
-      return mayCallBack(creator, url, facts.callbackHosts);
-    },
-    async mayMail(accountId: string, creator: Creator, email: string): Promise<boolean> {
-      const facts = await factsFor(accountId, { ...creator, isLimited: false }, { callback: null, notifyEmail: email });
-      return mayMail(creator, email, facts);
-    },
-  };
 }

@@ -7,7 +7,8 @@ import type { Caller } from "../core/roles.ts";
 import { isHeldIn, OtherRequest, type Decide } from "../core/changes.ts";
 import { requestDigest } from "../core/dedupe.ts";
 import { type DecisionHistory, NO_HISTORY } from "./facts.ts";
-import { isAlreadyDecided, type Recipients } from "./decide.ts";
+import { isAlreadyDecided } from "./decide.ts";
+import type { Recipients } from "./recipients.ts";
 import type { HistoryOf } from "./held.ts";
 
 interface ApprovalLinkDeps {

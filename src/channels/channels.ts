@@ -1,7 +1,7 @@
 import Type, { type Static } from "typebox";
 import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
-import type { Recipients } from "../approvals/decide.ts";
+import type { Recipients } from "../approvals/recipients.ts";
 import type { Creator } from "../core/action.ts";
 import { type Audited, auditOf } from "../core/audit.ts";
 import { type Channel, CHANNEL_KINDS, type ChannelKind, type KnownChannels } from "../core/channel.ts";

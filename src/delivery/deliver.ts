@@ -1,7 +1,7 @@
 import { USER_AGENT } from "../config/config.ts";
 import type { DecisionHistory } from "../approvals/facts.ts";
 import { createLinksOf } from "../approvals/links.ts";
-import type { Recipients } from "../approvals/decide.ts";
+import type { Recipients } from "../approvals/recipients.ts";
 import type { Action, Creator } from "../core/action.ts";
 import { isHeldIn } from "../core/changes.ts";
 import type { Channel } from "../core/channel.ts";

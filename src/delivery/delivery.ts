@@ -1,5 +1,5 @@
 import type { DecisionHistory } from "../approvals/facts.ts";
-import type { Recipients } from "../approvals/decide.ts";
+import type { Recipients } from "../approvals/recipients.ts";
 import { type Action, largeBytesOf } from "../core/action.ts";
 import type { KnownChannels } from "../core/channel.ts";
 import type { KnownHostSettings } from "../core/host-settings.ts";

@@ -12,7 +12,7 @@ import { createVerifyService } from "../accounts/verify-signature.ts";
 import { createActionService, createListNotifications } from "../actions/service.ts";
 import { createHeld } from "../approvals/held.ts";
 import { createFollowLink } from "../approvals/links.ts";
-import { createRecipients } from "../approvals/decide.ts";
+import { createRecipients } from "../approvals/recipients.ts";
 import { createAuditService } from "../audit/audit.ts";
 import { createBulk } from "../bulk/service.ts";
 import { createCredentialAlerts, createOwnerNotices } from "../credentials/alerts.ts";

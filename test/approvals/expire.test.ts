@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createExpire } from "../../src/approvals/decide.ts";
+import { createExpire } from "../../src/approvals/expire.ts";
 import { EXPIRE_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
 import type { LogFields } from "../../src/observability/log.ts";
 import { type Engine, openEngine, wrapping } from "../support/engine.ts";
