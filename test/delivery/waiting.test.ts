@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createExpireUnsent } from "../../src/approvals/decide.ts";
+import { createExpireUnsent } from "../../src/approvals/expire.ts";
 import type { LateResult } from "../../src/core/action.ts";
 import { step } from "../../src/core/changes.ts";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
