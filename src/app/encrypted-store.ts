@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { refusedPlace, singlePathOf } from "../../db/libsql/inspect.ts";
 import { databaseExists, openStore } from "../../db/open.ts";
 import type { Config } from "../config/config.ts";
@@ -125,6 +126,8 @@ export type Opened = Awaited<ReturnType<typeof openForService>>;
 export async function openForService(config: Config, deps: OpeningDeps) {
   const onWait = () => deps.onWaiting("another service holds the database, or did");
   const { nodeId } = deps;
+  const keyFile = config.database.kind === "file" && config.secretKey === null ? keyFileOf(config.database.path) : null;
+  const hadKey = keyFile !== null && existsSync(keyFile);
   const encryptedStore = await openEncryptedStore(config, { ...deps, onWait, nodeId });
   const { store, secrets } = encryptedStore;
   const { accounts, people, facts, cluster } = store;
@@ -133,13 +136,23 @@ export async function openForService(config: Config, deps: OpeningDeps) {
     node = cluster === null ? null : await createNode({ ...deps, cluster, id: nodeId });
     const clock = node?.clock ?? deps.clock;
     const givenOwnerKey = config.bootstrapApiKey;
+    const isNew = (await accounts.first()) === null;
     const begin = () => bootstrap({ ...deps, clock, accounts, people, facts, secrets, givenOwnerKey });
     const firstKeys = await (node === null ? begin() : node.showFirst(begin));
     // No node: no other process may use the database at the same time. No keys also where another node shows them.
-    return { encryptedStore, firstKeys, node };
+    const warnings = [...encryptedStore.warnings, ...(hadKey && isNew ? [lacksDatabase(keyFile)] : [])];
+    return { encryptedStore, warnings, firstKeys, node };
   } catch (error) {
     node?.clock.stop();
     await store.close();
     throw error;
   }
+}
+
+/** A database without its log (`-wal`), as of a copy, may be empty. */
+function lacksDatabase(keyFile: string): string {
+  return (
+    `The database is new, but its key file ${keyFile} was there before it. If there was a database, stop the service and put ` +
+    "its file back, with the file of the same name and -wal if there is one."
+  );
 }

@@ -70,10 +70,10 @@ interface AppParts extends Opened, StartParts {
 
 /** Makes every part in the order of their dependencies, then begins to deliver and to serve. */
 async function openServices(
-  { config, policy, encryptedStore, node, firstKeys, startServer, outage, metrics }: AppParts,
+  { config, policy, encryptedStore, warnings, node, firstKeys, startServer, outage, metrics }: AppParts,
   given: AppDeps,
 ) {
-  const { store, secrets, warnings } = encryptedStore;
+  const { store, secrets } = encryptedStore;
   const draining = new AbortController();
   const clock = catchTimerErrors(node?.clock ?? given.clock, (error) => {
     metrics.taskFailed("timer");

@@ -79,6 +79,19 @@ test("a first start that writes to a file or pipe writes lines of JSON only, one
   await service.end();
 });
 
+test("a new database beside an older key file is warned of, since it may be a copy without its log", async () => {
+  await using place = await temporaryFolder();
+  const folder = place.path;
+  await using first = new Service({ folder });
+  await first.ready();
+  await first.end();
+  expect(first.output).not.toContain("its key file");
+  for (const end of ["", "-wal", "-shm"]) rmSync(join(folder, "data", `outgate.db${end}`), { force: true });
+  await using second = new Service({ folder });
+  await second.ready();
+  expect(second.output).toMatch(/The database is new, but its key file \S+outgate.db.key was there before it/);
+});
+
 test("in production without a terminal the first keys go into a file of this user's, and not into the log", async () => {
   await using place = await temporaryFolder();
   const folder = place.path;
