@@ -14,12 +14,12 @@ const MEGABYTE = 1_048_576;
 // Requests
 
 export const REQUEST_BODY_BYTES_MAX = MEGABYTE;
-/** Until a key, a session or a link is proved: enough for every form and request that needs none. */
+/** The body of a request without a proven key, session or link: enough for every form and request that needs none. */
 export const UNPROVED_BODY_BYTES_MAX = 16_384;
-/** Small chunks of a body without a length, and the size below which a chunk is small: usual senders send larger ones. */
+/** Small chunks in a body without a length, and the size below which a chunk is small. Usual senders send larger ones. */
 export const BODY_CHUNKS_MAX = 16_384;
 export const SMALL_CHUNK_BYTES = 1_024;
-/** Chunks of all bodies in one turn of the event loop, some 10 ms; in a turn with more, one body may have only so many. */
+/** Chunks of all bodies in one turn of the event loop, about 10 ms. In a turn with more, the second bound applies to each body. */
 export const BODY_CHUNKS_PER_TURN_MAX = 16_384;
 export const FULL_TURN_CHUNKS_MAX = 256;
 export const JSON_DEPTH_MAX = 64;
@@ -28,23 +28,23 @@ export const JSON_MEMBERS_MAX = 10_000;
 export const HELD_BODY_BYTES_MAX = 64 * MEGABYTE;
 export const SMALL_BODY_BYTES = 16_384;
 export const REQUEST_ARRIVAL_MS_MAX = 30 * SECOND_MS;
-/** After refusing a body this much of the rest is read and dropped, so that the client sees the answer. */
+/** How much of a refused body is still read and dropped, so that the client sees the response. */
 export const REFUSED_BODY_BYTES_DROPPED_MAX = 4 * MEGABYTE;
 export const REFUSED_BODY_MS_MAX = 2 * SECOND_MS;
-/** Chunked bodies of which the rest is dropped at a time, up to 10 ms of a turn each; other connections close at once. */
+/** Refused chunked bodies that are read at a time, each up to 10 ms of a turn. Other connections close at once. */
 export const CHUNKED_BODIES_DROPPED_AT_ONCE_MAX = 2;
-/** The same for bodies with a length above `UNPROVED_BODY_BYTES_MAX`: half a megabyte of each is read at a time. */
+/** Refused bodies with a length above `UNPROVED_BODY_BYTES_MAX` that are read at a time, half a megabyte of each. */
 export const LONG_BODIES_DROPPED_AT_ONCE_MAX = 32;
 export const CHUNKS_DROPPED_PER_TURN_MAX = 256;
-/** After that, the connection stays open and unread for this long: a reset could overtake the answer while the client sends. */
+/** How long the connection then stays open and unread, because a reset could overtake the response while the client sends. */
 export const REFUSED_BODY_LINGER_MS = 250;
-/** Addresses and characters of an `X-Forwarded-For` that are read, from its end. */
+/** Addresses and characters read from the end of an `X-Forwarded-For`. */
 export const FORWARDED_ADDRESSES_MAX = 16;
 export const FORWARDED_CHARS_MAX = 1_024;
-/** A form that one of our own pages sends. */
+/** A form from one of our pages. */
 export const FORM_BYTES_MAX = 65_536;
 export const FORM_FIELDS_MAX = 100;
-/** Bytes of a body, in the encoding of a form, that a page offers to edit: it must fit into the form with all else. */
+/** Bytes of an editable body in a form's encoding: it must fit into the form with everything else. */
 export const EDITED_BODY_BYTES_MAX = 40_960;
 /** Clients of OAuth begin with addresses of some thousands. Twice encoded, as in the address of the log-in page, it fits into 16 KB. */
 export const NEXT_CHARS_MAX = 8_192;
@@ -56,11 +56,11 @@ export const FLASH_COOKIES_MAX = 4;
 // Rate limit, per account
 
 export const RATE_WINDOW_MS = SECOND_MS;
-/** A key that is refused so often in a second is flooding: it ignores Retry-After. */
+/** From this many refusals in a second on, a key is flooding: it ignores Retry-After. */
 export const RATE_FLOOD_REFUSALS = 2;
 /** An account may exceed its rate by this factor in the second in which other keys begin to send while one floods. */
 export const RATE_OVERSHOOT_MAX = 2;
-/** How long refusals of a flooding key are delayed, and how many at a time; the others are sent at once. */
+/** How long refusals of a flooding key are delayed, and how many at a time. Others are sent at once. */
 export const REFUSAL_HELD_MS = SECOND_MS;
 export const REFUSALS_HELD_MAX = 4_096;
 
@@ -74,7 +74,7 @@ export const HEADERS_BYTES_MAX = 16_384;
 /** A dedupe or idempotency key. */
 export const KEY_CHARS_MAX = 255;
 export const REASON_CHARS_MAX = 1_000;
-/** Pairs of a name and a value in a body that is a form. */
+/** Pairs of name and value in a form as a body. */
 export const FORM_PAIRS_MAX = 1_000;
 export const TITLE_CHARS_MAX = 120;
 export const METADATA_NAMES_MAX = 20;
@@ -89,35 +89,35 @@ export const RETRIES_DEFAULT = 3;
 export const RETRIES_MAX = 100;
 export const WAIT_SECONDS_DEFAULT = 30;
 export const WAIT_SECONDS_MAX = 120;
-/** Requests of one account that may wait (`sync` or `wait`) at a time; above it the oldest of the key with the most is answered at once. */
+/** Requests of an account that may wait (`sync` or `wait`) at a time. Above it, the oldest of the key with the most is answered. */
 export const WAITERS_PER_ACCOUNT_MAX = 1_000;
 /** The window of `dedupe` and `Idempotency-Key`. */
 export const DEDUPE_WINDOW_MS = DAY_MS;
 
 // Signatures that somebody asks about
 
-/** Signatures of one header that are compared; a call has two at most. */
+/** Signatures compared in one header. A call has at most two. */
 export const SIGNATURES_CHECKED_MAX = 16;
-/** For a longer body, no likely changes are tried. */
+/** Likely changes are not tried on longer bodies. */
 export const SIGNATURE_HINT_BYTES_MAX = 65_536;
-/** A receiver should refuse a timestamp that differs by more (Standard Webhooks 1.0.0). */
+/** Receivers should refuse a timestamp that differs by more (Standard Webhooks 1.0.0). */
 export const SIGNATURE_TOLERANCE_MS = 5 * MINUTE_MS;
 
 // Approvals
 
 export const APPROVAL_LINK_MS = 7 * DAY_MS;
-/** Actions of one key that may await approval at a time; above it creates are refused. */
+/** Actions of one key that may await approval at a time. Above it, creates are refused. */
 export const HELD_PER_KEY_MAX = 10_000;
 /** How often a decision is tried if other writes change the action first. */
 export const DECIDE_TRIES_MAX = 3;
-/** How long a rejection counts, and how often its request may be made again meanwhile by a caller who may not approve it. */
+/** How long a rejection counts, and how often callers who may not approve may repeat its request meanwhile. */
 export const REJECTION_WINDOW_MS = DAY_MS;
 export const REPEATS_PER_REJECTION_MAX = 2;
-/** Stored rejections and repeated requests of one key; a key that has as many may request no more approvals. */
+/** Stored rejections and repeated requests of one key. A key with as many may request no more approvals. */
 export const REJECTIONS_PER_KEY_MAX = 10_000;
 /** Rejections of similar requests of a key are counted up to this number. */
 export const SIMILAR_REJECTIONS_COUNTED_MAX = 100;
-/** Earlier rejections and repetitions of a request that an approver sees, the newest. */
+/** The newest rejections and repetitions of a request that an approver sees. */
 export const EARLIER_REJECTIONS_SHOWN_MAX = 10;
 /** Approvers are warned of larger requests. */
 export const USUAL_URL_CHARS_MAX = 1_024;
@@ -125,15 +125,15 @@ export const USUAL_HEADERS_BYTES_MAX = 4_096;
 export const USUAL_BODY_BYTES_MAX = 65_536;
 /** Characters of a body whose escapes are decoded to find hidden characters. */
 export const RISK_DECODED_CHARS_MAX = 65_536;
-/** Parts of a request that name another method, shown in its risk. */
+/** Parts of a request that name another method, as shown in its risk. */
 export const RISK_OVERRIDES_SHOWN_MAX = 5;
-/** Parts of a body, or items of a list in it, that are read for the method that they may name; one with more names an unknown one. */
+/** Parts of a body, or items of a list in it, read to find a method. A body with more counts as naming an unknown one. */
 export const OVERRIDES_READ_MAX = 1_000;
-/** Characters of a name, with what targets leave out, that may mean a method. */
+/** Characters of a name that may mean a method, including those that targets leave out. */
 export const OVERRIDE_NAME_CHARS_MAX = 256;
-/** Characters of the reason of a rejection in its risk; the fact has all of it. */
+/** Characters of a rejection's reason in its risk. The fact has all of it. */
 export const RISK_REASON_CHARS_MAX = 200;
-/** Held actions that one step of expiry scans, and how many are cancelled at a time: each is read whole. */
+/** Held actions that one step of expiry scans, and how many it cancels at a time, since each is read whole. */
 export const EXPIRE_SCAN_ROWS_MAX = 500;
 export const EXPIRE_PARALLEL_MAX = 16;
 
@@ -141,29 +141,29 @@ export const EXPIRE_PARALLEL_MAX = 16;
 
 export const LIST_LIMIT_DEFAULT = 20;
 export const LIST_LIMIT_MAX = 100;
-/** Bytes of bodies and headers on one page; the rest is on the following pages, and one action always fits. */
+/** Bytes of bodies and headers on one page. The rest is on the next pages, and one action always fits. */
 export const LIST_BYTES_MAX = 2 * MEGABYTE;
-/** Rows that one page may scan; rarer matches are on the following pages. */
+/** Rows that one page may scan. Rarer matches are on the next pages. */
 export const LIST_SCAN_ROWS_MAX = 10_000;
-/** Rows of one step of such a scan: SQLite reads on the event loop, so many in a few milliseconds. */
+/** Rows of one step of such a scan: SQLite reads on the event loop, which takes a few milliseconds. */
 export const SEARCH_STEP_ROWS = 250;
-/** Bytes of rows whose title is read at once: it stands behind the bodies, which have to be passed. */
+/** Bytes of rows whose titles are read at once: titles come after the bodies, which SQLite must pass. */
 export const SEARCH_STEP_BYTES = 4 * MEGABYTE;
-/** Rows of at most so many bytes are short: their title is read with the rest. */
+/** Rows up to this size are short: their title is read with the rest. */
 export const SEARCH_NEAR_BYTES = 4_096;
-/** Characters of a text that is searched for, and values of one parameter that may repeat. */
+/** Characters of a search text, and values of a parameter that may repeat. */
 export const SEARCH_CHARS_MAX = 200;
 export const SEARCH_VALUES_MAX = 20;
 export const ACTIONS_SHOWN_MAX = 50;
 /** Hosts and keys that a list offers to filter by. */
 export const FILTER_VALUES_MAX = 50;
-/** Ids of one filter: a page that somebody selected. They stand in URLs and in the row of a bulk job. */
+/** Ids in one filter: a selected page. They are part of URLs and of a bulk job's row. */
 export const FILTER_IDS_MAX = 100;
 /** Metadata conditions of one search. */
 export const METADATA_FILTERS_MAX = 4;
-/** Rows of a timeline in one answer: enough for many runs of 100 attempts; beyond it the oldest are left out. */
+/** Rows of a timeline in one response: enough for many runs of 100 attempts. Older ones are left out. */
 export const TIMELINE_ROWS_MAX = 2_000;
-/** What a receipt, which anyone with its link can open, shows of a body, and of a timeline at a time. */
+/** How much of a body, and of a timeline at a time, a receipt shows to whoever has its link. */
 export const RECEIPT_BODY_BYTES_MAX = 65_536;
 export const RECEIPT_ATTEMPTS_MAX = 50;
 export const RECEIPT_ROWS_MAX = 300;
@@ -171,117 +171,117 @@ export const RECEIPT_ROWS_MAX = 300;
 export const RECEIPTS_AT_ONCE_MAX = 4;
 export const RECEIPTS_WAITING_MAX = 256;
 export const RECEIPT_WAIT_MS_MAX = 2 * SECOND_MS;
-/** Pauses in the timeline of an action, the newest. */
+/** The newest pauses in the timeline of an action. */
 export const TIMELINE_PAUSES_MAX = 100;
 /** Pages count up to this number, since the cost of a total would grow with the table. */
 export const COUNTED_MAX = 1_000;
-/** A longer answer of a target isn't read for its message; characters of a message in a list. */
+/** Longer responses are not read for the target's message. Characters of a message in a list. */
 export const TARGET_MESSAGE_BODY_CHARS_MAX = 4_096;
-/** A list looks no further for what such a message repeats of the request, and shows none beside a longer body. */
+/** How much of a body a list reads to find what such a message repeats of it. Beside a longer body, it shows no message. */
 export const ROW_BODY_CHARS_MAX = 65_536;
 export const TARGET_MESSAGE_CHARS_MAX = 200;
 export const HELD_LISTED_MAX = 50;
 export const HELD_COUNTED_MAX = 10_000;
 /** Keys whose held requests take turns on its pages, and hosts that it lists for them. */
 export const HELD_KEYS_MAX = 1_000;
-/** Keys that take turns on further pages, and how long the cursor of such a page is at most: these keys and those of one page. */
+/** Keys that take turns on further pages, and the length of such a page's cursor: these keys and one page's. */
 export const HELD_TURN_KEYS_MAX = 32;
 export const HELD_CURSOR_CHARS_MAX = 8_192;
 export const HELD_HOSTS_SHOWN_MAX = 50;
-/** Requests that look alike before a row of the inbox folds them, fields of one that are compared, and fields that may differ. */
+/** Look-alikes from which the inbox folds them into a row, fields that are compared, and fields that may differ. */
 export const LOOK_ALIKES_MIN = 3;
 export const LOOK_ALIKE_FIELDS_MAX = 60;
 export const LOOK_ALIKE_COLUMNS_MAX = 8;
-/** Characters of a body, and of a field of it, that requests which look alike may have. */
+/** Characters of a look-alike's body, and of a field in it. */
 export const LOOK_ALIKE_BODY_CHARS_MAX = 8_192;
 export const LOOK_ALIKE_VALUE_CHARS_MAX = 200;
-/** What one page of a review shows, at most; one request always fits. Selected ones beyond it are on the next page. */
+/** The most that one page of a review shows. One request always fits, and further ones are on the next page. */
 export const REVIEW_BYTES_MAX = 65_536;
 export const REVIEW_SELECTED_MAX = 200;
-/** Fields in which requests differ, beyond which each is a block of its own and not the row of a table. */
+/** Differing fields up to which look-alikes are rows of a table. Beyond it, each is a block. */
 export const REVIEW_COLUMNS_MAX = 4;
-/** Decided requests that a page of the inbox reads at a time, each of them whole. */
+/** Decided requests that a page of the inbox reads at a time, each whole. */
 export const DECIDED_READ_AT_ONCE_MAX = 8;
-/** Lines and characters of the beginning of a body, where its request has not been opened by its address; the button says so. */
+/** Lines and characters shown of a body whose request the address does not name. A button says so. */
 export const BODY_BEGINNING_LINES_MAX = 60;
 export const BODY_BEGINNING_CHARS_MAX = 4_000;
-/** Characters of a body that are on its page; of a longer one only the beginning is, and the rest is loaded when asked for. */
+/** Characters of a body on its page. Of a longer one, only the beginning is shown, and the rest loads when opened. */
 export const BODY_ON_PAGE_CHARS_MAX = 20_480;
-/** Nodes and characters of a JSON body that is read as a tree; further nodes are text in it, a longer body is text. */
+/** Nodes and characters of a JSON tree. Further nodes become text in it, and a longer body is text. */
 export const JSON_TREE_NODES_MAX = 6_000;
 export const JSON_TREE_CHARS_MAX = 131_072;
-/** How many lines a tree may have; of a longer one as many nodes are drawn, the others are text in it. */
+/** Lines of a tree. A longer one has as many nodes, and the others become text in it. */
 export const JSON_TREE_LINES_MAX = 600;
-/** The same, where its request has not been opened by its address. */
+/** Nodes of a tree whose request the address does not name. */
 export const JSON_BEGINNING_NODES_MAX = 150;
 export const JSON_BEGINNING_CHARS_MAX = 16_384;
-/** The items of a list in JSON that are open at first. */
+/** Items of a JSON list that are unfolded at first. */
 export const JSON_ITEMS_OPEN_MAX = 20;
-/** Keys that the inbox lists with their held actions, those that have waited longest. */
+/** Keys that the inbox lists with their held actions, longest waiting first. */
 export const HELD_REQUESTERS_SHOWN_MAX = 20;
 export const BYTES_SHOWN_MAX = 4_096;
 export const SNIPPET_CHARS_MAX = 16_384;
-/** Characters that are masked on the event loop (4 ms at worst); longer texts are masked on another thread. */
+/** Characters that are masked on the event loop (4 ms at worst). Longer texts are masked on another thread. */
 export const MASKED_INLINE_CHARS_MAX = 16_384;
-/** Characters that are sent to the thread that masks at once; one action may have more. */
+/** Characters sent to the masking thread at a time. A single action may have more. */
 export const MASKED_AT_ONCE_CHARS_MAX = 262_144;
-/** Names of members whose meaning is remembered, of at most 256 characters each. */
+/** Member names whose meaning is cached, each up to 256 characters. */
 export const NAMES_READ_MAX = 1_000;
 /** A longer JSON text is shown as it is: formatting would block the event loop (20 ms for a list of lists of one digit). */
 export const PRETTY_JSON_CHARS_MAX = 262_144;
-/** Formatted, it may be this many times as long or reach the length below; otherwise it is shown as it is. */
+/** Formatted JSON may be this many times as long, or reach the length below. Otherwise it is shown as it is. */
 export const PRETTY_JSON_GROWTH_MAX = 1.5;
 export const PRETTY_JSON_GROWN_CHARS_MAX = 65_536;
 export const NOTIFICATIONS_SHOWN_MAX = 50;
 /** Held requests that one call decides on, and characters of the digest of one. */
 export const DECISIONS_AT_ONCE_MAX = 50;
 export const DIGEST_CHARS_MAX = 200;
-/** Actions of one step of an export, open exports of an account, and how long one may wait for its reader or its next match. */
+/** Actions in one step of an export, open exports of an account, and how long one may wait for its reader or next match. */
 export const EXPORT_PAGE_ACTIONS = 100;
 export const EXPORTS_PER_ACCOUNT_MAX = 10;
 export const IDLE_EXPORT_SECONDS = 240;
-/** Hosts with their statuses that a dry run tells apart. */
+/** Groups by host and status that a dry run shows. */
 export const BULK_GROUPS_SHOWN_MAX = 10;
-/** Actions of one bulk job, and rows that it looks at to find them. */
+/** Actions of one bulk job, and rows that it reads to find them. */
 export const BULK_ACTIONS_MAX = 10_000;
 export const BULK_SCAN_ROWS_MAX = 200_000;
-/** Actions of one step of a bulk job; jobs take turns by steps. */
+/** Actions in one step of a bulk job. Jobs take turns by steps. */
 export const BULK_STEP_ACTIONS = 50;
-/** Bulk jobs of an account that may run at a time, and that are kept; for how long after their end. */
+/** Bulk jobs of an account that may run at a time, how many are kept, and how long after their end. */
 export const BULK_RUNNING_MAX = 10;
 export const BULK_JOBS_MAX = 1_000;
 export const BULK_KEPT_MS = 30 * DAY_MS;
-/** Running jobs of all accounts that one round takes a step of. */
+/** Running jobs of all accounts that take a step in one round. */
 export const BULK_ROUND_JOBS_MAX = 100;
 
 // Overview
 
-/** The minutes of a slot of each range, and how many slots it has: as many rows are read for a month as for an hour. */
+/** Minutes of a slot and number of slots in each range, so that a month reads as many rows as an hour. */
 export const OVERVIEW_RANGES = {
   "1h": { slotMinutes: 1, slots: 60 },
   "24h": { slotMinutes: 30, slots: 48 },
   "7d": { slotMinutes: 180, slots: 56 },
   "30d": { slotMinutes: 720, slots: 60 },
 } as const;
-/** Hosts that a slot counts by name, and keys; the others of the slot are counted together. */
+/** Hosts, and keys, that a slot counts by name. The others are counted together. */
 export const ACTIVITY_NAMES_MAX = 50;
-/** Rows of the timeline that one step counts: some ten milliseconds. */
+/** Rows of the timeline that one step counts in about ten milliseconds. */
 export const ACTIVITY_STEP_ROWS = 1_000;
 /** Pause between two steps, for other work. */
 export const ACTIVITY_PAUSE_MS = 5;
-/** Rows of the timeline that an overview counts before it is shown; beyond it, it says until when it counts. */
+/** Rows of the timeline that an overview counts before it is shown. If there are more, it says until when it counts. */
 export const ACTIVITY_COUNTED_ROWS_MAX = 20_000;
 export const ACTIVITY_PRUNE_ROWS = 1_000;
-/** Newest actions that tell which first steps an account has taken; one that has so many needs no list of them. */
+/** Newest actions read to find which first steps an account has taken. An account with as many needs no such list. */
 export const FIRST_ACTIONS_READ_MAX = 100;
-/** An overview is kept for so many times as long as reading it took, up to a maximum; for so many accounts. */
+/** How many times its reading time an overview is cached, up to a maximum, and for how many accounts. */
 export const OVERVIEW_FRESH_FACTOR = 10;
 export const OVERVIEW_FRESH_MS_MAX = 5 * SECOND_MS;
 export const OVERVIEW_ACCOUNTS_MAX = 1_000;
-/** Hosts and keys that an overview lists, the busiest; failing hosts that it lists. */
+/** The busiest hosts and keys, and failing hosts, that an overview lists. */
 export const OVERVIEW_NAMES_SHOWN_MAX = 10;
 export const FAILING_HOSTS_SHOWN_MAX = 10;
-/** Failing hosts on the page; the others are in the table of hosts. */
+/** Failing hosts on the page. Others are in the table of hosts. */
 export const FAILING_HOSTS_DRAWN_MAX = 5;
 /** Pending actions of an account that the overview scans, and hosts that it shows of their retries. */
 export const PENDING_SCAN_ROWS_MAX = 10_000;
@@ -289,15 +289,15 @@ export const RETRY_HOSTS_SHOWN_MAX = 10;
 
 // Event streams
 
-/** Open event streams of one account; above it one of the key with the most is closed, or the new one is refused. */
+/** Open event streams of one account. Above it, one of the key with the most is closed, or the new one is refused. */
 export const EVENT_STREAMS_PER_ACCOUNT_MAX = 100;
-/** Bytes that may wait for a slow reader of events; above it the stream is closed, and the client may resume. */
+/** Bytes that may wait for a slow reader of events. Above it, the stream is closed, and the client may resume. */
 export const EVENT_BACKLOG_BYTES_MAX = MEGABYTE;
 /** Proxies close streams that are silent for longer than this. */
 export const EVENT_HEARTBEAT_MS = 12 * SECOND_MS;
-/** A page's stream ends after so many heartbeats, a minute: the browser reconnects, and its session is checked again. */
+/** Heartbeats after which a page's stream ends (a minute), so that the browser reconnects and its session is checked. */
 export const PAGE_STREAM_HEARTBEATS_MAX = 5;
-/** Events that are read at a time, and bytes of their bodies and headers; one always fits. */
+/** Events read at a time, and bytes of their bodies and headers. One always fits. */
 export const EVENT_PAGE_MAX = 100;
 export const EVENT_PAGE_BYTES_MAX = 262_144;
 /** Rows of the timeline that are scanned before other work gets its turn: about a millisecond. */
@@ -305,25 +305,25 @@ export const EVENT_SCAN_ROWS_MAX = 10_000;
 
 // Changes made by other nodes
 
-/** How often a node reads the timeline for changes of others, and least time between two reads when hints come. */
+/** How often a node reads other nodes' changes, and the least time between two reads after hints. */
 export const NODE_POLL_MS = 2 * SECOND_MS;
 export const NODE_READ_MS_MIN = 20;
-/** Rows of one read, and reads of one round; a node that is further behind skips to the newest. */
+/** Rows of one read, and reads of one round. A node further behind skips to the newest. */
 export const NODE_CHANGES_MAX = 1_000;
 export const NODE_PAGES_MAX = 10;
-/** Changed actions that one round loads for those who watch them, and how many at a time (2.5 MB each at most). */
+/** Changed actions that one round loads for watchers, and how many at a time (2.5 MB each at most). */
 export const NODE_LOADS_MAX = 500;
 export const NODE_LOADS_AT_ONCE_MAX = 4;
 /** Watched actions whose revisions one statement reads. */
 export const NODE_IDS_CHECKED_MAX = 1_000;
 /** Least time between two hints of a node to the others. */
 export const HINT_EVERY_MS = 10;
-/** How often the connection for hints is checked, and made again while the database is away. */
+/** How often the connection for hints is checked, and reopened while the database is away. */
 export const HINT_PING_MS = 10 * SECOND_MS;
 export const HINT_RETRY_MS = SECOND_MS;
 /** Least time between two looks for rows that other nodes stored. */
 export const NODE_LOOK_MS_MIN = SECOND_MS;
-/** Lanes of one such look; the next one continues behind them. */
+/** Lanes of one such look. The next one continues after them. */
 export const NODE_LOOK_LANES_MAX = 512;
 
 // Accounts, keys and pauses
@@ -339,10 +339,10 @@ export const KEYS_LISTED_MAX = 1_000;
 export const KEY_HOSTS_MAX = 50;
 export const KEY_DAILY_ACTIONS_MAX = 1_000_000;
 export const KEY_EXPIRY_YEARS_MAX = 10;
-/** Actions of today of a key without a daily limit are counted up to here. */
+/** Today's actions of a key without a daily limit are counted up to this number. */
 export const KEY_ACTIONS_COUNTED_MAX = 1_000;
 export const KEYS_SHOWN_MAX = 50;
-/** Length of a chain of keys that replaced each other, on whose actions the last one acts. */
+/** Length of a chain of keys that replaced each other. The last may act on the actions of all. */
 export const REPLACED_KEYS_MAX = 1_000;
 /** Accounts in one list, stopped ones first. */
 export const ACCOUNTS_LISTED_MAX = 500;
@@ -358,16 +358,16 @@ export const SIGNING_SECRETS_FRESH_MS = MINUTE_MS;
 
 // Audit log
 
-/** Entries of one step of an export, rows that one read looks at, and the reads of a page that few entries match. */
+/** Entries in one step of an export, rows of one read, and reads for a page with few matches. */
 export const AUDIT_STEP_ROWS = 500;
 export const AUDIT_SCAN_ROWS_MAX = 10_000;
 export const AUDIT_SCANS_MAX = 10;
 export const AUDIT_MENU_MAX = 40;
 /** Characters of an actor in a query: a kind and an address. */
 export const ACTOR_CHARS_MAX = 300;
-/** Failed log-ins to one address in a window that have an entry each; the others have one entry with their count. */
+/** Failed log-ins to one address in a window with an entry each. Further ones share an entry with their count. */
 export const SIGN_IN_ENTRIES_MAX = { sign_in_failed: 10, sign_in_throttled: 1 } as const;
-/** Addresses whose failed log-ins are counted at a time; others have no entries. */
+/** Addresses whose failed log-ins are counted at a time. Others have no entries. */
 export const SIGN_INS_COUNTED_MAX = 10_000;
 
 // People and their sessions
@@ -377,41 +377,41 @@ export const PASSWORD_CHARS_MAX = 256;
 /** Concurrent password hashes: each takes 64 MiB and a core for 0.1 s. */
 export const PASSWORD_HASHES_MAX = 2;
 /**
- * Log-ins and sign-ups that may wait (some 8 s), for known devices and for others each, and in one lane; above it they are
- * refused (503).
+ * Log-ins and sign-ups that may wait (about 8 s): for known devices, for others, and in one lane. Above it, they are refused
+ * (503).
  */
 export const PASSWORD_HASHES_WAITING_MAX = 128;
 export const PASSWORD_HASHES_WAITING_PER_LANE_MAX = 32;
-/** Clients whose tries with one address are counted while any of them runs or waits: of those one waits. */
+/** Clients whose tries with one address are counted while any runs or waits. Of each, only one may wait. */
 export const PASSWORD_HASH_CLIENTS_COUNTED_MAX = 1_000;
-/** After so many turns of known devices one of the others follows, so that known people can't keep strangers waiting. */
+/** Turns of known devices in a row before another device's, so that known people can't keep strangers waiting. */
 export const PASSWORD_HASHES_OF_KNOWN_IN_A_ROW_MAX = 2;
 export const SESSION_MS_MAX = 7 * DAY_MS;
-/** Sessions of one person; a further log-in ends the oldest. */
+/** Sessions of one person. A further log-in ends the oldest. */
 export const SESSIONS_PER_PERSON_MAX = 100;
 export const WELCOME_LINK_MS_MAX = 7 * DAY_MS;
 export const PASSWORD_LINK_MS_MAX = DAY_MS;
 export const INVITATION_MS_MAX = 7 * DAY_MS;
 export const INVITATIONS_OPEN_MAX = 100;
-/** Open invitations of one address, in all accounts, among which a log-in looks for one that is not void. */
+/** Open invitations of one address, in all accounts, that a log-in reads to find a valid one. */
 export const INVITATIONS_OF_ADDRESS_READ_MAX = 10;
 export const PEOPLE_PER_ACCOUNT_MAX = 500;
-/** Accounts of one person that the pages offer, the ones used last. */
+/** The last used accounts of a person that the pages offer. */
 export const ACCOUNTS_OF_PERSON_SHOWN_MAX = 100;
-/** When a session was last used is noted no more often than this. */
+/** The least time between two updates of when a session was last used. */
 export const SESSION_SEEN_EVERY_MS = 5 * MINUTE_MS;
 export const BROWSER_CHARS_MAX = 200;
-/** From the button to the answer of an OpenID provider, and each call to it. */
+/** Time from the button to the OpenID provider's answer, and for each call to it. */
 export const OIDC_FLOW_MS_MAX = 10 * MINUTE_MS;
 export const OIDC_CALL_MS_MAX = 10 * SECOND_MS;
-/** How long what a provider says of itself is used, and how long one that can't be reached is not asked again. */
+/** How long a provider's metadata is used, and how long one that can't be reached is not asked again. */
 export const OIDC_FRESH_MS = 60 * MINUTE_MS;
 export const OIDC_PAUSE_MS = 5 * SECOND_MS;
-/** Sign-ins by a provider that a client may begin or end in a window of log-ins: each costs calls to the provider. */
+/** Sign-ins with a provider that a client may begin or end in a window of log-ins, since each calls the provider. */
 export const OIDC_PER_CLIENT_MAX = 40;
-/** How long a browser counts as a known device; Chrome keeps no cookie for longer. */
+/** How long a browser counts as a known device. Chrome keeps no cookie longer. */
 export const DEVICE_MS_MAX = 400 * DAY_MS;
-/** Wrong log-ins and sign-ups in a window, and how many names of each kind are remembered in it. */
+/** Failed log-ins and sign-ups in a window, and how many names of each kind are counted. */
 export const LOGIN_WINDOW_MS = MINUTE_MS;
 export const WRONG_LOGINS_PER_ACCOUNT_AND_CLIENT_MAX = 5;
 export const SIGN_UPS_PER_CLIENT_MAX = 20;
@@ -422,9 +422,9 @@ export const LOGINS_REMEMBERED_MAX = 10_000;
 
 export const ATTEMPT_TIMEOUT_MS_DEFAULT = 30 * SECOND_MS;
 /**
- * Turns of the event loop after a deadline, each of so many milliseconds: what has arrived by then is read before the deadline
- * ends anything. Where it rang late the process stood still and has much to read: at least so many turns, a tenth of that time,
- * two seconds at most.
+ * After a deadline, the event loop still gets turns of so many milliseconds, to read what has arrived in time. After a late
+ * deadline, when the process was blocked and has much to read: at least so many turns, a tenth of the delay, at most two
+ * seconds.
  */
 export const DEADLINE_TURN_MS = 10;
 export const DEADLINE_TURNS = 2;
@@ -436,42 +436,42 @@ export const DNS_TIMEOUT_MS = 3 * SECOND_MS;
 export const ADDRESSES_TRIED_MAX = 16;
 /** How long one address may take to accept a connection, within the attempt's deadline, before the next one is tried. */
 export const CONNECT_TIMEOUT_MS = 3 * SECOND_MS;
-/** How long an address that accepted a connection is not probed again, and how many are remembered. */
+/** How long an address that accepted a connection is not probed again, and how many such addresses are remembered. */
 export const CONNECTABLE_FRESH_MS = 250;
 export const CONNECTABLE_REMEMBERED_MAX = 1_024;
-/** Parsed URLs that are remembered, then anew; and the longest of them: a megabyte in all. */
+/** Parsed URLs in the cache, which is emptied when full, and the longest of them: a megabyte in all. */
 export const PARSED_TARGETS_MAX = 1_024;
 export const PARSED_TARGET_CHARS_MAX = 512;
 /**
- * Connections to targets that stay open between calls, in use or not: in all, and of one kind (plain ones, or those
- * checked against one name), of which Bun keeps as many. How long one is unused, and how long it is used at most.
+ * Connections to targets that stay open between calls, in use or not: in all, and of one kind (plain, or checked against
+ * one name), of which Bun keeps as many. How long one may be unused, and how long it may be used.
  */
 export const KEPT_CONNECTIONS_MAX = 256;
 export const KEPT_CONNECTIONS_PER_KIND_MAX = 64;
 export const KEPT_CONNECTION_IDLE_MS = 2 * SECOND_MS;
 export const KEPT_CONNECTION_LIFE_MS = MINUTE_MS;
-/** How long none is kept after a target has ended one in use, and how many such targets are remembered. */
+/** How long no connection is kept after a target ended one in use, and how many such targets are remembered. */
 export const KEPT_PAUSE_MS = MINUTE_MS;
 export const KEPT_PAUSES_MAX = 1_024;
 export const INTERFACES_FRESH_MS = SECOND_MS;
 export const RESPONSE_BODY_BYTES_MAX = 262_144;
 export const LOCATION_CHARS_MAX = 2_048;
-/** Headers of a response that are kept, their bytes in all, and characters of a name or value. */
+/** Headers kept of a response, their bytes in all, and characters of a name or value. */
 export const RESPONSE_HEADERS_MAX = 40;
 export const RESPONSE_HEADERS_BYTES_MAX = 4_096;
 export const RESPONSE_HEADER_CHARS_MAX = 512;
-/** The newest attempts of an action whose responses are kept and shown, and bytes of each body. */
+/** The newest attempts whose responses are kept and shown, and bytes of each body. */
 export const ATTEMPTS_KEPT = 5;
 export const ATTEMPT_BODY_BYTES_MAX = 16_384;
 export const RETRY_AFTER_MS_MIN = SECOND_MS;
 export const RETRY_AFTER_MS_MAX = DAY_MS;
 export const RETRY_BASE_MS_DEFAULT = 2 * SECOND_MS;
 export const RETRY_CAP_MS_DEFAULT = HOUR_MS;
-/** What a server may set as RETRY_BASE_MS and RETRY_CAP_MS. */
+/** Bounds of RETRY_BASE_MS and RETRY_CAP_MS. */
 export const RETRY_BASE_MS_MAX = DAY_MS;
 export const RETRY_CAP_MS_MAX = 7 * DAY_MS;
 export const RETRY_JITTER = 0.2;
-/** What actions, hosts and accounts may set in place of them: `timeout_ms`, `backoff` and `give_up_on`. */
+/** Bounds of what actions, hosts and accounts may set instead: `timeout_ms`, `backoff` and `give_up_on`. */
 export const ATTEMPT_TIMEOUT_SET_MS_MIN = SECOND_MS;
 export const ATTEMPT_TIMEOUT_SET_MS_MAX = 2 * MINUTE_MS;
 export const BACKOFF_BASE_MS_MIN = 100;
@@ -486,68 +486,68 @@ export const EXPIRED_ROWS_MAX = 500;
 /** Channels of an account, and addresses of one. */
 export const CHANNELS_MAX = 20;
 export const CHANNEL_ADDRESSES_MAX = 20;
-/** When a question is repeated: five minutes to a week after the first. */
+/** When a question may be repeated: five minutes to a week after the first. */
 export const REMIND_MINUTES_MIN = 5;
 export const REMIND_MINUTES_MAX = 10_080;
 /** Time for a message to a channel; a test gives up after as long. */
 export const MESSAGE_TIMEOUT_MS = 10 * SECOND_MS;
-/** Messages to channels under way at a time: in all, and of one account to one channel. */
+/** Messages to channels in flight: in all, and of one account to one channel. */
 export const MESSAGES_IN_FLIGHT_MAX = 32;
 export const MESSAGES_PER_CHANNEL_MAX = 2;
-/** Last characters of a channel's URL that are shown. */
+/** The last characters of a channel's URL, which are shown. */
 export const URL_TAIL_CHARS = 4;
-/** Pause between two tests of channels of one account, and tests of it within an hour. */
+/** Pause between two channel tests of an account, and its tests within an hour. */
 export const CHANNEL_TEST_EVERY_MS = SECOND_MS;
 export const CHANNEL_TESTS_PER_HOUR_MAX = 30;
-/** Accounts whose tests are counted: beyond that the oldest is forgotten. */
+/** Accounts whose tests are counted. Beyond it, the oldest is forgotten. */
 export const CHANNEL_TESTERS_REMEMBERED_MAX = 10_000;
-/** Characters of a fact in a message to a chat (which takes 2,000, and 5 for an ampersand), and facts of one. */
+/** Characters of a fact in a chat message (which takes 2,000, and 5 for an ampersand), and facts in one. */
 export const MESSAGE_FACT_CHARS_MAX = 390;
 export const MESSAGE_FACTS_MAX = 30;
-/** What such a message shows of a body, and characters of its lines when they are written (a section takes 3,000). */
+/** Lines of a body in such a message, and their characters as written (a section takes 3,000). */
 export const MESSAGE_BODY_LINES_MAX = 40;
 export const MESSAGE_BODY_CHARS_MAX = 1_024;
 export const MESSAGE_LINES_CHARS_MAX = 2_900;
 export const HOST_SETTINGS_MAX = 500;
 export const CALLS_PER_SECOND_MIN = 0.01;
 export const CALLS_PER_SECOND_MAX = 10_000;
-/** Calls that a host with a rate may get at once: those of this time. They count in the rate of the second. */
+/** A host with a rate may get the calls of this time at once. They count for the rate of the second. */
 export const RATE_BURST_MS = 20;
 
 // Queue and delivery
 
-/** Lanes (account, host and key) in memory; the sweep finds the others when there is room again. */
+/** Lanes (account, host and key) in memory. The sweep finds the others when there is room again. */
 export const LANES_MAX = 50_000;
 /** Metrics count waiting rows up to this number. */
 export const METRIC_COUNT_MAX = 100_000;
 /** Lanes that metrics scan for the action that has been due longest: a few milliseconds. */
 export const DUE_LANES_SCANNED_MAX = 1_000;
-/** How long a create waits for a slot of its host, besides what the last one took to be stored, and how long both may be. */
+/** How long a create waits for a slot of its host, besides the time that the last one took to be stored, and the most of both. */
 export const CREATE_WAIT_MS = 100;
 export const CREATE_WAIT_MS_MAX = 1_000;
 /** Creates of a process that wait at a time. */
 export const CREATES_WAITING_MAX = 512;
-/** Share of the slots of a host, rounded down, that is reserved for keys of the account without a slot there: two of 64. */
+/** Share of a host's slots, rounded down, reserved for the account's keys without a slot there: two of 64. */
 export const HOST_RESERVE_SHARE = 1 / 32;
-/** Rows of one claim, and their bytes; one always fits. */
+/** Rows of one claim, and their bytes. One always fits. */
 export const CLAIM_ROWS_MAX = 256;
 export const CLAIM_BYTES_MAX = 524_288;
-/** Attempts that begin, or go on with their answer, in one turn of the event loop: requests of callers are answered in between. */
+/** Attempts that begin or go on in one turn of the event loop, so that callers get responses in between. */
 export const ATTEMPTS_PER_TURN_MAX = 16;
-/** Claims that one scheduler may have written at a time: slots that become free meanwhile share the next one. */
+/** Claims that a scheduler may write at a time. Slots that become free meanwhile share the next one. */
 export const CLAIMS_AT_ONCE_MAX = 2;
 /** Delay before a claim is tried again if too many writes are waiting. */
 export const CLAIM_RETRY_MS = 250;
-/** Claims for which the store reported neither success nor failure; beyond it the oldest are left until their lease ends. */
+/** Claims for which the store reported neither success nor failure. Beyond it, the oldest wait until their lease ends. */
 export const UNCONFIRMED_CLAIMS_MAX = 4_096;
-/** Rows of more bytes are large: they need memory as well as a slot, and one claim at a time takes some. */
+/** Larger rows need memory besides a slot, and only one claim at a time takes some. */
 export const SMALL_ROW_BYTES_MAX = 16_384;
 /** Free memory that a claim of large rows needs: the largest row, a callback with a whole request and answer, fits. */
 export const LARGE_ROW_BYTES = 1_572_864;
-/** Bytes of large actions, and of large callbacks, in flight; one always fits. */
+/** Bytes of large actions, and of large callbacks, in flight. One always fits. */
 export const ACTION_BYTES_IN_FLIGHT_MAX = 12 * MEGABYTE;
 export const CALLBACK_BYTES_IN_FLIGHT_MAX = 6 * MEGABYTE;
-/** After so many bytes of large rows the garbage collector is started in a heap up to the second size. */
+/** Bytes of large rows after which the garbage collector is started, if the heap is not above the second size. */
 export const LARGE_GARBAGE_BYTES_MAX = 16 * MEGABYTE;
 export const COLLECTED_HEAP_BYTES_MAX = 48 * MEGABYTE;
 /** A lease lasts for the attempt's timeout and this much more, to write the result. */
@@ -555,14 +555,14 @@ export const LEASE_GRACE_MS = 15 * SECOND_MS;
 /** The part of a lease reserved for writing the result, and the least time left before it for an attempt to begin. */
 export const LEASE_WRITE_MS = 5 * SECOND_MS;
 export const ATTEMPT_MS_MIN = SECOND_MS;
-/** Bytes of attempt results that could not be written yet; above it nothing is claimed. */
+/** Bytes of attempt results that could not be written yet. Above it, nothing is claimed. */
 export const UNWRITTEN_RESULTS_BYTES_MAX = 64 * MEGABYTE;
-/** Bytes of such a result without its texts. */
+/** Bytes of an unwritten result without its texts. */
 export const UNWRITTEN_RESULT_BYTES = 2_048;
-/** Delay before writing such a result again, doubled each time up to the maximum. */
+/** Delay before an unwritten result is tried again, doubled each time up to the maximum. */
 export const RESULT_RETRY_MS = 250;
 export const RESULT_RETRY_MS_MAX = 2 * SECOND_MS;
-/** How often expired leases are recovered, and rows and bytes of one step; one row always fits. */
+/** How often expired leases are recovered, and rows and bytes of one step. One row always fits. */
 export const RECOVERY_INTERVAL_MS = 5 * SECOND_MS;
 export const RECOVERY_ROWS_MAX = 500;
 export const RECOVERY_BYTES_MAX = 2 * MEGABYTE;
@@ -578,21 +578,21 @@ export const DRAIN_WRITE_MS = SECOND_MS / 2;
 
 // Callbacks and mails
 
-/** Delays between attempts, ± `RETRY_JITTER`; after the last it is given up. */
+/** Delays between attempts, ± `RETRY_JITTER`. After the last one, the notification is given up. */
 export const NOTIFY_DELAYS_MS = [5 * SECOND_MS, 30 * SECOND_MS, 5 * MINUTE_MS, 30 * MINUTE_MS, 2 * HOUR_MS] as const;
-/** Callbacks under way at a time: in all, and from one account to one host. */
+/** Callbacks in flight: in all, and from one account to one host. */
 export const CALLBACKS_IN_FLIGHT_MAX = 64;
 export const CALLBACKS_PER_HOST_MAX = 16;
-/** Mails under way at a time: in all, and from one account to one recipient, who gets them in their order. */
+/** Mails in flight: in all, and from one account to one recipient, who gets them in order. */
 export const MAILS_IN_FLIGHT_MAX = 8;
 export const MAILS_AT_ONCE_MAX = 1;
 /** Mails within an hour: to one recipient, and of one account. */
 export const MAIL_WINDOW_MS = HOUR_MS;
 export const MAILS_PER_RECIPIENT_MAX = 100;
 export const MAILS_PER_ACCOUNT_MAX = 1_000;
-/** Bytes of each part of a request in a mail; the page behind its links shows the whole. */
+/** Bytes of each part of a request in a mail. The page behind its links shows the whole. */
 export const MAIL_PART_BYTES_MAX = 2_048;
-/** Characters of a host in the subject of a mail, of which many clients show 40; its end is kept. */
+/** Characters of a host in a mail's subject, of which many clients show 40. Its end is kept. */
 export const SUBJECT_HOST_CHARS_MAX = 32;
 /** Characters of a path and of a title in the subject of a mail, and of the id, which distinguishes equal requests. */
 export const SUBJECT_PATH_CHARS_MAX = 40;
@@ -601,13 +601,13 @@ export const SUBJECT_ID_CHARS = 6;
 
 // Store
 
-/** Timeout of a database call; its caller is answered 503. */
+/** Timeout of a database call. Its caller gets 503. */
 export const STORE_CALL_MS_MAX = 4 * SECOND_MS;
-/** Shorter than that, so that the outage is known before callers that wait for a commit get an error and try again. */
+/** Shorter, so that the outage is known before callers that wait for a commit get an error and try again. */
 export const REMOTE_CALL_MS_MAX = STORE_CALL_MS_MAX - 200;
 /** Shorter still: PostgreSQL's own bound for a statement, and for a transaction of a frozen process. */
 export const TRANSACTION_MS_MAX = REMOTE_CALL_MS_MAX - 300;
-/** A migration may take long: how long its connection is silent before the system asks whether the server's machine is there. */
+/** How long a migration's connection is silent before the system checks whether the server's machine is alive. */
 export const MIGRATION_KEEP_ALIVE_MS = 10 * SECOND_MS;
 /** Connections of a node for reads; it has one more for writes, and one for hints. */
 export const POSTGRES_READERS = 4;
@@ -618,13 +618,13 @@ export const COUNTS_FRESH_MS = 10 * SECOND_MS;
 /** The lock of a service on a remote database lasts this long, and is renewed this often. */
 export const SERVICE_LOCK_MS = 15 * SECOND_MS;
 export const SERVICE_LOCK_BEAT_MS = 3 * SECOND_MS;
-/** Symbolic links that lead to a database file one after the other: as many as Linux follows. */
+/** Symbolic links in a row that lead to a database file: as many as Linux follows. */
 export const LINKS_FOLLOWED_MAX = 40;
-/** What is shown of members of an action that only another version knows. */
+/** Characters shown of an action's members that only another version knows. */
 export const UNKNOWN_EXTRAS_CHARS_SHOWN = 2_000;
-/** How often a start whose store is away begins again, and how often a store that went away later is asked. */
+/** How often a start without its store begins again, and how often a store that went away later is checked. */
 export const STORE_RETRY_MS = SECOND_MS;
-/** Writes that may wait for one commit, and their bytes; above it callers are answered 503. */
+/** Writes that may wait for one commit, and their bytes. Above it, callers get 503. */
 export const WRITES_WAITING_MAX = 20_000;
 export const WRITES_WAITING_BYTES_MAX = 32 * MEGABYTE;
 export const FLUSH_ROWS_MAX = 1_000;
@@ -638,16 +638,16 @@ export const PRUNE_BYTES_MAX = 4 * MEGABYTE;
 export const PRUNE_PAUSE_MS = 20;
 /** Free pages of a database file that one commit gives back to the system: 4 ms. */
 export const SHRINK_PAGES = 256;
-/** Free pages that stay for the next rows: so many, or one of so many of the file. */
+/** Free pages kept for the next rows: this many, or one in ten of the file's. */
 export const FREE_PAGES_KEPT = 1_024;
 export const FREE_PAGES_KEPT_PART = 10;
-/** Actions of which what retention would free is estimated, in one read. */
+/** Actions read to estimate what retention would free. */
 export const SIZE_SAMPLE_ROWS = 300;
-/** Retention for which the size is estimated where none is set. */
+/** Retention for which the size is estimated if none is set. */
 export const SIZE_DAYS_DEFAULT = 30;
 /** Encrypted texts in one commit of a rotation of the master key: at most 5 MB. */
 export const RESEAL_ROWS_MAX = 200;
-/** Texts that could not be decrypted and are listed; the rest is counted. */
+/** Texts listed that could not be decrypted. The rest is counted. */
 export const UNDECRYPTABLE_LISTED_MAX = 10;
 
 // Nodes on one database
@@ -655,74 +655,74 @@ export const UNDECRYPTABLE_LISTED_MAX = 10;
 /** How often a node reports that it lives, and after how long without a report it counts as dead. */
 export const NODE_BEAT_MS = 5 * SECOND_MS;
 export const NODE_LIVES_MS = 15 * SECOND_MS;
-/** A node that joins looks this often whether all others know of it. */
+/** How often a joining node checks whether all others know of it. */
 export const NODE_JOIN_BEAT_MS = SECOND_MS;
-/** How often the database's clock is read, and how often at a time: the quickest answer counts. */
+/** How often the database's clock is read, and how many times in a row: the quickest answer counts. */
 export const CLOCK_READ_EVERY_MS = 10 * SECOND_MS;
 export const CLOCK_READS = 3;
-/** A node's own clocks differ by at most this much from each other, or it was suspended: then it reads the database's. */
+/** If a node's own clocks differ by more, it was suspended, and reads the database's clock. */
 export const CLOCK_DOUBT_MS = SECOND_MS;
 /** A node's right to run a job lasts this long, and is renewed this often while the job runs. */
 export const JOB_LEASE_MS = 15 * SECOND_MS;
-/** A lease that ends later than this from now is from before the database's clock was set back, and void. */
+/** A lease that ends further in the future is void: it is from before the database's clock was set back. */
 export const JOB_LEASE_MS_MAX = MINUTE_MS;
 export const JOB_RENEW_MS = 5 * SECOND_MS;
 /** How long no other node runs a job after it has ended, since all nodes begin it at about the same time. */
 export const JOB_REST_MS = 20 * SECOND_MS;
-/** How often a node that starts looks whether another one that starts is done, and for how long at most. */
+/** How often a starting node checks whether another starting node is done, and for how long. */
 export const START_LOOK_MS = 200;
 export const START_WAIT_MS_MAX = 2 * MINUTE_MS;
-/** How long a start holds what is requested meanwhile, and how many at a time: others are answered 503. */
+/** How long a start holds requests that come meanwhile, and how many at a time. Others get 503. */
 export const START_HOLD_MS_MAX = 5 * SECOND_MS;
 export const START_HELD_MAX = 200;
-/** How long a stop waits for the step of a start that is under way. */
+/** How long a stop waits for a start's current step. */
 export const START_STEP_STOP_MS = 5 * SECOND_MS;
-/** How long a node that made the first keys has to show them before another one does. */
+/** How long a node that made the first keys may take to show them before another node does. */
 export const FIRST_KEYS_LEASE_MS = 30 * SECOND_MS;
-/** What another node has changed about keys, sessions, pauses and secrets takes effect within this time. */
+/** How soon another node's changes of keys, sessions, pauses and secrets take effect. */
 export const SHARED_FRESH_MS = 5 * SECOND_MS;
-/** How long after its revocation another node may still store what a key creates, however slow a create is. */
+/** How long after a key's revocation another node may still store its creates, even slow ones. */
 export const REVOKED_KEY_TAKEN_MS_MAX = 2 * SHARED_FRESH_MS;
-/** How often pauses, revoked keys and sessions with open streams are read; with the time of a read below that. */
+/** How often pauses, revoked keys and sessions with open streams are read. With the time of a read, less than that. */
 export const SHARED_READ_EVERY_MS = 3 * SECOND_MS;
-/** Keys that one read checks for a revocation, and sessions that are read at a time. */
+/** Keys that one read checks for a revocation, and sessions read at a time. */
 export const KEYS_READ_AT_ONCE_MAX = 1_000;
 export const SESSIONS_READ_AT_ONCE_MAX = 32;
 
 // MCP
 
-/** Bytes of the JSON in the result of a tool. What is longer is cut, and says so; REST shows the whole. */
+/** Bytes of JSON in the result of a tool. Longer JSON is cut and says so. REST shows the whole. */
 export const TOOL_RESULT_BYTES_MAX = 16_384;
-/** How many of these bytes are kept free for what the result says about its cuts. */
+/** Bytes of these kept free for notes about cuts. */
 export const TOOL_NOTES_BYTES = 1_024;
 /** Bytes of one action in a list, and how many of them fit in a result. */
 export const TOOL_ROW_BYTES_MAX = 400;
 export const TOOL_ROW_NAME_BYTES_MAX = 24;
 export const TOOL_ROWS_MAX = 40;
 export const TOOL_REQUESTS_MAX = 10;
-/** Secrets of headers that are looked for in an answer, and the shortest of them. */
+/** Secrets of headers searched for in a response, and the shortest of them. */
 export const ECHOES_MAX = 16;
 export const ECHO_CHARS_MIN = 8;
 export const TOOL_NAME_CHARS_SHOWN = 100;
 /** Bytes of the problems that an error lists, and of the texts of one of them. */
 export const TOOL_PROBLEMS_BYTES_MAX = 8_192;
 export const TOOL_PROBLEM_BYTES_MAX = 1_024;
-/** How long a question may be answered, and how many open questions of one key may block a call. */
+/** How long a question stays open, and how many open questions of one key may block a call. */
 export const QUESTION_MS = 10 * MINUTE_MS;
 export const QUESTIONS_OPEN_MAX = 20;
 export const QUESTION_BODY_CHARS_MAX = 1_024;
 export const QUESTION_BODY_LINES_MAX = 40;
-/** The whole question: the longest URL and callback, and more. Of the longer lines those are cut that don't say where it goes. */
+/** Bytes of a whole question: more than the longest URL and callback. Long lines are cut unless they say where the call goes. */
 export const QUESTION_BYTES_MAX = 24_576;
 export const QUESTION_LINE_CHARS = 200;
-/** A tool call without progress notifications ends after this: most clients give up after a minute. */
+/** When a tool call without progress notifications ends, since most clients give up after a minute. */
 export const SILENT_WAIT_SECONDS_MAX = 50;
 export const PROGRESS_EVERY_MS = 5 * SECOND_MS;
 /** Sessions of 2025-era clients: default per account, and idle time after which one is closed. */
 export const MCP_SESSIONS_PER_ACCOUNT_DEFAULT = 20;
 export const SESSION_IDLE_MS = 10 * MINUTE_MS;
 export const SESSION_SWEEP_MS = MINUTE_MS;
-/** How long the id of a session is valid that any of several nodes can check. */
+/** How long a session id is valid that any node can check. */
 export const NODE_SESSION_MS_MAX = DAY_MS;
 /** Interval of keep-alives on a stream, so that no proxy closes it. */
 export const KEEP_ALIVE_MS = 10 * SECOND_MS;
@@ -731,7 +731,7 @@ export const KEEP_ALIVE_MS = 10 * SECOND_MS;
 
 export const RECEIPT_RELOAD_SECONDS_MIN = 2;
 export const RECEIPT_RELOAD_SECONDS_MAX = 60;
-/** It reloads after one part in so many of the time since the last change, within the bounds above. */
+/** A receipt reloads after this fraction (1/20) of the time since the last change, within the bounds above. */
 export const RECEIPT_RELOAD_SHARE = 20;
 
 // Documentation, which needs no log-in
@@ -751,14 +751,14 @@ export const PORT_MAX = 65_535;
 export const RATE_LIMIT_SETTING_MAX = 1_000_000;
 export const MCP_SESSIONS_SETTING_MAX = 10_000;
 export const ATTEMPT_TIMEOUT_SETTING_MS_MAX = HOUR_MS;
-/** One below the most that Bun can make at a time: callbacks and mails need calls too. */
+/** One less than Bun can make at a time, because callbacks and mails need calls too. */
 export const DISPATCH_SETTING_MAX = 65_534;
 export const RETENTION_SETTING_DAYS_MAX = 36_500;
 export const APPROVAL_TTL_SETTING_HOURS_MAX = 87_600;
 
 // Log
 
-/** Lines are written together when the first of them is so old, or when they have so many characters. */
+/** Lines are written together once the first is this old, or once they have this many characters. */
 export const LOG_GATHERED_MS = 10;
 export const LOG_GATHERED_CHARS_MAX = 65_536;
 
@@ -774,50 +774,50 @@ export const TRANSFER_REPORT_MS = SECOND_MS;
 
 export const RULES_MAX = 500;
 export const RULE_EXPRESSION_BYTES_MAX = 4_096;
-/** A pattern of `like`, and the instructions that those of an expression compile to: a search may run each at each character. */
+/** Characters of a `like` pattern, and instructions of an expression's patterns. A search may run each at each character. */
 export const RULE_PATTERN_CHARS_MAX = 500;
 export const RULE_PATTERN_SIZE_MAX = 1_500;
-/** What one check of an expression may cost. A step takes some 50 ns; a list or text costs by its length. */
+/** Steps of one check of an expression. A step takes about 50 ns. Lists and texts cost by their length. */
 export const RULE_STEPS_MAX = 100_000;
 /** Steps of all rules together, for one request. */
 export const RULES_STEPS_MAX = 500_000;
 /** Longer lists can be counted and searched, but no macro runs over them. */
 export const RULE_LIST_MEMBERS_MAX = 1_000;
-/** A body that is longer or deeper can't be read by an expression. */
+/** Expressions can't read longer or deeper bodies. */
 export const RULE_BODY_CHARS_MAX = 262_144;
 export const RULE_BODY_DEPTH_MAX = 64;
 /** Members of one list of a rule: keys, methods, hosts. */
 export const RULE_LIST_MAX = 100;
 export const RULE_PATH_CHARS_MAX = 1_024;
-/** Looked at for all rules at once, before one is asked: so many comparisons of each expression, and segments of a path. */
+/** Checked for all rules at once, before one is judged: this many comparisons of each expression, and segments of a path. */
 export const RULE_NEEDS_MAX = 4;
 export const RULE_MESSAGE_CHARS_MAX = 500;
 /** Path of the member that a budget adds up, and a name of metadata that it counts by. */
 export const BUDGET_MEMBER_CHARS_MAX = 200;
-/** Decimals of the numbers that a budget adds up, and digits before them. Others can't be decided. */
+/** Decimals, and digits before them, of numbers that a budget adds up. Rules can't decide on others. */
 export const BUDGET_DECIMALS_MAX = 9;
 export const BUDGET_DIGITS_MAX = 30;
 export const BUDGET_COUNT_MAX = 1_000_000;
 export const BUDGET_MINUTES_MAX = 10_080;
 /** Counts of a sliding window, one for each part of it. */
 export const BUDGET_WINDOW_PARTS = 60;
-/** How long counts stay after their window: clocks of nodes differ, and an action may be cancelled later. */
+/** How long counts are kept after their window, since nodes' clocks differ and an action may be cancelled later. */
 export const BUDGET_KEPT_MS = 2 * DAY_MS;
-/** Comparisons of rules with earlier ones, and of their hosts, to find those that never apply: some 30 ms. */
+/** Comparisons with earlier rules, and of their hosts, to find rules that never apply: about 30 ms. */
 export const RULE_WARNING_STEPS_MAX = 150_000;
-/** The newest actions on which a rule is tried that is added or changed. */
+/** The newest actions on which a new or changed rule is tried. */
 export const RULE_DRAFT_ACTIONS = 100;
-/** The hits of rules that their list shows: of so long, and of at most so many calls that were held or let pass. */
+/** The list of rules shows the hits of this time, and of at most this many calls that were held or let pass. */
 export const RULE_HITS_MS = 7 * DAY_MS;
 export const RULE_HITS_MAX = 1_000;
 export const RULE_UNDO_MS_MAX = DAY_MS;
 /** How long a loop over many rules or actions may hold the event loop, besides its last step. */
 export const TURN_MS_MAX = 5;
-/** Actions of a page that rules are tried on, and how many a dry run looks at, by default and at most. */
+/** Actions on a page of a dry run, and how many it tries by default and at most. */
 export const DRY_RUN_PAGE_ACTIONS = 100;
 export const DRY_RUN_ACTIONS_DEFAULT = 1_000;
 export const DRY_RUN_ACTIONS_MAX = 100_000;
-/** Actions that its result lists, and cancelled ones whose timelines it reads. */
+/** Actions that a dry run lists, and cancelled ones whose timelines it reads. */
 export const DRY_RUN_SHOWN_MAX = 100;
 export const DRY_RUN_TIMELINES_MAX = 1_000;
 export const DRY_RUNS_PER_ACCOUNT_MAX = 2;
@@ -827,16 +827,16 @@ export const RULE_TRIES_MAX = 5;
 // Grants
 
 export const GRANTS_MAX = 200;
-/** Those in force come first, then some that are used up. */
+/** Grants in one list: first those in force, then some that are used up. */
 export const GRANTS_LISTED_MAX = 500;
 export const GRANT_MINUTES_MAX = 10_080;
 export const GRANT_CALLS_MAX = 1_000;
 /** Members of the body that may differ. */
 export const GRANT_VARY_MAX = 5;
-/** A body that is longer, or has more values, can't be compared with another one. */
+/** Longer bodies, or those with more values, can't be compared. */
 export const GRANT_BODY_CHARS_MAX = 65_536;
 export const GRANT_FIELDS_MAX = 500;
-/** How many of these the form of a grant lists: each takes up to two of the fields that a form may have. */
+/** Values in the form of a grant. Each takes up to two of the fields that a form may have. */
 export const GRANT_FIELDS_SHOWN_MAX = 40;
 
 // Credentials
@@ -848,16 +848,16 @@ export const CREDENTIAL_KEYS_MAX = 500;
 /** A shorter secret would be found in any answer. */
 export const CREDENTIAL_SECRET_CHARS_MIN = 8;
 export const CREDENTIAL_SECRET_CHARS_MAX = 4_096;
-/** An answer is searched for a credential in turns: so many escapes, or the like, are read in a few milliseconds. */
+/** Parts such as escapes that one turn reads in search of a credential, in a few milliseconds. */
 export const ECHO_PARTS_PER_TURN = 8_192;
 export const CREDENTIAL_TEST_BODY_CHARS_MAX = 4_096;
-/** If a secret has at least this many characters, people see its last four. */
+/** From this many characters on, people see a secret's last four. */
 export const CREDENTIAL_HINT_FROM_CHARS = 16;
-/** Characters of what is signed, and of the header's value. */
+/** Characters of the signed text, and of the header's value. */
 export const CREDENTIAL_TEMPLATE_CHARS_MAX = 500;
 /** How long before its end people are notified. */
 export const CREDENTIAL_ALERT_MS = 7 * DAY_MS;
-/** When notifications about an end are forgotten: longer than one is sent. */
+/** How long notifications about an end are remembered: longer than one is sent. */
 export const CREDENTIAL_ALERTS_KEPT_MS = 30 * DAY_MS;
 export const CREDENTIAL_USE_DAYS = 7;
 /** Hosts that are noted as having sent a secret back. */
@@ -868,30 +868,30 @@ export const CREDENTIAL_REQUESTS_PER_KEY_MAX = 5;
 export const CREDENTIAL_REQUESTS_PENDING_MAX = 50;
 /** Requests of a key within 24 hours: each one is a mail to every owner. */
 export const CREDENTIAL_REQUESTS_PER_DAY_MAX = 10;
-/** How long a decline also answers the same request when it is made again. */
+/** How long a decline also answers repeats of the request. */
 export const CREDENTIAL_DECLINED_MS = DAY_MS;
 /** How long requests are kept after the time at which they expire. */
 export const CREDENTIAL_REQUESTS_KEPT_MS = 30 * DAY_MS;
-/** What a request suggests is for a person to read. */
+/** Suggestions in a request, which a person must read. */
 export const CREDENTIAL_REQUEST_PATHS_MAX = 10;
 export const CREDENTIAL_REQUEST_PATH_CHARS_MAX = 200;
-/** Owners and channels that are notified of one: owners first, in the order in which they joined. */
+/** Owners and channels notified of a request: owners first, in the order in which they joined. */
 export const CREDENTIAL_REQUEST_RECIPIENTS_MAX = 20;
 
 // OAuth for /mcp
 
-/** Codes and tokens of one connection that are kept, used ones too: they tell that a token was used twice. */
+/** Codes and tokens kept of one connection. Used ones too, since they reveal that a token is used twice. */
 export const OAUTH_TOKENS_PER_GRANT_MAX = 100;
-/** Log-ins of one account that wait for consent. */
+/** Log-ins of one account waiting for consent. */
 export const OAUTH_INTERACTIONS_PER_ACCOUNT_MAX = 50;
-/** Log-ins of one person, so that nobody pushes out those of others; and for how many people they are counted. */
+/** Log-ins of one person, so that nobody pushes out other people's, and for how many people they are counted. */
 export const OAUTH_INTERACTIONS_PER_PERSON_MAX = 10;
 export const OAUTH_PEOPLE_COUNTED_MAX = 10_000;
-/** Clients that have registered themselves, of all accounts, and how long one is kept that nobody connects. */
+/** Clients of all accounts that registered themselves, and how long one without a connection is kept. */
 export const OAUTH_CLIENTS_MAX = 1_000;
 export const OAUTH_UNUSED_CLIENT_MS = DAY_MS;
 export const OAUTH_CLIENTS_PER_ACCOUNT_MAX = 20;
-/** Assertions of clients that are remembered, so that each is used once, and how long one may be valid. */
+/** Client assertions remembered, so that each is used once, and how long one may be valid. */
 export const OAUTH_ASSERTIONS_MAX = 1_000;
 export const OAUTH_ASSERTION_MS_MAX = HOUR_MS;
 export const OAUTH_REGISTRATIONS_PER_CLIENT_MAX = 10;
@@ -906,19 +906,19 @@ export const OAUTH_FAILED_DOCUMENT_MS = 30 * SECOND_MS;
 export const OAUTH_DOCUMENT_KEPT_MS = DAY_MS;
 export const OAUTH_DOCUMENTS_KEPT_MAX = 200;
 export const OAUTH_DOCUMENTS_AT_ONCE_MAX = 8;
-/** How many of these reads may be for one account, so that the rest is left for other accounts. */
+/** Reads of documents for one account at a time, which leaves the rest for other accounts. */
 export const OAUTH_DOCUMENTS_PER_ACCOUNT_MAX = 2;
 /** How long a person may take to consent, a code may be used, and a token works. */
 export const OAUTH_CONSENT_MS_MAX = 10 * MINUTE_MS;
 export const OAUTH_CODE_MS_MAX = MINUTE_MS;
 export const OAUTH_ACCESS_TOKEN_MS_MAX = HOUR_MS;
 export const OAUTH_CONNECTION_DAYS = 90;
-/** A connection without an end has to be consented to again after this time. */
+/** A connection without an end needs consent again after this time. */
 export const OAUTH_CONNECTION_MS_MAX = 365 * DAY_MS;
 
 // The command line, the demo and the palette of the pages
 
-/** Failed actions that are newer than this are counted beside the navigation. */
+/** Failed actions newer than this are counted beside the navigation. */
 export const NAV_FAILING_MS = DAY_MS;
 export const LOGIN_FILE_BYTES_MAX = 4_096;
 export const PALETTE_ACTIONS_MAX = 6;
