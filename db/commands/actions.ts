@@ -75,7 +75,7 @@ const SPENT = insertList(
   "on conflict (key_id, day) do update set created = key_days.created + excluded.created",
 );
 
-/** Replaces a row that somebody has added by hand. */
+/** Replaces a row that somebody has added to the database. */
 export const RESPONSES = upsertList(attempts, ["actionId", "run", "attempt"]);
 
 /** What a claim in the commit of its create changes of an action. */
@@ -149,17 +149,17 @@ export const create = listCommand(
       readCounts(tx, list.flatMap(countsIn)),
     ]);
     const known = { ...limits, rulesVersions, grants, ruleCounts };
-    const used: Values[] = [];
-    const first = new Set<NewAction>();
+    const auditEntries: Values[] = [];
+    const firstBeyond = new Set<NewAction>();
     const created: { readonly one: NewAction; readonly isClaimed: boolean; readonly row: Values }[] = [];
     const keys: Values[] = [];
     const outcomes = list.map((one): CreateOutcome => {
-      const outcome = decide(one, known, used);
+      const outcome = decide(one, known, auditEntries);
       const isCreated = outcome.kind === "created";
       if (isCreated) created.push({ one, isClaimed: outcome.isClaimed, row: rowOf(one, outcome) });
       if (isCreated && one.beyond !== null && ruleCounts.tell(one.beyond.count)) {
-        first.add(one);
-        used.push(one.beyond.audit);
+        firstBeyond.add(one);
+        auditEntries.push(one.beyond.audit);
       }
       const isBound = outcome.kind === "matched" && outcome.by === "dedupe";
       for (const key of one.keys) {
@@ -178,11 +178,11 @@ export const create = listCommand(
       isClaimed && claim !== null ? [...events, claim.event] : events,
     );
     await insertEach(lists, NOTIFICATIONS, created, ({ one }) =>
-      first.has(one) ? [...one.notifications, ...one.firstNotifications] : one.notifications,
+      firstBeyond.has(one) ? [...one.notifications, ...one.firstNotifications] : one.notifications,
     );
     await writeUses(tx, grants);
     await ruleCounts.write(tx);
-    await lists.insert(AUDIT_ENTRIES, used);
+    await lists.insert(AUDIT_ENTRIES, auditEntries);
     await writeCounts(
       tx,
       created.flatMap(({ one }) => (isLimited(one) ? { ...one, run: 1 } : [])),
@@ -231,8 +231,8 @@ interface KnownOfCreates extends Known {
   readonly ruleCounts: RuleCounts;
 }
 
-/** Decides on a create and, if it is created, counts it for those that follow. Adds uses of grants to `used`. */
-function decide(one: NewAction, known: KnownOfCreates, used: Values[]): CreateOutcome {
+/** Decides on a create and, if it is created, counts it for those that follow. Adds uses of grants to `auditEntries`. */
+function decide(one: NewAction, known: KnownOfCreates, auditEntries: Values[]): CreateOutcome {
   for (const kind of ["idempotency", "dedupe"] as const) {
     const key = one.keys.find((each) => each.kind === kind);
     const holder = key === undefined ? undefined : known.holders.get(nameOf(one, key));
@@ -250,7 +250,7 @@ function decide(one: NewAction, known: KnownOfCreates, used: Values[]): CreateOu
   if (one.grant !== null) {
     if (uses === null) return { kind: "grant_over" };
     const { audit, detail } = one.grant;
-    used.push([...audit, JSON.stringify({ ...detail, used: uses })]);
+    auditEntries.push([...audit, JSON.stringify({ ...detail, used: uses })]);
   }
   known.ruleCounts.add(one.counts);
   if (one.isHeld) known.held.set(keyName(one), held + 1);
@@ -550,8 +550,8 @@ function rowOf(
   const policy = row[POLICY_PLACE];
   if (uses !== null && typeof policy === "string") {
     // Safe: this is the text of a policy.
-    const told = atUse(JSON.parse(policy) as ActionPolicy, uses, Number(grant?.detail["calls"]));
-    stored[POLICY_PLACE] = JSON.stringify(told);
+    const policyAtUse = atUse(JSON.parse(policy) as ActionPolicy, uses, Number(grant?.detail["calls"]));
+    stored[POLICY_PLACE] = JSON.stringify(policyAtUse);
   }
   return stored;
 }
