@@ -29,7 +29,7 @@ export interface ApprovalQuestion {
   readonly state: string;
 }
 
-/** The name of the question among those of a call. */
+/** The name of the question among a call's questions. */
 export const QUESTION = "approval";
 
 const read = compileArguments(DecideArguments);
@@ -94,7 +94,7 @@ function notAskable({ config: { baseUrl } }: AgentDeps, why: string): DomainErro
 const OTHER_NODE =
   "This service runs on several nodes, where only clients of MCP revision 2026-07-28 can ask their person.";
 
-/** Nobody is asked unless the question can show in full where the call goes. */
+/** Asks nobody unless the question can show in full where the call goes. */
 const TOO_LONG = "The URL and the callback of this action are too long for a question.";
 
 /** The action with the refusal. Throws if there is no such action, or it isn't held. */

@@ -24,7 +24,7 @@ interface HandlerDeps extends Pick<AgentDeps, "clock" | "ids" | "secrets" | "dra
 /**
  * MCP over Streamable HTTP: revision 2026-07-28 without state, and sessions for clients of 2025, which can be asked
  * questions only within one. A 2025 client without a session is answered, but never asked. See mcp/README.md.
- * A longer call is answered as a stream. Throws `rate_limited` where the account has too many sessions.
+ * A longer call is answered as a stream. Throws `rate_limited` if the account has too many sessions.
  */
 export function createAgentHandler(newServer: () => McpServer, deps: HandlerDeps) {
   const stateless = createMcpHandler(newServer, { legacy: "stateless", keepAliveMs: KEEP_ALIVE_MS });
@@ -171,7 +171,7 @@ class Sessions {
   /**
    * Begins a session. Where the account has reached its limit, another one is closed: a key below its share takes one,
    * even in use, of the key with the most; any other key takes the longest idle one of its own, or of a key with more.
-   * Throws `rate_limited` where there is none to take.
+   * Throws `rate_limited` if there is none to take.
    */
   async #begin(caller: Caller, isAskable: boolean): Promise<Session> {
     const { ids, clock } = this.#deps;

@@ -132,7 +132,7 @@ export const revokeKey = command<AccountStore["revokeKey"]>(
   ],
 );
 
-/** Revokes those of the keys that are live, and returns them. */
+/** Revokes the live ones of these keys and returns them. */
 export async function revokeAll(
   { db }: Tx,
   condition: SQL | undefined,

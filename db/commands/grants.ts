@@ -101,7 +101,7 @@ const USED = updateList(grants, ["used"], ["id"]);
 /** How often grants were used and may be used, by id. The uses of a list are counted as they are decided. */
 export type GrantCounts = ReadonlyMap<string, { used: number; readonly calls: number; readonly expiresAt: Date }>;
 
-/** Reads those of the grants that have not been ended. */
+/** Reads the grants that nobody has ended. */
 export async function readGrants(tx: Tx, uses: readonly UsedGrant[]): Promise<GrantCounts> {
   if (uses.length === 0) return new Map();
   const ids = [...new Set(uses.map((use) => use.id))];

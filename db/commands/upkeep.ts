@@ -64,7 +64,7 @@ export const shorten = command(async (tx, { id, revision, ...until }: Pick<Scann
   await tx.db.delete(timeline).where(inArray(timeline.seq, older.limit(PRUNE_ROWS_MAX)));
 });
 
-/** Deletes those of the actions that still may be and have the same revision, with all their rows. Returns how many. */
+/** Deletes actions with all their rows, if they may still be deleted and have the same revision. Returns how many. */
 export const deleteActions = command(async (tx, found: readonly Scanned[], until: Until) => {
   const { db } = tx;
   const newest = await newestPosition(tx);

@@ -408,5 +408,5 @@ function rowsOf({ rows }: QueryResult): readonly Row[] {
 }
 
 function ignore(): void {
-  // Whoever waits for the answer gets the error.
+  // The caller that waits for the answer gets the error.
 }

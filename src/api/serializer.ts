@@ -34,7 +34,7 @@ const shows = new WeakMap<TObject, (value: unknown) => unknown>();
 
 /**
  * Turns a row into the response that a schema describes. Takes each member of the schema from the row's member of that name in
- * camel case, and writes dates as texts. Leaves out all other members, and null where the schema does not allow it.
+ * camel case, and writes dates as texts. Leaves out all other members, and null if the schema does not allow it.
  */
 export function toJson<Schema extends TObject>(schema: Schema, row: Sources<Static<Schema>>): Static<Schema> {
   const show = shows.get(schema) ?? showing(schema);

@@ -54,7 +54,7 @@ export type CredentialState = "changed" | "disabled" | "expired" | "deleted";
 
 export interface KeyEnd {
   readonly kind: "revoked" | "expired";
-  /** Who revoked it, masked where it is shown; null: nobody, or it is not known. */
+  /** Who revoked it, masked when shown; null for nobody, or if unknown. */
   readonly by: Actor | null;
   readonly agoMs: number;
 }

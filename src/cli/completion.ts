@@ -203,9 +203,9 @@ function only(proposals: readonly Proposal[], start: string): Completions {
   return { proposals: proposals.filter(({ value }) => value.startsWith(start)), takesFiles: false, idFor: null };
 }
 
-// Scripts for shells. Each asks `outgate complete -- <words>` and evaluates nothing of what was typed: a `$(…)` that stands in
-// a command line is not run by the Tab key. Not those of @bomb.sh/tab (tried with 0.0.22) but for PowerShell: in bash they
-// evaluate the command line, need the package bash-completion and fail when they are sourced twice; in zsh they need compinit.
+// Scripts for shells. Each asks `outgate complete -- <words>` and evaluates nothing that was typed, so the Tab key never runs a
+// `$(…)` in a command line. Only PowerShell's is from @bomb.sh/tab (tried with 0.0.22): its others evaluate the command line in
+// bash, where they also need the package bash-completion and fail when sourced twice, and need compinit in zsh.
 
 /** Bash 3.2 and later, without the package bash-completion. `=` and `:` are words of their own there. */
 const BASH = `# bash completion for outgate: source <(outgate completion bash)

@@ -77,7 +77,7 @@ export interface NameTotals extends Pick<
   "created" | "completed" | "failed" | "attempts" | "failedAttempts" | "lastError" | "lastFailedAt"
 > {
   readonly kind: Exclude<ActivityKind, "all">;
-  /** As that of `ActivityRow`. */
+  /** As in `ActivityRow`. */
   readonly name: string;
 }
 

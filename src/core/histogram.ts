@@ -42,7 +42,7 @@ export function mergeHistograms(histograms: readonly Histogram[]): Histogram {
   return merged;
 }
 
-/** The durations of a histogram without those of the others, which it contains. */
+/** The durations of a histogram that are not in the others, which it contains. */
 export function withoutHistograms(histogram: Histogram, others: readonly Histogram[]): Histogram {
   const left = new Map(histogram);
   for (const [bucket, count] of mergeHistograms(others)) {

@@ -90,7 +90,7 @@ function listOf(text: string, budget: number): Made {
   return { node: { kind: "list", text, elements, rest }, used };
 }
 
-/** The members of an object, or the elements of a list, as they stand in it. */
+/** The members of an object or the elements of a list, in their order. */
 function partsIn(text: string): readonly string[] {
   if (text.startsWith("[")) return [...elementsIn(text)];
   return Array.from(membersIn(text), ([name, value]) => `${JSON.stringify(name)}:${value}`);

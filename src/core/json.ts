@@ -141,7 +141,7 @@ const WHITE_SPACE = new Set([0x20, 0x0a, 0x0d, 0x09]);
 /**
  * Copies JSON without its white space, in runs as long as possible. Of duplicate names the last value is kept, as by the
  * parser: the target must not read another value than the approver saw. A reviver took 220 ms for 1 MB of numbers; this
- * takes 6. Methods read from the cursor on, and throw `SyntaxError` where there is not what their name says.
+ * takes 6. Methods read from the cursor on, and throw `SyntaxError` if they find something other than their name says.
  */
 class Compactor {
   readonly #text: string;

@@ -86,7 +86,7 @@ export interface Judge {
   /** Whether an account has rules about what is called, not only about how often. */
   isRuled(accountId: string): boolean;
   /**
-   * What to do before an attempt; null: nothing. A rule that refuses the call ends it before any attempt, whoever approved it.
+   * What to do before an attempt; null for nothing. A rule that refuses the call ends it before any attempt, even if approved.
    * A rule that holds or counts the call applies before its first send, unless somebody who may approve has decided on it; also
    * if it passed by a grant that was ended since.
    */

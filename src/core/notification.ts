@@ -157,7 +157,7 @@ function callbackEvent(status: ActionStatus, [first]: readonly TimelineEvent[]):
   return first.late === "result" ? "action.late_result" : null;
 }
 
-/** Whoever decided by the link of the mail needs no second mail. What was withdrawn asks nothing any more. */
+/** People who decided by the mail's link need no second mail, and a withdrawn question asks nothing any more. */
 function isDecidedByOthers(event: TimelineEvent, { approve, approvedBy }: NotifyingAction, email: string): boolean {
   if (event.type === "cancelled") return approve && approvedBy === null && event.actor !== SYSTEM;
   const isDecision = event.type === "approved" || event.type === "rejected";

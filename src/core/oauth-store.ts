@@ -37,7 +37,7 @@ export interface OAuthArtifact {
   readonly expiresAt: Date;
 }
 
-/** What an access token stands for. */
+/** The connection that an access token belongs to. */
 export interface TokenKey {
   readonly key: ApiKey;
   readonly expiresAt: Date;

@@ -91,7 +91,7 @@ export interface RefusedTarget {
 
 /**
  * Targets that were parsed recently, by their whole text: an action's URL is parsed for its create, its signature and its call.
- * What a text means never changes; where it leads is not stored here, and is checked each time.
+ * The meaning of a text never changes. Where it leads is checked each time and not stored here.
  */
 const parsedTargets = new Map<string, ParsedTarget>();
 

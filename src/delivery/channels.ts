@@ -27,7 +27,7 @@ export function createMessage({ clock, config, store }: AppContext, needs: Messa
   const { baseUrl } = config;
   const timeoutMax = Math.min(config.attemptTimeoutMs, MESSAGE_TIMEOUT_MS);
 
-  /** The question whether to approve an action. Null: nobody has to be asked any more. */
+  /** The question whether to approve an action; null if nobody must be asked any more. */
   const question = async (notification: Notification, at: Date): Promise<Message | null> => {
     const asked = await askedNow(store, notification);
     if (asked === null || asked.channel.kind === "mail") return null;

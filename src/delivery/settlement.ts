@@ -36,7 +36,7 @@ export interface Ended {
   readonly cause?: unknown;
 }
 
-/** Decides again for the action as it is stored now. Null: nothing has to be written. */
+/** Decides again for the action as stored now; null if nothing must be written. */
 type Redecide = (stored: Action) => Change | null;
 
 /**

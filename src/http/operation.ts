@@ -89,7 +89,7 @@ export interface OperationInfo {
   /** Successful responses, by status. */
   readonly answers: Readonly<Record<number, ResponseInfo>>;
   readonly errors: readonly ErrorCode[];
-  /** Needs METRICS_TOKEN where that is set. */
+  /** Needs METRICS_TOKEN if that is set. */
   readonly takesMetricsToken?: true;
 }
 

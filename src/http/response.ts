@@ -141,7 +141,7 @@ export function acceptsGzip({ headers }: Request): boolean {
 
 const GZIP = /(?:^|,)\s*gzip\s*(?!;\s*q=0(?:\.0*)?\s*(?:,|$))(?:[,;]|$)/i;
 
-/** The weight of a media type; 0 where it is missing or refused. Wildcards are ignored. */
+/** The weight of a media type; 0 if it is missing or refused. Ignores wildcards. */
 function weightOf(accept: string, type: string): number {
   for (const entry of accept.split(",")) {
     const [name, ...parameters] = entry.split(";").map((part) => part.trim().toLowerCase());

@@ -44,7 +44,7 @@ export const CreateOAuthClient = t.requestObject(
 
 export type CreateOAuthClient = Static<typeof CreateOAuthClient>;
 
-/** A client that an owner has added by hand. Only people of its account can connect it. */
+/** A client that an owner has added. Only people of its account can connect it. */
 export interface AccountClient {
   readonly id: string;
   readonly name: string;

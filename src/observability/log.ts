@@ -144,7 +144,7 @@ type LogText = (event: LogEvent) => string | null;
 
 interface LogTextOptions {
   readonly paint: Paint;
-  /** Whether to show events that went as expected and changed nothing, too. */
+  /** Whether to show also events that went as expected and changed nothing. */
   readonly isVerbose: boolean;
   /** The width of the terminal at this moment; undefined: there is none. */
   readonly columns: () => number | undefined;

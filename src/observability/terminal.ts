@@ -2,7 +2,7 @@ const COLORS = { red: 31, green: 32, yellow: 33, blue: 34, grey: 90, bold: 1 } a
 
 export type Color = keyof typeof COLORS;
 
-/** Colours text where a terminal reads it. */
+/** Colours text if a terminal reads it. */
 export type Paint = (text: string, color: Color) => string;
 
 interface TerminalOutput {

@@ -341,7 +341,7 @@ function plainSearch(search: string): string | null {
   return isPlain ? null : new URLSearchParams(plain).toString();
 }
 
-/** A row for each action; its link opens the action's page, over the list where there is script. */
+/** A row for each action. Its link opens the action's page; with script, on top of the list. */
 export function ActionTable({ actions, pauseOf, now }: Pick<ActionsProps, "actions" | "pauseOf" | "now">) {
   return (
     <table class="actions">

@@ -122,7 +122,7 @@ function Allowed({ typed, credentials }: { readonly typed: FormState; readonly c
   );
 }
 
-/** A name for the key that says where it came from: by the end of a long host, which anybody can begin as they like. */
+/** A name for the key that says where it came from. Of a long host it has the end, because anybody can choose the beginning. */
 function keyName({ clientName, clientHost }: ConsentRequest): string {
   const host = endOfHost(clientHost)
     .replace("…", "...")

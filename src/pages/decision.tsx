@@ -248,7 +248,7 @@ function timeOf(name: string, action: SeenAction): Date | null {
   return name === "expires_at" ? action.expiresAt : null;
 }
 
-/** Facts without untrusted text. */
+/** Facts that contain no untrusted text. */
 const TRUSTED_FACTS: ReadonlySet<string> = new Set(["run", "rejections", "attempts", "on_unknown"]);
 
 /** Each risk in a word or two. The request says it in a sentence. */

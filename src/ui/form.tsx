@@ -119,7 +119,7 @@ interface InputProps extends Omit<FieldProps, "label" | "hint" | "problem" | "id
   readonly id: string;
   readonly list: string | undefined;
   readonly "aria-invalid": "true" | undefined;
-  /** The first one that is wrong: it may stand far below, and screen readers say what is wrong with it. */
+  /** The first wrong field, which may be far below. Screen readers say what is wrong with it. */
   readonly autofocus: boolean;
   readonly "aria-describedby": string | undefined;
 }

@@ -81,7 +81,7 @@ export function openDrawers(refresh: () => Promise<void>): void {
 
   addEventListener("htmx:afterSwap", ({ detail: { target, requestConfig } }) => {
     if (drawer.element !== null && target === drawer.element) addBar(drawer.element);
-    // Whoever opened it reads it next, and the list may be gone; a row that `j` and `k` pressed keeps the focus.
+    // The person reads it next, and the list may be gone. A row that `j` and `k` pressed keeps the focus.
     if (target.id === "request" && requestConfig.triggeringEvent.isTrusted) focus(document.getElementById("request"));
   });
 
