@@ -7,7 +7,7 @@ import { begin, post } from "../mcp/wire.ts";
 import { BROWSER_START_MS_MAX, closeContexts, HAS_BROWSER, openBrowser, watchPage } from "../support/browser.ts";
 import { hiddenIn } from "../support/forms.ts";
 import { freePort } from "../support/free-port.ts";
-import { OWNER_KEY, Service } from "../support/service.ts";
+import { Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 import {
   ANN,
@@ -147,52 +147,6 @@ const MCP_ATTACKS: readonly Attack[] = [
       await post(mcpOf(w), answerTo(asked.question), mine);
       await asked.leave();
       expect(await w.stateOf(id)).toBe("awaiting_approval");
-    },
-  },
-  {
-    name: "A batch of calls, and of answers among them",
-    async run({ w, url }) {
-      const id = await w.askable(url);
-      const one = (n: number) => ({
-        jsonrpc: "2.0",
-        id: n,
-        method: "tools/call",
-        params: { name: "approve", arguments: { id } },
-      });
-      const answers = Array.from({ length: 20 }, (_, n) => ({ jsonrpc: "2.0", id: n, result: YES }));
-      const batch = JSON.stringify([...Array.from({ length: 20 }, (_, n) => one(n)), ...answers]);
-      const { id: session } = await begin(mcpOf(w), { key: keyOf(w), capabilities: {} });
-      for (const more of [{}, { "mcp-session-id": session }, { "mcp-protocol-version": "2025-03-26" }]) {
-        const headers = { accept: "application/json, text/event-stream", ...more };
-        expect((await w.by("POST", "/mcp", { body: batch, headers })).text).not.toContain('"pending"');
-      }
-    },
-  },
-  {
-    name: "Progress tokens of others' calls and of no sense",
-    async run({ w, url }) {
-      const id = await w.askable(url);
-      const { id: session } = await begin(mcpOf(w), { key: keyOf(w) });
-      const owners = await begin(mcpOf(w), { key: OWNER_KEY });
-      const accept = "text/event-stream";
-      const leave = new AbortController();
-      const listening = await fetch(mcpOf(w), {
-        headers: { authorization: `Bearer ${OWNER_KEY}`, accept, "mcp-session-id": owners.id },
-        signal: leave.signal,
-      });
-      for (const token of ["1", '"1"', '{"a":1}', "null", `"${owners.id}"`]) {
-        // Only the first waits: what a token does is seen there.
-        const [tool, more] = token === "1" ? ["wait", ',"wait":1'] : ["get", ""];
-        const call = `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"_meta":{"progressToken":${token}},"name":"${tool}","arguments":{"id":"${id}"${more}}}}`;
-        await post(mcpOf(w), call, { key: keyOf(w), headers: { "mcp-session-id": session } });
-      }
-      const reader = listening.body?.getReader();
-      const seen = await Promise.race([
-        reader?.read().then(({ value }) => new TextDecoder().decode(value)),
-        Bun.sleep(50),
-      ]);
-      expect(seen ?? "").not.toContain("progress");
-      leave.abort();
     },
   },
 ];
