@@ -118,7 +118,7 @@ function isAllowed(
   const share = Math.max(1, Math.floor(perSecond / keyCount));
   const admitted = account.admitted + requests;
   if (requested > Math.min(share, perSecond)) {
-    return requested <= perSecond && admitted + expectedOf(name, share, before, keys) <= perSecond;
+    return requested <= perSecond && admitted + expectedOf(share, before, keys) <= perSecond;
   }
   return (
     admitted <= perSecond || (admitted <= perSecond * RATE_OVERSHOOT_MAX && (isFlooded(keys) || isFlooded(before)))
@@ -130,16 +130,14 @@ function isFlooded(keys: ReadonlyMap<string, KeyCount>): boolean {
   return keys.values().some(({ refused }) => refused >= RATE_FLOOD_REFUSALS);
 }
 
-/** How many requests of other keys are still expected within their shares, if they send as many as in the last window. */
-function expectedOf(
-  name: string,
-  share: number,
-  before: ReadonlyMap<string, KeyCount>,
-  now: ReadonlyMap<string, KeyCount>,
-): number {
+/**
+ * How many requests are still expected within the keys' shares, if they send as many as in the last window. None of a key that is beyond
+ * its share.
+ */
+function expectedOf(share: number, before: ReadonlyMap<string, KeyCount>, now: ReadonlyMap<string, KeyCount>): number {
   let expected = 0;
   for (const [key, { requested }] of before) {
-    if (key !== name) expected += Math.max(0, Math.min(share, requested) - (now.get(key)?.requested ?? 0));
+    expected += Math.max(0, Math.min(share, requested) - (now.get(key)?.requested ?? 0));
   }
   return expected;
 }

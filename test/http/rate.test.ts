@@ -1,4 +1,7 @@
 import { expect, test } from "bun:test";
+import { REFUSALS_HELD_MAX } from "../../src/core/limits.ts";
+import { createRateLimit } from "../../src/http/rate-limit.ts";
+import { FakeClock } from "../support/clock.ts";
 import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
 import { until } from "../support/until.ts";
@@ -135,4 +138,25 @@ test("a key that floods hears of its refusals a second later, and nobody else wa
     expect({ status: answer.status, wait: answer.headers.get("retry-after") }).toEqual({ status: 429, wait: "1" });
   }
   expect(app.engine.clock.timers).toBe(timers);
+});
+
+test("so many refusals wait at a time, and those that were told make room", async () => {
+  const clock = new FakeClock();
+  const rate = createRateLimit(clock, 1);
+  const caller = { accountId: "acc", keyId: "key" };
+  /** How many of these are told at once. */
+  const toldOf = async (count: number) => {
+    for (let at = 0; at < 3; at += 1) expect(() => rate.count(caller, 2)).toThrow();
+    let told = 0;
+    for (let at = 0; at < count; at += 1) {
+      const waits = rate.slowDown(caller);
+      waits.then(() => (told += 1)).catch(() => {});
+    }
+    await Bun.sleep(0);
+    return told;
+  };
+  expect(await toldOf(REFUSALS_HELD_MAX + 2)).toBe(2);
+  clock.advance(2_000);
+  await Bun.sleep(0);
+  expect(await toldOf(2)).toBe(0);
 });
