@@ -411,8 +411,8 @@ export interface ActionWrite extends Owner, SideRows {
   readonly grant: Values | null;
   /** What a new run adds to the counts of rules. */
   readonly counts: readonly RuleCount[];
-  /** Which counts its end gives back. `unlessSent`: only if no attempt of the run may have reached the target. */
-  readonly givesBack: { readonly counted: readonly StoredCount[]; readonly unlessSent: boolean } | null;
+  /** Which counts its end gives back if no earlier attempt of the run may have reached the target. */
+  readonly givesBack: readonly StoredCount[];
 }
 
 /** Writes changes. Returns for each whether it was written: not if the revision differs, or a limit or key forbids it. */
@@ -428,7 +428,7 @@ export const apply = listCommand(
       ),
       readCounts(
         tx,
-        list.flatMap(({ counts: added, givesBack }) => [...added, ...(givesBack?.counted ?? []).map(placeOf)]),
+        list.flatMap(({ counts: added, givesBack }) => [...added, ...givesBack.map(placeOf)]),
       ),
     ]);
     const allowed = list.filter((_, at) => {
@@ -459,7 +459,7 @@ export const apply = listCommand(
     locks: ({ accountId, keyId, retaken, request, budget, grant, counts: added, givesBack }): readonly Lock[] => [
       ...(grant === null ? [] : [accountLock(accountId)]),
       ...added.map(({ ruleId, subject }) => countLock(ruleId, subject)),
-      ...(givesBack?.counted ?? []).map(([ruleId, subject]) => countLock(ruleId, subject)),
+      ...givesBack.map(([ruleId, subject]) => countLock(ruleId, subject)),
       ...(retaken === null ? [] : [keyLock(accountId, "dedupe", retaken.key)]),
       ...(request === null ? [] : [limitLock(accountId, keyId)]),
       ...(budget === null ? [] : [limitLock(accountId, budget.keyId)]),
@@ -480,16 +480,15 @@ const ATTEMPT_ROWS = ["attempt", "late_result", "late"] as const;
 
 /** Gives back what ended runs have added to counts of rules. */
 async function giveBack(tx: Tx, list: readonly ActionWrite[], ruleCounts: RuleCounts): Promise<void> {
-  const asked = list.filter(({ givesBack }) => givesBack?.unlessSent === true);
+  const some = list.filter((one) => one.givesBack.length > 0);
   const ofRuns = await tx.lists.find(
     ATTEMPTS_OF_RUN,
-    asked.map(({ id, run }) => ({ id, run })),
+    some.map(({ id, run }) => ({ id, run })),
   );
-  // An attempt whose row can't be read may have reached the target.
-  const isSent = ({ detail }: { readonly detail: string }) => membersIn(detail)["outcome"] !== "not_sent";
-  const sent = new Set(asked.filter((_, at) => (ofRuns[at] ?? []).some(isSent)));
-  for (const one of list) {
-    if (one.givesBack !== null && !sent.has(one)) for (const each of one.givesBack.counted) ruleCounts.giveBack(each);
+  for (const [at, one] of some.entries()) {
+    // An attempt whose row can't be read may have reached the target.
+    const isSent = ofRuns[at]?.some(({ detail }) => membersIn(detail)["outcome"] !== "not_sent");
+    if (isSent !== true) for (const each of one.givesBack) ruleCounts.giveBack(each);
   }
 }
 

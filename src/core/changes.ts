@@ -204,19 +204,13 @@ export type Decide = (
 ) => Promise<Action>;
 
 /**
- * Which counts of rules a change gives back: those of a run that ends before any send, or whose calls were not sent.
- * `unlessSent`: only if no earlier attempt of the run may have reached the target. Null: none.
+ * Which counts of rules a change gives back: those of a run that is cancelled, or ends with a call that was not sent, unless
+ * an earlier attempt of the run may have reached the target.
  */
-export function givesBack({
-  before,
-  after,
-  events,
-}: Change): { counted: readonly StoredCount[]; unlessSent: boolean } | null {
-  const { counted, attempts } = after;
-  if (counted.length === 0 || after.run !== before.run || after.status === before.status) return null;
-  if (after.status === "cancelled") return { counted, unlessSent: attempts > 0 };
+export function givesBack({ before, after, events }: Change): readonly StoredCount[] {
+  if (after.status === before.status) return [];
   const isNotSent = events.some((event) => event.type === "attempt" && event.outcome === "not_sent");
-  return after.status === "failed" && isNotSent ? { counted, unlessSent: attempts > 1 } : null;
+  return after.status === "cancelled" || (after.status === "failed" && isNotSent) ? after.counted : [];
 }
 
 /** The part of an attempt's response that the timeline doesn't have. */

@@ -34,7 +34,7 @@ function methodRefusal(methods: readonly HttpMethod[], request: SentRequest): Do
 function isIn(allowed: string, { hostname, port }: NormalTarget): boolean {
   // A call's host leaves out its scheme's default port, but a limit may name that port.
   const own = PORT.test(allowed) ? `${hostname}:${port}` : hostname;
-  return allowed.startsWith("*.") ? own.endsWith(allowed.slice(1)) && own.length >= allowed.length : own === allowed;
+  return allowed.startsWith("*.") ? own.endsWith(allowed.slice(1)) : own === allowed;
 }
 
 const PORT = /:\d{1,5}$/;

@@ -62,9 +62,7 @@ function plainJson(text: string): string {
 function inOrder(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(inOrder);
-  const members = Object.entries(value);
-  if (members.length === 0) return value;
-  const ordered = members.toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const ordered = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(ordered.map(([name, member]) => [name, inOrder(member)]));
 }
 

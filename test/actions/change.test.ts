@@ -8,8 +8,8 @@ import {
   nextRetryAt,
   type Operation,
 } from "../../src/core/action.ts";
-import { type ApprovalInput, approve, cancel, type DecisionInput, retry } from "../../src/core/changes.ts";
-import { anAction, aDecision, later, NOON } from "../support/factory.ts";
+import { type ApprovalInput, approve, cancel, type DecisionInput, givesBack, retry } from "../../src/core/changes.ts";
+import { anAction, anAttempt, aDecision, later, NOON } from "../support/factory.ts";
 
 const RESULT = {
   lastError: "The target answered with status 500.",
@@ -117,13 +117,30 @@ describe("a retry", () => {
   );
 
   test.each(["failed", "cancelled"] as const)("of what needs a yes and has %s is held again", (status) => {
-    const action = worn(status, { approve: true });
+    const rule = { id: "rul_a", name: "Payments", version: 1, reason: null };
+    const action = worn(status, { approve: true, policy: { effect: "hold", by: "rule", ...rule } });
     expect(retry(action, { actor: "key:boss", reason: null, now: NOON })).toEqual({
       before: action,
       after: { ...action, ...firstState(true, NOON), run: 5, revision: action.revision + 1 },
-      events: [{ type: "retried", actor: "key:boss", reason: null }, { type: "held" }],
+      events: [
+        { type: "retried", actor: "key:boss", reason: null },
+        { type: "held", reason: 'The rule "Payments" holds it.' },
+      ],
     });
   });
+});
+
+test.each([
+  ["pending", "cancelled", "not_sent", 1],
+  ["cancelled", "cancelled", "not_sent", 0],
+  ["active", "failed", "not_sent", 1],
+  ["active", "failed", "unknown", 0],
+  ["failed", "failed", "not_sent", 0],
+  ["active", "pending", "not_sent", 0],
+] as const)("what goes from %s to %s with a call that is %s gives back %d counts", (from, to, outcome, count) => {
+  const counted = [["rul_a", "", 0, "1"]] as const;
+  const events = [anAttempt(1, { outcome })];
+  expect(givesBack({ before: worn(from), after: worn(to, { counted }), events })).toHaveLength(count);
 });
 
 const NOT_ALLOWED = (["approve", "cancel", "retry"] as const).flatMap((operation) => {

@@ -97,7 +97,7 @@ describe("the same request, for the count of rejections", () => {
   const json = (body: string): Partial<Action> => ({ body, extras: { bodyKind: "json" } });
 
   test.each([
-    ["an object as json", { body: '{"a":1,"b":2}' }, json('{"b":2.0,"a":1}')],
+    ["an object as json", { body: '{"a":[1],"b":2,"c":null}' }, json('{"c":null,"b":2.0,"a":[1]}')],
     ["fields in another order", form({ a: "1", b: "2" }), form({ b: "2", a: "1" })],
     ["a text as base64", text("a=ä"), bytes("a=ä")],
     [
@@ -124,6 +124,8 @@ describe("the same request, for the count of rejections", () => {
       form({ a: "1" }),
       text(""),
       text("a=1"),
+      json('["a"]'),
+      json('{"0":"a"}'),
       json('["form",["a","1"]]'),
       json('["bytes","YT0x"]'),
     ];

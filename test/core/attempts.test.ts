@@ -23,7 +23,11 @@ const changeOf = (change: ReturnType<typeof retry>) => {
 };
 
 function keptBodyOf(body: string): Pick<KeptResponse, "responseBody" | "responseTruncated"> {
-  const { responseBody = null, responseTruncated = false } = responseToKeep(ended(503, body)) ?? {};
+  const change = ended(503, body);
+  const { responseBody = null, responseTruncated = false } = responseToKeep(change) ?? {};
+  // As of one that comes too late.
+  const late = responseToKeep({ ...change, kept: { ...response(1, 1), responseBody: body } });
+  expect(late).toMatchObject({ responseBody, responseTruncated });
   return { responseBody, responseTruncated };
 }
 

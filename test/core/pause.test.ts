@@ -29,10 +29,11 @@ const started = line(3, "active", { type: "started" });
 const named = (entries: readonly TimelineEntry[]) => entries.map(({ seq, event }) => `${seq} ${event.type}`);
 
 test.each([
-  ["before the action was created, and has ended", aPause({ endedAt: later(9) }), []],
+  ["before the action was created, and has ended", aPause({ endedAt: later(10) }), []],
   ["before it, and goes on", aPause(), ["paused after 1"]],
   ["before it, and ends while it waits", aPause({ endedAt: later(25) }), ["paused after 1", "resumed after 2"]],
   ["while it waits, once for the whole wait", aPause({ createdAt: later(15) }), ["paused after 1"]],
+  ["while it waits, and ends after that", aPause({ createdAt: later(15), endedAt: later(35) }), ["paused after 1"]],
   ["after it was sent", aPause({ createdAt: later(30) }), []],
 ] as const)("a pause that begins %s", (_name, pause, expected) => {
   const lines = withPauses([created, mailed, started], [pause]);

@@ -12,10 +12,11 @@ import {
   NO_COUNTS,
   refusalOf,
 } from "../../src/core/policy.ts";
+import { policyOfRuling, type Ruling } from "../../src/core/action-policy.ts";
 import type { DomainError } from "../../src/core/domain-error.ts";
 import type { RejectionCount } from "../../src/core/rejections.ts";
 import type { CreateRefusal } from "../../src/core/store.ts";
-import { anAction, aRequest, later, NOON } from "../support/factory.ts";
+import { aGrant, anAction, aRequest, aRuleCount, later, NOON } from "../support/factory.ts";
 import { HTTP_METHODS, type HttpMethod } from "../../src/core/target.ts";
 
 type Facts = Parameters<typeof decide>[0];
@@ -94,6 +95,13 @@ const REPEATED = {
 const ASKED_TO_WAIT = { retryAfter: "7" } as const;
 const SEND_NOW = { operation: "sendNow" } as const;
 const WAITING = { status: "pending", dueAt: later(9_000), attempts: 1 } as const;
+const ruled = (effect: Ruling["effect"]) => {
+  const rule = { id: "rul_a", name: "Payments", version: 1 };
+  return { ruling: { effect, rule, reason: null, isUndecidable: false } };
+};
+const [HOLDS_IT, REFUSES_IT] = [ruled("hold"), ruled("refuse")];
+const GRANTED = { grant: aGrant() };
+const COUNTED_LATER = [["rul_a", "s", NOON.getTime() + 1, "1"]] as const;
 const FULL = { rejectedAt: null, repeatedAt: [], fullSince: NOON };
 
 describe("the policy decides", () => {
@@ -169,6 +177,11 @@ describe("the policy decides", () => {
       "refuse: forbidden",
     ],
     ["a retry of its own, which is asked before it is sent", aRetry({ caller: POSTS }, { callback: HOOK }), "allow"],
+    [
+      "a retry of a listed one",
+      aRetry({ caller: POSTS, callbackHosts: LISTED.callbackHosts }, { callback: HOOK }),
+      "allow",
+    ],
     ["a retry by a key without both", aRetry({ callbackHosts: null }, { callback: HOOK }), "allow"],
     ["a listed callback", aCreate({ caller: WRITES, recipients: LISTED }, { callback: HOOK }), "hold: key"],
     [
@@ -207,6 +220,11 @@ describe("the policy decides", () => {
       "refuse: not_retryable",
     ],
 
+    [
+      "a retry of what was never rejected",
+      aRetry(rejected({ ...REJECTED, rejectedAt: null }), APPROVED),
+      "hold: caller",
+    ],
     ["the retry of a rejected action", aRetry(rejected(REJECTED), APPROVED), "refuse: invalid_request reason"],
     [
       "the same with a blank reason",
@@ -232,6 +250,16 @@ describe("the policy decides", () => {
       "refuse: not_retryable",
     ],
 
+    ["a call that a rule holds", aCreate(HOLDS_IT), "hold: rule"],
+    ["the same within a grant", aCreate({ ...HOLDS_IT, ...GRANTED }), "allow: grant"],
+    ["the same that asks for approval", aCreate({ ...HOLDS_IT, ...GRANTED }, APPROVED), "hold: rule"],
+    ["a held call within a grant, in sync", aCreate({ caller: WRITES, sync: true, ...GRANTED }), "allow: grant"],
+    ["a call within a grant that nothing holds", aCreate(GRANTED), "allow"],
+    ["a retry that a rule refuses", aRetry(REFUSES_IT), "refuse: forbidden"],
+    ["a retry that a rule holds", aRetry(HOLDS_IT), "refuse: forbidden"],
+    ["the same by an owner", aRetry({ ...HOLDS_IT, caller: OWNER }), "hold: rule"],
+    ["the same of what needed approval", aRetry(HOLDS_IT, APPROVED), "hold: rule"],
+
     ["a retry", aRetry(), "allow"],
     ["a retry of what needed approval", aRetry({}, APPROVED), "hold: caller"],
     ["a retry past the hold of the key", aRetry({ caller: WRITES }), "refuse: forbidden"],
@@ -247,6 +275,18 @@ describe("the policy decides", () => {
       "sending now what the target asked not to send",
       aRetry({ ...SEND_NOW, ...ASKED_TO_WAIT }, WAITING),
       "refuse: not_retryable",
+    ],
+    ["the same at that time", aRetry({ ...SEND_NOW, ...ASKED_TO_WAIT, now: later(9_000) }, WAITING), "allow"],
+    ["sending now what was approved and failed", aRetry(SEND_NOW, { ...APPROVED, ...WAITING }), "hold: caller"],
+    [
+      "sending now what a rule counts later",
+      aRetry({ ...SEND_NOW, added: [aRuleCount()] }, { ...WAITING, counted: COUNTED_LATER }),
+      "refuse: not_retryable",
+    ],
+    [
+      "the same in another count of the rule",
+      aRetry({ ...SEND_NOW, added: [aRuleCount({ subject: "t" })] }, { ...WAITING, counted: COUNTED_LATER }),
+      "allow",
     ],
     [
       "sending now what a person approved for a time",
@@ -296,7 +336,17 @@ describe("the policy decides", () => {
   });
 
   test("the error of a create that the store refused", () => {
-    const of = (refusal: CreateRefusal) => refused(refusalOf(refusal, aCreate({ caller: LIMITED }), NOON));
+    const of = (refusal: CreateRefusal) =>
+      refused(refusalOf(refusal, aCreate({ caller: LIMITED, ...REFUSES_IT }), NOON));
+    expect(of({ kind: "refused" })).toBe("refuse: forbidden");
+    for (const refusal of [
+      { kind: "rules_changed" },
+      { kind: "grant_over" },
+      { kind: "beyond", counts: [] },
+    ] as const) {
+      expect(of(refusal)).toBe("refuse: unavailable");
+    }
+    expect(of({ kind: "unreadable", by: "dedupe", id: "act_a" })).toBe("refuse: validation_error dedupe");
     expect(of({ kind: "too_many_held" })).toBe("refuse: too_many_held");
     expect(of({ kind: "budget_spent" })).toBe("refuse: forbidden");
     expect(of({ kind: "rejected_before", rejections: REJECTED })).toBe("refuse: invalid_request reason");
@@ -312,7 +362,7 @@ describe("what is sent later", () => {
         for (const isLimited of [false, true]) {
           const creator = { role, hold, isLimited };
           expect(mayCallBack(creator, HOOK, [])).toBe(hold === "none" && !isLimited);
-          expect(mayCallBack(creator, HOOK, ["hooks.example.com"])).toBe(true);
+          expect(mayCallBack(creator, HOOK, ["hooks.example.com:443"])).toBe(true);
           const stored = { ...creatorOfCopy(creator), isLimited: false };
           expect(mayCallBack(stored, HOOK, [])).toBe(hold === "none" && !isLimited);
         }
@@ -333,7 +383,9 @@ describe("what is sent later", () => {
     const asked = anAction({ creator: { role: "agent", hold: "none" } });
     const disguised = anAction({ creator: { role: "agent", hold: "writes" }, body: null, ...DISGUISED });
     expect(ROLES.filter((role) => mayApproveIt(role, disguised))).toEqual(["owner", "approver"]);
+    const ofRule = anAction({ policy: policyOfRuling(HOLDS_IT.ruling) });
     expect(ROLES.filter((role) => mayApproveIt(role, held))).toEqual(["owner", "approver"]);
+    expect(ROLES.filter((role) => mayApproveIt(role, ofRule))).toEqual(["owner", "approver"]);
     expect(ROLES.filter((role) => mayApproveIt(role, asked))).toEqual([...ROLES]);
   });
 });
@@ -348,6 +400,7 @@ test.each([
   ["bob@sub.ops.example", false],
   ["bob@ops.example@evil.example", false],
   ["bob@ops.example.evil.example", false],
+  ["eve%evil.example@ops.example", false],
 ])("approvers name %s: %j", (email, isNamed) => {
   expect(isNamedIn(["Ann@Example.com", "@ops.example"], email)).toBe(isNamed);
 });
