@@ -16,16 +16,20 @@ export interface PastAttempt extends KeptResponse {
  * actions.
  */
 export function responseToKeep({ before, after, kept }: Omit<Change, "events">): KeptResponse | null {
-  if (kept !== undefined) return { ...kept, ...shortened(kept) };
+  if (kept !== undefined) return unlessEmpty(kept);
   if (after.run !== before.run) return before.result === null ? null : keptResponse(before, before.result);
   if (after.result === null || after.result === before.result || after.status !== "pending") return null;
   return keptResponse(after, after.result);
 }
 
 function keptResponse({ run, attempts }: Action, result: Result): KeptResponse | null {
-  const { responseHeaders } = result;
-  if (responseHeaders === null && result.responseBody === null) return null;
-  return { run, attempt: attempts, responseHeaders, ...shortened(result) };
+  const { responseHeaders, responseBody, responseTruncated } = result;
+  return unlessEmpty({ run, attempt: attempts, responseHeaders, responseBody, responseTruncated });
+}
+
+function unlessEmpty(response: KeptResponse): KeptResponse | null {
+  if (response.responseHeaders === null && response.responseBody === null) return null;
+  return { ...response, ...shortened(response) };
 }
 
 /** Whether an action may have more stored responses than are shown, so that the oldest must be deleted. */

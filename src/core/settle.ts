@@ -57,10 +57,9 @@ export interface LateEnd extends AttemptEnd {
  * nothing is sent again after the target has answered 2xx, and an action that has ended keeps its status.
  */
 export function settleLate(action: Action, end: LateEnd): Change {
-  const { run, attempt, outcome, now } = end;
+  const { run, attempt, outcome } = end;
   const { status } = action;
-  const isSameRun = action.run === run;
-  if (isSameRun && action.attempts === attempt) {
+  if (action.run === run && action.attempts === attempt) {
     // The claim still holds; only another late result came in between.
     if (status === "active") return settle(action, end);
     if (status === "pending" && outcome.kind !== "unknown") {
@@ -72,24 +71,28 @@ export function settleLate(action: Action, end: LateEnd): Change {
       return { ...change, events };
     }
   }
+  return { ...lateChange(action, end), ...keptResponse({ run, attempts: attempt }, end) };
+}
+
+/** What a result changes that comes when its attempt was closed and another one may have begun. */
+function lateChange(action: Action, end: LateEnd): Change {
+  const { run, attempt, outcome, now } = end;
+  const { status } = action;
   const made = attemptMade(attempt, end, resultOf(action, end), null);
-  const kept = keptResponse({ run, attempts: attempt }, end);
-  const noted: Change = { before: action, after: action, events: [{ ...made, run, late: "noted" }], ...kept };
+  const noted: Change = { before: action, after: action, events: [{ ...made, run, late: "noted" }] };
   if (outcome.kind !== "answered") return noted;
   const { code: responseCode, body, truncated, headers } = outcome;
   const response = { responseBody: body, responseTruncated: truncated, responseHeaders: headers };
   const late = { run, attempt, responseCode, ...response, durationMs: end.durationMs, at: now };
   const isSuccessful = isSuccess(outcome, action.method);
   // A later run does not change, but those who decide about it see the answer to the earlier run.
-  if (!isSameRun) {
+  if (action.run !== run) {
     return isSuccessful && isNewer(late, action) ? { ...noted, after: { ...action, lateResult: late } } : noted;
   }
-  if (status === "pending" && isSuccessful) {
-    return { ...completeLate(action, late, now, { ...made, late: "settled" }), ...kept };
-  }
-  if (status === "active" && isSuccessful) return { ...step(action, { lateResult: late }, noted.events), ...kept };
+  if (status === "pending" && isSuccessful) return completeLate(action, late, now, { ...made, late: "settled" });
+  if (status === "active" && isSuccessful) return step(action, { lateResult: late }, noted.events);
   if ((status === "failed" || status === "cancelled") && isNewer(late, action)) {
-    return { ...step(action, { lateResult: late }, [{ ...made, run, late: "result" }]), ...kept };
+    return step(action, { lateResult: late }, [{ ...made, run, late: "result" }]);
   }
   return noted;
 }
@@ -99,7 +102,7 @@ function keptResponse(
   { run, attempts }: Pick<Action, "run" | "attempts">,
   { outcome }: AttemptEnd,
 ): Pick<Change, "kept"> {
-  if (outcome.kind !== "answered" || (outcome.body === null && outcome.headers === null)) return {};
+  if (outcome.kind !== "answered") return {};
   const { body, headers, truncated } = outcome;
   return {
     kept: { run, attempt: attempts, responseHeaders: headers, responseBody: body, responseTruncated: truncated },
@@ -220,7 +223,7 @@ export function releaseClaim(action: Action, why: NotStartedReason, now: Date): 
 
 /** The action without the attempt that never began. `late`: an earlier one has succeeded meanwhile, which completes it. */
 function unclaimed(action: Action, why: NotStartedReason, now: Date) {
-  const attempts = Math.max(0, action.attempts - 1);
+  const attempts = action.attempts - 1;
   const notStarted: TimelineEvent = { type: "not_started", reason: describeNotStarted(why) };
   const answered = lateSuccessIn(action.run, action.lateResult);
   return {

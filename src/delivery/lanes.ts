@@ -232,7 +232,7 @@ export class Lanes {
     return this.#takeFrom(
       this.#large,
       slotsMax,
-      ({ account, largeBytes }) => account.largeBytes < FREE_FACTOR * free && (largeBytes < free || largeBytes === 0),
+      ({ account, largeBytes }) => account.largeBytes < FREE_FACTOR * free && largeBytes < free,
     );
   }
 

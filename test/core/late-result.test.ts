@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type Action, type LateResult, lateResultText, parseLateResult } from "../../src/core/action.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
-import { type LateEnd, releaseClaim, settle, settleLate } from "../../src/core/settle.ts";
+import { type LateEnd, releaseClaim, settle, settleLate, withhold } from "../../src/core/settle.ts";
 import { anAction, answered, later, NOON } from "../support/factory.ts";
 
 const INTERRUPTED: Outcome = { kind: "unknown", fault: "interrupted" };
@@ -23,6 +23,11 @@ function aLateResult(overrides: Partial<LateResult> = {}): LateResult {
   const response = { responseBody: '{"n":1.0}', responseTruncated: false, responseHeaders: null, durationMs: 41 };
   return { run: 2, attempt: 1, responseCode: 200, ...response, at: later(9), ...overrides };
 }
+
+const HELD = {
+  effect: "hold",
+  policy: { effect: "hold", by: "rule", id: "rul_a", name: "Payments", version: 1, reason: null },
+} as const;
 
 const OK = answered(200, '{"n":1.0}');
 
@@ -61,6 +66,8 @@ describe("a result that comes after its attempt was closed as unknown", () => {
     const before = rescued({ attempts: 2 });
     const done = settleLate(before, end(OK));
     expect(done.after).toMatchObject({ status: "completed", dueAt: null, attempts: 2, result: { responseCode: 200 } });
+    expect(done.events).toMatchObject([{ type: "attempt", attempt: 1, late: "settled" }, { type: "completed" }]);
+    expect(done.kept).toMatchObject({ run: 2, attempt: 1, responseBody: '{"n":1.0}' });
     const noted = settleLate(before, end(answered(500)));
     expect(noted.after).toBe(before);
     expect(noted.events).toMatchObject([{ type: "attempt", attempt: 1, run: 2, response_code: 500, late: "noted" }]);
@@ -71,7 +78,10 @@ describe("a result that comes after its attempt was closed as unknown", () => {
     const { after, events } = settleLate(before, end(OK));
     expect(after).toMatchObject({ status: "active", revision: before.revision + 1, lateResult: aLateResult() });
     expect(events).toMatchObject([{ type: "attempt", late: "noted" }]);
-    const ended = settle(after, end(answered(500)));
+    // What is under way keeps its claim.
+    expect(settleLate(before, end(answered(500))).after).toBe(before);
+    const ended = settle(after, end(answered(500, '"no"')));
+    expect(ended.kept).toMatchObject({ attempt: 2, responseBody: '"no"' });
     expect(ended.after).toMatchObject({ status: "completed", lateResult: null, result: { responseCode: 200 } });
     expect(ended.events).toMatchObject([{ type: "attempt", response_code: 500 }, { type: "completed" }]);
     const interrupted = settle(after, end(INTERRUPTED));
@@ -82,9 +92,12 @@ describe("a result that comes after its attempt was closed as unknown", () => {
 
   test("completes an action whose later attempt never began: nothing more is sent", () => {
     const active = anAction({ status: "active", run: 2, attempts: 2, retries: 3, lateResult: aLateResult() });
-    const { after, events } = releaseClaim(active, "late", NOON);
-    expect(after).toMatchObject({ status: "completed", attempts: 1, result: { responseCode: 200 } });
-    expect(events).toMatchObject([{ type: "not_started" }, { type: "completed" }]);
+    for (const { after, events } of [releaseClaim(active, "late", NOON), withhold(active, HELD, NOON)]) {
+      expect(after).toMatchObject({ status: "completed", attempts: 1, result: { responseCode: 200 } });
+      expect(events).toMatchObject([{ type: "not_started" }, { type: "completed" }]);
+    }
+    const { events } = withhold({ ...active, lateResult: null }, HELD, NOON);
+    expect(events).toMatchObject([{ type: "not_started" }, { type: "held", reason: 'The rule "Payments" holds it.' }]);
   });
 
   test.each(["failed", "cancelled"] as const)(
@@ -97,6 +110,7 @@ describe("a result that comes after its attempt was closed as unknown", () => {
       // An error says less than a success, and the first answer is kept.
       const failed = settleLate(before, end(answered(500)));
       expect(failed.after.lateResult).toMatchObject({ responseCode: 500 });
+      expect(settleLate(failed.after, end(answered(404), { attempt: 2 })).after).toBe(failed.after);
       expect(settleLate(failed.after, end(OK, { attempt: 2 })).after.lateResult).toMatchObject({ responseCode: 200 });
       expect(settleLate(after, end(answered(500), { attempt: 2 })).after).toBe(after);
     },
@@ -109,6 +123,8 @@ describe("a result that comes after its attempt was closed as unknown", () => {
       expect(after).toBe(before);
       expect(events).toMatchObject([{ type: "attempt", outcome: "not_sent", late: "noted" }]);
     }
+    const pending = rescued();
+    expect(settleLate(pending, end(INTERRUPTED)).after).toBe(pending);
   });
 
   test("of a later run takes the place of an earlier run's, and a failure never that of a success", () => {
@@ -125,6 +141,9 @@ describe("a result that comes after its attempt was closed as unknown", () => {
     const { after, events } = settleLate(held, end(OK));
     expect(after).toEqual({ ...held, lateResult: aLateResult() });
     expect(events).toMatchObject([{ type: "attempt", run: 2, late: "noted" }]);
+    expect(settleLate(held, end(answered(500))).after).toBe(held);
+    const again = anAction({ status: "active", run: 3, attempts: 1, leaseUntil: later(45) });
+    expect(settleLate(again, end(OK)).after).toEqual({ ...again, lateResult: aLateResult() });
   });
 });
 
