@@ -670,7 +670,6 @@ export class TokenBucket {
     this.#most = Math.max(1, Math.floor((perSecond * RATE_BURST_MS) / SECOND_MS));
     // The tokens of a full bucket but one may be taken at the start of a second, so refill that much slower.
     this.#perMs = (perSecond - (this.#most - 1)) / SECOND_MS;
-    this.#tokens = Math.min(this.#tokens, this.#most);
   }
 
   has(nowMs: number): boolean {

@@ -401,7 +401,7 @@ export class Scheduler<Row extends QueueRow> {
    * costs little more than claiming the first. Never throws.
    */
   #tick(): void {
-    if (this.#isTickDue || !this.#mayClaim()) return;
+    if (this.#isTickDue) return;
     this.#isTickDue = true;
     queueMicrotask(() => {
       this.#isTickDue = false;

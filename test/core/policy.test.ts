@@ -148,21 +148,10 @@ describe("the policy decides", () => {
       "hold: key",
     ],
     ["a retry of it by a key that holds writes", aRetry({ caller: WRITES }, DISGUISED), "refuse: forbidden"],
-    ["a create that asks for approval", aCreate({}, APPROVED), "hold: caller"],
-    ["a write of a key that holds writes", aCreate({ caller: WRITES }), "hold: key"],
-    ["a read of a key that holds writes", aCreate({ caller: WRITES }, { method: "GET" }), "allow"],
-    ["a read of a key that holds all", aCreate({ caller: ALL }, { method: "GET" }), "hold: key"],
-    ["a held create that asks for approval too", aCreate({ caller: ALL }, APPROVED), "hold: caller"],
 
-    ["any callback of a key without a hold", aCreate({}, { callback: HOOK }), "allow"],
     [
       "an unlisted callback of a key with a hold",
       aCreate({ caller: WRITES }, { callback: HOOK }),
-      "refuse: invalid_url callback",
-    ],
-    [
-      "the same of a read that isn't held",
-      aCreate({ caller: WRITES }, { callback: HOOK, method: "GET" }),
       "refuse: invalid_url callback",
     ],
     [
@@ -197,12 +186,6 @@ describe("the policy decides", () => {
     ],
     ["a member's address", aCreate({ recipients: MEMBER }, { notifyEmail: "a@b.c" }), "allow"],
     ["an approver's address", aCreate({ recipients: APPROVERS }, { notifyEmail: "a@ops.example" }), "allow"],
-    ["any address from an owner without a hold", aCreate({ caller: OWNER }, { notifyEmail: "a@b.c" }), "allow"],
-    [
-      "the same where approvers are set",
-      aCreate({ caller: OWNER, recipients: APPROVERS }, { notifyEmail: "a@b.c" }),
-      "refuse: validation_error notify.email",
-    ],
     [
       "a wrong callback and address",
       aCreate({ caller: ALL }, { callback: HOOK, notifyEmail: "a@b.c" }),

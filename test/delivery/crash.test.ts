@@ -32,11 +32,11 @@ function answering(): Sender & { count: number } {
 }
 
 /** A process that dies in the middle of an attempt of a new action, and the next one on the same files. */
-async function dieInFlight(retries: number, onUnknown: "retry" | "stop" = "retry") {
+async function dieInFlight(retries: number) {
   const folder = newFolder();
   const dead = silent();
   const before = await openEngine({ folder, sender: dead.sender });
-  const { id } = await before.create({ retries, onUnknown });
+  const { id } = await before.create({ retries });
   await dead.arrived.promise;
   await before.abandon();
   const sender = answering();
@@ -52,16 +52,6 @@ test("an attempt that a crash interrupted is unknown, and sent again while attem
   engine.clock.advance(2_000);
   await engine.saw(id, { status: "completed", attempts: 2 });
   expect(sender.count).toBe(1);
-});
-
-test("with retries: 1 a crash ends the action, and nothing is sent again", async () => {
-  const { id, after, sender } = await dieInFlight(1);
-  await using engine = after;
-  expect(await engine.get(id)).toMatchObject({ status: "failed", attempts: 1 });
-  const [, , attempt] = await engine.events(id);
-  expect(attempt).toMatchObject({ type: "attempt", outcome: "unknown", duration_ms: null });
-  engine.clock.advance(3_600_000);
-  expect(sender.count).toBe(0);
 });
 
 test("what a crash interrupted is counted, but not as an attempt that took no time", async () => {

@@ -4,7 +4,13 @@ import { type LaneClaim, type Lane, Lanes, type SlotLimits } from "../../src/del
 import type { Sender } from "../../src/outbound/deadline.ts";
 import type { HostLimits } from "../../src/core/host-settings.ts";
 import { shareOfRate } from "../../src/runtime/membership.ts";
-import { CREATE_WAIT_MS, CREATES_WAITING_MAX, LANES_MAX, LARGE_ROW_BYTES } from "../../src/core/limits.ts";
+import {
+  CREATE_WAIT_MS,
+  CREATE_WAIT_MS_MAX,
+  CREATES_WAITING_MAX,
+  LANES_MAX,
+  LARGE_ROW_BYTES,
+} from "../../src/core/limits.ts";
 import type { LaneName } from "../../src/core/store.ts";
 import { holding } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
@@ -141,10 +147,17 @@ describe("of the keys of an account", () => {
   });
 });
 
-test("one slot in all is enough to go on", () => {
+test("one slot in all is enough to go on, and the last of four waits for another account", () => {
   const lanes = lanesOf({ total: 1, perHost: 1 });
   add(lanes, lane("a", "x"));
   expect(takeAll(lanes)).toHaveLength(1);
+  const four = lanesOf({ total: 4, perHost: 4 });
+  for (const host of ["x", "y", "z"]) add(four, lane("a", host));
+  expect(takeAll(four)).toHaveLength(3);
+  add(four, lane("a", "x", "second"));
+  expect(takeAll(four)).toEqual([]);
+  add(four, lane("b", "x"));
+  expect(hosts(takeAll(four))).toEqual(["bx"]);
 });
 
 describe("of the rows of a lane that the store has, memory knows no number:", () => {
@@ -385,6 +398,9 @@ test("a create may wait for a slot while others have got one within a tenth of a
   isPaused = false;
   clock.nowMs += 1;
   expect(lanes.waitMs(one)).toBe(0);
+  // However long the commit took.
+  if (reserved !== null) lanes.began(reserved, -CREATE_WAIT_MS_MAX);
+  expect(lanes.waitMs(one)).toBe(CREATE_WAIT_MS_MAX);
   if (reserved !== null) lanes.release(reserved);
   for (limits of [
     { maxConcurrent: 1, maxPerSecond: null },

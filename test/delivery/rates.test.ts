@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
+import { RATE_BURST_MS } from "../../src/core/limits.ts";
 import { TokenBucket } from "../../src/delivery/lanes.ts";
 import { shareOfRate } from "../../src/runtime/membership.ts";
 
@@ -41,6 +42,7 @@ describe("a token bucket", () => {
   });
 
   test.each([100, 1_000, 2_000])("of %d a second counts its first calls in the rate", (rate) => {
+    expect(beginnings(rate, [0])).toHaveLength((rate * RATE_BURST_MS) / 1_000);
     expect(
       mostInASecond(
         beginnings(
