@@ -636,8 +636,7 @@ interface Shares {
 
 function mayTake({ free, ofAccount, ofKey }: Shares): boolean {
   // One free slot is enough for an account that holds none, however small the total is.
-  if (free <= 0) return false;
-  if (ofAccount < Math.max(1, FREE_FACTOR * free)) return true;
+  if (ofAccount < FREE_FACTOR * free) return true;
   const beyond = SECOND_KEY_FREE_FACTOR * free - ofAccount;
   return free > 1 && SECOND_KEY_FREE_FACTOR * ofKey < beyond;
 }

@@ -138,6 +138,15 @@ describe("of the keys of an account", () => {
     }
   });
 
+  test("the one with the fewest in flight of all goes before a create", () => {
+    const lanes = lanesOf({ total: 100, perHost: 100 });
+    fill(lanes, "first", 1);
+    lanes.reserve(lane("a", "0", "busy"));
+    fill(lanes, "busy", 1);
+    expect(lanes.reserve(lane("a", "0", "third"))).not.toBeNull();
+    expect(lanes.reserve(lane("a", "0", "third"))).toBeNull();
+  });
+
   test("one that waits for nothing takes nothing away: a slot is never left free for it", () => {
     const lanes = lanesOf({ total: 256, perHost: 4 });
     fill(lanes, "second", 1);
@@ -149,7 +158,7 @@ describe("of the keys of an account", () => {
 
 test("one slot in all is enough to go on, and the last of four waits for another account", () => {
   const lanes = lanesOf({ total: 1, perHost: 1 });
-  add(lanes, lane("a", "x"));
+  for (const account of ["a", "b"]) add(lanes, lane(account, "x"));
   expect(takeAll(lanes)).toHaveLength(1);
   const four = lanesOf({ total: 4, perHost: 4 });
   for (const host of ["x", "y", "z"]) add(four, lane("a", host));
@@ -251,6 +260,14 @@ describe("of the rows of a lane that the store has, memory knows no number:", ()
     expect(lanes.take(100).map(({ limit }) => limit)).toEqual([10]);
   });
 
+  test("the earliest of many is known, in whatever order they came", () => {
+    const lanes = lanesOf({ total: 1, perHost: 1 });
+    for (const ms of [5, 3, 8, 1, 7, 2]) add(lanes, lane("a", `${ms}`), NOW + ms);
+    const times: number[] = [];
+    for (; lanes.earliestMs !== null; lanes.wake(lanes.earliestMs)) times.push(lanes.earliestMs - NOW);
+    expect(times).toEqual([1, 2, 3, 5, 7, 8]);
+  });
+
   test("a claim that failed is asked for again at its time, or left to the sweep", () => {
     const { lanes, ask } = swept();
     lanes.failed(ask, NOW + 250);
@@ -309,10 +326,11 @@ describe("memory for large rows", () => {
   }
   const many = (count: number, name: (n: number) => LaneName) => Array.from({ length: count }, (_, n) => name(n));
 
-  test("is no matter of small rows, and a large one is none of theirs", () => {
+  test("is no matter of small rows but of those behind a large one, and a large one is none of theirs", () => {
     const { lanes } = claiming(0, lane("a", "x"));
     add(lanes, lane("b", "x"));
     expect(hosts(takeAll(lanes))).toEqual(["bx"]);
+    expect(lanes.reserve(lane("a", "x"))).toBeNull();
   });
 
   test("holds one row, however large it is, and nothing besides", () => {
@@ -394,7 +412,7 @@ test("a create may wait for a slot while others have got one within a tenth of a
   clock.nowMs += CREATE_WAIT_MS - 1;
   expect([lanes.reserve(one), lanes.waitMs(one), lanes.waitMs(lane("a", "y"))]).toEqual([null, CREATE_WAIT_MS, 0]);
   isPaused = true;
-  expect(lanes.waitMs(one)).toBe(0);
+  expect([lanes.waitMs(one), lanes.reserve(lane("a", "y"))]).toEqual([0, null]);
   isPaused = false;
   clock.nowMs += 1;
   expect(lanes.waitMs(one)).toBe(0);

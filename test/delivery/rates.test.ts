@@ -81,6 +81,11 @@ describe("a token bucket", () => {
     bucket.giveBack(9);
     bucket.take();
     expect(bucket.has(500)).toBe(false);
+    const many = new TokenBucket(1_000, 0);
+    while (many.has(0)) many.take();
+    many.giveBack(1);
+    many.take();
+    expect(many.has(0)).toBe(false);
   });
 
   test("begins no new burst when its rate is changed, and goes on at the new one", () => {
