@@ -78,7 +78,7 @@ export function settleNotification(before: Notification, end: DeliveryEnd): Noti
   const { delivery, channel = null } = end;
   const next = nextOf(before.attempts, end);
   const isMade = delivery.kind !== "not_started" && delivery.kind !== "withheld";
-  const made = isMade ? before.attempts : Math.max(0, before.attempts - 1);
+  const made = isMade ? before.attempts : before.attempts - 1;
   const settled = { before, ...next, attempts: delivery.kind === "not_started" ? made : before.attempts };
   const { kind: type, event: name } = before.message;
   if (next.status === "dropped" || !isAboutAction(name)) return { ...settled, event: null };

@@ -141,18 +141,15 @@ export const WHOLE_SHARE: NodeShare = {
  * a change and nodes that don't never have more than all slots together.
  */
 export function shareOfHost(name: string, slots: number, self: string, nodes: readonly string[]): number {
-  if (nodes.length <= 1) return slots;
   const each = Math.floor(slots / nodes.length);
-  const left = slots - each * nodes.length;
-  if (left === 0) return each;
-  const own = rankOf(self, name);
-  const before = nodes.filter((node) => node !== self && isBefore([rankOf(node, name), node], [own, self])).length;
-  return each + (before < left ? 1 : 0);
+  const own = [rankOf(self, name), self] as const;
+  const before = nodes.filter((node) => isBefore([rankOf(node, name), node], own)).length;
+  return each + (before < slots - each * nodes.length ? 1 : 0);
 }
 
 /** The part of a rate for each node that calls the host; with fewer slots than nodes, only so many nodes call it. */
 export function shareOfRate(perSecond: number, slots: number, nodes: number): number {
-  return perSecond / Math.max(1, Math.min(slots, nodes));
+  return perSecond / Math.min(slots, nodes);
 }
 
 type Ranked = readonly [rank: bigint, node: string];

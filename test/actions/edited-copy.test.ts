@@ -95,6 +95,19 @@ describe("an edited copy", () => {
     expect(problemsOf(edit(anAction(SECRETIVE), () => change))).toEqual(fields);
   });
 
+  test("goes to another host with what was written anew, and as it is where nothing is hidden", () => {
+    const url = "https://other.example/";
+    const lines = anAction({ body: "a\r\nb", extras: { bodyKind: "text" } });
+    expect(actionIn(edit(lines, () => ({ url }))).body).toBe("a\r\nb");
+    expect(actionIn(edit(anAction(SECRETIVE), () => ({ url, headers: "A: 1", body: "{}", title: "" }))).url).toBe(url);
+  });
+
+  test("fills no mask that may stand for itself", () => {
+    const { title } = fieldsToEdit(anAction({ title: `password=${SECRET}` }));
+    const action = anAction({ title: `password=${SECRET} ${title}` });
+    expect(problemsOf(edit(action, (fields) => ({ title: `${fields.title}!` })))).toEqual(["title"]);
+  });
+
   test("keeps a body that is too long to edit, for the same host only if it has secrets", () => {
     const long = (more: string) => anAction({ body: JSON.stringify(["x".repeat(50_000), more]) });
     const elsewhere = () => ({ url: "https://evil.example/" });

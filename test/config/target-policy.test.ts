@@ -22,7 +22,7 @@ describe("what is listed", () => {
   test("names, ranges and addresses are read, in any case and with brackets or a trailing dot", () => {
     const entries = [
       " 10.0.0.0/8 ",
-      "192.168.1.1",
+      "192.168.1.1/32",
       "[fd12::1]",
       "fd13::/16",
       "Billing.Internal.",
@@ -37,6 +37,7 @@ describe("what is listed", () => {
   test.each([
     ["10.0.0.5/8", "bits set behind the prefix"],
     ["10.0.0.0/33", "not an address range"],
+    ["10.0.0.0/8/8", "not an address range"],
     ["127.1", "not an address range, address or host name"],
     ["0x7f000001", "not an address range, address or host name"],
     ["2130706433", "not an address range, address or host name"],

@@ -78,6 +78,9 @@ describe("a result that comes after its attempt was closed as unknown", () => {
     const { after, events } = settleLate(before, end(OK));
     expect(after).toMatchObject({ status: "active", revision: before.revision + 1, lateResult: aLateResult() });
     expect(events).toMatchObject([{ type: "attempt", late: "noted" }]);
+    for (const lateResult of [aLateResult({ run: 1 }), aLateResult({ responseCode: 500 })]) {
+      expect(settle({ ...before, lateResult }, end(answered(500))).after.status).toBe("pending");
+    }
     // What is under way keeps its claim.
     expect(settleLate(before, end(answered(500))).after).toBe(before);
     const ended = settle(after, end(answered(500, '"no"')));

@@ -47,6 +47,7 @@ describe("a prefix", () => {
     ["/v1/users/keys", "/v1/users/*/keys", false],
     ["/v1/users/7/x/keys", "/v1/users/*/keys", false],
     ["/v1/users/", "/v1/users/*", false],
+    ["/v1/users", "/v1/users/*", false],
   ])("%s under %s: %p", (path, prefix, expected) => expect(under(path, prefix)).toBe(expected));
 
   test.each(
