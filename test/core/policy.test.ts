@@ -113,7 +113,6 @@ describe("the policy decides", () => {
     ["a create to another host", aCreate({ caller: LIMITED }, { url: "https://evil.example/" }), "refuse: forbidden"],
     ["a create with another method", aCreate({ caller: LIMITED }, { method: "DELETE" }), "refuse: forbidden"],
     ["a retry to another host", aRetry({ caller: LIMITED }, { url: "https://evil.example/" }), "refuse: forbidden"],
-    ["a retry with another method", aRetry({ caller: LIMITED }, { method: "PUT" }), "refuse: forbidden"],
     [
       "a retry beyond the daily limit of its key",
       aRetry({ caller: LIMITED, counts: { ...NO_COUNTS, isBudgetSpent: true } }),
@@ -125,7 +124,6 @@ describe("the policy decides", () => {
       aCreate({ caller: READS }, DISGUISED),
       "refuse: forbidden",
     ],
-    ["a retry of it", aRetry({ caller: READS }, DISGUISED), "refuse: forbidden"],
     [
       "a write that names a read, of a key that may only read",
       aCreate({ caller: READS }, AS_READ),

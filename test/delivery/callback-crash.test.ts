@@ -7,7 +7,6 @@ import { openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered } from "../support/factory.ts";
 import { runsOf } from "../support/long.ts";
-import { claimDue } from "../db/conformance/steps.ts";
 import { newFolders } from "../support/shared.ts";
 
 const HOOKS = "http://127.0.0.1:9001/hooks";
@@ -122,27 +121,6 @@ test("what a dead process had under way is due at once, and its attempt is told 
     { delivered: true, attempts: 2 },
   ]);
   expect(engine.lines).toContainEqual({ level: "warn", event: "callbacks.rescued", fields: { count: 1 } });
-});
-
-test("while serving, a lease that ran out is rescued, and those of this process are not", async () => {
-  const open: ((outcome: Outcome) => void)[] = [];
-  const sender: Sender = { send: () => new Promise((resolve) => void open.push(resolve)) };
-  await using engine = await openEngine({ sender });
-  const { clock, store, owner } = engine;
-  await engine.create(HELD);
-  await eventually(() => (open.length === 1 ? open : null), "the first call");
-  // Another process owes and claims one, and is gone.
-  const theirs = await engine.create({ ...HELD, callback: "http://127.0.0.1:9002/" });
-  await eventually(() => (open.length === 2 ? open : null), "the second call");
-  const lane = { accountId: owner.accountId, host: "127.0.0.1:9002", keyId: owner.keyId ?? "" };
-  open[1]?.({ kind: "not_sent", fault: "refused" });
-  await engine.told(theirs.id, "callback", 1);
-  const at = { now: new Date(clock.now().getTime() + 10_000), leaseUntil: new Date(clock.now().getTime() + 1_000) };
-  expect(await claimDue(store.outbox.callbacks, lane, { at })).toHaveLength(1);
-  clock.advance(50_000);
-  await eventually(() => (open.length === 3 ? open : null), "the third call");
-  expect(await engine.told(theirs.id, "callback", 2)).toMatchObject([{ attempts: 1 }, { attempts: 2 }]);
-  for (const end of open) end(answered(200));
 });
 
 test("an answer that comes after somebody else took the callback over changes nothing", async () => {

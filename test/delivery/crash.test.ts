@@ -1,9 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Outcome } from "../../src/core/outcome.ts";
-import { step } from "../../src/core/changes.ts";
 import { settle } from "../../src/core/settle.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
-import type { Store } from "../../src/core/store.ts";
 import { openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { newFolders } from "../support/shared.ts";
@@ -91,24 +89,3 @@ test("the result of an owner whose lease was taken over ends the action all the 
   ]);
   expect(answers).toHaveLength(1);
 });
-
-test("while serving, a lease that ran out is rescued, and those of this process are not", async () => {
-  const dead = silent();
-  await using engine = await openEngine({ sender: dead.sender });
-  const ours = await engine.create({});
-  await dead.arrived.promise;
-  const theirs = await engine.create({ approve: true });
-  await leaveBehind(engine.store, theirs.id, engine.owner.accountId, engine.clock.now());
-  engine.clock.advance(50_000);
-  await engine.saw(theirs.id, { status: "pending", attempts: 1 });
-  expect((await engine.get(ours.id)).status).toBe("active");
-});
-
-/** Makes an action look as another process left it: claimed, leased, and nobody there. */
-async function leaveBehind(store: Store, id: string, accountId: string, now: Date): Promise<void> {
-  const before = await store.actions.find(accountId, id);
-  if (before === null) throw new Error("no such action");
-  const leaseUntil = new Date(now.getTime() + 1_000);
-  const change = step(before, { status: "active", attempts: 1, leaseUntil, startedAt: now, approvedAt: now }, []);
-  await store.actions.apply({ change, at: now, outbox: [] });
-}

@@ -9,13 +9,11 @@ import { shared } from "../support/shared.ts";
 const sender = answering(answered(200));
 const app = await shared(openRealServer({ sender }));
 
-/** What decisions 3 says, one row for each way through the service; `test/core/policy.test.ts` has every method. */
+/** A row for each way through the service; `test/core/policy.test.ts` has every method. */
 test.each([
-  ["agent", "none", "PUT", false, false],
   ["agent", "none", "POST", true, true],
   ["agent", "writes", "GET", false, false],
   ["agent", "writes", "PUT", false, true],
-  ["agent", "all", "GET", false, true],
   ["owner", "all", "GET", false, true],
 ] as const)(
   "of a key of role %s and hold %s a %s, approve %j, is held: %j",

@@ -39,8 +39,4 @@ describe("the slots of a host", () => {
     const callers = Array.from({ length: 400 }, (_, n) => shares(`acc_1 host${n}.example`, 1, ids).indexOf(1));
     for (const at of ids.keys()) expect(callers.filter((caller) => caller === at).length).toBeGreaterThan(60);
   });
-
-  test("are all its own for the only process", () => {
-    expect(shareOfHost("x", 7, "a", ["a"])).toBe(7);
-  });
 });
