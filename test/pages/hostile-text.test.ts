@@ -173,13 +173,12 @@ describe.skipIf(!HAS_BROWSER)("in a browser that runs scripts", () => {
       };
       const { id, held, ended } = await hostileAction(server, target.url);
       const decisions = ["Approve", "Reject"];
-      const list = ["Search"];
       const onItsPage = ["Approve", "Reject"];
-      const whileHeld = [decisions, decisions, ["Approve", "Reject"], list, onItsPage];
+      const whileHeld = [decisions, decisions, ["Approve", "Reject"], [], onItsPage];
       for (const [at, path] of held.entries()) await look(path, whileHeld[at] ?? []);
       await letRun(server, id);
       const onceEnded = ["Show secrets"];
-      const whenEnded = [[], [], list, onceEnded, ["Send as a new action"]];
+      const whenEnded = [[], [], [], onceEnded, ["Send as a new action"]];
       for (const [at, path] of ended.entries()) await look(path, whenEnded[at] ?? []);
       expect(troubles).toEqual([]);
     },
