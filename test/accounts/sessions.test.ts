@@ -37,6 +37,10 @@ function registryOf(...reads: readonly (() => SessionMember | null)[]) {
 
 const alive = () => MEMBER;
 
+const away = (): never => {
+  throw new Error("The database is away.");
+};
+
 describe("a watched session", () => {
   test("is not revoked while it lasts, and is as soon as it ends", async () => {
     const registry = registryOf(alive, alive);
@@ -72,10 +76,23 @@ describe("a watched session", () => {
     expect((await registry.watchSession(TOKEN))?.caller.revoked?.aborted).toBe(true);
   });
 
+  test.each<[string, boolean, () => SessionMember | null]>([
+    ["as it was goes on", false, alive],
+    ["in another account is revoked", true, () => ({ ...MEMBER, accountId: "acc_2" })],
+    ["with another role is revoked", true, () => ({ ...MEMBER, role: "reader" })],
+    ["to be over is revoked", true, () => null],
+    ["to be unreadable is revoked", true, away],
+  ])("that is found %s, when its person is looked at again", async (_how, isRevoked, again) => {
+    const registry = registryOf(alive, alive, again);
+    const watch = await registry.watchSession(TOKEN);
+    await registry.recheckPerson("usr_2");
+    expect(registry.readCount()).toBe(2);
+    await registry.recheckPerson(PERSON.id);
+    expect(watch?.caller.revoked?.aborted).toBe(isRevoked);
+  });
+
   test("that can't be read the second time is watched no longer", async () => {
-    const registry = registryOf(alive, () => {
-      throw new Error("The database is away.");
-    });
+    const registry = registryOf(alive, away);
     expect(await registry.watchSession(TOKEN).catch(String)).toBe("Error: The database is away.");
     // It reads the session of each watch.
     await registry.recheckPerson(PERSON.id);
