@@ -209,10 +209,6 @@ test("a path that differs only by case is not allowed by a rule, and held by one
   expect(at("/any/7", { effect: "refuse", path: "/%2A/7" })).toBe("hold r0");
 });
 
-test("a request whose URL can't be read is held by a rule about hosts", () => {
-  expect(decide([{ hosts: ["api.example.com"], effect: "refuse" }], { request: { url: "http://" } })).toBe("hold r0");
-});
-
 test("a body that its target may read as JSON or a form is held by a rule about these", () => {
   const given = (bodyKind: "text" | "base64", body: string, type: string, kind: NonNullable<Definition["body_kind"]>) =>
     decide([{ effect: "refuse", body_kind: kind }], {
