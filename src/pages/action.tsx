@@ -12,7 +12,7 @@ import { describeActor, mayDo } from "../core/roles.ts";
 import { pathOf } from "../core/search.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
 import { isCredentialHeader } from "../receipts/mask-rules.ts";
-import { asSent, maskedEntry } from "../receipts/masked-action.ts";
+import { asSent, maskedTimeline } from "../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { pageBody } from "../ui/body-view.tsx";
@@ -66,7 +66,7 @@ export interface ActionProps extends Omit<ControlsProps, "action" | "isUnknown" 
 export function actionPage(props: ActionProps): string {
   const { user, now } = props;
   const action = asSent(props.action);
-  const timeline = props.timeline.map((entry) => maskedEntry(entry, action.viewer));
+  const timeline = maskedTimeline(props.timeline, action);
   const title = callText(action) + (action.title === null ? "" : `: “${visibleText(action.title)}”`);
   return render(
     <Layout title={title} nav="Actions" user={user} follows={action.id} now={now} width="wide">

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { DecisionPageProps } from "./decision-form.tsx";
 import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
-import { asSent, maskedActor, maskedEntry } from "../receipts/masked-action.ts";
+import { asSent, maskedActor, maskedTimeline } from "../receipts/masked-action.ts";
 import type { Inbox } from "../approvals/held.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import type { Grant } from "../core/grant.ts";
@@ -332,8 +332,8 @@ function DecidedBy(decided: DecidedRequest) {
   );
 }
 
-function decisionOf({ action: { viewer }, timeline }: DecidedRequest) {
-  return lastDecision(timeline.map((entry) => maskedEntry(entry, viewer)));
+function decisionOf({ action, timeline }: DecidedRequest) {
+  return lastDecision(maskedTimeline(timeline, action));
 }
 
 function decidedWord(decision: ReturnType<typeof decisionOf>): string {

@@ -11,7 +11,7 @@ import {
   type ReceiptReload,
   RELOAD_PARAMETER,
 } from "../receipts/history.ts";
-import { asSent, maskedEntry } from "../receipts/masked-action.ts";
+import { asSent, maskedTimeline } from "../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { Story } from "./action-story.tsx";
 import { Attempts } from "./attempts.tsx";
@@ -49,7 +49,7 @@ interface ReceiptPageProps {
 
 /** The public, masked page of one action: who asked for what, who approved it and when, and what came back. */
 export function receiptPage({ part = 0, now, reload, isLate = false, ...props }: ReceiptPageProps): string {
-  const timeline = props.timeline.map((entry) => maskedEntry(entry, "public"));
+  const timeline = maskedTimeline(props.timeline, props.action);
   const history = receiptHistory(timeline, part);
   const action = asSent(props.action);
   const { title } = action;

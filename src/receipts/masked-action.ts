@@ -223,9 +223,9 @@ export function maskedEarlier(entries: readonly EarlierRejection[], viewer: View
   }));
 }
 
-/** Masks a timeline entry, each text by the rules for its author. */
-export function maskedEntry(entry: TimelineEntry, viewer: Viewer): TimelineEntry {
-  return { ...entry, event: maskedEvent(entry.event, viewer) };
+/** The timeline of a seen action, each text masked by the rules for its author. */
+export function maskedTimeline(timeline: readonly TimelineEntry[], seen: MaskedAction): readonly TimelineEntry[] {
+  return timeline.map((entry) => ({ ...entry, event: maskedEvent(entry.event, seen.viewer, storedOf(seen).headers) }));
 }
 
 type NamesIn<Union> = Union extends unknown ? keyof Union : never;
@@ -256,9 +256,17 @@ const maskEvent = masksBy<EventMembers>({
   channel: maskText,
 });
 
-export function maskedEvent<Event extends TimelineEvent>(event: Event, viewer: Viewer): Event {
-  // Safe: it has the members of the event.
-  return maskEvent(event, new Masking(viewer)) as Event;
+/** Masks an event of an action with these headers, whose secrets the target may repeat in its `location`. */
+export function maskedEvent<Event extends TimelineEvent>(
+  event: Event,
+  viewer: Viewer,
+  headers: Action["headers"],
+): Event {
+  const masked: EventMembers = maskEvent(event, new Masking(viewer));
+  const { location = null } = masked;
+  // Safe: it has the members of the event, and what is hidden leaves a JSON text one.
+  if (location === null) return masked as Event;
+  return { ...masked, location: JSON.parse(hideEchoes(JSON.stringify(location), headers)) } as Event;
 }
 
 /** Masks the name of an actor, which is untrusted text after the first colon. */

@@ -6,7 +6,7 @@ import { cutJson, cutRequestBody } from "./cut-body.ts";
 import { RECEIPT_ATTEMPTS_MAX, RECEIPT_BODY_BYTES_MAX } from "../core/limits.ts";
 import { receiptHistory } from "./history.ts";
 import { constant, plainText, quantity } from "../api/schema-helpers.ts";
-import { maskedEntry } from "./masked-action.ts";
+import { maskedTimeline } from "./masked-action.ts";
 import { type MaskedAction, type SeenAction, seenWith } from "./seen-action.ts";
 import { TimelineItem } from "../api/list-schemas.ts";
 import { actionJson, timelineItem } from "./see.ts";
@@ -65,8 +65,8 @@ export function receiptJson(action: MaskedAction, timeline: readonly TimelineEnt
   const extras = withoutTexts(withoutUnknown(action.extras));
   const { action: cut, isCut } = cutBodies(seenWith(action, { callback: null, keyId: "", policy: null, extras }));
   const json = actionJson(cut, { now, receiptUrl: null, hidesHeaderValues: true });
-  const items = entries.map((entry) => {
-    const { seq: _position, ...item } = timelineItem(maskedEntry(entry, "public"));
+  const items = maskedTimeline(entries, action).map((entry) => {
+    const { seq: _position, ...item } = timelineItem(entry);
     return item;
   });
   const truncated = isCut ? `,"body_truncated":true` : "";

@@ -11,7 +11,7 @@ import {
 import type { PastAttempt } from "../core/attempts.ts";
 import { MASKED_AT_ONCE_CHARS_MAX, MASKED_INLINE_CHARS_MAX } from "../core/limits.ts";
 import { type Caller, type ScopedCaller, type Viewer, viewerOf, viewOf } from "../core/roles.ts";
-import { maskAction, maskedEntry, maskedEvent, maskedPause } from "./masked-action.ts";
+import { maskAction, maskedEvent, maskedPause } from "./masked-action.ts";
 import { markMasked, type MaskedAction, type MaskedMembers, type SeenAction, seeWhole } from "./seen-action.ts";
 import type { Pause, PauseOf } from "../core/pause.ts";
 import type { Clock } from "../core/clock.ts";
@@ -65,7 +65,8 @@ export async function maskedAttempts(
   const seen = await seeAll(results, viewer);
   return attempts.map((attempt, at) => {
     const { responseHeaders, responseBody, responseTruncated } = seen[at]?.result ?? NO_RESULT;
-    return { ...attempt, responseHeaders, responseBody, responseTruncated, made: maskedEvent(attempt.made, viewer) };
+    const made = maskedEvent(attempt.made, viewer, action.headers);
+    return { ...attempt, responseHeaders, responseBody, responseTruncated, made };
   });
 }
 
@@ -365,7 +366,7 @@ export function serializeTimeline(caller: Caller, action: Action, entries: reado
   const viewer = viewerOf(caller.role);
   const shown = entries.map((entry) => {
     const isShown = isWhole && (entry.event.type !== "paused" || readsReasons(caller));
-    return isShown ? entry : maskedEntry(entry, viewer);
+    return isShown ? entry : { ...entry, event: maskedEvent(entry.event, viewer, action.headers) };
   });
   return timelineJson(shown);
 }

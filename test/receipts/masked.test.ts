@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { actionJson, maskedAttempts, timelineJson } from "../../src/receipts/see.ts";
-import { maskAction, maskedEntry } from "../../src/receipts/masked-action.ts";
+import { maskAction, maskedTimeline } from "../../src/receipts/masked-action.ts";
 import { type Viewer, VIEWERS } from "../../src/core/roles.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
@@ -125,6 +125,8 @@ describe("a masked row of a timeline", () => {
   test.each<[TimelineEvent, object]>([
     [ATTEMPT, { location: "/login?session=••••(session,6-chars)&page=2" }],
     [{ ...ATTEMPT, location: null }, {}],
+    // What the target repeats of a header.
+    [{ ...ATTEMPT, location: "/plain 5e55 words" }, { location: "/••••" }],
     [
       { type: "approved", actor: "email:ann@example.com", reason: "as Bearer x9Kq2Lm8Vb3Zt7Rw" },
       { reason: "as Bearer ••••(Bearer-token,16-chars,…t7Rw)" },
@@ -140,6 +142,7 @@ describe("a masked row of a timeline", () => {
   ])("%j differs only by its secrets", (event, masked) => {
     const entry = { seq: 7, at: NOON, run: 1, status: "failed", event } as const;
     const [whole] = JSON.parse(timelineJson([entry])).data;
-    expect(JSON.parse(timelineJson([maskedEntry(entry, "public")])).data).toEqual([{ ...whole, ...masked }]);
+    const seen = maskAction(anAction({ headers: { "x-api-key": "plain 5e55 words" } }), "public");
+    expect(JSON.parse(timelineJson(maskedTimeline([entry], seen))).data).toEqual([{ ...whole, ...masked }]);
   });
 });
