@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { NEXT_CHARS_MAX } from "../../src/core/limits.ts";
 import { nextOf } from "../../src/http/session.ts";
 import { isWellFormedApiKey } from "../support/api-key.ts";
 import { cookiesIn } from "./signed-in.ts";
@@ -163,7 +164,7 @@ describe("next", () => {
     "/a\r\nSet-Cookie: x=1",
     "/\u2028",
     "/ü",
-    `/${"a".repeat(2_048)}`,
+    `/${"a".repeat(NEXT_CHARS_MAX)}`,
   ])("is nothing else: %j", (text) => {
     expect(nextOf(text)).toBeNull();
   });
