@@ -138,6 +138,12 @@ export function holdBody(holder: string, bytes: number): () => void {
   };
 }
 
+/** The length of a body as its header says it; null: it says none. Of a header that repeats one number, Bun makes "7, 7". */
+export function lengthOf({ headers }: Pick<Request, "headers">): number | null {
+  const length = headers.get("content-length");
+  return length === null ? null : Number.parseInt(length, 10);
+}
+
 /** A request whose body nobody needs. */
 interface Unneeded {
   readonly request: Pick<Request, "body" | "headers">;
@@ -156,7 +162,7 @@ export async function dropBody({ request, chunked }: Unneeded, clock: Clock): Pr
   if (chunked === null) {
     const body: Body | null = request.body;
     if (body === null || body.locked) return true;
-    const length = Number(request.headers.get("content-length") ?? Number.POSITIVE_INFINITY);
+    const length = lengthOf(request) ?? Number.POSITIVE_INFINITY;
     const isLong = length > UNPROVED_BODY_BYTES_MAX;
     if (isLong && dropping.long >= LONG_BODIES_DROPPED_AT_ONCE_MAX) return false;
     dropping.long += Number(isLong);

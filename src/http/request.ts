@@ -22,7 +22,7 @@ import { compactJson, type JsonScan, type ParsedJson, scanJson, withoutLists } f
 import type { RequestKind } from "../observability/metrics.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { Ids } from "../core/ids.ts";
-import { type ChunkedBody, holdBody } from "./body.ts";
+import { type ChunkedBody, holdBody, lengthOf } from "./body.ts";
 import type { PageKind } from "./response.ts";
 
 /** A request while it is handled. Handlers add what they learn, for the log line. */
@@ -128,9 +128,8 @@ function split(url: string): RequestTarget {
   return { path: whole.slice(start, question), search: whole.slice(question + 1) };
 }
 
-export function hasBody({ headers }: Request): boolean {
-  const length = headers.get("content-length");
-  return (length !== null && length !== "0") || headers.has("transfer-encoding");
+export function hasBody(request: Request): boolean {
+  return (lengthOf(request) ?? 0) > 0 || request.headers.has("transfer-encoding");
 }
 
 /** The ids of one request. */
@@ -210,9 +209,9 @@ export async function readOptionalJson(
  */
 async function readBytes(context: RequestContext, limit: number): Promise<Uint8Array> {
   const bytesMax = context.caller === null ? Math.min(limit, UNPROVED_BODY_BYTES_MAX) : limit;
-  const length = context.request.headers.get("content-length");
-  if (length !== null && Number(length) > bytesMax) throw tooLarge(bytesMax);
-  hold(context, Number(length ?? 0));
+  const length = lengthOf(context.request) ?? 0;
+  if (length > bytesMax) throw tooLarge(bytesMax);
+  hold(context, length);
   const holdMost = () => hold(context, bytesMax);
   // Bun never reads beyond Content-Length.
   const read =

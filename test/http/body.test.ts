@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
+import { lengthOf } from "../../src/http/body.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 import { shared } from "../support/shared.ts";
 
@@ -117,6 +118,16 @@ describe("a body that is refused before its fields are looked at", () => {
     expect(answer.body).toContain(`"request_id":"${answer.headers.get("x-request-id")}"`);
     expect(app.calls).toEqual([]);
   });
+});
+
+test("a length that is said twice bounds a body as one that is said once", async () => {
+  const tooLarge = createOf(BYTES_MAX + 1);
+  const lengths = Array.from({ length: 2 }, () => `Content-Length: ${tooLarge.length}`);
+  const head = request("POST /v1/actions", [KEY, TYPE, "Connection: close", ...lengths]);
+  const { text } = await exchange(app.port, [head, tooLarge]);
+  expect(readAnswer(text)).toMatchObject({ status: 413, body: expect.stringContaining("payload_too_large") });
+  // What a key holds is counted by it.
+  expect(lengthOf({ headers: new Headers({ "content-length": "7, 7" }) })).toBe(7);
 });
 
 describe("a body in many chunks", () => {
