@@ -1,5 +1,6 @@
 import type { Viewer } from "../core/roles.ts";
 import { BASE64_START, type FormPair } from "../core/body.ts";
+import { jsonIn } from "../core/json.ts";
 import { endOfString } from "../core/json-values.ts";
 import { ECHO_CHARS_MIN, ECHOES_MAX } from "../core/limits.ts";
 import { readHeaders } from "./response-headers.ts";
@@ -92,10 +93,10 @@ export function hideEchoes(
   for (let at = answer.indexOf('"'); at !== -1; at = answer.indexOf('"', end)) {
     const textEnd = endOfString(answer, at);
     const text = answer.slice(at, textEnd);
-    parts.push(
-      hideNumbers(answer.slice(end, at)),
-      repeated.reduce((left, secret) => left.replaceAll(secret, MASK), text),
-    );
+    const hidden = repeated.reduce((left, secret) => left.replaceAll(secret, MASK), text);
+    // A secret may begin within an escape, as `/` does within `\/`: of such a text nothing is left.
+    const isText = hidden === text || jsonIn(hidden) !== undefined;
+    parts.push(hideNumbers(answer.slice(end, at)), isText ? hidden : `"${MASK}"`);
     end = textEnd;
   }
   return parts.join("") + hideNumbers(answer.slice(end));

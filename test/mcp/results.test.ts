@@ -382,6 +382,13 @@ test("an answer is read in linear time, and however its target writes slashes", 
   const headers = { Authorization: "Bearer canary/one/two+three" };
   expect(hideEchoes(String.raw`{"a":"Bearer canary\/one\/two+three"}`, headers)).toBe('{"a":"••••"}');
   expect(hideEchoes(String.raw`["x canary\/one\/two+three",1]`, headers)).toBe('["x ••••",1]');
+  // A secret that begins within an escape of the answer leaves no half of it.
+  for (const [secret, text] of [
+    ["/canary-one", String.raw`bad \/canary-one`],
+    ["ncanary-one", String.raw`line\ncanary-one`],
+  ] as const) {
+    expect(hideEchoes(`{"a":"${text}","b":1}`, { Authorization: secret })).toBe('{"a":"••••","b":1}');
+  }
   for (const form of ["base64", "base64url", "hex"] as const) {
     const dumped = Buffer.from(headers.Authorization).toString(form);
     expect(hideEchoes(`{"raw":"${dumped}"}`, headers)).toMatch(/^\{"raw":"••••=*"\}$/);
