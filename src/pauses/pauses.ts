@@ -137,7 +137,7 @@ function auditDetail({ kind, subject }: Pause): AuditDetail {
  */
 function createCanceller(app: AppContext, { paused, cancel, takenElsewhereMs }: PauseNeeds) {
   const { clock, log } = app;
-  const { pauses } = app.store;
+  const { accounts, pauses } = app.store;
   const stopped = new AbortController();
   let last = Promise.resolve();
 
@@ -147,7 +147,9 @@ function createCanceller(app: AppContext, { paused, cancel, takenElsewhereMs }: 
     const { ids, isSending } = await pauses.unfinished(accountId, subject, CANCEL_BATCH_MAX);
     if (ids.length === 0 && !isSending) {
       const at = clock.now();
-      const leftMs = pause.createdAt.getTime() + takenElsewhereMs - at.getTime();
+      // It may have been paused long before.
+      const revokedAt = (await accounts.findKey(accountId, subject))?.revokedAt ?? pause.createdAt;
+      const leftMs = revokedAt.getTime() + takenElsewhereMs - at.getTime();
       if (leftMs > 0) {
         clock.after(leftMs, () => void run());
         return false;
@@ -172,6 +174,7 @@ function createCanceller(app: AppContext, { paused, cancel, takenElsewhereMs }: 
   };
 
   const cancelAll = async (): Promise<void> => {
+    if (stopped.signal.aborted) return;
     for (const pause of await pauses.inForce(null)) {
       while (pause.cancels && !stopped.signal.aborted && (await step(pause)));
     }

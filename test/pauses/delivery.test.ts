@@ -136,7 +136,10 @@ test("what a revoked key left, where it is to be cancelled, is cancelled, held o
   expect(target.received).toHaveLength(1);
 });
 
-test("what another node stores of a revoked key, which it still knows, is cancelled too and never sent", async () => {
+test.each([
+  ["paused by its revocation", 0],
+  ["paused long before", 2 * REVOKED_KEY_TAKEN_MS_MAX],
+])("what another node stores of a revoked key, %s, which it still knows, is cancelled too", async (_name, pausedMs) => {
   await using target = new Target(200);
   await using engine = await openEngine();
   const { owner, store, clock, app, services, actionService } = engine;
@@ -144,6 +147,8 @@ test("what another node stores of a revoked key, which it still knows, is cancel
   const { cancel } = actionService;
   const pauseService = createPauseService(app, { paused, cancel, takenElsewhereMs: REVOKED_KEY_TAKEN_MS_MAX });
   const agent = await keyOf(engine);
+  if (pausedMs > 0) await pauseService.pause(owner, { keyId: agent.keyId, reason: null });
+  clock.advance(pausedMs);
   await pauseService.pauseRevoked(owner, agent.keyId, true, (pause) =>
     store.accounts.revokeKey(owner.accountId, agent.keyId, clock.now(), { pause }),
   );
