@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import type { AuditEntry } from "../../src/core/audit.ts";
-import type { Channel, ChannelStore, ChannelTarget } from "../../src/core/channel.ts";
+import { type Channel, CHANNEL_KINDS, type ChannelStore, type ChannelTarget } from "../../src/core/channel.ts";
 import { CHANNELS_MAX } from "../../src/core/limits.ts";
 import { accountLock } from "../sql/locks.ts";
 import { all, countRows, findRow, hasValues, qb } from "../sql/read.ts";
@@ -38,8 +38,11 @@ export const remove = command<ChannelStore["remove"]>(async (tx, accountId, id, 
 });
 
 export function createChannelStore({ reader, writer, seal }: Omit<StoreContext, "written">): ChannelStore {
-  const channelOf = ({ sealedConfig, ...row }: Row): Channel => {
-    return { ...row, ...openedTarget(sealedConfig, row.id, seal) };
+  const channelOf = ({ sealedConfig, kind, ...row }: Row): Channel => {
+    // If the kind was altered, there is no target to send to.
+    const known = CHANNEL_KINDS.find((one) => one === kind);
+    const target = known === undefined ? NOWHERE : openedTarget(sealedConfig, row.id, seal);
+    return { ...row, kind: known ?? "webhook", ...target };
   };
   const sealed = (id: string, { to, url }: ChannelTarget) =>
     seal.seal(JSON.stringify({ to, url }), { ...PLACE, row: id });

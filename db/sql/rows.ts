@@ -32,6 +32,7 @@ import type { Connection } from "./writer.ts";
 import { jsonIn } from "../../src/core/json.ts";
 import { DATE_MS_MAX } from "../../src/core/limits.ts";
 import { isTarget } from "../../src/core/target.ts";
+import { areHeaders } from "../../src/receipts/response-headers.ts";
 
 /** A row with a value that the service never writes: somebody altered the database. Nothing of such a row is ever sent. */
 export class UnreadableRow extends Error {
@@ -194,9 +195,11 @@ export function shownActionOf(row: Row, seal: HeaderSeal): Action {
   const action = actionOf(row, seal);
   const { bodyKind = "json" } = action.extras;
   if (bodyKind === "json" && !isJson(action.body)) throw new UnreadableRow(actions.body, row);
-  const { responseBody = null, responseHeaders = null } = action.result ?? {};
-  if (!isJson(responseBody)) throw new UnreadableRow(actions.responseBody, row);
-  if (!isJson(responseHeaders)) throw new UnreadableRow(actions.responseHeaders, row);
+  const { result, lateResult } = action;
+  if (!isJson(result?.responseBody ?? null)) throw new UnreadableRow(actions.responseBody, row);
+  if (!areHeaders(result?.responseHeaders ?? null)) throw new UnreadableRow(actions.responseHeaders, row);
+  if (lateResult !== null && !(isJson(lateResult.responseBody) && areHeaders(lateResult.responseHeaders)))
+    throw new UnreadableRow(actions.lateResult, row);
   return action;
 }
 

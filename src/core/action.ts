@@ -1,7 +1,7 @@
 import type { ActionPolicy } from "./action-policy.ts";
 import type { StoredCount } from "./rule-count.ts";
 import type { Actor, Hold, Role } from "./roles.ts";
-import { SMALL_ROW_BYTES_MAX } from "./limits.ts";
+import { DATE_MS_MAX, SMALL_ROW_BYTES_MAX } from "./limits.ts";
 import type { HttpMethod } from "./target.ts";
 import type { Extras, ExtrasSchema } from "./extras-schema.ts";
 import type { RetrySettings } from "./retry.ts";
@@ -208,12 +208,15 @@ export function lateResultText(late: LateResult | null): string | null {
 /** Null: it can't be read. */
 export function parseLateResult(text: string): LateResult | null {
   const responseCode = Number(text.slice(0, CODE_CHARS));
-  // Safe: `lateResultText` wrote it if it has a time.
+  // Safe: `lateResultText` wrote it, or a member below is no number.
   const stored = jsonIn(text.slice(CODE_CHARS)) as
-    | (Omit<LateResult, "at"> & { readonly at?: number })
+    | (Omit<LateResult, "at" | "responseCode"> & { readonly at: number })
     | undefined
     | null;
-  return stored?.at === undefined ? null : { ...stored, responseCode, at: new Date(stored.at) };
+  if (stored === undefined || stored === null) return null;
+  const { run, attempt, at } = stored;
+  const isSound = [responseCode, run, attempt, at].every(Number.isSafeInteger) && Math.abs(at) <= DATE_MS_MAX;
+  return isSound ? { ...stored, responseCode, at: new Date(at) } : null;
 }
 
 const CODE_CHARS = 3;

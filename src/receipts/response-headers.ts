@@ -4,6 +4,7 @@ import {
   RESPONSE_HEADERS_MAX,
 } from "../core/limits.ts";
 import { MASK } from "./mask-rules.ts";
+import { jsonIn } from "../core/json.ts";
 
 const RETRY_AFTER = "retry-after";
 
@@ -36,6 +37,16 @@ export async function keptHeaders(
     if (name.length <= CHARS_MAX) kept.push(pair);
   }
   return kept.length === 0 ? null : JSON.stringify(kept);
+}
+
+/** Whether a text is one that `keptHeaders` may have written. */
+export function areHeaders(text: string | null): boolean {
+  const value = text === null ? [] : jsonIn(text);
+  return Array.isArray(value) && value.every(isHeader);
+}
+
+function isHeader(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === "string");
 }
 
 /** Reads stored headers. */

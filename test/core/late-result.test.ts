@@ -155,5 +155,6 @@ test("a late result is stored with its status first", () => {
   const text = lateResultText(late) ?? "";
   expect(text.startsWith("200 {")).toBe(true);
   expect(parseLateResult(text)).toEqual(late);
-  expect(parseLateResult("200 {")).toBeNull();
+  const altered = ["200 {", "200 7", "200 null", "abc " + text.slice(4), text.replace(/"at":\d+/, '"at":"x"')];
+  for (const one of [...altered, text.replace(/"at":\d+/, '"at":9e15')]) expect(parseLateResult(one)).toBeNull();
 });

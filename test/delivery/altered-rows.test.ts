@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
-import { actionJson } from "../../src/receipts/see.ts";
+import { actionJson, seeAll } from "../../src/receipts/see.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
 import { DATE_MS_MAX } from "../../src/core/limits.ts";
@@ -172,6 +172,37 @@ test("a held action that can't be read is left out of the list, and never sent",
   await engine.actionService.approve(engine.owner, good.id, null);
   await engine.saw(good.id, { status: "completed" });
   expect(sender.sent.map(actionOf)).toEqual([good.id]);
+});
+
+test.each([
+  ["response_headers", "7"],
+  ["response_headers", '[["etag"]]'],
+  ["response_headers", '[["etag",{}]]'],
+  ["late_result", '200 {"at":"x"}'],
+  ["late_result", '200 {"run":1,"attempt":1,"at":1,"responseBody":"{","responseHeaders":null}'],
+  ["late_result", '200 {"run":1,"attempt":1,"at":1,"responseBody":null,"responseHeaders":"7"}'],
+])("an ended action whose %s were altered to %s keeps no other from being shown", async (column, value) => {
+  await using engine = await openEngine({ sender: answering(answered(200), answered(200)) });
+  const [altered, good] = [await engine.create({}), await engine.create({})];
+  for (const { id } of [altered, good]) await engine.saw(id, { status: "completed" });
+  const db = new Database(join(engine.folder, "outgate.db"));
+  byHand(db, `UPDATE actions SET ${column} = ? WHERE id = ?`, value, altered.id);
+  db.close();
+  const { actions } = await engine.actionService.list(engine.owner, { ...QUERY, before: null });
+  const shown = await seeAll(actions, "decider");
+  for (const one of shown) JSON.parse(actionJson(one, { now: engine.clock.now(), receiptUrl: null }));
+  expect(shown.map(({ id }) => id)).toEqual([good.id]);
+});
+
+test("a channel of a kind that was altered leads nowhere, and can be seen and removed", async () => {
+  await using engine = await openEngine({});
+  const { owner, services } = engine;
+  const asked = { name: "ops", kind: "slack", url: "https://hooks.example.com/" } as const;
+  const { id } = await services.channelService.add(owner, asked);
+  const db = new Database(join(engine.folder, "outgate.db"));
+  byHand(db, "UPDATE channels SET kind = 'pager' WHERE id = ?", id);
+  db.close();
+  expect(await services.channelService.list(owner)).toMatchObject([{ id, kind: "webhook", url: null }]);
 });
 
 test("an action that was altered after its end is not sent again, with a line in the log", async () => {
