@@ -91,7 +91,7 @@ async function startApp(settings: Config, deps: AppDeps): Promise<App | null> {
   const startServer = explainPortErrors({ setting: "PORT", port, host }, () =>
     openStartServer(port, host, { clock: deps.clock, ids: deps.ids, ...RELEASE }),
   );
-  const { listening, letGo } = startServer;
+  const { listening, letGo, close } = startServer;
   deps.stopping.addEventListener("abort", letGo, { once: true });
   try {
     const config = port === 0 ? listeningOn(settings, listening.port ?? 0) : settings;
@@ -102,10 +102,10 @@ async function startApp(settings: Config, deps: AppDeps): Promise<App | null> {
     // Imported when the port is open: /health answers half a second earlier.
     const { openApp } = await import("./app/open.ts");
     const app = await repeatWhileAway(() => openApp(parts, deps), { ...deps, onAway });
-    if (app === null) await listening.stop(true);
+    if (app === null) await close();
     return app;
   } catch (error) {
-    await listening.stop(true);
+    await close();
     throw error;
   }
 }

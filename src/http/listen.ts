@@ -4,7 +4,7 @@ import type { Release } from "../config/config.ts";
 import { DomainError } from "../core/domain-error.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
-import { START_HELD_MAX, START_HOLD_MS_MAX } from "../core/limits.ts";
+import { REFUSED_BODY_LINGER_MS, START_HELD_MAX, START_HOLD_MS_MAX } from "../core/limits.ts";
 import { isApiPath, nameRequest, noTarget, type RequestName, targetOf } from "./request.ts";
 import { acceptsHtml, json, jsonOf, page, prefersJson } from "./response.ts";
 import { IDLE_SECONDS } from "./sse.ts";
@@ -108,6 +108,8 @@ export function openStartServer(port: number, host: string, deps: StartServerDep
     const html = problemPage({ status, code, message, requestId: name.id, isStandalone: true, canRetry });
     return page("notice", html, { status, headers: { ...headersOf(STARTING), vary: "Accept" } });
   });
+  /** Refuses what is held, and holds nothing any more: the start has ended. */
+  const letGo = (): void => started.resolve(null);
   const listening = listenOn({ port, host }, async (request, server) => {
     const path = targetOf(request)?.path ?? null;
     const isHeld = path !== null && path !== "/health" && path !== "/ready";
@@ -120,8 +122,16 @@ export function openStartServer(port: number, host: string, deps: StartServerDep
       listening.reload({ fetch: answer });
       started.resolve(answer);
     },
-    /** Refuses what is held, and holds nothing any more: the start has ended. */
-    letGo: (): void => started.resolve(null),
+    letGo,
+    /** Refuses what is held, and closes the port when that is sent. */
+    close: async (): Promise<void> => {
+      letGo();
+      const isOver = Promise.withResolvers<void>();
+      const cancel = clock.after(REFUSED_BODY_LINGER_MS, isOver.resolve);
+      await Promise.race([listening.stop(), isOver.promise]);
+      cancel();
+      await listening.stop(true);
+    },
   };
 }
 

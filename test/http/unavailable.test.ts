@@ -5,6 +5,7 @@ import { systemIds } from "../../src/core/ids.ts";
 import { START_HELD_MAX, START_HOLD_MS_MAX } from "../../src/core/limits.ts";
 import { FakeClock } from "../support/clock.ts";
 import { librariesOf } from "../support/libraries.ts";
+import { until } from "../support/until.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
 const BROWSER = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
@@ -99,6 +100,15 @@ test("what is asked during a start waits for no more than its time, and only so 
   server.clock.advance(START_HOLD_MS_MAX);
   await Promise.all(asked);
   expect(new Set(statuses)).toEqual(new Set([503]));
+});
+
+test("what is asked during a start that ends without serving is refused, and no connection broken", async () => {
+  await using server = open();
+  const asked = Array.from({ length: 5 }, () => server.ask("/v1/actions"));
+  // Each of them is held.
+  await until(() => server.clock.timers === asked.length);
+  await server.close();
+  for (const answer of await Promise.all(asked)) expect(answer.status).toBe(503);
 });
 
 test("the service listens before it loads a library, but the one of addresses: schemas and routes take most of the start", async () => {
