@@ -255,10 +255,7 @@ function headOf({ accountId, host, keyId, dueAt }: Head): LaneHead {
   return { ...lane, dueAt: headTime(dueAt) };
 }
 
-/**
- * The time of a row that no reader has checked. One that was altered to no number is found at once, and ends as failed; one past all
- * dates is not due.
- */
+/** The time of a row that no reader has checked. One that was altered to no number is due at once, and one past all dates never. */
 function headTime(ms: SqlValue): Date {
   // PostgreSQL's whole numbers past those that are exact are texts.
   return new Date(Math.max(0, Math.min(Number(ms) || 0, DATE_MS_MAX)));
