@@ -46,7 +46,10 @@ export const FORM_BYTES_MAX = 65_536;
 export const FORM_FIELDS_MAX = 100;
 /** Bytes of an editable body in a form's encoding: it must fit into the form with everything else. */
 export const EDITED_BODY_BYTES_MAX = 40_960;
-/** Clients of OAuth begin with addresses of some thousands. Twice encoded, as in the address of the log-in page, it fits into 16 KB. */
+/**
+ * Clients of OAuth begin with addresses of some thousands. Encoded twice, as in the address of the log-in page, one of letters and
+ * codes fits into the 16 KB of a request's head.
+ */
 export const NEXT_CHARS_MAX = 8_192;
 /** How long the page after a form can be reloaded, and characters of its message in one cookie. */
 export const FLASH_MS_MAX = 5 * MINUTE_MS;
