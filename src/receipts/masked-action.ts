@@ -266,7 +266,7 @@ export function maskedEvent<Event extends TimelineEvent>(
   const { location = null } = masked;
   // Safe: it has the members of the event, and what is hidden leaves a JSON text one.
   if (location === null) return masked as Event;
-  return { ...masked, location: JSON.parse(hideEchoes(JSON.stringify(location), headers)) } as Event;
+  return { ...masked, location: JSON.parse(hideEchoes(JSON.stringify(location), headers)) as string } as Event;
 }
 
 /** Masks the name of an actor, which is untrusted text after the first colon. */
