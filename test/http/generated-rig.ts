@@ -268,14 +268,22 @@ function target(): Sender {
     { kind: "unknown", fault: "closed" },
     answered(201),
   ] as const;
-  let sent = 0;
+  // By what is sent and how often it was, and not in the order of sending, which may be another one on another database.
+  const attempts = new Map<string | undefined, number>();
   return {
-    send: async () => {
-      sent += 1;
-      return outcomes[sent % outcomes.length] ?? answered(200);
+    send: async ({ method, url, headers, body }) => {
+      const text = (typeof body === "string" ? body : Buffer.from(body ?? []).toString()).replaceAll(ID, "");
+      const [, id] = headers.find(([name]) => name.toLowerCase() === "webhook-id") ?? [];
+      const attempt = (attempts.get(id) ?? 0) + 1;
+      attempts.set(id, attempt);
+      const call = Number(Bun.hash.wyhash(`${method} ${url} ${text}`) % 8n);
+      return outcomes[(call + attempt) % outcomes.length] ?? answered(200);
     },
   };
 }
+
+/** Ids and tokens. */
+const ID = /[0-9a-z]{20,}/g;
 
 /** Null where the engine would not let such a request be made. */
 function requestOf({ method, headers, body }: Draft, path: string): Request | null {
