@@ -10,7 +10,7 @@ import { createApiRoutes, operation, optionalBody, pathParams, uncheckedBody } f
 import { GrantTermsJson } from "../grants/grants.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
 import { memberText, orderedMemberText } from "../core/json.ts";
-import { type ActionSerializer, maskedAttempts, see, seeAll, serializeTimeline } from "../receipts/see.ts";
+import { type ActionSerializer, see, seeAll, seeHistory, serializeTimeline } from "../receipts/see.ts";
 import { type Action, isTerminal } from "../core/action.ts";
 import type { ExportActions } from "./export.ts";
 import { createCheckCreate, type CreateRules } from "./create-schema.ts";
@@ -85,7 +85,8 @@ export const AttemptList = Type.Object(
 /** The attempts as JSON text, masked as far as the caller requires. */
 async function serializeAttempts(caller: Caller, action: Action, attempts: readonly PastAttempt[]): Promise<string> {
   const view = viewOf(caller, action);
-  const shown = view === "whole" ? attempts : await maskedAttempts(action, attempts, view);
+  const request = { ...action, result: null, lateResult: null };
+  const shown = view === "whole" ? attempts : (await seeHistory(request, attempts, view)).attempts;
   return `{"data":[${shown.map(attemptJson).join(",")}]}`;
 }
 

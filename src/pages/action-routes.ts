@@ -4,7 +4,7 @@ import { choiceInForm, requestInForm } from "./decision-form.tsx";
 import { type ById, personPages, type PageDeps } from "./forms.ts";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "./grant-form.tsx";
 import { asSent, maskedPause } from "../receipts/masked-action.ts";
-import { maskedAttempts, see } from "../receipts/see.ts";
+import { see, seeHistory } from "../receipts/see.ts";
 import { mayDo, viewerOf } from "../core/roles.ts";
 import { isHeldIn } from "../core/changes.ts";
 import { ROW_BODY_CHARS_MAX, TARGET_MESSAGE_BODY_CHARS_MAX } from "../core/limits.ts";
@@ -56,10 +56,13 @@ async function actionHtml(deps: PageDeps, person: Person, id: string, view: Acti
   const { caller } = person;
   const { action: found, timeline, attempts } = await actionService.history(caller, id);
   const viewer = viewerOf(caller.role);
-  const action = await see(found, viewer);
   const history = isHeldIn(found, found.run) ? await actionService.historyOf(found) : null;
   const asked = chosenAttempt(found, attempts, search);
-  const [chosen = null] = asked === null ? [] : await maskedAttempts(found, [wholeAttempt(found, asked)], viewer);
+  const seen = await seeHistory(found, asked === null ? [] : [wholeAttempt(found, asked)], viewer);
+  const {
+    action,
+    attempts: [chosen = null],
+  } = seen;
   const shared = { user: person, receiptUrl: receiptPath(id), now: clock.now(), baseUrl };
   const pause = maskedPause(pauseOf(found), viewer);
   const digest = actionService.digestOf(found);

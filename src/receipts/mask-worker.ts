@@ -5,7 +5,7 @@ import type { MaskOrder } from "./see.ts";
 
 declare const self: Worker;
 
-self.addEventListener("message", ({ data: { actions, viewer } }: MessageEvent<MaskOrder>) => {
+self.addEventListener("message", ({ data: { actions, viewer, answers } }: MessageEvent<MaskOrder>) => {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
-  self.postMessage(actions.map((action) => maskAction(action, viewer)));
+  self.postMessage(actions.map((action) => maskAction(action, viewer, answers)));
 });

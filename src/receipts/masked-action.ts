@@ -74,6 +74,11 @@ class ActionMasking extends Masking {
     const hide = (json: string | null) => json && hideEchoes(json, headers, [...this.#secrets]);
     return { ...answer, responseBody: hide(answer.responseBody), responseHeaders: hide(answer.responseHeaders) };
   }
+
+  /** Masks an answer after the request. What is hidden in it doesn't count. */
+  answer(result: Result, { headers }: Action): Result {
+    return maskResult(this.withoutEchoes(result, headers), new Masking(this.viewer));
+  }
 }
 
 const maskMembers = masksBy<Action, ActionMasking>({
@@ -123,8 +128,7 @@ const maskMembers = masksBy<Action, ActionMasking>({
   // Written by an owner and by us.
   policy: AS_IS,
   counted: AS_IS,
-  result: (result, masking, { headers }) =>
-    maskResult(masking.withoutEchoes(result, headers), new Masking(masking.viewer)),
+  result: (result, masking, action) => masking.answer(result, action),
   lateResult: (late, masking, { headers }) =>
     maskLate(masking.withoutEchoes(late, headers), new Masking(masking.viewer)),
 });
@@ -155,8 +159,11 @@ const maskKnownExtras = masksBy<Extras>({
     viewer === "public" || hint === undefined ? credential : { ...credential, hint },
 });
 
-/** Masks every text of an action that a caller or a target wrote. Call `see`, which calls this. */
-export function maskAction(action: Action, viewer: Viewer): MaskedAction {
+/**
+ * Masks every text of an action that a caller or a target wrote, and more answers to its request. Call `see` or `seeHistory`,
+ * which call this.
+ */
+export function maskAction(action: Action, viewer: Viewer, answers: readonly Result[] = []): MaskedAction {
   const masking = new ActionMasking(viewer);
   const masked = {
     ...maskMembers(action, masking),
@@ -164,6 +171,7 @@ export function maskAction(action: Action, viewer: Viewer): MaskedAction {
     hiddenValues: masking.hidden,
     ...(masking.hiddenInHeaders > 0 && { hiddenInHeaders: masking.hiddenInHeaders }),
     ...(masking.bytes !== undefined && { bytes: masking.bytes }),
+    ...(answers.length > 0 && { answers: answers.map((answer) => masking.answer(answer, action)) }),
   };
   return markMasked(masked, action);
 }

@@ -53,21 +53,28 @@ export async function seeAll(
   );
 }
 
-/** Masks the responses of attempts, also what they repeat of the request; long ones on another thread. */
-export async function maskedAttempts(
+/** An action and its attempts as a viewer may see them. */
+interface SeenHistory {
+  readonly action: MaskedAction;
+  readonly attempts: readonly PastAttempt[];
+}
+
+/** Masks an action with the responses of its attempts, which may repeat secrets of its request. */
+export async function seeHistory(
   action: Action,
   attempts: readonly PastAttempt[],
   viewer: Viewer,
-): Promise<readonly PastAttempt[]> {
-  const results = attempts.map(({ responseHeaders, responseBody, responseTruncated }) => {
-    return { ...action, result: { ...NO_RESULT, responseHeaders, responseBody, responseTruncated } };
+): Promise<SeenHistory> {
+  const answers = attempts.map(({ responseHeaders, responseBody, responseTruncated }) => {
+    return { ...NO_RESULT, responseHeaders, responseBody, responseTruncated };
   });
-  const seen = await seeAll(results, viewer);
-  return attempts.map((attempt, at) => {
-    const { responseHeaders, responseBody, responseTruncated } = seen[at]?.result ?? NO_RESULT;
+  const [masked = maskAction(action, viewer, answers)] = await maskAll([action], viewer, answers);
+  const shown = attempts.map((attempt, at) => {
+    const { responseHeaders, responseBody, responseTruncated } = masked.answers?.[at] ?? NO_RESULT;
     const made = maskedEvent(attempt.made, viewer, action.headers);
     return { ...attempt, responseHeaders, responseBody, responseTruncated, made };
   });
+  return { action: masked, attempts: shown };
 }
 
 const NO_RESULT: Result = {
@@ -85,17 +92,22 @@ function viewFor(reader: Viewer | ScopedCaller, action: Action): "whole" | Viewe
 }
 
 /** Masks long actions on a worker thread, since masking a megabyte would block the event loop for 0.1 s. */
-async function maskAll(actions: readonly Action[], viewer: Viewer): Promise<readonly MaskedAction[]> {
-  const chars = actions.reduce((sum, action) => sum + charsToMask(action), 0);
-  if (chars <= MASKED_INLINE_CHARS_MAX) return actions.map((action) => maskAction(action, viewer));
+async function maskAll(
+  actions: readonly Action[],
+  viewer: Viewer,
+  answers: readonly Result[] = [],
+): Promise<readonly MaskedAction[]> {
+  const ofActions = actions.reduce((sum, action) => sum + charsToMask(action), 0);
+  const chars = answers.reduce((sum, { responseBody }) => sum + (responseBody?.length ?? 0), ofActions);
+  if (chars <= MASKED_INLINE_CHARS_MAX) return actions.map((action) => maskAction(action, viewer, answers));
   const masked: MaskedMembers[] = [];
   for (const batch of batchesOf(actions)) {
     thread ??= new MaskThread(() => (thread = null));
-    masked.push(...(await thread.mask({ actions: batch, viewer })));
+    masked.push(...(await thread.mask({ actions: batch, viewer, answers })));
   }
   return actions.map((action, at) => {
     const members = masked[at];
-    return members === undefined ? maskAction(action, viewer) : markMasked(members, action);
+    return members === undefined ? maskAction(action, viewer, answers) : markMasked(members, action);
   });
 }
 
@@ -132,6 +144,8 @@ let thread: MaskThread | null = null;
 export interface MaskOrder {
   readonly actions: readonly Action[];
   readonly viewer: Viewer;
+  /** More answers to the request, of attempts. */
+  readonly answers: readonly Result[];
 }
 
 class MaskThread {

@@ -1,4 +1,4 @@
-import type { Action } from "../core/action.ts";
+import type { Action, Result } from "../core/action.ts";
 import type { Viewer } from "../core/roles.ts";
 
 /** A body of bytes as a viewer may see it. */
@@ -29,6 +29,8 @@ interface Masked {
   readonly hiddenInHeaders?: number;
   /** The visible part of a body of bytes. */
   readonly bytes?: SeenBytes;
+  /** The answers that were masked with it. */
+  readonly answers?: readonly Result[];
 }
 
 /** A masked action without its brand, as it comes from the thread. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { actionJson, maskedAttempts, timelineJson } from "../../src/receipts/see.ts";
+import { actionJson, seeHistory, timelineJson } from "../../src/receipts/see.ts";
 import { maskAction, maskedTimeline } from "../../src/receipts/masked-action.ts";
 import { type Viewer, VIEWERS } from "../../src/core/roles.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
@@ -87,9 +87,31 @@ describe("a masked action", () => {
     expect(all.result?.responseHeaders).toBe('[["location","/keys/••••"]]');
     const attempt = { run: 1, attempt: 1, responseHeaders: null, responseBody: body, responseTruncated: false };
     const past = [{ ...attempt, at: NOON, startedAt: NOON, made: anAttempt() }];
-    expect((await maskedAttempts(anAction(asked), past, "public"))[0]?.responseBody).toBe(hidden);
+    const seen = await seeHistory(anAction({ ...asked, result }), past, "public");
+    expect([seen.action.result?.responseBody, seen.attempts[0]?.responseBody]).toEqual([hidden, hidden]);
     // Whoever decides sees query and body, where they do not look generated.
     expect(shown("decider").result?.responseBody).toBe(hidden.replace("••••, ••••.", "canary-query, canary-body."));
+  });
+
+  test("masks a request once, however many attempts are shown with it", async () => {
+    let reads = 0;
+    const action = anAction();
+    const counting = Object.defineProperty({ ...action }, "body", {
+      enumerable: true,
+      get: () => ((reads += 1), null),
+    });
+    const made = anAttempt();
+    const past = { run: 1, responseHeaders: null, responseBody: '"late"', responseTruncated: false, at: NOON, made };
+    const readsFor = async (attempts: number) => {
+      reads = 0;
+      await seeHistory(
+        counting,
+        Array.from({ length: attempts }, (_, at) => ({ ...past, attempt: at + 1 })),
+        "public",
+      );
+      return reads;
+    };
+    expect(await readsFor(5)).toBe(await readsFor(1));
   });
 
   test("says how many values are hidden, of the answer none, and for whoever decides fewer", () => {
