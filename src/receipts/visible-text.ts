@@ -7,16 +7,37 @@ const UNSEEN = String.raw`[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Co
 /** As many accents on one letter need no more room than a line has (UTS 39, 5.4). More would be drawn over what stands above or below. */
 const MARKS_MAX = 4;
 
-const STACKED = String.raw`[[\p{Mn}\p{Me}]--\p{Default_Ignorable_Code_Point}]{5,}`;
+/** Including vowel signs that stand beside the letter. No line is broken between them, so more would be drawn beyond its end. */
+const MARKS_IN_ALL_MAX = 8;
+
+/** Signs that stand beside their letter, which may be accents of their own in Thai and Lao (UAX 29). */
+const BESIDE = String.raw`\p{Mc}\u0e33\u0eb3`;
+
+const MARK = String.raw`[[\p{M}${BESIDE}]--\p{Default_Ignorable_Code_Point}]`;
+
+/** What joins with its like into one syllable or letter, however many they are: the parts of Hangul's syllables, and signs before a letter. */
+const JOINED = [
+  String.raw`\u1100-\u115e\ua960-\ua97c`,
+  String.raw`\u1161-\u11a7\ud7b0-\ud7c6`,
+  String.raw`\u11a8-\u11ff\ud7cb-\ud7fb`,
+  String.raw`\u0d4e\u{111c2}\u{111c3}\u{113d1}\u{1193f}\u{11941}\u{11a3a}\u{11a84}-\u{11a89}\u{11d46}\u{11f02}`,
+].map((characters) => `[${characters}]`);
+
+const PILED = [MARK, ...JOINED].map((characters) => `${characters}{${MARKS_MAX + 1},}`).join("|");
 
 /** Runs of either. */
-const CODED = new RegExp(`${UNSEEN}+|${STACKED}`, "gv");
+const CODED = new RegExp(`${UNSEEN}+|${PILED}`, "gv");
 
-const CODED_IN_LINES = new RegExp(`[${UNSEEN}--[\\n\\t]]+|${STACKED}`, "gv");
+const CODED_IN_LINES = new RegExp(`[${UNSEEN}--[\\n\\t]]+|${PILED}`, "gv");
 
 const UNSEEN_IN_LINES = new RegExp(`[${UNSEEN}--[\\n\\t]]+`, "gv");
 
-const IS_STACKED = new RegExp(STACKED, "v");
+const IS_PILED = new RegExp(`^(?:${PILED})`, "v");
+
+const IS_BESIDE = new RegExp(`[${BESIDE}]`, "v");
+
+/** Accents without a letter of their own, which would be drawn over ours. */
+const LEADING = new RegExp(`^${MARK}+`, "v");
 
 /** Joiners and variation selectors, which stay after an emoji. */
 const OF_EMOJI = /^\ufe0f?\u200d?$/;
@@ -38,16 +59,18 @@ interface VisibleOptions {
   readonly keepsLines?: boolean;
 }
 
-/** Replaces by its code each invisible character in a text, and each accent beyond `MARKS_MAX` on one letter. */
+/** Replaces by its code each invisible character in a text, and each accent beyond `MARKS_MAX` on one letter or without one. */
 export function visibleText(text: string, { mark = inAngles, keepsLines = false }: VisibleOptions = {}): string {
-  let shown = "";
-  let shownTo = 0;
+  const leading = LEADING.exec(text)?.[0] ?? "";
+  let shown = leading === "" ? "" : codesOf(leading, mark);
+  let shownTo = leading.length;
   let runs = 0;
   const coded = keepsLines ? CODED_IN_LINES : CODED;
   for (const { 0: run, index } of text.matchAll(coded)) {
-    if (isOfEmoji(run, text, index)) continue;
-    const kept = IS_STACKED.test(run) ? beginningOf(run, MARKS_MAX) : "";
-    shown += text.slice(shownTo, index) + kept + codesOf(run.slice(kept.length), mark);
+    if (index < shownTo || isOfEmoji(run, text, index)) continue;
+    const kept = IS_PILED.test(run) ? keptOf(run) : "";
+    shown += text.slice(shownTo, index) + kept;
+    if (kept.length < run.length) shown += codesOf(run.slice(kept.length), mark);
     shownTo = index + run.length;
     if ((runs += 1) === RUNS_SHOWN_MAX) return shown + text.slice(shownTo).replace(coded, REPLACEMENT);
   }
@@ -70,6 +93,18 @@ export function hasUnseen(text: string): boolean {
 
 function isOfEmoji(run: string, text: string, at: number): boolean {
   return OF_EMOJI.test(run) && EMOJI.test(text.slice(Math.max(0, at - 2), at));
+}
+
+/** The beginning of a run of marks that is shown as it is: most runs of a language to their end. */
+function keptOf(run: string): string {
+  let kept = "";
+  let piled = 0;
+  for (const character of beginningOf(run, MARKS_IN_ALL_MAX)) {
+    if (!IS_BESIDE.test(character)) piled += 1;
+    if (piled > MARKS_MAX) break;
+    kept += character;
+  }
+  return kept;
 }
 
 function codesOf(run: string, mark: (code: string) => string): string {

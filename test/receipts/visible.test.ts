@@ -38,6 +38,31 @@ test("shows four accents on a letter, and more by their codes: they would be dra
   expect(visibleText(`${four}\u034f${four.slice(1)}`)).toBe(`${four}<U+034F>${four.slice(1)}`);
 });
 
+test("shows eight marks on a letter where some stand beside it: no line is broken between them", () => {
+  const [beside, above] = ["\u0903", "\u0301"];
+  expect(visibleText(`a${beside.repeat(8)} มื้อำ မြွှောင်`)).toBe(`a${beside.repeat(8)} มื้อำ မြွှောင်`);
+  expect(visibleText(`a${beside.repeat(9)}`)).toBe(`a${beside.repeat(8)}<U+0903>`);
+  expect(visibleText(`ก${"\u0e33".repeat(10)}`)).toBe(`ก${"\u0e33".repeat(8)}<U+0E33><U+0E33>`);
+  // Between them, no more accents fit than on any letter.
+  const mixed = `${beside}${above}${above}${beside}${above}${above}`;
+  expect(visibleText(`a${mixed}${above}`)).toBe(`a${mixed}<U+0301>`);
+});
+
+test("shows four of what joins into one syllable or letter, which no line breaks", () => {
+  const hangul = "한글을".normalize("NFD").repeat(30);
+  expect(visibleText(hangul)).toBe(hangul);
+  for (const part of ["\u1100", "\u1161", "\u11a8", "\u{111c2}"]) {
+    const code = `<U+${part.codePointAt(0)?.toString(16).toUpperCase()}>`;
+    expect(visibleText(part.repeat(6))).toBe(part.repeat(4) + code.repeat(2));
+  }
+});
+
+test("shows accents at the beginning by their codes: they would be drawn over what stands before", () => {
+  expect(visibleText("\u0338\u20ddpaid")).toBe("<U+0338><U+20DD>paid");
+  expect(visibleText("\u0338".repeat(5))).toBe("<U+0338>".repeat(5));
+  expect(visibleText("\u0903\u202e")).toBe("<U+0903><U+202E>");
+});
+
 test("keeps lines where lines are shown", () => {
   expect(visibleText("a\n\tb\r\n", { keepsLines: true })).toBe("a\n\tb<U+000D>\n");
 });
