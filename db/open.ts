@@ -5,6 +5,7 @@ import type { AccountStore, PeopleStore } from "../src/core/account-store.ts";
 import { createAccountStore } from "./commands/accounts.ts";
 import type { DatabaseSize, FactStore, Store } from "../src/core/store.ts";
 import { codeAndText, codeOf, faultOf, tellingAway, unavailable } from "./sql/errors.ts";
+import { realPathOf } from "../src/config/values.ts";
 import { openFile } from "./libsql/file.ts";
 import {
   DatabaseUnreadable,
@@ -13,6 +14,7 @@ import {
   reasonAt,
   refusedPlace,
   singlePathOf,
+  sizeOf,
   UNREADABLE,
   unreadable,
 } from "./libsql/inspect.ts";
@@ -76,10 +78,10 @@ function filePathOf(url: string): string | null {
   return url.startsWith("file:") ? url.slice("file:".length).replace(/^\/\/(?=\/)/, "") : null;
 }
 
-/** Whether the database file exists. Checked because a new master key must never be created for existing data. */
+/** Whether the database file has data, for which a new master key must never be created. An empty file has none. */
 export function databaseExists(url: string): boolean {
   const path = filePathOf(url);
-  return path !== null && existsSync(path);
+  return path !== null && existsSync(path) && (sizeOf(path) > 0 || sizeOf(`${realPathOf(path)}-wal`) > 0);
 }
 
 async function openShared({ url, authToken, onFatal, onWait, lockTimes }: StoreSettings): Promise<Sql> {
@@ -157,7 +159,8 @@ async function openMigrated(url: string, authToken: string | null): Promise<Sql>
 }
 
 function openExisting(name: string, mode: "read" | "shared"): Sql {
-  if (!existsSync(name)) throw new Error(`There is no database ${name}. Start the service once, or set DATABASE_URL.`);
+  if (!databaseExists(`file:${name}`))
+    throw new Error(`There is no database ${name}. Start the service once, or set DATABASE_URL.`);
   const path = singlePathOf(name);
   const refused = refusedPlace(path);
   if (refused !== null) {

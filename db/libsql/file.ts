@@ -14,8 +14,10 @@ const STATEMENTS_MAX = 256;
 /** Takes effect only in an empty file. Without it, pages of deleted rows are reused, but the file never gets smaller. */
 const CAN_SHRINK = "auto_vacuum = INCREMENTAL";
 
+/** Writes to a file that had another journal, such as a backup. */
+const HAS_LOG = "journal_mode = WAL";
+
 const PRAGMAS = [
-  "journal_mode = WAL",
   "synchronous = FULL", // An acknowledged create survives power loss.
   "foreign_keys = OFF",
   "secure_delete = ON", // Deleted and re-encrypted values are erased from the file too. No measurable cost.
@@ -128,7 +130,8 @@ function connect(path: string, mode: FileMode): Database {
     if (mode === "alone") database.run("PRAGMA locking_mode = EXCLUSIVE");
     database.run(`PRAGMA busy_timeout = ${BUSY_MS}`);
     const pages = database.query<{ page_count: number }, []>("PRAGMA page_count").get()?.page_count;
-    const pragmas = pages === 0 ? [CAN_SHRINK, ...PRAGMAS] : PRAGMAS;
+    const ofOwner = pages === 0 ? [CAN_SHRINK, HAS_LOG] : [HAS_LOG];
+    const pragmas = mode === "write" ? [...ofOwner, ...PRAGMAS] : PRAGMAS;
     if (mode !== "alone") for (const pragma of pragmas) database.run(`PRAGMA ${pragma}`);
     if (mode === "read" || mode === "alone") database.run("PRAGMA query_only = ON");
   } catch (error) {

@@ -72,7 +72,7 @@ function expectedBytes(path: string): number {
   return (pageBytes === 1 ? 65_536 : pageBytes) * head.readUInt32BE(28);
 }
 
-function sizeOf(path: string): number {
+export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 

@@ -16,14 +16,9 @@ const BESIDE = String.raw`\p{Mc}\u0e33\u0eb3`;
 const MARK = String.raw`[[\p{M}${BESIDE}]--\p{Default_Ignorable_Code_Point}]`;
 
 /** What joins with its like into one syllable or letter, however many they are: the parts of Hangul's syllables, and signs before a letter. */
-const JOINED = [
-  String.raw`\u1100-\u115e\ua960-\ua97c`,
-  String.raw`\u1161-\u11a7\ud7b0-\ud7c6`,
-  String.raw`\u11a8-\u11ff\ud7cb-\ud7fb`,
-  String.raw`\u0d4e\u{111c2}\u{111c3}\u{113d1}\u{1193f}\u{11941}\u{11a3a}\u{11a84}-\u{11a89}\u{11d46}\u{11f02}`,
-].map((characters) => `[${characters}]`);
+const JOINED = String.raw`[\u1100-\u115e\ua960-\ua97c]{5,}|[\u1161-\u11a7\ud7b0-\ud7c6]{5,}|[\u11a8-\u11ff\ud7cb-\ud7fb]{5,}|[\u0d4e\u{111c2}\u{111c3}\u{113d1}\u{1193f}\u{11941}\u{11a3a}\u{11a84}-\u{11a89}\u{11d46}\u{11f02}]{5,}`;
 
-const PILED = [MARK, ...JOINED].map((characters) => `${characters}{${MARKS_MAX + 1},}`).join("|");
+const PILED = `${MARK}{5,}|${JOINED}`;
 
 /** Runs of either. */
 const CODED = new RegExp(`${UNSEEN}+|${PILED}`, "gv");

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { chmodSync, existsSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { Database } from "bun:sqlite";
+import { chmodSync, existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readConfig, serverSettings } from "../../src/config/config.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
@@ -57,6 +58,20 @@ test("outgate doctor shows the size of the database file, also while a service u
   const none = await examine({ ...env, DATABASE_URL: `file:${join(service.folder, "none.db")}` });
   expect(none.found("database")).toBeUndefined();
   expect(existsSync(join(service.folder, "none.db"))).toBe(false);
+});
+
+test("outgate doctor writes nothing: not to an empty file, and not to a backup", async () => {
+  const env = { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY };
+  const empty = join(service.folder, "empty.db");
+  writeFileSync(empty, "");
+  expect((await examine({ ...env, DATABASE_URL: `file:${empty}` })).found("database")).toBeUndefined();
+  expect(statSync(empty).size).toBe(0);
+  const backup = join(service.folder, "backup.db");
+  using database = new Database(join(service.folder, "data/outgate.db"), { readonly: true });
+  database.run("VACUUM INTO ?", [backup]);
+  const before = readFileSync(backup);
+  expect((await examine({ ...env, DATABASE_URL: `file:${backup}` })).found("database")?.state).toBe("ok");
+  expect(readFileSync(backup).equals(before)).toBe(true);
 });
 
 test("outgate doctor says with which master key no service could start", async () => {
