@@ -126,7 +126,11 @@ export async function writeUses({ lists }: Tx, counts: GrantCounts): Promise<voi
 /** Selects the grants that can be ended, in the order for people: used-up ones come last. */
 function openWhere(now: Date, condition: SQL | undefined) {
   const isUsedUp = gte(grants.used, grants.calls);
-  return qb.select().from(grants).where(isOpen(now, condition)).orderBy(isUsedUp, desc(grants.createdAt), grants.id);
+  return qb
+    .select()
+    .from(grants)
+    .where(isOpen(now, condition))
+    .orderBy(isUsedUp, desc(grants.createdAt), desc(grants.id));
 }
 
 export function createGrantStore({ reader, writer }: Connection): GrantStore {

@@ -140,7 +140,11 @@ export function createPauseStore({ reader, writer }: Connection, queue: Pick<Que
       // The newest pauses of each kind, ended or not.
       const found = (["account", "key", "host", "sign_up"] as const).map((kind) => {
         const isOfSubject = and(hasValues(pauses, { accountId, kind }), eq(pauses.subject, subjects[kind]));
-        const newestFirst = qb.select().from(pauses).where(isOfSubject).orderBy(desc(pauses.createdAt));
+        const newestFirst = qb
+          .select()
+          .from(pauses)
+          .where(isOfSubject)
+          .orderBy(desc(pauses.createdAt));
         return all(reader, newestFirst.limit(TIMELINE_PAUSES_MAX));
       });
       return oldestFirst((await Promise.all(found)).flat()).slice(-TIMELINE_PAUSES_MAX);
@@ -168,5 +172,7 @@ export function createPauseStore({ reader, writer }: Connection, queue: Pick<Que
 }
 
 function oldestFirst(found: readonly Pause[]): readonly Pause[] {
-  return found.toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime());
+  return found.toSorted((one, other) => {
+    return one.createdAt.getTime() - other.createdAt.getTime() || (one.id < other.id ? -1 : 1);
+  });
 }

@@ -476,7 +476,7 @@ export function createTeamStore({ reader, writer }: Connection): TeamStore {
       .select(columns)
       .from(invitations)
       .where(and(condition, gt(invitations.expiresAt, now)))
-      .orderBy(desc(invitations.createdAt), invitations.id);
+      .orderBy(desc(invitations.createdAt), desc(invitations.id));
   };
   return {
     ...writer.methods({ changeRole, remove, invite, withdraw, join, signIn, prune: pruneInvitations }),

@@ -119,7 +119,7 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
           `This account has ${LIVE_KEYS_MAX} live keys; revoke one of them first.`,
         );
       }
-      const { id, key } = ofForm !== null && made === null ? ofForm : { id: newIds.key(), key: secrets.newApiKey() };
+      const { id, key } = ofForm !== null && made === null ? ofForm : { id: newIds.key(now), key: secrets.newApiKey() };
       const hold = request.hold ?? before?.hold ?? "none";
       const scope = hasScope(role) ? (request.scope ?? before?.scope ?? "own") : "own";
       const createdBy = { createdBy: caller.actor, createdById: holderIdOf(caller) };
@@ -283,7 +283,7 @@ export function keyRow(
     createdBy: null,
     createdById: null,
     ...given,
-    id: ids.key(),
+    id: ids.key(now),
     hash: secrets.hash(key),
     last4: key.slice(-4),
     createdAt: now,

@@ -96,7 +96,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     });
     const now = clock.now();
     const account = newAccount({ secrets, ids }, now);
-    const person = { id: ids.person(), email, passwordHash, createdAt: now };
+    const person = { id: ids.person(now), email, passwordHash, createdAt: now };
     const apiKey = secrets.newApiKey();
     const createdBy = { createdBy: `user:${email}`, createdById: person.id } as const;
     const owner = { accountId: account.id, name: "owner", role: "owner", ...createdBy } as const;
@@ -212,7 +212,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     const passwordHash = await hashPassword(credentials.password, accountId);
     const now = clock.now();
     const email = link.email ?? credentials.email;
-    const person = { id: personId ?? ids.person(), email, passwordHash, createdAt: now };
+    const person = { id: personId ?? ids.person(now), email, passwordHash, createdAt: now };
     const { row, started } = newSession(secrets, { person, accountId, role: link.role ?? "owner" }, source, now);
     const kind = personId === null ? "signed_up" : "password_changed";
     const audit = auditOf(started.person.caller, { kind, subject: email, detail: { by: "link" } }, now);

@@ -93,7 +93,8 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
   };
 
   const newPerson = ({ email }: StoredInvitation, passwordHash: string): PersonRow => {
-    return { id: ids.person(), email, passwordHash, createdAt: clock.now() };
+    const createdAt = clock.now();
+    return { id: ids.person(createdAt), email, passwordHash, createdAt };
   };
 
   const removed = async (caller: Caller, personId: string, kind: "member_left" | "member_removed") => {
@@ -140,7 +141,7 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
       authorize(caller, "manage");
       const now = clock.now();
       const { accountId } = caller;
-      const id = ids.invitation();
+      const id = ids.invitation(now);
       const token = secrets.invitationToken(id);
       const expiresAt = new Date(now.getTime() + INVITATION_MS_MAX);
       const invitation: Invitation = {

@@ -165,7 +165,8 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
       throwIssues([...targetIssues(kind, asked), ...(asked[wanted] === undefined ? [missing] : [])]);
       const target = { to: once(to ?? []), url: url ?? null };
       throwIssues(await addressIssues(accountId, target.to));
-      const made = { id: ids.channel(), createdAt: clock.now(), createdBy };
+      const createdAt = clock.now();
+      const made = { id: ids.channel(createdAt), createdAt, createdBy };
       const channel: Channel = { ...made, accountId, name, kind, ...target, remindAfterMinutes, enabled };
       const detail = { name, kind };
       const added = await channels.put(channel, entry(caller, { kind: "channel_added", subject: channel.id, detail }));

@@ -1,21 +1,21 @@
 import { randomBytes } from "node:crypto";
 
-/** Ids from the system's random generator. A UUIDv7 begins with the milliseconds and counts within one. */
+/** Ids from the system's random generator. A UUIDv7 begins with the milliseconds and counts within one, so lists by time end with the id. */
 export const systemIds = {
   action: (at: Date) => `act_${timeOrdered(at)}`,
   bulk: (at: Date) => `blk_${timeOrdered(at)}`,
   request: () => `req_${random()}`,
   account: () => `acc_${random()}`,
-  key: () => `key_${random()}`,
-  pause: () => `pau_${random()}`,
-  rule: () => `rul_${random()}`,
-  grant: () => `grt_${random()}`,
-  credential: () => `crd_${random()}`,
+  key: (at: Date) => `key_${timeOrdered(at)}`,
+  pause: (at: Date) => `pau_${timeOrdered(at)}`,
+  rule: (at: Date) => `rul_${timeOrdered(at)}`,
+  grant: (at: Date) => `grt_${timeOrdered(at)}`,
+  credential: (at: Date) => `crd_${timeOrdered(at)}`,
   oauthClient: () => `ocl_${random()}`,
   credentialRequest: (at: Date) => `crq_${timeOrdered(at)}`,
-  channel: () => `chn_${random()}`,
-  person: () => `per_${random()}`,
-  invitation: () => `inv_${random()}`,
+  channel: (at: Date) => `chn_${timeOrdered(at)}`,
+  person: (at: Date) => `per_${timeOrdered(at)}`,
+  invitation: (at: Date) => `inv_${timeOrdered(at)}`,
   /** The id of a process while it runs. */
   node: () => `nod_${random()}`,
   /** The id of an outbox row. */

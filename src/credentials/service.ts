@@ -113,7 +113,7 @@ export function createCredentialService(
         ...(await keyIssues(accountId, body.keys)),
       ];
       if (issues.length > 0) throw invalidFields(issues);
-      const id = ids.credential();
+      const id = ids.credential(now);
       const credential: SealedCredential = {
         id,
         accountId,

@@ -194,7 +194,7 @@ export function createGrantService({ clock, ids, store }: AppContext, known: Kno
         throw accountFull(GRANTS_MAX, "grants in force", "End one first.");
       }
       return {
-        id: ids.grant(),
+        id: ids.grant(now),
         accountId: action.accountId,
         keyId: action.keyId,
         actionId: action.id,

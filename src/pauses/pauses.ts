@@ -47,7 +47,8 @@ export function createPauseService(app: AppContext, needs: PauseNeeds) {
      */
     async pause(caller: Caller, request: PauseRequest): Promise<{ readonly pause: Pause; readonly isNew: boolean }> {
       authorize(caller, "manage");
-      const { pause, audit } = newPause(ids.pause(), caller, { ...request, cancels: false }, clock.now());
+      const now = clock.now();
+      const { pause, audit } = newPause(ids.pause(now), caller, { ...request, cancels: false }, now);
       const written = await paused.whilePausing(pause, () => pauses.pause(pause, audit));
       if (!("pause" in written)) {
         if (written.kind === "no_such_key") throw notFound("key");
@@ -86,7 +87,8 @@ export function createPauseService(app: AppContext, needs: PauseNeeds) {
       revoke: (pause: NonNullable<Revocation["pause"]>) => Promise<T>,
     ): Promise<T> {
       const request = { keyId, reason: "The key was revoked.", cancels };
-      const made = newPause(ids.pause(), caller, request, clock.now());
+      const now = clock.now();
+      const made = newPause(ids.pause(now), caller, request, now);
       const result = await paused.whilePausing(made.pause, () => revoke(made));
       if (cancels) void canceller.run().catch(() => {});
       return result;

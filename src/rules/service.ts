@@ -71,7 +71,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
     throw rulesChange();
   };
 
-  const newRow = ({ accountId }: Caller, definition: string, at: EditedAt, id = ids.rule()): RuleRow => {
+  const newRow = ({ accountId }: Caller, definition: string, at: EditedAt, id = ids.rule(at.changedAt)): RuleRow => {
     const { changedAt: createdAt, changedBy: createdBy } = at;
     return { id, accountId, version: 1, definition, createdAt, createdBy, ...at };
   };
@@ -177,7 +177,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
 
     /** Adds a rule at the end, or before another one. Throws `validation_error`. */
     async add(caller: Caller, definition: RuleDefinition, before: string | null): Promise<PlacedRule> {
-      const id = ids.rule();
+      const id = ids.rule(clock.now());
       const rows = await write(caller, (stored, at) => {
         const place = before === null ? stored.length : stored.findIndex((row) => row.id === before);
         const row = newRow(caller, checked(definition), at, id);

@@ -10,7 +10,7 @@ import type { JobLeases } from "../../src/runtime/jobs.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { type Engine, openEngine } from "../support/engine.ts";
-import { anApiKey, answered } from "../support/factory.ts";
+import { anApiKey, answered, NOON } from "../support/factory.ts";
 import { refusalOf } from "../actions/callers.ts";
 import { answering } from "../actions/senders.ts";
 
@@ -22,7 +22,7 @@ function bulkOf(engine: Engine, leases?: JobLeases) {
 /** A key of the account, as whoever calls with it. */
 async function keyOf(engine: Engine, role: Role, more: Parameters<typeof anApiKey>[0] = {}): Promise<Caller> {
   const { accountId } = engine.owner;
-  const key = anApiKey({ accountId, name: `${role} of the test`, role, hash: systemIds.key(), ...more });
+  const key = anApiKey({ accountId, name: `${role} of the test`, role, hash: systemIds.key(NOON), ...more });
   await engine.store.accounts.addKey(key);
   const { id: keyId, name: keyName, scope } = key;
   return { accountId, keyId, keyName, role, hold: "none", actor: `key:${keyName}`, scope, replaced: new Set() };

@@ -5,7 +5,7 @@ import { REVOKED_KEY_TAKEN_MS_MAX } from "../../src/core/limits.ts";
 import { createPauseService } from "../../src/pauses/pauses.ts";
 import { answering } from "../actions/senders.ts";
 import { type Engine, openEngine, requestFor, wrapping } from "../support/engine.ts";
-import { anApiKey, answered } from "../support/factory.ts";
+import { anApiKey, answered, NOON } from "../support/factory.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
 
@@ -13,7 +13,7 @@ const ALL = { keyId: null, reason: null } as const;
 
 /** A key of the account, and who calls by it. */
 async function keyOf({ store, owner }: Engine): Promise<Caller & { readonly keyId: string }> {
-  const { id } = anApiKey({ id: systemIds.key() });
+  const { id } = anApiKey({ id: systemIds.key(NOON) });
   await store.accounts.addKey(anApiKey({ id, accountId: owner.accountId, name: "agent" }));
   return { ...owner, keyId: id, keyName: "agent", role: "agent", actor: "key:agent" };
 }

@@ -13,7 +13,7 @@ describe("an id", () => {
     expect(systemIds.action(NOON)).toMatch(/^act_[0-9a-z]{26}$/);
     expect(systemIds.action(NOON)).toMatch(ACTION_ID);
     expect(systemIds.account()).toMatch(/^acc_[0-9a-z]{26}$/);
-    expect(systemIds.key()).toMatch(/^key_[0-9a-z]{26}$/);
+    expect(systemIds.key(NOON)).toMatch(/^key_[0-9a-z]{26}$/);
     expect(systemIds.request()).toMatch(/^req_[A-Za-z0-9_-]+$/);
   });
 
@@ -38,9 +38,12 @@ describe("an id", () => {
   });
 
   test("that was made later sorts later, also within a millisecond", () => {
-    const ids = [0, 0, 0, 1, 1, 1_000, 86_400_000].map((ms) => systemIds.action(later(ms)));
-    expect(ids.toSorted()).toEqual(ids);
-    expect(new Set(ids).size).toBe(ids.length);
+    const { action, key, pause, rule, grant, credential, channel, person, invitation } = systemIds;
+    for (const make of [action, key, pause, rule, grant, credential, channel, person, invitation]) {
+      const ids = [0, 0, 0, 1, 1, 1_000, 86_400_000].map((ms) => make(later(ms)));
+      expect(ids.toSorted()).toEqual(ids);
+      expect(new Set(ids).size).toBe(ids.length);
+    }
   });
 
   test("lies between the bounds of its millisecond", () => {

@@ -190,7 +190,7 @@ export function anAccount(overrides: Partial<Account> = {}): Account {
 }
 
 export function anApiKey(overrides: Partial<ApiKey> = {}): ApiKey {
-  const id = overrides.id ?? systemIds.key();
+  const id = overrides.id ?? systemIds.key(NOON);
   return {
     id,
     accountId: ACCOUNT,
@@ -218,7 +218,7 @@ export function anApiKey(overrides: Partial<ApiKey> = {}): ApiKey {
 /** A pause of the whole account since noon. */
 export function aPause(overrides: Partial<Pause> = {}): Pause {
   return {
-    id: systemIds.pause(),
+    id: systemIds.pause(NOON),
     accountId: ACCOUNT,
     kind: "account",
     subject: "",
@@ -254,7 +254,7 @@ export function anAuditQuery(overrides: Partial<AuditFilter> = {}): AuditFilter 
 
 /** A person with a session in an account, at noon; the password is nobody's. */
 export function aPerson({ accountId = ACCOUNT, ...overrides }: Partial<PersonRow> & { accountId?: string } = {}) {
-  const id = overrides.id ?? systemIds.person();
+  const id = overrides.id ?? systemIds.person(NOON);
   const person: PersonRow = {
     id,
     email: `${id}@example.com`,
@@ -274,7 +274,7 @@ export function aSignUp(overrides: Partial<PersonRow> = {}): SignUp {
 
 /** An invitation that ends in an hour. */
 export function anInvitation(overrides: Partial<StoredInvitation> = {}): StoredInvitation {
-  const id = overrides.id ?? systemIds.invitation();
+  const id = overrides.id ?? systemIds.invitation(NOON);
   return {
     id,
     accountId: ACCOUNT,
@@ -327,7 +327,7 @@ export function aWelcomeLink(overrides: Partial<WelcomeLink> = {}): WelcomeLink 
 /** A channel to an incoming webhook. */
 export function aChannel(overrides: Partial<Channel> = {}): Channel {
   return {
-    id: systemIds.channel(),
+    id: systemIds.channel(NOON),
     accountId: ACCOUNT,
     name: "ops",
     kind: "slack",
@@ -389,7 +389,7 @@ export const aRuleCount = (more: Partial<RuleCount> = {}): RuleCount => {
 
 /** A grant for the calls of the key, for an hour. */
 export const aGrant = (more: Partial<Grant> = {}): Grant => ({
-  id: systemIds.grant(),
+  id: systemIds.grant(NOON),
   accountId: ACCOUNT,
   keyId: KEY,
   actionId: "act_approved",
@@ -409,7 +409,7 @@ export const aGrant = (more: Partial<Grant> = {}): Grant => ({
 
 /** A credential for one host, with what stands for its secret. */
 export const aCredential = (more: Partial<SealedCredential> = {}): SealedCredential => ({
-  id: systemIds.credential(),
+  id: systemIds.credential(NOON),
   accountId: ACCOUNT,
   name: "stripe-live",
   settings: { kind: "bearer" },

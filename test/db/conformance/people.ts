@@ -332,6 +332,6 @@ async function anEmptyAccount(db: TestStore) {
   await db.store.accounts.create(account, []);
   return {
     accountId: account.id,
-    taker: (email = `${systemIds.person()}@example.com`) => aPerson({ accountId: account.id, email }),
+    taker: (email = `${systemIds.person(NOON)}@example.com`) => aPerson({ accountId: account.id, email }),
   };
 }
