@@ -2,11 +2,9 @@ import { expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
 import { runCalls, runGroup, type Sql } from "../../db/commands/command.ts";
 import { openFile } from "../../db/libsql/file.ts";
-import { migrate } from "../../db/libsql/migrate.ts";
 import { openTx } from "../../db/libsql/tx.ts";
 import type { SqlValue, Statement } from "../../db/sql/sql.ts";
-import { NOON } from "../support/factory.ts";
-import { storeOver, temporaryFolder } from "../support/store.ts";
+import { putEmptyDatabase, storeOver, temporaryFolder } from "../support/store.ts";
 import { claimOf } from "./conformance/steps.ts";
 import { LANE, OPERATIONS } from "./operations.ts";
 
@@ -65,8 +63,8 @@ test("a claim reads no more rows than it asks for, in the order of the index", a
 /** A store that asks for the plan of every statement before it runs it. */
 async function openExplained() {
   const folder = await temporaryFolder();
+  await putEmptyDatabase(folder.file);
   const real = openFile(folder.file);
-  await migrate(real, NOON);
   // On a connection of its own: an explained write counts as one that is under way, and nothing could be committed.
   const planner = openFile(folder.file);
   const commands = new Database(folder.file);
