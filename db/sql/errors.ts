@@ -105,12 +105,16 @@ export function tellingAway(sql: Sql, onAway: OnAway): Sql {
 /** Deeper than any library nests its errors. */
 const CAUSES_MAX = 6;
 
-/** Reasons by SQLSTATE, by codes of SQLite, the system and TLS, and by words of libraries without codes. The first match counts. */
+/**
+ * Reasons by SQLSTATE, by codes of SQLite, the system and TLS, and by words of libraries without codes and of PgBouncer, which
+ * has one code for everything. The first match counts.
+ */
 const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^53300 |too many (connections|clients)|no more connections/i, "too many connections"],
-  [/^28P01 |\bSASL\b|password must be/, "password authentication failed"],
+  [/^28P01 |\bSASL\b|password must be|password authentication failed/, "password authentication failed"],
   [/^(28|42501 )|SERVER_ERROR.*\b40[13]\b/, "permission denied"],
-  [/^3D/, "the database does not exist"],
+  [/^(3D|08P01 (no such database|database .+ does not exist))/, "the database does not exist"],
+  [/statement pooling mode/, "the pooler is in statement mode"],
   [/^3F/, "the schema does not exist"],
   [/^(53100|SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT) |disk is full/, "the disk is full"],
   [/^53200 /, "the database is out of memory"],

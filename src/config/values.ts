@@ -119,6 +119,11 @@ export function isPostgresUrl(url: string): boolean {
 
 /** What is wrong with a PostgreSQL URL. The driver needs one host, or `?host=` with a socket's folder. */
 function postgresFault(value: string): string | null {
+  const [hosts] = value
+    .slice(value.lastIndexOf("@") + 1)
+    .replace(POSTGRES, "")
+    .split("/");
+  if (hosts?.includes(",") === true) return "names several hosts: name one address that always leads to the primary";
   if (!URL.canParse(value))
     return "is not the address of a database: characters like @ and / in a password are written as %40 and %2F";
   const url = new URL(value);

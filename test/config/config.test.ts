@@ -341,6 +341,9 @@ describe("the store", () => {
 
   test.each([
     ["postgres://user:pass/word@host/db", "written as %40 and %2F"],
+    ["postgres://user:pass,word@a:5432,b:5432/db", "names several hosts"],
+    ["postgres://a,b/db", "names several hosts"],
+    ["postgres://user:pass,/word@host/db", "written as %40 and %2F"],
     ["postgres:///db", "names no host"],
     ["postgresql://host", "names no database"],
     ["postgres://host/", "names no database"],
@@ -362,7 +365,7 @@ describe("the store", () => {
   });
 
   test.each([
-    "postgres://user:p%40ss@db.example.com/outgate",
+    "postgres://user:p%40s,s@db.example.com/outgate",
     "postgresql://db.example.com:6432/outgate?sslmode=require",
     "postgres:///outgate?host=/run/postgresql",
   ])("%s is PostgreSQL, and needs a key in the settings that all nodes have", (url) => {

@@ -61,6 +61,15 @@ test.each([
   ["EAI_AGAIN", "getaddrinfo EAI_AGAIN db.internal", "it could not be reached"],
   ["ETIMEDOUT", "connect ETIMEDOUT 10.0.0.7:5432", "no answer came in time"],
   ["SELF_SIGNED_CERT_IN_CHAIN", "self signed certificate in certificate chain", "the TLS connection failed"],
+  // PgBouncer
+  ["08P01", "password authentication failed", "password authentication failed"],
+  ["08P01", "SASL authentication failed", "password authentication failed"],
+  ["08P01", "no such database: outgate", "the database does not exist"],
+  ["08P01", 'database "outgate" does not exist', "the database does not exist"],
+  ["08P01", "transaction blocks not allowed in statement pooling mode", "the pooler is in statement mode"],
+  ["08P01", "no more connections allowed (max_client_conn)", "too many connections"],
+  ["08P01", "query_wait_timeout", "no answer came in time"],
+  ["08P01", "server conn crashed?", "it could not be reached"],
   ["", "Connection terminated unexpectedly", "it could not be reached"],
   ["", "something at 10.0.0.7 that nobody knows", "it could not be used"],
 ])("%s (%s) means: %s", (code, message, reason) => {

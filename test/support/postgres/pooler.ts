@@ -46,7 +46,6 @@ export class Pooler implements AsyncDisposable {
         "pool_mode = transaction",
         `default_pool_size = ${POOL}`,
         "max_client_conn = 500",
-        "ignore_startup_parameters = extra_float_digits",
       ].join("\n"),
     );
     const process = Bun.spawn(serverCommand(["setpriv", "--pdeathsig=KILL", PROGRAM, config]), {
