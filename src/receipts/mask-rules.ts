@@ -1,6 +1,6 @@
 import type { Viewer } from "../core/roles.ts";
 import { NAMES_READ_MAX } from "../core/limits.ts";
-import { GENERATED_CHARS_MIN, looksGenerated } from "./find-secrets.ts";
+import { GENERATED_CHARS_MIN, looksGenerated } from "./random-text.ts";
 
 /** The start of every mask. Alone it replaces values that are always hidden. */
 export const MASK = "••••";

@@ -7,15 +7,9 @@ import { readHeaders } from "./response-headers.ts";
 import { EditedText, isVisibleHeader, MASK, Masking, secretKind } from "./mask-rules.ts";
 import { findSecrets } from "./find-secrets.ts";
 import { hasMembers, maskMembers } from "./mask-members.ts";
-import {
-  maskCommand,
-  maskEntities,
-  maskPairs,
-  mayHoldCommand,
-  mayHoldEntities,
-  mayHoldPairs,
-  withoutEntities,
-} from "./mask-pairs.ts";
+import { maskCommand, mayHoldCommand } from "./mask-commands.ts";
+import { maskEntities, mayHoldEntities, withoutEntities } from "./mask-encoded.ts";
+import { mayHoldPairs, maskTextPairs, maskUrlPairs } from "./mask-pairs.ts";
 
 /**
  * Masks secrets in what is shown; stored and sent data never changes. Two rules: a value with the **format** of a secret is
@@ -52,7 +46,7 @@ export function maskUrl(url: string, viewer: For): string {
   const masking = maskingFor(viewer);
   const inner = (nested: string) => maskNested(nested, masking, 1);
   const masked = maskFormats(hasMembers(url) ? maskMembers(url, masking, inner) : url, masking);
-  return mayHoldPairs(masked) ? maskPairs(masked, { isWhole: true, isQuoted: false }, masking, inner) : masked;
+  return mayHoldPairs(masked) ? maskUrlPairs(masked, masking, inner) : masked;
 }
 
 /** Masks each header by its name. */
@@ -149,7 +143,7 @@ function maskNested(text: string, masking: Masking, depth: number): string {
   const formatted = maskFormats(isQuoted ? maskMembers(written, masking, inner) : written, masking);
   const masked = mayHoldCommand(formatted) ? maskCommand(formatted, masking) : formatted;
   // Quotes end a value only in texts with members; elsewhere they may be part of a secret.
-  const named = mayHoldPairs(masked) ? maskPairs(masked, { isWhole: false, isQuoted }, masking, inner) : masked;
+  const named = mayHoldPairs(masked) ? maskTextPairs(masked, isQuoted, masking, inner) : masked;
   return mayHoldEntities(named) ? maskEntities(named, isQuoted, inner) : named;
 }
 

@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "bun:test";
-import { findSecrets, entropyOf } from "../../src/receipts/find-secrets.ts";
+import { findSecrets } from "../../src/receipts/find-secrets.ts";
+import { entropyOf } from "../../src/receipts/random-text.ts";
 import { SECRET_FORMATS } from "../../src/receipts/secret-formats.ts";
 import { exampleOf } from "../support/secret-examples.ts";
 import { words } from "../support/words.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import * as mask from "../../src/receipts/masking.ts";
 import { Masking, maskOf, parameterKind, SECRET_NAMES, secretKind } from "../../src/receipts/mask-rules.ts";
-import { looksGenerated } from "../../src/receipts/find-secrets.ts";
+import { looksGenerated } from "../../src/receipts/random-text.ts";
 import { VIEWERS, type Viewer } from "../../src/core/roles.ts";
 import { SECRET_FORMATS } from "../../src/receipts/secret-formats.ts";
 import { quickestMs } from "../support/core.ts";
