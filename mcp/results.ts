@@ -15,7 +15,8 @@ import {
 import { bodyMemberJson, bodyMemberOf } from "../src/core/body.ts";
 import { operationsOf } from "../src/core/changes.ts";
 import { cutJson, cutRequestBody } from "../src/receipts/cut-body.ts";
-import { actionJson, see, seeAll } from "../src/receipts/see.ts";
+import { actionJson } from "../src/receipts/action-json.ts";
+import { see, seeAll } from "../src/receipts/see.ts";
 import type { ActionService } from "../src/actions/service.ts";
 import { isDecided, type LatestDecision, latestDecision, type TimelineEntry } from "../src/core/timeline.ts";
 import { DomainError, type ErrorCode, type Issue, TooEarly } from "../src/core/domain-error.ts";

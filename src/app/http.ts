@@ -33,7 +33,7 @@ import { credentialRoutes } from "../credentials/routes.ts";
 import { grantRoutes } from "../grants/grants.ts";
 import { pauseRoutes } from "../pauses/pauses.ts";
 import { ruleRoutes } from "../rules/routes.ts";
-import { createActionSerializer } from "../receipts/see.ts";
+import { createActionSerializer } from "../receipts/action-json.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { RouteServices, Services } from "../services/services.ts";
 

@@ -26,7 +26,7 @@ import type { CredentialUse } from "../credentials/use.ts";
 import type { GrantService } from "../grants/grants.ts";
 import { maskText } from "../receipts/masking.ts";
 import { keptRetryAfter } from "../receipts/response-headers.ts";
-import type { Enqueue } from "../receipts/see.ts";
+import type { Enqueue } from "../receipts/enqueue.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { logHeld } from "./held.ts";
 import type { Recipients } from "./recipients.ts";

@@ -4,7 +4,7 @@ import { type Change, expire, expireUnsent } from "../core/changes.ts";
 import { EXPIRE_PARALLEL_MAX, EXPIRE_SCAN_ROWS_MAX, EXPIRED_ROWS_MAX, HOUR_MS } from "../core/limits.ts";
 import { type ExpiredAction, type HeldAction, StoreUnavailable } from "../core/store.ts";
 import { errorName } from "../observability/log.ts";
-import type { Enqueue } from "../receipts/see.ts";
+import type { Enqueue } from "../receipts/enqueue.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 
 /** Cancels what has expired, in steps. The cancellation is a change like any other, with callbacks and events. */

@@ -18,7 +18,7 @@ import type { Secrets } from "../crypto/secrets.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import type { Sender } from "../outbound/deadline.ts";
 import type { ActivePauses } from "../pauses/pauses.ts";
-import type { Enqueue } from "../receipts/see.ts";
+import type { Enqueue } from "../receipts/enqueue.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { createAttempt, createSignedHeaders, dueAction, type SigningDeps } from "./attempt.ts";
 import { createMessage } from "./channels.ts";

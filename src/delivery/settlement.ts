@@ -18,7 +18,7 @@ import {
 import { type ChangeWrite, StoreBusy } from "../core/store.ts";
 import { errorName } from "../observability/log.ts";
 import { reportSetAside } from "../observability/set-aside.ts";
-import type { Enqueue } from "../receipts/see.ts";
+import type { Enqueue } from "../receipts/enqueue.ts";
 import type { LoopContext } from "./scheduler.ts";
 
 interface SettlementNeeds {

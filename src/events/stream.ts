@@ -1,4 +1,5 @@
-import { type ActionSerializer, eventJson, seeAll } from "../receipts/see.ts";
+import { type ActionSerializer, eventJson } from "../receipts/action-json.ts";
+import { seeAll } from "../receipts/see.ts";
 import { type Caller, viewOf } from "../core/roles.ts";
 import { type EventStream, type Feed, positionText } from "./feed.ts";
 import { type Log, traceOf } from "../observability/log.ts";

@@ -1,5 +1,5 @@
 import { type Action, REQUESTER_TEXTS } from "../core/action.ts";
-import { actionJson } from "../receipts/see.ts";
+import { actionJson } from "../receipts/action-json.ts";
 import {
   actorText,
   ADDRESS_FACTS,

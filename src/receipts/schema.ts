@@ -9,7 +9,7 @@ import { constant, plainText, quantity } from "../api/schema-helpers.ts";
 import { maskedTimeline } from "./masked-action.ts";
 import { type MaskedAction, type SeenAction, seenWith } from "./seen-action.ts";
 import { TimelineItem } from "../api/list-schemas.ts";
-import { actionJson, timelineItem } from "./see.ts";
+import { actionJson, timelineItem } from "./action-json.ts";
 
 const { body } = ActionJson.properties;
 

@@ -49,7 +49,7 @@ import { createReadReceipt } from "../receipts/read-receipt.ts";
 import { createKnownRules } from "../rules/known.ts";
 import { createRuleService } from "../rules/service.ts";
 import { ActivePauses, createPauseService } from "../pauses/pauses.ts";
-import { createEnqueue } from "../receipts/see.ts";
+import { createEnqueue } from "../receipts/enqueue.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { JobLeases } from "../runtime/jobs.ts";
 
@@ -102,7 +102,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const signingService = createSigningService(app, { secrets, freshMs });
   const recipients = createRecipients(app, rules);
   const held = createHeld(app, { hashOf, credentials: credentialUse });
-  const enqueue = createEnqueue({ ids, receiptUrl, channelsOf: channels.of });
+  const enqueue = createEnqueue(ids, receiptUrl, channels.of);
 
   const delivery = createDelivery(app, {
     secrets,

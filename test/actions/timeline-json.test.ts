@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { Timeline } from "../../src/api/list-schemas.ts";
-import { timelineJson } from "../../src/receipts/see.ts";
+import { timelineJson } from "../../src/receipts/action-json.ts";
 import type { ActionStatus } from "../../src/core/action.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { anAttempt, NOON } from "../support/factory.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { actionJson } from "../../src/receipts/see.ts";
+import { actionJson } from "../../src/receipts/action-json.ts";
 import type { Action } from "../../src/core/action.ts";
 import { encodeForm, formPairs } from "../../src/core/body.ts";
 import type { Viewer } from "../../src/core/roles.ts";

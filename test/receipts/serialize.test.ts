@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { actionJson, callbackJson, type ViewOptions } from "../../src/receipts/see.ts";
+import { actionJson, type ViewOptions } from "../../src/receipts/action-json.ts";
+import { callbackJson } from "../../src/receipts/enqueue.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
 import { type Action, ACTION_STATUSES, type ActionStatus } from "../../src/core/action.ts";
 import { openEngine, requestFor } from "../support/engine.ts";

@@ -3,7 +3,7 @@ import type { Grant } from "../../src/core/grant.ts";
 import type { CredentialRequest, SealedCredential } from "../../src/core/credential.ts";
 import type { RuleRow } from "../../src/core/account-rules.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
-import { createEnqueue } from "../../src/receipts/see.ts";
+import { createEnqueue } from "../../src/receipts/enqueue.ts";
 import { type Action, type ActionRequest, firstState, NO_EXTRAS, type Result } from "../../src/core/action.ts";
 import type { Channel } from "../../src/core/channel.ts";
 import type { AuditEntry, AuditFilter } from "../../src/core/audit.ts";
@@ -37,7 +37,11 @@ export const OTHER_ACCOUNT = "acc_two";
 /** The key that actions are created by. */
 export const KEY = "key_one";
 
-const enqueue = createEnqueue({ ids: systemIds, channelsOf: () => [], receiptUrl: (actionId) => `/r/${actionId}` });
+const enqueue = createEnqueue(
+  systemIds,
+  (actionId) => `/r/${actionId}`,
+  () => [],
+);
 
 /** What a caller asks for. Host and hostname follow from the URL unless they are given. */
 export function aRequest(overrides: Partial<ActionRequest> = {}): ActionRequest {

@@ -1,7 +1,7 @@
 import { describe, expect } from "bun:test";
 import type { Outcome } from "../../../src/core/outcome.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { actionJson } from "../../../src/receipts/see.ts";
+import { actionJson } from "../../../src/receipts/action-json.ts";
 import { seeWhole } from "../../../src/receipts/seen-action.ts";
 import type { Action } from "../../../src/core/action.ts";
 import { approve, cancel, retry } from "../../../src/core/changes.ts";

@@ -24,7 +24,7 @@ import { audited, entry, racingAtLast } from "./steps.ts";
 import type { StoreTest } from "./store-test.ts";
 import { type HostSettingsRow, NO_HOST_SETTINGS } from "../../../src/core/host-settings.ts";
 import type { Channel } from "../../../src/core/channel.ts";
-import { createEnqueue } from "../../../src/receipts/see.ts";
+import { createEnqueue } from "../../../src/receipts/enqueue.ts";
 import { systemIds } from "../../../src/core/ids.ts";
 
 const hostEntry = (accountId: string, host: string): AuditEntry =>
@@ -223,11 +223,11 @@ export function testSettings(test: StoreTest): void {
       );
       const slack = aChannel({ remindAfterMinutes: 30 });
       const action = anAction({ approve: true, callback: "https://hooks.example.com/h" });
-      const outbox = createEnqueue({
-        ids: systemIds,
-        receiptUrl: (id) => `/r/${id}`,
-        channelsOf: () => [...mails, slack],
-      })(action, NOON, []);
+      const outbox = createEnqueue(
+        systemIds,
+        (id) => `/r/${id}`,
+        () => [...mails, slack],
+      )(action, NOON, []);
       const count = 2 * (mails.length * to.length + 1);
       expect(outbox).toHaveLength(1 + count);
       const created = await db.store.actions.create({ ...creationOf(action), outbox });
