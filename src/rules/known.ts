@@ -161,32 +161,45 @@ export function createKnownRules(
   }
 
   async function judgeAtSend(action: Action, now: Date): Promise<Before | null> {
-    const { accountId, createdAt, extras, run } = action;
-    const ageMs = now.getTime() - createdAt.getTime();
-    const isLate = ageMs > SENT_AT_ONCE_MS;
-    if (isLate && cluster !== null) await reloadOf(accountId);
+    const isLate = now.getTime() - action.createdAt.getTime() > SENT_AT_ONCE_MS;
+    if (isLate && cluster !== null) await reloadOf(action.accountId);
     // A hold that a grant lifted holds again once the grant was ended.
     const ungranted = isLate && (await isUngranted(action));
-    const own = known.get(accountId);
-    const knownMs = own === undefined ? 0 : createdAt.getTime() - own.knownSince.getTime();
-    // Delayed and older calls are judged again, since rules may depend on the time; so are later runs, which count anew.
-    const wasJudged = knownMs > CREATE_MS_MAX && ageMs < CREATE_MS_MAX && extras.runAt === undefined && run === 1;
-    let counts: readonly RuleCount[] = [];
-    if (own !== undefined && (!wasJudged || ungranted)) {
-      const requester = await requesterFor(action);
-      const judgeBy = (beyond?: readonly RuleCount[]) => judge(requester, action, { now, due: now }, beyond);
-      let judged: Judged = judgeBy();
-      const asks = judged.ruling?.effect === "hold" || uncounted(action, judged.counts).length > 0;
-      const isUndecided = asks && (ungranted || !(await isReleased(action)));
-      if (isUndecided) {
-        judged = await judgeByCounts(judgeBy, (all) => actions.beyondCounts(uncounted(action, all)));
-        counts = uncounted(action, judged.counts);
-      }
-      const { ruling } = judged;
-      if (ruling?.effect === "refuse" || (ruling?.effect === "hold" && isUndecided))
-        return { effect: ruling.effect, policy: policyOfRuling(ruling) };
+    const before = ungranted || !wasJudged(action, now) ? await judgeAgain(action, now, ungranted) : null;
+    const isStopped = before !== null && before.effect !== "count";
+    if (!isStopped && ungranted && isHeldBy(action.creator.hold, action)) {
+      return { effect: "hold", policy: policyOfHold("key") };
     }
-    if (ungranted && isHeldBy(action.creator.hold, action)) return { effect: "hold", policy: policyOfHold("key") };
+    return before;
+  }
+
+  /**
+   * Whether the create has judged a call by the rules in force. Delayed and older calls are judged again, since rules may depend on
+   * the time; so are later runs, which count anew.
+   */
+  function wasJudged({ accountId, createdAt, extras, run }: Action, now: Date): boolean {
+    const own = known.get(accountId);
+    // Without rules there is nothing to judge.
+    if (own === undefined) return true;
+    const isKnown = createdAt.getTime() - own.knownSince.getTime() > CREATE_MS_MAX;
+    return isKnown && now.getTime() - createdAt.getTime() < CREATE_MS_MAX && extras.runAt === undefined && run === 1;
+  }
+
+  /** What the rules in force say before a send. Once somebody has decided on the call, they can only refuse it. */
+  async function judgeAgain(action: Action, now: Date, ungranted: boolean): Promise<Before | null> {
+    const requester = await requesterFor(action);
+    const judgeBy = (beyond?: readonly RuleCount[]) => judge(requester, action, { now, due: now }, beyond);
+    let judged: Judged = judgeBy();
+    const asks = judged.ruling?.effect === "hold" || uncounted(action, judged.counts).length > 0;
+    const isDecided = !asks || (!ungranted && (await isReleased(action)));
+    if (!isDecided) {
+      judged = await judgeByCounts(judgeBy, (all) => actions.beyondCounts(uncounted(action, all)));
+    }
+    const { ruling } = judged;
+    if (ruling?.effect === "refuse" || (ruling?.effect === "hold" && !isDecided)) {
+      return { effect: ruling.effect, policy: policyOfRuling(ruling) };
+    }
+    const counts = isDecided ? [] : uncounted(action, judged.counts);
     return counts.length === 0 ? null : { effect: "count", counts };
   }
 
