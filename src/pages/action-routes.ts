@@ -1,7 +1,7 @@
 import { type Action, DECISIONS } from "../core/action.ts";
 import { wholeAttempt } from "../core/attempts.ts";
 import { choiceInForm, requestInForm } from "./decision-form.tsx";
-import { type ById, personPages, type PageDeps } from "./forms.ts";
+import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "./grant-form.tsx";
 import { asSent, maskedPause } from "../receipts/masked-action.ts";
 import { see, seeHistory } from "../receipts/see.ts";

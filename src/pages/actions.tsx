@@ -45,7 +45,7 @@ import {
   UntrustedText,
 } from "../ui/parts.tsx";
 import { counted, type PageUser, duration } from "../ui/text.ts";
-import { personPages, type PageDeps } from "./forms.ts";
+import { personPages, type PageDeps } from "./page-deps.ts";
 import { zoned } from "./schema-form.tsx";
 import { maskText } from "../receipts/masking.ts";
 

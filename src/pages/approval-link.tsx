@@ -15,7 +15,8 @@ import { page, seeOther } from "../http/response.ts";
 import { LATE_PARAMETER } from "../receipts/history.ts";
 import { see } from "../receipts/see.ts";
 import { bodyPage } from "./request.tsx";
-import { answers, type PageDeps } from "./forms.ts";
+import { answers } from "./forms.ts";
+import type { PageDeps } from "./page-deps.ts";
 
 interface ConfirmProps extends HeldRequest {
   /** What was wrong with the last form. Its input is kept. */

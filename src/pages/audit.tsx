@@ -24,7 +24,7 @@ import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { AUDIT_MENU_MAX } from "../core/limits.ts";
 import { readQuery, withoutEmpty } from "../http/request.ts";
 import type { Person } from "../http/session.ts";
-import { personPages, type PageDeps } from "./forms.ts";
+import { personPages, type PageDeps } from "./page-deps.ts";
 
 export const AUDIT_PATH = SETTINGS_PATHS.audit;
 

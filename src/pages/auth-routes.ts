@@ -3,7 +3,8 @@ import { checkCredentials, Credentials, LoggedIn, SignedUp } from "../accounts/p
 import { compileQuery } from "../api/schema-helpers.ts";
 import type { Log } from "../observability/log.ts";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
-import { answers, EMPTY_FORM, personPages, type PageDeps } from "./forms.ts";
+import { answers, EMPTY_FORM } from "./forms.ts";
+import { personPages, type PageDeps } from "./page-deps.ts";
 import { logInPage, type MadeAccount, signedUpPage, signUpPage, welcomePage, withNext } from "./sign-in.tsx";
 import { json, page, seeOther, UNLISTED } from "../http/response.ts";
 import { type Form, isForm, readForm, readJson, readQuery, type RequestContext } from "../http/request.ts";

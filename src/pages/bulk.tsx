@@ -30,7 +30,7 @@ import { seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { BULK_ID } from "../core/ids.ts";
 import { reasonInForm } from "./decision-form.tsx";
-import { type ById, personPages, type PageDeps } from "./forms.ts";
+import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import { List } from "./settings-frame.tsx";
 import { ActorName } from "./timeline.tsx";
 

@@ -10,7 +10,8 @@ import {
 } from "../core/limits.ts";
 import { Ago, Dot, Name, UntrustedText } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
-import { type ById, unlessGone, type PageDeps } from "./forms.ts";
+import { unlessGone } from "./forms.ts";
+import type { ById, PageDeps } from "./page-deps.ts";
 import { schemaForm } from "./schema-form.tsx";
 import { AddedBy, None, RowAction, RowMenu, SETTINGS_PATHS } from "./settings-frame.tsx";
 import { settingsList } from "./settings-list.tsx";

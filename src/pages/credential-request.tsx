@@ -28,7 +28,8 @@ import {
   UntrustedText,
 } from "../ui/parts.tsx";
 import { agentKeys, CREDENTIAL_FORM, credentialPath } from "./credentials.tsx";
-import { type ById, EMPTY_FORM, type FormState, personPages, type PageDeps } from "./forms.ts";
+import { EMPTY_FORM, type FormState } from "./forms.ts";
+import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import { keyBoxes } from "./rule-form.tsx";
 import { schemaForm } from "./schema-form.tsx";
 import { ActorName } from "./timeline.tsx";

@@ -28,7 +28,8 @@ import {
 } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
 import { DayBars } from "./chart.tsx";
-import { EMPTY_FORM, filled, type FormState, unlessGone, type PageDeps } from "./forms.ts";
+import { EMPTY_FORM, filled, type FormState, unlessGone } from "./forms.ts";
+import type { PageDeps } from "./page-deps.ts";
 import { keyBoxes } from "./rule-form.tsx";
 import { schemaForm } from "./schema-form.tsx";
 import { OfRow, RowAction, RowLink, RowMenu, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";

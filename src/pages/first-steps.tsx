@@ -12,7 +12,7 @@ import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
 import { createCheckCreate } from "../actions/create-schema.ts";
 import { FORM_ID } from "../core/ids.ts";
-import { personPages, type PageDeps } from "./forms.ts";
+import { personPages, type PageDeps } from "./page-deps.ts";
 import { templatePath, TEMPLATES } from "./rule-form.tsx";
 import { NO_EXTRAS } from "../core/action.ts";
 import { limitRefusal } from "../core/key-limits.ts";

@@ -1,84 +1,7 @@
 import { headersOf, HTTP_STATUS } from "../api/errors.ts";
-import { NAV_FAILING_MS } from "../core/limits.ts";
-import { type Caller, viewerOf } from "../core/roles.ts";
-import { checkFilters } from "../api/list-schemas.ts";
 import { DomainError, type ErrorCode, type Issue } from "../core/domain-error.ts";
 import type { Form, RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { createFlash, createPersonRoutes, createSessions, type PersonOf } from "../http/session.ts";
-import { maskedPause } from "../receipts/masked-action.ts";
-import type { NavBadges } from "../ui/text.ts";
-import type { ExportActions } from "../actions/export.ts";
-import type { ApiOperation } from "../http/openapi.ts";
-import type { AppContext } from "../runtime/app-context.ts";
-import type { RouteServices } from "../services/services.ts";
-import type { GuideGroup } from "./docs/guides.ts";
-
-/** What pages are made with: the services, and what else the HTTP server is made with. */
-export interface PageNeeds extends RouteServices, Pick<AppContext, "clock" | "ids" | "log"> {
-  readonly exportActions: ExportActions;
-  readonly baseUrl: string;
-  readonly version: string;
-  readonly approvalLinks: "confirm" | "one_click";
-  /** The documentation. Its first guide is the page /docs. */
-  readonly guides: readonly GuideGroup[];
-  /** The operations for the API reference. */
-  readonly operations: () => readonly ApiOperation[];
-  /** Aborted when the service stops. */
-  readonly draining: AbortSignal;
-}
-
-/** Adds sessions, forms and cookies to what pages need. */
-export function createPageDeps(needs: PageNeeds) {
-  const sessions = createSessions(needs);
-  /** The person of a session, with what stops their whole account. For forms and errors too. */
-  const sessionOf: PersonOf = async (context) => {
-    const person = await sessions.personOf(context);
-    if (person === null) return null;
-    // Without a key and a host: only a pause of the whole account.
-    const pause = needs.pauseOf({ accountId: person.caller.accountId, keyId: "", host: "" });
-    const stop = maskedPause(pause, viewerOf(person.role));
-    return stop === null ? person : { ...person, stop };
-  };
-  /** The person with what the navigation shows. Forms and streams don't need that. */
-  const personOf: PersonOf = async (context) => {
-    const person = await sessionOf(context);
-    if (person === null || context.request.method !== "GET") return person;
-    const { caller } = person;
-    const [badges, accounts] = await Promise.all([badgesOf(needs, caller), needs.teamService.accountsOf(person)]);
-    // A single account without a name is not worth showing.
-    if (accounts.length === 1 && accounts[0]?.name === null) return { ...person, badges };
-    const isCurrent = (accountId: string) => accountId === caller.accountId;
-    return { ...person, badges, accounts: accounts.map((one) => ({ ...one, isCurrent: isCurrent(one.accountId) })) };
-  };
-  const answer = answers(sessions.formOf);
-  return { ...needs, ...sessions, sessionOf, personOf, answer, flash: createFlash(needs) };
-}
-
-/** The counts in the navigation. All are bounded counts over an index, so the size of the table doesn't matter. */
-async function badgesOf({ actionService, credentialRequests, clock }: PageNeeds, caller: Caller): Promise<NavBadges> {
-  const createdAfter = new Date(clock.now().getTime() - NAV_FAILING_MS);
-  const [waiting, failing, asked] = await Promise.all([
-    actionService.counts(caller, { ...checkFilters({}), statuses: ["awaiting_approval"] }),
-    actionService.counts(caller, { ...checkFilters({}), statuses: ["failed"], createdAfter }),
-    credentialRequests.pending(caller),
-  ]);
-  const none = { count: 0, isMore: false };
-  const held = waiting.counts[0] ?? none;
-  return { waiting: { ...held, count: held.count + asked.length }, failing: failing.counts[0] ?? none };
-}
-
-/**
- * Routes for people who are logged in. A text that a handler returns is the HTML of its page. A refused form leaves the browser
- * at the form's path: if people reload that, they get to the page that `formPages` names for it.
- */
-export function personPages({ personOf }: PageDeps, formPages: Readonly<Record<string, string>> = {}) {
-  const routes = createPersonRoutes(personOf).onAfterHandle(({ responseValue }) =>
-    typeof responseValue === "string" ? page("own", responseValue) : undefined,
-  );
-  for (const [path, shown] of Object.entries(formPages)) routes.get(path, () => seeOther("own", shown));
-  return routes;
-}
 
 export interface FormState {
   readonly values: Form;
@@ -122,11 +45,6 @@ export function numberIn(text: string): number | string {
   const value = Number(text);
   const exact = decimals === "" ? digits : `${digits}.${decimals}`;
   return digits !== "" && value.toFixed(decimals.length) === exact ? value : text;
-}
-
-/** Parameters of a path with an id. */
-export interface ById {
-  readonly id: string;
 }
 
 interface FormRequest<Params, Who> {
@@ -179,6 +97,3 @@ export async function unlessGone(removed: Promise<unknown>): Promise<void> {
     if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
   });
 }
-
-/** What pages are made with, including sessions, forms and cookies. */
-export type PageDeps = ReturnType<typeof createPageDeps>;

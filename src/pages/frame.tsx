@@ -29,7 +29,7 @@ import type { Person } from "../http/session.ts";
 import { normalHost } from "../core/target.ts";
 import { seeAll } from "../receipts/see.ts";
 import { ACTION_ID } from "../core/ids.ts";
-import { personPages, type PageDeps } from "./forms.ts";
+import { personPages, type PageDeps } from "./page-deps.ts";
 
 /** Pages that the palette finds besides those of the navigation. */
 const PLACES = [

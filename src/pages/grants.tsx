@@ -5,7 +5,8 @@ import type { Person } from "../http/session.ts";
 import { actionPath, render } from "../ui/layout.tsx";
 import { Name, sentence, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
-import { type ById, personPages, unlessGone, type PageDeps } from "./forms.ts";
+import { unlessGone } from "./forms.ts";
+import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import { memberName } from "./grant-form.tsx";
 import { List, None, RowAction, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 

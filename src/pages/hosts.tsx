@@ -4,7 +4,8 @@ import { ALL_HOSTS, type HostSettings, type HostSettingsRow, NO_HOST_SETTINGS } 
 import type { Pause } from "../core/pause.ts";
 import { hostSettingsFrom, hostSettingsJson, PutDefaults, PutHostSettings } from "../api/host-settings.ts";
 import { Button, Field } from "../ui/form.tsx";
-import { answers, EMPTY_FORM, type FormState, personPages, unlessGone, type PageDeps } from "./forms.ts";
+import { answers, EMPTY_FORM, type FormState, unlessGone } from "./forms.ts";
+import { personPages, type PageDeps } from "./page-deps.ts";
 import { Card, Dot, LinkButton, Name, sentence, UntrustedText, Ago } from "../ui/parts.tsx";
 import { ATTEMPT_TIMEOUT_SET_MS_MAX, ATTEMPT_TIMEOUT_SET_MS_MIN } from "../core/limits.ts";
 import { everyField, type FieldSpecs, schemaForm } from "./schema-form.tsx";

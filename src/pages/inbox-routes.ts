@@ -1,6 +1,6 @@
 import { choiceInForm, requestInForm, requestsInForm } from "./decision-form.tsx";
 import { forRow } from "./action-routes.ts";
-import { type ById, personPages, type PageDeps } from "./forms.ts";
+import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "./grant-form.tsx";
 import type { Grant } from "../core/grant.ts";
 import { mayDo, viewerOf } from "../core/roles.ts";

@@ -10,7 +10,8 @@ import { HOME_PATH, sourceOf } from "../http/session.ts";
 import { Button, PostForm, Submit } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
-import { answers, EMPTY_FORM, type PageDeps } from "./forms.ts";
+import { answers, EMPTY_FORM } from "./forms.ts";
+import type { PageDeps } from "./page-deps.ts";
 import { EntryForm, ProviderForm } from "./sign-in.tsx";
 import { type PageUser, roleLabel } from "../ui/text.ts";
 

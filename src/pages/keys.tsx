@@ -6,7 +6,7 @@ import { DomainError, notFound } from "../core/domain-error.ts";
 import type { UnfinishedOnRevoke } from "../core/pause.ts";
 import { KeyParams, type KeyView, type KeyService, type ListedKeyView } from "../accounts/keys.ts";
 import { timeAgo } from "../core/clock.ts";
-import { type ById, personPages, type PageDeps } from "./forms.ts";
+import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import { seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { describeActor, type Hold } from "../core/roles.ts";

@@ -7,7 +7,7 @@ import { maskText, maskUrl } from "../receipts/masking.ts";
 import { actionPath, render } from "../ui/layout.tsx";
 import { Dot, ListedTime, Name, NextPage, type Tone, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { counted, mailName, type PageUser } from "../ui/text.ts";
-import { personPages, type PageDeps } from "./forms.ts";
+import { personPages, type PageDeps } from "./page-deps.ts";
 import { List, None, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 import { askOf, alertOf, isAboutAction, isCredentialRequested } from "../core/notification-events.ts";
 

@@ -7,7 +7,8 @@ import { readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { createOwnCookie, HOME_PATH, nextOf, sourceOf } from "../http/session.ts";
 import type { Log } from "../observability/log.ts";
-import { EMPTY_FORM, type PageDeps } from "./forms.ts";
+import { EMPTY_FORM } from "./forms.ts";
+import type { PageDeps } from "./page-deps.ts";
 import { goesOnPage, logInPage, oidcProblemPage } from "./sign-in.tsx";
 import {
   type Challenge,

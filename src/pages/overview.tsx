@@ -21,7 +21,7 @@ import { Ago, Card, Facts, Notice, sentence, ListedTime, Table, Time, UntilTime,
 import { counted, duration, number, type PageUser } from "../ui/text.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
 import { readQuery, withoutEmpty } from "../http/request.ts";
-import { personPages, type PageDeps } from "./forms.ts";
+import { personPages, type PageDeps } from "./page-deps.ts";
 
 const VIEWS = ["charts", "table"] as const;
 

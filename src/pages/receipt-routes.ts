@@ -11,7 +11,7 @@ import type { RequestContext } from "../http/request.ts";
 import { prefersJson, json, page, pageHeaders } from "../http/response.ts";
 import { LINK_NOT_FOUND, linkNotFound } from "../http/errors.ts";
 import { createPageRoutes, operation, pathParams } from "../http/operation.ts";
-import type { PageDeps } from "./forms.ts";
+import type { PageDeps } from "./page-deps.ts";
 
 /**
  * Runs at most `RECEIPTS_AT_ONCE_MAX` at a time, in order, because whoever has a link may ask for any number, and each may take

@@ -10,7 +10,8 @@ import { see } from "../receipts/see.ts";
 import { storedOf } from "../receipts/seen-action.ts";
 import { FORM_ID } from "../core/ids.ts";
 import { hasUnknown } from "./action.tsx";
-import { type ById, EMPTY_FORM, personPages, type PageDeps } from "./forms.ts";
+import { EMPTY_FORM } from "./forms.ts";
+import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import { actionPath } from "../ui/layout.tsx";
 import { editPage } from "./resend.tsx";
 

@@ -35,7 +35,7 @@ import { serverPages } from "./settings.tsx";
 import { signingPages } from "./signing.tsx";
 import { joinPages } from "./join.tsx";
 import { peoplePages } from "./team.tsx";
-import { createPageDeps, type PageNeeds } from "./forms.ts";
+import { createPageDeps, type PageNeeds } from "./page-deps.ts";
 
 /** Everything that people open in a browser: pages and forms, links of mails, receipts, and the files that pages load. */
 export function createPages(needs: PageNeeds) {

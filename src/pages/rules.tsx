@@ -35,16 +35,8 @@ import {
   UntrustedText,
 } from "../ui/parts.tsx";
 import { duration, number } from "../ui/text.ts";
-import {
-  type ById,
-  EMPTY_FORM,
-  filled,
-  type FormState,
-  personPages,
-  type RefusedForm,
-  unlessGone,
-  type PageDeps,
-} from "./forms.ts";
+import { EMPTY_FORM, filled, type FormState, type RefusedForm, unlessGone } from "./forms.ts";
+import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import {
   DAY_LABELS,
   EFFECT_LABELS,

@@ -4,7 +4,8 @@ import type { Static, TObject } from "typebox";
 import type { Person } from "../http/session.ts";
 import { render } from "../ui/layout.tsx";
 import { Problem } from "../ui/parts.tsx";
-import { type Again, type PersonRequest, EMPTY_FORM, type FormState, personPages, type PageDeps } from "./forms.ts";
+import { type Again, type PersonRequest, EMPTY_FORM, type FormState } from "./forms.ts";
+import { personPages, type PageDeps } from "./page-deps.ts";
 import type { FieldSpecs, schemaForm } from "./schema-form.tsx";
 import { List, type ListProps, SettingsPage, type SettingsPageProps } from "./settings-frame.tsx";
 

@@ -10,7 +10,7 @@ import { authorize } from "../core/roles.ts";
 import type { Person } from "../http/session.ts";
 import { PostForm, Submit } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
-import { type ById, personPages, type PageDeps } from "./forms.ts";
+import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import { Card, Day, Dot, Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
 import { List, None, RowAction, SETTINGS_PATHS, SettingsPage, Tagged } from "./settings-frame.tsx";
 import { duration, number } from "../ui/text.ts";

@@ -6,7 +6,8 @@ import { Button, Field, KnownPassword, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { LinkButton, PageHead, Problem } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
-import { type FormState, problemBeside, problemOf, type PageDeps } from "./forms.ts";
+import { type FormState, problemBeside, problemOf } from "./forms.ts";
+import type { PageDeps } from "./page-deps.ts";
 import { Secret } from "./settings-frame.tsx";
 import { OIDC_PATH } from "../oidc/oidc.ts";
 

@@ -7,7 +7,7 @@ import { DOCS_SEARCH_PATH, docsPage, docsSearchPage } from "./frame.tsx";
 import { guideText, llmsText } from "./guides.ts";
 import { boundedQuery } from "./search.ts";
 import type { DocsSite } from "./site.tsx";
-import type { PageDeps } from "../forms.ts";
+import type { PageDeps } from "../page-deps.ts";
 
 const NO_SUCH_PAGE = "The documentation has no such page.";
 
