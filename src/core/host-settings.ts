@@ -39,7 +39,7 @@ export interface HostSettingsRow {
 /** Rows by account and host; an account has at most `HOST_SETTINGS_MAX`, and one for all hosts. */
 export type HostSettingsStore = CachedSettingsStore<HostSettingsRow>;
 
-const NO_LIMITS: HostLimits = { maxPerSecond: null, maxConcurrent: null };
+export const NO_LIMITS: HostLimits = { maxPerSecond: null, maxConcurrent: null };
 
 /** The account and host of an action. */
 interface Called {

@@ -8,7 +8,7 @@ import {
 } from "../core/limits.ts";
 import type { LaneHead, LaneName, NextRow } from "../core/store.ts";
 import { type NodeShare, WHOLE_SHARE } from "../runtime/membership.ts";
-import type { HostLimits } from "../core/host-settings.ts";
+import { type HostLimits, NO_LIMITS } from "../core/host-settings.ts";
 
 /** How much may be in flight at a time. */
 export interface SlotLimits {
@@ -22,66 +22,95 @@ export interface SlotLimits {
   readonly largeBytes: number;
 }
 
+const NEVER = Number.POSITIVE_INFINITY;
+
 /** What several lanes have in common. */
-interface Group {
-  readonly lanes: Set<Lane>;
-  inFlight: number;
+class Group {
+  readonly lanes = new Set<Lane>();
+  inFlight = 0;
   /** Bytes of large rows that are claimed and not yet recorded. */
-  largeBytes: number;
+  largeBytes = 0;
 }
 
 /** The lanes of an account for one host. */
-interface HostGroup extends Group {
+class HostGroup extends Group {
   readonly name: string;
   /** Attempts that this process may have there; 0: other nodes call this host. */
-  slots: number;
+  slots = 0;
   /** How many of these slots are reserved for keys that hold none there. */
-  reserve: number;
+  reserve = 0;
   /** Null: its calls have no rate. */
-  bucket: TokenBucket | null;
+  bucket: TokenBucket | null = null;
   /** The account limits calls to this host, so its creates don't wait for a slot. */
-  isLimited: boolean;
+  isLimited = false;
   /** When a create last got a slot or began its call, by the monotonic clock, and how long it took between the two. */
-  createdMs: number;
-  storingMs: number;
+  createdMs = Number.NEGATIVE_INFINITY;
+  storingMs = 0;
   /** When it has a token again, by the monotonic clock, if a lane waits for one. */
-  wakesAtMs: number;
+  wakesAtMs = NEVER;
+
+  constructor(name: string) {
+    super();
+    this.name = name;
+  }
 }
 
 /** What restricts lanes besides the slots of this process. */
 interface LaneRules {
   /** Whether nothing of the lane may be sent now. Call `pauseChanged` when that changes. */
-  readonly isPaused?: ((lane: LaneName) => boolean) | undefined;
+  readonly isPaused: (lane: LaneName) => boolean;
   /** What the account sets for the host. Call `limitsChanged` when that changes. */
-  readonly limitsOf?: ((lane: LaneName) => HostLimits) | undefined;
-  readonly share?: Pick<NodeShare, "slotsOf" | "rateOf">;
+  readonly limitsOf: (lane: LaneName) => HostLimits;
+  readonly share: Pick<NodeShare, "slotsOf" | "rateOf">;
   /** The monotonic clock, for rates. */
-  readonly monotonicMs?: () => number;
+  readonly monotonicMs: () => number;
 }
 
-const NO_LIMITS: HostLimits = { maxPerSecond: null, maxConcurrent: null };
+const NO_RULES: LaneRules = {
+  isPaused: () => false,
+  limitsOf: () => NO_LIMITS,
+  share: WHOLE_SHARE,
+  monotonicMs: () => 0,
+};
 
 /** What memory knows of the rows that one key of an account has in the store for one host. */
-export interface Lane extends LaneName, Omit<Group, "lanes"> {
+export class Lane implements LaneName {
+  readonly accountId: string;
+  readonly host: string;
+  readonly keyId: string;
   readonly name: string;
   readonly account: Group;
   readonly key: Group;
   /** The lanes of the account for this host share its slots. */
   readonly sameHost: HostGroup;
+  inFlight = 0;
+  /** As of a group. */
+  largeBytes = 0;
   /** Due rows that no claim has asked for; Infinity: the store may have any number. */
-  waiting: number;
+  waiting = 0;
   /** Rows added to this lane so far. */
-  addedCount: number;
+  addedCount = 0;
   /** How often `waiting` became infinite because of time or the sweep. */
-  refreshCount: number;
+  refreshCount = 0;
   /** The next due row is large, so it needs memory besides a slot. */
-  isLargeNext: boolean;
+  isLargeNext = false;
   /** When the earliest row that is not yet due becomes due, in milliseconds. */
-  wakesAtMs: number;
+  wakesAtMs = NEVER;
   /** No known row was due before this time, in milliseconds; claims read from here on. */
-  dueFromMs: number;
+  dueFromMs = Number.MIN_SAFE_INTEGER;
   /** Rows noted so far that had been due for longer than a commit takes. */
-  lateCount: number;
+  lateCount = 0;
+
+  constructor(row: LaneName, { account, key, sameHost }: Pick<Lane, "account" | "key" | "sameHost">) {
+    this.accountId = row.accountId;
+    this.host = row.host;
+    this.keyId = row.keyId;
+    this.name = nameOf(row);
+    this.account = account;
+    this.key = key;
+    this.sameHost = sameHost;
+    for (const group of [account, key, sameHost]) group.lanes.add(this);
+  }
 }
 
 /** Slots that are taken in a lane for a claim. */
@@ -104,8 +133,6 @@ interface ClaimTimes {
   readonly nowMs: number;
 }
 
-const NEVER = Number.POSITIVE_INFINITY;
-
 /** How long a row may be due before another node, whose clock may differ, has stored it. The sweep finds later ones. */
 const COMMIT_MS = 2_000;
 
@@ -119,10 +146,7 @@ const COMMIT_MS = 2_000;
  */
 export class Lanes {
   readonly #limits: SlotLimits;
-  readonly #share: Pick<NodeShare, "slotsOf" | "rateOf">;
-  readonly #isPaused: (lane: LaneName) => boolean;
-  readonly #limitsOf: (lane: LaneName) => HostLimits;
-  readonly #monotonicMs: () => number;
+  readonly #rules: LaneRules;
   readonly #lanes = new Map<string, Lane>();
   readonly #accounts = new Map<string, Group>();
   readonly #keys = new Map<string, Group>();
@@ -130,20 +154,17 @@ export class Lanes {
   /** Lanes that have a due row and a free slot, by the size of that row. */
   readonly #small = new Rotation();
   readonly #large = new Rotation();
-  readonly #alarms = new Alarms();
+  readonly #alarms = new Alarms<Lane>();
   /** Also kept for hosts that have no lanes now: a new bucket would be full. */
   readonly #buckets = new Map<string, TokenBucket>();
   /** When hosts that wait for a token get one, by the monotonic clock. */
-  readonly #tokenAlarms = new Alarms();
+  readonly #tokenAlarms = new Alarms<HostGroup>();
   #taken = 0;
   #largeBytes = 0;
 
-  constructor(limits: SlotLimits, { isPaused, limitsOf, share, monotonicMs }: LaneRules = {}) {
+  constructor(limits: SlotLimits, rules: Partial<LaneRules> = {}) {
     this.#limits = limits;
-    this.#share = share ?? WHOLE_SHARE;
-    this.#isPaused = isPaused ?? (() => false);
-    this.#limitsOf = limitsOf ?? (() => NO_LIMITS);
-    this.#monotonicMs = monotonicMs ?? (() => 0);
+    this.#rules = { ...NO_RULES, ...rules };
   }
 
   get hasFreeSlot(): boolean {
@@ -165,7 +186,7 @@ export class Lanes {
     const lane = this.#laneOf(name);
     if (lane === null) return;
     this.#noteDue(lane, dueAt, nowMs);
-    if (dueAt.getTime() > nowMs) return this.#wakeAt(lane, dueAt.getTime());
+    if (dueAt.getTime() > nowMs) return this.#alarms.set(lane, dueAt.getTime());
     if (lane.waiting === 0) lane.isLargeNext = isLarge;
     lane.waiting += 1;
     lane.addedCount += 1;
@@ -178,30 +199,20 @@ export class Lanes {
     const lane = this.#laneOf(head);
     if (lane === null) return;
     this.#noteDue(lane, head.dueAt, nowMs);
-    if (head.dueAt.getTime() > nowMs) return this.#wakeAt(lane, head.dueAt.getTime());
+    if (head.dueAt.getTime() > nowMs) return this.#alarms.set(lane, head.dueAt.getTime());
     // If rows are known to wait already, their claim tells whether there are more.
     if (lane.waiting === 0) this.#open(lane);
   }
 
   /** Opens the lanes whose next row has become due. */
   wake(nowMs: number): void {
-    for (const name of this.#alarms.run(nowMs)) {
-      const lane = this.#lanes.get(name);
-      if (lane === undefined || lane.wakesAtMs > nowMs) continue;
-      lane.wakesAtMs = NEVER;
-      this.#open(lane);
-    }
+    for (const lane of this.#alarms.run(nowMs)) this.#open(lane);
   }
 
   /** Opens the hosts whose rate allows another call now. */
   wakeHosts(): void {
     if (this.#tokenAlarms.earliestMs === null) return;
-    for (const name of this.#tokenAlarms.run(this.#monotonicMs())) {
-      const host = this.#hosts.get(name);
-      if (host === undefined) continue;
-      host.wakesAtMs = NEVER;
-      this.#update(host);
-    }
+    for (const host of this.#tokenAlarms.run(this.#rules.monotonicMs())) this.#update(host);
   }
 
   #noteDue(lane: Lane, dueAt: Date, nowMs: number): void {
@@ -239,7 +250,7 @@ export class Lanes {
   #takeFrom(rotation: Rotation, slotsMax: number, fits: (lane: Lane) => boolean): readonly LaneClaim[] {
     const claims = new Map<Lane, LaneClaim>();
     for (let taken = 0; taken < slotsMax; taken += 1) {
-      const lane = rotation.next((one) => this.#hasSlot(one), fits);
+      const lane = rotation.next(this.#hasSlot, fits);
       if (lane === null) break;
       const claim = claims.get(lane) ?? {
         lane,
@@ -278,7 +289,7 @@ export class Lanes {
         lane.waiting = Math.min(lane.waiting, lane.addedCount - claim.addedBefore);
       // If a row was stored meanwhile, the claim for that row tells what else is due.
       const isLater = next !== undefined && (next.dueAt.getTime() > nowMs || lane.waiting === 0);
-      if (isLater) this.#wakeAt(lane, next.dueAt.getTime());
+      if (isLater) this.#alarms.set(lane, next.dueAt.getTime());
     }
     this.#notBegun(lane, limit - got);
     this.#update(lane.sameHost);
@@ -288,7 +299,7 @@ export class Lanes {
   failed({ lane, limit }: LaneClaim, againAtMs: number | null): void {
     [lane.dueFromMs, lane.lateCount] = [Number.MIN_SAFE_INTEGER, lane.lateCount + 1];
     if (lane.waiting === Number.POSITIVE_INFINITY) lane.waiting = 0;
-    if (againAtMs !== null) this.#wakeAt(lane, againAtMs);
+    if (againAtMs !== null) this.#alarms.set(lane, againAtMs);
     this.#notBegun(lane, limit);
     this.#update(lane.sameHost);
   }
@@ -301,7 +312,7 @@ export class Lanes {
     const isReserved = this.#mayReserve(lane) && this.#leastWaiting(lane.sameHost, lane) >= lane.inFlight;
     if (isReserved) {
       this.#take(lane);
-      lane.sameHost.createdMs = this.#monotonicMs();
+      lane.sameHost.createdMs = this.#rules.monotonicMs();
     }
     // Even if nothing was taken: an empty lane must be removed again.
     this.#update(lane.sameHost);
@@ -320,16 +331,16 @@ export class Lanes {
    * rows that are being stored hold their slots for longer.
    */
   waitMs(name: LaneName): number {
-    const host = this.#hosts.get(`${name.accountId} ${name.host}`);
-    if (host === undefined || host.isLimited || this.#isPaused(name)) return 0;
+    const host = this.#hosts.get(hostNameOf(name));
+    if (host === undefined || host.isLimited || this.#rules.isPaused(name)) return 0;
     const { createdMs, storingMs } = host;
     const waitMs = Math.min(CREATE_WAIT_MS + storingMs, CREATE_WAIT_MS_MAX);
-    return this.#monotonicMs() - createdMs < waitMs ? waitMs : 0;
+    return this.#rules.monotonicMs() - createdMs < waitMs ? waitMs : 0;
   }
 
   /** Notes that a call begins whose slot was reserved at `reservedMs`, by the monotonic clock. */
   began({ sameHost }: Lane, reservedMs: number): void {
-    sameHost.createdMs = this.#monotonicMs();
+    sameHost.createdMs = this.#rules.monotonicMs();
     sameHost.storingMs = sameHost.createdMs - reservedMs;
   }
 
@@ -348,7 +359,7 @@ export class Lanes {
 
   /** Re-evaluates the lanes of an account after a pause began or ended. */
   pauseChanged(accountId: string): void {
-    for (const lane of this.#accounts.get(accountId)?.lanes ?? []) this.#update(lane.sameHost);
+    for (const host of this.#hostsOf(accountId)) this.#update(host);
   }
 
   /**
@@ -361,13 +372,16 @@ export class Lanes {
 
   /** Divides the slots of an account's hosts again after it has changed their limits. */
   limitsChanged(accountId: string): void {
-    const hosts = new Set([...(this.#accounts.get(accountId)?.lanes ?? [])].map(({ sameHost }) => sameHost));
-    for (const host of hosts) this.#divide(host);
+    for (const host of this.#hostsOf(accountId)) this.#divide(host);
     for (const [name, bucket] of this.#buckets) this.#forgetBucket(name, bucket);
   }
 
+  #hostsOf(accountId: string): ReadonlySet<HostGroup> {
+    return new Set([...(this.#accounts.get(accountId)?.lanes ?? [])].map(({ sameHost }) => sameHost));
+  }
+
   #forgetBucket(name: string, bucket: TokenBucket): void {
-    if (!this.#hosts.has(name) && bucket.isFull(this.#monotonicMs())) this.#buckets.delete(name);
+    if (!this.#hosts.has(name) && bucket.isFull(this.#rules.monotonicMs())) this.#buckets.delete(name);
   }
 
   #divide(host: HostGroup): void {
@@ -379,18 +393,19 @@ export class Lanes {
 
   /** Sets the slots and the rate that this process has for a host. */
   #setLimits(host: HostGroup, lane: LaneName): HostGroup {
-    const { maxPerSecond, maxConcurrent } = this.#limitsOf(lane);
+    const { maxPerSecond, maxConcurrent } = this.#rules.limitsOf(lane);
     const slots = Math.min(this.#limits.perHost, maxConcurrent ?? this.#limits.perHost);
-    host.slots = this.#share.slotsOf(host.name, slots);
+    host.slots = this.#rules.share.slotsOf(host.name, slots);
     host.reserve = Math.floor(host.slots * HOST_RESERVE_SHARE);
-    host.bucket = maxPerSecond === null ? null : this.#bucketOf(host.name, this.#share.rateOf(maxPerSecond, slots));
+    host.bucket =
+      maxPerSecond === null ? null : this.#bucketOf(host.name, this.#rules.share.rateOf(maxPerSecond, slots));
     if (host.bucket === null) this.#buckets.delete(host.name);
     host.isLimited = maxPerSecond !== null || maxConcurrent !== null;
     return host;
   }
 
   #bucketOf(name: string, perSecond: number): TokenBucket {
-    const nowMs = this.#monotonicMs();
+    const nowMs = this.#rules.monotonicMs();
     const known = this.#buckets.get(name);
     const bucket = known ?? new TokenBucket(perSecond, nowMs);
     known?.setRate(perSecond, nowMs);
@@ -412,82 +427,51 @@ export class Lanes {
     sameHost.bucket?.giveBack(calls);
   }
 
-  #wakeAt(lane: Lane, atMs: number): void {
-    if (atMs >= lane.wakesAtMs) return;
-    lane.wakesAtMs = atMs;
-    this.#alarms.set(lane.name, atMs);
-  }
-
   #count(lane: Lane, by: number): void {
     for (const holder of [lane, lane.account, lane.key, lane.sameHost]) holder.inFlight += by;
     this.#taken += by;
   }
 
-  #hasSlot({ account, key }: Lane): boolean {
-    const free = this.#limits.total - this.#taken;
-    return mayTake({ free, ofAccount: account.inFlight, ofKey: key.inFlight });
-  }
+  readonly #hasSlot = ({ account, key }: Lane): boolean =>
+    mayTake(this.#limits.total - this.#taken, account.inFlight, key.inFlight);
 
   /** Whether a row that is about to be stored may have a slot. Rows that wait in its lane go first. */
   #mayReserve(lane: Lane): boolean {
     if (lane.waiting > 0 && lane.isLargeNext) return false;
-    return !this.#isPaused(lane) && this.#hasHostSlot(lane, lane.waiting) && this.#hasSlot(lane);
+    return !this.#rules.isPaused(lane) && this.#hasHostSlot(lane, lane.waiting) && this.#hasSlot(lane);
   }
 
   /** Whether the host has a slot for one more call of the lane, after `others`. */
   #hasHostSlot({ inFlight, sameHost }: Lane, others = 0): boolean {
     const { slots, reserve, bucket } = sameHost;
     if (sameHost.inFlight + others >= slots - (inFlight === 0 ? 0 : reserve)) return false;
-    return bucket === null || bucket.has(this.#monotonicMs());
+    return bucket === null || bucket.has(this.#rules.monotonicMs());
   }
 
   /** Sets an alarm for when the host has a token again. */
   #awaitToken(host: HostGroup, bucket: TokenBucket): void {
-    const nowMs = this.#monotonicMs();
+    const nowMs = this.#rules.monotonicMs();
     const atMs = bucket.nextMs(nowMs);
-    if (atMs <= nowMs || atMs >= host.wakesAtMs) return;
-    host.wakesAtMs = atMs;
-    this.#tokenAlarms.set(host.name, atMs);
+    if (atMs > nowMs) this.#tokenAlarms.set(host, atMs);
   }
 
   /** Finds or adds a lane. Null: only other nodes call its host, or there is no room for a new lane. */
-  #laneOf({ accountId, host, keyId }: LaneName): Lane | null {
-    const [keyName, hostName] = [`${accountId} ${keyId}`, `${accountId} ${host}`];
-    const name = nameOf({ accountId, host, keyId });
-    const known = this.#lanes.get(name);
+  #laneOf(row: LaneName): Lane | null {
+    const known = this.#lanes.get(nameOf(row));
     if (known !== undefined) return known.sameHost.slots === 0 ? null : known;
-    const sameHost = this.#hosts.get(hostName) ?? this.#setLimits(newHost(hostName), { accountId, host, keyId });
+    const { accountId } = row;
+    const [keyName, hostName] = [keyNameOf(row), hostNameOf(row)];
+    const sameHost = this.#hosts.get(hostName) ?? this.#setLimits(new HostGroup(hostName), row);
     if (sameHost.slots === 0) return null;
-    const ofAccount = this.#accounts.get(accountId)?.lanes.size ?? 0;
-    const ofKey = this.#keys.get(keyName)?.lanes.size ?? 0;
+    const account = this.#accounts.get(accountId) ?? new Group();
+    const key = this.#keys.get(keyName) ?? new Group();
     // As with slots, no account or key may take the room of all others, even with rows that are not yet due.
-    if (!mayTake({ free: LANES_MAX - this.#lanes.size, ofAccount, ofKey })) return null;
-    const account = groupOf(this.#accounts, accountId);
-    const key = groupOf(this.#keys, keyName);
+    if (!mayTake(LANES_MAX - this.#lanes.size, account.lanes.size, key.lanes.size)) return null;
+    this.#accounts.set(accountId, account);
+    this.#keys.set(keyName, key);
     this.#hosts.set(hostName, sameHost);
-    const counts = {
-      inFlight: 0,
-      largeBytes: 0,
-      waiting: 0,
-      addedCount: 0,
-      refreshCount: 0,
-    };
-    const lane: Lane = {
-      accountId,
-      host,
-      keyId,
-      name,
-      account,
-      key,
-      sameHost,
-      ...counts,
-      isLargeNext: false,
-      wakesAtMs: NEVER,
-      dueFromMs: Number.MIN_SAFE_INTEGER,
-      lateCount: 0,
-    };
-    this.#lanes.set(name, lane);
-    for (const group of [account, key, sameHost]) group.lanes.add(lane);
+    const lane = new Lane(row, { account, key, sameHost });
+    this.#lanes.set(lane.name, lane);
     return lane;
   }
 
@@ -496,7 +480,8 @@ export class Lanes {
     if (sameHost.slots === 0) for (const lane of sameHost.lanes) [lane.waiting, lane.wakesAtMs] = [0, NEVER];
     const least = this.#leastWaiting(sameHost);
     for (const lane of sameHost.lanes) {
-      const isNext = lane.waiting > 0 && lane.inFlight <= least && !this.#isPaused(lane) && this.#hasHostSlot(lane);
+      const isNext =
+        lane.waiting > 0 && lane.inFlight <= least && !this.#rules.isPaused(lane) && this.#hasHostSlot(lane);
       if (sameHost.bucket !== null && lane.waiting > 0 && !isNext) this.#awaitToken(sameHost, sameHost.bucket);
       this.#small.set(lane, isNext && !lane.isLargeNext);
       this.#large.set(lane, isNext && lane.isLargeNext);
@@ -509,7 +494,7 @@ export class Lanes {
   #leastWaiting({ lanes }: Group, but: Lane | null = null): number {
     let least = Number.POSITIVE_INFINITY;
     for (const lane of lanes) {
-      if (lane !== but && lane.waiting > 0 && !lane.isLargeNext && !this.#isPaused(lane))
+      if (lane !== but && lane.waiting > 0 && !lane.isLargeNext && !this.#rules.isPaused(lane))
         least = Math.min(least, lane.inFlight);
     }
     return least;
@@ -518,7 +503,7 @@ export class Lanes {
   #forget(lane: Lane): void {
     this.#lanes.delete(lane.name);
     leave(this.#accounts, lane.accountId, lane);
-    leave(this.#keys, `${lane.accountId} ${lane.keyId}`, lane);
+    leave(this.#keys, keyNameOf(lane), lane);
     leave(this.#hosts, lane.sameHost.name, lane);
     if (lane.sameHost.bucket !== null) this.#forgetBucket(lane.sameHost.name, lane.sameHost.bucket);
   }
@@ -529,31 +514,15 @@ export function nameOf({ accountId, host, keyId }: LaneName): string {
   return `${accountId} ${keyId} ${host.toWellFormed()}`;
 }
 
-function groupOf(groups: Map<string, Group>, name: string): Group {
-  const group = groups.get(name) ?? newGroup();
-  groups.set(name, group);
-  return group;
+function keyNameOf({ accountId, keyId }: LaneName): string {
+  return `${accountId} ${keyId}`;
 }
 
-function newGroup(): Group {
-  return { lanes: new Set(), inFlight: 0, largeBytes: 0 };
+function hostNameOf({ accountId, host }: LaneName): string {
+  return `${accountId} ${host}`;
 }
 
-function newHost(name: string): HostGroup {
-  return {
-    ...newGroup(),
-    name,
-    slots: 0,
-    reserve: 0,
-    isLimited: false,
-    createdMs: Number.NEGATIVE_INFINITY,
-    storingMs: 0,
-    bucket: null,
-    wakesAtMs: NEVER,
-  };
-}
-
-function leave(groups: Map<string, Pick<Group, "lanes">>, name: string, lane: Lane): void {
+function leave(groups: Map<string, Group>, name: string, lane: Lane): void {
   const lanes = groups.get(name)?.lanes;
   lanes?.delete(lane);
   if (lanes?.size === 0) groups.delete(name);
@@ -627,14 +596,8 @@ const FREE_FACTOR = 3;
  */
 const SECOND_KEY_FREE_FACTOR = FREE_FACTOR + 1;
 
-/** How much of a shared resource is free, and how much of it an account and one of its keys hold. */
-interface Shares {
-  readonly free: number;
-  readonly ofAccount: number;
-  readonly ofKey: number;
-}
-
-function mayTake({ free, ofAccount, ofKey }: Shares): boolean {
+/** Whether an account and its key, which hold this much of a shared resource, may have one more of what is free. */
+function mayTake(free: number, ofAccount: number, ofKey: number): boolean {
   // One free slot is enough for an account that holds none, however small the total is.
   if (ofAccount < FREE_FACTOR * free) return true;
   const beyond = SECOND_KEY_FREE_FACTOR * free - ofAccount;
@@ -703,26 +666,29 @@ export class TokenBucket {
   }
 }
 
-interface Alarm {
+interface Alarm<Item> {
   readonly atMs: number;
-  readonly name: string;
+  readonly item: Item;
 }
 
 /**
- * Names by due time, earliest first: a binary heap, so that one timer serves any number of lanes. Entries are never
- * removed early; the caller checks whether one still applies.
+ * What waits for a time, earliest first: a binary heap, so that one timer serves any number of lanes. Entries are never
+ * removed early, so an item may have several; the time in the item applies.
  */
-class Alarms {
-  readonly #heap: Alarm[] = [];
+class Alarms<Item extends { wakesAtMs: number }> {
+  readonly #heap: Alarm<Item>[] = [];
 
   /** The earliest time, in milliseconds; null when nothing is set. */
   get earliestMs(): number | null {
     return this.#heap[0]?.atMs ?? null;
   }
 
-  set(name: string, atMs: number): void {
+  /** Sets the alarm of an item, unless an earlier one is set. */
+  set(item: Item, atMs: number): void {
+    if (atMs >= item.wakesAtMs) return;
+    item.wakesAtMs = atMs;
     const heap = this.#heap;
-    let at = heap.push({ name, atMs }) - 1;
+    let at = heap.push({ item, atMs }) - 1;
     while (at > 0) {
       const parent = (at - 1) >> 1;
       if (this.#timeAt(parent) <= this.#timeAt(at)) break;
@@ -731,23 +697,27 @@ class Alarms {
     }
   }
 
-  /** Removes and returns every name whose time has come. */
-  run(nowMs: number): readonly string[] {
-    const names: string[] = [];
-    while ((this.earliestMs ?? Number.POSITIVE_INFINITY) <= nowMs) names.push(this.#takeFirst());
-    return names;
+  /** Ends the alarms whose time has come, and returns their items. */
+  run(nowMs: number): readonly Item[] {
+    const due: Item[] = [];
+    for (let first = this.#heap[0]; first !== undefined && first.atMs <= nowMs; first = this.#heap[0]) {
+      this.#removeFirst();
+      if (first.item.wakesAtMs > nowMs) continue;
+      first.item.wakesAtMs = NEVER;
+      due.push(first.item);
+    }
+    return due;
   }
 
-  #takeFirst(): string {
+  #removeFirst(): void {
     const heap = this.#heap;
-    const name = heap[0]?.name ?? "";
     const last = heap.pop();
     if (heap.length > 0 && last !== undefined) heap[0] = last;
     let at = 0;
     while (true) {
       const [left, right] = [2 * at + 1, 2 * at + 2];
       const least = this.#timeAt(right) < this.#timeAt(left) ? right : left;
-      if (this.#timeAt(at) <= this.#timeAt(least)) return name;
+      if (this.#timeAt(at) <= this.#timeAt(least)) return;
       this.#swap(at, least);
       at = least;
     }

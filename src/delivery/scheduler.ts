@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action } from "../core/action.ts";
-import type { HostLimits } from "../core/host-settings.ts";
+import { type HostLimits, NO_LIMITS } from "../core/host-settings.ts";
 import {
   ATTEMPT_TIMEOUT_SET_MS_MAX,
   CLAIM_BYTES_MAX,
@@ -178,7 +178,7 @@ export class Scheduler<Row extends QueueRow> {
 
   constructor(app: LoopContext, options: SchedulerOptions<Row>) {
     const { clock, config, kept, node, turns } = app;
-    const { name, limits, isPaused, limitsOf, timeoutOf, attempt } = options;
+    const { name, limits, isPaused, limitsOf = () => NO_LIMITS, timeoutOf, attempt } = options;
     const { attemptTimeoutMs } = config;
     this.#app = app;
     this.#options = options;
