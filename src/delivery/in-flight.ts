@@ -21,14 +21,6 @@ interface AttemptControls {
 
 export type RunAttempt<Row> = (row: Row, controls: AttemptControls) => Promise<void>;
 
-interface AttemptEvents {
-  /** Called exactly once, as soon as the target is done with the request. */
-  readonly releaseSlot: () => void;
-  readonly onError: (error: unknown, id: string) => void;
-  /** Called when the result is recorded. */
-  readonly onEnd: () => void;
-}
-
 /** Spreads attempts over turns of the event loop: a claim can start many at once, and many targets can answer at once. */
 export class Turns {
   #left = ATTEMPTS_PER_TURN_MAX;
@@ -51,53 +43,39 @@ export class Turns {
 }
 
 /** Everything that a scheduler has started: attempts by row, and other work that a stop must wait for. */
-export class WorkInFlight<Row extends { readonly id: string }> {
+export class WorkInFlight {
   readonly #clock: Clock;
-  readonly #turns: Turns;
-  readonly #attempt: RunAttempt<Row>;
   /** Attempts per row. The next attempt may start while the result of the last one is still being written. */
-  readonly #inFlight = new Map<string, number>();
+  readonly #attempts = new Map<string, number>();
   readonly #work = new Set<Promise<unknown>>();
   readonly #interrupt = new AbortController();
 
-  constructor(clock: Clock, turns: Turns, attempt: RunAttempt<Row>) {
+  constructor(clock: Clock) {
     this.#clock = clock;
-    this.#turns = turns;
-    this.#attempt = attempt;
   }
 
-  /** Rows with an attempt whose result is not recorded yet. */
-  get count(): number {
-    return this.#inFlight.size;
+  /** The number of rows with an attempt whose result is not recorded yet. */
+  get rows(): number {
+    return this.#attempts.size;
+  }
+
+  /** Aborts when attempts must end early. */
+  get stop(): AbortSignal {
+    return this.#interrupt.signal;
   }
 
   has(id: string): boolean {
-    return this.#inFlight.has(id);
+    return this.#attempts.has(id);
   }
 
-  start(row: Row, { releaseSlot, onError, onEnd }: AttemptEvents): void {
-    let isReleased = false;
-    const releaseOnce = () => {
-      if (isReleased) return;
-      isReleased = true;
-      releaseSlot();
-    };
-    this.#inFlight.set(row.id, (this.#inFlight.get(row.id) ?? 0) + 1);
-    const run = async () => {
-      try {
-        await this.#turns.wait();
-        await this.#attempt(row, { stop: this.#interrupt.signal, releaseSlot: releaseOnce });
-      } catch (error) {
-        onError(error, row.id);
-      } finally {
-        const left = (this.#inFlight.get(row.id) ?? 1) - 1;
-        if (left === 0) this.#inFlight.delete(row.id);
-        else this.#inFlight.set(row.id, left);
-        onEnd();
-        releaseOnce();
-      }
-    };
-    this.keep(run());
+  begin(id: string): void {
+    this.#attempts.set(id, (this.#attempts.get(id) ?? 0) + 1);
+  }
+
+  end(id: string): void {
+    const left = (this.#attempts.get(id) ?? 1) - 1;
+    if (left === 0) this.#attempts.delete(id);
+    else this.#attempts.set(id, left);
   }
 
   /** Makes `drain` wait for this work, too. It must not reject. */
@@ -131,27 +109,25 @@ interface LostClaim {
   readonly at: Claimed;
 }
 
-interface LeaseDeps {
-  readonly clock: Clock;
-  readonly attemptTimeoutMs: number;
-  /** The node that claims; undefined: there is only one process. */
-  readonly nodeId: string | undefined;
-}
-
 /** How much later than requested a lease may end in order to be unique. If the clock was set back by more, begin anew. */
 const LEASE_SPREAD_MS = 1_000;
 
 /** The leases of claims that are being written or whose response was lost. */
 export class Leases {
-  readonly #deps: LeaseDeps;
+  readonly #clock: Clock;
+  readonly #attemptTimeoutMs: number;
+  readonly #nodeId: string | undefined;
   /** When these leases end, in milliseconds. */
   readonly #open = new Set<number>();
   /** The oldest first. */
   #lost: readonly LostClaim[] = [];
   #lastEndMs = 0;
 
-  constructor(deps: LeaseDeps) {
-    this.#deps = deps;
+  /** `nodeId`: the node that claims; undefined: there is only one process. */
+  constructor(clock: Clock, attemptTimeoutMs: number, nodeId: string | undefined) {
+    this.#clock = clock;
+    this.#attemptTimeoutMs = attemptTimeoutMs;
+    this.#nodeId = nodeId;
   }
 
   /**
@@ -159,13 +135,13 @@ export class Leases {
    * of a node have the same lease end, so node and lease end identify a claim.
    */
   begin(timeoutMs = 0): Claimed {
-    const { clock, attemptTimeoutMs, nodeId } = this.#deps;
-    const now = clock.now();
-    const endMs = now.getTime() + Math.max(attemptTimeoutMs, timeoutMs) + LEASE_GRACE_MS;
+    const now = this.#clock.now();
+    const by = this.#nodeId;
+    const endMs = now.getTime() + Math.max(this.#attemptTimeoutMs, timeoutMs) + LEASE_GRACE_MS;
     const isTaken = endMs <= this.#lastEndMs && this.#lastEndMs - endMs < LEASE_SPREAD_MS;
     this.#lastEndMs = isTaken ? this.#lastEndMs + 1 : endMs;
     this.#open.add(this.#lastEndMs);
-    return { now, leaseUntil: new Date(this.#lastEndMs), ...(nodeId !== undefined && { by: nodeId }) };
+    return { now, leaseUntil: new Date(this.#lastEndMs), ...(by !== undefined && { by }) };
   }
 
   /** Call it when the store has answered: what it has claimed is known. */

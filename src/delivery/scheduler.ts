@@ -109,19 +109,10 @@ type TimerName = "alarm" | "creates" | "look" | "sweep" | "rescue" | "probe";
 /** Background tasks, for the log and the metrics. */
 type TaskName = TimerName | "attempt" | "claim" | "clock" | "start";
 
-/** Which lanes to look for in the store. */
-interface LaneSearch {
-  readonly accountId?: string;
-  readonly most?: number;
-  readonly isWanted?: (head: LaneHead) => boolean;
-  /** Called before each page; false ends the search. */
-  readonly goesOn?: () => boolean;
-}
-
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** Lanes per step of the sweep, and the pause between two steps. */
-const [SWEEP_LANES, SWEEP_REST_MS] = [128, 5];
+/** Lanes that are read at a time, and how long the sweep rests in between. */
+const [LANES_PER_PAGE, SWEEP_REST_MS] = [128, 5];
 
 /** After so many lanes without a slot, waiting creates are left for later: each check looks at all lanes of a host. */
 const LANES_REFUSED_MAX = 8;
@@ -141,7 +132,7 @@ export class Scheduler<Row extends QueueRow> {
   readonly #options: SchedulerOptions<Row>;
   readonly #share: NodeShare;
   readonly #lanes: Lanes;
-  readonly #work: WorkInFlight<Row>;
+  readonly #work: WorkInFlight;
   /** The right to end rows of dead processes. Null: this is the only process of the store. */
   readonly #recoveryLease: RecoveryLease | null;
   readonly #leases: Leases;
@@ -177,25 +168,25 @@ export class Scheduler<Row extends QueueRow> {
   #lookedMs = Number.NEGATIVE_INFINITY;
 
   constructor(app: LoopContext, options: SchedulerOptions<Row>) {
-    const { clock, config, kept, node, turns } = app;
-    const { name, limits, isPaused, limitsOf = () => NO_LIMITS, timeoutOf, attempt } = options;
+    const { clock, config, kept, node } = app;
+    const { name, limits, isPaused, limitsOf = () => NO_LIMITS, timeoutOf } = options;
     const { attemptTimeoutMs } = config;
     this.#app = app;
     this.#options = options;
     this.#share = node?.share ?? WHOLE_SHARE;
     this.#lanes = new Lanes(limits, { isPaused, limitsOf, share: this.#share, monotonicMs: () => clock.monotonicMs() });
-    this.#work = new WorkInFlight(clock, turns, attempt);
+    this.#work = new WorkInFlight(clock);
     const longestMs =
       timeoutOf === undefined ? attemptTimeoutMs : Math.max(attemptTimeoutMs, ATTEMPT_TIMEOUT_SET_MS_MAX);
     this.#recoveryLease = node?.recoveryLease(name, longestMs + LEASE_GRACE_MS) ?? null;
-    this.#leases = new Leases({ clock, attemptTimeoutMs, nodeId: node?.id });
+    this.#leases = new Leases(clock, attemptTimeoutMs, node?.id);
     this.#aheadMs = this.#clockAheadMs();
     kept.onRoom(() => this.#tick());
   }
 
   /** Attempts in flight, for the metrics. */
   get inFlight(): number {
-    return this.#work.count;
+    return this.#work.rows;
   }
 
   /** Whether nothing is claimed because the store is unavailable, for the metrics. */
@@ -342,7 +333,7 @@ export class Scheduler<Row extends QueueRow> {
       claim: at,
       commit: (claimed) => {
         this.#lanes.began(lane, reservedMs);
-        this.#start(claimed, lane, 0);
+        this.#work.keep(this.#attempt(claimed, lane, 0));
         this.#leases.end(at);
         end();
       },
@@ -365,20 +356,29 @@ export class Scheduler<Row extends QueueRow> {
   }
 
   /**
-   * Starts the attempt of a claimed row, which already holds a slot. The slot is freed as soon as the target has answered; a
-   * large row counts as memory in use until its result is committed.
+   * Makes the attempt of a claimed row, which already holds a slot. The slot is freed as soon as the target has answered; a
+   * large row counts as memory in use until its result is committed. Never rejects.
    */
-  #start(row: Row, lane: Lane, largeBytes: number): void {
-    if (largeBytes > 0) this.#lanes.holdLarge(lane, largeBytes);
+  async #attempt(row: Row, lane: Lane, largeBytes: number): Promise<void> {
+    let hasSlot = true;
     const releaseSlot = () => {
+      if (!hasSlot) return;
+      hasSlot = false;
       this.#lanes.release(lane);
       this.#tick();
     };
-    const onError = (error: unknown, id: string) => this.#onError("attempt", error, id);
-    const onEnd = () => {
+    if (largeBytes > 0) this.#lanes.holdLarge(lane, largeBytes);
+    this.#work.begin(row.id);
+    try {
+      await this.#app.turns.wait();
+      await this.#options.attempt(row, { stop: this.#work.stop, releaseSlot });
+    } catch (error) {
+      this.#onError("attempt", error, row.id);
+    } finally {
+      this.#work.end(row.id);
       if (largeBytes > 0) this.#releaseLarge(lane, largeBytes);
-    };
-    this.#work.start(row, { releaseSlot, onError, onEnd });
+      releaseSlot();
+    }
   }
 
   #releaseLarge(lane: Lane, bytes: number): void {
@@ -470,7 +470,7 @@ export class Scheduler<Row extends QueueRow> {
     const rowsOf = Map.groupBy(rows, ({ row }) => nameOf(row));
     for (const claim of taken) {
       const won = rowsOf.get(claim.lane.name) ?? [];
-      for (const { row, largeBytes } of won) this.#start(row, claim.lane, largeBytes);
+      for (const { row, largeBytes } of won) this.#work.keep(this.#attempt(row, claim.lane, largeBytes));
       this.#lanes.answered(claim, won.length, nextOf.get(claim.lane.name), times);
     }
   }
@@ -484,41 +484,34 @@ export class Scheduler<Row extends QueueRow> {
     });
   }
 
-  /**
-   * Reads the store's lanes after the given one, page by page, and notes the wanted ones in memory. Stops after the last lane
-   * of `accountId`, after `most` lanes, or when `goesOn` returns false. Returns the last lane read; null: there are no more.
-   */
-  async #search(after: LaneName | null, asked: LaneSearch): Promise<LaneName | null> {
-    const { accountId, most = Number.POSITIVE_INFINITY, isWanted = () => true, goesOn = () => true } = asked;
-    let last = after;
-    for (let seen = 0; seen < most && goesOn(); seen += SWEEP_LANES) {
-      // A database file is read in this thread, so let other work run between two pages.
-      if (seen > 0) await nextTurn();
-      const heads = await this.#options.queue.lanes(last, SWEEP_LANES);
-      const ofAccount = accountId === undefined ? heads : heads.filter((head) => head.accountId === accountId);
-      const nowMs = this.#nowMs();
-      for (const head of ofAccount) if (isWanted(head)) this.#lanes.found(head, nowMs);
-      this.#tick();
-      last = ofAccount.at(-1) ?? null;
-      if (ofAccount.length < SWEEP_LANES) return null;
-    }
-    return last;
+  /** Notes the wanted ones of the store's next lanes. Returns the last that was read; null: there are no more. */
+  async #readLanes(after: LaneName | null, isWanted: (head: LaneHead) => boolean): Promise<LaneName | null> {
+    const heads = await this.#options.queue.lanes(after, LANES_PER_PAGE);
+    const nowMs = this.#nowMs();
+    for (const head of heads) if (isWanted(head)) this.#lanes.found(head, nowMs);
+    this.#tick();
+    return heads.length < LANES_PER_PAGE ? null : (heads.at(-1) ?? null);
   }
 
   /** Looks for lanes that memory missed, a page at a time. Starts over some time after the last page. */
   async #sweep(after: LaneName | null): Promise<void> {
     let next: LaneName | null = null;
     await this.#runTask("sweep", async () => {
-      next = await this.#search(after, { most: SWEEP_LANES });
+      next = await this.#readLanes(after, () => true);
     });
     this.#setTimer("sweep", next === null ? SLEEP_MS_MAX : SWEEP_REST_MS, () => this.#work.keep(this.#sweep(next)));
   }
 
   /** Sweeps one account at once: memory may have dropped some of its lanes, and rows whose claim was refused. */
   #sweepAccount(accountId: string): Promise<void> {
-    const first = { accountId, host: "", keyId: "" };
-    const all = { accountId, goesOn: () => this.#isRunning };
-    return this.#runTask("sweep", () => this.#search(first, all));
+    return this.#runTask("sweep", async () => {
+      let next: LaneName | null = { accountId, host: "", keyId: "" };
+      while (next?.accountId === accountId && this.#isRunning) {
+        next = await this.#readLanes(next, (head) => head.accountId === accountId);
+        // A database file is read in this thread, so let other work run between two pages.
+        await nextTurn();
+      }
+    });
   }
 
   /** Looks soon for due rows that other nodes have stored, perhaps more than they have slots for, if slots are free here. */
@@ -531,17 +524,20 @@ export class Scheduler<Row extends QueueRow> {
 
   /** Reads a bounded number of lanes and notes those that are due; the nodes that know the others wait for them. */
   async #look(): Promise<void> {
-    let next: LaneName | null = null;
+    let next = this.#looksAfter;
+    this.#looksAfter = null;
     this.#lookedMs = this.#app.clock.monotonicMs();
     await this.#runTask("look", async () => {
-      const isWanted = ({ dueAt }: LaneHead) => dueAt.getTime() <= this.#nowMs();
-      const goesOn = () => this.#mayClaim() && this.#lanes.hasFreeSlot;
-      next = await this.#search(this.#looksAfter, { most: NODE_LOOK_LANES_MAX, isWanted, goesOn });
+      for (let read = 0; read < NODE_LOOK_LANES_MAX; read += LANES_PER_PAGE) {
+        if (!this.#mayClaim() || !this.#lanes.hasFreeSlot) break;
+        next = await this.#readLanes(next, ({ dueAt }) => dueAt.getTime() <= this.#nowMs());
+        if (next === null) break;
+      }
+      this.#looksAfter = next;
     });
-    this.#looksAfter = next;
     this.#isLooking = false;
     // Go on until every lane was read once.
-    if (next !== null) this.lookElsewhere();
+    if (this.#looksAfter !== null) this.lookElsewhere();
   }
 
   /** Runs at the start, and each time the store is available again. */
