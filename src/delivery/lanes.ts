@@ -1,14 +1,11 @@
-import {
-  CREATE_WAIT_MS,
-  CREATE_WAIT_MS_MAX,
-  HOST_RESERVE_SHARE,
-  LANES_MAX,
-  LARGE_ROW_BYTES,
-  RATE_BURST_MS,
-} from "../core/limits.ts";
+import { CREATE_WAIT_MS, CREATE_WAIT_MS_MAX, HOST_RESERVE_SHARE, LANES_MAX, LARGE_ROW_BYTES } from "../core/limits.ts";
+import { type HostLimits, NO_LIMITS } from "../core/host-settings.ts";
 import type { LaneHead, LaneName, NextRow } from "../core/store.ts";
 import { type NodeShare, WHOLE_SHARE } from "../runtime/membership.ts";
-import { type HostLimits, NO_LIMITS } from "../core/host-settings.ts";
+import { Alarms, NEVER } from "./alarms.ts";
+import { Group, HostGroup, hostNameOf, keyNameOf, Lane, nameOf } from "./lane.ts";
+import { FREE_FACTOR, mayTake, Rotation } from "./rotation.ts";
+import { TokenBucket } from "./token-bucket.ts";
 
 /** How much may be in flight at a time. */
 export interface SlotLimits {
@@ -20,39 +17,6 @@ export interface SlotLimits {
    */
   readonly perHost: number;
   readonly largeBytes: number;
-}
-
-const NEVER = Number.POSITIVE_INFINITY;
-
-/** What several lanes have in common. */
-class Group {
-  readonly lanes = new Set<Lane>();
-  inFlight = 0;
-  /** Bytes of large rows that are claimed and not yet recorded. */
-  largeBytes = 0;
-}
-
-/** The lanes of an account for one host. */
-class HostGroup extends Group {
-  readonly name: string;
-  /** Attempts that this process may have there; 0: other nodes call this host. */
-  slots = 0;
-  /** How many of these slots are reserved for keys that hold none there. */
-  reserve = 0;
-  /** Null: its calls have no rate. */
-  bucket: TokenBucket | null = null;
-  /** The account limits calls to this host, so its creates don't wait for a slot. */
-  isLimited = false;
-  /** When a create last got a slot or began its call, by the monotonic clock, and how long it took between the two. */
-  createdMs = Number.NEGATIVE_INFINITY;
-  storingMs = 0;
-  /** When it has a token again, by the monotonic clock, if a lane waits for one. */
-  wakesAtMs = NEVER;
-
-  constructor(name: string) {
-    super();
-    this.name = name;
-  }
 }
 
 /** What restricts lanes besides the slots of this process. */
@@ -72,46 +36,6 @@ const NO_RULES: LaneRules = {
   share: WHOLE_SHARE,
   monotonicMs: () => 0,
 };
-
-/** What memory knows of the rows that one key of an account has in the store for one host. */
-export class Lane implements LaneName {
-  readonly accountId: string;
-  readonly host: string;
-  readonly keyId: string;
-  readonly name: string;
-  readonly account: Group;
-  readonly key: Group;
-  /** The lanes of the account for this host share its slots. */
-  readonly sameHost: HostGroup;
-  inFlight = 0;
-  /** As of a group. */
-  largeBytes = 0;
-  /** Due rows that no claim has asked for; Infinity: the store may have any number. */
-  waiting = 0;
-  /** Rows added to this lane so far. */
-  addedCount = 0;
-  /** How often `waiting` became infinite because of time or the sweep. */
-  refreshCount = 0;
-  /** The next due row is large, so it needs memory besides a slot. */
-  isLargeNext = false;
-  /** When the earliest row that is not yet due becomes due, in milliseconds. */
-  wakesAtMs = NEVER;
-  /** No known row was due before this time, in milliseconds; claims read from here on. */
-  dueFromMs = Number.MIN_SAFE_INTEGER;
-  /** Rows noted so far that had been due for longer than a commit takes. */
-  lateCount = 0;
-
-  constructor(row: LaneName, { account, key, sameHost }: Pick<Lane, "account" | "key" | "sameHost">) {
-    this.accountId = row.accountId;
-    this.host = row.host;
-    this.keyId = row.keyId;
-    this.name = nameOf(row);
-    this.account = account;
-    this.key = key;
-    this.sameHost = sameHost;
-    for (const group of [account, key, sameHost]) group.lanes.add(this);
-  }
-}
 
 /** Slots that are taken in a lane for a claim. */
 export interface LaneClaim {
@@ -509,229 +433,8 @@ export class Lanes {
   }
 }
 
-/** The name is unambiguous, since only the host may contain spaces. It is well-formed, as texts in the store are. */
-export function nameOf({ accountId, host, keyId }: LaneName): string {
-  return `${accountId} ${keyId} ${host.toWellFormed()}`;
-}
-
-function keyNameOf({ accountId, keyId }: LaneName): string {
-  return `${accountId} ${keyId}`;
-}
-
-function hostNameOf({ accountId, host }: LaneName): string {
-  return `${accountId} ${host}`;
-}
-
 function leave(groups: Map<string, Group>, name: string, lane: Lane): void {
   const lanes = groups.get(name)?.lanes;
   lanes?.delete(lane);
   if (lanes?.size === 0) groups.delete(name);
-}
-
-/** Lanes by account and key, in the order of their next turns. */
-class Rotation {
-  readonly #accounts = new Map<Group, Map<Group, Set<Lane>>>();
-
-  /** Adds or removes a lane. */
-  set(lane: Lane, isIn: boolean): void {
-    const keys = this.#accounts.get(lane.account);
-    const lanes = keys?.get(lane.key);
-    if (isIn) this.#put(lane.account, keys ?? new Map<Group, Set<Lane>>(), lane.key, (lanes ?? new Set()).add(lane));
-    else if (keys !== undefined && lanes?.delete(lane) === true && lanes.size === 0) {
-      keys.delete(lane.key);
-      if (keys.size === 0) this.#accounts.delete(lane.account);
-    }
-  }
-
-  #put(account: Group, keys: Map<Group, Set<Lane>>, key: Group, lanes: Set<Lane>): void {
-    this.#accounts.set(account, keys.set(key, lanes));
-  }
-
-  /** The next lane that may take a slot; its account, its key and the lane itself move to the end of their turns. */
-  next(hasSlot: (lane: Lane) => boolean, fits: (lane: Lane) => boolean): Lane | null {
-    for (const [account, keys] of this.#accounts) {
-      const lane = leastBusy(keys, hasSlot, fits);
-      const lanes = lane === null ? undefined : keys.get(lane.key);
-      if (lane === null || lanes === undefined) continue;
-      lanes.delete(lane);
-      keys.delete(lane.key);
-      this.#accounts.delete(account);
-      this.#put(account, keys, lane.key, lanes.add(lane));
-      return lane;
-    }
-    return null;
-  }
-}
-
-/**
- * The first fitting lane of the key with the fewest calls in flight; among equal keys, of the one that has waited longest.
- * `hasSlot` is the same for all lanes of a key.
- */
-function leastBusy(
-  keys: ReadonlyMap<Group, ReadonlySet<Lane>>,
-  hasSlot: (lane: Lane) => boolean,
-  fits: (lane: Lane) => boolean,
-): Lane | null {
-  let least: Lane | null = null;
-  for (const [key, lanes] of keys) {
-    if (least !== null && key.inFlight >= least.key.inFlight) continue;
-    const [first] = lanes;
-    if (first === undefined || !hasSlot(first)) continue;
-    least = lanes.values().find(fits) ?? least;
-    if (least?.key.inFlight === 0) break;
-  }
-  return least;
-}
-
-/**
- * An account may take another slot while it holds fewer than this many times the free slots. One account alone gets three
- * quarters of all, two get three sevenths each, and some slots are always free for the next account (the dynamic threshold
- * of shared-memory switches: Choudhury and Hahne, 1998).
- */
-const FREE_FACTOR = 3;
-
-/**
- * One key may take all slots of its account. So that another key need not wait for those calls to end, a key that holds few
- * slots may exceed the account's share, up to this many times the free slots.
- */
-const SECOND_KEY_FREE_FACTOR = FREE_FACTOR + 1;
-
-/** Whether an account and its key, which hold this much of a shared resource, may have one more of what is free. */
-function mayTake(free: number, ofAccount: number, ofKey: number): boolean {
-  // One free slot is enough for an account that holds none, however small the total is.
-  if (ofAccount < FREE_FACTOR * free) return true;
-  const beyond = SECOND_KEY_FREE_FACTOR * free - ofAccount;
-  return free > 1 && SECOND_KEY_FREE_FACTOR * ofKey < beyond;
-}
-
-const SECOND_MS = 1_000;
-
-/** A whole token, less the rounding error of adding up its fractions. */
-const TOKEN = 1 - 1e-9;
-
-/**
- * A token bucket that starts full: each call takes a token as it begins. No second sees more calls begin than the rate (at
- * least one), since the few tokens of a full bucket count towards the rate. Times are of the monotonic clock, so that no jump
- * of the wall clock changes the rate.
- */
-export class TokenBucket {
-  #perMs = 0;
-  #most = 1;
-  #tokens = 1;
-  #atMs: number;
-
-  constructor(perSecond: number, nowMs: number) {
-    this.#atMs = nowMs;
-    this.setRate(perSecond, nowMs);
-    this.#tokens = this.#most;
-  }
-
-  /** Keeps the tokens that are left, so that a change of the rate allows no new burst. */
-  setRate(perSecond: number, nowMs: number): void {
-    this.#fill(nowMs);
-    this.#most = Math.max(1, Math.floor((perSecond * RATE_BURST_MS) / SECOND_MS));
-    // The tokens of a full bucket but one may be taken at the start of a second, so refill that much slower.
-    this.#perMs = (perSecond - (this.#most - 1)) / SECOND_MS;
-  }
-
-  has(nowMs: number): boolean {
-    this.#fill(nowMs);
-    return this.#tokens >= TOKEN;
-  }
-
-  /** Whether it is full, like a new bucket. */
-  isFull(nowMs: number): boolean {
-    this.#fill(nowMs);
-    return this.#tokens >= this.#most;
-  }
-
-  /** When it has a token: now, or later. */
-  nextMs(nowMs: number): number {
-    this.#fill(nowMs);
-    return this.#atMs + Math.max(0, 1 - this.#tokens) / this.#perMs;
-  }
-
-  take(): void {
-    this.#tokens -= 1;
-  }
-
-  /** For calls that did not begin. */
-  giveBack(count: number): void {
-    this.#tokens = Math.min(this.#most, this.#tokens + count);
-  }
-
-  #fill(nowMs: number): void {
-    this.#tokens = Math.min(this.#most, this.#tokens + Math.max(0, nowMs - this.#atMs) * this.#perMs);
-    this.#atMs = Math.max(this.#atMs, nowMs);
-  }
-}
-
-interface Alarm<Item> {
-  readonly atMs: number;
-  readonly item: Item;
-}
-
-/**
- * What waits for a time, earliest first: a binary heap, so that one timer serves any number of lanes. Entries are never
- * removed early, so an item may have several; the time in the item applies.
- */
-class Alarms<Item extends { wakesAtMs: number }> {
-  readonly #heap: Alarm<Item>[] = [];
-
-  /** The earliest time, in milliseconds; null when nothing is set. */
-  get earliestMs(): number | null {
-    return this.#heap[0]?.atMs ?? null;
-  }
-
-  /** Sets the alarm of an item, unless an earlier one is set. */
-  set(item: Item, atMs: number): void {
-    if (atMs >= item.wakesAtMs) return;
-    item.wakesAtMs = atMs;
-    const heap = this.#heap;
-    let at = heap.push({ item, atMs }) - 1;
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if (this.#timeAt(parent) <= this.#timeAt(at)) break;
-      this.#swap(parent, at);
-      at = parent;
-    }
-  }
-
-  /** Ends the alarms whose time has come, and returns their items. */
-  run(nowMs: number): readonly Item[] {
-    const due: Item[] = [];
-    for (let first = this.#heap[0]; first !== undefined && first.atMs <= nowMs; first = this.#heap[0]) {
-      this.#removeFirst();
-      if (first.item.wakesAtMs > nowMs) continue;
-      first.item.wakesAtMs = NEVER;
-      due.push(first.item);
-    }
-    return due;
-  }
-
-  #removeFirst(): void {
-    const heap = this.#heap;
-    const last = heap.pop();
-    if (heap.length > 0 && last !== undefined) heap[0] = last;
-    let at = 0;
-    while (true) {
-      const [left, right] = [2 * at + 1, 2 * at + 2];
-      const least = this.#timeAt(right) < this.#timeAt(left) ? right : left;
-      if (this.#timeAt(at) <= this.#timeAt(least)) return;
-      this.#swap(at, least);
-      at = least;
-    }
-  }
-
-  /** Infinity beyond the end of the heap. */
-  #timeAt(at: number): number {
-    return this.#heap[at]?.atMs ?? Number.POSITIVE_INFINITY;
-  }
-
-  #swap(one: number, other: number): void {
-    const [a, b] = [this.#heap[one], this.#heap[other]];
-    if (a === undefined || b === undefined) return;
-    this.#heap[one] = b;
-    this.#heap[other] = a;
-  }
 }

@@ -9,8 +9,6 @@ import {
   CLAIMS_AT_ONCE_MAX,
   CLOCK_TOLERANCE_MS,
   COLLECTED_HEAP_BYTES_MAX,
-  CREATE_WAIT_MS,
-  CREATES_WAITING_MAX,
   LARGE_GARBAGE_BYTES_MAX,
   LEASE_GRACE_MS,
   NODE_LOOK_LANES_MAX,
@@ -34,8 +32,10 @@ import type { AppContext } from "../runtime/app-context.ts";
 import type { RecoveryLease } from "../runtime/jobs.ts";
 import type { Node } from "../runtime/node.ts";
 import { type NodeShare, WHOLE_SHARE } from "../runtime/membership.ts";
-import { type Lane, type LaneClaim, Lanes, nameOf, type SlotLimits } from "./lanes.ts";
+import { type Lane, nameOf } from "./lane.ts";
+import { type LaneClaim, Lanes, type SlotLimits } from "./lanes.ts";
 import { rescue, type RowEnds } from "./recovery.ts";
+import { Reservations, type Reservation } from "./reservations.ts";
 import { type RunAttempt, Leases, type Turns, type UnwrittenResults, WorkInFlight } from "./in-flight.ts";
 
 /** What delivery needs of this process as one node of several. */
@@ -84,27 +84,7 @@ export interface SchedulerOptions<Row extends QueueRow> {
   readonly prepare?: () => Promise<void>;
 }
 
-/** A slot for a row that is about to be stored: the commit that creates it claims it too. */
-interface Reservation<Row> {
-  readonly claim: Claimed;
-  /** Call it when the row is stored and claimed: sends it. */
-  commit(claimed: Row): void;
-  /** Call it when nothing was claimed: releases the slot. */
-  release(): void;
-  /** Call it when the store's answer was lost: releases the slot, and asks the store later whether the row is claimed. */
-  fail(): void;
-}
-
-/** A create that waits for a slot. */
-interface WaitingCreate<Row> {
-  readonly row: LaneName & { readonly id: string };
-  readonly timeoutMs: number;
-  /** It waits until then, by the monotonic clock. */
-  readonly untilMs: number;
-  readonly resolve: (reservation: Reservation<Row> | null) => void;
-}
-
-type TimerName = "alarm" | "creates" | "look" | "sweep" | "rescue" | "probe";
+type TimerName = "alarm" | "look" | "sweep" | "rescue" | "probe";
 
 /** Background tasks, for the log and the metrics. */
 type TaskName = TimerName | "attempt" | "claim" | "clock" | "start";
@@ -113,9 +93,6 @@ const NEVER = Number.POSITIVE_INFINITY;
 
 /** Lanes that are read at a time, and how long the sweep rests in between. */
 const [LANES_PER_PAGE, SWEEP_REST_MS] = [128, 5];
-
-/** After so many lanes without a slot, waiting creates are left for later: each check looks at all lanes of a host. */
-const LANES_REFUSED_MAX = 8;
 
 /** How often an unavailable store is tried again. */
 const PROBE_EVERY_MS = 1_000;
@@ -147,11 +124,7 @@ export class Scheduler<Row extends QueueRow> {
   #setBackMs = 0;
   /** The last attempt to reschedule failed. */
   #isRescheduleDue = false;
-  /** Rows that are being created with a slot, so that they are not queued as well. */
-  readonly #reserved = new Set<string>();
-  /** Creates that wait for a slot, by lane, oldest first. The first lane has the next turn. */
-  readonly #creates = new Map<string, WaitingCreate<Row>[]>();
-  #createsWaiting = 0;
+  readonly #reservations: Reservations<Row>;
   /** Claims that are being written. */
   #claims = 0;
   #isClaimingLarge = false;
@@ -180,6 +153,14 @@ export class Scheduler<Row extends QueueRow> {
       timeoutOf === undefined ? attemptTimeoutMs : Math.max(attemptTimeoutMs, ATTEMPT_TIMEOUT_SET_MS_MAX);
     this.#recoveryLease = node?.recoveryLease(name, longestMs + LEASE_GRACE_MS) ?? null;
     this.#leases = new Leases(clock, attemptTimeoutMs, node?.id);
+    this.#reservations = new Reservations({
+      clock,
+      lanes: this.#lanes,
+      leases: this.#leases,
+      work: this.#work,
+      attempt: (row, lane) => this.#attempt(row, lane, 0),
+      onFree: () => this.#tick(),
+    });
     this.#aheadMs = this.#clockAheadMs();
     kept.onRoom(() => this.#tick());
   }
@@ -201,7 +182,7 @@ export class Scheduler<Row extends QueueRow> {
   async start(): Promise<void> {
     this.#isRunning = true;
     this.#unsubscribe = this.#app.bus.subscribe((action) => {
-      if (this.#reserved.has(action.id)) return;
+      if (this.#reservations.has(action.id)) return;
       for (const due of this.#options.dueOf(action)) this.add(due);
     });
     try {
@@ -222,7 +203,7 @@ export class Scheduler<Row extends QueueRow> {
     this.#unsubscribe();
     this.#isRunning = false;
     for (const cancel of this.#timers.values()) cancel();
-    this.#endWaits(NEVER);
+    this.#reservations.stop();
     await this.#work.drain(limitMs);
   }
 
@@ -255,104 +236,10 @@ export class Scheduler<Row extends QueueRow> {
     if (this.#isRunning && this.#hasBegun) this.#work.keep(sweep());
   }
 
-  /**
-   * Takes a slot for a row that is not stored yet. Its attempt may take `timeoutMs` if that is longer than `attemptTimeoutMs`.
-   * Null if other rows of its lane come first. If no slot is free, the create waits briefly, as long as recent creates got
-   * one that fast: one commit that stores and claims a row costs much less than two commits.
-   */
-  reserve(
-    row: LaneName & { readonly id: string },
-    timeoutMs = 0,
-  ): Reservation<Row> | null | Promise<Reservation<Row> | null> {
+  /** Takes a slot for a row that is not stored yet: see `Reservations`. Its attempt may take `timeoutMs`, if that is longer. */
+  reserve(row: Row, timeoutMs = 0): Reservation<Row> | null | Promise<Reservation<Row> | null> {
     // Not before the rescue is done, which would take the new row for one of a dead process.
-    if (!this.#mayClaim()) return null;
-    const name = nameOf(row);
-    const queue = this.#creates.get(name) ?? [];
-    // Creates that already wait in this lane come first.
-    const reservation = queue.length === 0 ? this.#reserveNow(row, timeoutMs) : null;
-    if (reservation !== null || this.#createsWaiting >= CREATES_WAITING_MAX) return reservation;
-    const waitMs = this.#lanes.waitMs(row);
-    if (waitMs === 0) return null;
-    const { promise, resolve } = Promise.withResolvers<Reservation<Row> | null>();
-    queue.push({ row, timeoutMs, untilMs: this.#app.clock.monotonicMs() + waitMs, resolve });
-    this.#creates.set(name, queue);
-    this.#createsWaiting += 1;
-    if (this.#createsWaiting === 1) this.#checkWaits();
-    return promise;
-  }
-
-  /** Gives free slots to waiting creates, one per lane in turn, until too many lanes in a row get none. */
-  #admitCreates(): void {
-    for (let refused = 0; refused < Math.min(this.#creates.size, LANES_REFUSED_MAX);) {
-      const [[name, queue] = []] = this.#creates;
-      const [first] = queue ?? [];
-      if (name === undefined || queue === undefined || first === undefined) return;
-      this.#creates.delete(name);
-      this.#creates.set(name, queue);
-      const reservation = this.#reserveNow(first.row, first.timeoutMs);
-      refused = reservation === null ? refused + 1 : 0;
-      if (reservation !== null) this.#endWait(name, queue, reservation);
-    }
-  }
-
-  #checkWaits(): void {
-    this.#setTimer("creates", CREATE_WAIT_MS, () => {
-      this.#endWaits(this.#app.clock.monotonicMs());
-      if (this.#createsWaiting > 0) this.#checkWaits();
-    });
-  }
-
-  /** Lets creates that have waited long enough go on without a slot. */
-  #endWaits(nowMs: number): void {
-    for (const [name, queue] of this.#creates) {
-      while (queue[0] !== undefined && queue[0].untilMs <= nowMs) this.#endWait(name, queue, null);
-    }
-  }
-
-  #endWait(name: string, queue: WaitingCreate<Row>[], reservation: Reservation<Row> | null): void {
-    queue.shift()?.resolve(reservation);
-    if (queue.length === 0) this.#creates.delete(name);
-    this.#createsWaiting -= 1;
-    if (this.#createsWaiting === 0) this.#timers.get("creates")?.();
-  }
-
-  #reserveNow(row: LaneName & { readonly id: string }, timeoutMs: number): Reservation<Row> | null {
-    const lane = this.#lanes.reserve(row);
-    if (lane === null) return null;
-    const at = this.#leases.begin(timeoutMs);
-    const reservedMs = this.#app.clock.monotonicMs();
-    // `drain` must wait for the create and for the attempt that follows it.
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#work.keep(promise);
-    this.#reserved.add(row.id);
-    const end = () => {
-      this.#reserved.delete(row.id);
-      resolve();
-    };
-    return {
-      claim: at,
-      commit: (claimed) => {
-        this.#lanes.began(lane, reservedMs);
-        this.#work.keep(this.#attempt(claimed, lane, 0));
-        this.#leases.end(at);
-        end();
-      },
-      release: () => {
-        this.#leases.end(at);
-        this.#unreserve(lane);
-        end();
-      },
-      fail: () => {
-        this.#leases.lose({ accountIds: [row.accountId], at });
-        this.#unreserve(lane);
-        end();
-      },
-    };
-  }
-
-  #unreserve(lane: Lane): void {
-    this.#lanes.unreserve(lane);
-    this.#tick();
+    return this.#mayClaim() ? this.#reservations.reserve(row, timeoutMs) : null;
   }
 
   /**
@@ -420,7 +307,7 @@ export class Scheduler<Row extends QueueRow> {
       const taken = this.#claims < CLAIMS_AT_ONCE_MAX ? this.#lanes.take(CLAIM_ROWS_MAX) : [];
       if (taken.length > 0) this.#work.keep(this.#claim(taken, false));
       this.#claimLarge();
-      this.#admitCreates();
+      this.#reservations.admit();
       this.#setAlarm();
     } catch (error) {
       this.#onError("claim", error);
@@ -642,7 +529,7 @@ export class Scheduler<Row extends QueueRow> {
 
   /** Whether this process works on the row, or may hold a claim on it. */
   #isOurs({ id, leaseUntil }: Row): boolean {
-    return this.#work.has(id) || this.#reserved.has(id) || this.#leases.isOpen(leaseUntil);
+    return this.#work.has(id) || this.#reservations.has(id) || this.#leases.isOpen(leaseUntil);
   }
 
   /** Runs a background task; never rejects. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { RATE_BURST_MS } from "../../src/core/limits.ts";
-import { TokenBucket } from "../../src/delivery/lanes.ts";
+import { TokenBucket } from "../../src/delivery/token-bucket.ts";
 import { shareOfRate } from "../../src/runtime/membership.ts";
 
 /** The times at which calls begin that never stop asking, when they are asked for after these pauses. */
