@@ -10,8 +10,8 @@ import { createApiRoutes, operation, optionalBody, pathParams, uncheckedBody } f
 import { GrantTermsJson } from "../grants/grants.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
 import { memberText, orderedMemberText } from "../core/json.ts";
-import { type ActionSerializer, maskedAttempts, see, seeAll, seeHistory, serializeTimeline } from "../receipts/see.ts";
 import { type ActionSerializer, serializeTimeline } from "../receipts/action-json.ts";
+import { see, seeAll, seeHistory } from "../receipts/see.ts";
 import { type Action, isTerminal } from "../core/action.ts";
 import type { ExportActions } from "./export.ts";
 import { createCheckCreate, type CreateRules } from "./create-schema.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { actionJson, maskedAttempts, seeHistory, timelineJson } from "../../src/receipts/see.ts";
 import { actionJson, timelineJson } from "../../src/receipts/action-json.ts";
+import { seeHistory } from "../../src/receipts/see.ts";
 import { maskAction, maskedTimeline } from "../../src/receipts/masked-action.ts";
 import { type Viewer, VIEWERS } from "../../src/core/roles.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
