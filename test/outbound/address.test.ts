@@ -56,7 +56,7 @@ describe("the class of an address", () => {
     expect(texts.map(parseAddress)).toEqual(texts.map(() => null));
   });
 
-  test("200,000 random addresses: what we call public, ipaddr.js does too", () => {
+  test("100,000 random addresses: what we call public, ipaddr.js does too", () => {
     const wrong: string[] = [];
     let isPublic = 0;
     forRandomAddresses((bytes) => {
@@ -66,7 +66,7 @@ describe("the class of an address", () => {
       if (!REACHABLE.has(address.range())) wrong.push(urlHostOf(address));
     });
     expect(wrong).toEqual([]);
-    expect(isPublic).toBeGreaterThan(100_000);
+    expect(isPublic).toBeGreaterThan(50_000);
   });
 
   test("one address of every /16 of IPv4: the two agree both ways", () => {
@@ -78,7 +78,7 @@ describe("the class of an address", () => {
     expect(differ).toEqual([]);
   });
 
-  test("200,000 random addresses: Node's own list knows the same ones as refused", () => {
+  test("100,000 random addresses: Node's own list knows the same ones as refused", () => {
     const refused = new BlockList();
     const reachable = new BlockList();
     reachable.addSubnet("2000::", 3, "ipv6");
@@ -120,7 +120,7 @@ function textOf(bytes: readonly number[]): string {
 function forRandomAddresses(look: (bytes: number[]) => void): void {
   console.log(`random addresses: seed ${SEED}`);
   const random = generator(SEED);
-  for (let round = 0; round < 100_000; round += 1) {
+  for (let round = 0; round < 50_000; round += 1) {
     const v4 = Array.from({ length: 4 }, () => random() & 0xff);
     const v6 = Array.from({ length: 16 }, () => random() & 0xff);
     // Seven in eight random IPv6 addresses are outside 2000::/3, which would test one line only.
