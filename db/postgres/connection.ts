@@ -11,7 +11,7 @@ import { unavailable } from "../sql/errors.ts";
 import type { Row } from "../sql/sql.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { postgresDialect } from "./dialect.ts";
-import { lockQuery, type Query, queryOf, unescapeText } from "./queries.ts";
+import { lockQuery, named, type Query, queryOf, unescapeText } from "./queries.ts";
 import { faultIn, isAftermath, isConnectionSound, isOfPooler, isOutdated } from "./faults.ts";
 import { openTx } from "./tx.ts";
 
@@ -54,14 +54,15 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   const bounds = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
     .map((name) => `set_config('${name}', '${transactionMsMax}', true)`)
     .join(", ");
-  const begin = `begin isolation level read committed; select ${bounds}, ${BY_INDEX}`;
+  // Prepared, since planning so many calls takes longer than all else that begins and ends a transaction.
+  const settings = { ...named(`select ${bounds}, ${BY_INDEX}`), values: [] };
 
   // Sent over a reader: over the writer, it could become part of the next transaction and be lost with it.
   const committed = () => onCommit?.((text, values) => idlest().send(text, values));
   /** The running transaction. The next one waits for it: between its statements, a commit would commit only a part of it. */
   let last: Promise<unknown> = Promise.resolve();
   const transact = (calls: readonly CommandCall[]) => {
-    const run = () => commit(writer, begin, calls, committed);
+    const run = () => commit(writer, settings, calls, committed);
     const turn = last.then(() => again(preparing, run, () => false));
     last = turn.catch(ignore);
     return turn.catch((error: unknown) => {
@@ -100,7 +101,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
 /** Runs commands one after the other, and commits. Doesn't wait for answers that nobody needs. */
 async function commit(
   connection: Connection,
-  begin: string,
+  settings: Query,
   calls: readonly CommandCall[],
   onCommit: () => void,
 ): Promise<readonly unknown[]> {
@@ -115,7 +116,7 @@ async function commit(
   };
   let addsToTimeline = false;
   try {
-    send([plain(begin), ...(locking === null ? [] : [locking])]).catch(ignore);
+    send([BEGIN, settings, ...(locking === null ? [] : [locking])]).catch(ignore);
     const results = await runCalls(calls, (group) => {
       const tx = openTx((query) => {
         addsToTimeline ||= ADDS_TO_TIMELINE.test(query.text);
@@ -123,9 +124,10 @@ async function commit(
       });
       return runGroup(tx, group).finally(() => tx.end());
     });
-    const answers = await send(COMMIT);
+    const answers = await send([COMMIT]);
     await Promise.all(sent);
-    if (answers.at(-1)?.command !== "COMMIT") throw new StoreUnavailable("The database did not commit.");
+    // The answer to two statements is a list.
+    if (answers.flat().at(-1)?.command !== "COMMIT") throw new StoreUnavailable("The database did not commit.");
     if (addsToTimeline) onCommit();
     return results;
   } catch (error) {
@@ -140,7 +142,9 @@ async function commit(
 const ADDS_TO_TIMELINE = /insert into "?timeline"? /;
 
 /** Without a timeout: after one, a server that waits for its standby reports as committed what the standby doesn't have. */
-const COMMIT = [plain("set local statement_timeout = 0"), plain("commit")];
+const COMMIT = plain("set local statement_timeout = 0; commit");
+
+const BEGIN = plain("begin isolation level read committed");
 
 /** Errors of the work itself, as of tables of a newer version, are no outage. */
 async function runAlone(config: ClientConfig, callMsMax: number, work: (run: Run) => Promise<void>): Promise<void> {
