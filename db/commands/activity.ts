@@ -23,7 +23,7 @@ import { histogramText, mergeHistogramTexts, parseHistogram } from "../../src/co
 import { ACTIVITY_PRUNE_ROWS, FIRST_ACTIONS_READ_MAX } from "../../src/core/limits.ts";
 import { all, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
 import type { Reader } from "../sql/sql.ts";
-import { command, deleteSomeOf } from "./command.ts";
+import { command, deleteSome } from "./command.ts";
 import { readFact } from "./facts.ts";
 import { upsertList, type Values, valuesOf } from "./lists.ts";
 import { actions, activity, facts, firstSteps, timeline } from "../libsql/schema.ts";
@@ -63,7 +63,7 @@ export const put = command(async ({ db, lists }, { from, to, rows, steps }: Coun
 export const prune = command<ActivityStore["prune"]>(async (tx, slotMinutes, before) => {
   const { accountId, slotMinutes: minutes, at, kind, name } = activity;
   const isOld = and(eq(minutes, slotMinutes), lt(at, before));
-  const pruned = await deleteSomeOf(tx, [accountId, minutes, at, kind, name], isOld, ACTIVITY_PRUNE_ROWS);
+  const pruned = await deleteSome(tx, [accountId, minutes, at, kind, name], isOld, ACTIVITY_PRUNE_ROWS);
   return pruned === ACTIVITY_PRUNE_ROWS;
 });
 

@@ -1,8 +1,8 @@
-import { and, type Column, DrizzleQueryError, inArray, type SQL, sql } from "drizzle-orm";
+import { and, DrizzleQueryError, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
 import type { Lock, Statement, Done, Reader } from "../sql/sql.ts";
-import { all, qb } from "../sql/read.ts";
+import { qb } from "../sql/read.ts";
 import type { Lists } from "./lists.ts";
 import type { ClaimedLane, LaneName } from "../../src/core/store.ts";
 import type { NotificationKind } from "../../src/core/notification-events.ts";
@@ -87,37 +87,18 @@ export function isCommand(exported: unknown): exported is AnyCommand {
 /** How many rows one command may delete, so that it never blocks the writer for long. */
 export const PRUNE_ROWS = 500;
 
-/** Deletes at most `PRUNE_ROWS` rows that meet a condition. Returns how many. */
-export async function deleteSome({ db }: Tx, key: SQLiteColumn, condition: SQL | undefined): Promise<number> {
-  const some = qb.select({ key }).from(key.table).where(condition).limit(PRUNE_ROWS);
-  return (await db.delete(key.table).where(inArray(key, some)).returning({ key })).length;
-}
-
-/** Does the same for a table whose key has several columns. */
-export async function deleteSomeOf(
-  tx: Tx,
+/** Deletes at most `limit` rows that meet a condition. `key`: the columns of the table's key. Returns how many. */
+export async function deleteSome(
+  { db }: Tx,
   key: readonly [SQLiteColumn, ...SQLiteColumn[]],
   condition: SQL | undefined,
   limit = PRUNE_ROWS,
 ): Promise<number> {
-  const [{ table }] = key;
+  const [first] = key;
   const columns = Object.fromEntries(key.map((column) => [column.name, column]));
-  const some = await all(tx, qb.select(columns).from(table).where(condition).limit(limit));
-  // Safe: a column encodes its own values, here texts, numbers and times.
-  const rows = some.map((row) => key.map((column) => column.mapToDriverValue(row[column.name]) as string | number));
-  if (rows.length > 0) await tx.db.delete(table).where(and(isOneOfRows(key, rows), condition));
-  return rows.length;
-}
-
-/** The condition that these columns, a key, have one of these lists of values. */
-export function isOneOfRows(columns: readonly Column[], rows: readonly (readonly (string | number)[])[]): SQL {
-  const names = sql.join([...columns], sql`, `);
-  const values = rows.map((row) => {
-    // PostgreSQL would take a number for a text here.
-    const members = row.map((value) => (typeof value === "number" ? sql`cast(${value} as bigint)` : sql`${value}`));
-    return sql`(${sql.join(members, sql`, `)})`;
-  });
-  return sql`(${names}) in (values ${sql.join(values, sql`, `)})`;
+  const some = qb.select(columns).from(first.table).where(condition).limit(limit);
+  const isOne = sql`(${sql.join([...key], sql`, `)}) in ${some}`;
+  return (await db.delete(first.table).where(and(isOne, condition)).returning({ key: first })).length;
 }
 
 export type AnyCommand = Command<never, unknown>;

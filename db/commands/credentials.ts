@@ -258,7 +258,7 @@ async function isPending(tx: Tx, { accountId, id, at }: Pick<DeclinedRequest, "a
 
 /** Deletes old requests with their notifications. */
 export const pruneRequests = command<CredentialRequestStore["prune"]>(async (tx, until) => {
-  const pruned = await deleteSome(tx, requests.id, lte(requests.expiresAt, until));
+  const pruned = await deleteSome(tx, [requests.id], lte(requests.expiresAt, until));
   const kept = qb.select({ id: requests.id }).from(requests).where(eq(requests.id, outbox.actionId));
   return pruned + (await pruneNotifications(tx, "crq_", notExists(kept))) > 0;
 });

@@ -210,10 +210,7 @@ export function createOAuthStore({ reader, writer }: Connection): OAuthStore {
     },
     clients(accountId) {
       const isClient = hasValues(oauthArtifacts, { accountId, kind: "Client" });
-      return all(
-        reader,
-        qb.select().from(oauthArtifacts).where(isClient).orderBy(asc(oauthArtifacts.createdAt)),
-      );
+      return all(reader, qb.select().from(oauthArtifacts).where(isClient).orderBy(asc(oauthArtifacts.createdAt)));
     },
   };
 }

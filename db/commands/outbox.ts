@@ -85,7 +85,7 @@ export async function addNotifications(
 export function pruneNotifications(tx: Tx, prefix: "inv_" | "crq_" | "crd_", isOver: SQL | undefined): Promise<number> {
   // "`" is the character after "_".
   const isAbout = and(gte(outbox.actionId, prefix), lt(outbox.actionId, prefix.replace("_", "`")));
-  return deleteSome(tx, outbox.id, and(isAbout, isOver, ne(outbox.status, "active")));
+  return deleteSome(tx, [outbox.id], and(isAbout, isOver, ne(outbox.status, "active")));
 }
 
 export const permitMail = command<OutboxStore["permitMail"]>(

@@ -82,7 +82,7 @@ export const end = command<PauseStore["end"]>(async (tx, accountId, id, { at, by
 
 export const prune = command<PauseStore["prune"]>(async (tx, until) => {
   const { id, endedAt } = pauses;
-  return (await deleteSome(tx, id, lte(endedAt, until))) === PRUNE_ROWS;
+  return (await deleteSome(tx, [id], lte(endedAt, until))) === PRUNE_ROWS;
 });
 
 /** The names of all subjects that are paused, for `isHeldBack`. */
@@ -140,11 +140,7 @@ export function createPauseStore({ reader, writer }: Connection, queue: Pick<Que
       // The newest pauses of each kind, ended or not.
       const found = (["account", "key", "host", "sign_up"] as const).map((kind) => {
         const isOfSubject = and(hasValues(pauses, { accountId, kind }), eq(pauses.subject, subjects[kind]));
-        const newestFirst = qb
-          .select()
-          .from(pauses)
-          .where(isOfSubject)
-          .orderBy(desc(pauses.createdAt));
+        const newestFirst = qb.select().from(pauses).where(isOfSubject).orderBy(desc(pauses.createdAt));
         return all(reader, newestFirst.limit(TIMELINE_PAUSES_MAX));
       });
       return oldestFirst((await Promise.all(found)).flat()).slice(-TIMELINE_PAUSES_MAX);

@@ -76,7 +76,7 @@ export async function countRejections(
 
 export const prune = command<RejectionStore["prune"]>(async (tx, now) => {
   const { seq, at } = rejections;
-  return (await deleteSome(tx, seq, lte(at, rejectionWindowStart(now)))) === PRUNE_ROWS;
+  return (await deleteSome(tx, [seq], lte(at, rejectionWindowStart(now)))) === PRUNE_ROWS;
 });
 
 export function createRejectionStore({ reader, writer }: Connection): RejectionStore {

@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { and, eq, gt, gte, inArray, lt, lte, max, or, type SQL, sql } from "drizzle-orm";
+import { and, type Column, eq, gt, gte, inArray, lt, lte, max, or, type SQL, sql } from "drizzle-orm";
 import { firstActionId } from "../../src/core/ids.ts";
 import { DEDUPE_WINDOW_MS, PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
 import type { UpkeepStore } from "../../src/core/store.ts";
 import { all, bytesOf, bytesOfAction, get, hasValues, qb } from "../sql/read.ts";
 import { isWaitingToExpire } from "../tables.ts";
 import { keyWindowStart } from "./actions.ts";
-import { command, deleteSomeOf, isOneOfRows, PRUNE_ROWS, type Tx } from "./command.ts";
+import { command, deleteSome, PRUNE_ROWS, type Tx } from "./command.ts";
 import {
   actionKeys,
   actionMetadata,
@@ -42,13 +42,11 @@ export const pruneKeys = command(async (tx, now: Date, today: number) => {
   const { accountId, kind, key, createdAt } = actionKeys;
   const { ruleId, subject, start, until } = ruleCounts;
   const windowStart = new Date(keyWindowStart(now.getTime()));
-  const keys = await deleteSomeOf(tx, [accountId, kind, key], lte(createdAt, windowStart));
-  const counts = await deleteSomeOf(tx, [ruleId, subject, start], lt(until, now));
+  const keys = await deleteSome(tx, [accountId, kind, key], lte(createdAt, windowStart));
+  const counts = await deleteSome(tx, [ruleId, subject, start], lt(until, now));
   // Keep yesterday, since the clock may be set back.
-  const isPast = lt(keyDays.day, today - 1);
-  const days = qb.select({ keyId: keyDays.keyId }).from(keyDays).where(isPast).limit(PRUNE_ROWS);
-  await tx.db.delete(keyDays).where(and(isPast, inArray(keyDays.keyId, days)));
-  return keys === PRUNE_ROWS || counts === PRUNE_ROWS;
+  const days = await deleteSome(tx, [keyDays.keyId, keyDays.day], lt(keyDays.day, today - 1));
+  return [keys, counts, days].includes(PRUNE_ROWS);
 });
 
 /** The newest timeline row is never deleted, only emptied: its position would be given out again. */
@@ -103,6 +101,17 @@ export const deleteActions = command(async (tx, found: readonly Scanned[], until
   }
   return deleted.length;
 });
+
+/** The condition that these columns, a key, have one of these lists of values. */
+function isOneOfRows(columns: readonly Column[], rows: readonly (readonly (string | number)[])[]): SQL {
+  const names = sql.join([...columns], sql`, `);
+  const values = rows.map((row) => {
+    // PostgreSQL would take a number for a text here.
+    const members = row.map((value) => (typeof value === "number" ? sql`cast(${value} as bigint)` : sql`${value}`));
+    return sql`(${sql.join(members, sql`, `)})`;
+  });
+  return sql`(${names}) in (values ${sql.join(values, sql`, `)})`;
+}
 
 /** Ids may be ahead of their time: thousands in one millisecond take the ids of later ones. */
 const ID_AHEAD_MS = 10_000;

@@ -126,7 +126,7 @@ export const OPERATIONS: readonly (readonly [name: string, run: Operation, index
   [
     "prune",
     on(pruneKey),
-    "action_keys action_keys_by_age actions actions_held_by_key key_days key_days_by_age rule_counts_by_end",
+    "action_keys action_keys_by_age actions actions_held_by_key key_days key_days_by_age rule_counts rule_counts_by_end",
   ],
   ["create with a daily limit", limitedOne, "key_days"],
   ["retry with a daily limit", on(limitedRetry), "actions key_days pauses_in_force"],
