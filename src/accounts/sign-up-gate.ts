@@ -13,7 +13,7 @@ export type SignUpGate = ReturnType<typeof createSignUpGate>;
 /** `paused`: the cached pauses; a stopped account has one of the kind `sign_up`. */
 export function createSignUpGate(
   { store: { accounts }, config: { signUps }, clock, log }: AppContext,
-  paused: Pick<ActivePauses, "load" | "refresh">,
+  paused: Pick<ActivePauses, "reload" | "refresh">,
 ) {
   /** Why sign-ups are closed; null: they are open. */
   const closedBy = async (): Promise<SignUpsClosedBy | null> => {
@@ -64,7 +64,7 @@ export function createSignUpGate(
 
     /** Call it after a write with `stopFor`: applies the stop in this process and logs it. */
     async closed(): Promise<void> {
-      await paused.load();
+      await paused.reload();
       log.warn("signups.closed", { message: await closedNotice(accounts, "hold") });
     },
 

@@ -60,7 +60,7 @@ export function sharedReads({ authenticate, peopleService, known }: Services) {
   return {
     keys: authenticate.recheck,
     sessions: peopleService.recheckSessions,
-    pauses: () => known.paused.load(),
+    pauses: () => known.paused.reload(),
     hosts: () => known.hosts.reload(),
     channels: () => known.channels.reload(),
     rules: () => known.rules.reload(),

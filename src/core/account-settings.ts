@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { AuditEntry } from "./audit.ts";
 
 /** Stores one kind of account settings. Each write is one commit with its audit entry. */
@@ -17,12 +18,15 @@ export interface CachedSettingsStore<Row> extends SettingsStore<Row> {
   version(): Promise<string>;
 }
 
+/** What a cache reads. Without a version, `reload` always reads the rows. */
+type CacheSource<Row> = Pick<CachedSettingsStore<Row>, "list"> & Partial<Pick<CachedSettingsStore<Row>, "version">>;
+
 /**
  * The rows of all accounts in memory, for code that can't wait for a read. `reload` sees changes of other nodes; while nothing
  * has changed, it reads only the version.
  */
 export class AccountCache<Row extends { readonly accountId: string }, View> {
-  readonly #store: Pick<CachedSettingsStore<Row>, "list" | "version">;
+  readonly #store: CacheSource<Row>;
   readonly #viewOf: (rows: readonly Row[]) => View;
   #views = new Map<string, View>();
   #version: string | null = null;
@@ -30,12 +34,12 @@ export class AccountCache<Row extends { readonly accountId: string }, View> {
   #onChange: (accountId: string) => void = () => {};
 
   /** `viewOf` turns the rows of one account into what is kept of them. */
-  constructor(store: Pick<CachedSettingsStore<Row>, "list" | "version">, viewOf: (rows: readonly Row[]) => View) {
+  constructor(store: CacheSource<Row>, viewOf: (rows: readonly Row[]) => View) {
     this.#store = store;
     this.#viewOf = viewOf;
   }
 
-  /** Sets the one listener, called with each account whose rows may have changed. */
+  /** Sets the one listener, called with each account whose rows have changed, or may have. */
   onChange(listener: (accountId: string) => void): void {
     this.#onChange = listener;
   }
@@ -44,23 +48,28 @@ export class AccountCache<Row extends { readonly accountId: string }, View> {
   reload(): Promise<void> {
     return this.#inTurn(async () => {
       // Read the version before the rows: the next call reads a change in between again.
-      const version = await this.#store.version();
-      if (version === this.#version) return;
+      const version = (await this.#store.version?.()) ?? null;
+      if (version !== null && version === this.#version) return;
       const rows = Map.groupBy(await this.#store.list(null), ({ accountId }) => accountId);
       const views = new Map([...rows].map(([accountId, own]) => [accountId, this.#viewOf(own)]));
-      const accounts = new Set([...this.#views.keys(), ...views.keys()]);
+      const before = this.#views;
       this.#views = views;
       this.#version = version;
-      for (const accountId of accounts) this.#onChange(accountId);
+      for (const accountId of new Set([...before.keys(), ...views.keys()])) {
+        if (!isDeepStrictEqual(before.get(accountId), views.get(accountId))) this.#onChange(accountId);
+      }
     });
   }
 
-  /** Reads the rows of an account again, after a change of this process. */
-  refresh(accountId: string): Promise<void> {
-    return this.#inTurn(async () => {
+  /** Reads the rows of an account again, after a change of this process. `before` runs before the listener is called. */
+  refresh(accountId: string, before: () => void = () => {}): Promise<void> {
+    const read = this.#inTurn(async () => {
       const rows = await this.#store.list(accountId);
       if (rows.length === 0) this.#views.delete(accountId);
       else this.#views.set(accountId, this.#viewOf(rows));
+    });
+    return read.finally(() => {
+      before();
       this.#onChange(accountId);
     });
   }

@@ -2,6 +2,7 @@ import Type from "typebox";
 import { pauseIdSchema, pauseKind, pauseReason } from "../api/action-schemas.ts";
 import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
+import { AccountCache } from "../core/account-settings.ts";
 import type { Revocation } from "../core/account-store.ts";
 import { type Audited, type AuditDetail, auditOf, auditOfSystem } from "../core/audit.ts";
 import type { Decide } from "../core/changes.ts";
@@ -98,7 +99,7 @@ export function createPauseService(app: AppContext, needs: PauseNeeds) {
     cancelUnfinished: () => canceller.run(),
     /** The periodic job: loads the pauses again and continues to cancel. */
     async reconcile(): Promise<void> {
-      await paused.load();
+      await paused.reload();
       await canceller.run();
     },
     stop: () => canceller.stop(),
@@ -209,44 +210,24 @@ function falseIfRefused(error: unknown): false {
 }
 
 /** The pauses in force, cached for the delivery queues and for answers. A claim checks the store, which is authoritative. */
-export class ActivePauses {
-  readonly #store: Pick<PauseStore, "inForce">;
-  /** Pauses by `nameOf`. */
-  readonly #pauses = new Map<string, Pause>();
+export class ActivePauses extends AccountCache<Pause, ReadonlyMap<string, Pause>> {
   /** Subjects whose pause is being written, with a count. Nothing of theirs is started meanwhile. */
   readonly #blocked = new Map<string, number>();
-  #lastRead: Promise<unknown> = Promise.resolve();
-  #onChange: (accountId: string) => void = () => {};
 
   constructor(store: Pick<PauseStore, "inForce">) {
-    this.#store = store;
-  }
-
-  /** Sets the one listener, called with each account whose pauses have changed. */
-  onChange(listener: (accountId: string) => void): void {
-    this.#onChange = listener;
-  }
-
-  /** Loads all pauses in force: before anything is claimed, and at intervals. */
-  async load(): Promise<void> {
-    for (const accountId of await this.#read(null)) this.#onChange(accountId);
-  }
-
-  /** Reads the pauses of an account again, after one has ended. */
-  async refresh(accountId: string): Promise<void> {
-    await this.#read(accountId);
-    this.#onChange(accountId);
+    const list = (accountId: string | null) => store.inForce(accountId);
+    super({ list }, (pauses) => new Map(pauses.map((pause) => [nameOf(pause), pause])));
   }
 
   /** The pause that stops actions of this lane. Of several, the widest: service, account, key, host. */
   readonly pauseOf = (scope: PauseScope): Pause | null => {
-    if (this.#pauses.size === 0) return null;
-    return firstOf(scope, (name) => this.#pauses.get(name)) ?? null;
+    const pauses = this.viewOf(scope.accountId);
+    return pauses === undefined ? null : (firstOf(scope, (name) => pauses.get(name)) ?? null);
   };
 
   /** Whether the account signed up and the operator has not allowed it. */
   readonly isStopped = (accountId: string): boolean => {
-    return this.#pauses.size > 0 && this.#pauses.has(nameOf({ accountId, kind: "sign_up", subject: accountId }));
+    return this.viewOf(accountId)?.has(nameOf({ accountId, kind: "sign_up", subject: accountId })) === true;
   };
 
   /** Whether no attempt of this lane may start. */
@@ -262,32 +243,12 @@ export class ActivePauses {
     try {
       return await write();
     } finally {
-      await this.#read(subject.accountId).finally(() => {
+      await this.refresh(subject.accountId, () => {
         const left = (this.#blocked.get(name) ?? 1) - 1;
         if (left === 0) this.#blocked.delete(name);
         else this.#blocked.set(name, left);
-        this.#onChange(subject.accountId);
       });
     }
-  }
-
-  /**
-   * Reads the pauses of an account, or of all (null), one read after the other, so that none overwrites newer rows. Resolves
-   * with the accounts whose pauses have changed.
-   */
-  #read(accountId: string | null): Promise<ReadonlySet<string>> {
-    const read = this.#lastRead.then(async () => {
-      const inForce = new Map((await this.#store.inForce(accountId)).map((pause) => [nameOf(pause), pause]));
-      const before = [...this.#pauses.values()].filter((pause) => accountId === null || pause.accountId === accountId);
-      const changed = [...before, ...inForce.values()].filter((pause) => {
-        return this.#pauses.get(nameOf(pause))?.id !== inForce.get(nameOf(pause))?.id;
-      });
-      for (const pause of before) this.#pauses.delete(nameOf(pause));
-      for (const [name, pause] of inForce) this.#pauses.set(name, pause);
-      return new Set(changed.map((pause) => pause.accountId));
-    });
-    this.#lastRead = read.catch(() => {});
-    return read;
   }
 }
 

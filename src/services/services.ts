@@ -228,7 +228,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     /** Ends what a dead process left active, then begins to deliver. */
     start: async (): Promise<void> => {
       // Each claim checks the pauses in the store. Without this copy, only answers may miss one.
-      await paused.load().catch((error: unknown) => {
+      await paused.reload().catch((error: unknown) => {
         if (!(error instanceof StoreUnavailable)) throw error;
       });
       await delivery.start();

@@ -73,7 +73,11 @@ describe("what applies to an attempt", () => {
     expect(known.limitsOf(CALLED)).toEqual({ maxConcurrent: null, maxPerSecond: null });
     expect(known.limitsOf({ ...CALLED, accountId: OTHER_ACCOUNT }).maxConcurrent).toBe(3);
     // The account without settings too.
-    expect(changed.slice(1).toSorted()).toEqual([ACCOUNT, OTHER_ACCOUNT].toSorted());
+    expect(changed.splice(0).slice(1).toSorted()).toEqual([ACCOUNT, OTHER_ACCOUNT].toSorted());
+    store.rows = [...store.rows, row("b.example", { maxConcurrent: 1 })];
+    store.at = "3";
+    await known.reload();
+    expect(changed).toEqual([ACCOUNT]);
   });
 
   test("of one account is read again after a change of this process", async () => {

@@ -52,7 +52,7 @@ test("a pause of a host covers its lanes and no key of the same name, and one of
     aPause({ id: "pau_k", kind: "key", subject: "key_b" }),
   ];
   const paused = new ActivePauses({ inForce: () => Promise.resolve(rows) });
-  await paused.load();
+  await paused.reload();
   const { accountId } = aPause();
   const idOf = (keyId: string, host: string) => paused.pauseOf({ accountId, keyId, host })?.id;
   expect([idOf("key_a", "a.example"), idOf("a.example", "b.example"), idOf("key_a", "key_b")]).toEqual([
@@ -80,7 +80,7 @@ test("a slow read of all pauses does not overwrite a newer one of an account", a
       return rows;
     },
   });
-  const loaded = paused.load();
+  const loaded = paused.reload();
   await Promise.resolve();
   const pause = aPause();
   const written = paused.whilePausing(pause, async () => void inForce.push(pause));

@@ -131,7 +131,7 @@ describe("an agent whose calls are held", () => {
       await using app = await open({ closedBy });
       const { accounts } = app.engine.store;
       expect(await app.signUpGate.enforce()).toContain("1 account that was signed up before is stopped");
-      await app.engine.known.paused.load();
+      await app.engine.known.paused.reload();
       expect((await signUp(app, "eve@example.com")).status).toBe(403);
       expect(await accounts.list(9)).toMatchObject([{ id: app.strangerId, isStopped: true }, { isFirst: true }]);
     }
@@ -155,7 +155,7 @@ describe("sign-ups", () => {
     expect((await signUp(app, "bob@example.com")).status).toBe(201);
     expect((await send(app, eve.key)).status).toBe(201);
     await app.engine.store.accounts.stopOthers({ at: app.engine.clock.now(), reason: "x" });
-    await app.engine.known.paused.load();
+    await app.engine.known.paused.reload();
     expect((await send(app, eve.key)).status).toBe(201);
   });
 

@@ -163,7 +163,7 @@ export class Process {
     await services.start();
     const { known, pauseService } = services;
     const job = keepFresh(MINUTE_MS, { pauses: () => pauseService.reconcile() }, app);
-    const reads = { pauses: () => known.paused.load(), hosts: () => known.hosts.reload() };
+    const reads = { pauses: () => known.paused.reload(), hosts: () => known.hosts.reload() };
     const stopReads = this.#node === null ? null : keepFresh(SHARED_READ_EVERY_MS, reads, app);
     this.#stopJobs = async () => void (await Promise.all([job(), stopReads?.()]));
     this.#store = store;
