@@ -4,6 +4,7 @@ import {
   type ElicitRequestFormParams,
   type ServerContext,
 } from "@modelcontextprotocol/server";
+import type { Counts } from "../src/core/counts.ts";
 import type { Caller } from "../src/core/roles.ts";
 import { DomainError } from "../src/core/domain-error.ts";
 import { isJsonObject } from "../src/api/schema-helpers.ts";
@@ -74,10 +75,10 @@ export class ToolCall {
   readonly exchange: Exchange;
   readonly #context: ServerContext;
   readonly #draining: AbortSignal;
-  readonly #openQuestions: Map<string, number>;
+  readonly #openQuestions: Counts;
 
   /** `draining` is aborted when the service stops; `openQuestions` counts the questions that block calls, by key. */
-  constructor(context: ServerContext, draining: AbortSignal, openQuestions: Map<string, number>) {
+  constructor(context: ServerContext, draining: AbortSignal, openQuestions: Counts) {
     this.exchange = callExchange(context);
     this.#context = context;
     this.#draining = draining;
@@ -152,20 +153,17 @@ export class ToolCall {
     const { accountId, keyId, actor } = this.caller;
     const open = this.#openQuestions;
     const key = `${accountId} ${keyId ?? actor}`;
-    const others = open.get(key) ?? 0;
-    if (others >= QUESTIONS_OPEN_MAX) {
+    if (open.of(key) >= QUESTIONS_OPEN_MAX) {
       throw new DomainError("rate_limited", `This key has ${QUESTIONS_OPEN_MAX} questions open already.`);
     }
-    open.set(key, others + 1);
+    open.add(key);
     const question = { method: "elicitation/create", params: { message, requestedSchema } } as const;
     try {
       return await this.#context.mcpReq.send(question, { timeout: QUESTION_MS, signal: this.#beginQuestion() });
     } catch {
       return null;
     } finally {
-      const remaining = (open.get(key) ?? 1) - 1;
-      if (remaining === 0) open.delete(key);
-      else open.set(key, remaining);
+      open.remove(key);
     }
   }
 }

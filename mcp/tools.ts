@@ -9,6 +9,7 @@ import {
   type Tool as ListedTool,
 } from "@modelcontextprotocol/server";
 import type { Static, TObject } from "typebox";
+import { Counts } from "../src/core/counts.ts";
 import { authorize, type Caller, type Permission } from "../src/core/roles.ts";
 import { type Action, isTerminal } from "../src/core/action.ts";
 import { createCheckCreate } from "../src/actions/create-schema.ts";
@@ -206,7 +207,7 @@ export function listedTools(agentApproval: AgentDeps["config"]["agentApproval"])
 /** Handles tools/call. Errors of the tool become results, which models can read; errors of the protocol are thrown. */
 export function createCallTool(deps: AgentDeps) {
   const { clock, draining, log, metrics } = deps;
-  const openQuestions = new Map<string, number>();
+  const openQuestions = new Counts();
   return async ({ params }: CallToolRequest, ctx: ServerContext): Promise<CallToolResult | InputRequiredResult> => {
     const { name } = params;
     if (!isTool(name)) {

@@ -9,6 +9,7 @@ import {
   UNWRITTEN_RESULTS_BYTES_MAX,
 } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
+import { Counts } from "../core/counts.ts";
 import type { Claimed } from "../core/settle.ts";
 
 /** What the scheduler gives an attempt. */
@@ -45,8 +46,8 @@ export class Turns {
 /** Everything that a scheduler has started: attempts by row, and other work that a stop must wait for. */
 export class WorkInFlight {
   readonly #clock: Clock;
-  /** Attempts per row. The next attempt may start while the result of the last one is still being written. */
-  readonly #attempts = new Map<string, number>();
+  /** Attempts by row. The next attempt may start while the result of the last one is still being written. */
+  readonly attempts = new Counts();
   readonly #work = new Set<Promise<unknown>>();
   readonly #interrupt = new AbortController();
 
@@ -54,28 +55,9 @@ export class WorkInFlight {
     this.#clock = clock;
   }
 
-  /** The number of rows with an attempt whose result is not recorded yet. */
-  get rows(): number {
-    return this.#attempts.size;
-  }
-
   /** Aborts when attempts must end early. */
   get stop(): AbortSignal {
     return this.#interrupt.signal;
-  }
-
-  has(id: string): boolean {
-    return this.#attempts.has(id);
-  }
-
-  begin(id: string): void {
-    this.#attempts.set(id, (this.#attempts.get(id) ?? 0) + 1);
-  }
-
-  end(id: string): void {
-    const left = (this.#attempts.get(id) ?? 1) - 1;
-    if (left === 0) this.#attempts.delete(id);
-    else this.#attempts.set(id, left);
   }
 
   /** Makes `drain` wait for this work, too. It must not reject. */

@@ -165,9 +165,9 @@ export class Scheduler<Row extends QueueRow> {
     kept.onRoom(() => this.#tick());
   }
 
-  /** Attempts in flight, for the metrics. */
+  /** Rows with an attempt whose result is not recorded yet, for the metrics. */
   get inFlight(): number {
-    return this.#work.rows;
+    return this.#work.attempts.size;
   }
 
   /** Whether nothing is claimed because the store is unavailable, for the metrics. */
@@ -255,14 +255,14 @@ export class Scheduler<Row extends QueueRow> {
       this.#tick();
     };
     if (largeBytes > 0) this.#lanes.holdLarge(lane, largeBytes);
-    this.#work.begin(row.id);
+    this.#work.attempts.add(row.id);
     try {
       await this.#app.turns.wait();
       await this.#options.attempt(row, { stop: this.#work.stop, releaseSlot });
     } catch (error) {
       this.#onError("attempt", error, row.id);
     } finally {
-      this.#work.end(row.id);
+      this.#work.attempts.remove(row.id);
       if (largeBytes > 0) this.#releaseLarge(lane, largeBytes);
       releaseSlot();
     }
@@ -366,7 +366,7 @@ export class Scheduler<Row extends QueueRow> {
   #returnLostClaims(): Promise<void> {
     const { queue, ends } = this.#options;
     return this.#leases.resolveLost(async (lost) => {
-      const rows = (await queue.claimed(lost.accountIds, lost.at)).filter(({ id }) => !this.#work.has(id));
+      const rows = (await queue.claimed(lost.accountIds, lost.at)).filter(({ id }) => !this.#work.attempts.has(id));
       for (const row of rows) this.#work.keep(this.#runTask("claim", () => ends.unclaim(row)));
     });
   }
@@ -529,7 +529,7 @@ export class Scheduler<Row extends QueueRow> {
 
   /** Whether this process works on the row, or may hold a claim on it. */
   #isOurs({ id, leaseUntil }: Row): boolean {
-    return this.#work.has(id) || this.#reservations.has(id) || this.#leases.isOpen(leaseUntil);
+    return this.#work.attempts.has(id) || this.#reservations.has(id) || this.#leases.isOpen(leaseUntil);
   }
 
   /** Runs a background task; never rejects. */

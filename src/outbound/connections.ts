@@ -11,6 +11,7 @@ import {
   KEPT_PAUSES_MAX,
 } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
+import { Counts } from "../core/counts.ts";
 import { type Address, parseAddress, urlHostOf } from "../core/addresses.ts";
 import { classOfName, type ParsedTarget } from "../core/target.ts";
 import type { NotSent } from "../core/outcome.ts";
@@ -79,7 +80,7 @@ export class Connections {
   /** Idle connections by pool, in the same order. */
   readonly #pools = new Map<string, IdleConnection[]>();
   /** Connections of each kind, in use or idle. */
-  readonly #ofKind = new Map<string, number>();
+  readonly #ofKind = new Counts();
   #open = 0;
   /** Pools that keep nothing for now, the oldest first. */
   readonly #pausedUntilMs = new Map<string, number>();
@@ -106,9 +107,9 @@ export class Connections {
       this.#remove(latest);
       return latest;
     }
-    const ofKind = this.#ofKind.get(pool.kind) ?? 0;
-    if (this.#open >= KEPT_CONNECTIONS_MAX || ofKind >= KEPT_CONNECTIONS_PER_KIND_MAX) return this.#fresh;
-    this.#ofKind.set(pool.kind, ofKind + 1);
+    const isFull = this.#open >= KEPT_CONNECTIONS_MAX || this.#ofKind.of(pool.kind) >= KEPT_CONNECTIONS_PER_KIND_MAX;
+    if (isFull) return this.#fresh;
+    this.#ofKind.add(pool.kind);
     this.#open += 1;
     // Bun's own coarse timer closes connections that would be forgotten here.
     const keepAlive = { idleTimeout: KEPT_CONNECTION_IDLE_MS / 1_000, maxIdleSockets: 1 };
@@ -194,9 +195,7 @@ export class Connections {
   #end(session: Bun.FetchSession, { kind }: Pool): void {
     session.close();
     this.#open -= 1;
-    const left = (this.#ofKind.get(kind) ?? 1) - 1;
-    if (left === 0) this.#ofKind.delete(kind);
-    else this.#ofKind.set(kind, left);
+    this.#ofKind.remove(kind);
   }
 }
 

@@ -6,6 +6,7 @@ import { AccountCache } from "../core/account-settings.ts";
 import type { Revocation } from "../core/account-store.ts";
 import { type Audited, type AuditDetail, auditOf, auditOfSystem } from "../core/audit.ts";
 import type { Decide } from "../core/changes.ts";
+import { Counts } from "../core/counts.ts";
 import { DomainError, invalidField, notFound } from "../core/domain-error.ts";
 import { CANCEL_BATCH_MAX, PAUSES_MAX } from "../core/limits.ts";
 import type { Pause, PauseScope, PauseStore } from "../core/pause.ts";
@@ -211,8 +212,8 @@ function falseIfRefused(error: unknown): false {
 
 /** The pauses in force, cached for the delivery queues and for answers. A claim checks the store, which is authoritative. */
 export class ActivePauses extends AccountCache<Pause, ReadonlyMap<string, Pause>> {
-  /** Subjects whose pause is being written, with a count. Nothing of theirs is started meanwhile. */
-  readonly #blocked = new Map<string, number>();
+  /** Subjects whose pause is being written. Nothing of theirs is started meanwhile. */
+  readonly #blocked = new Counts();
 
   constructor(store: Pick<PauseStore, "inForce">) {
     const list = (accountId: string | null) => store.inForce(accountId);
@@ -222,7 +223,7 @@ export class ActivePauses extends AccountCache<Pause, ReadonlyMap<string, Pause>
   /** The pause that stops actions of this lane. Of several, the widest: service, account, key, host. */
   readonly pauseOf = (scope: PauseScope): Pause | null => {
     const pauses = this.viewOf(scope.accountId);
-    return pauses === undefined ? null : (firstOf(scope, (name) => pauses.get(name)) ?? null);
+    return pauses === undefined ? null : (namesOf(scope).flatMap((name) => pauses.get(name) ?? [])[0] ?? null);
   };
 
   /** Whether the account signed up and the operator has not allowed it. */
@@ -232,22 +233,18 @@ export class ActivePauses extends AccountCache<Pause, ReadonlyMap<string, Pause>
 
   /** Whether no attempt of this lane may start. */
   readonly isPaused = (scope: PauseScope): boolean => {
-    if (this.#blocked.size > 0 && firstOf(scope, (name) => this.#blocked.get(name)) !== undefined) return true;
+    if (this.#blocked.size > 0 && namesOf(scope).some((name) => this.#blocked.has(name))) return true;
     return this.pauseOf(scope) !== null;
   };
 
   /** Starts nothing of the subject while `write` runs, then reads the account's pauses again, even if the write failed. */
   async whilePausing<T>(subject: PauseSubject, write: () => Promise<T>): Promise<T> {
     const name = nameOf(subject);
-    this.#blocked.set(name, (this.#blocked.get(name) ?? 0) + 1);
+    this.#blocked.add(name);
     try {
       return await write();
     } finally {
-      await this.refresh(subject.accountId, () => {
-        const left = (this.#blocked.get(name) ?? 1) - 1;
-        if (left === 0) this.#blocked.delete(name);
-        else this.#blocked.set(name, left);
-      });
+      await this.refresh(subject.accountId, () => this.#blocked.remove(name));
     }
   }
 }
@@ -259,14 +256,14 @@ function nameOf({ accountId, kind, subject }: PauseSubject): string {
   return `${accountId} ${kind} ${subject}`;
 }
 
-/** Looks up the pauses that cover a lane, widest first, and returns the first match. */
-function firstOf<T>({ accountId, keyId, host }: PauseScope, find: (name: string) => T | undefined): T | undefined {
-  return (
-    find(nameOf({ accountId, kind: "sign_up", subject: accountId })) ??
-    find(nameOf({ accountId, kind: "account", subject: "" })) ??
-    find(nameOf({ accountId, kind: "key", subject: keyId })) ??
-    find(nameOf({ accountId, kind: "host", subject: host }))
-  );
+/** The names of the pauses that cover a lane, widest first. */
+function namesOf({ accountId, keyId, host }: PauseScope): readonly string[] {
+  return [
+    nameOf({ accountId, kind: "sign_up", subject: accountId }),
+    nameOf({ accountId, kind: "account", subject: "" }),
+    nameOf({ accountId, kind: "key", subject: keyId }),
+    nameOf({ accountId, kind: "host", subject: host }),
+  ];
 }
 
 export const CreatePause = t.requestObject(

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../core/clock.ts";
+import { Counts } from "../core/counts.ts";
 import { TURN_MS_MAX } from "../core/limits.ts";
 import { DomainError } from "../core/domain-error.ts";
 
@@ -53,7 +54,7 @@ export async function* eachPage<Cursor, Page extends { readonly before: Cursor |
 export class OpenPerAccount {
   readonly #max: number;
   readonly #refusal: string;
-  readonly #counts = new Map<string, number>();
+  readonly #open = new Counts();
 
   /** `refusal`: the message for one more. */
   constructor(max: number, refusal: string) {
@@ -63,15 +64,12 @@ export class OpenPerAccount {
 
   /** The same steps, counted. Its first step throws `rate_limited` beyond the limit. */
   async *during<Step>(accountId: string, steps: AsyncGenerator<Step>): AsyncGenerator<Step> {
-    const count = this.#counts.get(accountId) ?? 0;
-    if (count >= this.#max) throw new DomainError("rate_limited", this.#refusal);
-    this.#counts.set(accountId, count + 1);
+    if (this.#open.of(accountId) >= this.#max) throw new DomainError("rate_limited", this.#refusal);
+    this.#open.add(accountId);
     try {
       yield* steps;
     } finally {
-      const left = (this.#counts.get(accountId) ?? 1) - 1;
-      if (left === 0) this.#counts.delete(accountId);
-      else this.#counts.set(accountId, left);
+      this.#open.remove(accountId);
     }
   }
 }
