@@ -4,7 +4,7 @@
  */
 import { copyByButtons, showCopyButtons } from "./copy.ts";
 import { openDrawers, showLoading } from "./drawer.ts";
-import { focus } from "./elements.ts";
+import { focus, onClick } from "./elements.ts";
 import { readKeys } from "./keyboard.ts";
 import { askFirst, selectRows } from "./lists.ts";
 import { keepInputs } from "./morph.ts";
@@ -30,11 +30,9 @@ function closeMenus(): void {
 
 /** Focuses the field of an opened fold, so that typing after "Add note" writes the note and presses no shortcut. */
 function enterOpened(): void {
-  addEventListener("click", ({ target }) => {
-    const fold = target instanceof Element ? target.closest("summary")?.parentElement : null;
-    if (fold?.matches(":is(.decide-note, .add):not([open])") !== true) return;
-    requestAnimationFrame(() => focus(fold.querySelector("textarea, input:not([type=hidden])")));
-  });
+  onClick(":is(.decide-note, .add):not([open]) > summary", ({ parentElement: fold }) =>
+    requestAnimationFrame(() => focus(fold?.querySelector("textarea, input:not([type=hidden])"))),
+  );
 }
 
 // Listeners run in this order, so that the drawer opens only for checked answers.

@@ -1,4 +1,4 @@
-import { make } from "./elements.ts";
+import { make, onClick } from "./elements.ts";
 
 const ANSWER_MS = 2_000;
 
@@ -7,11 +7,9 @@ const usual = new WeakMap<HTMLElement, string>();
 
 /** Copies a button's text from the page. */
 export function copyByButtons(): void {
-  addEventListener("click", ({ target }) => {
-    const button = target instanceof Element ? target.closest<HTMLElement>("[data-copy-text], [data-copy-near]") : null;
-    if (button === null) return;
-    copyText(button.dataset["copyText"] ?? button.previousElementSibling?.textContent ?? "", button);
-  });
+  onClick("[data-copy-text], [data-copy-near]", (button) =>
+    copyText(button.dataset["copyText"] ?? button.previousElementSibling?.textContent ?? "", button),
+  );
 }
 
 /** Shows the copy buttons if the browser allows copying. */

@@ -1,3 +1,5 @@
+import { onClick } from "./elements.ts";
+
 const palette = document.getElementById("palette");
 const field = document.getElementById("palette-text");
 
@@ -43,10 +45,10 @@ export function watchPalette(): void {
     event.preventDefault();
   });
 
-  addEventListener("click", (event) => {
-    const { target } = event;
-    if (!(target instanceof Element)) return;
-    if (target.closest("[data-open=palette]") !== null && openPalette()) event.preventDefault();
+  onClick("[data-open=palette]", (_button, event) => {
+    if (openPalette()) event.preventDefault();
+  });
+  palette?.addEventListener("click", ({ target }) => {
     if (target === palette && palette instanceof HTMLDialogElement) palette.close();
   });
 }

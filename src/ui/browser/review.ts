@@ -1,4 +1,5 @@
 import { shownRequest } from "./drawer.ts";
+import { onClick } from "./elements.ts";
 
 /**
  * Tells a person who decides on a request how much of it is below the part they have seen, since the decision stays in
@@ -80,13 +81,10 @@ function foldedIn(request: Element): number {
 }
 
 function leadToEnd(): void {
-  addEventListener("click", (event) => {
-    const { target } = event;
-    if (!(target instanceof Element) || target.closest("[data-below-link]") === null) return;
+  onClick("[data-below-link]", (link, event) => {
     // Keeps the request's address.
     event.preventDefault();
-    const end = target.closest("[data-shown]")?.querySelector("[data-end]");
-    end?.scrollIntoView({ block: "center" });
+    link.closest("[data-shown]")?.querySelector("[data-end]")?.scrollIntoView({ block: "center" });
   });
 
   // Loaded parts are below the part seen.
