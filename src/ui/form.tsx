@@ -22,7 +22,7 @@ export interface PostFormProps {
   /** Where the form is sent; by default to the same page. */
   readonly action?: string | undefined;
   readonly fields?: readonly (readonly [name: string, value: string | number])[];
-  readonly class?: "card" | "ask" | "person" | "decide";
+  readonly class?: "card" | "decide";
   /** Whether it begins a session, as a login does. */
   readonly beginsSession?: boolean;
   /** Whether its answer opens a new window. */
