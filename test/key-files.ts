@@ -55,7 +55,7 @@ export function bytesOfDatabase(folder: string): string {
 async function sight(engine: Engine): Promise<Sight> {
   const { store, secrets, owner, clock } = engine;
   const actions = await allActions(engine);
-  const linksOf = createLinksOf({ links: store.links, secrets, baseUrl: "https://outgate.example" });
+  const linksOf = createLinksOf(store.links, secrets, "https://outgate.example");
   const some = actions.slice(0, 3);
   const made = await Promise.all(some.map((action) => linksOf(action, clock.now())));
   return {

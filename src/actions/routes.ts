@@ -10,8 +10,8 @@ import { createApiRoutes, operation, optionalBody, pathParams, uncheckedBody } f
 import { GrantTermsJson } from "../grants/grants.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
 import { memberText, orderedMemberText } from "../core/json.ts";
-import { type ActionSerializer, serializeTimeline } from "../receipts/action-json.ts";
-import { see, seeAll, seeHistory } from "../receipts/see.ts";
+import { type ActionSerializer, serializeAttempts, serializeTimeline } from "../receipts/action-json.ts";
+import { see, seeAll } from "../receipts/see.ts";
 import { type Action, isTerminal } from "../core/action.ts";
 import type { ExportActions } from "./export.ts";
 import { createCheckCreate, type CreateRules } from "./create-schema.ts";
@@ -41,9 +41,7 @@ import {
   responseCode,
 } from "../api/action-schemas.ts";
 import type { ActionService } from "./service.ts";
-import { readHeaders } from "../receipts/response-headers.ts";
 import { dateTime, nullable, plainText, quantity, choice, constant } from "../api/schema-helpers.ts";
-import type { PastAttempt } from "../core/attempts.ts";
 
 const Header = Type.Object(
   {
@@ -82,31 +80,6 @@ export const AttemptList = Type.Object(
   { data: Type.Array(Attempt, { description: `The newest ${ATTEMPTS_KEPT} attempts, oldest first.` }) },
   { title: "AttemptList", description: "The newest attempts of an action." },
 );
-
-/** The attempts as JSON text, masked as far as the caller requires. */
-async function serializeAttempts(caller: Caller, action: Action, attempts: readonly PastAttempt[]): Promise<string> {
-  const view = viewOf(caller, action);
-  const request = { ...action, result: null, lateResult: null };
-  const shown = view === "whole" ? attempts : (await seeHistory(request, attempts, view)).attempts;
-  return `{"data":[${shown.map(attemptJson).join(",")}]}`;
-}
-
-/** The body is inserted as it is stored: parsing would change numbers. */
-function attemptJson({ run, attempt, at, made: event, ...response }: PastAttempt): string {
-  const members = JSON.stringify({
-    run,
-    attempt,
-    at: at.toISOString(),
-    outcome: event.outcome,
-    response_code: event.response_code,
-    error: event.error,
-    duration_ms: event.duration_ms,
-    location: event.location,
-    response_headers: readHeaders(response.responseHeaders).map(([name, value]) => ({ name, value })),
-  });
-  const truncated = response.responseTruncated ? `,"response_truncated":true` : "";
-  return `${members.slice(0, -1)},"response_body":${response.responseBody ?? "null"}${truncated}}`;
-}
 
 /** The action in the path of a route. */
 export const ActionParams = pathParams(Type.Object({ id: ActionId }), "There is no such action.");

@@ -11,18 +11,12 @@ import { isAlreadyDecided } from "./decide.ts";
 import type { Recipients } from "./recipients.ts";
 import type { HistoryOf } from "./held.ts";
 
-interface ApprovalLinkDeps {
-  readonly links: LinkStore;
-  readonly secrets: Pick<Secrets, "approvalToken" | "hash">;
-  /** The public URL, without a trailing slash. Never taken from a request's `Host`, which an attacker could choose. */
-  readonly baseUrl: string;
-}
-
 /**
  * Creates the two links of the action's present run, as whole URLs, with their expiry. If it is called again, such as after a
- * crash before the mail was sent, it returns the same links and expiry. The store keeps only their hashes, durably.
+ * crash before the mail was sent, it returns the same links and expiry. The store keeps only their hashes, durably. `baseUrl`: the
+ * public URL, without a trailing slash; never from a request's `Host`, which an attacker could choose.
  */
-export function createLinksOf({ links, secrets, baseUrl }: ApprovalLinkDeps) {
+export function createLinksOf(links: LinkStore, secrets: Pick<Secrets, "approvalToken" | "hash">, baseUrl: string) {
   return async ({ id: actionId, run }: Action, now: Date) => {
     const tokenOf = (decision: ApprovalLink["decision"]) => secrets.approvalToken({ actionId, run, decision });
     const kept = DECISIONS.map((decision) => ({ actionId, run, decision, hash: secrets.hash(tokenOf(decision)) }));

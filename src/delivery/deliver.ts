@@ -194,7 +194,7 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
   const { mailer, secrets, recipients, historyOf, receiptPath } = needs;
   const { actions, credentials, credentialRequests, outbox, people, team } = store;
   const { baseUrl, approvalLinks, approvalTtlHours, attemptTimeoutMs } = config;
-  const linksOf = createLinksOf({ links: store.links, secrets, baseUrl });
+  const linksOf = createLinksOf(store.links, secrets, baseUrl);
   const receiptLink = (actionId: string) => baseUrl + receiptPath(actionId);
 
   /** The mail of a channel, without links that decide. Checks the recipient again, who may have left meanwhile. */

@@ -1,5 +1,6 @@
 import { retrySettingsJson } from "../api/retry-settings.ts";
 import { type Action, nextRetryAt, NO_EXTRAS, ownRetrySettings, textsIn, unknownExtras } from "../core/action.ts";
+import type { PastAttempt } from "../core/attempts.ts";
 import { bodyMemberJson } from "../core/body.ts";
 import { operationsOf } from "../core/changes.ts";
 import type { Clock } from "../core/clock.ts";
@@ -8,6 +9,8 @@ import { type Caller, viewerOf, viewOf } from "../core/roles.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
 import { MASK } from "./mask-rules.ts";
 import { maskedEvent, maskedPause } from "./masked-action.ts";
+import { readHeaders } from "./response-headers.ts";
+import { seeHistory } from "./see.ts";
 import type { SeenAction } from "./seen-action.ts";
 
 export interface ViewOptions {
@@ -186,4 +189,33 @@ export function timelineItem({ seq, at, run, status, event }: TimelineEntry) {
   const isLate = event.type === "attempt" && event.late !== undefined;
   const { type, ...details } = isLate ? { ...event, late: true } : event;
   return { seq, at: at.toISOString(), run, type, status, ...details };
+}
+
+/** The attempts as JSON text, masked as far as the caller requires. */
+export async function serializeAttempts(
+  caller: Caller,
+  action: Action,
+  attempts: readonly PastAttempt[],
+): Promise<string> {
+  const view = viewOf(caller, action);
+  const request = { ...action, result: null, lateResult: null };
+  const shown = view === "whole" ? attempts : (await seeHistory(request, attempts, view)).attempts;
+  return `{"data":[${shown.map(attemptJson).join(",")}]}`;
+}
+
+/** The body is inserted as it is stored: parsing would change numbers. */
+function attemptJson({ run, attempt, at, made: event, ...response }: PastAttempt): string {
+  const members = JSON.stringify({
+    run,
+    attempt,
+    at: at.toISOString(),
+    outcome: event.outcome,
+    response_code: event.response_code,
+    error: event.error,
+    duration_ms: event.duration_ms,
+    location: event.location,
+    response_headers: readHeaders(response.responseHeaders).map(([name, value]) => ({ name, value })),
+  });
+  const truncated = response.responseTruncated ? `,"response_truncated":true` : "";
+  return `${members.slice(0, -1)},"response_body":${response.responseBody ?? "null"}${truncated}}`;
 }

@@ -107,7 +107,7 @@ export async function openRealServer(options: RealServerOptions = {}) {
     /** The links of an approval mail, as paths. */
     async linksOf(id: string) {
       const action = await engine.get(id);
-      const links = await createLinksOf({ links: engine.store.links, secrets, baseUrl: "" })(action, clock.now());
+      const links = await createLinksOf(engine.store.links, secrets, "")(action, clock.now());
       return { approve: links.approve, reject: links.reject };
     },
     resume: peopleService.resume,
