@@ -18,7 +18,7 @@ import {
   UntrustedText,
 } from "../ui/parts.tsx";
 import { SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
-import { counted, duration, number, type PageUser } from "../ui/text.ts";
+import { counted, duration, inWords, number, type PageUser } from "../ui/text.ts";
 import { AuditQuery, checkAudit } from "../audit/audit.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { AUDIT_MENU_MAX } from "../core/limits.ts";
@@ -131,7 +131,7 @@ function Entry({ entry, user, kinds, pathOf, names }: AuditPageProps & { readonl
               ["Address", client === "" ? null : <UntrustedText text={client} />],
               ...Object.entries(detail).map(
                 ([name, value]) =>
-                  [wordsOf(name), value === null ? null : <UntrustedText text={String(value)} />] as const,
+                  [inWords(name), value === null ? null : <UntrustedText text={String(value)} />] as const,
               ),
             ]}
           />
@@ -221,14 +221,8 @@ const KIND_LABELS: Readonly<Partial<Record<AuditKind, string>>> = {
   oauth_client_removed: "OAuth client deleted",
 };
 
-/** `key_revoked` in words. */
 function kindLabel(kind: AuditKind): string {
-  return KIND_LABELS[kind] ?? wordsOf(kind);
-}
-
-/** An API name as words: "Unfinished actions". */
-function wordsOf(name: string): string {
-  return name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
+  return KIND_LABELS[kind] ?? inWords(kind);
 }
 
 /** How an actor acted. */

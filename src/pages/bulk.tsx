@@ -21,7 +21,7 @@ import {
   Time,
   UntrustedText,
 } from "../ui/parts.tsx";
-import { counted, number } from "../ui/text.ts";
+import { counted, inWords, number } from "../ui/text.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { checkListQuery, compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { LIST_LIMIT_DEFAULT } from "../core/limits.ts";
@@ -161,8 +161,7 @@ function UnknownOutcomes({ operation, found }: { readonly operation: BulkOperati
 function filterRows(filter: Readonly<Record<string, unknown>>, viewer: Viewer): FactRows {
   return Object.entries(filter).map(([name, value]) => {
     const texts = [value].flat().map((one) => (typeof one === "string" ? maskText(one, viewer) : String(one)));
-    const words = name.replaceAll("_", " ");
-    const label = FILTER_NAMES.get(name) ?? `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`;
+    const label = FILTER_NAMES.get(name) ?? inWords(name);
     if (name === "id") {
       return [label, <a href={`/actions${queryText({ id: value })}`}>{counted(texts.length, "action")}</a>] as const;
     }

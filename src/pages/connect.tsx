@@ -12,10 +12,10 @@ import { AUTHORIZE_PATH, CONSENT_PATH, SESSION_COOKIE, shownHost } from "../oaut
 import type { ConsentRequest } from "../oauth/service.ts";
 import { Button, CONFIRM_PASSWORD_FIELD, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
-import { Day, Facts, Name, Notice, PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
-import { filled, type FormState, problemBeside } from "./forms.ts";
+import { Day, Facts, Name, Notice, PageHead, sentence, UntrustedText } from "../ui/parts.tsx";
+import { filled, type FormState } from "./forms.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
-import { KEY_FORM, keyMembersIn, LimitFields, LoopBrake, SHOWN_FIELDS } from "./new-key.tsx";
+import { KEY_FORM, keyMembersIn, LimitFields, LoopBrake } from "./new-key.tsx";
 import type { BridgedResponse } from "../oauth/bridge.ts";
 import { goesOnPage } from "./sign-in.tsx";
 import { maskedActor } from "../receipts/masked-action.ts";
@@ -36,7 +36,7 @@ async function consentPage(deps: PageDeps, user: Person, asked: ConsentRequest, 
     <Layout title="Connect a client" user={user}>
       <PageHead title="Connect a client" intro={<Asks of={asked} />} />
       <PostForm user={user} action={path} class="card" fields={[["role", "agent"]]}>
-        <Problem text={problemBeside(typed, SHOWN_FIELDS)} />
+        <KEY_FORM.OtherProblem state={typed} />
         <Facts
           rows={[
             ["Client", <ClientName of={asked} />],

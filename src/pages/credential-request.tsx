@@ -22,7 +22,6 @@ import {
   Problem,
   sentence,
   Time,
-  type Tone,
   UntilTime,
   UntrustedBlock,
   UntrustedText,
@@ -47,13 +46,13 @@ export interface SeenCredentialRequest extends CredentialRequestJson {
   readonly expiresAt: Date;
 }
 
-const STATES: Readonly<Record<CredentialRequestStatus, { readonly tone: Tone; readonly text: string }>> = {
-  pending: { tone: "wait", text: "Waits for an owner" },
-  granted: { tone: "good", text: "Granted" },
-  declined: { tone: "bad", text: "Declined" },
-  expired: { tone: "still", text: "Expired: nobody answered it" },
-  cancelled: { tone: "still", text: "Over: its key has ended" },
-};
+const STATES = {
+  pending: { tone: "wait", children: "Waits for an owner" },
+  granted: { tone: "good", children: "Granted" },
+  declined: { tone: "bad", children: "Declined" },
+  expired: { tone: "still", children: "Expired: nobody answered it" },
+  cancelled: { tone: "still", children: "Over: its key has ended" },
+} as const satisfies Record<CredentialRequestStatus, Parameters<typeof Dot>[0]>;
 
 /** The requests that are waiting for an owner, oldest first. */
 export async function pendingRequests(
@@ -139,13 +138,12 @@ async function requestPage(deps: PageDeps, user: Person, id: string, refused: Re
 /** The facts of a request. Only owners get a link to the credential. */
 function requestFacts(request: SeenCredentialRequest, isOwner: boolean, now: Date) {
   const { status, host, reason, name, kind, paths, methods, credential, decision_reason: why } = request;
-  const { tone, text } = STATES[status];
   const decidedAt = request.decided_at === null ? null : new Date(request.decided_at);
   return (
     <section class="card" aria-label="Request">
       <Facts
         rows={[
-          ["State", <Dot tone={tone}>{text}</Dot>],
+          ["State", <Dot {...STATES[status]} />],
           ["Host", <UntrustedText text={host} />],
           ["Why", <UntrustedBlock label="Why, in the words of the agent" text={reason} isOpen />],
           ["Suggested name", name === undefined ? null : <UntrustedText text={name} />],

@@ -7,14 +7,14 @@ import { NAME_CHARS_MAX } from "../core/limits.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import { testActions, KeyInstructions } from "./first-steps.tsx";
 import { KEYS_LINK, limitTexts } from "./keys.tsx";
-import { filled, type FormState, problemBeside } from "./forms.ts";
+import { filled, type FormState } from "./forms.ts";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import type { AnswerById, Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
 import { page } from "../http/response.ts";
 import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
 import { Option, PostForm, Submit } from "../ui/form.tsx";
-import { LinkButton, Name, Notice, PageHead, Problem, sentence } from "../ui/parts.tsx";
+import { LinkButton, Name, Notice, PageHead, sentence } from "../ui/parts.tsx";
 import { templatePath } from "./rule-form.tsx";
 import { chosenIn, schemaForm } from "./schema-form.tsx";
 import { Secret, SETTINGS_PATHS, ShownOnce } from "./settings-frame.tsx";
@@ -62,9 +62,6 @@ export const KEY_FORM = schemaForm(CreateKey, {
   inherit_limits: {},
 });
 
-/** Fields that show their own problems. */
-export const SHOWN_FIELDS = KEY_FORM.shown;
-
 /** The page of the form. Its id prevents a second key if it is sent twice. */
 async function newKeyPage(deps: PageDeps, user: Person, typed: FormState, replaced: KeyView | undefined) {
   const [rules, credentials] = await Promise.all([
@@ -103,7 +100,7 @@ async function newKeyPage(deps: PageDeps, user: Person, typed: FormState, replac
                 ] as const)),
           ]}
         >
-          <Problem text={problemBeside(typed, SHOWN_FIELDS)} />
+          <KEY_FORM.OtherProblem state={typed} />
           <KEY_FORM.Field name="name" state={typed} />
           <KEY_FORM.Field name="role" state={typed} />
           <KEY_FORM.Field name="hold" state={typed} />

@@ -5,7 +5,7 @@ import type { OutboxEntry } from "../core/store.ts";
 import type { NotificationStatus } from "../core/notification.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import { actionPath, render } from "../ui/layout.tsx";
-import { Dot, ListedTime, Name, NextPage, type Tone, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { Dot, ListedTime, Name, NextPage, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { counted, mailName, type PageUser } from "../ui/text.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
 import { List, None, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
@@ -74,13 +74,13 @@ export function notificationsPage({ user, entries, before, channels, now }: Noti
   );
 }
 
-const STATES: Readonly<Record<NotificationStatus, { readonly tone: Tone; readonly label: string }>> = {
-  pending: { tone: "wait", label: "Waiting" },
-  active: { tone: "busy", label: "Sending" },
-  delivered: { tone: "good", label: "Delivered" },
-  given_up: { tone: "bad", label: "Given up" },
-  dropped: { tone: "still", label: "Not needed" },
-};
+const STATES = {
+  pending: { tone: "wait", children: "Waiting" },
+  active: { tone: "busy", children: "Sending" },
+  delivered: { tone: "good", children: "Delivered" },
+  given_up: { tone: "bad", children: "Given up" },
+  dropped: { tone: "still", children: "Not needed" },
+} as const satisfies Record<NotificationStatus, Parameters<typeof Dot>[0]>;
 
 function recipientCell({ message, status, lastError }: ListedNotification, channels: ReadonlyMap<string, string>) {
   const { kind, target } = message;
@@ -104,7 +104,7 @@ function recipientCell({ message, status, lastError }: ListedNotification, chann
 function resultCell({ status, attempts, dueAt }: ListedNotification, now: Date) {
   return (
     <>
-      <Dot tone={STATES[status].tone}>{STATES[status].label}</Dot>
+      <Dot {...STATES[status]} />
       {status === "pending" && dueAt !== null && attempts > 0 ? (
         <span class="says nowrap">
           again <UntilTime at={dueAt} now={now} />

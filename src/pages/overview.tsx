@@ -16,7 +16,7 @@ import { Chart, type ChartSlot, Sparkline, Strip, type StripCell } from "./chart
 import { FilterLinks } from "../ui/controls.tsx";
 import { AUDIT_PATH } from "./audit.tsx";
 import { type Age, inboxPath } from "./inbox-list.tsx";
-import { Layout, listPath, OVERVIEW_PATH, queryText, render } from "../ui/layout.tsx";
+import { amountText, Layout, listPath, OVERVIEW_PATH, queryText, render } from "../ui/layout.tsx";
 import { Ago, Card, Facts, Notice, sentence, ListedTime, Table, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { counted, duration, number, type PageUser } from "../ui/text.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
@@ -187,10 +187,6 @@ function withoutMs(at: Date): string {
   return at.toISOString().replace(".000Z", "Z");
 }
 
-function countOf({ count, isCut }: WaitingApprovals): string {
-  return `${number(count)}${isCut ? "+" : ""}`;
-}
-
 function Figures({ overview, waiting, now }: OverviewPageProps) {
   const { slots, latency, decisions } = overview;
   const [completed, failed] = [total(slots, "completed"), total(slots, "failed")];
@@ -219,7 +215,7 @@ function Figures({ overview, waiting, now }: OverviewPageProps) {
       slots.map(({ p95Ms }) => p95Ms ?? 0),
     ],
     // If none is waiting, how long decisions take.
-    ["Awaiting approval", "/approvals", countOf(waiting), oldest ?? decided],
+    ["Awaiting approval", "/approvals", amountText({ count: waiting.count, isMore: waiting.isCut }), oldest ?? decided],
   ];
   return (
     <ul class="figures">

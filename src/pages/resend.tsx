@@ -6,10 +6,10 @@ import type { EditedFields } from "../actions/edited-copy.ts";
 import { risksOfRequest } from "../approvals/facts.ts";
 import { TITLE_CHARS_MAX } from "../core/limits.ts";
 import { Risks } from "./decision.tsx";
-import { type FormState, problemBeside } from "./forms.ts";
+import type { FormState } from "./forms.ts";
 import { Button, Check, PostForm } from "../ui/form.tsx";
 import { actionPath, Layout, render } from "../ui/layout.tsx";
-import { LinkButton, Notice, PageHead, Problem } from "../ui/parts.tsx";
+import { LinkButton, Notice, PageHead } from "../ui/parts.tsx";
 import { MASK } from "../receipts/mask-rules.ts";
 import { bodyPath, callText } from "./request.tsx";
 import type { PageUser } from "../ui/text.ts";
@@ -45,7 +45,7 @@ export function editPage(props: EditPageProps, fields: EditedFields, typed: Form
       />
       <Risks risks={risksOfRequest(action, { isReasonRead: false })} />
       <PostForm user={user} action={`${path}/edit`} fields={[["form_id", formId]]} class="card">
-        <Problem text={problemBeside(typed, EDIT_FORM.shown)} />
+        <EDIT_FORM.OtherProblem state={typed} />
         <EDIT_FORM.Field name="method" state={state} />
         <EDIT_FORM.Field name="url" state={state} />
         <EDIT_FORM.Field name="title" state={state} />

@@ -12,9 +12,9 @@ import {
 } from "../rules/schemas.ts";
 import { type Period, PERIODS, WEEKDAYS, type Weekday } from "../core/zones.ts";
 import { Button, PostForm } from "../ui/form.tsx";
-import { LinkButton, Notice, Problem } from "../ui/parts.tsx";
+import { LinkButton, Notice } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
-import { type FormState, problemBeside } from "./forms.ts";
+import type { FormState } from "./forms.ts";
 import { keyLabel } from "./keys.tsx";
 import { chosenIn, schemaForm } from "./schema-form.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
@@ -256,11 +256,11 @@ interface RuleFormProps {
 
 export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormProps) {
   const { rules } = SETTINGS_PATHS;
-  const { Field, Fold } = RULE_FORM;
+  const { Field, Fold, OtherProblem } = RULE_FORM;
   return (
     <section class="card rule-form" aria-label="The rule">
       {todo === undefined ? null : <Notice tone="wait">{todo}</Notice>}
-      <Problem text={problemBeside(typed, RULE_FORM.shown)} />
+      <OtherProblem state={typed} />
       <PostForm
         user={user}
         action={changed === null ? rules : `${rules}/${changed.id}`}

@@ -5,7 +5,7 @@ import { bodyCheck, isJsonObject } from "../api/schema-helpers.ts";
 import type { Form } from "../http/request.ts";
 import { Check, Checks, Choices, Field, type FieldProps, PostForm, type PostFormProps, Submit } from "../ui/form.tsx";
 import { Problem } from "../ui/parts.tsx";
-import { type Choice, exactDuration, number, readDuration } from "../ui/text.ts";
+import { type Choice, exactDuration, inWords, number, readDuration } from "../ui/text.ts";
 import { filled, type FormState, numberIn, problemBeside, problemOf } from "./forms.ts";
 
 /** The choices that fields depend on. `settings-frame.css` shows such a field once one of its choices is made. */
@@ -74,6 +74,7 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
   const names = [...specOf.keys()];
   /** Fields that show their own problems. */
   const shown = names.filter((name) => members.get(name)?.type !== "boolean");
+  const OtherProblem = ({ state }: { readonly state: FormState }) => <Problem text={problemBeside(state, shown)} />;
 
   /** The body in a form, unchecked. */
   const read = (form: Form): Readonly<Record<string, unknown>> => {
@@ -109,7 +110,9 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
 
   return {
     names,
-    shown,
+
+    /** Says what is wrong besides the fields. */
+    OtherProblem,
 
     Field: ({ name, ...props }: { readonly name: Path<Static<Schema>>; readonly state: FormState } & FieldSpec) => (
       <MemberField name={name} member={members.get(name)} {...specOf.get(name)} {...props} />
@@ -133,7 +136,7 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
       const specNow = new Map(Object.entries<FieldSpec | undefined>(now ?? {}));
       return (
         <PostForm {...form}>
-          <Problem text={problemBeside(state, shown)} />
+          <OtherProblem state={state} />
           {children}
           {[...specOf].map(([name, spec]) => (
             <MemberField name={name} state={state} member={members.get(name)} {...spec} {...specNow.get(name)} />
@@ -156,7 +159,7 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
     /** What a body sets, with the labels of the fields. */
     said: (body: object): readonly (readonly [label: string, text: string])[] =>
       names.flatMap((name) => {
-        const { label = inWords(name), type } = specOf.get(name) ?? {};
+        const { label = labelOf(name), type } = specOf.get(name) ?? {};
         const [texts] = textsOf(name, memberAt(body, name), type);
         return texts === undefined ? [] : [[label, texts[1] || "nothing"] as const];
       }),
@@ -215,7 +218,7 @@ function MemberField({ onlyFor, ...props }: MemberFieldProps) {
 
 function AnyField({ name, member, state, type, choices, isCode, ...props }: MemberFieldProps) {
   const named = member?.items?.enum?.map((item) => [item, item] as const);
-  const { label = inWords(name), hint, wrong = boundsText(member, type), boxes = named, ...rest } = props;
+  const { label = labelOf(name), hint, wrong = boundsText(member, type), boxes = named, ...rest } = props;
   const found = problemOf(state, name);
   const problem = found === null ? null : (wrong ?? found);
   const value = state.values.get(name);
@@ -239,10 +242,9 @@ function AnyField({ name, member, state, type, choices, isCode, ...props }: Memb
   );
 }
 
-/** "redirect_uris": "Redirect uris". */
-function inWords(name: string): string {
-  const words = name.slice(name.indexOf(".") + 1).replaceAll("_", " ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
+/** "redirect_uris": "Redirect uris"; "sum.time_zone": "Time zone". */
+function labelOf(name: string): string {
+  return inWords(name.slice(name.indexOf(".") + 1));
 }
 
 function fieldType({ type, format }: Partial<Member> = {}): "lines" | "email" | "text" {

@@ -33,6 +33,11 @@ export function mailName(event: string): string {
   return event === "decided" ? "Decision email" : "Approval email";
 }
 
+/** A name of the API in words: "Unfinished actions". */
+export function inWords(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
+}
+
 /** A duration for display, like "2.4 s". */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${ms} ms`;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import Type from "typebox";
 import { DomainError } from "../../src/core/domain-error.ts";
-import { EMPTY_FORM, filled, type FormState, problemBeside, problemOf } from "../../src/pages/forms.ts";
+import { EMPTY_FORM, filled, type FormState, problemOf } from "../../src/pages/forms.ts";
 import { CHOICES_WITH_FIELDS, schemaForm } from "../../src/pages/schema-form.tsx";
 import { render } from "../../src/ui/layout.tsx";
 
@@ -124,7 +124,6 @@ describe("a form by its schema", () => {
     ];
     const state = { ...EMPTY_FORM, issues, problem: "All." };
     expect([problemOf(state, "send_to"), problemOf(state, "send")]).toEqual(["Must be an address.", null]);
-    expect(problemBeside(state, FORM.shown)).toBe("Not now. Too much.");
     const html = htmlOf(state);
     for (const said of [
       "Not now. Too much.",
