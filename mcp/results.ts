@@ -202,7 +202,7 @@ export async function describeAction(
     late: answerOf(seen, seen.lateResult),
   };
   const found = differs === undefined ? {} : { differs };
-  const written = { ...options, ...found, bodies: "none" } as const;
+  const written = { ...options, ...found, omitsBodies: true };
   const members = [
     ...membersOf(actionJson(shown, written), bodies, operationsFor(deps, reader, action)),
     ...textsOf({

@@ -23,11 +23,8 @@ export interface ViewOptions {
   readonly hidesHeaderValues?: boolean;
   /** The pause that keeps a pending action from being sent; null or absent: none. */
   readonly pause?: Pause | null;
-  /**
-   * Which bodies to print; absent: all. `once`: leaves the response body out of `error`. `none`: neither the request's nor the
-   * response's body.
-   */
-  readonly bodies?: "once" | "none";
+  /** Leaves out the bodies of the request and of its answers. */
+  readonly omitsBodies?: boolean;
 }
 
 /**
@@ -36,18 +33,18 @@ export interface ViewOptions {
  * members took six times as long.
  */
 export function actionJson(action: SeenAction, options: ViewOptions): string {
-  const { now, receiptUrl, differs, bodies, hidesHeaderValues } = options;
+  const { now, receiptUrl, differs, omitsBodies = false, hidesHeaderValues } = options;
   const { result, hiddenValues = 0 } = action;
   const next = nextRetryAt(action);
   return (
     `{"id":"${action.id}","status":"${action.status}","url":${json(action.url)},"method":"${action.method}"` +
-    (bodies === "none" ? "" : bodyMembers(action)) +
+    (omitsBodies ? "" : bodyMembers(action)) +
     `,"headers":${headersJson(action, options)},"dedupe":${json(action.dedupe)}` +
     `,"run":${action.run},"attempts":${action.attempts},"retries":${action.retries}` +
     `,"created_at":${time(action.createdAt)},"created_by":${creatorJson(action)},"started_at":${time(action.startedAt)}` +
     `,"finished_at":${time(action.finishedAt)},"next_retry_at":${time(next)}` +
     `,"last_error":${json(result?.lastError ?? null)},"response_code":${result?.responseCode ?? "null"}` +
-    (bodies === "none" ? "" : `,"response_body":${result?.responseBody ?? "null"}`) +
+    (omitsBodies ? "" : `,"response_body":${result?.responseBody ?? "null"}`) +
     (result?.responseTruncated === true ? `,"response_truncated":true` : "") +
     lateMember(action, options) +
     `,"duration_ms":${result?.durationMs ?? "null"},"approve":${action.approve}` +
@@ -75,10 +72,10 @@ function bodyMembers(action: Action): string {
 }
 
 /** Present only if the target answered an attempt too late to settle the action. */
-function lateMember({ lateResult }: Action, { bodies }: ViewOptions): string {
+function lateMember({ lateResult }: Action, { omitsBodies }: ViewOptions): string {
   if (lateResult === null) return "";
   const { run, attempt, responseCode, responseBody, at } = lateResult;
-  const body = bodies === "none" ? "" : `,"response_body":${responseBody ?? "null"}`;
+  const body = omitsBodies === true ? "" : `,"response_body":${responseBody ?? "null"}`;
   return `,"late_result":{"run":${run},"attempt":${attempt},"response_code":${responseCode}${body},"at":${time(at)}}`;
 }
 
@@ -134,13 +131,13 @@ function retriesRemaining({ status, run, attempts, retries }: Action): string {
 }
 
 /** Present only if the action failed. */
-function errorMember({ status, result }: Action, { bodies }: ViewOptions): string {
+function errorMember({ status, result }: Action, { omitsBodies }: ViewOptions): string {
   if (status !== "failed" || result === null) return "";
   const { errorSource, lastError, responseCode, responseBody } = result;
   return (
     `,"error":{"source":${json(errorSource)},"message":${json(lastError)}` +
     `,"response_code":${responseCode ?? "null"}` +
-    (bodies === undefined ? `,"response_body":${responseBody ?? "null"}}` : "}")
+    (omitsBodies === true ? "}" : `,"response_body":${responseBody ?? "null"}}`)
   );
 }
 
