@@ -59,7 +59,8 @@ export function createExportActions({ actionService, serialize, draining }: Expo
         const lines = seen.map((action) =>
           format === "csv"
             ? csvLine(COLUMNS.map(([, value]) => value(action)))
-            : `${oneLine(serialize(caller, action))}\n`,
+            : // Line breaks in a stored body can only be white space of its JSON.
+              `${serialize(caller, action).replaceAll(/[\r\n]+/g, " ")}\n`,
         );
         return { text: lines.join(""), next: page.before };
       });
@@ -84,11 +85,6 @@ function headersFor(format: ExportFormat): Readonly<Record<string, string>> {
     "content-disposition": `attachment; filename="actions.${format}"`,
     "cache-control": "no-store",
   };
-}
-
-/** Removes line breaks: in a stored body, they can only be white space of its JSON. */
-function oneLine(json: string): string {
-  return json.replaceAll(/[\r\n]+/g, " ");
 }
 
 type Cell = string | number | boolean | null;

@@ -115,8 +115,8 @@ export function risksOf(request: RiskInput): Risk[] {
       : null,
     deletes: deletionOf(request, overrides),
     other_method: otherMethodOf(overrides),
-    hidden_characters: hidden.length === 0 ? null : `Characters that cannot be seen are in ${listed(hidden)}.`,
-    mixed_scripts: mixed.length === 0 ? null : `Letters that can pass for others are in ${listed(mixed)}.`,
+    hidden_characters: hidden.length === 0 ? null : `Characters that cannot be seen are in ${LIST.format(hidden)}.`,
+    mixed_scripts: mixed.length === 0 ? null : `Letters that can pass for others are in ${LIST.format(mixed)}.`,
     coded_letters: CODED_LETTER.test(request.seenUrl)
       ? `Plain letters of the URL are percent-encoded. Decoded, its path is ${decodeUnreserved(pathIn(request.seenUrl))}`
       : null,
@@ -129,6 +129,9 @@ export function risksOf(request: RiskInput): Risk[] {
     return text === null ? [] : [{ name, level: levelOf(name), text }];
   });
 }
+
+/** "a, b and c" */
+const LIST = new Intl.ListFormat("en-GB");
 
 function credentialText({ credentialState, extras: { credential } }: RiskInput): string | null {
   if (credentialState === null || credential === undefined) return null;
@@ -201,7 +204,7 @@ function otherMethodOf(overrides: readonly MethodOverride[]): string | null {
   const named = [...new Set(others.map(({ method, place }) => `the ${place} names ${method}`))];
   const more = named.length - RISK_OVERRIDES_SHOWN_MAX;
   const shown = [...named.slice(0, RISK_OVERRIDES_SHOWN_MAX), ...(more > 0 ? [`${more} more`] : [])];
-  return named.length === 0 ? null : `Its target may take it for another method: ${listed(shown)}.`;
+  return named.length === 0 ? null : `Its target may take it for another method: ${LIST.format(shown)}.`;
 }
 
 /** Headers that make a target perform another operation than the method says. */
@@ -218,7 +221,7 @@ function sizeOf(request: RiskInput): string | null {
     ...(headerBytes > USUAL_HEADERS_BYTES_MAX ? [`headers of ${formatSize(headerBytes)}`] : []),
     ...(bodyBytes > USUAL_BODY_BYTES_MAX ? [`a body of ${formatSize(bodyBytes)}`] : []),
   ];
-  return parts.length === 0 ? null : `Unusually large: ${listed(parts)}.`;
+  return parts.length === 0 ? null : `Unusually large: ${LIST.format(parts)}.`;
 }
 
 function callbackOf({ callback, hostname }: RiskInput): string | null {
@@ -290,9 +293,3 @@ const LIKE_LATIN = String.raw`[[\p{sc=Cyrillic}\p{sc=Greek}\p{sc=Armenian}\p{sc=
 
 /** A Latin letter next to one that looks like Latin. */
 const MIXED = new RegExp(String.raw`\p{sc=Latin}\p{M}{0,4}${LIKE_LATIN}|${LIKE_LATIN}\p{M}{0,4}\p{sc=Latin}`, "v");
-
-/** "a, b and c" */
-function listed(parts: readonly string[]): string {
-  const [last = "", ...rest] = parts.toReversed();
-  return rest.length === 0 ? last : `${rest.toReversed().join(", ")} and ${last}`;
-}

@@ -131,7 +131,7 @@ function secretGivers(bounds: CredentialBounds): readonly string[] {
 function reaches({ hosts, paths, methods }: CredentialBounds, [host, path, , its = ["POST"]]: SecretGiver): boolean {
   return (
     (host === null || hosts.some((one) => mayBeHost(one, host))) &&
-    (paths === null || paths.some((prefix) => mayBeUnder(path, prefix))) &&
+    (paths === null || paths.some((prefix) => alike(segmentsOf(prefix), segmentsOf(path)))) &&
     (methods === null || its === null || methods.some((one) => its.includes(one)))
   );
 }
@@ -146,16 +146,11 @@ function mayBeHost(allowed: string, wanted: string): boolean {
     : labels.length > below.length && alike(below, labels);
 }
 
-/** Compares segments; either path may have stars. Paths below an endpoint, such as the rotation of one key, are part of it. */
-function mayBeUnder(endpoint: string, prefix: string): boolean {
-  return alike(segmentsOf(prefix), segmentsOf(endpoint));
-}
-
 function segmentsOf(path: string): readonly string[] {
   return path.split("/").filter((segment) => segment !== "");
 }
 
-/** Whether two lists agree up to the end of the shorter one. */
+/** Whether two lists agree up to the end of the shorter one: paths below an endpoint, such as the rotation of one key, are part of it. */
 function alike(some: readonly string[], others: readonly string[]): boolean {
   return some.every((one, at) => {
     const other = others[at] ?? "*";

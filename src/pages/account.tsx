@@ -105,7 +105,11 @@ async function accountPage(deps: PageDeps, user: Person, state: AccountState = {
           columns={[
             [
               "Account",
-              (one) => <Tagged name={<AccountLabel {...one} />} tag={isCurrent(one) ? "Current" : null} />,
+              (one) => {
+                const label = one.name ?? one.email;
+                const shown = label === null ? "Account" : <Name text={label} />;
+                return <Tagged name={shown} tag={isCurrent(one) ? "Current" : null} />;
+              },
               "wide",
             ],
             ["Role", (one) => roleLabel(one.role)],
@@ -168,11 +172,6 @@ async function accountPage(deps: PageDeps, user: Person, state: AccountState = {
       </Card>
     </SettingsPage>,
   );
-}
-
-function AccountLabel({ name, email }: Membership) {
-  const label = name ?? email;
-  return label === null ? <>Account</> : <Name text={label} />;
 }
 
 function BrowserName({ agent }: { readonly agent: string | null }) {

@@ -183,7 +183,9 @@ async function bulkJobPage({ bulkService }: PageDeps, user: Person, id: string):
   const { caller } = user;
   const job = await bulkService.find(caller, id);
   const { operation, matching, done, failed } = job;
-  const canStop = mayDo(caller.role, operation) && mayChange(caller, job);
+  // The last step of a job may be stored before its end.
+  const isUnderWay = job.status === "running" && done + failed < matching;
+  const canStop = isUnderWay && mayDo(caller.role, operation) && mayChange(caller, job);
   const asked = { status: "failed", before: null, limit: FAILURES_SHOWN } as const;
   const failures = failed === 0 ? [] : (await bulkService.results(caller, id, asked)).slice(0, FAILURES_SHOWN);
   const title = `${VERBS[operation].name} ${counted(matching, "action")}`;
@@ -193,11 +195,11 @@ async function bulkJobPage({ bulkService }: PageDeps, user: Person, id: string):
         title={title}
         back={{ href: BULK_PATH, name: "Bulk jobs" }}
         actions={
-          isEnded(job) || !canStop ? undefined : (
+          canStop ? (
             <PostForm user={user} action={`${bulkPath(job.id)}/stop`}>
               <Button look="bad">Stop</Button>
             </PostForm>
-          )
+          ) : undefined
         }
       />
       <section class="card" aria-label="Progress">
@@ -235,11 +237,6 @@ async function bulkJobPage({ bulkService }: PageDeps, user: Person, id: string):
       )}
     </Layout>,
   );
-}
-
-/** Whether a job has ended. Its last step may be stored before its end. */
-function isEnded({ status, matching, done, failed }: BulkJob): boolean {
-  return status !== "running" || done + failed >= matching;
 }
 
 function progressText(job: BulkJob): string {

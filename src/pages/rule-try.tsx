@@ -46,7 +46,13 @@ export function TriedRule({ result, now }: { readonly result: DryRunJson; readon
           rows={rows}
           columns={[
             ["Request", (row) => requestCell(row, now), "wide"],
-            ["With this rule", fateCell],
+            [
+              "With this rule",
+              // "Held, not sent", if the rules in force would send it.
+              ({ in_force: inForce, tried }) => (
+                <Dot tone={EFFECT_TONES[tried]}>{`${FATES[tried]}, not ${FATES[inForce].toLowerCase()}`}</Dot>
+              ),
+            ],
             ["Rule", ({ rule }) => (rule === null ? "none" : <Name text={rule} />)],
           ]}
         />
@@ -62,11 +68,6 @@ export function TriedRule({ result, now }: { readonly result: DryRunJson; readon
 function decidedText({ held_approved: approved, held_rejected: rejected, held_undecided: undecided }: DryRunJson) {
   const open = undecided === 0 ? "" : `, and ${number(undecided)} had no decision`;
   return `Of those held, people had approved ${number(approved)} and rejected ${number(rejected)}${open}.`;
-}
-
-/** "Held, not sent", if the rules in force would send it. */
-function fateCell({ in_force: inForce, tried }: DryRunDifference) {
-  return <Dot tone={EFFECT_TONES[tried]}>{`${FATES[tried]}, not ${FATES[inForce].toLowerCase()}`}</Dot>;
 }
 
 function requestCell({ id, title, method, url, created_at: at, reason }: DryRunDifference, now: Date) {

@@ -42,11 +42,9 @@ export async function keptHeaders(
 /** Whether a text is one that `keptHeaders` may have written. */
 export function areHeaders(text: string | null): boolean {
   const value = text === null ? [] : jsonIn(text);
+  const isHeader = (pair: unknown) =>
+    Array.isArray(pair) && pair.length === 2 && pair.every((part) => typeof part === "string");
   return Array.isArray(value) && value.every(isHeader);
-}
-
-function isHeader(value: unknown): boolean {
-  return Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === "string");
 }
 
 /** Reads stored headers. */

@@ -55,7 +55,10 @@ interface VisibleOptions {
 }
 
 /** Replaces by its code each invisible character in a text, and each accent beyond `MARKS_MAX` on one letter or without one. */
-export function visibleText(text: string, { mark = inAngles, keepsLines = false }: VisibleOptions = {}): string {
+export function visibleText(
+  text: string,
+  { mark = (code) => `<${code}>`, keepsLines = false }: VisibleOptions = {},
+): string {
   const leading = LEADING.exec(text)?.[0] ?? "";
   let shown = leading === "" ? "" : codesOf(leading, mark);
   let shownTo = leading.length;
@@ -119,8 +122,4 @@ function beginningOf(run: string, characters: number): string {
 
 function codeOf(character: string): string {
   return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
-}
-
-function inAngles(code: string): string {
-  return `<${code}>`;
 }

@@ -112,18 +112,16 @@ function Line({ node, folding, name, isRoot = false, isLast = true, isRow = fals
     );
   }
   return (
-    <>
-      <details open>
-        <summary class="json-line">
-          {begin}
-          {open}
-          <span class="json-note">{` ${countOf(node)} ${close}${comma}`}</span>
-          <Count of={node} />
-        </summary>
-        <div class="json-in">{lines}</div>
-        {end}
-      </details>
-    </>
+    <details open>
+      <summary class="json-line">
+        {begin}
+        {open}
+        <span class="json-note">{` ${countOf(node)} ${close}${comma}`}</span>
+        <Count of={node} />
+      </summary>
+      <div class="json-in">{lines}</div>
+      {end}
+    </details>
   );
 }
 

@@ -77,7 +77,9 @@ class GuideRenderer extends Renderer {
     const id = count === 0 ? base : `${base}-${count}`;
     this.headings.push({ id, depth, text: plainText(written) });
     const text = this.parser.parseInline(tokens);
-    return `<h${depth} id="${id}">${text}${depth === 1 ? "" : headingAnchor(id)}</h${depth}>\n`;
+    // The id has no character that would need escaping.
+    const anchor = `<a class="anchor" href="#${id}" aria-label="Link to this section">#</a>`;
+    return `<h${depth} id="${id}">${text}${depth === 1 ? "" : anchor}</h${depth}>\n`;
   }
 
   override code({ text, lang = "" }: Tokens.Code): string {
@@ -107,11 +109,6 @@ class GuideRenderer extends Renderer {
   override image({ text }: Tokens.Image): string {
     return Bun.escapeHTML(text);
   }
-}
-
-/** A heading's link to itself, for copying. The id must be one of ours. */
-function headingAnchor(id: string): string {
-  return `<a class="anchor" href="#${id}" aria-label="Link to this section">#</a>`;
 }
 
 /** The path of a link on our pages; null if the target is not served. */
