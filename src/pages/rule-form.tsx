@@ -16,7 +16,7 @@ import { LinkButton, Notice } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 import type { FormState } from "./forms.ts";
 import { keyLabel } from "./keys.tsx";
-import { chosenIn, schemaForm } from "./schema-form.tsx";
+import { chosenIn, type FieldSpecs, schemaForm } from "./schema-form.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { HTTP_METHODS } from "../core/target.ts";
 
@@ -163,6 +163,7 @@ const ZONE = {
   wrong: "Enter a name of the time zone database, like Europe/Berlin.",
 } as const;
 
+/** Has every member: saving a rule leaves out what its form lacks. */
 const RULE_FORM = schemaForm(CreateRuleBody, {
   name: {
     hint: "Shown to people and agents.",
@@ -233,7 +234,7 @@ const RULE_FORM = schemaForm(CreateRuleBody, {
     none: "After all others",
     options: [],
   },
-});
+} satisfies Required<FieldSpecs<CreateRuleBody>>);
 
 /** The version of the shown rule, because another person may have changed it since. */
 export const VERSION_FIELD = "version";

@@ -12,6 +12,7 @@ import type { Person } from "../http/session.ts";
 import { RuleParams } from "../rules/routes.ts";
 import type { RuleHits } from "../rules/service.ts";
 import {
+  type ConditionName,
   definitionOf,
   type DryRunJson,
   type RuleDefinition,
@@ -194,28 +195,30 @@ export function Conditions({ rule, keys }: ConditionsProps) {
   const { methods, hosts, path, credentials, body_kind: kind, body_bytes: bytes, between, when, sum } = rule;
   const { more_than: calls } = rule;
   const named = rule.keys?.map((id) => keys.find((key) => key.id === id)?.name ?? id);
-  return (
-    <>
-      {methods === undefined ? "Every request" : anyOf(methods)}
-      {hosts && sentence` to ${anyOf(hosts)}`}
-      {path && sentence` under ${<UntrustedText text={path} />}`}
-      {named && sentence` by the key ${anyOf(named)}`}
-      {credentials && sentence` with the credential ${anyOf(credentials)}`}
-      {kind && ` ${BODY_WORDS[kind]}`}
-      {bytes && `${kind === undefined ? " with a body" : ""} of more than ${number(bytes.over)} bytes`}
-      {between &&
-        sentence`, from ${between.from} to ${between.to}${onDays(between)} (${<UntrustedText text={between.timezone} />})`}
-      {when && sentence`, when ${expression(when)}`}
-      {sum &&
-        sentence`, beyond a sum of ${String(sum.limit)} of ${(
-          <code>
-            <UntrustedText text={sum.member} />
-          </code>
-        )} in ${PERIOD_LABELS[sum.per]}${forSame(sum.same)} (${<UntrustedText text={sum.timezone} />})`}
-      {calls &&
-        sentence`, beyond ${number(calls.count)} calls in ${number(calls.minutes)} minutes${forSame(calls.same)}`}
-    </>
-  );
+  const said: Readonly<Record<ConditionName, Child>> = {
+    methods: methods === undefined ? "Every request" : anyOf(methods),
+    hosts: hosts && sentence` to ${anyOf(hosts)}`,
+    path: path && sentence` under ${<UntrustedText text={path} />}`,
+    keys: named && sentence` by the key ${anyOf(named)}`,
+    credentials: credentials && sentence` with the credential ${anyOf(credentials)}`,
+    body_kind: kind && ` ${BODY_WORDS[kind]}`,
+    body_bytes: bytes && `${kind === undefined ? " with a body" : ""} of more than ${number(bytes.over)} bytes`,
+    between:
+      between &&
+      sentence`, from ${between.from} to ${between.to}${onDays(between)} (${<UntrustedText text={between.timezone} />})`,
+    when: when && sentence`, when ${expression(when)}`,
+    sum:
+      sum &&
+      sentence`, beyond a sum of ${String(sum.limit)} of ${(
+        <code>
+          <UntrustedText text={sum.member} />
+        </code>
+      )} in ${PERIOD_LABELS[sum.per]}${forSame(sum.same)} (${<UntrustedText text={sum.timezone} />})`,
+    more_than:
+      calls &&
+      sentence`, beyond ${number(calls.count)} calls in ${number(calls.minutes)} minutes${forSame(calls.same)}`,
+  };
+  return <>{Object.values(said)}</>;
 }
 
 function expression(text: string) {

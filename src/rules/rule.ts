@@ -13,7 +13,7 @@ import { type Counter, countersOf, countOf } from "./counting.ts";
 import { compileExpression, type Expression, ExpressionError } from "./expression.ts";
 import { AMBIGUOUS_PATH, type CallFacts, foldPath, Undecidable } from "./facts.ts";
 import { type Need, Needs } from "./needs.ts";
-import { definitionOf, RuleDefinition, UNREADABLE_RULE } from "./schemas.ts";
+import { type ConditionName, definitionOf, RuleDefinition, UNREADABLE_RULE } from "./schemas.ts";
 
 /** A rule that is ready to judge requests. */
 export interface CompiledRule {
@@ -87,22 +87,63 @@ function normalPath(text: string, issues: Issue[]): string {
   return text;
 }
 
-/** The conditions of a rule, cheap ones first: most rules don't match most requests. */
+type Given = Required<Pick<RuleDefinition, ConditionName>>;
+
+interface ConditionKind<Value> {
+  /** Null: it is compiled, counted, or judged together with another one. */
+  readonly holds: ((value: Value, facts: CallFacts) => boolean) | null;
+  /** Whether the first value holds for every request for which the other one does. */
+  readonly covers: (one: Value, other: Value) => boolean;
+}
+
+/** What each condition means, cheap ones first: most rules don't match most requests. */
+const CONDITIONS: { readonly [Name in ConditionName]: ConditionKind<Given[Name]> } = {
+  keys: { holds: (keys, { key }) => keys.some((id) => key.ids.has(id)), covers: coversList },
+  methods: { holds: (methods, { action }) => methods.some((method) => method === action.method), covers: coversList },
+  credentials: { holds: (names, { action }) => names.includes(action.credential), covers: coversList },
+  body_kind: { holds: isOfKind, covers: (one, other) => one === other },
+  body_bytes: {
+    holds: ({ over }, { action }) => action.bodyBytes() > over,
+    covers: (one, other) => one.over <= other.over,
+  },
+  between: { holds: null, covers: (one, other) => Bun.deepEquals(one, other) },
+  // `deadRules` compares hosts, after all others since the lists may be long.
+  hosts: { holds: null, covers: () => true },
+  path: { holds: null, covers: (one, other) => isUnder({ path: other, isAmbiguous: false }, one) },
+  when: { holds: null, covers: (one, other) => one === other },
+  // A rule that counts lets later rules decide until its limit is reached.
+  sum: { holds: null, covers: () => false },
+  more_than: { holds: null, covers: () => false },
+};
+
+// Safe: these are its members.
+const CONDITION_NAMES = Object.keys(CONDITIONS) as ConditionName[];
+
 function conditionsOf(definition: RuleDefinition, when: Condition | undefined, issues: Issue[]): readonly Condition[] {
-  const { methods, credentials, body_kind: kind, body_bytes: bytes, between, hosts, path, effect } = definition;
-  const keys = definition.keys && new Set(definition.keys);
-  const conditions: readonly (Condition | undefined)[] = [
-    keys && (({ key }) => !keys.isDisjointFrom(key.ids)),
-    methods && (({ action }) => methods.some((method) => method === action.method)),
-    credentials && (({ action }) => credentials.includes(action.credential)),
-    kind && ((facts) => isOfKind(facts, kind)),
-    bytes && (({ action }) => action.bodyBytes() > bytes.over),
+  const { between, hosts, path, effect } = definition;
+  const conditions = [
+    ...CONDITION_NAMES.map((name) => conditionOf(name, definition)),
     between && isWithin(between, issues),
     (hosts ?? path) !== undefined || effect === "allow" ? isAbout(definition) : undefined,
     when,
   ];
   return conditions.filter((condition) => condition !== undefined);
 }
+
+/* oxlint-disable typescript/no-unnecessary-type-parameters -- `Name` ties the value to its kind. */
+function conditionOf<Name extends ConditionName>(name: Name, { [name]: value }: Partial<Given>): Condition | undefined {
+  const { holds } = CONDITIONS[name];
+  return value === undefined || holds === null ? undefined : (facts) => holds(value, facts);
+}
+
+function coversMember<Name extends ConditionName>(
+  name: Name,
+  { [name]: one }: Partial<Given>,
+  { [name]: other }: Partial<Given>,
+): boolean {
+  return one === undefined || (other !== undefined && CONDITIONS[name].covers(one, other));
+}
+/* oxlint-enable typescript/no-unnecessary-type-parameters */
 
 /** The needs of those conditions that compare with a list of values. */
 function needsOf({ keys, methods, credentials, hosts, path }: RuleDefinition): readonly Need[] {
@@ -150,7 +191,7 @@ function namesOfHost({ action }: CallFacts): readonly string[] {
 const RULED_KINDS = { none: "none", body: "json", json: "json", form: "form", text: "text", base64: "base64" } as const;
 
 /** Whether the body is of this kind. A body given as text may be JSON or a form to its target. */
-function isOfKind({ request, action }: CallFacts, kind: RuleDefinition["body_kind"]): boolean {
+function isOfKind(kind: Given["body_kind"], { request, action }: CallFacts): boolean {
   if (kind === RULED_KINDS[bodyMemberOf(request) ?? "none"]) return true;
   if (kind === "json" || kind === "form") action.checkBodyKind();
   return false;
@@ -321,7 +362,7 @@ export function deadRules(rules: readonly CompiledRule[]): ReadonlyMap<string, s
       if (stepsLeft < 0 || !coversFields(other.definition, rule.definition)) return false;
       const [hosts, wanted] = [other.definition.hosts, rule.definition.hosts];
       stepsLeft -= (hosts?.length ?? 0) * (wanted?.length ?? 0);
-      return stepsLeft >= 0 && coversList(hosts, wanted, coversHost);
+      return stepsLeft >= 0 && (hosts === undefined || (wanted !== undefined && coversList(hosts, wanted, coversHost)));
     });
     if (before !== undefined) dead.set(rule.id, deadBehind(before, rule));
     // A rule with counters lets later rules decide until its limit is reached.
@@ -340,26 +381,15 @@ function deadBehind(before: CompiledRule, rule: CompiledRule): string {
 
 /** Whether the first rule applies to every request to which the other one does, leaving hosts aside. */
 function coversFields(one: RuleDefinition, other: RuleDefinition): boolean {
-  return (
-    (one.when === undefined || one.when === other.when) &&
-    coversList(one.keys, other.keys) &&
-    coversList(one.methods, other.methods) &&
-    coversList(one.credentials, other.credentials) &&
-    (one.path === undefined ||
-      (other.path !== undefined && isUnder({ path: other.path, isAmbiguous: false }, one.path))) &&
-    (one.body_kind === undefined || one.body_kind === other.body_kind) &&
-    (one.body_bytes === undefined ||
-      (other.body_bytes !== undefined && one.body_bytes.over <= other.body_bytes.over)) &&
-    (one.between === undefined || Bun.deepEquals(one.between, other.between))
-  );
+  return CONDITION_NAMES.every((name) => coversMember(name, one, other));
 }
 
 function coversList<Item>(
-  one: readonly Item[] | undefined,
-  other: readonly Item[] | undefined,
+  one: readonly Item[],
+  other: readonly Item[],
   isSame = (item: Item, of: Item) => item === of,
 ): boolean {
-  return one === undefined || other?.every((item) => one.some((of) => isSame(of, item))) === true;
+  return other.every((item) => one.some((of) => isSame(of, item)));
 }
 
 /** A rule's host without a port covers the same host with one. */

@@ -48,6 +48,7 @@ const same = (words: string, example: string, more = "") =>
     }),
   );
 
+/** What a rule may ask of a request. `CONDITIONS` (`rule.ts`) says what each means. */
 const conditions = Type.Partial(
   Type.Object({
     when: t.shortText(
@@ -141,6 +142,13 @@ const conditions = Type.Partial(
         same: same("key|host", "key"),
       },
     ),
+  }),
+).properties;
+
+export type ConditionName = keyof typeof conditions;
+
+const told = Type.Partial(
+  Type.Object({
     message: Type.Refine(
       t.shortText(
         RULE_MESSAGE_CHARS_MAX,
@@ -154,6 +162,8 @@ const conditions = Type.Partial(
   }),
 ).properties;
 
+const optional = { ...conditions, ...told };
+
 /** The definition of a rule, in the API and in its row. */
 export const RuleDefinition = t.requestObject(
   "RuleDefinition",
@@ -165,7 +175,7 @@ export const RuleDefinition = t.requestObject(
       "allow: no later rule is asked; hold: a person decides; refuse: nothing is created.",
       "hold",
     ),
-    ...conditions,
+    ...optional,
   },
   { examples: [{ name: "Big payments", effect: "hold", path: "/payments", when: "action.body.amount > 5000" }] },
 );
@@ -179,13 +189,15 @@ export const CreateRuleBody = t.requestObject("CreateRule", "A rule of the accou
   before: Type.Optional(t.idSchema("rul", "The rule that it is put before. Default: behind all others.")),
 });
 
+export type CreateRuleBody = Static<typeof CreateRuleBody>;
+
 // Safe: these are its members.
-const CONDITIONS = Object.keys(conditions) as (keyof typeof conditions)[];
+const UNSET = Object.keys(optional) as (keyof typeof optional)[];
 
 export const ChangeRuleBody = Type.Partial(
   Type.Object({
     ...properties,
-    unset: t.shortList(Type.Enum(CONDITIONS), CONDITIONS.length, "Conditions that the rule has no longer.", ["path"]),
+    unset: t.shortList(Type.Enum(UNSET), UNSET.length, "Conditions that the rule has no longer.", ["path"]),
   }),
   {
     title: "ChangeRule",

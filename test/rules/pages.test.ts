@@ -4,6 +4,7 @@ import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { joined, signedIn } from "../http/signed-in.ts";
 import { EXAMPLES, ruleFields, ruleIn, TEMPLATES } from "../../src/pages/rule-form.tsx";
 import { ruleFrom } from "../../src/rules/rule.ts";
+import type { RuleDefinition } from "../../src/rules/schemas.ts";
 
 let app: RealServer;
 let ann: Awaited<ReturnType<typeof signedIn>>;
@@ -38,13 +39,15 @@ const rule = async (definition: object): Promise<string> => {
   return json.id;
 };
 
-const ALL = {
+/** Every member, but keys, which have ids. */
+const ALL: Required<Omit<RuleDefinition, "keys">> = {
   name: "Payments above 1000",
   effect: "hold",
   when: "action.body.amount > 1000",
   methods: ["POST", "PUT"],
   hosts: ["api.example.com", "*.example.org"],
   path: "/payments",
+  credentials: ["stripe-live"],
   body_kind: "json",
   body_bytes: { over: 10_000 },
   between: { from: "18:00", to: "08:00", days: ["mon", "tue"], timezone: "Europe/Berlin" },
@@ -52,7 +55,7 @@ const ALL = {
   more_than: { count: 20, minutes: 5, same: "request" },
   message: "A person checks large payments.",
   explain: true,
-} as const;
+};
 
 /** The same as the form has it. */
 const FIELDS = {
@@ -63,6 +66,7 @@ const FIELDS = {
   method_PUT: "yes",
   hosts: "api.example.com\r\n*.example.org",
   path: "/payments",
+  credentials: "stripe-live",
   body_kind: "json",
   "body_bytes.over": "10000",
   "between.from": "18:00",
@@ -93,7 +97,7 @@ describe("for people, without script, pages of rules", () => {
     expect(stored).toMatchObject({ ...ALL, keys: [key.id], version: 1, changed_by: "user:ann@example.com" });
     const text = wordsOf(await ann.pageOf(PAGE));
     expect(text).toContain(
-      "POST or PUT to api.example.com or *.example.org under /payments by the key agent with a JSON body of more than " +
+      "POST or PUT to api.example.com or *.example.org under /payments by the key agent with the credential stripe-live with a JSON body of more than " +
         "10,000 bytes, from 18:00 to 08:00 on Mon and Tue (Europe/Berlin), when action.body.amount &gt; 1000" +
         ", beyond a sum of 1000.5 of body.amount in a month for the same key (Europe/Paris)" +
         ", beyond 20 calls in 5 minutes for the same request",
@@ -229,6 +233,7 @@ describe("for people, without script, pages of rules", () => {
     const id = await rule(ALL);
     const html = await ann.pageOf(`${PAGE}/${id}`);
     expect(hiddenIn(html)).toMatchObject({ version: "1" });
+    for (const name of Object.keys(FIELDS)) expect(html).toContain(`name="${name}"`);
     for (const shown of [
       'value="Payments above 1000"',
       "api.example.com\n*.example.org",
