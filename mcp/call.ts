@@ -17,12 +17,7 @@ import { memberText, orderedMemberText } from "../src/core/json.ts";
 import type { Metrics } from "../src/observability/metrics.ts";
 import type { RouteServices } from "../src/services/services.ts";
 
-type AgentServices = Pick<
-  RouteServices,
-  "actionService" | "checkTarget" | "credentialRequests" | "credentialService" | "pauseOf" | "receiptUrl" | "secrets"
->;
-
-export interface AgentDeps extends AgentServices, Pick<AppContext, "clock" | "ids" | "log"> {
+export interface AgentDeps extends RouteServices, Pick<AppContext, "clock" | "ids" | "log"> {
   readonly bus: Pick<Bus, "watch">;
   readonly metrics: Pick<Metrics, "toolCalled">;
   readonly config: Pick<Config, "agentApproval" | "baseUrl" | "mail" | "mcpSessionsPerAccount">;

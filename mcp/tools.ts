@@ -64,6 +64,8 @@ interface Tool {
   /** The permission that REST requires for the same; null: the tool checks the role itself. */
   readonly permission: Permission | null;
   readonly input: TObject;
+  /** Short, as every character costs tokens. Clients refuse an answer that it doesn't accept. */
+  readonly output: ListedTool["outputSchema"];
   /** Throws `DomainError` or `ProtocolError`. */
   readonly run: (deps: AgentDeps, call: ToolCall) => Promise<ToolAnswer | ApprovalQuestion>;
 }
@@ -89,6 +91,7 @@ export const TOOLS = {
     annotations: SENDS,
     permission: "create",
     input: CreateArguments,
+    output: ActionResult,
     run: create,
   },
   get: {
@@ -100,6 +103,7 @@ export const TOOLS = {
     annotations: READS,
     permission: "read",
     input: GetArguments,
+    output: ActionResult,
     run: withAction(GetArguments, ({ actionService }, { caller }, { id }) => actionService.get(caller, id)),
   },
   list: {
@@ -111,6 +115,7 @@ export const TOOLS = {
     annotations: READS,
     permission: "read",
     input: ListArguments,
+    output: PageResult,
     run: list,
   },
   wait: {
@@ -122,6 +127,7 @@ export const TOOLS = {
     annotations: READS,
     permission: "read",
     input: WaitArguments,
+    output: ActionResult,
     run: withAction(WaitArguments, async (deps, call, { id, wait }) =>
       waitForEnd(deps, call, await deps.actionService.get(call.caller, id), wait),
     ),
@@ -142,6 +148,7 @@ export const TOOLS = {
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
     permission: null,
     input: DecideArguments,
+    output: ActionResult,
     run: askForApproval,
   },
   cancel: {
@@ -152,6 +159,7 @@ export const TOOLS = {
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     permission: "cancel",
     input: DecideArguments,
+    output: ActionResult,
     run: withAction(DecideArguments, ({ actionService }, { caller }, { id, reason = null, run }) =>
       actionService.cancel(caller, id, reason, run === undefined ? undefined : { run, isHeld: false }),
     ),
@@ -166,6 +174,7 @@ export const TOOLS = {
     annotations: SENDS,
     permission: "retry",
     input: RetryArguments,
+    output: ActionResult,
     run: withAction(RetryArguments, ({ actionService }, { caller }, { id, reason = null }) =>
       actionService.retry(caller, id, reason),
     ),
@@ -176,6 +185,7 @@ export const TOOLS = {
     annotations: READS,
     permission: "read",
     input: NoArguments,
+    output: PageResult,
     run: credentials,
   },
   request_credential: {
@@ -186,13 +196,14 @@ export const TOOLS = {
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     permission: "create",
     input: RequestCredentialArguments,
+    output: ActionResult,
     run: requestCredential,
   },
 } as const satisfies Readonly<Record<string, Tool>>;
 
 export type ToolName = keyof typeof TOOLS;
 
-/** The tools as clients see them, with short output schemas: every character costs tokens in every conversation. */
+/** The tools as clients see them. */
 export function listedTools(agentApproval: AgentDeps["config"]["agentApproval"]): ListedTool[] {
   return Object.entries<Tool>(TOOLS).map(([name, tool]) => ({
     name,
@@ -200,7 +211,7 @@ export function listedTools(agentApproval: AgentDeps["config"]["agentApproval"])
     description: agentApproval === "off" ? (tool.descriptionWhenOff ?? tool.description) : tool.description,
     annotations: tool.annotations,
     inputSchema: inputSchemaJson(tool.input),
-    outputSchema: name === "list" || name === "credentials" ? PageResult : ActionResult,
+    outputSchema: tool.output,
   }));
 }
 

@@ -109,6 +109,10 @@ describe("examples that are run in tests work as written", () => {
   });
 });
 
+test("mcp/README.md says what every tool does", () => {
+  expect(NAMES.filter((name) => !README.includes(`\`${name}\``))).toEqual([]);
+});
+
 test("server.json connects to the tools once its variables are filled in", async () => {
   const server = await Bun.file(join(ROOT, "server.json")).json();
   expect(server.version).toBe(VERSION);

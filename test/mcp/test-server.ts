@@ -34,7 +34,7 @@ export async function openServer(options: TestServerOptions = {}) {
     }),
     routesOf: (engine) => {
       const deps = {
-        actionService: engine.actionService,
+        ...engine.services,
         bus: engine.bus,
         secrets: engine.secrets,
         clock: engine.clock,
@@ -44,10 +44,6 @@ export async function openServer(options: TestServerOptions = {}) {
           const { hostname = "", host = "" } = URL.parse(url) ?? {};
           return host === "" ? { refused: "Is no URL." } : { hostname, host };
         },
-        receiptUrl: engine.receiptUrl,
-        pauseOf: engine.pauseOf,
-        credentialService: engine.services.credentialService,
-        credentialRequests: engine.services.credentialRequests,
         config: {
           agentApproval: options.agentApproval ?? "elicit",
           baseUrl: BASE_URL,

@@ -13,13 +13,24 @@ import { shared } from "../support/shared.ts";
 const target = await shared(new Target(() => Response.json({ done: true })));
 const server = await shared(openServer());
 
+/** The permission of each tool's operation, and whether it only reads, destroys, may be repeated, and reaches others. */
+const EXPECTED: Readonly<Record<ToolName, readonly [permission: string | null, ...hints: boolean[]]>> = {
+  create: ["create", false, true, false, true],
+  get: ["read", true, false, true, false],
+  list: ["read", true, false, true, false],
+  wait: ["read", true, false, true, false],
+  approve: [null, false, true, true, true],
+  cancel: ["cancel", false, true, true, false],
+  retry: ["retry", false, true, false, true],
+  credentials: ["read", true, false, true, false],
+  request_credential: ["create", false, false, true, false],
+};
+
 describe.each(CLIENTS)("a client of the kind %s", (kind) => {
-  test("finds the nine tools in a fixed order, each with title, schemas and all four hints", async () => {
+  test("finds the tools in a fixed order, each with title, schemas and all four hints", async () => {
     await using agent = await connect(kind, server.mcpUrl);
     const { tools } = await agent.client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual(
-      "create get list wait approve cancel retry credentials request_credential".split(" "),
-    );
+    expect(tools.map(({ name }) => name)).toEqual(Object.keys(EXPECTED));
     for (const tool of tools) {
       expect(tool.inputSchema).toMatchObject({ type: "object", additionalProperties: false });
       expect(tool.outputSchema).toMatchObject({ type: "object", anyOf: [{}, { required: ["error"] }] });
@@ -241,15 +252,11 @@ describe("the table of tools", () => {
   });
 
   test("has the permissions and hints of the operations", () => {
-    const permissions = Object.values(TOOLS).map(({ permission }) => permission);
-    expect(permissions).toEqual(["create", "read", "read", "read", null, "cancel", "retry", "read", "create"]);
-    const hints = (name: ToolName) => Object.values(TOOLS[name].annotations);
-    const [yes, no] = [true, false];
-    for (const name of ["get", "list", "wait", "credentials"] as const) expect(hints(name)).toEqual([yes, no, yes, no]);
-    for (const name of ["create", "retry"] as const) expect(hints(name)).toEqual([no, yes, no, yes]);
-    expect(hints("approve")).toEqual([no, yes, yes, yes]);
-    expect(hints("cancel")).toEqual([no, yes, yes, no]);
-    expect(hints("request_credential")).toEqual([no, no, yes, no]);
+    const found = Object.entries(TOOLS).map(([name, { permission, annotations: hints }]) => {
+      const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = hints;
+      return [name, [permission, readOnlyHint, destructiveHint, idempotentHint, openWorldHint]];
+    });
+    expect(Object.fromEntries(found)).toEqual(EXPECTED);
   });
 
   test("takes for create the body of REST, its header and its query parameter", async () => {
