@@ -33,9 +33,8 @@ export function createCallbackHostService(app: AppContext, needs: CallbackHostNe
   const send = async (accountId: string, url: string, alter: AlterHeaders): Promise<CallbackTry> => {
     const data = { message: "This is a test callback of Outgate. It is about no action." };
     const body = JSON.stringify({ type: "callback.test", timestamp: clock.now().toISOString(), data });
-    const channel = { accountId, kind: "webhook" } as const;
     const startedMs = clock.monotonicMs();
-    const outcome = await postNow(app, needs, { channel, url, body }, alter);
+    const outcome = await postNow(app, needs, { accountId, url, body, isSigned: true }, alter);
     // Only the status of the receiver's answer is used.
     return {
       response_code: outcome.kind === "answered" ? outcome.code : null,

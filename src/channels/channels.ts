@@ -20,7 +20,7 @@ import { normalTarget } from "../core/target.ts";
 import { deliveryOf, type PostDeps, postNow } from "../delivery/deliver.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
-import { noticeBody, testNotice } from "../mail/chat-messages.ts";
+import { MESSAGE_FORMATS, testNotice } from "../mail/chat-messages.ts";
 import { testMessage } from "../mail/messages.ts";
 import { type Mailer, messageError, NO_MAILER } from "../mail/mailer.ts";
 import type { AppContext } from "../runtime/app-context.ts";
@@ -126,14 +126,6 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
     return allowed.flatMap((may, at) => (may ? [] : [{ field: `to.${at}`, message: NOT_AN_APPROVER }]));
   };
 
-  const testPost = async (channel: Channel): Promise<DeliveryResult> => {
-    const { kind, url } = channel;
-    if (url === null) return { kind: "withheld", error: "Where the channel goes can't be read. Set its URL again." };
-    const now = clock.now();
-    const body = noticeBody(kind, testNotice(channel), now);
-    return deliveryOf(await postNow(app, needs, { channel, url, body }), now, MESSAGE_TIMEOUT_MS);
-  };
-
   /** Sends to every address, of which there are few. The first failure is the result. */
   const testMails = async ({ id: channelId, name, to, accountId }: Channel): Promise<DeliveryResult> => {
     if (mailer === null) return NO_MAILER;
@@ -146,6 +138,16 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
       to.map((address) => mailer.send(testMessage(address, id, name), { timeoutMs: MESSAGE_TIMEOUT_MS })),
     );
     return sent.find(({ kind }) => kind !== "delivered") ?? { kind: "delivered" };
+  };
+
+  const sendTest = async (channel: Channel): Promise<DeliveryResult> => {
+    const { accountId, kind, url } = channel;
+    if (kind === "mail") return testMails(channel);
+    if (url === null) return { kind: "withheld", error: "Where the channel goes can't be read. Set its URL again." };
+    const now = clock.now();
+    const { isSigned, notice } = MESSAGE_FORMATS[kind];
+    const body = notice(testNotice(channel), now);
+    return deliveryOf(await postNow(app, needs, { accountId, url, body, isSigned }), now, MESSAGE_TIMEOUT_MS);
   };
 
   const entry = (caller: Caller, audited: Audited) => auditOf(caller, audited, clock.now());
@@ -210,7 +212,7 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
     async test(caller: Caller, id: string): Promise<Static<typeof ChannelTestJson>> {
       const channel = await find(caller, id);
       countTest(caller.accountId);
-      const error = messageError(await (channel.kind === "mail" ? testMails(channel) : testPost(channel)));
+      const error = messageError(await sendTest(channel));
       const delivered = error === null;
       await audit.record(entry(caller, { kind: "channel_tested", subject: id, detail: { delivered } }));
       return { delivered, error };

@@ -9,6 +9,11 @@ export const CHANNEL_KINDS = ["mail", "slack", "webhook"] as const;
 
 export type ChannelKind = (typeof CHANNEL_KINDS)[number];
 
+/** The kinds whose messages are posted to a URL. */
+export type PostedKind = Exclude<ChannelKind, "mail">;
+
+export const POSTED_KINDS = CHANNEL_KINDS.filter((kind): kind is PostedKind => kind !== "mail");
+
 /** Where a channel's messages go. The store keeps it sealed, since anyone with an incoming webhook's URL can post to it. */
 export interface ChannelTarget {
   /** Addresses, for mail; else empty. */

@@ -3,7 +3,7 @@ import type { Action } from "../core/action.ts";
 import type { Channel } from "../core/channel.ts";
 import { MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
 import type { DeliveryResult, Notification } from "../core/notification.ts";
-import { credentialNotice, noticeBody, requestNotice, slackQuestion, webhookQuestion } from "../mail/chat-messages.ts";
+import { credentialNotice, MESSAGE_FORMATS, requestNotice } from "../mail/chat-messages.ts";
 import { see } from "../receipts/see.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { askedNow, type Deliver, endingNow, NOT_NEEDED, pendingNow, post, type PostDeps } from "./deliver.ts";
@@ -16,6 +16,7 @@ interface MessageNeeds extends PostDeps {
 interface Message {
   readonly channel: Channel;
   readonly body: string;
+  readonly isSigned: boolean;
 }
 
 /**
@@ -30,11 +31,13 @@ export function createMessage({ clock, config, store }: AppContext, needs: Messa
   /** The question whether to approve an action; null if nobody must be asked any more. */
   const question = async (notification: Notification, at: Date): Promise<Message | null> => {
     const asked = await askedNow(store, notification);
-    if (asked === null || asked.channel.kind === "mail") return null;
+    if (asked === null) return null;
     const { ask, channel } = asked;
+    if (channel.kind === "mail") return null;
     const action = await see(asked.action, "public");
     const told = { ask, at, action, history: await needs.historyOf(asked.action), baseUrl };
-    return { channel, body: channel.kind === "slack" ? slackQuestion(told) : webhookQuestion(told) };
+    const { isSigned, question: bodyOf } = MESSAGE_FORMATS[channel.kind];
+    return { channel, body: bodyOf(told), isSigned };
   };
 
   /** The notice of a credential that expires, or of a request for one. Null: it is out of date. */
@@ -42,13 +45,14 @@ export function createMessage({ clock, config, store }: AppContext, needs: Messa
     const { accountId, message } = notification;
     const channel = await channels.find(accountId, message.target);
     if (channel === null || !channel.enabled || channel.kind === "mail") return null;
+    const { isSigned, notice: bodyOf } = MESSAGE_FORMATS[channel.kind];
     const alert = alertOf(message.event);
     if (alert === null) {
       const request = await pendingNow(credentialRequests, notification, at);
-      return request && { channel, body: noticeBody(channel.kind, requestNotice(request, baseUrl), at) };
+      return request && { channel, body: bodyOf(requestNotice(request, baseUrl), at), isSigned };
     }
     const credential = await endingNow(credentials, notification, alert, at);
-    return credential && { channel, body: noticeBody(channel.kind, credentialNotice(credential, alert, baseUrl), at) };
+    return credential && { channel, body: bodyOf(credentialNotice(credential, alert, baseUrl), at), isSigned };
   };
 
   return async (notification, stop) => {
@@ -56,10 +60,10 @@ export function createMessage({ clock, config, store }: AppContext, needs: Messa
     const isNotice = isCredentialRequested(event) || alertOf(event) !== null;
     const message = await (isNotice ? notice : question)(notification, clock.now());
     if (message === null) return NOT_NEEDED;
-    const { channel, body } = message;
-    const { url } = channel;
+    const { channel, body, isSigned } = message;
+    const { accountId, url } = channel;
     if (url === null) return UNREADABLE;
-    return post(clock, needs, notification, { channel, url, body }, { timeoutMax, stop, keepFor: null });
+    return post(clock, needs, notification, { accountId, url, body, isSigned }, { timeoutMax, stop, keepFor: null });
   };
 }
 

@@ -59,20 +59,23 @@ export interface PostDeps {
 
 /** A text to post. */
 interface Post {
-  readonly channel: Pick<Channel, "accountId" | "kind">;
+  readonly accountId: string;
   readonly url: string;
   /** `webhook-id`: the same for all attempts. */
   readonly id: string;
   readonly body: string;
+  /** With the account's secret for callbacks. */
+  readonly isSigned: boolean;
 }
 
-/** The request that posts a text. Not signed for Slack, which checks no signature. */
+/** The request that posts a text. */
 async function postRequest(
   { signedHeaders }: Pick<PostDeps, "signedHeaders">,
-  { channel: { accountId, kind }, url, id, body }: Post,
+  { isSigned, ...text }: Post,
   now: Date,
 ): Promise<OutboundRequest> {
-  const signed = kind === "slack" ? [] : await signedHeaders({ accountId, url, id, body }, now);
+  const signed = isSigned ? await signedHeaders(text, now) : [];
+  const { url, body } = text;
   return {
     url,
     method: "POST",
@@ -110,11 +113,11 @@ export async function post(
   clock: Clock,
   needs: PostDeps,
   notification: Notification,
-  { url, channel, body }: Omit<Post, "id">,
+  text: Omit<Post, "id">,
   { timeoutMax, stop, keepFor }: PostLimits,
 ): Promise<DeliveryResult> {
   const now = clock.now();
-  const request = await postRequest(needs, { channel, url, id: notification.id, body }, now).catch(deliveryFault);
+  const request = await postRequest(needs, { ...text, id: notification.id }, now).catch(deliveryFault);
   if (typeof request === "string") return deliveryOf({ kind: "not_sent", fault: request }, now, timeoutMax);
   const timeoutMs = attemptMs(notification, clock.now(), timeoutMax);
   if (timeoutMs === 0) return { kind: "not_started", why: "late" };
@@ -162,8 +165,7 @@ export function createCallback({ clock, config, store }: AppContext, needs: Call
     if (!(await needs.recipients.mayCallBack(accountId, creator, url))) return NOT_LISTED;
     // As for actions, not at the last attempt. The receiver detects a repeat by its `webhook-id`.
     const keepFor = attempts <= NOTIFY_DELAYS_MS.length ? accountId : null;
-    const text = { channel: { accountId, kind: "webhook" }, url, body } as const;
-    return post(clock, needs, notification, text, { timeoutMax, stop, keepFor });
+    return post(clock, needs, notification, { accountId, url, body, isSigned: true }, { timeoutMax, stop, keepFor });
   };
 }
 

@@ -20,7 +20,7 @@ import {
   SUBJECT_PATH_CHARS_MAX,
   SUBJECT_TITLE_CHARS_MAX,
 } from "../core/limits.ts";
-import type { Channel } from "../core/channel.ts";
+import type { Channel, PostedKind } from "../core/channel.ts";
 import type { Credential, CredentialRequest } from "../core/credential.ts";
 import { bodyLines, shownBody } from "../ui/body-view.tsx";
 import { bodyKindText } from "../receipts/mask-body.ts";
@@ -87,7 +87,7 @@ export function linesOfWords({ name, label, value }: DecisionFacts["facts"][numb
 }
 
 /** The body of a POST to an incoming webhook of Slack. Shows texts of others as plain text, without markup, mentions or links. */
-export function slackQuestion({ ask, action, history, baseUrl }: Question): string {
+function slackQuestion({ ask, action, history, baseUrl }: Question): string {
   const { facts, risks } = maskedFacts(action, history, baseUrl);
   const { hidden, words, details } = groupedFacts(facts);
   const sent = asSent(action);
@@ -189,10 +189,26 @@ export function requestNotice({ id, host, createdBy, expiresAt }: CredentialRequ
   return { type: "credential.requested", data: { credential_request: request, url }, text, url };
 }
 
-/** The body of a POST of a notice to a webhook or to Slack. */
-export function noticeBody(kind: Channel["kind"], { type, data, text, url }: OwnerNotice, at: Date): string {
-  if (kind !== "slack") return JSON.stringify({ type, timestamp: at.toISOString(), data });
+/** What each kind of channel gets by POST. */
+export const MESSAGE_FORMATS: Readonly<Record<PostedKind, MessageFormat>> = {
+  slack: { isSigned: false, question: slackQuestion, notice: slackNotice },
+  webhook: { isSigned: true, question: webhookQuestion, notice: webhookNotice },
+};
+
+interface MessageFormat {
+  /** Slack checks no signature. */
+  readonly isSigned: boolean;
+  /** The body that asks for approval. */
+  readonly question: (question: Question) => string;
+  readonly notice: (notice: OwnerNotice, at: Date) => string;
+}
+
+function slackNotice({ text, url }: OwnerNotice): string {
   return slackJson(text, [section(text), ...(url === null ? [] : [linkSection(url, "Open it in Outgate")])]);
+}
+
+function webhookNotice({ type, data }: OwnerNotice, at: Date): string {
+  return JSON.stringify({ type, timestamp: at.toISOString(), data });
 }
 
 /** The page of a request for a credential. It needs a sign-in, and opening it decides nothing. */
@@ -243,7 +259,7 @@ function escaped(text: string): string {
 }
 
 /** The body of a POST to a webhook. Leaves out the receipt, whose link would open without a sign-in. */
-export function webhookQuestion({ ask, at, action, history, baseUrl }: Question): string {
+function webhookQuestion({ ask, at, action, history, baseUrl }: Question): string {
   const shown = actionJson(action, { now: at, receiptUrl: null, hidesHeaderValues: true });
   const { facts, risks } = maskedFacts(action, history, baseUrl);
   const rest = JSON.stringify({ facts, risks, url: actionPageUrl(baseUrl, action.id) }).slice(1);

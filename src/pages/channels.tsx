@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { ChannelParams, CreateChannel, shownUrl } from "../channels/channels.ts";
-import { type Channel, CHANNEL_KINDS, type ChannelKind } from "../core/channel.ts";
+import { type Channel, CHANNEL_KINDS, type ChannelKind, POSTED_KINDS } from "../core/channel.ts";
 import {
   CHANNEL_ADDRESSES_MAX,
   CHANNELS_MAX,
@@ -34,7 +34,7 @@ const CHANNEL_FORM = schemaForm(CreateChannel, {
   url: {
     label: "URL",
     hint: "For Slack and webhook. It is stored encrypted, and shown only in part.",
-    onlyFor: ["slack", "webhook"],
+    onlyFor: POSTED_KINDS,
   },
   remind_after_minutes: {
     label: "Remind after",

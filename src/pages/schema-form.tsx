@@ -2,6 +2,7 @@
 import type { Child } from "hono/jsx";
 import type { Static, TObject } from "typebox";
 import { bodyCheck, isJsonObject } from "../api/schema-helpers.ts";
+import { CHANNEL_KINDS } from "../core/channel.ts";
 import type { Form } from "../http/request.ts";
 import { Check, Checks, Choices, Field, type FieldProps, PostForm, type PostFormProps, Submit } from "../ui/form.tsx";
 import { Problem } from "../ui/parts.tsx";
@@ -9,7 +10,7 @@ import { type Choice, exactDuration, inWords, number, readDuration } from "../ui
 import { filled, type FormState, numberIn, problemBeside, problemOf } from "./forms.ts";
 
 /** The choices that fields depend on. `settings-frame.css` shows such a field once one of its choices is made. */
-export const CHOICES_WITH_FIELDS = ["mail", "slack", "webhook", "header", "basic", "hmac", "host", "key"] as const;
+export const CHOICES_WITH_FIELDS = [...CHANNEL_KINDS, "header", "basic", "hmac", "host", "key"] as const;
 
 /** How a form shows a member of its schema. By default, the schema decides. */
 interface FieldSpec extends Pick<

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type Action, NO_EXTRAS } from "../../src/core/action.ts";
 import { type DecisionHistory, NO_HISTORY } from "../../src/approvals/facts.ts";
-import { slackQuestion } from "../../src/mail/chat-messages.ts";
+import { MESSAGE_FORMATS } from "../../src/mail/chat-messages.ts";
 import { URL_CHARS_MAX } from "../../src/core/limits.ts";
 import { anAction, NOON } from "../support/factory.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
@@ -24,7 +24,7 @@ function asked(
   ask: "requested" | "reminded" = "requested",
 ): Asked {
   return JSON.parse(
-    slackQuestion({
+    MESSAGE_FORMATS.slack.question({
       ask,
       at: NOON,
       action: maskAction(anAction({ approve: true, ...action }), "public"),

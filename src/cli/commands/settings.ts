@@ -14,6 +14,7 @@ import type {
   SigningSecretQuery,
 } from "../../client/openapi.ts";
 import { given, headersIn, oneOf, several, severalMethods, wholeNumber, type CliCommand } from "../command.ts";
+import { POSTED_KINDS, type PostedKind } from "../../core/channel.ts";
 import {
   CALLS_PER_SECOND_MAX,
   CALLS_PER_SECOND_MIN,
@@ -275,10 +276,10 @@ export function addChannelCommands(program: CliCommand): void {
     .option("--webhook <url>", "a URL that gets a signed POST")
     .member("remind_after_minutes", "--remind-after <minutes>", REMIND, wholeNumber("remind-after"))
     .prints(async ({ client, print }, { mail, slack, webhook, ...more }: AddChannel, name) => {
+      const urls: Readonly<Record<PostedKind, string | undefined>> = { slack, webhook };
       const targets: readonly Pick<CreateChannel, "kind" | "to" | "url">[] = [
         ...(mail === undefined ? [] : [{ kind: "mail" as const, to: addressesIn(mail) }]),
-        ...(slack === undefined ? [] : [{ kind: "slack" as const, url: slack }]),
-        ...(webhook === undefined ? [] : [{ kind: "webhook" as const, url: webhook }]),
+        ...POSTED_KINDS.flatMap((kind) => (urls[kind] === undefined ? [] : [{ kind, url: urls[kind] }])),
       ];
       const [target] = targets;
       if (target === undefined || targets.length > 1) {
