@@ -1,10 +1,10 @@
-import { type HostSettings, NO_HOST_SETTINGS } from "../core/host-settings.ts";
+import type { HostSettings } from "../core/host-settings.ts";
 import { credentialNameSchema } from "./action-schemas.ts";
 import { compile, requestObject, positive } from "./schema-helpers.ts";
-import { toJson } from "./serializer.ts";
-import { retryMembers, retrySettingsFrom } from "./retry-settings.ts";
+import { fromJson, toJson } from "./serializer.ts";
+import { retryMembers } from "./retry-settings.ts";
 import { CALLS_PER_SECOND_MIN, CALLS_PER_SECOND_MAX } from "../core/limits.ts";
-import Type, { type Static } from "typebox";
+import Type, { type Static, type TSchema } from "typebox";
 import { STATUS_CLASSES } from "../core/retry.ts";
 import { jsonIn } from "../core/json.ts";
 
@@ -42,15 +42,9 @@ export const PutHostSettings = requestObject(
 );
 
 /** Turns a checked body into settings. */
-export function hostSettingsFrom(body: Static<typeof PutHostSettings>): HostSettings {
-  const { max_per_second: maxPerSecond = null, max_concurrent: maxConcurrent = null } = body;
-  return {
-    ...retrySettingsFrom(body),
-    maxPerSecond,
-    maxConcurrent,
-    defaultCredential: body.default_credential ?? null,
-  };
-}
+export const hostSettingsFrom = (body: Static<typeof PutHostSettings>): HostSettings => fromJson(PutHostSettings, body);
+
+export const NO_HOST_SETTINGS = hostSettingsFrom({});
 
 /** Settings as JSON; only those that are set. */
 export const hostSettingsJson = (settings: HostSettings) => toJson(PutHostSettings, settings);
@@ -60,16 +54,16 @@ export const hostSettingsJson = (settings: HostSettings) => toJson(PutHostSettin
  * and members of newer versions: one bad member must not end another one's limit or keep other rows from being read.
  */
 const STORED = compile(
-  Type.Object({
-    timeout_ms: Type.Optional(Type.Integer({ minimum: 1 })),
-    backoff: Type.Optional(
-      Type.Object({ base_ms: Type.Integer({ minimum: 1 }), cap_ms: Type.Integer({ minimum: 1 }) }),
-    ),
-    give_up_on: Type.Optional(Type.Array(Type.Union([Type.Integer(), Type.Enum([...STATUS_CLASSES])]))),
-    max_per_second: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
-    max_concurrent: Type.Optional(Type.Integer({ minimum: 1 })),
-    default_credential: Type.Optional(Type.String()),
-  }),
+  Type.Partial(
+    Type.Object({
+      timeout_ms: Type.Integer({ minimum: 1 }),
+      backoff: Type.Object({ base_ms: Type.Integer({ minimum: 1 }), cap_ms: Type.Integer({ minimum: 1 }) }),
+      give_up_on: Type.Array(Type.Union([Type.Integer(), Type.Enum([...STATUS_CLASSES])])),
+      max_per_second: Type.Number({ exclusiveMinimum: 0 }),
+      max_concurrent: Type.Integer({ minimum: 1 }),
+      default_credential: Type.String(),
+    } satisfies Record<keyof typeof PutHostSettings.properties, TSchema>),
+  ),
 );
 
 export function hostSettingsText(settings: HostSettings): string {

@@ -1,4 +1,4 @@
-import Type, { type Static } from "typebox";
+import Type from "typebox";
 import { describedOnly, integer } from "./schema-helpers.ts";
 import { toJson } from "./serializer.ts";
 import {
@@ -74,19 +74,6 @@ export const retryMembers = {
 };
 
 const RetrySettingsJson = Type.Object(retryMembers);
-
-/** Turns checked members into settings. */
-export function retrySettingsFrom({
-  timeout_ms: timeoutMs,
-  backoff,
-  give_up_on: giveUpOn,
-}: Static<typeof RetrySettingsJson>): RetrySettings {
-  return {
-    timeoutMs: timeoutMs ?? null,
-    backoff: backoff === undefined ? null : { baseMs: backoff.base_ms, capMs: backoff.cap_ms },
-    giveUpOn: giveUpOn ?? null,
-  };
-}
 
 /** Settings as JSON; only those that are set. */
 export const retrySettingsJson = (settings: RetrySettings) => toJson(RetrySettingsJson, settings);

@@ -22,6 +22,17 @@ type Sources<Json> = {
     | (Partial<Pick<Json, Name>> extends Pick<Json, Name> ? null | undefined : never);
 };
 
+/** The row of a checked body: its members in camel case, null where one is absent. */
+type RowOf<Json> = Json extends readonly unknown[]
+  ? Json
+  : Json extends object
+    ? {
+        readonly [Name in keyof Json as Camel<Name>]-?:
+          | RowOf<Exclude<Json[Name], undefined>>
+          | (Partial<Pick<Json, Name>> extends Pick<Json, Name> ? null : never);
+      }
+    : Json;
+
 /** The keywords of JSON Schema that say how to show a value. */
 interface Shape {
   readonly properties?: Readonly<Record<string, Shape>>;
@@ -43,6 +54,23 @@ export function toJson<Schema extends TObject>(schema: Schema, row: Sources<Stat
   return show(row) as Static<Schema>;
 }
 
+/** The opposite of `toJson`, for a checked body without dates. */
+export function fromJson<Schema extends TObject>(schema: Schema, body: Static<Schema>): RowOf<Static<Schema>> {
+  // Safe: `reading` has a value for each member of the schema.
+  return reading(schema, body) as RowOf<Static<Schema>>;
+}
+
+function reading({ properties }: Shape, value: unknown): unknown {
+  if (properties === undefined || value === undefined) return value ?? null;
+  const given = new Map<string, unknown>(value instanceof Object ? Object.entries(value) : []);
+  const members = Object.entries(properties);
+  return Object.fromEntries(members.map(([name, member]) => [camel(name), reading(member, given.get(name))]));
+}
+
+function camel(name: string): string {
+  return name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
 function showing({ properties, items, anyOf }: Shape): (value: unknown) => unknown {
   if (anyOf !== undefined) {
     const show = showing(anyOf.find(({ type }) => type !== "null") ?? {});
@@ -54,9 +82,8 @@ function showing({ properties, items, anyOf }: Shape): (value: unknown) => unkno
   }
   if (properties === undefined) return (value) => (value instanceof Date ? value.toISOString() : value);
   const members = Object.entries(properties).map(([name, member]) => {
-    const from = name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
     const hasNull = member.anyOf?.some(({ type }) => type === "null") === true;
-    return { name, from, show: showing(member), hasNull };
+    return { name, from: camel(name), show: showing(member), hasNull };
   });
   return (row) => {
     const values = new Map<string, unknown>(row instanceof Object ? Object.entries(row) : []);

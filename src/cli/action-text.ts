@@ -178,7 +178,7 @@ function actionText(action: Action, { paint, url, io }: Session, ending?: Timeli
     ["not before", action.run_at],
     ["expires", action.expires_at],
     ["next retry", action.next_retry_at],
-    ["delivery", settingsParts(action).join("; ") || null],
+    ["delivery", Object.values(settingsParts(action)).filter(Boolean).join("; ") || null],
     ["answer", answerOf(action)],
     ["error", action.last_error],
     ...TEXT_EXTRAS.map((name) => [name, requesterText(action[name])] as const),
@@ -343,14 +343,10 @@ export function age(at: string, now: Date): string {
 }
 
 /** The settings that are set, in words. */
-export function settingsParts({
-  timeout_ms: timeoutMs,
-  backoff,
-  give_up_on: giveUpOn,
-}: PutDefaults): readonly string[] {
-  return [
-    ...(timeoutMs === undefined ? [] : [`timeout ${timeoutMs} ms`]),
-    ...(backoff === undefined ? [] : [`backoff ${backoff.base_ms} to ${backoff.cap_ms} ms`]),
-    ...(giveUpOn === undefined ? [] : [`gives up on ${giveUpOn.length === 0 ? "nothing" : giveUpOn.join(", ")}`]),
-  ];
+export function settingsParts({ timeout_ms: ms, backoff, give_up_on: statuses }: PutDefaults) {
+  return {
+    timeout_ms: ms && `timeout ${ms} ms`,
+    backoff: backoff && `backoff ${backoff.base_ms} to ${backoff.cap_ms} ms`,
+    give_up_on: statuses && `gives up on ${statuses.length === 0 ? "nothing" : statuses.join(", ")}`,
+  } satisfies Record<keyof PutDefaults, unknown>;
 }

@@ -16,13 +16,6 @@ export interface HostSettings extends RetrySettings, HostLimits {
   readonly defaultCredential: string | null;
 }
 
-export const NO_HOST_SETTINGS: HostSettings = {
-  ...NO_RETRY_SETTINGS,
-  maxPerSecond: null,
-  maxConcurrent: null,
-  defaultCredential: null,
-};
-
 /** The host under which the settings for all hosts of an account are stored. */
 export const ALL_HOSTS = "";
 

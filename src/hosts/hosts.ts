@@ -1,16 +1,16 @@
 import Type from "typebox";
-import { hostSettingsFrom, hostSettingsJson, PutDefaults, PutHostSettings } from "../api/host-settings.ts";
+import {
+  hostSettingsFrom,
+  hostSettingsJson,
+  NO_HOST_SETTINGS,
+  PutDefaults,
+  PutHostSettings,
+} from "../api/host-settings.ts";
 import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
 import { type AuditDetail, auditOf } from "../core/audit.ts";
 import { DomainError, invalidField } from "../core/domain-error.ts";
-import {
-  ALL_HOSTS,
-  type HostSettings,
-  type HostSettingsRow,
-  type KnownHostSettings,
-  NO_HOST_SETTINGS,
-} from "../core/host-settings.ts";
+import { ALL_HOSTS, type HostSettings, type HostSettingsRow, type KnownHostSettings } from "../core/host-settings.ts";
 import { HOST_SETTINGS_MAX } from "../core/limits.ts";
 import { authorize, type Caller, viewerOf } from "../core/roles.ts";
 import { checkHost } from "../core/target.ts";

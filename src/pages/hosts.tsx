@@ -1,8 +1,14 @@
 /** @jsxImportSource hono/jsx */
 import type { Static } from "typebox";
-import { ALL_HOSTS, type HostSettings, type HostSettingsRow, NO_HOST_SETTINGS } from "../core/host-settings.ts";
+import { ALL_HOSTS, type HostSettings, type HostSettingsRow } from "../core/host-settings.ts";
 import type { Pause } from "../core/pause.ts";
-import { hostSettingsFrom, hostSettingsJson, PutDefaults, PutHostSettings } from "../api/host-settings.ts";
+import {
+  hostSettingsFrom,
+  hostSettingsJson,
+  NO_HOST_SETTINGS,
+  PutDefaults,
+  PutHostSettings,
+} from "../api/host-settings.ts";
 import { Button, Field } from "../ui/form.tsx";
 import { answers, EMPTY_FORM, type FormState, unlessGone } from "./forms.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import Type from "typebox";
 import * as t from "../../src/api/schema-helpers.ts";
-import { toJson } from "../../src/api/serializer.ts";
+import { fromJson, toJson } from "../../src/api/serializer.ts";
 
 const Thing = t.answerObject("Thing", "A thing.", {
   id: t.plainText("Its id.", "x"),
@@ -38,4 +38,17 @@ test("null is shown where the schema has it, and left out where a member may be 
     parts: [],
     detail: {},
   });
+});
+
+test("a body is read by the names of its schema, with null for what is absent", () => {
+  const Body = t.closedObject({
+    max_per_second: Type.Optional(t.quantity("Absent: no limit.", 1)),
+    back_off: Type.Optional(
+      Type.Object({ base_ms: t.quantity("The first.", 1), cap_ms: Type.Optional(t.quantity("The last.", 9)) }),
+    ),
+    give_up_on: Type.Optional(Type.Array(Type.Integer())),
+  });
+  expect(fromJson(Body, {})).toEqual({ maxPerSecond: null, backOff: null, giveUpOn: null });
+  const body = { back_off: { base_ms: 1 }, give_up_on: [401] };
+  expect(fromJson(Body, body)).toEqual({ maxPerSecond: null, backOff: { baseMs: 1, capMs: null }, giveUpOn: [401] });
 });

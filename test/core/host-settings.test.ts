@@ -1,6 +1,12 @@
-import { PutHostSettings, hostSettingsFrom, hostSettingsText, parseHostSettings } from "../../src/api/host-settings.ts";
+import {
+  PutHostSettings,
+  hostSettingsFrom,
+  hostSettingsText,
+  NO_HOST_SETTINGS,
+  parseHostSettings,
+} from "../../src/api/host-settings.ts";
 import { describe, expect, test } from "bun:test";
-import { type HostSettingsRow, KnownHostSettings, NO_HOST_SETTINGS } from "../../src/core/host-settings.ts";
+import { type HostSettingsRow, KnownHostSettings } from "../../src/core/host-settings.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { bodyCheck } from "../../src/api/schema-helpers.ts";
 import { checkHost } from "../../src/core/target.ts";

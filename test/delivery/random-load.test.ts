@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "bun:test";
-import { NO_HOST_SETTINGS } from "../../src/core/host-settings.ts";
+import { NO_HOST_SETTINGS } from "../../src/api/host-settings.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import { Random } from "../simulation/random.ts";
 import { openEngine, requestFor } from "../support/engine.ts";

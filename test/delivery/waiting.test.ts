@@ -3,7 +3,7 @@ import { createExpireUnsent } from "../../src/approvals/expire.ts";
 import type { LateResult } from "../../src/core/action.ts";
 import { step } from "../../src/core/changes.ts";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
-import { NO_HOST_SETTINGS } from "../../src/core/host-settings.ts";
+import { NO_HOST_SETTINGS } from "../../src/api/host-settings.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { answering, holding } from "../actions/senders.ts";
 import { answered, later, NOON } from "../support/factory.ts";

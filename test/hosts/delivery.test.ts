@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { NO_HOST_SETTINGS } from "../../src/core/host-settings.ts";
+import { NO_HOST_SETTINGS } from "../../src/api/host-settings.ts";
 import { holding } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
 import { openEngine } from "../support/engine.ts";

@@ -1,4 +1,4 @@
-import { NO_HOST_SETTINGS } from "../../src/core/host-settings.ts";
+import { NO_HOST_SETTINGS } from "../../src/api/host-settings.ts";
 import { describe, expect, test } from "bun:test";
 import { OPERATIONS, type Operation } from "../support/operations.ts";
 import { mayDo, type Permission, type Role, ROLES } from "../../src/core/roles.ts";

@@ -21,7 +21,7 @@ import type { CredentialRequestService } from "../../src/credentials/requests.ts
 import { type CredentialService, NO_USES } from "../../src/credentials/service.ts";
 import type { RuleService } from "../../src/rules/service.ts";
 import type { HostService } from "../../src/hosts/hosts.ts";
-import { NO_HOST_SETTINGS } from "../../src/core/host-settings.ts";
+import { NO_HOST_SETTINGS } from "../../src/api/host-settings.ts";
 import { GUIDE_GROUPS } from "../../src/pages/docs/guides.ts";
 import { isLoopbackUrl } from "../../src/config/values.ts";
 import { createOwnHostOnly, createOwnHostPages } from "../../src/http/own-origin.ts";

@@ -68,13 +68,13 @@ export function addHostCommands(program: CliCommand): void {
 
 function settingsText(settings: PutDefaults | PutHostSettings): string {
   const { max_per_second: perSecond, max_concurrent: atATime, default_credential: name }: PutHostSettings = settings;
-  const parts = [
+  const parts = {
     ...settingsParts(settings),
-    ...(perSecond === undefined ? [] : [`${perSecond} calls a second`]),
-    ...(atATime === undefined ? [] : [`${atATime} calls at a time`]),
-    ...(name === undefined ? [] : [`by default with the credential ${visible(name)}`]),
-  ];
-  return parts.length === 0 ? "nothing is set" : parts.join("; ");
+    max_per_second: perSecond && `${perSecond} calls a second`,
+    max_concurrent: atATime && `${atATime} calls at a time`,
+    default_credential: name && `by default with the credential ${visible(name)}`,
+  } satisfies Record<keyof PutHostSettings, unknown>;
+  return Object.values(parts).filter(Boolean).join("; ") || "nothing is set";
 }
 
 function decimal(name: string): (text: string) => number {

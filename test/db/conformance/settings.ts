@@ -22,7 +22,8 @@ import {
 } from "../../support/factory.ts";
 import { audited, entry, racingAtLast } from "./steps.ts";
 import type { StoreTest } from "./store-test.ts";
-import { type HostSettingsRow, NO_HOST_SETTINGS } from "../../../src/core/host-settings.ts";
+import { NO_HOST_SETTINGS } from "../../../src/api/host-settings.ts";
+import type { HostSettingsRow } from "../../../src/core/host-settings.ts";
 import type { Channel } from "../../../src/core/channel.ts";
 import { createEnqueue } from "../../../src/receipts/enqueue.ts";
 import { systemIds } from "../../../src/core/ids.ts";
