@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { isatty } from "node:tty";
 import type { FirstKeys, StartOutput } from "../accounts/first-start.ts";
 import { type Config, readConfig, RELEASE, releaseText } from "../config/config.ts";
@@ -142,4 +143,16 @@ export function stopOnSignal(stop: () => Promise<void>, log: LineLog): void {
   };
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);
+  // Its terminal was closed. A listener would undo nohup(1).
+  if (!isHangUpIgnored()) process.on("SIGHUP", onSignal);
+}
+
+/** Whether this process was started to survive its terminal, as by nohup(1). Also true where that isn't known. */
+function isHangUpIgnored(): boolean {
+  try {
+    const [, ignored = ""] = /^SigIgn:\s*(\w+)$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
+    return (BigInt(`0x${ignored}`) & 1n) === 1n;
+  } catch {
+    return true;
+  }
 }

@@ -80,3 +80,21 @@ test("one signal that comes twice, to a group in which timeout(1) passes it on, 
   expect((await later.final(id))["status"]).toBe("completed");
   expect(target.received).toHaveLength(1);
 });
+
+test("a terminal that is closed stops it in order, unless nohup(1) started it", async () => {
+  await using target = new Target(async () => {
+    await Bun.sleep(400);
+    return new Response("done");
+  });
+  await using service = new Service();
+  await service.ready();
+  const { id } = await service.create({ url: target.url });
+  await target.saw(1);
+  service.process.kill("SIGHUP");
+  expect(await service.process.exited).toBe(0);
+  await using later = new Service({ folder: service.folder, wrapper: ["nohup"] });
+  expect((await later.final(id))["status"]).toBe("completed");
+  later.process.kill("SIGHUP");
+  expect(await later.create({ url: target.url })).toMatchObject({ status: "pending" });
+  expect(await later.end("SIGTERM")).toBe(0);
+});
