@@ -332,13 +332,13 @@ afterAll(() => server[Symbol.asyncDispose]());
 const ONLY_WITH_BODY = new RegExp(
   [
     "command line, (reader|owner)|stream of events|timeline|overview|^log$|callbacks and mails",
-    "waited for|as CSV|the attempts|MCP, \\w+: (wait|list|resource)|asks whether|what was decided|newest actions",
+    "waited for|as CSV|the attempts|MCP, \\w+: (wait|list|resource)|what was decided|newest actions",
+    "the (list|export)$|rejection page",
   ].join("|"),
 );
 
 describe.each([...BODY_PARTS].toReversed())("thirty and more secrets, planted through every field, with %s", (part) => {
   const places = PLACES.filter(({ name }) => part === "body" || !ONLY_WITH_BODY.test(name));
-  const texts = new Map<string, string>();
 
   /** The secrets of this request: of the bodies only those of its own. */
   const canaries = CANARIES.filter(
@@ -361,13 +361,14 @@ describe.each([...BODY_PARTS].toReversed())("thirty and more secrets, planted th
       "%s",
       async (name, { read, whole, without, isForDecider }) => {
         const text = decodedIn(part, await read(server));
-        texts.set(name, text);
         expect(text.length).toBeGreaterThan(100);
         const isMail = name.startsWith("mail");
         const mayNot = ({ part: of, isShownToDecider }: Canary) =>
           !(isForDecider && isShownToDecider) || (isMail && of === "header");
-        const seen = canaries.filter((one_) => isIn(without, one_) && mayNot(one_) && text.includes(one_.core));
-        const lost = canaries.filter((one_) => isIn(whole, one_) && !text.includes(writtenIn(one_, part)));
+        // Hundreds of secrets are looked for in each text: as bytes they are found four times as fast.
+        const bytes = Buffer.from(text);
+        const seen = canaries.filter((one_) => isIn(without, one_) && mayNot(one_) && bytes.includes(one_.core));
+        const lost = canaries.filter((one_) => isIn(whole, one_) && !bytes.includes(writtenIn(one_, part)));
         expect([seen.map((canary) => canary.name), lost.map((canary) => canary.name)]).toEqual([[], []]);
       },
     );
