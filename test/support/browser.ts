@@ -58,15 +58,7 @@ async function launch(): Promise<Browser> {
   try {
     return await chromium.launch({
       ...(EXECUTABLE !== undefined && { executablePath: EXECUTABLE }),
-      args: [
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-      ],
+      args: ["--no-sandbox", "--disable-gpu", "--disable-quic"],
       env: { ...process.env, TMPDIR: before ?? "/tmp" },
     });
   } finally {
