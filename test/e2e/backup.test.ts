@@ -114,7 +114,6 @@ describe("a backup is refused", () => {
       () => {},
       { DATABASE_URL: "libsql://a.example", SECRET_KEY },
     ],
-    ["without a folder", "outgate backup", "backup takes a folder", () => {}, {}],
     ["without its key file", "outgate backup c", "is missing", (data: string) => rmSync(`${data}/outgate.db.key`), {}],
     ["of a damaged one", "outgate backup c", "outgate.db", (data: string) => damaged(`${data}/outgate.db`), {}],
   ] as const)("%s, and leaves nothing", async (...[, command, sentence, damage, env]) => {

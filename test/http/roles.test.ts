@@ -54,9 +54,14 @@ const cases = guarded.map((operation) => [`${operation.method} ${operation.path}
 const rolesOf = ({ id }: Operation): readonly Role[] =>
   MAY.find(([, operations]) => operations.split(" ").includes(id))?.[0] ?? [];
 
-const NO_IDS = ["act_nobody", "key_nobody", "nonsense", "%00", "act_a%2Fb", "x".repeat(500)];
+const NO_IDS = ["act_nobody", "%00", "x".repeat(500)];
 
-const BAD_BODIES = ["", "{", `{"unknown":1}`, `{"url":7}`];
+/** Refused at their type, at their JSON, and by every schema. */
+const BAD_BODIES = [
+  ["text/plain", ""],
+  ["application/json", "{"],
+  ["application/json", `{"unknown":1}`],
+] as const;
 
 const TOO_LARGE = "x".repeat(1_048_577);
 
@@ -275,9 +280,7 @@ describe("by role, route and method", () => {
       const expected = await bytes(path);
       for (const address of addresses) expect(await bytes(address)).toBe(expected);
       if (method === "GET") continue;
-      for (const bad of BAD_BODIES) {
-        for (const type of ["application/json", "text/plain"]) expect(await bytes(path, bad, type)).toBe(expected);
-      }
+      for (const [type, bad] of BAD_BODIES) expect(await bytes(path, bad, type)).toBe(expected);
       if (role === refused[0]) expect(await bytes(path, TOO_LARGE, "application/json")).toBe(expected);
     }
     expect(await stateOf(thing)).toEqual(before);

@@ -135,21 +135,13 @@ describe("a form of a session", () => {
     }
   });
 
+  // Which origins and tokens are none of ours: test/http/csrf.test.ts.
   test.each(FORMS)("to %s changes nothing from another site, nor without the token of its session", async (...form) => {
     const [path, fields] = form;
     right.calls.length = 0;
-    for (const headers of [
-      { origin: "https://evil.example" },
-      { origin: "null" },
-      { origin: "http://127.0.0.1:3001" },
-    ]) {
-      expect((await right.post(path, fields, headers)).status, JSON.stringify(headers)).toBe(403);
-    }
-    for (const form_token of ["", FORM_TOKEN.slice(1), `${FORM_TOKEN}0`]) {
-      const { status } = await right.post(path, { ...fields, form_token });
-      expect(status, form_token).toBe(403);
-    }
-    expect(right.calls).toEqual([]);
+    const foreign = await right.post(path, fields, { origin: "https://evil.example" });
+    const tokenless = await right.post(path, { ...fields, form_token: `${FORM_TOKEN}0` });
+    expect([foreign.status, tokenless.status, right.calls]).toEqual([403, 403, []]);
   });
 
   test("is in the list above wherever it leads: one more needs a row", () => {

@@ -26,7 +26,6 @@ describe("POST /v1/signing-secret/rotate", () => {
   test.each([
     ["?origin=", "invalid_query", "origin"],
     ["?origin=https://a.example/x", "invalid_query", "origin"],
-    ["?origin=https://u@a.example", "invalid_query", "origin"],
     ["?origin=https://a.example&origin=https://b.example", "invalid_query", "origin"],
     ["?orgin=https://a.example", "invalid_query", "orgin"],
     [`?origin=https://${"a".repeat(14_000)}`, "invalid_query", "origin"],
