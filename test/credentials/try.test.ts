@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { STRANGER } from "../http/real-server.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { outgate } from "../cli/outgate.ts";
+import { fresh, once } from "../support/shared.ts";
 import type { Received, Script } from "../support/target.ts";
 import { type CredentialRig, openCredentials, SECRET } from "./rig.ts";
 
@@ -25,12 +26,11 @@ const service = (received: Received): Response => {
 
 let rig: CredentialRig;
 
-beforeEach(async () => {
+async function open(): Promise<CredentialRig> {
   rig = await openCredentials(service satisfies Script);
   await rig.add({ paths: ["/v1"] });
-});
-
-afterEach(() => rig[Symbol.asyncDispose]());
+  return rig;
+}
 
 const at = (path: string) => new URL(path, rig.target.url).href;
 
@@ -38,29 +38,14 @@ const tried = (path: string, key?: string, name = "stripe-live") =>
   rig.call("POST", `/v1/credentials/${name}/test`, { url: at(path) }, key);
 
 describe("an owner tries a credential with a GET", () => {
+  fresh(open);
+
   test("and sees status, headers and body", async () => {
     const { status, json } = await tried("/v1/charges?limit=1");
     expect(status).toBe(200);
     expect(json).toMatchObject({ status: 200, error: null, body: '{"ok":true}', truncated: false });
     expect(json["headers"]).toMatchObject({ "content-type": "application/json;charset=utf-8", "x-own": "••••" });
     expect(rig.target.received).toMatchObject([{ method: "GET", path: "/v1/charges?limit=1", body: "" }]);
-  });
-
-  test.each([
-    ["an echo of it in any form", "/v1/echo", { status: 200, body: '{"sent":"••••","hex":"••••"}' }],
-    ["an answer that can't be searched", "/v1/packed", { body: "withheld: it may contain the credential" }],
-    ["another secret", "/v1/token", { body: '{"token":"••••(token,40-chars,…8B4a)"}' }],
-    ["a long body", "/v1/long", { truncated: true, body: `${"x".repeat(4_090)}••••yy` }],
-    [
-      "a redirect, which is not followed",
-      "/v1/moved",
-      { status: 302, error: "The target answered with a redirect (302); redirects are never followed." },
-    ],
-  ])("with what is secret masked: %s", async (_, path, expected) => {
-    const { json, text } = await tried(path);
-    expect(json).toMatchObject(expected);
-    expect(text).not.toContain(SECRET.slice(0, 8));
-    expect(rig.target.received).toHaveLength(1);
   });
 
   test("and it is audited as a try, with the note of an echo", async () => {
@@ -91,17 +76,7 @@ describe("an owner tries a credential with a GET", () => {
 });
 
 describe("nothing is sent", () => {
-  test.each([
-    ["outside of the path", "/v2/charges", "may go only to"],
-    ["behind dots", "/v1/%2e%2e%2fadmin", "may go only to"],
-    ["to another port", "http://127.0.0.1:9/v1", "may go only to"],
-    ["to an address that calls may not go to", "http://169.254.169.254/v1", "never allowed"],
-    ["to what is no URL", "ftp://127.0.0.1/v1", "http"],
-  ])("%s", async (_, path, message) => {
-    const { status, text } = await tried(path);
-    expect([status === 403 || status === 400, text]).toEqual([true, expect.stringContaining(message)]);
-    expect(rig.target.received).toHaveLength(0);
-  });
+  fresh(open);
 
   test("where GET is no method of it, or the query names another one", async () => {
     await rig.call("PATCH", "/v1/credentials/stripe-live", { methods: ["GET"] });
@@ -142,5 +117,42 @@ describe("nothing is sent", () => {
     rig.app.engine.clock.advance(1_000);
     expect((await tried("/v1/charges")).status).toBe(200);
     expect(rig.target.received).toHaveLength(2);
+  });
+});
+
+describe("a try", () => {
+  once(open);
+  // One a second.
+  beforeEach(() => rig.app.engine.clock.advance(1_000));
+
+  test.each([
+    ["an echo of it in any form", "/v1/echo", { status: 200, body: '{"sent":"••••","hex":"••••"}' }],
+    ["an answer that can't be searched", "/v1/packed", { body: "withheld: it may contain the credential" }],
+    ["another secret", "/v1/token", { body: '{"token":"••••(token,40-chars,…8B4a)"}' }],
+    ["a long body", "/v1/long", { truncated: true, body: `${"x".repeat(4_090)}••••yy` }],
+    [
+      "a redirect, which is not followed",
+      "/v1/moved",
+      { status: 302, error: "The target answered with a redirect (302); redirects are never followed." },
+    ],
+  ])("is shown with what is secret masked: %s", async (_, path, expected) => {
+    const sent = rig.target.received.length;
+    const { json, text } = await tried(path);
+    expect(json).toMatchObject(expected);
+    expect(text).not.toContain(SECRET.slice(0, 8));
+    expect(rig.target.received).toHaveLength(sent + 1);
+  });
+
+  test.each([
+    ["outside of the path", "/v2/charges", "may go only to"],
+    ["behind dots", "/v1/%2e%2e%2fadmin", "may go only to"],
+    ["to another port", "http://127.0.0.1:9/v1", "may go only to"],
+    ["to an address that calls may not go to", "http://169.254.169.254/v1", "never allowed"],
+    ["to what is no URL", "ftp://127.0.0.1/v1", "http"],
+  ])("is not sent %s", async (_, path, message) => {
+    const sent = rig.target.received.length;
+    const { status, text } = await tried(path);
+    expect([status === 403 || status === 400, text]).toEqual([true, expect.stringContaining(message)]);
+    expect(rig.target.received).toHaveLength(sent);
   });
 });

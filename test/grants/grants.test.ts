@@ -1,16 +1,17 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { type Answer, openRealServer, type RealServer } from "../http/real-server.ts";
 import { KEYS } from "../http/stub-server.ts";
+import { fresh, once } from "../support/shared.ts";
 
 let app: RealServer;
 
-beforeEach(async () => {
+/** With a rule that holds payments. */
+async function open(): Promise<RealServer> {
   app = await openRealServer({ starts: false });
   await app.call("POST", "/v1/rules", { name: "Payments", effect: "hold", path: "/pay" });
   await app.call("POST", "/v1/callback-hosts", { host: "listed.example" });
-});
-
-afterEach(() => app[Symbol.asyncDispose]());
+  return app;
+}
 
 const idOf = ({ json }: Answer): string => json.id;
 
@@ -26,8 +27,10 @@ const statusOf = async (answer: Promise<Answer>) => (await answer).json.status;
 
 const TERMS = { minutes: 60, calls: 2, vary: ["body.amount"], max: { "body.amount": 5000 } };
 
-const allowed = async (terms: object = TERMS, key: string = KEYS.approver) =>
-  app.call("POST", `/v1/actions/${idOf(await paid(100))}/approve`, { grant: terms }, key);
+const allow = (id: string, terms: object, key: string = KEYS.approver) =>
+  app.call("POST", `/v1/actions/${id}/approve`, { grant: terms }, key);
+
+const allowed = async (terms: object = TERMS, key: string = KEYS.approver) => allow(idOf(await paid(100)), terms, key);
 
 const grants = async () =>
   (await app.call("GET", "/v1/grants")).json.data as readonly {
@@ -36,6 +39,8 @@ const grants = async () =>
   }[];
 
 describe("a grant", () => {
+  fresh(open);
+
   test("lets calls pass that differ only in what was named, so many, and each is told and audited", async () => {
     expect((await allowed()).status).toBe(200);
     expect(await grants()).toMatchObject([{ calls: 2, used: 0, created_by: "key:approver", vary: ["body.amount"] }]);
@@ -57,34 +62,6 @@ describe("a grant", () => {
       { actor: "key:agent", detail: { used: 1, host: "api.example.com" } },
     ]);
     expect((await app.call("GET", "/v1/audit?kind=approved")).json.data).toMatchObject([{ detail: { calls: 2 } }]);
-  });
-
-  test.each([
-    ["a larger amount", () => paid(5000.001)],
-    ["an amount that is a text", () => paid("100")],
-    ["an amount below zero", () => paid(-1)],
-    ["an amount that a double can't hold", () => paid(0.1234)],
-    ["no amount", () => paid(undefined)],
-    ["one member more", () => paid(1, { body: { amount: 1, to: "acme", note: "" } })],
-    ["another value", () => paid(1, { body: { amount: 1, to: "evil" } })],
-    ["a member that differs by case", () => paid(1, { body: { amount: 1, to: "acme", Amount: 9e9 } })],
-    ["one header more", () => paid(1, { headers: { "X-Tenant": "a", "X-Admin": "1" } })],
-    ["another header", () => paid(1, { headers: { "X-Tenant": "b" } })],
-    ["another method", () => paid(1, { method: "PUT" })],
-    ["another path", () => paid(1, { url: "https://api.example.com/pay/x" })],
-    ["a query", () => paid(1, { url: "https://api.example.com/pay?x=1" })],
-    ["another port", () => paid(1, { url: "https://api.example.com:8443/pay" })],
-    ["another scheme", () => paid(1, { url: "http://api.example.com/pay" })],
-    ["more attempts", () => paid(1, { retries: 10 })],
-    ["other answers that end it", () => paid(1, { give_up_on: ["5xx"] })],
-    ["a later time", () => paid(1, { delay_seconds: 60 })],
-    ["a callback", () => paid(1, { callback: "https://listed.example/x" })],
-    ["its own wish for approval", () => paid(1, { approve: true })],
-    ["another key", () => paid(1, {}, KEYS.owner)],
-  ])("lets no call pass with %s", async (_name, request) => {
-    await allowed({ ...TERMS, max: { "body.amount": 5000 } });
-    expect(await statusOf(request())).toBe("awaiting_approval");
-    expect(await grants()).toMatchObject([{ used: 0 }]);
   });
 
   test("never beats a refusal, and ends by itself, by hand, and with its maker's right to approve", async () => {
@@ -121,6 +98,51 @@ describe("a grant", () => {
     expect(answers.filter(({ json }) => json.status === "awaiting_approval")).toHaveLength(33);
   });
 
+  test("is not made where the requester itself asked, nor by whoever only passes an answer on", async () => {
+    const own = idOf(
+      await app.call("POST", "/v1/actions", { url: "https://api.example.com/x", approve: true }, KEYS.agent),
+    );
+    const { json } = await app.call("POST", `/v1/actions/${own}/approve`, { grant: { minutes: 5, calls: 1 } });
+    expect(json.error).toMatchObject({ details: [{ field: "grant" }] });
+    expect((await allowed(TERMS, KEYS.agent)).status).toBe(403);
+  });
+});
+
+describe("a grant of a larger amount to the same receiver", () => {
+  once(open);
+  beforeAll(() => allowed());
+
+  test.each([
+    ["a larger amount", () => paid(5000.001)],
+    ["an amount that is a text", () => paid("100")],
+    ["an amount below zero", () => paid(-1)],
+    ["an amount that a double can't hold", () => paid(0.1234)],
+    ["no amount", () => paid(undefined)],
+    ["one member more", () => paid(1, { body: { amount: 1, to: "acme", note: "" } })],
+    ["another value", () => paid(1, { body: { amount: 1, to: "evil" } })],
+    ["a member that differs by case", () => paid(1, { body: { amount: 1, to: "acme", Amount: 9e9 } })],
+    ["one header more", () => paid(1, { headers: { "X-Tenant": "a", "X-Admin": "1" } })],
+    ["another header", () => paid(1, { headers: { "X-Tenant": "b" } })],
+    ["another method", () => paid(1, { method: "PUT" })],
+    ["another path", () => paid(1, { url: "https://api.example.com/pay/x" })],
+    ["a query", () => paid(1, { url: "https://api.example.com/pay?x=1" })],
+    ["another port", () => paid(1, { url: "https://api.example.com:8443/pay" })],
+    ["another scheme", () => paid(1, { url: "http://api.example.com/pay" })],
+    ["more attempts", () => paid(1, { retries: 10 })],
+    ["other answers that end it", () => paid(1, { give_up_on: ["5xx"] })],
+    ["a later time", () => paid(1, { delay_seconds: 60 })],
+    ["a callback", () => paid(1, { callback: "https://listed.example/x" })],
+    ["its own wish for approval", () => paid(1, { approve: true })],
+    ["another key", () => paid(1, {}, KEYS.owner)],
+  ])("lets no call pass with %s", async (_name, request) => {
+    expect(await statusOf(request())).toBe("awaiting_approval");
+    expect(await grants()).toMatchObject([{ used: 0 }]);
+  });
+});
+
+describe("a grant", () => {
+  once(open);
+
   test.each([
     [{ minutes: 60, calls: 1, vary: ["body.nope"] }, "grant.vary.0"],
     [{ minutes: 60, calls: 1, vary: ["body"] }, "grant.vary.0"],
@@ -130,19 +152,11 @@ describe("a grant", () => {
     [{ minutes: 0, calls: 1 }, "grant.minutes"],
     [{ minutes: 60, calls: 1001 }, "grant.calls"],
   ])("with terms %j is refused, and nothing is approved", async (terms, field) => {
-    const { status, json } = await allowed(terms);
+    const id = idOf(await paid(100));
+    const { status, json } = await allow(id, terms);
     expect([status, json.error]).toMatchObject([400, { details: [{ field }] }]);
-    expect((await app.call("GET", "/v1/actions?status=awaiting_approval")).json.data).toHaveLength(1);
+    expect(await statusOf(app.call("GET", `/v1/actions/${id}`))).toBe("awaiting_approval");
     expect(await grants()).toEqual([]);
-  });
-
-  test("is not made where the requester itself asked, nor by whoever only passes an answer on", async () => {
-    const own = idOf(
-      await app.call("POST", "/v1/actions", { url: "https://api.example.com/x", approve: true }, KEYS.agent),
-    );
-    const { json } = await app.call("POST", `/v1/actions/${own}/approve`, { grant: { minutes: 5, calls: 1 } });
-    expect(json.error).toMatchObject({ details: [{ field: "grant" }] });
-    expect((await allowed(TERMS, KEYS.agent)).status).toBe(403);
   });
 });
 

@@ -24,6 +24,7 @@ import {
   type Rig,
   SIGNED_ID,
 } from "./rig.ts";
+import { once } from "../support/shared.ts";
 import { words } from "../support/words.ts";
 
 /*
@@ -49,8 +50,10 @@ async function toldClient(rig: Rig, changes: Readonly<Record<string, string>>): 
 }
 
 describe("a code", () => {
+  let rig: Rig;
+  once(async () => (rig = await openRig()));
+
   test("that is used twice ends the connection, with the tokens of the first use", async () => {
-    await using rig = await openRig();
     const { code, verifier } = await newCode(rig);
     const first = await exchange(rig, code, verifier);
     expect((await askMcp(rig, first.json.access_token)).status).toBe(200);
@@ -61,7 +64,6 @@ describe("a code", () => {
   });
 
   test("that several requests race for gives tokens to one at most, and what it gave ends", async () => {
-    await using rig = await openRig();
     const { code, verifier } = await newCode(rig);
     const answers = await Promise.all(Array.from({ length: 6 }, () => exchange(rig, code, verifier)));
     const given = answers.filter(({ status }) => status === 200);
@@ -70,7 +72,6 @@ describe("a code", () => {
   });
 
   test("is worth nothing without its verifier, to another client, or with another address", async () => {
-    await using rig = await openRig();
     const other = "https://other.example/client.json";
     rig.documents.set(other, { ...DOCUMENT, client_id: other });
     const { code, challenge, verifier } = await newCode(rig);
@@ -92,7 +93,6 @@ describe("a code", () => {
   });
 
   test("is for the port on loopback that it was given to", async () => {
-    await using rig = await openRig();
     const { challenge, verifier } = newProof();
     const redirect_uri = "http://127.0.0.1:5000/callback";
     const browser = rig.browser();
@@ -167,8 +167,10 @@ describe("a refresh token", () => {
 });
 
 describe("a request to connect", () => {
+  let rig: Rig;
+  once(async () => (rig = await openRig()));
+
   test("needs PKCE by S256, a code, and this resource; whatever else it asks for, it gets the one scope", async () => {
-    await using rig = await openRig();
     const told = [
       await toldClient(rig, { code_challenge_method: "plain" }),
       await toldClient(rig, { code_challenge: "" }),
@@ -190,7 +192,6 @@ describe("a request to connect", () => {
   });
 
   test("leads nowhere but to an address of its document, whatever it looks like", async () => {
-    await using rig = await openRig();
     const tricks = [
       ...words(`
         https://client.example/CALLBACK https://CLIENT.example/callback https://client.example:8443/callback
@@ -226,7 +227,6 @@ describe("a request to connect", () => {
   });
 
   test("leads nobody to the address of whoever wrote it unless they go there", async () => {
-    await using rig = await openRig();
     const evil = "https://evil.example/client.json";
     const redirect = "https://evil.example/log-in";
     rig.documents.set(evil, { ...DOCUMENT, client_id: evil, redirect_uris: [redirect] });
@@ -237,7 +237,6 @@ describe("a request to connect", () => {
   });
 
   test("is neither begun nor answered by HEAD", async () => {
-    await using rig = await openRig();
     const browser = rig.browser();
     const address = authorizeUrl(rig, newProof().challenge);
     const seen = await browser.ask(address, { method: "HEAD" });
@@ -248,19 +247,7 @@ describe("a request to connect", () => {
     expect((await browser.follow(pressed)).searchParams.get("code")).not.toBeNull();
   });
 
-  test("is what its address says, and nothing that another address holds", async () => {
-    await using rig = await openRig();
-    const { challenge, verifier } = newProof();
-    const changes = { request_uri: "http://169.254.169.254/x", request: "eyJhbGciOiJub25lIn0.e30.", claims: "{" };
-    const browser = rig.browser();
-    const page = await browser.open(authorizeUrl(rig, challenge, { ...changes, response_mode: "form_post" }));
-    const back = await browser.follow(await browser.press(page));
-    expect((await exchange(rig, back.searchParams.get("code") ?? "", verifier)).status).toBe(200);
-    expect(rig.read).toEqual([CLIENT_ID]);
-  });
-
   test("is answered in the name of this server, so that a client can tell it from another", async () => {
-    await using rig = await openRig();
     for (const decision of ["allow", "deny"] as const) {
       const browser = rig.browser();
       const page = await browser.open(authorizeUrl(rig, newProof().challenge));
@@ -270,14 +257,12 @@ describe("a request to connect", () => {
   });
 
   test("of an unknown client leads nowhere", async () => {
-    await using rig = await openRig();
     for (const client_id of ["unknown", "https://unknown.example/client.json", "http://client.example/c.json", ""]) {
       expect(await toldClient(rig, { client_id })).toBeNull();
     }
   });
 
   test("of a client that names itself like another shows its own host", async () => {
-    await using rig = await openRig();
     const evil = "https://evil.example/claude.ai/client.json";
     const redirect = "https://evil.example/callback";
     rig.documents.set(evil, {
@@ -302,6 +287,17 @@ describe("a request to connect", () => {
     const other = await rig.browser().open(authorizeUrl(rig, newProof().challenge, { client_id: like }));
     expect(other.html).toMatch(/<b class="name"><[^>]*>xn--clent-o2e\.example</);
   });
+});
+
+test("a request to connect is what its address says, and nothing that another address holds", async () => {
+  await using rig = await openRig();
+  const { challenge, verifier } = newProof();
+  const changes = { request_uri: "http://169.254.169.254/x", request: "eyJhbGciOiJub25lIn0.e30.", claims: "{" };
+  const browser = rig.browser();
+  const page = await browser.open(authorizeUrl(rig, challenge, { ...changes, response_mode: "form_post" }));
+  const back = await browser.follow(await browser.press(page));
+  expect((await exchange(rig, back.searchParams.get("code") ?? "", verifier)).status).toBe(200);
+  expect(rig.read).toEqual([CLIENT_ID]);
 });
 
 describe("consent", () => {

@@ -1,23 +1,25 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
+import { fresh, once } from "../support/shared.ts";
 
 let app: RealServer;
 
 let target: Target;
 
-beforeEach(async () => {
+async function open(): Promise<AsyncDisposable> {
   target = new Target(200);
   app = await openRealServer();
-});
-
-afterEach(async () => {
-  await app[Symbol.asyncDispose]();
-  await target[Symbol.asyncDispose]();
-});
+  return {
+    async [Symbol.asyncDispose]() {
+      await app[Symbol.asyncDispose]();
+      await target[Symbol.asyncDispose]();
+    },
+  };
+}
 
 const AGENT = { authorization: `Bearer ${KEYS.agent}` };
 
@@ -34,6 +36,8 @@ const create = (body: object = {}, query = "") =>
 const read = async (path: string, headers = {}) => (await app.call("GET", path, undefined, headers)).json as object;
 
 describe("POST /v1/pauses", () => {
+  fresh(open);
+
   test("stops a key at once; what it creates is taken, stays pending and says so; DELETE sends it", async () => {
     const keyId = await agentId();
     const made = await pause({ key_id: keyId, reason: "It loops." });
@@ -90,21 +94,6 @@ describe("POST /v1/pauses", () => {
     expect(await seen()).toEqual(paths.map(() => [true, true]));
   });
 
-  test.each([
-    ["a key of nobody", { key_id: "key_nobody" }, 404, "not_found"],
-    ["what is no id", { key_id: "agent" }, 400, "validation_error"],
-    ["a reason that is too long", { reason: "a".repeat(1_001) }, 400, "validation_error"],
-    ["a member that nobody knows", { key: "key_x" }, 400, "validation_error"],
-    ["a list", [], 400, "validation_error"],
-    ["a URL as a host", { host: "https://api.example.com/" }, 400, "validation_error"],
-    ["a pattern as a host", { host: "*.example.com" }, 400, "validation_error"],
-    ["a default port, which no action has", { host: "api.example.com:443" }, 400, "validation_error"],
-    ["a host beside a key", { host: "api.example.com", key_id: "key_nobody" }, 400, "validation_error"],
-  ])("refuses %s, and pauses nothing", async (_name, body, status, code) => {
-    expect(await pause(body)).toMatchObject({ status, json: { error: { code } } });
-    expect(await read("/v1/pauses")).toEqual({ data: [] });
-  });
-
   test("stops calls to one host, of everybody, however it is written; and says so", async () => {
     const { host } = new URL(target.url);
     const made = await pause({ host: host.toUpperCase(), reason: "It is down." });
@@ -119,20 +108,41 @@ describe("POST /v1/pauses", () => {
     await app.call("DELETE", `/v1/pauses/${made.json.id}`);
     await target.saw(2);
   });
+});
 
-  test("refuses to pause the account for a body that was left out", async () => {
+describe("a request about pauses", () => {
+  once(open);
+
+  test.each([
+    ["a key of nobody", { key_id: "key_nobody" }, 404, "not_found"],
+    ["what is no id", { key_id: "agent" }, 400, "validation_error"],
+    ["a reason that is too long", { reason: "a".repeat(1_001) }, 400, "validation_error"],
+    ["a member that nobody knows", { key: "key_x" }, 400, "validation_error"],
+    ["a list", [], 400, "validation_error"],
+    ["a URL as a host", { host: "https://api.example.com/" }, 400, "validation_error"],
+    ["a pattern as a host", { host: "*.example.com" }, 400, "validation_error"],
+    ["a default port, which no action has", { host: "api.example.com:443" }, 400, "validation_error"],
+    ["a host beside a key", { host: "api.example.com", key_id: "key_nobody" }, 400, "validation_error"],
+  ])("with %s is refused, and pauses nothing", async (_name, body, status, code) => {
+    expect(await pause(body)).toMatchObject({ status, json: { error: { code } } });
+    expect(await read("/v1/pauses")).toEqual({ data: [] });
+  });
+
+  test("does not pause the account for a body that was left out", async () => {
     expect(await app.call("POST", "/v1/pauses")).toMatchObject({
       status: 400,
       json: { error: { code: "missing_body" } },
     });
   });
 
-  test.each(["pau_nobody", "x"])("DELETE of %s is 404", async (id) => {
+  test.each(["pau_nobody", "x"])("to end the pause %s is answered by 404", async (id) => {
     expect((await app.call("DELETE", `/v1/pauses/${id}`)).status).toBe(404);
   });
 });
 
 describe("DELETE /v1/keys/{id}", () => {
+  fresh(open);
+
   const unfinished = async (query: string) => {
     const { id } = (await create({ approve: true })).json;
     const { status } = await app.call("DELETE", `/v1/keys/${await agentId()}${query}`);
@@ -163,6 +173,8 @@ describe("DELETE /v1/keys/{id}", () => {
 });
 
 describe("for people, without script,", () => {
+  fresh(open);
+
   test("a page pauses a key, shows it wherever it matters, and resumes it", async () => {
     const ann = await signedIn(app);
     const keyId = await agentId();

@@ -2,11 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { type Answer, openRealServer, type RealServer, STRANGER } from "../http/real-server.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { eventually } from "../support/eventually.ts";
-import { fresh } from "../support/shared.ts";
+import { fresh, once } from "../support/shared.ts";
 
 let app: RealServer;
 
-fresh(async () => (app = await openRealServer({ starts: false })));
+const open = async () => (app = await openRealServer({ starts: false }));
 
 const idOf = ({ json }: Answer): string => json.id;
 
@@ -22,6 +22,8 @@ const rule = async (definition: object) => {
 const LARGE = { name: "Payments above 1000", path: "/pay", when: "action.body.amount > 1000" } as const;
 
 describe("a request", () => {
+  fresh(open);
+
   test("is decided by the first rule that applies, and says why it is held", async () => {
     const id = await rule({ ...LARGE, message: "A person checks large payments." });
     await rule({ name: "Others", effect: "refuse", methods: ["DELETE"] });
@@ -95,6 +97,8 @@ describe("a request", () => {
 });
 
 describe("an action that was accepted before", () => {
+  fresh(open);
+
   test("of a key that replaced another is under the rules about that one at its first send too", async () => {
     const key = async (more: object) =>
       (await app.call("POST", "/v1/keys", { name: "ci", role: "agent", ...more })).json;
@@ -128,6 +132,8 @@ describe("an action that was accepted before", () => {
 });
 
 describe("/v1/rules", () => {
+  fresh(open);
+
   test("lists rules in the order in which they are asked, and to agents only what they are told anyway", async () => {
     const last = await rule({ ...LARGE, message: "Ask." });
     const first = await rule({ name: "First", effect: "allow", before: last });
@@ -176,6 +182,10 @@ describe("/v1/rules", () => {
       { change: "added", name: LARGE.name },
     ]);
   });
+});
+
+describe("a change of rules", () => {
+  once(open);
 
   test.each([
     ["POST", "/v1/rules", { name: "R", effect: "hold", when: "action.body.amount >" }, 400, "when"],
@@ -198,7 +208,7 @@ describe("/v1/rules", () => {
     ["POST", "/v1/rules/reorder", { ids: ["rul_none"] }, 400, "ids"],
     ["PATCH", "/v1/rules/rul_none", { effect: "hold" }, 404, null],
     ["DELETE", "/v1/rules/rul_none", undefined, 404, null],
-  ] as const)("refuses %s %s %j", async (method, path, body, status, field) => {
+  ] as const)("by %s %s %j is refused", async (method, path, body, status, field) => {
     const { json, ...answer } = await app.call(method, path, body);
     expect([answer.status, json.error.details?.[0]?.field ?? null]).toEqual([status, field]);
     expect((await app.call("GET", "/v1/rules")).json.data).toEqual([]);
@@ -206,6 +216,8 @@ describe("/v1/rules", () => {
 });
 
 describe("a dry run", () => {
+  fresh(open);
+
   test("tells what rules would have done with what was requested, and what differs from the rules in force", async () => {
     const small = idOf(await created());
     const approved = idOf(await created({ body: { amount: 2000 }, approve: true }));

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach } from "bun:test";
 import { rmSync } from "node:fs";
 import { newFolder } from "./service.ts";
 
@@ -7,6 +7,15 @@ export async function shared<T extends AsyncDisposable>(opening: T | Promise<T>)
   const thing = await opening;
   afterAll(() => thing[Symbol.asyncDispose]());
   return thing;
+}
+
+/** Opens something before the first of the tests around it, which share it, and disposes of it behind the last one. */
+export function once(open: () => AsyncDisposable | Promise<AsyncDisposable>): void {
+  let thing: AsyncDisposable | undefined;
+  beforeAll(async () => {
+    thing = await open();
+  });
+  afterAll(() => thing?.[Symbol.asyncDispose]());
 }
 
 /** Opens something of their own for the tests of a file, and disposes of it behind each. */
