@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { KEYS } from "../http/stub-server.ts";
 import { requestFor } from "../support/engine.ts";
 import { STRANGER } from "../http/real-server.ts";
-import { type Answer, actionIn, CLIENTS, codeOf, connect, errorIn } from "./clients.ts";
+import { type Answer, actionIn, REVISIONS, codeOf, connect, errorIn } from "./clients.ts";
 import { BASE_URL, openServer } from "./test-server.ts";
 import { callModern, type McpResponse } from "./wire.ts";
 import { shared } from "../support/shared.ts";
@@ -20,7 +20,7 @@ const stateOf = async (id: string) => {
 
 const HELD = { status: "awaiting_approval", run: 1, approvedBy: null } as const;
 
-describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
+describe.each(REVISIONS)("a client of the kind %s that can ask", (kind) => {
   test("asks nobody where the question can't show the whole URL, and says who decides", async () => {
     const { id } = await server.engine.create({ url: `https://api.example.com/${"é".repeat(8_000)}`, approve: true });
     await using agent = await connect(kind, server.mcpUrl, { answer: YES });
@@ -139,7 +139,7 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
   });
 });
 
-describe.each(CLIENTS)("a client of the kind %s that can't ask", (kind) => {
+describe.each(REVISIONS)("a client of the kind %s that can't ask", (kind) => {
   test("approves by the role of an owner or approver, with the reason of the call", async () => {
     for (const role of ["owner", "approver"] as const) {
       const id = await hold();
@@ -182,7 +182,7 @@ describe.each(CLIENTS)("a client of the kind %s that can't ask", (kind) => {
   });
 });
 
-describe.each(CLIENTS)("between question and answer, with a client of the kind %s,", (kind) => {
+describe.each(REVISIONS)("between question and answer, with a client of the kind %s,", (kind) => {
   test("a key revoked while a question is open decides nothing", async () => {
     await using own = await openServer({ starts: false });
     const { id } = await own.engine.create({ approve: true });

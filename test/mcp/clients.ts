@@ -11,6 +11,9 @@ export const CLIENTS = ["modern", "legacy", "first"] as const;
 
 export type ClientKind = (typeof CLIENTS)[number];
 
+/** One of each revision, for what is the service's alone: `legacy` speaks as `first` does. */
+export const REVISIONS = ["modern", "first"] as const;
+
 /** What a person answers to a question. */
 export type Answer = (message: string) => object | Promise<object>;
 

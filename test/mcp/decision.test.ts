@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../src/core/roles.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { eventually } from "../support/eventually.ts";
-import { actionIn, CLIENTS, connect, errorIn, type Result } from "./clients.ts";
+import { actionIn, REVISIONS, connect, errorIn, type Result } from "./clients.ts";
 import { BASE_URL, type TestServer, openServer } from "./test-server.ts";
 import { shared } from "../support/shared.ts";
 
@@ -30,7 +30,7 @@ const NOBODY = { decided_by: undefined, decided_via: undefined, decision_reason:
 /** What stands in a result beside the words of the person. */
 const restOf = (result: Result) => JSON.stringify({ ...actionIn(result), decision_reason: null });
 
-describe.each(CLIENTS)("a client of the kind %s", (kind) => {
+describe.each(REVISIONS)("a client of the kind %s", (kind) => {
   test("reads who approved, and why, from get, wait, cancel and the resource", async () => {
     const id = await hold();
     await using agent = await connect(kind, server.mcpUrl);

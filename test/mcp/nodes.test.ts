@@ -8,7 +8,7 @@ import { FakeClock } from "../support/clock.ts";
 import { answered } from "../support/factory.ts";
 import { NODES_ENV, SharedStore } from "../support/nodes.ts";
 import { temporaryFolder } from "../support/store.ts";
-import { actionIn, type Answer, CLIENTS, type ClientKind, connect } from "./clients.ts";
+import { actionIn, type Answer, REVISIONS, type ClientKind, connect } from "./clients.ts";
 import { openServer, type TestServer, type TestServerOptions } from "./test-server.ts";
 import { begin, post } from "./wire.ts";
 
@@ -63,7 +63,7 @@ async function passing<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-test.each(CLIENTS)("a client of the kind %s behind the bridge calls tools of two nodes in turn", async (kind) => {
+test.each(REVISIONS)("a client of the kind %s behind the bridge calls tools of two nodes in turn", async (kind) => {
   await openNodes();
   const args = [join(import.meta.dir, "../../mcp/bridge/main.ts")];
   const env = { OUTGATE_URL: url, OUTGATE_API_KEY: KEYS.agent };

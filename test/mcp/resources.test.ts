@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { STRANGER } from "../http/real-server.ts";
-import { CLIENTS, codeOf, connect } from "./clients.ts";
+import { REVISIONS, codeOf, connect } from "./clients.ts";
 import { openServer } from "./test-server.ts";
 import { shared } from "../support/shared.ts";
 
@@ -16,7 +16,7 @@ const id = (
 
 const textOf = (read: { contents: readonly object[] }) => JSON.parse((read.contents[0] as { text: string }).text);
 
-describe.each(CLIENTS)("for a client of the kind %s", (kind) => {
+describe.each(REVISIONS)("for a client of the kind %s", (kind) => {
   test("each action is a resource, and so is the page of the newest", async () => {
     await using agent = await connect(kind, server.mcpUrl);
     const { resources } = await agent.client.listResources();

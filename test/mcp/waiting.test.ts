@@ -4,7 +4,7 @@ import { whileStreaming } from "../../src/http/sse.ts";
 import { aRequestContext, KEYS, limitsServer } from "../http/stub-server.ts";
 import { fresh } from "../support/shared.ts";
 import { until } from "../support/until.ts";
-import { actionIn, CLIENTS, connect } from "./clients.ts";
+import { actionIn, REVISIONS, connect } from "./clients.ts";
 import { type TestServer, openServer } from "./test-server.ts";
 import { post } from "./wire.ts";
 
@@ -14,7 +14,7 @@ fresh(async () => (server = await openServer({ starts: false })));
 
 const hold = async () => (await server.engine.create({ approve: true })).id;
 
-describe.each(CLIENTS)("a wait by a client of the kind %s", (kind) => {
+describe.each(REVISIONS)("a wait by a client of the kind %s", (kind) => {
   test("with a progress token is notified every few seconds and at each change, with growing numbers", async () => {
     const id = await hold();
     await using agent = await connect(kind, server.mcpUrl);

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { actionIn, CLIENTS, connect } from "../mcp/clients.ts";
+import { actionIn, REVISIONS, connect } from "../mcp/clients.ts";
 import { openServer } from "../mcp/test-server.ts";
 
-test.each(CLIENTS)("a client of the kind %s sees that its action is paused, and what that means", async (kind) => {
+test.each(REVISIONS)("a client of the kind %s sees that its action is paused, and what that means", async (kind) => {
   await using server = await openServer();
   const { owner, pauseService } = server.engine;
   const { pause } = await pauseService.pause(owner, { keyId: null, reason: "It loops." });
@@ -20,7 +20,7 @@ test.each(CLIENTS)("a client of the kind %s sees that its action is paused, and 
 test("a decision over MCP is in the audit log as such", async () => {
   await using server = await openServer({ starts: false });
   const { id } = await server.engine.create({});
-  await using agent = await connect(CLIENTS[0], server.mcpUrl);
+  await using agent = await connect("modern", server.mcpUrl);
   await agent.call("cancel", { id });
   const { store, owner } = server.engine;
   const { rows } = await store.audit.page({
