@@ -26,10 +26,12 @@ export function holding() {
   const began = Promise.withResolvers<void>();
   const sender: KeepingSender = {
     sent,
-    send: async (request) => {
+    send: (request, { stop }) => {
       sent.push(request);
       began.resolve();
-      return gate.promise;
+      const interrupted = Promise.withResolvers<Outcome>();
+      stop?.addEventListener("abort", () => interrupted.resolve({ kind: "unknown", fault: "interrupted" }));
+      return Promise.race([gate.promise, interrupted.promise]);
     },
   };
   return { sender, began: began.promise, end: (outcome: Outcome) => gate.resolve(outcome) };

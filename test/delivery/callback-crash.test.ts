@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
-import type { Outcome } from "../../src/core/outcome.ts";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
 import type { OutboxStore, Store } from "../../src/core/store.ts";
-import { answering } from "../actions/senders.ts";
+import { answering, holding } from "../actions/senders.ts";
 import { openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered } from "../support/factory.ts";
@@ -124,12 +123,11 @@ test("what a dead process had under way is due at once, and its attempt is told 
 });
 
 test("an answer that comes after somebody else took the callback over changes nothing", async () => {
-  const open: ((outcome: Outcome) => void)[] = [];
-  const sender: Sender = { send: () => new Promise((resolve) => void open.push(resolve)) };
+  const { sender, began, end } = holding();
   await using engine = await openEngine({ sender });
   const { store, clock } = engine;
   const { id } = await engine.create(HELD);
-  await eventually(() => (open.length === 1 ? open : null), "the call");
+  await began;
   const [frozen] = await store.outbox.callbacks.orphans(null, 1, null);
   if (frozen === undefined) throw new Error("Nothing is under way.");
   const error = "Somebody else knows better.";
@@ -143,25 +141,17 @@ test("an answer that comes after somebody else took the callback over changes no
   } as const;
   const change = { before: frozen, status: "given_up", attempts: 1, dueAt: null, lastError: error, event } as const;
   expect(await store.outbox.settle(change, clock.now())).toBe(true);
-  open[0]?.(answered(200));
+  end(answered(200));
   await eventually(() => engine.lines.find((line) => line.event === "notification.fenced") ?? null, "the log line");
   expect(await engine.told(id, "callback", 1)).toMatchObject([{ delivered: false, error }]);
 });
 
 test("a stop interrupts what hangs, and the next start delivers it", async () => {
   const folder = newFolder();
-  const arrived = Promise.withResolvers<void>();
-  const sender: Sender = {
-    send: (_request, { stop }) => {
-      arrived.resolve();
-      return new Promise<Outcome>((resolve) => {
-        stop?.addEventListener("abort", () => resolve({ kind: "unknown", fault: "interrupted" }));
-      });
-    },
-  };
+  const { sender, began } = holding();
   const before = await openEngine({ folder, sender });
   const { id } = await before.create(HELD);
-  await arrived.promise;
+  await began;
   const drained = before.drain(30_000);
   before.clock.advance(30_000);
   await drained;

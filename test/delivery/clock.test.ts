@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Outcome } from "../../src/core/outcome.ts";
 import type { OutboundRequest } from "../../src/outbound/deadline.ts";
-import { answering } from "../actions/senders.ts";
+import { answering, holding } from "../actions/senders.ts";
 import { CLOCK_TOLERANCE_MS } from "../../src/core/limits.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine } from "../support/engine.ts";
@@ -121,49 +121,33 @@ describe("a wall clock that is set back by an hour", () => {
 });
 
 test("a wall clock that is set forward ends nothing early that is in flight, and says nothing of it", async () => {
-  const gate = Promise.withResolvers<Outcome>();
-  const arrived = Promise.withResolvers<void>();
-  let sends = 0;
-  const sender = {
-    send: () => {
-      sends += 1;
-      arrived.resolve();
-      return gate.promise;
-    },
-  };
+  const { sender, began, end } = holding();
   await using engine = await openEngine({ sender });
   const { id } = await engine.create({});
-  await arrived.promise;
+  await began;
   engine.clock.jump(DAY_MS);
   // Its lease is over by the wall; whoever holds it has not let go.
   engine.clock.advance(5_000);
   await Bun.sleep(5);
   expect(await engine.get(id)).toMatchObject({ status: "active", attempts: 1 });
-  gate.resolve(answered(200));
+  end(answered(200));
   const done = await engine.saw(id, { status: "completed", attempts: 1 });
   expect(done.result?.durationMs).toBe(5_000);
-  expect(sends).toBe(1);
+  expect(sender.sent).toHaveLength(1);
 });
 
 describe("a process that stands still for longer than every lease", () => {
   const LONG_MS = 10 * 60_000;
 
   test("ends nothing that is in flight: its answer counts when it comes", async () => {
-    const gate = Promise.withResolvers<Outcome>();
-    const arrived = Promise.withResolvers<void>();
-    const sender = {
-      send: () => {
-        arrived.resolve();
-        return gate.promise;
-      },
-    };
+    const { sender, began, end } = holding();
     await using engine = await openEngine({ sender });
     const { id } = await engine.create({});
-    await arrived.promise;
+    await began;
     engine.clock.stall(LONG_MS);
     await Bun.sleep(5);
     expect(await engine.get(id)).toMatchObject({ status: "active", attempts: 1 });
-    gate.resolve(answered(200));
+    end(answered(200));
     expect((await engine.saw(id, { status: "completed", attempts: 1 })).result?.durationMs).toBe(LONG_MS);
   });
 

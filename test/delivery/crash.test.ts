@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Outcome } from "../../src/core/outcome.ts";
 import { settle } from "../../src/core/settle.ts";
-import type { Sender } from "../../src/outbound/deadline.ts";
+import { answering, holding } from "../actions/senders.ts";
 import { openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { newFolders } from "../support/shared.ts";
@@ -10,34 +10,15 @@ const newFolder = newFolders();
 
 const OK: Outcome = answered(200);
 
-/** A target that takes every request and answers none. */
-function silent() {
-  const arrived = Promise.withResolvers<void>();
-  const sender: Sender = {
-    send: (_request, { stop }) => {
-      arrived.resolve();
-      return new Promise((resolve) => {
-        stop?.addEventListener("abort", () => resolve({ kind: "unknown", fault: "interrupted" }));
-      });
-    },
-  };
-  return { arrived, sender };
-}
-
-function answering(): Sender & { count: number } {
-  const sender = { count: 0, send: async () => ((sender.count += 1), OK) };
-  return sender;
-}
-
 /** A process that dies in the middle of an attempt of a new action, and the next one on the same files. */
 async function dieInFlight(retries: number) {
   const folder = newFolder();
-  const dead = silent();
+  const dead = holding();
   const before = await openEngine({ folder, sender: dead.sender });
   const { id } = await before.create({ retries });
-  await dead.arrived.promise;
+  await dead.began;
   await before.abandon();
-  const sender = answering();
+  const sender = answering(OK);
   return { id, sender, after: await openEngine({ folder, sender }) };
 }
 
@@ -49,7 +30,7 @@ test("an attempt that a crash interrupted is unknown, and sent again while attem
   expect(waiting.result?.lastError).toBe("The attempt was interrupted; the target may have received it.");
   engine.clock.advance(2_000);
   await engine.saw(id, { status: "completed", attempts: 2 });
-  expect(sender.count).toBe(1);
+  expect(sender.sent).toHaveLength(1);
 });
 
 test("what a crash interrupted is counted, but not as an attempt that took no time", async () => {
@@ -61,8 +42,7 @@ test("what a crash interrupted is counted, but not as an attempt that took no ti
 });
 
 test("the result of an owner whose lease was taken over ends the action all the same, and is in the log first", async () => {
-  const answers: ((outcome: Outcome) => void)[] = [];
-  const sender: Sender = { send: () => new Promise((resolve) => void answers.push(resolve)) };
+  const { sender, end } = holding();
   await using engine = await openEngine({ sender });
   const { id } = await engine.create({ retries: 2 });
   const active = await engine.saw(id, { status: "active" });
@@ -78,7 +58,7 @@ test("the result of an owner whose lease was taken over ends the action all the 
     chance: 0.5,
   });
   expect(await engine.store.actions.apply({ change, at: engine.clock.now(), outbox: [] })).toBe(true);
-  answers[0]?.(OK);
+  end(OK);
   await engine.loop.drain(1_000);
   expect(await engine.get(id)).toMatchObject({ status: "completed", attempts: 1 });
   const lines = engine.lines.filter(({ event }) => event.startsWith("action.") && event !== "action.created");
@@ -87,5 +67,5 @@ test("the result of an owner whose lease was taken over ends the action all the 
     { event: "action.fenced", fields: { run: 1, attempt: 1, outcome: "answered", code: 200 } },
     { event: "action.late_result", fields: { attempt: 1, effect: "settled", status: "completed" } },
   ]);
-  expect(answers).toHaveLength(1);
+  expect(sender.sent).toHaveLength(1);
 });

@@ -1,7 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Outcome } from "../../src/core/outcome.ts";
-import type { Sender } from "../../src/outbound/deadline.ts";
-import { answering } from "../actions/senders.ts";
+import { answering, holding } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
 import { openEngine, wrapping } from "../support/engine.ts";
 import { Target } from "../support/target.ts";
@@ -46,18 +44,10 @@ test("a stop waits for an action that is created and claimed while it begins", a
 });
 
 test("what outlasts the drain limit is interrupted and recorded as unknown", async () => {
-  const arrived = Promise.withResolvers<void>();
-  const sender: Sender = {
-    send: (_request, { stop }) => {
-      arrived.resolve();
-      return new Promise<Outcome>((resolve) => {
-        stop?.addEventListener("abort", () => resolve({ kind: "unknown", fault: "interrupted" }));
-      });
-    },
-  };
+  const { sender, began } = holding();
   await using engine = await openEngine({ sender });
   const { id } = await engine.create({});
-  await arrived.promise;
+  await began;
   const drained = engine.drain(30_000);
   engine.clock.advance(30_000);
   await drained;

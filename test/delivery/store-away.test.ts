@@ -3,8 +3,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { CLAIM_RETRY_MS, SMALL_ROW_BYTES_MAX } from "../../src/core/limits.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
 import { type ActionStore, type Store, StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
-import type { Sender } from "../../src/outbound/deadline.ts";
-import { holding } from "../actions/senders.ts";
+import { answering, holding } from "../actions/senders.ts";
 import { openEngine, wrapping } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered } from "../support/factory.ts";
@@ -34,14 +33,9 @@ function breakable(write: "claim" | "apply") {
   return { state, wrapStore };
 }
 
-function counting(): Sender & { count: number } {
-  const sender = { count: 0, send: async () => ((sender.count += 1), OK) };
-  return sender;
-}
-
 test("what can't be claimed is not sent, and goes out when the store is back", async () => {
   const { state, wrapStore } = breakable("claim");
-  const sender = counting();
+  const sender = answering(OK);
   await using engine = await openEngine({ sender, wrapStore });
   state.away = true;
   const { id } = await engine.create({});
@@ -49,12 +43,12 @@ test("what can't be claimed is not sent, and goes out when the store is back", a
   await turn();
   engine.clock.advance(1_000);
   await turn();
-  expect(sender.count).toBe(0);
+  expect(sender.sent).toHaveLength(0);
   expect(engine.paused()).toEqual({ actions: true, callbacks: false, mails: false, messages: false });
   state.away = false;
   engine.clock.advance(1_000);
   await engine.saw(id, { status: "completed", attempts: 1 });
-  expect(sender.count).toBe(1);
+  expect(sender.sent).toHaveLength(1);
   expect(engine.paused()).toEqual({ actions: false, callbacks: false, mails: false, messages: false });
   expect(engine.lines.map(({ event }) => event)).toEqual(
     expect.arrayContaining(["dispatch.paused", "dispatch.resumed"]),
@@ -67,7 +61,7 @@ test("a store that has too much to write pauses nothing: what was not claimed is
     create: (creation) => actions.create({ ...creation, claim: null }),
     claimDue: (claim) => (isBusy ? Promise.reject(new StoreBusy("Too much waits.")) : actions.claimDue(claim)),
   }));
-  const sender = counting();
+  const sender = answering(OK);
   await using engine = await openEngine({ sender, wrapStore });
   const small = await engine.create({});
   const large = await engine.create({ body: JSON.stringify("x".repeat(SMALL_ROW_BYTES_MAX)) });
@@ -76,28 +70,21 @@ test("a store that has too much to write pauses nothing: what was not claimed is
   engine.clock.advance(CLAIM_RETRY_MS);
   await engine.saw(small.id, { status: "completed", attempts: 1 });
   await engine.saw(large.id, { status: "completed", attempts: 1 });
-  expect(sender.count).toBe(2);
+  expect(sender.sent).toHaveLength(2);
   expect(engine.lines.filter(({ event }) => event.startsWith("dispatch."))).toEqual([]);
 });
 
 test("a store that is away at the start holds up no start: what was in flight is ended when it is back", async () => {
   await using folder = await temporaryFolder();
-  const gate = Promise.withResolvers<Outcome>();
-  const arrived = Promise.withResolvers<void>();
-  const silent: Sender = {
-    send: () => {
-      arrived.resolve();
-      return gate.promise;
-    },
-  };
-  const first = await openEngine({ folder: folder.path, sender: silent });
+  const silent = holding();
+  const first = await openEngine({ folder: folder.path, sender: silent.sender });
   const { id } = await first.create({ retries: 1 });
-  await arrived.promise;
+  await silent.began;
   await first.abandon();
 
   const { state, wrapStore } = breakable("apply");
   state.away = true;
-  const sender = counting();
+  const sender = answering(OK);
   await using engine = await openEngine({ folder: folder.path, sender, wrapStore });
   expect(engine.lines.map(({ event }) => event)).toContain("dispatch.paused");
   // What can be read is read, and nothing is sent.
@@ -108,7 +95,7 @@ test("a store that is away at the start holds up no start: what was in flight is
   expect(failed.result?.lastError).toBe("The attempt was interrupted; the target may have received it.");
   const next = await engine.create({});
   await engine.saw(next.id, { status: "completed" });
-  expect(sender.count).toBe(1);
+  expect(sender.sent).toHaveLength(1);
 });
 
 test("a store that goes away while a start looks for what was in flight holds up no start either", async () => {
@@ -117,7 +104,7 @@ test("a store that goes away while a start looks for what was in flight holds up
     orphans: (...asked) => (state.away ? refuse() : actions.orphans(...asked)),
     position: () => (state.away ? refuse() : actions.position()),
   }));
-  const sender = counting();
+  const sender = answering(OK);
   await using engine = await openEngine({ sender, wrapStore });
   const { id } = await engine.create({});
   expect(await engine.get(id)).toMatchObject({ status: "pending" });
@@ -163,7 +150,7 @@ test("where the secrets that sign can't be read nothing has left: the attempt do
   const wrapStore = wrapping("signing", (signing) => ({
     seeds: (...asked) => (state.away ? refuse() : signing.seeds(...asked)),
   }));
-  const sender = counting();
+  const sender = answering(OK);
   await using engine = await openEngine({ sender, wrapStore });
   const { id } = await engine.create({ onUnknown: "stop", retries: 1 });
   await engine.saw(id, { status: "pending", attempts: 0 });
@@ -175,7 +162,7 @@ test("where the secrets that sign can't be read nothing has left: the attempt do
   await eventually(() => engine.lines.find(({ event }) => event === "dispatch.paused") ?? null, "the pause");
   engine.clock.advance(1_000);
   await engine.saw(id, { status: "completed", attempts: 1 });
-  expect(sender.count).toBe(1);
+  expect(sender.sent).toHaveLength(1);
   expect(await engine.renderMetrics()).toContain('outgate_claims_returned_total{of="action"} 1');
 });
 
@@ -184,7 +171,7 @@ test("where a callback's body can't be read nothing has left: the attempt does n
   const wrapStore = wrapping("outbox", (outbox) => ({
     payload: (id) => (state.away ? refuse() : outbox.payload(id)),
   }));
-  const sender = counting();
+  const sender = answering(OK);
   await using engine = await openEngine({ sender, wrapStore });
   const { id } = await engine.create({ approve: true, callback: "http://127.0.0.1:9/hook" });
   const [failed] = await engine.told(id, "callback", 1);
@@ -204,5 +191,5 @@ test("where a callback's body can't be read nothing has left: the attempt does n
       return isDelivered(event) ? event : null;
     }, "the callback"),
   ).toMatchObject({ attempts: 1 });
-  expect(sender.count).toBe(1);
+  expect(sender.sent).toHaveLength(1);
 });
