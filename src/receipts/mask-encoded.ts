@@ -1,4 +1,4 @@
-import { BACKSLASH, MARKUP, means, PERCENT, PLUS, SLASH } from "./characters.ts";
+import { BACKSLASH, MARKUP, means, PERCENT, PLUS, QUOTE, SLASH } from "./characters.ts";
 import type { MaskInner } from "./mask-members.ts";
 import { changedBetweenMasks, EditedText, parameterKind, secretKind } from "./mask-rules.ts";
 
@@ -18,7 +18,7 @@ export function maskEncoded(text: string, ends: number, inner: MaskInner): strin
     if (isEncoded && at - start >= ENCODED_CHARS_MIN) {
       const part = text.slice(start, at);
       // Decode only the text between masks: the words of a mask would be read as part of a value.
-      const shown = changedBetweenMasks(part, (piece) => maskDecoded(piece, PERCENT_ENCODING, inner));
+      const shown = changedBetweenMasks(part, (...piece) => maskDecoded(...piece, PERCENT_ENCODING, inner));
       if (shown !== part) masked.replace(start, at, shown);
     }
     start = at + 1;
@@ -35,9 +35,13 @@ interface Encoding {
   readonly writtenLength: (part: string, count: number) => number;
 }
 
-function maskDecoded(part: string, encoding: Encoding, inner: MaskInner): string {
+function maskDecoded(part: string, isBeforeMask: boolean, encoding: Encoding, inner: MaskInner): string {
   const decoded = encoding.decode(part);
-  const shown = decoded === part ? decoded : inner(decoded);
+  if (decoded === part) return part;
+  let read = decoded.length;
+  // A quote before a mask is open around it, and no value.
+  while (isBeforeMask && means(decoded.charCodeAt(read - 1), QUOTE)) read -= 1;
+  const shown = inner(decoded.slice(0, read)) + decoded.slice(read);
   if (shown === decoded) return part;
   const most = Math.min(decoded.length, shown.length);
   let same = 0;
@@ -138,7 +142,7 @@ export function maskEntities(text: string, isQuoted: boolean, inner: MaskInner):
     end = index;
     while (end < text.length && !isAround(text.charCodeAt(end))) end += 1;
     const part = text.slice(start, end);
-    const shown = changedBetweenMasks(part, (piece) => maskDecoded(piece, ENTITIES, inner));
+    const shown = changedBetweenMasks(part, (...piece) => maskDecoded(...piece, ENTITIES, inner));
     if (shown !== part) masked.replace(start, end, shown);
   }
   return masked.toString();

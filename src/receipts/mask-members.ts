@@ -72,6 +72,21 @@ export function maskMembers(text: string, masking: Masking, inner: MaskInner): s
     return Math.max(end, start + 1);
   }
 
+  /** Masks a list in which each name is followed by its value. Returns where to read on. */
+  function maskRawHeaders(start: number): number {
+    let kind: string | null = null;
+    let at = skipSpace(text, start + 1);
+    for (let isName = true; text.charCodeAt(at) === QUOTE; isName = !isName) {
+      const end = endOfString(text, at);
+      if (!isName && kind !== null) maskScalar(at, kind);
+      else kind = maskString(at, end);
+      const comma = skipSpace(text, end);
+      if (text.charCodeAt(comma) !== COMMA) return end;
+      at = skipSpace(text, comma + 1);
+    }
+    return at;
+  }
+
   for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at)) {
     const end = endOfString(text, at);
     const kind = maskString(at, end);
@@ -79,10 +94,14 @@ export function maskMembers(text: string, masking: Masking, inner: MaskInner): s
     const value = text[colon] === ":" ? skipSpace(text, colon + 1) : -1;
     const meant = value === -1 ? null : (kind ?? named?.get(value) ?? cardAt(at, end, value));
     if (meant !== null) at = maskValue(value, meant);
+    else if (text[value] === "[" && RAW_HEADERS.test(text.slice(at, end))) at = maskRawHeaders(value);
     else at = kind !== null && isFirstOfPair(text, at, end) ? maskScalar(skipSpace(text, colon + 1), kind) : end;
   }
   return masked.toString();
 }
+
+/** As in Node: `"rawHeaders":["Authorization","Bearer …"]`. */
+const RAW_HEADERS = /^"raw[_-]?(?:headers|trailers)"$/i;
 
 /** Whether a string is the name in a list of pairs, as in `[["authorization","Bearer …"],…]`. */
 function isFirstOfPair(text: string, start: number, end: number): boolean {

@@ -15,10 +15,10 @@ const MASK_HERE = new RegExp(MASK_SOURCE, "y");
 const EACH_MASK = new RegExp(`(${MASK_SOURCE})`);
 
 /** Applies `change` to each part of the text between masks, and keeps the masks as they are. */
-export function changedBetweenMasks(text: string, change: (part: string) => string): string {
-  if (!text.includes(MASK)) return change(text);
+export function changedBetweenMasks(text: string, change: (part: string, isBeforeMask: boolean) => string): string {
+  if (!text.includes(MASK)) return change(text, false);
   const parts = text.split(EACH_MASK);
-  return parts.map((part) => (part.startsWith(MASK) ? part : change(part))).join("");
+  return parts.map((part, at) => (part.startsWith(MASK) ? part : change(part, at + 1 < parts.length))).join("");
 }
 
 /** The end of the mask that begins at `start`, or `start` if none begins there. */

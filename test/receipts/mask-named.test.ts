@@ -49,6 +49,11 @@ const LINES: readonly (readonly [form: string, text: string])[] = [
   ["arguments of GraphQL", 'mutation { login(user: "ann", password: "S", page: 2) { name } }'],
   ["XML", "<login><password>S</password><page>2</page></login>"],
   ["HTML", '<input name="password" value="S"><input name="page" value="2">'],
+  ["HTML, the value first", '<input value="S" name="password"><input name="page" value="2">'],
+  ["HTML, a field of a password", "<input class=wide type=password value='S' name=x><input type=text value='2'>"],
+  ["HTML, a field that browsers fill in", '<input autocomplete="current-password"\n  value = "S">'],
+  ["HTML, a text without quotes", "<textarea rows=2 name=api_key>S</textarea>"],
+  ["XML, the value first", '<add value="S" key="ApiKey"/>'],
   [
     "HTML, written as references",
     '<pre title="a">{&quot;password&quot;:&#34;S&#34;,&quot;page&quot;:2}</pre> &amp; more',
@@ -94,6 +99,7 @@ const WORD_ONLY: readonly (readonly [form: string, text: string])[] = [
   ["curl --proxy-user", 'curl --proxy-user="ann:S" https://api.example.com/a'],
   ["variables of psql", "PGPASSWORD=S PGPORT=80 psql"],
   ["variables on a line", "DB_PASSWORD=S PORT=80 ./run --now"],
+  ["HTML without quotes", "<input value=S name=password><input name=page value=2>"],
   ["an option", "run --user ann --db-password S --port 80"],
   ["in a sentence", "use token:S, then go on"],
 ];
@@ -164,6 +170,7 @@ test.each([
   'Content-Disposition: form-data; name="page"\r\n\r\n2\r\n--b',
   "- name: LOG_LEVEL\n  value: debug",
   "? page\n: 2\n\n: 3",
+  "<input name=page value=2 type=text> a < b = c, value=3 > name=password",
   "Tom &amp; Jerry <b title='&quot;a&quot;'>&#8364; 5&nbsp;&lt;&#x110000;</b> &unknown;",
   "hasLogo: true\nименование: x\ncompte: ann",
 ])("hides nothing in %p", (text) => {
@@ -210,4 +217,21 @@ describe("JSON that says in one member what another is called", () => {
     expect(maskJsonText(json(SHORT), "decider")).toBe(json(SHORT));
     expect(maskJsonText(json(DRAWN), "decider")).toBe(json("••••(password,16-chars,…t7Rw)"));
   });
+});
+
+test("values in a list of raw headers are hidden by the names before them", () => {
+  const masked = (json: string) => maskJsonText(json, "public");
+  expect(masked(`{"rawHeaders":["Host","a.example","X-Api-Key", "${SHORT}","Accept","*/*"],"page":2}`)).toBe(
+    '{"rawHeaders":["Host","a.example","X-Api-Key", "••••(key,7-chars)","Accept","*/*"],"page":2}',
+  );
+  expect(masked(`{"raw_trailers":["Cookie","a=${SHORT}"`)).toBe('{"raw_trailers":["Cookie","••••(cookie,9-chars)"');
+  for (const other of [
+    '{"headers":["Authorization","X-Api-Key"]}',
+    '{"rawHeaders":[]}',
+    '{"rawHeaders":["Cookie"]}',
+    '{"rawHeaders":["Cookie",{"page":2}]}',
+    '["password","email"]',
+  ]) {
+    expect(masked(other)).toBe(other);
+  }
 });
