@@ -120,6 +120,7 @@ export function DecisionForm(props: DecisionFormProps) {
             maxlength={REASON_CHARS_MAX}
             aria-label="Note"
             placeholder="Shown to the requester and on the receipt."
+            data-person={user?.email}
           >
             {reason}
           </textarea>

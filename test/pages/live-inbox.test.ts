@@ -1,9 +1,17 @@
 import { describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
 import { HAS_BROWSER } from "../support/browser.ts";
-import { joined } from "../http/signed-in.ts";
+import { ANN, ANN_PASSWORD, confirmPassword, joined } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { until } from "../support/until.ts";
 import { NO_TARGET, useDesk } from "./desk.ts";
+
+async function logIn(page: Page, email: string): Promise<void> {
+  await page.getByLabel("Email").fill(email);
+  await page.getByLabel("Password").fill(ANN_PASSWORD);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.waitForURL(({ pathname }) => pathname !== "/login");
+}
 
 describe.skipIf(!HAS_BROWSER)("the inbox in a browser", () => {
   const desk = useDesk({ height: 700 });
@@ -29,16 +37,61 @@ describe.skipIf(!HAS_BROWSER)("the inbox in a browser", () => {
     expect(desk.troubles).toEqual([]);
   });
 
-  test("says that the session has ended, and keeps what was typed", async () => {
+  test("says that the session has ended, and keeps what was typed, also after the log-in", async () => {
     const bob = await joined(desk.app, "approver");
     const page = await desk.enter(bob);
-    await page.goto(`${desk.app.url}/approvals/${await desk.created({ approve: true })}`);
+    const id = await desk.created({ approve: true });
+    await page.goto(`${desk.app.url}/approvals/${id}`);
     await desk.updated(page);
     await page.getByText("Add note").click();
     await page.locator("textarea:focus").fill("Not without a ticket.");
     await bob.send("/auth/logout", await bob.hiddenOf("/approvals"));
     await page.getByRole("status").getByText("Your session has ended.").waitFor();
     expect(await page.locator("textarea").inputValue()).toBe("Not without a ticket.");
+    await page.reload();
+    await page.waitForURL(/\/login/);
+    await logIn(page, "approver@example.com");
+    await page.waitForURL(`${desk.app.url}/approvals/${id}`);
+    await until(async () => (await page.locator("#request textarea").inputValue()) === "Not without a ticket.");
+    expect(await page.locator("#request textarea").isVisible()).toBe(true);
+    const kept = () => page.evaluate<string | null>("sessionStorage.getItem('outgate_notes')");
+    expect(await kept()).toContain("Not without a ticket.");
+    await page.getByRole("button", { name: "Reject", exact: true }).click();
+    // The log-in made another secret than these browsers are given.
+    await confirmPassword(page);
+    await page.waitForURL(({ search }) => search.includes(`decided=${id}`));
+    expect(await kept()).not.toContain("Not without a ticket.");
+  });
+
+  test("keeps the note of a request while another is opened, until the log-out, and shows it to nobody else", async () => {
+    const bob = await joined(desk.app, "approver", "bob@example.com");
+    const [first, second] = [await desk.created({ approve: true }), await desk.created({ approve: true })];
+    const page = await desk.enter(bob);
+    await page.goto(`${desk.app.url}/approvals/${first}`);
+    const note = page.locator("#request textarea");
+    await page.getByText("Add note").click();
+    await page.locator("textarea:focus").fill("Ask Ann first.");
+    await page.locator(`#${second} .inbox-open`).click();
+    await page.waitForURL(`${desk.app.url}/approvals/${second}`);
+    await until(async () => (await note.inputValue()) === "");
+    await page.locator(`#${first} .inbox-open`).click();
+    await page.waitForURL(`${desk.app.url}/approvals/${first}`);
+    await until(async () => (await note.inputValue()) === "Ask Ann first.");
+    // Written in a confirmation, too.
+    await page.keyboard.press("r");
+    await page.getByRole("dialog").getByLabel("Note").fill("Ask Ann twice.");
+    await page.reload();
+    await until(async () => (await note.inputValue()) === "Ask Ann twice.");
+    const kept = await page.evaluate<string>("sessionStorage.getItem('outgate_notes')");
+    await page.evaluate("document.querySelector('form[action=\"/auth/logout\"] button').click()");
+    await page.waitForURL(/\/login/);
+    expect(await page.evaluate("sessionStorage.getItem('outgate_notes')")).toBeNull();
+    // Whoever logs in next in this tab, if it had ended without one, does not see it.
+    await page.evaluate(`sessionStorage.setItem("outgate_notes", ${JSON.stringify(kept)})`);
+    await logIn(page, ANN);
+    await page.goto(`${desk.app.url}/approvals/${first}`);
+    await desk.updated(page);
+    expect(await note.inputValue()).toBe("");
   });
 
   test("gets requests for credentials as they come and as they are answered", async () => {

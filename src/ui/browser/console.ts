@@ -8,6 +8,7 @@ import { focus, onClick } from "./elements.ts";
 import { readKeys } from "./keyboard.ts";
 import { askFirst, selectRows } from "./lists.ts";
 import { keepInputs } from "./morph.ts";
+import { keepNotes, showNotes } from "./notes.ts";
 import { watchPalette } from "./palette.ts";
 import { watchRequest } from "./review.ts";
 import { keepTimes, prepareTimes, sendUtc } from "./times.ts";
@@ -16,6 +17,7 @@ import { checkAnswers, followEvents, refresh } from "./updates.ts";
 function prepare(place: ParentNode): void {
   prepareTimes(place);
   showCopyButtons(place);
+  showNotes(place);
 }
 
 /** Closes open menus on a press outside of them. */
@@ -48,6 +50,7 @@ watchPalette();
 closeMenus();
 enterOpened();
 copyByButtons();
+keepNotes();
 sendUtc();
 keepTimes();
 prepare(document);

@@ -37,7 +37,10 @@ function noteOf(button: HTMLButtonElement): readonly HTMLTextAreaElement[] {
   copy.value = note.value;
   copy.placeholder = "Add note";
   copy.setAttribute("aria-label", "Note");
-  copy.addEventListener("input", () => (note.value = copy.value));
+  copy.addEventListener("input", () => {
+    note.value = copy.value;
+    note.dispatchEvent(new Event("input", { bubbles: true }));
+  });
   return [copy];
 }
 

@@ -73,8 +73,7 @@ export function checkAnswers(): void {
     event.preventDefault();
     if (!isTouched(document.body)) location.assign(answered);
     else if (answered.pathname !== "/login") markGone(document.body);
-    else
-      markGone(document.body, "Your session has ended. Copy what you have typed, then load this page again to log in.");
+    else markGone(document.body, "Your session has ended. Load this page again to log in. Your note is kept.");
   });
 }
 
