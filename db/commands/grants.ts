@@ -1,11 +1,11 @@
-import { and, desc, eq, gt, gte, inArray, isNotNull, isNull, lt, notExists, or, sql, type SQL } from "drizzle-orm";
+import { and, desc, eq, gt, gte, inArray, isNotNull, isNull, lt, lte, notExists, or, sql, type SQL } from "drizzle-orm";
 import type { AuditDetail, AuditEntry } from "../../src/core/audit.ts";
 import type { GrantStore } from "../../src/core/grant.ts";
 import { mayDo, MEMBER_ROLES, rolesThatMay } from "../../src/core/roles.ts";
 import { grantLock } from "../sql/locks.ts";
 import { all, hasRow, hasValues, qb } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
-import { command, type Tx } from "./command.ts";
+import { command, deleteSome, PRUNE_ROWS, type Tx } from "./command.ts";
 import { GRANTS_VERSION, readVersion, renewVersion } from "./facts.ts";
 import { insertList, updateList, type Values } from "./lists.ts";
 import { apiKeys, grants, members } from "../libsql/schema.ts";
@@ -133,9 +133,14 @@ function openWhere(now: Date, condition: SQL | undefined) {
     .orderBy(isUsedUp, desc(grants.createdAt), desc(grants.id));
 }
 
+export const prune = command<GrantStore["prune"]>(async (tx, until) => {
+  const isOver = and(lte(grants.expiresAt, until), isNull(grants.endedAt));
+  return (await deleteSome(tx, grants.id, isOver)) === PRUNE_ROWS;
+});
+
 export function createGrantStore({ reader, writer }: Connection): GrantStore {
   return {
-    ...writer.methods({ end }),
+    ...writer.methods({ end, prune }),
     version: () => readVersion(reader, GRANTS_VERSION),
     list(accountId, now) {
       const isOfAccount = accountId === null ? undefined : eq(grants.accountId, accountId);

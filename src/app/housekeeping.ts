@@ -13,7 +13,20 @@ export function housekeeping(app: AppContext, services: Services): readonly Job[
   const { enqueue, pauseService, bulkRunner, credentialAlerts, countActivity } = services;
   const { config, store, clock, log } = app;
   const { approvalTtlHours, retentionDays } = config;
-  const { actions, people, team, oauth, upkeep, audit, pauses, rejections, bulk, activity, credentialRequests } = store;
+  const {
+    actions,
+    people,
+    team,
+    oauth,
+    upkeep,
+    audit,
+    pauses,
+    rejections,
+    bulk,
+    activity,
+    credentialRequests,
+    grants,
+  } = store;
   const jobs = [
     inSteps("keys whose 24 h are over", "17 * * * *", (now) => actions.pruneKeys(now)),
     { name: "actions that have expired", pattern: "*/10 * * * * *", run: createExpireUnsent(app, enqueue) },
@@ -50,6 +63,7 @@ export function housekeeping(app: AppContext, services: Services): readonly Job[
     jobs.push(
       inSteps("entries of the audit log that are too old", "52 * * * *", (now) => audit.prune(keptSince(now))),
       inSteps("pauses that ended too long ago", "57 * * * *", (now) => pauses.prune(keptSince(now))),
+      inSteps("grants whose time was over too long ago", "2 * * * *", (now) => grants.prune(keptSince(now))),
     );
   }
   return jobs;

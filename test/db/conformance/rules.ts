@@ -129,6 +129,12 @@ export function testRules(test: StoreTest): void {
     expect(await end(usedUp.id, later(5))).toMatchObject({ id: usedUp.id, endedAt: later(5) });
     expect([await end(usedUp.id, later(5)), await end(ended.id, later(5))]).toEqual([null, null]);
     expect(await grants.wasEnded(ACCOUNT, usedUp.id)).toBe(true);
+    // What is over goes, but not who ended it before its time: what it let pass may still wait.
+    expect(await grants.prune(new Date(newer.expiresAt.getTime() - 1))).toBe(false);
+    expect(await grants.listOpen(ACCOUNT, NOON, 9)).toEqual([newer, older]);
+    await grants.prune(newer.expiresAt);
+    expect(await db.count("grants")).toBe(2);
+    expect([await grants.wasEnded(ACCOUNT, usedUp.id), await grants.wasEnded(ACCOUNT, ended.id)]).toEqual([true, true]);
   });
 
   describe("counts of rules", () => {
