@@ -9,6 +9,7 @@ import {
 import { type CommandCall, runCalls, runGroup, type Sql } from "../commands/command.ts";
 import { unavailable } from "../sql/errors.ts";
 import type { Row } from "../sql/sql.ts";
+import { afterRunning, systemClock } from "../../src/core/clock.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { postgresDialect } from "./dialect.ts";
 import { lockQuery, named, type Query, queryOf, unescapeText } from "./queries.ts";
@@ -256,11 +257,11 @@ class Connection {
     let expired = false;
     let client: Client | null = null;
     const { promise: deadline, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => {
+    const cancel = afterRunning(systemClock, this.#callMsMax, () => {
       expired = true;
       reject(new StoreUnavailable("The database has not answered in time.", { reason: "no answer came in time" }));
       if (client !== null) this.#drop(client);
-    }, this.#callMsMax);
+    });
     try {
       const opened = await Promise.race([this.#open(), deadline]);
       transaction.client ??= opened;
@@ -277,7 +278,7 @@ class Connection {
       if (client !== null) this.#drop(client);
       throw client === null ? error : new ConnectionLost("The connection to the database was lost.", { cause: error });
     } finally {
-      clearTimeout(timer);
+      cancel();
       this.#waiting -= 1;
     }
   }

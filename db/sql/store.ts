@@ -40,7 +40,7 @@ interface StoreParts extends Pick<StoreSettings, "seal" | "onFatal" | "onAway" |
   readonly cluster: ClusterStore | null;
   readonly isOnlyProcess: boolean;
   /** Measures how long a commit takes. Default: the machine's clock. */
-  readonly clock?: Pick<Clock, "after">;
+  readonly clock?: Pick<Clock, "after" | "monotonicMs">;
 }
 
 /** The `Store` over a connection. The tables must exist. */

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type Clock, systemClock } from "../../src/core/clock.ts";
+import { afterRunning, type Clock, systemClock } from "../../src/core/clock.ts";
 import {
   FLUSH_BYTES_MAX,
   FLUSH_ROWS_MAX,
@@ -28,7 +28,7 @@ interface WriterOptions {
   readonly commitMsMax?: number;
   readonly onAway?: OnAway;
   /** Default: the machine's clock. */
-  readonly clock?: Pick<Clock, "after">;
+  readonly clock?: Pick<Clock, "after" | "monotonicMs">;
 }
 
 /** Commands as methods of a store. */
@@ -54,7 +54,7 @@ export class Writer {
   #deathCause: unknown = null;
   #isAway = false;
   readonly #commitMsMax: number;
-  readonly #clock: Pick<Clock, "after">;
+  readonly #clock: Pick<Clock, "after" | "monotonicMs">;
   /** The running commit has exceeded its time: new writes are refused until it ends. */
   #isStuck = false;
 
@@ -139,7 +139,7 @@ export class Writer {
   }
 
   async #commitInTime(writes: readonly Write[]): Promise<() => void> {
-    const cancel = this.#clock.after(this.#commitMsMax, () => {
+    const cancel = afterRunning(this.#clock, this.#commitMsMax, () => {
       this.#isStuck = true;
       const waiting = this.#waiting.splice(0);
       rejectAll([...writes, ...waiting], tooLate());

@@ -1,3 +1,5 @@
+import { STALL_MS_MIN } from "./limits.ts";
+
 /** The machine's own clocks. */
 export const systemClock: Clock = {
   now: () => new Date(),
@@ -22,6 +24,23 @@ export function catchTimerErrors(clock: Clock, onError: (error: unknown) => void
         }
       }),
   };
+}
+
+/**
+ * Calls `run` after the delay, unless it was cancelled. If the process itself stood still, as by SIGSTOP, what is waited for had
+ * no time either and may come at once: then it waits once more.
+ */
+export function afterRunning(
+  clock: Pick<Clock, "after" | "monotonicMs">,
+  delayMs: number,
+  run: () => void,
+): () => void {
+  const dueMs = clock.monotonicMs() + delayMs;
+  let cancel = clock.after(delayMs, () => {
+    if (clock.monotonicMs() - dueMs < STALL_MS_MIN) run();
+    else cancel = clock.after(delayMs, run);
+  });
+  return () => cancel();
 }
 
 /** Source of time. Due times use the wall clock, durations the monotonic one. */

@@ -606,6 +606,8 @@ export const SUBJECT_ID_CHARS = 6;
 
 /** Timeout of a database call. Its caller gets 503. */
 export const STORE_CALL_MS_MAX = 4 * SECOND_MS;
+/** A timer that rings so much later was held up with the whole process. */
+export const STALL_MS_MIN = SECOND_MS / 2;
 /** Shorter, so that the outage is known before callers that wait for a commit get an error and try again. */
 export const REMOTE_CALL_MS_MAX = STORE_CALL_MS_MAX - 200;
 /** Shorter still: PostgreSQL's own bound for a statement, and for a transaction of a frozen process. */

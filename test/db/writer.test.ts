@@ -8,10 +8,12 @@ import { Writer } from "../../db/sql/writer.ts";
 import {
   FLUSH_BYTES_MAX,
   FLUSH_ROWS_MAX,
+  STORE_CALL_MS_MAX,
   WRITES_WAITING_BYTES_MAX,
   WRITES_WAITING_MAX,
 } from "../../src/core/limits.ts";
 import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
+import { FakeClock } from "../support/clock.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { maxGapMs } from "./event-loop.ts";
 import { until } from "../support/until.ts";
@@ -210,6 +212,23 @@ test("a database that hangs is away: whoever waits is told in time, and nothing 
   expect(await db.names()).toEqual(["a", "d"]);
 });
 
+test("a process that stood still during a commit takes no answer for late, but a database that hangs goes on to be away", async () => {
+  for (const isHanging of [false, true]) {
+    const gate = Promise.withResolvers<void>();
+    const clock = new FakeClock();
+    await using db = await openFacts({ before: () => gate.promise, clock });
+    const written = db.writer.run(put, [insert("a")]);
+    await until(() => db.batches.length === 1);
+    clock.stall(60_000);
+    expect([db.writer.isAway, db.away]).toEqual([false, []]);
+    if (isHanging) clock.advance(STORE_CALL_MS_MAX);
+    expect(db.writer.isAway).toBe(isHanging);
+    gate.resolve();
+    if (isHanging) expect(await written.catch((error: unknown) => error)).toBeInstanceOf(StoreUnavailable);
+    else await written;
+  }
+});
+
 describe("the queue", () => {
   test("is bounded: one write too many is told StoreBusy at once, and the others are written", async () => {
     await using db = await openFacts({ before: () => null, commits: false });
@@ -332,10 +351,11 @@ interface FactsOptions {
   /** False: nothing is written, and each write hears that it was. */
   readonly commits?: boolean;
   readonly commitMsMax?: number;
+  readonly clock?: FakeClock;
 }
 
 /** A writer on a real file, and a list of what it committed: writes a commit, failed tries too. */
-async function openFacts({ before = () => null, commits = true, commitMsMax }: FactsOptions = {}) {
+async function openFacts({ before = () => null, commits = true, ...timing }: FactsOptions = {}) {
   const folder = await temporaryFolder();
   const path = join(folder.path, "facts.db");
   const real = openFile(path);
@@ -353,8 +373,7 @@ async function openFacts({ before = () => null, commits = true, commitMsMax }: F
       return commits ? real.transact(calls) : calls.map(() => 1);
     },
   };
-  const options = commitMsMax === undefined ? { onAway } : { onAway, commitMsMax };
-  const writer = new Writer(tellingAway(tried, onAway), (cause) => fatal.push(cause), options);
+  const writer = new Writer(tellingAway(tried, onAway), (cause) => fatal.push(cause), { onAway, ...timing });
   return {
     path,
     sql: real,
