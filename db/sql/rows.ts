@@ -13,6 +13,7 @@ import {
 import { type ActionPolicy, actionPolicyText, parseActionPolicy } from "../../src/core/action-policy.ts";
 import { parseCounted, parseExtras } from "../../src/core/extras-schema.ts";
 import type { Notification } from "../../src/core/notification.ts";
+import { RecentMap } from "../../src/core/recent-map.ts";
 import { countedText, type StoredCount } from "../../src/core/rule-count.ts";
 import type { OutboxEntry } from "../../src/core/store.ts";
 import {
@@ -298,17 +299,12 @@ const WRITTEN_ACTIONS_MAX = 2_000;
  * the rest of a claim. An entry with the claimed revision is never stale.
  */
 export class WrittenActions {
-  readonly #actions = new Map<string, Action>();
+  readonly #actions = new RecentMap<Action>(WRITTEN_ACTIONS_MAX);
 
   /** Keeps a pending action without its last result, which may be large and which a claim does not return. */
   keep(action: Action): void {
     if (action.dueAt === null || largeBytesOf(action) !== undefined) return;
     this.#actions.set(action.id, action.result === null ? action : { ...action, result: null });
-    if (this.#actions.size <= WRITTEN_ACTIONS_MAX) return;
-    for (const oldest of this.#actions.keys()) {
-      this.#actions.delete(oldest);
-      return;
-    }
   }
 
   /** Removes an action, and returns it if it has exactly this revision. */

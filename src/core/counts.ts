@@ -1,8 +1,8 @@
-/** How many things are open under each name. A name with none takes no memory. */
+/** How much is open under each name: how many things, or how many bytes. A name with nothing takes no memory. */
 export class Counts {
   readonly #counts = new Map<string, number>();
 
-  /** How many names have any. */
+  /** How many names have something. */
   get size(): number {
     return this.#counts.size;
   }
@@ -15,12 +15,12 @@ export class Counts {
     return this.#counts.has(name);
   }
 
-  add(name: string): void {
-    this.#counts.set(name, this.of(name) + 1);
+  add(name: string, amount = 1): void {
+    this.#counts.set(name, this.of(name) + amount);
   }
 
-  remove(name: string): void {
-    const left = this.of(name) - 1;
+  remove(name: string, amount = 1): void {
+    const left = this.of(name) - amount;
     if (left > 0) this.#counts.set(name, left);
     else this.#counts.delete(name);
   }

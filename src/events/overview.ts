@@ -1,3 +1,4 @@
+import { RecentMap } from "../core/recent-map.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import {
   OVERVIEW_ACCOUNTS_MAX,
@@ -41,19 +42,13 @@ export function createOverview(app: OverviewApp) {
   const { clock } = app;
   const { actions, accounts } = app.store;
   const counting = new Map<string, Promise<Overview>>();
-  /** Cached overviews, in the order in which they were read. */
-  const kept = new Map<string, { readonly overview: Overview; readonly freshUntilMs: number }>();
+  const kept = new RecentMap<{ readonly overview: Overview; readonly freshUntilMs: number }>(OVERVIEW_ACCOUNTS_MAX);
   let last: Promise<unknown> = Promise.resolve();
 
   const count = async (name: string, accountId: string, range: OverviewRange): Promise<Overview> => {
     const beganMs = clock.monotonicMs();
     const overview = await readOverview(app, accountId, range);
     const endedMs = clock.monotonicMs();
-    kept.delete(name);
-    for (const oldest of kept.keys()) {
-      if (kept.size < OVERVIEW_ACCOUNTS_MAX) break;
-      kept.delete(oldest);
-    }
     const freshMs = Math.min(OVERVIEW_FRESH_MS_MAX, OVERVIEW_FRESH_FACTOR * (endedMs - beganMs));
     kept.set(name, { overview, freshUntilMs: endedMs + freshMs });
     return overview;

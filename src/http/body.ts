@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { Counts } from "../core/counts.ts";
 import {
   BODY_CHUNKS_MAX,
   BODY_CHUNKS_PER_TURN_MAX,
@@ -116,26 +117,21 @@ function isOneTooMany(chunks: number): boolean {
 }
 
 /** Bytes of the bodies that the open requests of each key hold. */
-const held = new Map<string, number>();
+const held = new Counts();
 
 /**
  * Counts a body of a key until its request has ended: one that arrives slowly, and a call that waits for two minutes, keep
  * what they were sent. Returns what ends it, to be called once. Throws `rate_limited` where the key holds too much.
  */
 export function holdBody(holder: string, bytes: number): () => void {
-  const others = held.get(holder) ?? 0;
-  if (others + bytes > HELD_BODY_BYTES_MAX) {
+  if (held.of(holder) + bytes > HELD_BODY_BYTES_MAX) {
     throw new DomainError(
       "rate_limited",
       `The open requests of this key have bodies of ${HELD_BODY_BYTES_MAX} bytes. Wait until some of them have ended.`,
     );
   }
-  held.set(holder, others + bytes);
-  return () => {
-    const left = (held.get(holder) ?? 0) - bytes;
-    if (left <= 0) held.delete(holder);
-    else held.set(holder, left);
-  };
+  held.add(holder, bytes);
+  return () => held.remove(holder, bytes);
 }
 
 /** The length of a body as its header says it; null: it says none. Of a header that repeats one number, Bun makes "7, 7". */

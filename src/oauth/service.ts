@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type Provider from "oidc-provider";
 import type { CreateKey, KeyService } from "../accounts/keys.ts";
 import { DomainError } from "../core/domain-error.ts";
+import { RecentMap } from "../core/recent-map.ts";
 import { type Actor, authorize, type Caller } from "../core/roles.ts";
 import { clientCreator } from "./account-clients.ts";
 import { OAUTH_INTERACTIONS_PER_PERSON_MAX, OAUTH_PEOPLE_COUNTED_MAX } from "../core/limits.ts";
@@ -235,14 +236,10 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
  * bounds only the account, so one person could use up everybody's. Each node counts its own.
  */
 function createBegunCount(store: Pick<OAuthStore, "find" | "remove">) {
-  const idsOf = new Map<string, readonly string[]>();
+  const idsOf = new RecentMap<readonly string[]>(OAUTH_PEOPLE_COUNTED_MAX);
   return async (personId: string, id: string): Promise<void> => {
     const ids = [...(idsOf.get(personId) ?? []), id];
-    // Moves the person to the end of the map, whose oldest entries are dropped.
-    idsOf.delete(personId);
     idsOf.set(personId, ids.slice(-OAUTH_INTERACTIONS_PER_PERSON_MAX));
-    const [longestAgo = ""] = idsOf.keys();
-    if (idsOf.size > OAUTH_PEOPLE_COUNTED_MAX) idsOf.delete(longestAgo);
     const [oldest = ""] = ids;
     if (ids.length <= OAUTH_INTERACTIONS_PER_PERSON_MAX) return;
     // Keeps a request with consent: its end revokes the key if the client never fetches its code.

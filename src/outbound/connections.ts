@@ -13,6 +13,7 @@ import {
 import type { Clock } from "../core/clock.ts";
 import { Counts } from "../core/counts.ts";
 import { type Address, parseAddress, urlHostOf } from "../core/addresses.ts";
+import { RecentMap } from "../core/recent-map.ts";
 import { classOfName, type ParsedTarget } from "../core/target.ts";
 import type { NotSent } from "../core/outcome.ts";
 import { afterReading, type Deadline, type Stopped } from "./deadline.ts";
@@ -82,8 +83,8 @@ export class Connections {
   /** Connections of each kind, in use or idle. */
   readonly #ofKind = new Counts();
   #open = 0;
-  /** Pools that keep nothing for now, the oldest first. */
-  readonly #pausedUntilMs = new Map<string, number>();
+  /** Pools that keep nothing for now. */
+  readonly #pausedUntilMs = new RecentMap<number>(KEPT_PAUSES_MAX);
   #cancelSweep: (() => void) | null = null;
   #isClosed = false;
 
@@ -173,10 +174,7 @@ export class Connections {
 
   #pause({ name }: Pool, nowMs: number): void {
     for (const connection of this.#pools.get(name)?.slice() ?? []) this.#discard(connection);
-    this.#pausedUntilMs.delete(name);
     this.#pausedUntilMs.set(name, nowMs + KEPT_PAUSE_MS);
-    const [oldest] = this.#pausedUntilMs.keys();
-    if (oldest !== undefined && this.#pausedUntilMs.size > KEPT_PAUSES_MAX) this.#pausedUntilMs.delete(oldest);
   }
 
   #discard(connection: IdleConnection): void {
@@ -280,8 +278,8 @@ interface ProbeLimits {
 export class ConnectionProbe {
   readonly #nowMs: () => number;
   readonly #probe: typeof isSilent;
-  /** The time of the last answer, by address and port, oldest first. */
-  readonly #answeredAtMs = new Map<string, number>();
+  /** The time of the last answer, by address and port. */
+  readonly #answeredAtMs = new RecentMap<number>(CONNECTABLE_REMEMBERED_MAX);
 
   constructor(nowMs: () => number = () => performance.now(), probe = isSilent) {
     this.#nowMs = nowMs;
@@ -297,11 +295,8 @@ export class ConnectionProbe {
   /** Records how a call to the address ended. */
   learn(address: Address, port: number, isAnswered: boolean): void {
     const name = nameOf(address, port);
-    this.#answeredAtMs.delete(name);
-    if (!isAnswered) return;
-    this.#answeredAtMs.set(name, this.#nowMs());
-    const [oldest] = this.#answeredAtMs.keys();
-    if (this.#answeredAtMs.size > CONNECTABLE_REMEMBERED_MAX && oldest !== undefined) this.#answeredAtMs.delete(oldest);
+    if (isAnswered) this.#answeredAtMs.set(name, this.#nowMs());
+    else this.#answeredAtMs.delete(name);
   }
 }
 

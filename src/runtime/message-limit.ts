@@ -6,6 +6,7 @@ import {
   HOUR_MS,
 } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
+import { RecentMap } from "../core/recent-map.ts";
 
 /**
  * Limits messages that somebody requests and that are sent at once, not through the outbox with its own limits. Throws
@@ -13,7 +14,7 @@ import type { Clock } from "../core/clock.ts";
  * `CHANNEL_TESTS_PER_HOUR_MAX` in an hour. `what` begins the refusal: "This account has just tested channels."
  */
 export function createMessageLimit(clock: Pick<Clock, "monotonicMs">, what: string): (sender: string) => void {
-  const sentBy = new Map<string, readonly number[]>();
+  const sentBy = new RecentMap<readonly number[]>(CHANNEL_TESTERS_REMEMBERED_MAX);
   return (sender) => {
     const nowMs = clock.monotonicMs();
     const recent = (sentBy.get(sender) ?? []).filter((atMs) => nowMs - atMs < HOUR_MS);
@@ -24,10 +25,6 @@ export function createMessageLimit(clock: Pick<Clock, "monotonicMs">, what: stri
       const seconds = Math.ceil(waitMs / 1_000);
       throw new RetryLater(`${what} Try again in ${seconds} s.`, seconds);
     }
-    // Delete and insert again, so that the oldest sender stays first.
-    sentBy.delete(sender);
     sentBy.set(sender, [...recent, nowMs]);
-    const [first] = sentBy.keys();
-    if (sentBy.size > CHANNEL_TESTERS_REMEMBERED_MAX && first !== undefined) sentBy.delete(first);
   };
 }
