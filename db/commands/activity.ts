@@ -60,11 +60,10 @@ export const put = command(async ({ db, lists }, { from, to, rows, steps }: Coun
   return true;
 });
 
-export const prune = command<ActivityStore["prune"]>(async (tx, slotMinutes, before) => {
+export const prune = command<ActivityStore["prune"]>((tx, slotMinutes, before) => {
   const { accountId, slotMinutes: minutes, at, kind, name } = activity;
   const isOld = and(eq(minutes, slotMinutes), lt(at, before));
-  const pruned = await deleteSome(tx, [accountId, minutes, at, kind, name], isOld, ACTIVITY_PRUNE_ROWS);
-  return pruned === ACTIVITY_PRUNE_ROWS;
+  return deleteSome(tx, [accountId, minutes, at, kind, name], isOld, ACTIVITY_PRUNE_ROWS);
 });
 
 export const addStep = command<FirstStepStore["add"]>(async ({ db }, step) => {

@@ -1,10 +1,10 @@
-import { and, desc, eq, inArray, isNotNull, lt, lte, sql } from "drizzle-orm";
+import { and, desc, eq, isNotNull, lt, lte, sql } from "drizzle-orm";
 import type { BulkEnd, BulkStore } from "../../src/core/bulk-job.ts";
 import { BULK_JOBS_MAX, BULK_RUNNING_MAX } from "../../src/core/limits.ts";
 import { accountLock } from "../sql/locks.ts";
 import { AFTER_ALL_IDS, all, countRows, findRow, get, hasRow, hasValues, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, PRUNE_ROWS } from "./command.ts";
+import { command, deleteSome } from "./command.ts";
 import { insertEach, insertList, updateList } from "./lists.ts";
 import { bulkJobs, bulkResults } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
@@ -61,8 +61,7 @@ export const prune = command<BulkStore["prune"]>(async (tx, until) => {
   const first = await get(tx, qb.select({ id }).from(bulkJobs).where(isOver).orderBy(finishedAt).limit(1));
   if (first === null) return false;
   const isOfJob = eq(bulkResults.jobId, first.id);
-  const some = qb.select({ id: bulkResults.actionId }).from(bulkResults).where(isOfJob).limit(PRUNE_ROWS);
-  await tx.db.delete(bulkResults).where(and(isOfJob, inArray(bulkResults.actionId, some)));
+  await deleteSome(tx, [bulkResults.jobId, bulkResults.actionId], isOfJob);
   if (!(await hasRow(tx, bulkResults, isOfJob))) await tx.db.delete(bulkJobs).where(eq(bulkJobs.id, first.id));
   return true;
 });

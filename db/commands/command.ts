@@ -87,18 +87,18 @@ export function isCommand(exported: unknown): exported is AnyCommand {
 /** How many rows one command may delete, so that it never blocks the writer for long. */
 export const PRUNE_ROWS = 500;
 
-/** Deletes at most `limit` rows that meet a condition. `key`: the columns of the table's key. Returns how many. */
+/** Deletes at most `limit` rows that meet a condition. `key`: the columns of the table's key. Returns whether there may be more. */
 export async function deleteSome(
   { db }: Tx,
   key: readonly [SQLiteColumn, ...SQLiteColumn[]],
   condition: SQL | undefined,
   limit = PRUNE_ROWS,
-): Promise<number> {
+): Promise<boolean> {
   const [first] = key;
   const columns = Object.fromEntries(key.map((column) => [column.name, column]));
   const some = qb.select(columns).from(first.table).where(condition).limit(limit);
   const isOne = sql`(${sql.join([...key], sql`, `)}) in ${some}`;
-  return (await db.delete(first.table).where(and(isOne, condition)).returning({ key: first })).length;
+  return (await db.delete(first.table).where(and(isOne, condition)).returning({ key: first })).length === limit;
 }
 
 export type AnyCommand = Command<never, unknown>;

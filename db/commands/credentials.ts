@@ -123,10 +123,9 @@ export const addAlert = command<CredentialStore["addAlert"]>(
   ({ accountId }) => [accountLock(accountId)],
 );
 
-export const pruneAlerts = command<CredentialStore["pruneAlerts"]>(async (tx, now) => {
-  const isOld = lte(outbox.createdAt, new Date(now.getTime() - CREDENTIAL_ALERTS_KEPT_MS));
-  return (await pruneNotifications(tx, "crd_", isOld)) > 0;
-});
+export const pruneAlerts = command<CredentialStore["pruneAlerts"]>((tx, now) =>
+  pruneNotifications(tx, "crd_", lte(outbox.createdAt, new Date(now.getTime() - CREDENTIAL_ALERTS_KEPT_MS))),
+);
 
 export const noteEcho = command<CredentialStore["noteEcho"]>(
   async (tx, accountId, id, host, audit) => {
@@ -258,9 +257,9 @@ async function isPending(tx: Tx, { accountId, id, at }: Pick<DeclinedRequest, "a
 
 /** Deletes old requests with their notifications. */
 export const pruneRequests = command<CredentialRequestStore["prune"]>(async (tx, until) => {
-  const pruned = await deleteSome(tx, [requests.id], lte(requests.expiresAt, until));
+  const hasMore = await deleteSome(tx, [requests.id], lte(requests.expiresAt, until));
   const kept = qb.select({ id: requests.id }).from(requests).where(eq(requests.id, outbox.actionId));
-  return pruned + (await pruneNotifications(tx, "crq_", notExists(kept))) > 0;
+  return (await pruneNotifications(tx, "crq_", notExists(kept))) || hasMore;
 });
 
 /** Selects requests with what tells whether their keys are live. */

@@ -81,8 +81,12 @@ export async function addNotifications(
     await db.insert(outbox).values({ ...row, ...message, ...about, ...due, status: "pending" });
 }
 
-/** Deletes some notifications about things whose ids have this prefix, but none in flight. Returns how many. */
-export function pruneNotifications(tx: Tx, prefix: "inv_" | "crq_" | "crd_", isOver: SQL | undefined): Promise<number> {
+/** Deletes some notifications about things whose ids have this prefix, but none in flight. Returns whether there may be more. */
+export function pruneNotifications(
+  tx: Tx,
+  prefix: "inv_" | "crq_" | "crd_",
+  isOver: SQL | undefined,
+): Promise<boolean> {
   // "`" is the character after "_".
   const isAbout = and(gte(outbox.actionId, prefix), lt(outbox.actionId, prefix.replace("_", "`")));
   return deleteSome(tx, [outbox.id], and(isAbout, isOver, ne(outbox.status, "active")));

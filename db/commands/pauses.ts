@@ -7,7 +7,7 @@ import { pauseLock } from "../sql/locks.ts";
 import { all, countRows, findRow, get, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
 import type { Reader } from "../sql/sql.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, deleteSome, PRUNE_ROWS } from "./command.ts";
+import { command, deleteSome } from "./command.ts";
 import { findEach, type Lists } from "./lists.ts";
 import { actions, apiKeys, pauses } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
@@ -80,10 +80,9 @@ export const end = command<PauseStore["end"]>(async (tx, accountId, id, { at, by
   return (await addIfWritten(tx, ended, audit)) || hasRow(tx, pauses, isPause);
 });
 
-export const prune = command<PauseStore["prune"]>(async (tx, until) => {
-  const { id, endedAt } = pauses;
-  return (await deleteSome(tx, [id], lte(endedAt, until))) === PRUNE_ROWS;
-});
+export const prune = command<PauseStore["prune"]>((tx, until) =>
+  deleteSome(tx, [pauses.id], lte(pauses.endedAt, until)),
+);
 
 /** The names of all subjects that are paused, for `isHeldBack`. */
 export async function readPaused(reader: Reader): Promise<ReadonlySet<string>> {

@@ -223,8 +223,8 @@ export const changePassword = command<PeopleStore["changePassword"]>(
 );
 
 export const prune = command<PeopleStore["prune"]>(async (tx, now) => {
-  const pruned = await deleteSome(tx, [sessions.hash], lte(sessions.expiresAt, now));
-  return pruned + (await deleteSome(tx, [welcomeLinks.hash], lte(welcomeLinks.expiresAt, now))) > 0;
+  const hasSessions = await deleteSome(tx, [sessions.hash], lte(sessions.expiresAt, now));
+  return (await deleteSome(tx, [welcomeLinks.hash], lte(welcomeLinks.expiresAt, now))) || hasSessions;
 });
 
 const { emailKey: _key, ...PERSON } = getTableColumns(people);
@@ -454,9 +454,9 @@ export const signIn = command<TeamStore["signIn"]>(
 );
 
 export const pruneInvitations = command<TeamStore["prune"]>(async (tx, now) => {
-  const pruned = await deleteSome(tx, [invitations.id], lte(invitations.expiresAt, now));
+  const hasMore = await deleteSome(tx, [invitations.id], lte(invitations.expiresAt, now));
   const open = qb.select({ id: invitations.id }).from(invitations).where(eq(invitations.id, outbox.actionId));
-  return pruned + (await pruneNotifications(tx, "inv_", notExists(open))) > 0;
+  return (await pruneNotifications(tx, "inv_", notExists(open))) || hasMore;
 });
 
 /** The store of the people in accounts, their invitations and identities. */

@@ -13,7 +13,7 @@ import {
 } from "../../src/core/rejections.ts";
 import { all, type Args, countRows, get, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
 import type { Reader } from "../sql/sql.ts";
-import { command, deleteSome, PRUNE_ROWS } from "./command.ts";
+import { command, deleteSome } from "./command.ts";
 import { rejections, timeline } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
 
@@ -74,10 +74,9 @@ export async function countRejections(
   return rejectionCount(...(await Promise.all([...reads, COUNT_OF_KEY.all(reader, request)])));
 }
 
-export const prune = command<RejectionStore["prune"]>(async (tx, now) => {
-  const { seq, at } = rejections;
-  return (await deleteSome(tx, [seq], lte(at, rejectionWindowStart(now)))) === PRUNE_ROWS;
-});
+export const prune = command<RejectionStore["prune"]>((tx, now) =>
+  deleteSome(tx, [rejections.seq], lte(rejections.at, rejectionWindowStart(now))),
+);
 
 export function createRejectionStore({ reader, writer }: Connection): RejectionStore {
   const ofKey = (accountId: string, keyId: string, now: Date) =>
