@@ -44,7 +44,7 @@ export class Lane implements LaneName {
   /** The lanes of the account for this host share its slots. */
   readonly sameHost: HostGroup;
   inFlight = 0;
-  /** As of a group. */
+  /** Bytes of its large rows that are claimed and not yet recorded. */
   largeBytes = 0;
   /** Due rows that no claim has asked for; Infinity: the store may have any number. */
   waiting = 0;
