@@ -59,8 +59,6 @@ interface LinkDecision extends Pick<OpenedLink, "decision"> {
   readonly client: string;
 }
 
-export type FollowLink = ReturnType<typeof createFollowLink>;
-
 /**
  * Follows the links of approval mails. The token is the only credential: its holder decides in the name of the address that the
  * mail went to, through the same `approve` and `cancel` as REST and pages.

@@ -101,9 +101,7 @@ async function newKeyPage(deps: PageDeps, user: Person, typed: FormState, replac
           ]}
         >
           <KEY_FORM.OtherProblem state={typed} />
-          <KEY_FORM.Field name="name" state={typed} />
-          <KEY_FORM.Field name="role" state={typed} />
-          <KEY_FORM.Field name="hold" state={typed} />
+          <KEY_FORM.Fields of={["name", "role", "hold"]} state={typed} />
           <RulesNote count={rules.length} />
           <KEY_FORM.Field name="scope" state={typed} />
           {replaced === undefined ? <LoopBrake typed={typed} label="For an agent key: hold loops" /> : null}

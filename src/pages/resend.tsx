@@ -46,10 +46,7 @@ export function editPage(props: EditPageProps, fields: EditedFields, typed: Form
       <Risks risks={risksOfRequest(action, { isReasonRead: false })} />
       <PostForm user={user} action={`${path}/edit`} fields={[["form_id", formId]]} class="card">
         <EDIT_FORM.OtherProblem state={typed} />
-        <EDIT_FORM.Field name="method" state={state} />
-        <EDIT_FORM.Field name="url" state={state} />
-        <EDIT_FORM.Field name="title" state={state} />
-        <EDIT_FORM.Field name="headers" state={state} />
+        <EDIT_FORM.Fields of={["method", "url", "title", "headers"]} state={state} />
         {hint === undefined ? (
           <p class="quiet">
             <a href={bodyPath(action.id)}>{`The body (${formatSize(bodySize(action))})`}</a> can’t be edited here: it is

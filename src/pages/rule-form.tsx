@@ -257,7 +257,7 @@ interface RuleFormProps {
 
 export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormProps) {
   const { rules } = SETTINGS_PATHS;
-  const { Field, Fold, OtherProblem } = RULE_FORM;
+  const { Field, Fields, Fold, OtherProblem } = RULE_FORM;
   return (
     <section class="card rule-form" aria-label="The rule">
       {todo === undefined ? null : <Notice tone="wait">{todo}</Notice>}
@@ -267,14 +267,10 @@ export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormP
         action={changed === null ? rules : `${rules}/${changed.id}`}
         fields={changed === null ? [] : [[VERSION_FIELD, changed.version]]}
       >
-        <Field name="name" state={typed} />
-        <Field name="effect" state={typed} />
+        <Fields of={["name", "effect"]} state={typed} />
         <h2>Which requests</h2>
         <p class="quiet">The rule applies where all of these are true. Empty fields are not checked.</p>
-        <Field name="methods" state={typed} />
-        <Field name="hosts" state={typed} />
-        <Field name="path" state={typed} />
-        <Field name="credentials" state={typed} />
+        <Fields of={["methods", "hosts", "path", "credentials"]} state={typed} />
         <div class="rule-when">
           <div class="asked">
             <Field name="when" state={typed} />
@@ -308,8 +304,7 @@ export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormP
           of={["more_than.count", "more_than.minutes", "more_than.same"]}
         />
         <h2>What the agent sees</h2>
-        <Field name="message" state={typed} />
-        <Field name="explain" state={typed} />
+        <Fields of={["message", "explain"]} state={typed} />
         {changed === null && others.length > 0 ? (
           <Field name="before" state={typed} options={others.map(([id, name]) => [id, `Before “${name}”`])} />
         ) : null}

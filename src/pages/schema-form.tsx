@@ -57,11 +57,14 @@ interface FormProps<Body> extends Pick<PostFormProps, "user" | "action" | "field
   readonly children?: Child;
 }
 
-interface FoldProps<Name> extends Pick<FieldSpec, "boxes"> {
+interface FieldsProps<Name> extends Pick<FieldSpec, "boxes"> {
+  readonly of: readonly Name[];
+  readonly state: FormState;
+}
+
+interface FoldProps<Name> extends FieldsProps<Name> {
   readonly title: string;
   readonly note?: string;
-  readonly state: FormState;
-  readonly of: readonly Name[];
 }
 
 /**
@@ -109,6 +112,14 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
     return isTyped || problemOf(state, name) !== null;
   };
 
+  const Fields = ({ of, ...props }: FieldsProps<Path<Static<Schema>>>) => (
+    <>
+      {of.map((name) => (
+        <MemberField name={name} member={members.get(name)} {...specOf.get(name)} {...props} />
+      ))}
+    </>
+  );
+
   return {
     names,
 
@@ -119,15 +130,15 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
       <MemberField name={name} member={members.get(name)} {...specOf.get(name)} {...props} />
     ),
 
+    Fields,
+
     /** Folds fields that few people need. Open if one of them is set. */
-    Fold: ({ title, note, of, state, ...props }: FoldProps<Path<Static<Schema>>>) => (
-      <details class="uses" open={of.some((name) => isSet(state, name))}>
+    Fold: ({ title, note, ...fields }: FoldProps<Path<Static<Schema>>>) => (
+      <details class="uses" open={fields.of.some((name) => isSet(fields.state, name))}>
         <summary>{title}</summary>
         <div class="asked">
           {note === undefined ? null : <p class="quiet small">{note}</p>}
-          {of.map((name) => (
-            <MemberField name={name} member={members.get(name)} state={state} {...specOf.get(name)} {...props} />
-          ))}
+          <Fields {...fields} />
         </div>
       </details>
     ),

@@ -12,15 +12,12 @@ interface Receipt {
   readonly timeline: readonly TimelineEntry[];
 }
 
-/** Reads the receipt of a token. Null: the token is invalid, or the action was deleted. */
-export type ReadReceipt = (token: string) => Promise<Receipt | null>;
-
-/** Needs no caller, since the token is the only credential. */
+/** Reads the receipt of a token, the only credential. Null: the token is invalid, or the action was deleted. */
 export function createReadReceipt(
   actions: Pick<ActionStore, "findById" | "timeline">,
   secrets: Pick<Secrets, "readReceiptToken">,
-): ReadReceipt {
-  return async (token) => {
+) {
+  return async (token: string): Promise<Receipt | null> => {
     const id = secrets.readReceiptToken(token);
     const action = id === null ? null : await actions.findById(id);
     if (action === null) return null;

@@ -20,7 +20,7 @@ interface LinkBack {
   readonly isOnlyNarrow?: boolean;
 }
 
-export function BackLink({ href, name, isOnlyNarrow = false }: LinkBack) {
+function BackLink({ href, name, isOnlyNarrow = false }: LinkBack) {
   return (
     <a class={`back on-screen${isOnlyNarrow ? " only-narrow" : ""}`} href={href}>
       <Icon name="back" />
