@@ -25,5 +25,11 @@ test.each<[member: string, bounds: readonly number[]]>([
   ["backoff", [limits.BACKOFF_BASE_MS_MIN, limits.BACKOFF_BASE_MS_MAX, limits.BACKOFF_CAP_MS_MAX]],
   ["give_up_on", [limits.GIVE_UP_ON_MAX]],
 ])("docs/extensions.md says how far %s goes", (member, bounds) => {
-  for (const bound of bounds) expect(rowOf(member)).toContain(bound.toLocaleString("en"));
+  // Each of them as often as it is a bound: a stale number may be another bound's.
+  const numbers: string[] = rowOf(member).match(/\d[\d,]*/g) ?? [];
+  for (const bound of bounds) {
+    const at = numbers.indexOf(bound.toLocaleString("en"));
+    expect(at, `${bound} in ${rowOf(member)}`).not.toBe(-1);
+    numbers.splice(at, 1);
+  }
 });

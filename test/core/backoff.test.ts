@@ -1,23 +1,22 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { RETRY_BASE_MS_DEFAULT, RETRY_CAP_MS_DEFAULT } from "../../src/core/limits.ts";
 import { SEED } from "../support/long.ts";
 import { backoffMs, retryAfterMs } from "../../src/core/retry.ts";
-
-const DEFAULTS = { baseMs: RETRY_BASE_MS_DEFAULT, capMs: RETRY_CAP_MS_DEFAULT };
 
 const NO_JITTER = 0.5;
 
 const HOUR_MS = 3_600_000;
 
+const BACKOFF = { baseMs: 2_000, capMs: HOUR_MS };
+
 const DAY_MS = 24 * HOUR_MS;
 
 describe("the delay after a failure", () => {
   test("doubles from 2 s to the cap of an hour, and stays there", () => {
-    const delays = Array.from({ length: 13 }, (_, at) => backoffMs(at + 1, DEFAULTS, NO_JITTER));
+    const delays = Array.from({ length: 13 }, (_, at) => backoffMs(at + 1, BACKOFF, NO_JITTER));
     const doubled = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 2_048].map((seconds) => seconds * 1_000);
     expect(delays).toEqual([...doubled, HOUR_MS, HOUR_MS]);
-    expect(backoffMs(100, DEFAULTS, NO_JITTER)).toBe(HOUR_MS);
+    expect(backoffMs(100, BACKOFF, NO_JITTER)).toBe(HOUR_MS);
   });
 
   test.each([
@@ -26,8 +25,8 @@ describe("the delay after a failure", () => {
     [0.5, 1],
     [0.75, 1.1],
   ])("with the chance %d is %d times the plain one", (chance, factor) => {
-    expect(backoffMs(1, DEFAULTS, chance)).toBe(2_000 * factor);
-    expect(backoffMs(100, DEFAULTS, chance)).toBeCloseTo(HOUR_MS * factor, 3);
+    expect(backoffMs(1, BACKOFF, chance)).toBe(2_000 * factor);
+    expect(backoffMs(100, BACKOFF, chance)).toBeCloseTo(HOUR_MS * factor, 3);
   });
 
   test("is within 20 % of the plain one, whatever the chance, and at least a millisecond", () => {

@@ -6,6 +6,7 @@ import {
   parseHostSettings,
 } from "../../src/api/host-settings.ts";
 import { describe, expect, test } from "bun:test";
+import { BACKOFF_CAP_MS_MAX } from "../../src/core/limits.ts";
 import { type HostSettingsRow, KnownHostSettings } from "../../src/core/host-settings.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { bodyCheck } from "../../src/api/schema-helpers.ts";
@@ -116,7 +117,7 @@ describe("settings", () => {
   test("are the same after they were stored, and none if the row was altered", () => {
     const body = check({
       timeout_ms: 120_000,
-      backoff: { base_ms: 100, cap_ms: 86_400_000 },
+      backoff: { base_ms: 100, cap_ms: BACKOFF_CAP_MS_MAX },
       give_up_on: [300, 599, "3xx"],
       max_per_second: 0.01,
       max_concurrent: 1,
@@ -141,7 +142,7 @@ describe("settings", () => {
     [{ backoff: { base_ms: 99, cap_ms: 100 } }, "backoff.base_ms"],
     [{ backoff: { base_ms: 100 } }, "backoff.cap_ms"],
     [{ backoff: { base_ms: 200, cap_ms: 100 } }, "backoff"],
-    [{ backoff: { base_ms: 100, cap_ms: 86_400_001 } }, "backoff.cap_ms"],
+    [{ backoff: { base_ms: 100, cap_ms: BACKOFF_CAP_MS_MAX + 1 } }, "backoff.cap_ms"],
     [{ give_up_on: [299] }, "give_up_on.0"],
     [{ give_up_on: [401, "2xx"] }, "give_up_on.1"],
     [{ give_up_on: "4xx" }, "give_up_on"],

@@ -2,6 +2,8 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { openFile } from "../../db/libsql/file.ts";
 import { FACTS } from "../../src/approvals/facts.ts";
 import { RISKS } from "../../src/approvals/risks.ts";
+import { REQUESTER_TEXTS } from "../../src/core/action.ts";
+import { CreateAction } from "../../src/api/action-schemas.ts";
 import { URL_CHARS_MAX } from "../../src/core/limits.ts";
 import { outgate } from "../cli/outgate.ts";
 import { signedIn } from "../http/signed-in.ts";
@@ -71,6 +73,15 @@ async function held(members: object): Promise<string> {
   return json.id;
 }
 
+/** Every text of a requester, as the API description writes it. */
+const EXAMPLES = Object.fromEntries(
+  REQUESTER_TEXTS.map((name) => {
+    const schema: object = CreateAction.properties[name];
+    const [example]: readonly unknown[] = "examples" in schema && Array.isArray(schema.examples) ? schema.examples : [];
+    return [name, example];
+  }),
+);
+
 /** Nothing is hidden from an approver here, and what is retried waits for no time. */
 const ABSENT = new Set(["hidden", "run_at"]);
 
@@ -89,6 +100,7 @@ describe("every place of decision", () => {
     };
     expect((await server.call("POST", "/v1/credentials", credential)).status).toBe(201);
     const id = await held({
+      ...EXAMPLES,
       credential: "apple",
       method: "DELETE",
       url: `https://xn--pple-43d.example:8443/v1/%63ustomers/7%E2%80%AE?page=2&_method=put&${"x".repeat(1_200)}`,
