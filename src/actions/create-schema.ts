@@ -306,8 +306,17 @@ export function createOptions(action: Action) {
     approve: approve || undefined,
     callback: callback ?? undefined,
     notify: notifyEmail === null ? undefined : { email: notifyEmail },
-  };
+  } satisfies Record<OptionName, unknown>;
 }
+
+type OptionName = Exclude<
+  keyof CreateAction,
+  | BodyMember
+  | keyof ReturnType<typeof retrySettingsJson>
+  | keyof ReturnType<typeof textsIn>
+  | ("url" | "method" | "headers")
+  | ("sync" | "run_at" | "delay_seconds" | "expires_at")
+>;
 
 const PRINTABLE = /^[ -~]+$/;
 
