@@ -5,7 +5,7 @@ import { mayDo, MEMBER_ROLES, rolesThatMay } from "../../src/core/roles.ts";
 import { grantLock } from "../sql/locks.ts";
 import { all, hasRow, hasValues, qb } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
-import { command, deleteSome, PRUNE_ROWS, type Tx } from "./command.ts";
+import { command, deleteSome, type Tx } from "./command.ts";
 import { GRANTS_VERSION, readVersion, renewVersion } from "./facts.ts";
 import { insertList, updateList, type Values } from "./lists.ts";
 import { apiKeys, grants, members } from "../libsql/schema.ts";
@@ -133,10 +133,9 @@ function openWhere(now: Date, condition: SQL | undefined) {
     .orderBy(isUsedUp, desc(grants.createdAt), desc(grants.id));
 }
 
-export const prune = command<GrantStore["prune"]>(async (tx, until) => {
-  const isOver = and(lte(grants.expiresAt, until), isNull(grants.endedAt));
-  return (await deleteSome(tx, grants.id, isOver)) === PRUNE_ROWS;
-});
+export const prune = command<GrantStore["prune"]>((tx, until) =>
+  deleteSome(tx, [grants.id], and(lte(grants.expiresAt, until), isNull(grants.endedAt))),
+);
 
 export function createGrantStore({ reader, writer }: Connection): GrantStore {
   return {
