@@ -16,7 +16,7 @@ import {
   sql,
 } from "drizzle-orm";
 import { unionAll } from "drizzle-orm/sqlite-core";
-import { ACTION_STATUSES, NO_EXTRAS } from "../../src/core/action.ts";
+import { ACTION_STATUSES } from "../../src/core/action.ts";
 import { parseExtras } from "../../src/core/extras-schema.ts";
 import { firstActionId } from "../../src/core/ids.ts";
 import {
@@ -37,6 +37,7 @@ import {
   type MetadataFilter,
   pathOf,
   type Search,
+  SEARCHED_TEXTS,
 } from "../../src/core/search.ts";
 import type { ActionQuery, ActionStore } from "../../src/core/store.ts";
 import { actionMetadata, actions, timeline } from "../libsql/schema.ts";
@@ -247,9 +248,10 @@ function foundOf(row: Row) {
   return { ...readFound(row), bytes: Number(row["bytes"]) };
 }
 
-/** Whether a search looks at titles or reasons. */
-function needsTexts({ q, title, reason }: Search): boolean {
-  return (q !== null && idPrefixIn(q) === null) || title !== null || reason !== null;
+/** Whether a search looks at texts of the requester. */
+function needsTexts(search: Search): boolean {
+  const { q } = search;
+  return (q !== null && idPrefixIn(q) === null) || SEARCHED_TEXTS.some((name) => search[name] !== null);
 }
 
 /** Whether SQL alone can't decide what matches. */
@@ -266,7 +268,8 @@ async function refine(
   rows: readonly Found[],
 ): Promise<readonly Found[]> {
   if (!needsRefining(search)) return rows;
-  const { q, path, outcome, title, reason } = search;
+  const { q, path, outcome } = search;
+  const asked = SEARCHED_TEXTS.filter((name) => search[name] !== null);
   // Mask only texts that match: masking ten thousand texts would take seconds.
   const isBoth = (text: string, mask: "url" | "text", matches: (seen: string) => boolean) =>
     matches(text) && (seenAs === null || matches(seenAs[mask](text)));
@@ -281,16 +284,19 @@ async function refine(
   const isLong = (row: Found) => row.bytes > SEARCH_NEAR_BYTES;
   const texts = await textsOf(
     reader,
-    near.filter((row) => isLong(row) && (title !== null || reason !== null || isElsewhere(row))),
+    near.filter((row) => isLong(row) && (asked.length > 0 || isElsewhere(row))),
   );
   const found = near.filter((row) => {
     const own = texts.get(row.id) ?? row;
-    if (title !== null && !holds(own.title, title)) return false;
-    const given = own.extras === null ? NO_EXTRAS : parseExtras(own.extras);
-    if (reason !== null && !holds(given?.reason, reason)) return false;
+    if (!asked.every((name) => holds(textIn(own, name), search[name] ?? ""))) return false;
     return q === null || !isElsewhere(row) || holds(own.title, q);
   });
   return outcome === null ? found : withOutcome(reader, outcome, found);
+}
+
+function textIn({ title, extras }: Pick<Found, "title" | "extras">, name: (typeof SEARCHED_TEXTS)[number]) {
+  if (name === "title") return title;
+  return extras === null ? null : parseExtras(extras)?.[name];
 }
 
 /** Titles and extras of long rows, read in pieces. A row with neither costs little, since its header says what is null. */

@@ -1,4 +1,4 @@
-import type { Result } from "./action.ts";
+import type { RequesterTextName, Result } from "./action.ts";
 import { type ErrorKind, errorKindOf, type OutcomeKind } from "./outcome.ts";
 
 /** A condition on the metadata of an action. */
@@ -8,8 +8,13 @@ export interface MetadataFilter {
   readonly value: string | null;
 }
 
+/** The requester's texts that lists search. */
+export const SEARCHED_TEXTS = ["title", "reason"] as const satisfies readonly RequesterTextName[];
+
+type TextSearch = Readonly<Record<(typeof SEARCHED_TEXTS)[number], string | null>>;
+
 /** What a list finds beyond its indexes; all conditions apply together. Null or empty: not given. */
-export interface Search {
+export interface Search extends TextSearch {
   /** Only these; empty: any. */
   readonly ids: readonly string[];
   /** Text in host, path or title; or a status of the target, a class of statuses, or the start of an id. */
@@ -21,8 +26,6 @@ export interface Search {
   readonly error: ErrorKind | null;
   /** The start of the path. */
   readonly path: string | null;
-  readonly title: string | null;
-  readonly reason: string | null;
   readonly metadata: readonly MetadataFilter[];
 }
 

@@ -2,6 +2,7 @@
 import type { FilterValues } from "../core/store.ts";
 import { describeActor } from "../core/roles.ts";
 import { ListQuery } from "../api/list-schemas.ts";
+import { SEARCHED_TEXTS } from "../core/search.ts";
 import { ERROR_KINDS, OUTCOMES } from "../core/outcome.ts";
 import type { Issue } from "../core/domain-error.ts";
 import { HOUR_MS, MINUTE_MS, SEARCH_CHARS_MAX } from "../core/limits.ts";
@@ -198,7 +199,7 @@ function TimeMenu({ query, now }: FiltersProps) {
 }
 
 /** The filters that have no menu of their own. */
-const MORE = ["method", "path", "title", "reason", "metadata", "dedupe", "outcome", "error"] as const;
+const MORE = ["method", "path", ...SEARCHED_TEXTS, "metadata", "dedupe", "outcome", "error"] as const;
 
 const FORM = [...MORE, "created_after", "created_before"] as const;
 
@@ -223,8 +224,9 @@ function MoreMenu({ typed, problems }: FiltersProps) {
           <div class="columns">
             <Field {...fieldOf("path", "Path begins with")} />
             <Field {...fieldOf("method", "Method")} none="Any" options={optionsOf(HTTP_METHODS)} />
-            <Field {...fieldOf("title", "Title contains")} />
-            <Field {...fieldOf("reason", "Reason contains")} />
+            {SEARCHED_TEXTS.map((name) => (
+              <Field {...fieldOf(name, `${name.charAt(0).toUpperCase()}${name.slice(1)} contains`)} />
+            ))}
             <Field {...fieldOf("error", "Failure")} none="Any" options={optionsOf(ERROR_KINDS)} />
             <Field {...fieldOf("outcome", "Outcome")} none="Any" options={optionsOf(OUTCOMES)} />
             <Field {...fieldOf("metadata", "Metadata, as name:value")} />
