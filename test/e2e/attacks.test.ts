@@ -1,33 +1,31 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { networkInterfaces } from "node:os";
-import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { begin, post } from "../mcp/wire.ts";
 import { BROWSER_START_MS_MAX, closeContexts, HAS_BROWSER, openBrowser, watchPage } from "../support/browser.ts";
+import { eventually } from "../support/eventually.ts";
 import { hiddenIn } from "../support/forms.ts";
 import { freePort } from "../support/free-port.ts";
-import { Service } from "../support/service.ts";
+import { IS_LONG } from "../support/long.ts";
+import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
-import {
-  ANN,
-  type Attack,
-  hostOf,
-  linksIn,
-  PASSWORD,
-  type Scene,
-  testAttacks,
-  textOf,
-  welcomeLinkOf,
-  type World,
-} from "./attack-world.ts";
+
+/*
+ * An agent that has a key with a hold, runs on the machine of the owner's browser, and is malicious. Each attack is tried
+ * against the real program: nothing that nobody approved may reach a target. What one route refuses alone is tested beside that
+ * route; here is what takes several of them, or the whole program.
+ */
 
 // Programs and a browser, on a machine that may be busy.
 setDefaultTimeout(60_000);
 
+const ANN = "ann@example.com";
+const PASSWORD = "correct horse battery staple";
+
+/** How long a call that should not be sent has to leave after an attack; all targets are looked at again in the end. */
+const SETTLE_MS = 30;
 const HAS_IPV6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === "::1"));
 const SECRET = "sk_live_4eC39HqLyjWDarjtT1zdp7dc";
-const HUNTER = "hunter2-canary";
 const YES = { action: "accept", content: { decision: "approve" } } as const;
 const ELICITS = { elicitation: {} } as const;
 
@@ -39,15 +37,64 @@ afterAll(async () => {
   if (HAS_BROWSER) await closeContexts(browser);
 });
 
-const mcpOf = ({ base }: World) => `${base}/mcp`;
-const keyOf = ({ keys }: World, name = "agent") => keys[name] ?? "";
+const MODES = {
+  A: { hold: "all", env: { AGENT_APPROVAL: "off", APPROVERS: ANN } },
+  B: { hold: "writes", env: {} },
+} as const;
+
+type World = Awaited<ReturnType<typeof openWorld>>;
+
+/** One service with its first person, and two agents of which the first attacks. */
+async function openWorld(mode: keyof typeof MODES) {
+  const { hold, env } = MODES[mode];
+  // With short delays, so that a retry would be seen.
+  const service = new Service({ env: { RETRY_BASE_MS: "10", RETRY_CAP_MS: "20", ...env } });
+  const base = await service.ready();
+  await fetch(base + (await welcomeLinkOf(service)), {
+    method: "POST",
+    redirect: "manual",
+    headers: { origin: base },
+    body: new URLSearchParams({ email: ANN, password: PASSWORD, session_secret: "5e".repeat(32) }),
+  });
+  const send = async (path: string, body: object, key: string) => {
+    const answer = await service.request(path, { method: "POST", body: JSON.stringify(body), key });
+    return (await answer.json()) as Readonly<Record<string, unknown>>;
+  };
+  const keyOf = async (name: string) =>
+    String((await send("/v1/keys", { name, role: "agent", hold }, OWNER_KEY))["key"]);
+  const [agent, other] = [await keyOf("agent"), await keyOf("other")];
+  const stateOf = async (id: string) => {
+    return ((await (await service.request(`/v1/actions/${id}`)).json()) as { readonly status: string }).status;
+  };
+  return {
+    base,
+    mcp: `${base}/mcp`,
+    agent,
+    other,
+    /** Whether an agent's client may be asked about what is held by its own wish. */
+    asksClients: mode === "B",
+    send,
+    stateOf,
+    /** Held by its own wish. */
+    async held(members: object): Promise<string> {
+      const id = String((await send("/v1/actions", { method: "GET", approve: true, ...members }, agent))["id"]);
+      expect(await stateOf(id)).toBe("awaiting_approval");
+      return id;
+    },
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  };
+}
+
+function welcomeLinkOf(service: Service): Promise<string> {
+  return eventually(() => /\/welcome\/[0-9a-f]{64}/.exec(service.output)?.[0] ?? null, "the welcome link");
+}
 
 /** A call whose answer is a stream that stays open while its question waits. Tells the id of the question. */
 async function askLegacy(w: World, session: string, id: string) {
-  const answer = await fetch(mcpOf(w), {
+  const answer = await fetch(w.mcp, {
     method: "POST",
     headers: {
-      authorization: `Bearer ${keyOf(w)}`,
+      authorization: `Bearer ${w.agent}`,
       "content-type": "application/json",
       accept: "application/json, text/event-stream",
       "mcp-session-id": session,
@@ -67,7 +114,7 @@ async function askLegacy(w: World, session: string, id: string) {
     seen += value;
   }
   const question = /"method":"elicitation\/create"/.test(seen) ? (/"id":(\d+|"[^"]+")/.exec(seen)?.[1] ?? null) : null;
-  expect(question === null).toBe(w.mode === "A");
+  expect(question !== null).toBe(w.asksClients);
   return { question: question ?? "0", leave: () => reader?.cancel() };
 }
 
@@ -93,181 +140,99 @@ const SENDS = (action: string, fields: object) => `(() => {
 
 const previews = () => new Response("<h1>Preview</h1>", { headers: { "content-type": "text/html" } });
 
-/** What whoever decides reads of a request: mail, link page, page for several at once, page of the inbox. */
-async function placesOf({ w }: Scene, id: string): Promise<Readonly<Record<string, string>>> {
-  const mail = await w.mailOf(id);
-  const [approve] = linksIn(mail);
-  return {
-    mail: mail.fields["text"] ?? "",
-    link: textOf((await w.ask("GET", approve)).text),
-    review: textOf(await w.page(`/approvals/review?id=${id}`)),
-    held: textOf(await w.page(`/approvals/${id}`)),
-  };
-}
+describe.each(IS_LONG ? (["A", "B"] as const) : (["A"] as const))("in mode %s", (mode) => {
+  let w: World;
+  const victims = new Map<string, Target>();
+  beforeAll(async () => {
+    w = await openWorld(mode);
+  });
+  afterAll(async () => {
+    await w[Symbol.asyncDispose]();
+    for (const target of victims.values()) await target[Symbol.asyncDispose]();
+  });
 
-const MCP_ATTACKS: readonly Attack[] = [
-  {
-    name: "An answer is posted into a session where no question is open",
-    async run({ w, url }) {
-      const id = await w.askable(url);
-      const { id: session } = await begin(mcpOf(w), { key: keyOf(w), capabilities: ELICITS });
-      for (const question of ["0", "1", "2", '"0"', "-1"]) {
-        await post(mcpOf(w), answerTo(question), { key: keyOf(w), headers: { "mcp-session-id": session } });
-      }
-      expect(await w.stateOf(id)).toBe("awaiting_approval");
-    },
-  },
-  {
-    name: "An open question is answered from another session, from no session and by another key",
-    async run({ w, url }) {
-      const id = await w.askable(url);
-      const own = { key: keyOf(w), capabilities: ELICITS };
-      const [mine, second] = [await begin(mcpOf(w), own), await begin(mcpOf(w), own)];
-      const asked = await askLegacy(w, mine.id, id);
-      const text = answerTo(asked.question);
-      await post(mcpOf(w), text, { key: keyOf(w), headers: { "mcp-session-id": second.id } });
-      await post(mcpOf(w), text, { key: keyOf(w) }).catch(() => null);
-      const stolen = await post(mcpOf(w), text, { key: keyOf(w, "other"), headers: { "mcp-session-id": mine.id } });
-      expect(stolen.status).toBe(404);
-      expect(await w.stateOf(id)).toBe("awaiting_approval");
-      await asked.leave();
-    },
-  },
-  {
-    name: "An answer comes after the person's rejection, from a call that was cancelled",
-    async run({ w, url }) {
-      const id = await w.askable(url);
-      const { id: session } = await begin(mcpOf(w), { key: keyOf(w), capabilities: ELICITS });
-      const asked = await askLegacy(w, session, id);
-      const mine = { key: keyOf(w), headers: { "mcp-session-id": session } };
-      const cancelled = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}';
-      await post(mcpOf(w), cancelled, mine);
-      await w.reject(id);
-      await w.by("POST", `/v1/actions/${id}/retry`, { body: { reason: "Again." } });
-      await post(mcpOf(w), answerTo(asked.question), mine);
-      await asked.leave();
-      expect(await w.stateOf(id)).toBe("awaiting_approval");
-    },
-  },
-];
+  /** What is tried, whether this machine has what it takes, and how, with the address of a target that nothing may come to. */
+  const attack = (name: string, isPossible: boolean, run: (url: string) => Promise<void>) =>
+    test.skipIf(!isPossible)(`${name}: in vain`, async () => {
+      const target = new Target();
+      victims.set(name, target);
+      await run(target.url);
+      await Bun.sleep(SETTLE_MS);
+      expect(target.received).toEqual([]);
+    });
 
-const REST_ATTACKS: readonly Attack[] = [
-  {
-    name: "Short secrets of another key's action are read in its facts, which are masked for whoever decides",
-    run: async ({ w, url }) => {
-      const request = {
-        url: `${url}?password=${HUNTER}`,
-        reason: `password=${HUNTER}`,
-        callback: `${w.listed.url}?token=${HUNTER}`,
-      };
-      const made = await w.ask("POST", "/v1/actions", { key: w.keys["other"] ?? "", body: request });
-      for (const name of ["agent", "reader"]) {
-        const key = w.keys[name] ?? "";
-        const { status, text } = await w.ask("GET", `/v1/actions/${String(made.json["id"])}/facts`, { key });
-        expect({ status, isTold: text.includes(HUNTER) }, name).toMatchObject({ isTold: false });
-      }
-    },
-  },
-  {
-    name: "Metrics, health, the API's document and errors tell of hosts, ids, keys and people",
-    run: async ({ w, url }) => {
-      const id = await w.held({ url: `${url}canary-path`, headers: { Authorization: SECRET } });
-      const paths = ["/metrics", "/health", "/ready", "/openapi.json", "/docs", "/nothing", "/v1/nothing"];
-      const told = await Promise.all(paths.map(async (path) => (await w.ask("GET", path)).text));
-      for (const text of told) {
-        for (const canary of [
-          id,
-          hostOf(w.listed),
-          "canary-path",
-          SECRET,
-          w.keyIds["agent"] ?? "",
-          w.keys["agent"] ?? "",
-        ]) {
-          expect(text).not.toContain(canary);
-        }
-      }
-      for (const text of told.slice(0, 3)) expect(text).not.toContain(ANN);
-      for (const canary of [SECRET, "canary-path", w.keys["agent"] ?? "", w.cookie.split("=")[1] ?? ""]) {
-        expect(w.service.output).not.toContain(canary);
-      }
-    },
-  },
-  {
-    name: "The payload is written in escapes of JSON that a number in the body keeps from being read",
-    run: async (scene) => {
-      const { w, url } = scene;
-      const escaped = String.raw`{"n":1.0,"\u0064\u006f":"\u0064\u0065\u006c\u0065\u0074\u0065 \u0061\u006c\u006c"}`;
-      const { json } = await w.create(`{"url":"${url}","body":${escaped},"notify":{"email":"${ANN}"}}`);
-      const places = await placesOf(scene, String(json["id"]));
-      for (const [place, text] of Object.entries(places)) {
-        expect(text.includes("delete all") && text.includes('"do"'), place).toBe(true);
-      }
-    },
-  },
-];
+  attack("An answer is posted into a session where no question is open", true, async (url) => {
+    const id = await w.held({ url });
+    const { id: session } = await begin(w.mcp, { key: w.agent, capabilities: ELICITS });
+    for (const question of ["0", "1", "2", '"0"', "-1"]) {
+      await post(w.mcp, answerTo(question), { key: w.agent, headers: { "mcp-session-id": session } });
+    }
+    expect(await w.stateOf(id)).toBe("awaiting_approval");
+  });
 
-const SESSION_ATTACKS: readonly Attack[] = [
-  {
-    name: "Its page on another port, in the browser in which the owner is signed in",
-    isPossible: HAS_BROWSER,
-    async run({ w, url }) {
-      await using evil = new Target(previews);
-      const id = await w.held({ url, headers: { authorization: SECRET } });
-      await using watched = await watchPage(browser);
-      const { page } = watched;
-      await logIn(page, w.base);
-      await page.goto(evil.url);
-      expect(await page.evaluate("localStorage.length + document.cookie.length")).toBe(0);
-      const cookie = evil.received.at(-1)?.headers.get("cookie") ?? "";
-      expect(cookie).toContain("outgate_session=");
-      const path = `${w.base}/approvals/${id}`;
-      const html = await (await fetch(path, { headers: { cookie } })).text();
-      const fields = { ...hiddenIn(html), decision: "approve", session_secret: "0".repeat(64) };
-      const told = await page.evaluate(`(async () => {
+  attack("An open question is answered from another session, from no session and by another key", true, async (url) => {
+    const id = await w.held({ url });
+    const own = { key: w.agent, capabilities: ELICITS };
+    const [mine, second] = [await begin(w.mcp, own), await begin(w.mcp, own)];
+    const asked = await askLegacy(w, mine.id, id);
+    const text = answerTo(asked.question);
+    await post(w.mcp, text, { key: w.agent, headers: { "mcp-session-id": second.id } });
+    await post(w.mcp, text, { key: w.agent }).catch(() => null);
+    const stolen = await post(w.mcp, text, { key: w.other, headers: { "mcp-session-id": mine.id } });
+    expect(stolen.status).toBe(404);
+    expect(await w.stateOf(id)).toBe("awaiting_approval");
+    await asked.leave();
+  });
+
+  attack("An answer comes after the person's rejection, from a call that was cancelled", true, async (url) => {
+    const id = await w.held({ url });
+    const { id: session } = await begin(w.mcp, { key: w.agent, capabilities: ELICITS });
+    const asked = await askLegacy(w, session, id);
+    const mine = { key: w.agent, headers: { "mcp-session-id": session } };
+    const cancelled = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}';
+    await post(w.mcp, cancelled, mine);
+    await w.send(`/v1/actions/${id}/cancel`, { reason: "said the owner" }, OWNER_KEY);
+    await w.send(`/v1/actions/${id}/retry`, { reason: "Again." }, w.agent);
+    await post(w.mcp, answerTo(asked.question), mine);
+    await asked.leave();
+    expect(await w.stateOf(id)).toBe("awaiting_approval");
+  });
+
+  attack("Its page on another port, in the browser in which the owner is signed in", HAS_BROWSER, async (url) => {
+    await using evil = new Target(previews);
+    const id = await w.held({ url, headers: { authorization: SECRET } });
+    await using watched = await watchPage(browser);
+    const { page } = watched;
+    await logIn(page, w.base);
+    await page.goto(evil.url);
+    expect(await page.evaluate("localStorage.length + document.cookie.length")).toBe(0);
+    const cookie = evil.received.at(-1)?.headers.get("cookie") ?? "";
+    expect(cookie).toContain("outgate_session=");
+    const path = `${w.base}/approvals/${id}`;
+    const html = await (await fetch(path, { headers: { cookie } })).text();
+    const fields = { ...hiddenIn(html), decision: "approve", session_secret: "0".repeat(64) };
+    const told = await page.evaluate(`(async () => {
         const init = { method: "POST", credentials: "include", body: new URLSearchParams(${JSON.stringify(fields)}) };
         const opaque = await fetch(${JSON.stringify(path)}, { ...init, mode: "no-cors" }).then((r) => r.status, () => 0);
         return [opaque, await fetch(${JSON.stringify(path)}, init).then(() => "read it", () => "blocked")];
       })()`);
-      expect(told).toEqual([0, "blocked"]);
-      const frame = `new Promise((done) => {
+    expect(told).toEqual([0, "blocked"]);
+    const frame = `new Promise((done) => {
         const frame = Object.assign(document.createElement("iframe"), { src: ${JSON.stringify(path)} });
         frame.onload = () => { try { done(frame.contentDocument === null ? "hidden" : frame.contentDocument.body.innerText); } catch { done("hidden"); } };
         document.body.append(frame);
       })`;
-      expect(await page.evaluate(frame)).not.toContain("Approve");
-      const answered = page.waitForResponse(path);
-      await page.evaluate(SENDS(path, fields));
-      expect((await answered).status()).toBe(403);
-      expect(await w.stateOf(id)).toBe("awaiting_approval");
-    },
-  },
-];
+    expect(await page.evaluate(frame)).not.toContain("Approve");
+    const answered = page.waitForResponse(path);
+    await page.evaluate(SENDS(path, fields));
+    expect((await answered).status()).toBe(403);
+    expect(await w.stateOf(id)).toBe("awaiting_approval");
+  });
 
-const MACHINE_ATTACKS: readonly Attack[] = [
-  {
-    name: "The files of the service, as another user of the machine",
-    async run({ w }) {
-      const { folder } = w.service;
-      const files = readdirSync(join(folder, "data")).map((name) => join(folder, "data", name));
-      expect(files.length).toBeGreaterThanOrEqual(2);
-      for (const file of [join(folder, "data"), ...files]) {
-        expect(statSync(file).mode & 0o077, file).toBe(0);
-      }
-      if (process.getuid?.() !== 0 || !existsSync("/usr/bin/setpriv")) return;
-      const nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-      Bun.spawnSync(["chmod", "755", folder]);
-      const { pid } = w.service.process;
-      for (const file of [...files, `/proc/${pid}/environ`, `/proc/${pid}/mem`]) {
-        const { stdout } = Bun.spawnSync([...nobody, "head", "-c", "100", file]);
-        expect(stdout, file).toHaveLength(0);
-      }
-      Bun.spawnSync(["chmod", "700", folder]);
-    },
-  },
-  {
-    name: "The port of the service at the other address of localhost, while the service runs",
-    isPossible: HAS_BROWSER && HAS_IPV6,
-    async run({ url }) {
+  attack(
+    "The port of the service at the other address of localhost, while the service runs",
+    HAS_BROWSER && HAS_IPV6,
+    async (url) => {
       const port = await freePort();
       await using service = new Service({ env: { PORT: String(port) } });
       await service.ready();
@@ -314,7 +279,10 @@ const MACHINE_ATTACKS: readonly Attack[] = [
         status: "awaiting_approval",
       });
     },
-  },
-];
+  );
 
-testAttacks([...MCP_ATTACKS, ...REST_ATTACKS, ...SESSION_ATTACKS, ...MACHINE_ATTACKS]);
+  test("and after all of them nothing has come to any target that nobody approved", async () => {
+    await Bun.sleep(10 * SETTLE_MS);
+    expect([...victims].filter(([, target]) => target.received.length > 0).map(([name]) => name)).toEqual([]);
+  });
+});

@@ -6,14 +6,13 @@ import { REQUESTER_TEXTS } from "../../src/core/action.ts";
 import { CreateAction } from "../../src/api/action-schemas.ts";
 import { URL_CHARS_MAX } from "../../src/core/limits.ts";
 import { outgate } from "../cli/outgate.ts";
-import { signedIn } from "../http/signed-in.ts";
+import { ANN, signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { connect } from "../mcp/clients.ts";
 import { openServer } from "../mcp/test-server.ts";
 import { eventually } from "../support/eventually.ts";
 import { type KeptMail, Mailbox } from "../support/mailbox.ts";
 import { shared } from "../support/shared.ts";
-import { ANN, textOf } from "./attack-world.ts";
 import { runStatements } from "../../db/commands/statements.ts";
 
 // Programs of their own, on a machine that may be busy.
@@ -22,6 +21,17 @@ setDefaultTimeout(60_000);
 const mailbox = await shared(new Mailbox());
 const server = await shared(openServer({ env: { ...mailbox.env, APPROVERS: ANN } }));
 const ann = await signedIn(server);
+
+/** The text of a page, as people read it. */
+function textOf(html: string): string {
+  return html
+    .replaceAll(/<style>.*?<\/style>|<head>.*?<\/head>|<[^>]+>/gs, "")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&quot;", '"')
+    .replaceAll(/&#x27;|&#39;/g, "'")
+    .replaceAll("&amp;", "&");
+}
 
 /** Those that ask: others tell how it was decided. */
 async function mailOf(id: string, which: number): Promise<KeptMail> {

@@ -21,11 +21,17 @@ const mails = { MAILGUN_API_KEY: "key-of-mailgun", MAILGUN_DOMAIN: "mg.example.c
 const app = await shared(openRealServer({ env: { ...mails, APPROVERS: "boss@example.com" } }));
 const ann = await signedIn(app);
 
-/** Creates a held action; what each place of decision shows of it. */
-async function shownOf(members: object) {
+/** Creates a held action; what each place of decision shows of it. A text is the body as it is written in JSON. */
+async function shownOf(members: object | string) {
   const before = mailgun.received.length;
-  const request = { url: URL_OF, approve: true, notify: { email: "boss@example.com" }, ...members };
-  const { json, text } = await app.call("POST", "/v1/actions", request);
+  const request = { url: URL_OF, approve: true, notify: { email: "boss@example.com" } };
+  const { json, text } = await app.call(
+    "POST",
+    "/v1/actions",
+    typeof members === "string"
+      ? JSON.stringify(request).replace("{", () => `{"body":${members},`)
+      : { ...request, ...members },
+  );
   const { id } = json;
   if (id === undefined) throw new Error(text);
   const links = await app.linksOf(id);
@@ -47,7 +53,9 @@ async function shownOf(members: object) {
 }
 
 /** Ways to hide a request from its approver behind what a mask takes for a secret; the text that has to be seen. */
-const TRICKS: readonly (readonly [trick: string, request: object, payload: string])[] = [
+const TRICKS: readonly (readonly [trick: string, request: object | string, payload: string])[] = [
+  ["escapes of JSON beside a number", String.raw`{"n":1.0,"a":"\u0064elete \u0061ll"}`, "delete all"],
+  ["a name in escapes of JSON", String.raw`{"n":1.0,"\u0064rop it \u0061ll":1}`, "drop it all"],
   ["a parameter called key", { method: "DELETE", url: `${URL_OF}?key=production-database` }, "production-database"],
   ["a parameter called code", { url: `${URL_OF}?code=delete-all-customers-now` }, "delete-all-customers-now"],
   ["an object called session", { body: { session: { op: "transfer-it-all-1" } } }, "transfer-it-all-1"],
@@ -66,7 +74,8 @@ describe("whoever decides sees", () => {
   test.each(TRICKS)("what hides behind %s", async (_trick, request, payload) => {
     const { places } = await shownOf(request);
     // A mail stays where it was sent: it counts values of headers, and the pages show them.
-    if ("headers" in request && places.mail.includes("1 value hidden")) places.mail = payload;
+    if (typeof request === "object" && "headers" in request && places.mail.includes("1 value hidden"))
+      places.mail = payload;
     const without = Object.entries(places).filter(([, text]) => !text.includes(payload));
     expect(without.map(([place]) => place)).toEqual([]);
   });

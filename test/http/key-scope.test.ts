@@ -47,11 +47,15 @@ async function eventsOf(key: string, about: () => Promise<string>): Promise<stri
 
 describe("an agent that attacks the actions of another agent", () => {
   test("reads no secret of them: get, wait, list, timeline, events, MCP and a create that finds one", async () => {
-    const { id } = (await create(keys.a, { dedupe: "attack-1", approve: true })).json;
+    const asked = { dedupe: "attack-1", url: `${target.url}?password=${REASON_CANARY}` };
+    const { id } = (await create(keys.a, { ...asked, reason: `password=${REASON_CANARY}` })).json;
+    // As it is told to whoever decides, and to a reader, too.
+    const facts = `/v1/actions/${id}/facts`;
+    const toldToBoth = [(await read(facts, keys.b)).text, (await read(facts, KEYS.reader)).text];
     await server.call("POST", `/v1/actions/${id}/approve`, { reason: `password=${REASON_CANARY}` });
     await until(() => target.received.length > 0);
     await using agent = await connect("modern", server.mcpUrl, { key: keys.b });
-    const found = await create(keys.b, { dedupe: "attack-1" });
+    const found = await create(keys.b, asked);
     expect(found).toMatchObject({ status: 200, json: { id, deduplicated: true, differs: [] } });
     const answers = [
       (await read(`/v1/actions/${id}`, keys.b)).text,
@@ -64,12 +68,13 @@ describe("an agent that attacks the actions of another agent", () => {
       JSON.stringify(await agent.call("get", { id })),
       JSON.stringify(await agent.call("wait", { id, wait: 1 })),
       JSON.stringify(await agent.call("list", {})),
-      JSON.stringify(await agent.call("create", { url: target.url, ...HELD, dedupe: "attack-1" })),
+      JSON.stringify(await agent.call("create", { ...HELD, ...asked })),
       JSON.stringify(await agent.client.readResource({ uri: `outgate://actions/${id}` })),
       found.text,
+      ...toldToBoth,
     ];
     for (const answer of answers) {
-      expect(answer).toMatch(/act_|"type":"created"/);
+      expect(answer).toMatch(/act_|"type":"created"|"facts"/);
       expect(answer).not.toContain("sk_live");
       expect(answer).not.toContain(REASON_CANARY);
     }
