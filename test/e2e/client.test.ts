@@ -2,8 +2,9 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { saidBy } from "../cli/outgate.ts";
-import { buildPackage } from "../../scripts/build/package.ts";
+import { createProgram } from "../../src/cli/program.ts";
+import { isWatched, saidBy } from "../cli/outgate.ts";
+import { buildPrograms } from "../../scripts/build/package.ts";
 import { BROWSER_START_MS_MAX, HAS_BROWSER, closeContexts, openBrowser, openPage } from "../support/browser.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
@@ -21,7 +22,7 @@ const blocks = (language: string) =>
 
 const folder = sharedFolder();
 
-await buildPackage(folder);
+await buildPrograms(folder);
 const service = await shared(new Service({ env: { RETRY_BASE_MS: "1" } }));
 const url = await service.ready();
 const target = await shared(new Target(() => Response.json({ ok: true })));
@@ -34,7 +35,7 @@ test("the guide's code runs on Node as it is written", async () => {
   const text = blocks("js").join("\n").replaceAll("https://api.example.com/orders", target.url);
   // The stream needs something to tell of.
   const program = text
-    .replace('from "outgate"', `from ${JSON.stringify(join(folder, "npm/client.js"))}`)
+    .replace('from "outgate"', `from ${JSON.stringify(join(folder, "client.js"))}`)
     .replace('onOpen: () => console.log("open")', "onOpen: () => void outgate.create({ url: process.env.TARGET })");
   expect(program).not.toBe(text);
   await Bun.write(join(folder, "guide.mjs"), program);
@@ -47,12 +48,49 @@ test("the guide's code runs on Node as it is written", async () => {
   expect(refused).toStartWith("invalid_url No call may go to this URL.");
 });
 
+test("an export that its reader leaves ends with the reader's own reason, on Node too", async () => {
+  const program = `
+    import { createClient } from ${JSON.stringify(join(folder, "client.js"))};
+    const outgate = createClient({ url: process.env.OUTGATE_URL, apiKey: process.env.OUTGATE_API_KEY });
+    const enough = new AbortController();
+    try {
+      for await (const _ of outgate.exportActions({}, { signal: enough.signal })) enough.abort(new Error("It is enough."));
+    } catch (error) {
+      console.log(error.message);
+    }`;
+  await Bun.write(join(folder, "leave.mjs"), program);
+  expect(await ran(["node", join(folder, "leave.mjs")])).toEqual({ code: 0, out: "It is enough.\n", err: "" });
+});
+
+test("the commands for a service elsewhere are one file for Node, and do there what they do here", async () => {
+  const say = (...args: readonly string[]) => ran(["node", join(folder, "outgate.js"), ...args]);
+  const help = await say("help");
+  const io = { env: {}, out: () => {}, err: () => {}, isTty: false };
+  const commands = createProgram(io).commands.map((command) => command.name());
+  for (const name of commands.filter((one) => !["version", "complete"].includes(one))) {
+    expect(help.out).toContain(`  ${name} `);
+  }
+  expect(help.out).not.toContain("  serve ");
+  const sent = await say("send", target.url, "-d", '{"n":1}', "--sync");
+  expect({ code: sent.code, err: sent.err }).toEqual({ code: 0, err: "" });
+  const { id, status } = JSON.parse(sent.out) as { id: string; status: string };
+  expect(status).toBe("completed");
+  expect((await say("get", id)).out).toBe(sent.out);
+  expect((await say("list", "--limit", "1")).out).toContain(id);
+  const held = JSON.parse((await say("send", target.url, "--approve")).out) as { id: string };
+  const watching = say("watch", held.id);
+  await isWatched(service, held.id);
+  expect((await say("approve", held.id, "--wait", "10")).code).toBe(0);
+  expect(await watching).toMatchObject({ code: 0, out: expect.stringContaining('"type":"action.completed"') });
+  expect((await say("send")).code).toBe(2);
+});
+
 test.skipIf(!HAS_BROWSER)("a page of the same origin loads the client in a browser", async () => {
   const browser = await openBrowser();
   try {
     const page = await openPage(browser, { scripts: true });
     await page.goto(`${url}/health`);
-    const client = await Bun.file(join(folder, "npm/client.js")).text();
+    const client = await Bun.file(join(folder, "client.js")).text();
     const source = `data:text/javascript;base64,${Buffer.from(client).toString("base64")}`;
     const seen: unknown = await page.evaluate(`(async () => {
       const { createClient, verify } = await import(${JSON.stringify(source)});
