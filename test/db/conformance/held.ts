@@ -82,22 +82,20 @@ export function testHeld(test: StoreTest): void {
     });
 
     test.each([2, 40])("of %s keys is on one page each, however many are decided meanwhile", async (db, keys) => {
-      const all: Action[] = [];
-      for (let at = 0; at < 120; at += 1) {
-        const keyId = at < 60 ? "key_flood" : `key_${at % keys}`;
-        all.push(await createdAction(db.actions, { approve: true, keyId, createdAt: later(at) }));
-      }
+      const create = (keyId: string, ms: number) =>
+        createdAction(db.actions, { approve: true, keyId, createdAt: later(ms) });
+      const keyIds = Array.from({ length: 120 }, (_, at) => (at < 60 ? "key_flood" : `key_${at % keys}`));
+      const all = await Promise.all(keyIds.map(create));
       const seen: string[] = [];
       const decidedIds = new Set<string>();
       for await (const page of pagesOf(db.actions, 10)) {
         seen.push(...page.actions.map(({ id }) => id));
         // A person decides on half of what they see, another one somewhere else.
         const others = all.filter((_, at) => at % 7 === 0).slice(0, seen.length / 10);
-        for (const one of [...page.actions.filter((_, at) => at % 2 === 0), ...others]) {
-          decidedIds.add(one.id);
-          await decided(db.actions, cancel, one);
-        }
-        await createdAction(db.actions, { approve: true, keyId: "key_flood", createdAt: later(999 + seen.length) });
+        const taken = [...page.actions.filter((_, at) => at % 2 === 0), ...others];
+        for (const { id } of taken) decidedIds.add(id);
+        await Promise.all(taken.map((one) => decided(db.actions, cancel, one)));
+        await create("key_flood", 999 + seen.length);
       }
       expect(new Set(seen).size).toBe(seen.length);
       expect(all.filter(({ id }) => !seen.includes(id) && !decidedIds.has(id))).toEqual([]);
@@ -182,10 +180,11 @@ export function testHeld(test: StoreTest): void {
 
     test("of many hosts and keys is listed up to a bound", async (db) => {
       const host = (at: number) => `h${String(at).padStart(2, "0")}.example`;
-      for (let at = HELD_HOSTS_SHOWN_MAX + 5; at >= 0; at -= 1) {
+      const create = (at: number) => {
         const members = { approve: true, keyId: `key_${at}`, createdAt: later(1_000 - at) };
-        await createdAction(db.actions, { ...members, url: `https://${host(at)}/` });
-      }
+        return createdAction(db.actions, { ...members, url: `https://${host(at)}/` });
+      };
+      await Promise.all(Array.from({ length: HELD_HOSTS_SHOWN_MAX + 6 }, (_, at) => create(at)));
       const hosts = await db.actions.heldHosts(ACCOUNT);
       expect(hosts).toEqual(
         Array.from({ length: HELD_HOSTS_SHOWN_MAX + 1 }, (_, at) => ({ host: host(at), count: 1 })),
