@@ -27,7 +27,7 @@ describe("whatever fails, the service keeps its promises", () => {
 });
 
 test("one seed tells one story", async () => {
-  for (const seed of [1, 2, 3, 4, 5]) {
+  for (const seed of [1, 2, 3]) {
     const { story } = await simulate(seed, database);
     expect((await simulate(seed, database)).story).toBe(story);
   }

@@ -8,7 +8,7 @@ import { openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered } from "../support/factory.ts";
 import { SEED } from "../support/long.ts";
-import { newFolders } from "../support/shared.ts";
+import { newFolders, shared } from "../support/shared.ts";
 
 const newFolder = newFolders();
 
@@ -28,6 +28,8 @@ function byHand(db: Database, id: string, changes: Readonly<Record<string, unkno
   }
 }
 
+const unchanged = await shared(openEngine({ starts: false }));
+
 test.each([
   ["a status that is none", { status: "done" }],
   ["what waits and is never due", { due_at: null }],
@@ -39,12 +41,11 @@ test.each([
   ["attempts below none", { attempts: -1 }],
   ["a revision that was never", { revision: 0 }],
 ])("a hand can't leave behind %s", async (_name, changes) => {
-  await using engine = await openEngine({ starts: false });
-  const { id } = await engine.create({});
-  const db = new Database(join(engine.folder, "outgate.db"));
+  const { id } = await unchanged.create({});
+  const db = new Database(join(unchanged.folder, "outgate.db"));
   expect(byHand(db, id, changes)).toBe(false);
   db.close();
-  expect(await engine.get(id)).toMatchObject({ status: "pending", attempts: 0 });
+  expect(await unchanged.get(id)).toMatchObject({ status: "pending", attempts: 0 });
 });
 
 const time = fc.constantFrom(null, -5, 1, 1_767_225_590_000, 1_767_225_600_000, 1_767_225_700_000, 9_999_999_999_999);
