@@ -74,12 +74,12 @@ export function createCredentialService(
     return given.flatMap((id, at) => (agents.has(id) ? [] : [{ field: `keys.${at}`, message: NOT_AN_AGENT }]));
   };
 
-  const seal = (accountId: string, id: string, kind: CredentialKind, secret: string) => ({
+  const seal = (accountId: string, id: string, kind: CredentialKind, secret: string, now: Date) => ({
     // Seals the account with it, so that a row moved to another account can't be opened there.
     sealedSecret: secrets.seal(JSON.stringify([accountId, secret]), credentialPlace(id)),
     // People recognise the secret by its end; of a short one, that would reveal half.
     hint: kind === "basic" || kind === "hmac" || secret.length < CREDENTIAL_HINT_FROM_CHARS ? null : secret.slice(-4),
-    replacedAt: clock.now(),
+    replacedAt: now,
   });
 
   return {
@@ -130,7 +130,7 @@ export function createCredentialService(
         createdBy,
         lastUsedAt: null,
         echoes: [],
-        ...seal(accountId, id, body.kind, body.secret),
+        ...seal(accountId, id, body.kind, body.secret, now),
       };
       const detail = { name: body.name, kind: body.kind, hosts: credential.hosts.join(" ") };
       const added = await store(credential, auditOf(caller, { kind: "credential_added", subject: id, detail }, now));
@@ -148,6 +148,7 @@ export function createCredentialService(
       const { secret, keys, enabled, expires_at: end, unset = [] } = body;
       const { bounds, issues: outside } = boundsFrom(body);
       const expiresAt = end === undefined ? null : new Date(end);
+      const now = clock.now();
       const given = Object.keys(body).filter((field) => field !== "unset");
       const detail = { name, changed: [...given, ...unset].join(", ") };
       for (let tries = 0; tries < TRIES_MAX; tries += 1) {
@@ -157,7 +158,7 @@ export function createCredentialService(
         const problem = secret === undefined ? null : secretProblem(settings.kind, secret);
         const issues = [
           ...outside,
-          ...(expiresAt === null ? [] : expiryIssues(expiresAt, clock.now())),
+          ...(expiresAt === null ? [] : expiryIssues(expiresAt, now)),
           ...unset.filter((field) => given.includes(field)).map((field) => ({ field, message: "Is also in unset." })),
           ...(problem === null ? [] : [{ field: "secret", message: problem }]),
           ...(await keyIssues(accountId, keys)),
@@ -171,10 +172,10 @@ export function createCredentialService(
           ...(keys !== undefined && { keys }),
           ...(enabled !== undefined && { enabled }),
           ...(expiresAt !== null && { expiresAt }),
-          ...(secret !== undefined && { secret: seal(accountId, id, settings.kind, secret) }),
+          ...(secret !== undefined && { secret: seal(accountId, id, settings.kind, secret, now) }),
         };
         const audited = { kind: "credential_changed", subject: id, detail } as const;
-        if (await credentials.change(stored, patch, auditOf(caller, audited, clock.now()))) {
+        if (await credentials.change(stored, patch, auditOf(caller, audited, now))) {
           await known.refresh(accountId);
           return find(caller, name);
         }

@@ -3,6 +3,7 @@ import { KEYS } from "../http/stub-server.ts";
 import type { Caller } from "../../src/core/roles.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import { STOPPED } from "../../src/outbound/connections.ts";
+import { FakeClock } from "../support/clock.ts";
 import { openEngine, wrapping } from "../support/engine.ts";
 import { shared } from "../support/shared.ts";
 import { openCredentials, SECRET } from "./rig.ts";
@@ -32,6 +33,18 @@ const ownerKey = async (more: object) => {
   const { json } = await rig.call("POST", "/v1/keys", { name: "limited", role: "owner", ...more });
   return callerWith(json.key);
 };
+
+test("a credential has its secret from its first moment, whatever the clock does meanwhile", async () => {
+  class TickingClock extends FakeClock {
+    override now(): Date {
+      this.jump(1);
+      return super.now();
+    }
+  }
+  await using ticking = await openCredentials(200, { clock: new TickingClock(), starts: false });
+  const { json } = await ticking.add();
+  expect(json["replaced_at"]).toBe(json.created_at);
+});
 
 // Pages and tools call the services without the routes' own checks.
 describe("whoever calls the service", () => {
