@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import type { BrowserContext, Page } from "playwright-core";
 import { openRealServer } from "../http/real-server.ts";
-import { signedIn } from "../http/signed-in.ts";
+import { joined, signedIn } from "../http/signed-in.ts";
 import { HAS_BROWSER, watchPageIn } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { shared } from "../support/shared.ts";
@@ -64,6 +64,27 @@ describe.skipIf(!HAS_BROWSER)("an approver with a phone", () => {
     await watched.page.goto(app.url + path);
     return watched;
   }
+
+  test("fits, whoever reads it, also where a title has no place to break", async () => {
+    const rita = await joined(app, "reader");
+    const tablet = await browser.chromium.newContext({ viewport: { width: 375, height: 812 } });
+    const title = "x".repeat(120);
+    const id = await held({
+      url: `https://api.example.com/${"p".repeat(200)}`,
+      title,
+      body: { ["k".repeat(120)]: title },
+    });
+    await rita.enter(tablet);
+    const fits = async (path: string) => {
+      await using watched = await watchPageIn(tablet);
+      await watched.page.goto(app.url + path);
+      expect(await watched.page.evaluate("document.documentElement.scrollWidth"), path).toBe(375);
+    };
+    for (const path of ["/approvals", `/approvals/${id}`, "/actions", `/actions/${id}`]) await fits(path);
+    await app.call("POST", `/v1/actions/${id}/cancel`);
+    for (const path of [`/approvals?decided=${id}`, `/approvals/${id}`, `/actions/${id}`]) await fits(path);
+    await tablet.close();
+  });
 
   test("shows a list from its top, and in the row of its filters the one that is chosen", async () => {
     await app.call("POST", `/v1/actions/${await held({ url: "http://127.0.0.1:9/" })}/cancel`);
