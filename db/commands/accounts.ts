@@ -30,7 +30,7 @@ import { setFact } from "./facts.ts";
 import { endGrantsOf } from "./grants.ts";
 import { insertEach, insertList, valuesOf } from "./lists.ts";
 import { findInForce } from "./pauses.ts";
-import { SPENT_ON_DAY } from "./actions.ts";
+import { SPENT_ON_DAY } from "./key-counts.ts";
 import {
   accounts,
   actions,

@@ -1,46 +1,29 @@
-import { and, count, desc, eq, gt, inArray, like, ne, or, sql } from "drizzle-orm";
+import { and, desc, eq, gt, inArray, like, ne, or, sql } from "drizzle-orm";
 import type { ActionPolicy } from "../../src/core/action-policy.ts";
 import type { KeyKind } from "../../src/core/dedupe.ts";
 import { atUse } from "../../src/core/grant.ts";
-import { ATTEMPTS_KEPT, DEDUPE_WINDOW_MS, HELD_PER_KEY_MAX } from "../../src/core/limits.ts";
+import { ATTEMPTS_KEPT, DEDUPE_WINDOW_MS } from "../../src/core/limits.ts";
 import { accountLock, countLock, createLock, grantLock, keyLock, pauseLocks, limitLock } from "../sql/locks.ts";
 import type { Lock } from "../sql/sql.ts";
-import {
-  mayRepeat,
-  type RejectionCount,
-  type RejectionEntry,
-  rejectionWindowStart,
-  saysWhy,
-} from "../../src/core/rejections.ts";
-import type { CreateRefusal, KeyBudget } from "../../src/core/store.ts";
+import type { RejectionEntry } from "../../src/core/rejections.ts";
+import type { CreateRefusal } from "../../src/core/store.ts";
 import { LATE_SUCCESS } from "../tables.ts";
 import { listCommand, type Tx } from "./command.ts";
 import { findPaused, isHeldBack, pausesOf } from "./pauses.ts";
-import {
-  findEach,
-  insertEach,
-  insertList,
-  updateEach,
-  updateList,
-  upsertList,
-  type Values,
-  valuesOf,
-} from "./lists.ts";
+import { findEach, insertEach, insertList, updateEach, updateList, upsertList, type Values } from "./lists.ts";
 import { addGrants, type GrantCounts, readGrants, type UsedGrant, useGrant, writeUses } from "./grants.ts";
 import type { StoredCount, RuleCount } from "../../src/core/rule-count.ts";
 import { type GoesBeyond, placeOf, readCounts, type RuleCounts } from "./rule-counts.ts";
 import { readRulesVersions } from "./rules.ts";
 import { get, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
-import { COUNT_OF_KEY, REJECTED, REPEATED, rejectionCount } from "./rejections.ts";
+import { type CountedWrite, type KeyCounts, readKeyCounts } from "./key-counts.ts";
 import {
   actionKeys,
   actionMetadata,
   actions,
   attempts,
   audit as auditLog,
-  keyDays,
   outbox,
-  rejections,
   timeline,
 } from "../libsql/schema.ts";
 
@@ -64,16 +47,8 @@ export const EVENTS = insertList(timeline, ["seq"]);
 export const NOTIFICATIONS = insertList(outbox, ["leaseUntil", "sentAt", "lastError", "claimedBy"]);
 export const AUDIT_ENTRIES = insertList(auditLog, ["seq"]);
 const METADATA = insertList(actionMetadata);
-const REJECTIONS = insertList(rejections, ["seq"]);
-
 /** A key that named an action that is no longer live names the new one. */
 const KEYS = upsertList(actionKeys, ["accountId", "kind", "key"]);
-
-const SPENT = insertList(
-  keyDays,
-  [],
-  "on conflict (key_id, day) do update set created = key_days.created + excluded.created",
-);
 
 /** Replaces a row that somebody has added to the database. */
 export const RESPONSES = upsertList(attempts, ["actionId", "run", "attempt"]);
@@ -95,24 +70,13 @@ export interface KeyName {
   readonly key: string;
 }
 
-interface Owner {
-  readonly id: string;
-  readonly accountId: string;
-  readonly keyId: string;
-  /** The time of the change, in milliseconds. */
-  readonly at: number;
-}
-
-export interface NewAction extends Owner, SideRows {
+export interface NewAction extends CountedWrite, SideRows {
   readonly host: string;
   readonly row: Values;
   /** The values of `CLAIMED` and the event, for a claim in the same commit; null: no claim. */
   readonly claim: { readonly values: Values; readonly event: Values } | null;
   readonly keys: readonly KeyName[];
   readonly metadata: readonly Values[];
-  readonly request: RejectionEntry | null;
-  readonly budget: KeyBudget | null;
-  /** Whether it awaits approval. A key may have only so many held actions. */
   readonly isHeld: boolean;
   /** A rule refuses it, so it may only match an existing action. */
   readonly isRefused: boolean;
@@ -142,13 +106,15 @@ type CreateOutcome =
 export const create = listCommand(
   async (tx, list: readonly NewAction[]): Promise<readonly CreateOutcome[]> => {
     const uses = list.flatMap(({ grant }) => grant ?? []);
-    const [limits, rulesVersions, grants, ruleCounts] = await Promise.all([
-      readKnown(tx, list),
+    const [holders, paused, keyCounts, rulesVersions, grants, ruleCounts] = await Promise.all([
+      readHolders(tx, list),
+      findPaused(tx.lists, list.filter(({ claim }) => claim !== null).flatMap(pausesOf)),
+      readKeyCounts(tx, list),
       readRulesVersions(tx, new Set(list.map(({ accountId }) => accountId))),
       readGrants(tx, uses),
       readCounts(tx, list.flatMap(countsIn)),
     ]);
-    const known = { ...limits, rulesVersions, grants, ruleCounts };
+    const known = { holders, paused, keyCounts, rulesVersions, grants, ruleCounts };
     const auditEntries: Values[] = [];
     const firstBeyond = new Set<NewAction>();
     const created: { readonly one: NewAction; readonly isClaimed: boolean; readonly row: Values }[] = [];
@@ -165,7 +131,7 @@ export const create = listCommand(
       for (const key of one.keys) {
         if (!isCreated && !(isBound && key.kind === "idempotency")) continue;
         const actionId = isBound ? outcome.id : one.id;
-        known.holders.set(nameOf(one, key), actionId);
+        holders.set(nameOf(one, key), actionId);
         keys.push([one.accountId, key.kind, key.key, actionId, one.at]);
       }
       return outcome;
@@ -183,10 +149,9 @@ export const create = listCommand(
     await writeUses(tx, grants);
     await ruleCounts.write(tx);
     await lists.insert(AUDIT_ENTRIES, auditEntries);
-    await writeCounts(
+    await keyCounts.write(
       tx,
-      created.flatMap(({ one }) => (isLimited(one) ? { ...one, run: 1 } : [])),
-      known,
+      created.map(({ one }) => one),
     );
     return outcomes;
   },
@@ -214,25 +179,19 @@ function countsIn({ counts: added, beyond }: Pick<NewAction, "counts" | "beyond"
   return beyond === null ? added : [...added, beyond.count];
 }
 
-/** What decides on a list of writes. Each one adds to it, which counts for those that follow. */
+/** What decides on a list of creates. Each one adds to it, which counts for those that follow. */
 interface Known {
   /** The live action that a key names. */
-  readonly holders: Map<string, string>;
+  readonly holders: ReadonlyMap<string, string>;
   readonly paused: ReadonlySet<string>;
-  /** How many actions of a key are held, and how many it created on a day. */
-  readonly held: Map<string, number>;
-  readonly spent: Map<string, number>;
-  readonly rejections: Map<string, RejectionCount>;
-}
-
-interface KnownOfCreates extends Known {
+  readonly keyCounts: KeyCounts;
   readonly rulesVersions: ReadonlyMap<string, string>;
   readonly grants: GrantCounts;
   readonly ruleCounts: RuleCounts;
 }
 
 /** Decides on a create and, if it is created, counts it for those that follow. Adds uses of grants to `auditEntries`. */
-function decide(one: NewAction, known: KnownOfCreates, auditEntries: Values[]): CreateOutcome {
+function decide(one: NewAction, known: Known, auditEntries: Values[]): CreateOutcome {
   for (const kind of ["idempotency", "dedupe"] as const) {
     const key = one.keys.find((each) => each.kind === kind);
     const holder = key === undefined ? undefined : known.holders.get(nameOf(one, key));
@@ -240,10 +199,8 @@ function decide(one: NewAction, known: KnownOfCreates, auditEntries: Values[]): 
   }
   if (one.isRefused) return { kind: "refused" };
   if (one.rulesVersion !== known.rulesVersions.get(one.accountId)) return { kind: "rules_changed" };
-  const refusal = refusalOf(one, known);
+  const refusal = known.keyCounts.refusalOf(one);
   if (refusal !== null) return refusal;
-  const held = known.held.get(keyName(one)) ?? 0;
-  if (one.isHeld && held >= HELD_PER_KEY_MAX) return { kind: "too_many_held" };
   const beyond = known.ruleCounts.beyond(one.counts);
   if (beyond.length > 0) return { kind: "beyond", counts: beyond };
   const uses = one.grant === null ? null : useGrant(known.grants, one.grant);
@@ -253,41 +210,9 @@ function decide(one: NewAction, known: KnownOfCreates, auditEntries: Values[]): 
     auditEntries.push([...audit, JSON.stringify({ ...detail, used: uses })]);
   }
   known.ruleCounts.add(one.counts);
-  if (one.isHeld) known.held.set(keyName(one), held + 1);
-  countRequest(one, known);
+  known.keyCounts.add(one);
   return { kind: "created", isClaimed: one.claim !== null && !isHeldBack(known.paused, pausesOf(one)), uses };
 }
-
-/** Why a request may not be made now, or null. */
-function refusalOf({ request, budget, ...one }: Limited, known: Known): CreateOutcome | null {
-  if (request?.kind === "asked") {
-    const before = known.rejections.get(requestName({ ...one, digest: request.digest })) ?? NEVER_REJECTED;
-    if (!mayRepeat(before, saysWhy(request.reason))) return { kind: "rejected_before", request };
-  }
-  const spent = budget === null ? 0 : (known.spent.get(dayName(budget)) ?? 0);
-  return budget !== null && spent >= budget.limit ? { kind: "budget_spent" } : null;
-}
-
-/** Counts a request for those that follow in the list. */
-function countRequest({ request, budget, ...one }: Limited, known: Known): void {
-  if (request?.kind === "asked") {
-    const name = requestName({ ...one, digest: request.digest });
-    const before = known.rejections.get(name) ?? NEVER_REJECTED;
-    if (before.rejectedAt !== null) {
-      known.rejections.set(name, { ...before, repeatedAt: [new Date(one.at), ...before.repeatedAt] });
-    }
-  }
-  if (budget !== null) known.spent.set(dayName(budget), (known.spent.get(dayName(budget)) ?? 0) + 1);
-}
-
-/** Whether it counts towards a limit of its key. */
-function isLimited({ request, budget }: Pick<NewAction, "request" | "budget">): boolean {
-  return request !== null || budget !== null;
-}
-
-type Limited = Pick<NewAction, "id" | "accountId" | "keyId" | "at" | "request" | "budget">;
-
-const NEVER_REJECTED: RejectionCount = { rejectedAt: null, repeatedAt: [], fullSince: null };
 
 /** When the window in which a key names its action began: exclusive, in milliseconds. */
 export function keyWindowStart(nowMs: number): number {
@@ -309,78 +234,16 @@ export const HOLDER = prepare(
   },
 );
 
-const HELD = prepare({ accountId: "text", keyId: "text" }, ({ accountId, keyId }) => {
-  const isHeld = hasValues(actions, { accountId, keyId, status: "awaiting_approval" });
-  const held = qb.select({ id: actions.id }).from(actions).where(isHeld).limit(HELD_PER_KEY_MAX).as("held");
-  return qb.select({ held: count().as("held") }).from(held);
-});
-
-export const SPENT_ON_DAY = prepare({ keyId: "text", day: "number" }, ({ keyId, day }) =>
-  qb.select({ created: keyDays.created }).from(keyDays).where(hasValues(keyDays, { keyId, day })),
-);
-
-/** Reads what decides on a list of writes, each row once. */
-async function readKnown(
+/** Reads which live actions have the keys of these writes. */
+async function readHolders(
   { lists }: Tx,
-  list: readonly (Limited & Pick<NewAction, "keys" | "host" | "claim" | "isHeld">)[],
-): Promise<Known> {
+  list: readonly Pick<NewAction, "accountId" | "at" | "keys">[],
+): Promise<Map<string, string>> {
   const keys = list.flatMap(({ accountId, keys: own, at }) =>
     own.map(({ kind, key }) => ({ accountId, kind, key, windowStart: keyWindowStart(at) })),
   );
-  const holding = list.flatMap(({ accountId, keyId, isHeld }) => (isHeld ? [{ accountId, keyId }] : []));
-  const days = list.flatMap(({ budget }) => (budget === null ? [] : [{ keyId: budget.keyId, day: budget.day }]));
-  const asked = list.flatMap(({ accountId, keyId, at, request }) => {
-    if (request === null || request.kind === "approved") return [];
-    return [{ accountId, keyId, digest: request.digest, rejectedAfter: rejectionWindowStart(new Date(at)).getTime() }];
-  });
-  const [holders, paused, held, spent, rejected, repeated, ofKey] = await Promise.all([
-    findEach(lists, HOLDER, keys, (key) => nameOf(key, key)),
-    findPaused(lists, list.filter(({ claim }) => claim !== null).flatMap(pausesOf)),
-    findEach(lists, HELD, holding, keyName),
-    findEach(lists, SPENT_ON_DAY, days, dayName),
-    findEach(lists, REJECTED, asked, requestName),
-    findEach(lists, REPEATED, asked, requestName),
-    findEach(lists, COUNT_OF_KEY, asked, keyName),
-  ]);
-  return {
-    holders: new Map([...holders].flatMap(([name, rows]) => rows.map(({ id }) => [name, id] as const))),
-    paused,
-    held: new Map([...held].map(([name, [row]]) => [name, row?.held ?? 0])),
-    spent: new Map([...spent].map(([name, [row]]) => [name, row?.created ?? 0])),
-    rejections: new Map(
-      asked.map((one) => {
-        const [name, ofThisKey] = [requestName(one), ofKey.get(keyName(one)) ?? []];
-        return [name, rejectionCount(rejected.get(name) ?? [], repeated.get(name) ?? [], ofThisKey)];
-      }),
-    ),
-  };
-}
-
-/** Writes the counts that requests, decisions and creates add to. */
-async function writeCounts(tx: Tx, list: readonly (Limited & { readonly run: number })[], known: Known): Promise<void> {
-  const days = Map.groupBy(
-    list.flatMap(({ budget }) => budget ?? []),
-    dayName,
-  );
-  await tx.lists.insert(
-    SPENT,
-    [...days.values()].flatMap((each) => each.slice(0, 1).map(({ keyId, day }) => [keyId, day, each.length])),
-  );
-  const entries = list.flatMap(({ request, ...one }) => (request === null ? [] : { ...one, request }));
-  const counted = entries.filter((one) => {
-    const before = known.rejections.get(requestName({ ...one, digest: one.request.digest })) ?? NEVER_REJECTED;
-    // A request is counted only after a rejection.
-    return one.request.kind === "asked"
-      ? before.rejectedAt !== null
-      : one.request.kind === "rejected" && before.fullSince === null;
-  });
-  await insertEach(tx.lists, REJECTIONS, counted, ({ id, request, ...one }) => [
-    valuesOf(REJECTIONS.columns, { ...request, ...one, actionId: id, actor: request.by }),
-  ]);
-  for (const { accountId, keyId, request } of entries) {
-    if (request.kind !== "approved") continue;
-    await tx.db.delete(rejections).where(hasValues(rejections, { accountId, keyId, digest: request.digest }));
-  }
+  const holders = await findEach(lists, HOLDER, keys, (key) => nameOf(key, key));
+  return new Map([...holders].flatMap(([name, rows]) => rows.map(({ id }) => [name, id] as const)));
 }
 
 const GUARD = ["id", "revision"] as const;
@@ -392,7 +255,7 @@ export const UPDATES = {
   all: updateList(actions, [...STATE, ...RESULT, "lateResult", "approve", "policy", "counted"], GUARD),
 };
 
-export interface ActionWrite extends Owner, SideRows {
+export interface ActionWrite extends CountedWrite, SideRows {
   readonly run: number;
   /** The revision on which it was decided. */
   readonly expected: number;
@@ -401,8 +264,6 @@ export interface ActionWrite extends Owner, SideRows {
   readonly row: Values;
   /** The dedupe key that a new run takes again, unless it names another live action, and when its window began. */
   readonly retaken: { readonly key: string; readonly createdAt: number } | null;
-  readonly request: RejectionEntry | null;
-  readonly budget: KeyBudget | null;
   readonly response: Values | null;
   /** Whether there may be more stored responses than `ATTEMPTS_KEPT`. */
   readonly trims: boolean;
@@ -418,27 +279,26 @@ export interface ActionWrite extends Owner, SideRows {
 /** Writes changes. Returns for each whether it was written: not if the revision differs, or a limit or key forbids it. */
 export const apply = listCommand(
   async (tx, list: readonly ActionWrite[]): Promise<readonly boolean[]> => {
-    const guarded = list.map((one) =>
-      one.retaken !== null || isLimited(one) || one.counts.length > 0 ? guardOf(one) : null,
-    );
-    const [known, ruleCounts] = await Promise.all([
-      readKnown(
+    const [holders, keyCounts, ruleCounts] = await Promise.all([
+      readHolders(
         tx,
-        guarded.filter((one) => one !== null),
+        list.flatMap(({ accountId, at, retaken }) =>
+          retaken === null ? [] : [{ accountId, at, keys: [{ kind: "dedupe", key: retaken.key }] }],
+        ),
       ),
+      readKeyCounts(tx, list),
       readCounts(
         tx,
         list.flatMap(({ counts: added, givesBack }) => [...added, ...givesBack.map(placeOf)]),
       ),
     ]);
-    const allowed = list.filter((_, at) => {
-      const one = guarded[at] ?? null;
-      if (one === null) return true;
-      const isTaken = one.keys.some((key) => (known.holders.get(nameOf(one, key)) ?? one.id) !== one.id);
-      if (isTaken || refusalOf(one, known) !== null || ruleCounts.beyond(one.counts).length > 0) return false;
-      countRequest(one, known);
+    const allowed = list.filter((one) => {
+      const key = one.retaken === null ? null : nameOf(one, { kind: "dedupe", key: one.retaken.key });
+      const isTaken = key !== null && (holders.get(key) ?? one.id) !== one.id;
+      if (isTaken || keyCounts.refusalOf(one) !== null || ruleCounts.beyond(one.counts).length > 0) return false;
+      keyCounts.add(one);
       ruleCounts.add(one.counts);
-      for (const key of one.keys) known.holders.set(nameOf(one, key), one.id);
+      if (key !== null) holders.set(key, one.id);
       return true;
     });
     const written = new Set<ActionWrite>();
@@ -452,7 +312,7 @@ export const apply = listCommand(
     const inOrder = list.filter((one) => written.has(one));
     await giveBack(tx, inOrder, ruleCounts);
     await ruleCounts.write(tx);
-    await writeBeside(tx, inOrder, known);
+    await writeBeside(tx, inOrder, keyCounts);
     return list.map((one) => written.has(one));
   },
   {
@@ -492,13 +352,6 @@ async function giveBack(tx: Tx, list: readonly ActionWrite[], ruleCounts: RuleCo
   }
 }
 
-/** What must be checked before a change is written. */
-function guardOf({ id, accountId, keyId, at, request, budget, retaken, counts: added }: ActionWrite) {
-  const keys: readonly KeyName[] = retaken === null ? [] : [{ kind: "dedupe", key: retaken.key }];
-  const asked = { request, budget, keys, host: "", claim: null, isHeld: false, counts: added };
-  return { id, accountId, keyId, at, ...asked };
-}
-
 const EXTEND = updateList(actions, ["leaseUntil"], ["id", "revision", "status"]);
 
 /** Extends the leases of attempts that are still in flight. Returns for each whether it was. Times in milliseconds. */
@@ -512,7 +365,7 @@ export const extendLease = listCommand(
 );
 
 /** Writes the other rows of the changes that were written. */
-async function writeBeside(tx: Tx, list: readonly ActionWrite[], known: Known): Promise<void> {
+async function writeBeside(tx: Tx, list: readonly ActionWrite[], keyCounts: KeyCounts): Promise<void> {
   const { lists } = tx;
   await insertEach(lists, KEYS, list, ({ id, accountId, retaken }) =>
     retaken === null ? [] : [[accountId, "dedupe", retaken.key, id, retaken.createdAt]],
@@ -521,7 +374,7 @@ async function writeBeside(tx: Tx, list: readonly ActionWrite[], known: Known): 
   await insertEach(lists, NOTIFICATIONS, list, ({ notifications }) => notifications);
   await insertEach(lists, RESPONSES, list, ({ response }) => (response === null ? [] : [response]));
   await insertEach(lists, AUDIT_ENTRIES, list, ({ audit }) => (audit === null ? [] : [audit]));
-  await writeCounts(tx, list.filter(isLimited), known);
+  await keyCounts.write(tx, list);
   const grants = list.flatMap(({ grant }) => (grant === null ? [] : [grant]));
   await addGrants(tx, grants);
   for (const { id, trims } of list) if (trims) await trimResponses(tx, id);
@@ -572,22 +425,10 @@ function roundsOf<Item>(items: readonly Item[], name: (item: Item) => unknown): 
 }
 
 function nameOf(
-  { accountId }: Pick<Owner, "accountId">,
+  { accountId }: Pick<CountedWrite, "accountId">,
   { kind, key }: Readonly<Record<"kind" | "key", string>>,
 ): string {
   return `${accountId} ${kind} ${key}`;
-}
-
-function keyName({ accountId, keyId }: Pick<Owner, "accountId" | "keyId">): string {
-  return `${accountId} ${keyId}`;
-}
-
-function dayName({ keyId, day }: Pick<KeyBudget, "keyId" | "day">): string {
-  return `${keyId} ${day}`;
-}
-
-function requestName(one: Pick<Owner, "accountId" | "keyId"> & Pick<RejectionEntry, "digest">): string {
-  return `${keyName(one)} ${one.digest}`;
 }
 
 function bytesOf(rows: readonly Values[]): number {
