@@ -56,14 +56,10 @@ function maskEnds(text: string, pattern: RegExp, masking: Masking, quotes?: read
   return masked.toString();
 }
 
-/** Whether a text may be a command or SQL with a secret. */
-export function mayHoldCommand(text: string): boolean {
-  const hasOption = text.includes(" -") || text.startsWith("-");
-  return (hasOption && maybeSensitive(text)) || (text.includes("'") && /password|secret|identified/i.test(text));
-}
-
 /** Masks command options with the name of a secret, such as `--token …`, and passwords in SQL. */
 export function maskCommand(text: string, masking: Masking): string {
+  const hasOption = (text.includes(" -") || text.startsWith("-")) && maybeSensitive(text);
+  if (!hasOption && !(text.includes("'") && /password|secret|identified/i.test(text))) return text;
   return [OPTION, SQL_PASSWORD].reduce((left, pattern) => {
     const masked = new EditedText(left);
     for (const match of left.matchAll(pattern)) {

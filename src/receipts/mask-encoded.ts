@@ -125,12 +125,9 @@ const NAMED_ENTITIES: Readonly<Record<string, string>> = {
   equals: "=",
 };
 
-export function mayHoldEntities(text: string): boolean {
-  return text.includes("&") && text.includes(";") && text.search(ENTITY) !== -1;
-}
-
 /** Masks secrets in HTML and XML in which characters are written as references, as in `{&quot;password&quot;:…}`. */
 export function maskEntities(text: string, isQuoted: boolean, inner: MaskInner): string {
+  if (!text.includes("&") || !text.includes(";")) return text;
   // A quote that is escaped in JSON must stay so.
   const isAround = (code: number) => means(code, MARKUP) || (isQuoted && code === BACKSLASH);
   const masked = new EditedText(text);

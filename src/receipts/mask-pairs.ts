@@ -34,6 +34,7 @@ const PART_END = SIGN | SLASHES;
  * Loops over characters, since a regular expression with a callback took 200 ms for 200,000 tiny parameters.
  */
 export function maskUrlPairs(url: string, masking: Masking, inner: MaskInner): string {
+  if (!mayHoldPairs(url)) return url;
   const bare = url.includes("@") ? maskLogins(url, false, masking) : url;
   return maskEncoded(maskParameters(bare, masking), PART_END, inner);
 }
@@ -43,6 +44,7 @@ export function maskUrlPairs(url: string, masking: Masking, inner: MaskInner): s
  * and percent-encoded secrets, in any text. `isQuoted`: quotes separate members and are not part of values.
  */
 export function maskTextPairs(text: string, isQuoted: boolean, masking: Masking, inner: MaskInner): string {
+  if (!mayHoldPairs(text)) return text;
   // First, since to the next step an `@` in a quoted password would end it.
   const tools = maskPasswords(text, masking);
   const bare = tools.includes("@") ? maskLogins(tools, isQuoted, masking) : tools;

@@ -7,8 +7,8 @@ import { readHeaders } from "./response-headers.ts";
 import { EditedText, isNamedMember, isNamingMember, isVisibleHeader, MASK, Masking, secretKind } from "./mask-rules.ts";
 import { findSecrets } from "./find-secrets.ts";
 import { hasMembers, maskMembers } from "./mask-members.ts";
-import { maskCommand, mayHoldCommand } from "./mask-commands.ts";
-import { maskEntities, mayHoldEntities, withoutEntities } from "./mask-encoded.ts";
+import { maskCommand } from "./mask-commands.ts";
+import { maskEntities, withoutEntities } from "./mask-encoded.ts";
 import { mayHoldPairs, maskTextPairs, maskUrlPairs } from "./mask-pairs.ts";
 
 /**
@@ -46,7 +46,7 @@ export function maskUrl(url: string, viewer: For): string {
   const masking = maskingFor(viewer);
   const inner = (nested: string) => maskNested(nested, masking, 1);
   const masked = maskFormats(hasMembers(url) ? maskMembers(url, masking, inner) : url, masking);
-  return mayHoldPairs(masked) ? maskUrlPairs(masked, masking, inner) : masked;
+  return maskUrlPairs(masked, masking, inner);
 }
 
 /** Masks each header by its name. */
@@ -138,13 +138,12 @@ function maskNested(text: string, masking: Masking, depth: number): string {
   // A shortcut for most names and many values: the rest takes three times as long.
   if (SHORT_WORD.test(text)) return text;
   const inner = (nested: string) => maskNested(nested, masking, depth + 1);
-  const columns = text.includes("\n") ? maskColumns(text, masking) : text;
+  const columns = maskColumns(text, masking);
   const written = columns.includes("<") ? maskAttributes(maskElements(columns, masking), masking) : columns;
   const formatted = maskFormats(isQuoted ? maskMembers(written, masking, inner) : written, masking);
-  const masked = mayHoldCommand(formatted) ? maskCommand(formatted, masking) : formatted;
   // Quotes end a value only in texts with members; elsewhere they may be part of a secret.
-  const named = mayHoldPairs(masked) ? maskTextPairs(masked, isQuoted, masking, inner) : masked;
-  return mayHoldEntities(named) ? maskEntities(named, isQuoted, inner) : named;
+  const named = maskTextPairs(maskCommand(formatted, masking), isQuoted, masking, inner);
+  return maskEntities(named, isQuoted, inner);
 }
 
 /** A line with the names of at least two columns, separated by commas, semicolons or tabs. */
@@ -156,7 +155,7 @@ const COLUMNS_CHARS_MAX = 4_096;
 /** Masks table columns with the name of a secret, as in `email,password` and the lines below it (RFC 4180). */
 function maskColumns(text: string, masking: Masking): string {
   const end = text.indexOf("\n");
-  const sign = end > COLUMNS_CHARS_MAX ? undefined : COLUMNS.exec(text.slice(0, end))?.[1];
+  const sign = end === -1 || end > COLUMNS_CHARS_MAX ? undefined : COLUMNS.exec(text.slice(0, end))?.[1];
   if (sign === undefined) return text;
   const kinds = fieldsOf(text.slice(0, end), sign).map(({ value }) => secretKind(value));
   if (kinds.every((kind) => kind === null)) return text;
