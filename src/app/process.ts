@@ -42,8 +42,9 @@ interface Output {
 
 /** Says that the service has started, and what the operator should know. */
 export function announceStart(app: App, { log, say, terminal }: Output): void {
-  const { config, nodeId, warnings, notices } = app;
+  const { config, nodeId, notices } = app;
   const { baseUrl, metricsPort, host } = config;
+  const warnings = [...app.warnings, ...openFilesWarning(config)];
   if (terminal.isText) {
     log.flush();
     const metricsUrl = metricsPort === null ? null : `${localUrl(host, metricsPort)}/metrics`;
@@ -64,6 +65,27 @@ export function announceStart(app: App, { log, say, terminal }: Output): void {
   for (const notice of notices) log.info("service.notice", { message: notice });
   log.info("service.started", { ...RELEASE, url: baseUrl, node: nodeId ?? undefined });
   log.flush();
+}
+
+/** Calls at a time take at most this share of the open files: clients, databases and notifications need the others. */
+const CALLS_SHARE = 0.25;
+
+/** A call without a free file fails as if its target could not be reached. */
+function openFilesWarning({ dispatchConcurrency }: Config): readonly string[] {
+  const files = Number(/^Max open files\s+(\d+)/m.exec(readProcess("limits"))?.[1] ?? Infinity);
+  if (dispatchConcurrency <= files * CALLS_SHARE) return [];
+  return [
+    `This process can have ${files} files and connections open, which is too few for DISPATCH_CONCURRENCY=${dispatchConcurrency}: calls and clients can fail. Raise the limit (ulimit -n), or lower DISPATCH_CONCURRENCY to ${Math.max(1, Math.floor(files * CALLS_SHARE))}.`,
+  ];
+}
+
+/** What Linux tells this process about itself; "" on other systems. */
+function readProcess(name: "limits" | "status"): string {
+  try {
+    return readFileSync(`/proc/self/${name}`, "utf8");
+  } catch {
+    return "";
+  }
 }
 
 interface Announcement extends StartOutput {
@@ -149,10 +171,6 @@ export function stopOnSignal(stop: () => Promise<void>, log: LineLog): void {
 
 /** Whether this process was started to survive its terminal, as by nohup(1). Also true where that isn't known. */
 function isHangUpIgnored(): boolean {
-  try {
-    const [, ignored = ""] = /^SigIgn:\s*(\w+)$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
-    return (BigInt(`0x${ignored}`) & 1n) === 1n;
-  } catch {
-    return true;
-  }
+  const [, ignored] = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readProcess("status")) ?? [];
+  return ignored === undefined || (BigInt(`0x${ignored}`) & 1n) === 1n;
 }

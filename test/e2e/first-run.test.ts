@@ -92,6 +92,15 @@ test("a new database beside an older key file is warned of, since it may be a co
   expect(second.output).toMatch(/The database is new, but its key file \S+outgate.db.key was there before it/);
 });
 
+test("a process that can open too few files is warned of", async () => {
+  await using service = new Service({ wrapper: ["prlimit", "--nofile=256"] });
+  const { level, message } = await service.logged("service.notice");
+  expect(level).toBe("warn");
+  expect(message).toBe(
+    "This process can have 256 files and connections open, which is too few for DISPATCH_CONCURRENCY=256: calls and clients can fail. Raise the limit (ulimit -n), or lower DISPATCH_CONCURRENCY to 64.",
+  );
+});
+
 test("in production without a terminal the first keys go into a file of this user's, and not into the log", async () => {
   await using place = await temporaryFolder();
   const folder = place.path;
