@@ -43,7 +43,7 @@ test("a credential has its secret from its first moment, whatever the clock does
   }
   await using ticking = await openCredentials(200, { clock: new TickingClock(), starts: false });
   const { json } = await ticking.add();
-  expect(json["replaced_at"]).toBe(json.created_at);
+  expect(json["replaced_at"]).toBe(json["created_at"]);
 });
 
 // Pages and tools call the services without the routes' own checks.
