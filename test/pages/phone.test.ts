@@ -75,13 +75,16 @@ describe.skipIf(!HAS_BROWSER)("an approver with a phone", () => {
       body: { ["k".repeat(120)]: title },
     });
     await rita.enter(tablet);
-    const fits = async (path: string) => {
+    const fits = async (path: string, width = 375) => {
       await using watched = await watchPageIn(tablet);
+      await watched.page.setViewportSize({ width, height: 812 });
       await watched.page.goto(app.url + path);
-      expect(await watched.page.evaluate("document.documentElement.scrollWidth"), path).toBe(375);
+      expect(await watched.page.evaluate("document.documentElement.scrollWidth"), path).toBe(width);
     };
     for (const path of ["/approvals", `/approvals/${id}`, "/actions", `/actions/${id}`]) await fits(path);
-    await app.call("POST", `/v1/actions/${id}/cancel`);
+    await app.call("POST", `/v1/actions/${id}/cancel`, { reason: "Not before the customer has answered." });
+    // A list beside nothing is a table on a small tablet.
+    for (const width of [600, 700, 760, 900]) await fits("/actions", width);
     for (const path of [`/approvals?decided=${id}`, `/approvals/${id}`, `/actions/${id}`]) await fits(path);
     await tablet.close();
   });
