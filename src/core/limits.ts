@@ -516,6 +516,15 @@ export const CALLS_PER_SECOND_MIN = 0.01;
 export const CALLS_PER_SECOND_MAX = 10_000;
 /** A host with a rate may get the calls of this time at once. They count for the rate of the second. */
 export const RATE_BURST_MS = 20;
+/**
+ * How long the second of such a rate is where calls leave, and how much earlier one may leave than its turn, since timers are late.
+ * The rest is for two calls that take unequally long to arrive.
+ */
+export const RATE_SECOND_MS = SECOND_MS + 20;
+export const RATE_EARLY_MS = 5;
+/** Nothing more is claimed for a host with a rate if it would wait this long to leave, and the most that a call waits. */
+export const CLAIM_AHEAD_MS = 100;
+export const BEGIN_WAIT_MS_MAX = SECOND_MS;
 
 // Queue and delivery
 

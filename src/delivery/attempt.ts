@@ -12,6 +12,7 @@ import { originOf } from "../core/target.ts";
 import type { CredentialUse } from "../credentials/use.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
 import type { OutboundRequest, Route, Sender } from "../outbound/deadline.ts";
+import type { CallRates } from "./call-rates.ts";
 import type { RunAttempt } from "./in-flight.ts";
 import type { Due, LoopContext } from "./scheduler.ts";
 import type { Settlement } from "./settlement.ts";
@@ -34,6 +35,7 @@ interface AttemptNeeds {
   readonly rules: Pick<Judge, "judgeAtSend">;
   readonly hashOf: HashOf;
   readonly hosts: Pick<KnownHostSettings, "retrySettingsOf">;
+  readonly rates: Pick<CallRates, "mayBegin">;
   /** Whether no attempt of this lane may begin now. */
   readonly isPaused: (lane: LaneName) => boolean;
 }
@@ -43,7 +45,7 @@ interface AttemptNeeds {
  * resolves. If no byte can have left, the claim is given back and the attempt does not count.
  */
 export function createAttempt({ bus, clock, config, turns }: LoopContext, needs: AttemptNeeds): RunAttempt<Action> {
-  const { sender, signedHeaders, settlement, credentials, rules, hashOf, hosts, isPaused } = needs;
+  const { sender, signedHeaders, settlement, credentials, rules, hashOf, hosts, rates, isPaused } = needs;
 
   /** What to send, and how long it may take. Null: the claim has ended already. Rejects when the store is unavailable. */
   const prepare = async (claimed: Action, releaseSlot: () => void) => {
@@ -116,7 +118,11 @@ export function createAttempt({ bus, clock, config, turns }: LoopContext, needs:
       timeoutMs,
       stop,
       // Checked again once connected, which may take seconds.
-      mayBegin: () => (hindered = hindrance()) === null,
+      async mayBegin() {
+        if ((hindered = hindrance()) === null && !(await rates.mayBegin(action))) hindered = "rated";
+        // It may have waited.
+        return (hindered ??= hindrance()) === null;
+      },
       keepFor: mayUseKept(action) ? action.accountId : null,
       ...(credential !== null && {
         async complete(route: Route) {

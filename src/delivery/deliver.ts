@@ -39,6 +39,7 @@ import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
 import { see } from "../receipts/see.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { Header, SignedHeaders } from "./attempt.ts";
+import type { CallRates } from "./call-rates.ts";
 import { retryAfterMs } from "../core/retry.ts";
 import {
   type AskKind,
@@ -106,6 +107,8 @@ interface PostLimits {
   readonly stop: AbortSignal;
   /** See `SendLimits`. */
   readonly keepFor: string | null;
+  /** Whether the rate of its host lets it leave; resolves when it may. */
+  readonly mayBegin?: () => boolean | Promise<boolean>;
 }
 
 /** Posts a text within what is left of the claim's time. */
@@ -114,15 +117,25 @@ export async function post(
   needs: PostDeps,
   notification: Notification,
   text: Omit<Post, "id">,
-  { timeoutMax, stop, keepFor }: PostLimits,
+  { timeoutMax, stop, keepFor, mayBegin = () => true }: PostLimits,
 ): Promise<DeliveryResult> {
   const now = clock.now();
   const request = await postRequest(needs, { ...text, id: notification.id }, now).catch(deliveryFault);
   if (typeof request === "string") return deliveryOf({ kind: "not_sent", fault: request }, now, timeoutMax);
   const timeoutMs = attemptMs(notification, clock.now(), timeoutMax);
   if (timeoutMs === 0) return { kind: "not_started", why: "late" };
-  const outcome = await needs.sender.send(request, { timeoutMs, stop, keepFor });
-  if (outcome.kind === "stopped") return { kind: "not_started", why: "stopping" };
+  let why: "stopping" | "rated" = "stopping";
+  const outcome = await needs.sender.send(request, {
+    timeoutMs,
+    stop,
+    keepFor,
+    async mayBegin() {
+      const isLate = !(await mayBegin());
+      if (isLate) why = "rated";
+      return !isLate;
+    },
+  });
+  if (outcome.kind === "stopped") return { kind: "not_started", why };
   return deliveryOf(outcome, clock.now(), timeoutMs);
 }
 
@@ -144,6 +157,7 @@ export function deliveryOf(outcome: Outcome, now: Date, timeoutMs: number): Deli
 }
 
 interface CallbackNeeds extends PostDeps {
+  readonly rates: Pick<CallRates, "mayBegin">;
   readonly recipients: Pick<Recipients, "mayCallBack">;
 }
 
@@ -165,7 +179,14 @@ export function createCallback({ clock, config, store }: AppContext, needs: Call
     if (!(await needs.recipients.mayCallBack(accountId, creator, url))) return NOT_LISTED;
     // As for actions, not at the last attempt. The receiver detects a repeat by its `webhook-id`.
     const keepFor = attempts <= NOTIFY_DELAYS_MS.length ? accountId : null;
-    return post(clock, needs, notification, { accountId, url, body, isSigned: true }, { timeoutMax, stop, keepFor });
+    const mayBegin = () => needs.rates.mayBegin(notification);
+    return post(
+      clock,
+      needs,
+      notification,
+      { accountId, url, body, isSigned: true },
+      { timeoutMax, stop, keepFor, mayBegin },
+    );
   };
 }
 

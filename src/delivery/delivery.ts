@@ -2,7 +2,7 @@ import type { DecisionHistory } from "../approvals/facts.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import { type Action, largeBytesOf } from "../core/action.ts";
 import type { KnownChannels } from "../core/channel.ts";
-import type { KnownHostSettings } from "../core/host-settings.ts";
+import { type KnownHostSettings, NO_LIMITS } from "../core/host-settings.ts";
 import type { Judge } from "../core/judge.ts";
 import {
   ACTION_BYTES_IN_FLIGHT_MAX,
@@ -20,7 +20,9 @@ import type { Sender } from "../outbound/deadline.ts";
 import type { ActivePauses } from "../pauses/pauses.ts";
 import type { Enqueue } from "../receipts/enqueue.ts";
 import type { AppContext } from "../runtime/app-context.ts";
+import { WHOLE_SHARE } from "../runtime/membership.ts";
 import { createAttempt, createSignedHeaders, dueAction, type SigningDeps } from "./attempt.ts";
+import { CallRates } from "./call-rates.ts";
 import { createMessage } from "./channels.ts";
 import { createCallback, createMail } from "./deliver.ts";
 import { createNotificationScheduler } from "./notifications.ts";
@@ -59,6 +61,12 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
   const kept = new UnwrittenResults(clock);
   const app = { ...context, kept, node, turns: new Turns() };
   const settlement = new Settlement(app, needs);
+  const rates = new CallRates({
+    clock,
+    limitsOf: hosts.limitsOf,
+    share: node?.share ?? WHOLE_SHARE,
+    perHost: config.dispatchPerHost,
+  });
   const actionLoop = new Scheduler<Action>(app, {
     name: "actions",
     queue: store.actions,
@@ -68,6 +76,7 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
     prepare: async () =>
       void (await Promise.all([hosts, channels, rules, grants, credentials].map((known) => known.reload()))),
     limitsOf: hosts.limitsOf,
+    beginWaitMs: rates.waitMs,
     timeoutOf: hosts.timeoutOf,
     attempt: createAttempt(app, {
       sender,
@@ -77,6 +86,7 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
       hosts,
       credentials: needs.credentialUse,
       rules,
+      rates,
       isPaused: paused.isPaused,
     }),
     ends: {
@@ -96,12 +106,19 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
     },
   });
 
-  const posting = { ...needs, signedHeaders: createSignedHeaders(needs, "callbacks") };
+  const posting = { ...needs, rates, signedHeaders: createSignedHeaders(needs, "callbacks") };
   const notifying = { channels, isPaused: ({ accountId }: LaneName) => paused.isStopped(accountId) };
   const callbacks = createNotificationScheduler(app, {
     ...notifying,
     kind: "callback",
     deliver: createCallback(app, posting),
+    // The rate of a host counts all calls, so the nodes that make them are the same. Slots are each loop's own.
+    limitsOf(lane) {
+      const { maxPerSecond, maxConcurrent } = hosts.limitsOf(lane);
+      if (maxPerSecond === null) return NO_LIMITS;
+      return { maxPerSecond, maxConcurrent: Math.min(config.dispatchPerHost, maxConcurrent ?? config.dispatchPerHost) };
+    },
+    beginWaitMs: rates.waitMs,
     limits: {
       total: config.callbackConcurrency,
       perHost: CALLBACKS_PER_HOST_MAX,
@@ -122,7 +139,9 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
   });
 
   const loops = [actionLoop, callbacks, mails, messages];
-  hosts.onChange((accountId) => actionLoop.limitsChanged(accountId));
+  hosts.onChange((accountId) => {
+    for (const loop of [actionLoop, callbacks]) loop.limitsChanged(accountId);
+  });
   paused.onChange((accountId) => {
     for (const loop of loops) loop.pauseChanged(accountId);
   });

@@ -82,6 +82,6 @@ export function keyNameOf({ accountId, keyId }: LaneName): string {
   return `${accountId} ${keyId}`;
 }
 
-export function hostNameOf({ accountId, host }: LaneName): string {
+export function hostNameOf({ accountId, host }: Pick<LaneName, "accountId" | "host">): string {
   return `${accountId} ${host}`;
 }

@@ -1,4 +1,11 @@
-import { CREATE_WAIT_MS, CREATE_WAIT_MS_MAX, HOST_RESERVE_SHARE, LANES_MAX, LARGE_ROW_BYTES } from "../core/limits.ts";
+import {
+  CLAIM_AHEAD_MS,
+  CREATE_WAIT_MS,
+  CREATE_WAIT_MS_MAX,
+  HOST_RESERVE_SHARE,
+  LANES_MAX,
+  LARGE_ROW_BYTES,
+} from "../core/limits.ts";
 import { type HostLimits, NO_LIMITS } from "../core/host-settings.ts";
 import type { LaneHead, LaneName, NextRow } from "../core/store.ts";
 import { type NodeShare, WHOLE_SHARE } from "../runtime/membership.ts";
@@ -26,6 +33,8 @@ interface LaneRules {
   /** What the account sets for the host. Call `limitsChanged` when that changes. */
   readonly limitsOf: (lane: LaneName) => HostLimits;
   readonly share: Pick<NodeShare, "slotsOf" | "rateOf">;
+  /** How long a call of the lane would wait to leave, if its host has a rate. */
+  readonly beginWaitMs: (lane: LaneName) => number;
   /** The monotonic clock, for rates. */
   readonly monotonicMs: () => number;
 }
@@ -34,6 +43,7 @@ const NO_RULES: LaneRules = {
   isPaused: () => false,
   limitsOf: () => NO_LIMITS,
   share: WHOLE_SHARE,
+  beginWaitMs: () => 0,
   monotonicMs: () => 0,
 };
 
@@ -319,10 +329,12 @@ export class Lanes {
   #setLimits(host: HostGroup, lane: LaneName): HostGroup {
     const { maxPerSecond, maxConcurrent } = this.#rules.limitsOf(lane);
     const slots = Math.min(this.#limits.perHost, maxConcurrent ?? this.#limits.perHost);
-    host.slots = this.#rules.share.slotsOf(host.name, slots);
+    host.slots = this.#rules.share.slotsOf(host.name, slots, maxPerSecond);
     host.reserve = Math.floor(host.slots * HOST_RESERVE_SHARE);
     host.bucket =
-      maxPerSecond === null ? null : this.#bucketOf(host.name, this.#rules.share.rateOf(maxPerSecond, slots));
+      maxPerSecond === null || host.slots === 0
+        ? null
+        : this.#bucketOf(host.name, this.#rules.share.rateOf(host.name, maxPerSecond, slots));
     if (host.bucket === null) this.#buckets.delete(host.name);
     host.isLimited = maxPerSecond !== null || maxConcurrent !== null;
     return host;
@@ -366,17 +378,19 @@ export class Lanes {
   }
 
   /** Whether the host has a slot for one more call of the lane, after `others`. */
-  #hasHostSlot({ inFlight, sameHost }: Lane, others = 0): boolean {
+  #hasHostSlot(lane: Lane, others = 0): boolean {
+    const { inFlight, sameHost } = lane;
     const { slots, reserve, bucket } = sameHost;
     if (sameHost.inFlight + others >= slots - (inFlight === 0 ? 0 : reserve)) return false;
-    return bucket === null || bucket.has(this.#rules.monotonicMs());
+    if (bucket === null) return true;
+    return bucket.has(this.#rules.monotonicMs()) && this.#rules.beginWaitMs(lane) <= CLAIM_AHEAD_MS;
   }
 
-  /** Sets an alarm for when the host has a token again. */
-  #awaitToken(host: HostGroup, bucket: TokenBucket): void {
+  /** Sets an alarm for when the host has a token again, and a call would soon leave. */
+  #awaitToken(lane: Lane, bucket: TokenBucket): void {
     const nowMs = this.#rules.monotonicMs();
-    const atMs = bucket.nextMs(nowMs);
-    if (atMs > nowMs) this.#tokenAlarms.set(host, atMs);
+    const atMs = Math.max(bucket.nextMs(nowMs), nowMs + this.#rules.beginWaitMs(lane) - CLAIM_AHEAD_MS);
+    if (atMs > nowMs) this.#tokenAlarms.set(lane.sameHost, atMs);
   }
 
   /** Finds or adds a lane. Null: only other nodes call its host, or there is no room for a new lane. */
@@ -406,7 +420,7 @@ export class Lanes {
     for (const lane of sameHost.lanes) {
       const isNext =
         lane.waiting > 0 && lane.inFlight <= least && !this.#rules.isPaused(lane) && this.#hasHostSlot(lane);
-      if (sameHost.bucket !== null && lane.waiting > 0 && !isNext) this.#awaitToken(sameHost, sameHost.bucket);
+      if (sameHost.bucket !== null && lane.waiting > 0 && !isNext) this.#awaitToken(lane, sameHost.bucket);
       this.#small.set(lane, isNext && !lane.isLargeNext);
       this.#large.set(lane, isNext && lane.isLargeNext);
       const isIdle = lane.waiting === 0 && lane.wakesAtMs === NEVER;

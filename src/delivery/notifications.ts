@@ -15,7 +15,10 @@ import type { Deliver } from "./deliver.ts";
 import { type LoopContext, Scheduler, type SchedulerOptions } from "./scheduler.ts";
 import { askOf, type NotificationKind } from "../core/notification-events.ts";
 
-interface NotificationNeeds extends Pick<SchedulerOptions<Notification>, "limits" | "isPaused"> {
+interface NotificationNeeds extends Pick<
+  SchedulerOptions<Notification>,
+  "limits" | "isPaused" | "limitsOf" | "beginWaitMs"
+> {
   readonly kind: NotificationKind;
   readonly deliver: Deliver;
   readonly channels: Pick<KnownChannels, "of" | "nameOf">;
@@ -26,7 +29,7 @@ interface NotificationNeeds extends Pick<SchedulerOptions<Notification>, "limits
  * here changes an action.
  */
 export function createNotificationScheduler(app: LoopContext, needs: NotificationNeeds): Scheduler<Notification> {
-  const { kind, deliver, channels, limits, isPaused } = needs;
+  const { kind, deliver, channels, ...loop } = needs;
   const { clock, ids, log, metrics, kept, store } = app;
   const { outbox } = store;
   const name = `${kind}s` as const;
@@ -86,9 +89,8 @@ export function createNotificationScheduler(app: LoopContext, needs: Notificatio
 
   const scheduler = new Scheduler<Notification>(app, {
     name,
+    ...loop,
     queue: outbox[name],
-    limits,
-    isPaused,
     dueOf: (action) => {
       const { accountId, keyId } = action;
       const hosts = notificationHosts(action, kind, channels.of(accountId));

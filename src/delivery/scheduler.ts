@@ -78,6 +78,8 @@ export interface SchedulerOptions<Row extends QueueRow> {
   readonly isPaused: (lane: LaneName) => boolean;
   /** What the account of a lane sets for its host. Call `limitsChanged` when that changes. */
   readonly limitsOf?: (lane: LaneName) => HostLimits;
+  /** How long a call of this lane would wait to leave, if its host has a rate. */
+  readonly beginWaitMs?: (lane: LaneName) => number;
   /** How long an attempt of this lane may take if its row doesn't say. Default: `attemptTimeoutMs`. */
   readonly timeoutOf?: (lane: LaneName) => number;
   /** Reads what must be known before anything is claimed. Rejects when the store is unavailable. */
@@ -142,12 +144,18 @@ export class Scheduler<Row extends QueueRow> {
 
   constructor(app: LoopContext, options: SchedulerOptions<Row>) {
     const { clock, config, kept, node } = app;
-    const { name, limits, isPaused, limitsOf = () => NO_LIMITS, timeoutOf } = options;
+    const { name, limits, isPaused, limitsOf = () => NO_LIMITS, beginWaitMs = () => 0, timeoutOf } = options;
     const { attemptTimeoutMs } = config;
     this.#app = app;
     this.#options = options;
     this.#share = node?.share ?? WHOLE_SHARE;
-    this.#lanes = new Lanes(limits, { isPaused, limitsOf, share: this.#share, monotonicMs: () => clock.monotonicMs() });
+    this.#lanes = new Lanes(limits, {
+      isPaused,
+      limitsOf,
+      share: this.#share,
+      beginWaitMs,
+      monotonicMs: () => clock.monotonicMs(),
+    });
     this.#work = new WorkInFlight(clock);
     const longestMs =
       timeoutOf === undefined ? attemptTimeoutMs : Math.max(attemptTimeoutMs, ATTEMPT_TIMEOUT_SET_MS_MAX);

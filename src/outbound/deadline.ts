@@ -123,9 +123,9 @@ export interface SendLimits {
   readonly stop?: AbortSignal;
   /**
    * Called right before the request is handed to its connection, after the name was resolved and an address has answered, and
-   * again for each further address. False: nothing is sent, and it ends as `stopped`.
+   * again for each further address. Resolves when the call may leave. False: nothing is sent, and it ends as `stopped`.
    */
-  readonly mayBegin?: () => boolean;
+  readonly mayBegin?: () => boolean | Promise<boolean>;
   /** Completes the request right before `mayBegin`, or says why it is not sent. Nothing else sees what it adds. */
   readonly complete?: (route: Route) => Promise<Completed | NotSent | Stopped>;
   /**

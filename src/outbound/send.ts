@@ -80,8 +80,9 @@ export function createSender(policy: TargetPolicy, options: SenderOptions = {}):
       const completed =
         isSilent || complete === undefined ? null : await complete({ isHttps: target.isHttps, address });
       if (completed !== null && "kind" in completed) return completed;
-      if (completed !== null && deadline.endedBy() === "interrupted") return STOPPED;
-      if (!isSilent && !mayBegin()) return STOPPED;
+      if (!isSilent && !(await mayBegin())) return STOPPED;
+      if (deadline.endedBy() === "interrupted") return STOPPED;
+      if (deadline.endedBy() === "timed_out") return UNREACHABLE;
       const callOnce = async () => {
         const connection = connections.take(pool);
         const whole = completed === null ? request : { ...request, headers: completed.headers };

@@ -121,35 +121,54 @@ export class NodeMembership {
 export interface NodeShare {
   /** Whether it may claim rows now. */
   readonly mayClaim: () => boolean;
-  /** How many of a host's slots this process has. `name` is any text that identifies the host. */
-  readonly slotsOf: (name: string, slots: number) => number;
-  /** How many of a host's calls per second this process may make, if it has slots of the host: an equal part. */
-  readonly rateOf: (perSecond: number, slots: number) => number;
+  /** How many of a host's slots this process has. `name` is any text that identifies the host; `perSecond`: its rate, if any. */
+  readonly slotsOf: (name: string, slots: number, perSecond: number | null) => number;
+  /** How many of a host's calls per second this process may make, if it has slots of the host. */
+  readonly rateOf: (name: string, perSecond: number, slots: number) => number;
 }
 
 /** The share of the only process of a database. */
 export const WHOLE_SHARE: NodeShare = {
   mayClaim: () => true,
   slotsOf: (_name, slots) => slots,
-  rateOf: (perSecond) => perSecond,
+  rateOf: (_name, perSecond) => perSecond,
 };
 
 /**
  * How many of a host's slots one of several nodes has. All get an equal number, and the nodes with the highest rank for this
  * name get one more each, so that together they have exactly `slots`; with fewer slots than nodes, only some nodes call the
  * host. When a node joins, no other share grows, and when one leaves, none shrinks (rendezvous hashing). So nodes that know of
- * a change and nodes that don't never have more than all slots together.
+ * a change and nodes that don't never have more than all slots together. Of more than `callersMax` nodes, the others get none.
  */
-export function shareOfHost(name: string, slots: number, self: string, nodes: readonly string[]): number {
-  const each = Math.floor(slots / nodes.length);
+export function shareOfHost(
+  name: string,
+  slots: number,
+  self: string,
+  nodes: readonly string[],
+  callersMax = nodes.length,
+): number {
+  const callers = Math.min(nodes.length, callersMax);
+  const each = Math.floor(slots / callers);
   const own = [rankOf(self, name), self] as const;
   const before = nodes.filter((node) => isBefore([rankOf(node, name), node], own)).length;
-  return each + (before < slots - each * nodes.length ? 1 : 0);
+  if (before >= callers) return 0;
+  return each + (before < slots - each * callers ? 1 : 0);
 }
 
-/** The part of a rate for each node that calls the host; with fewer slots than nodes, only so many nodes call it. */
-export function shareOfRate(perSecond: number, slots: number, nodes: number): number {
-  return perSecond / Math.min(slots, nodes);
+/** How many nodes may call a host with a rate: each makes whole calls a second, since two halves may fall into one second. */
+export function callersOfRate(perSecond: number): number {
+  return Math.max(1, Math.floor(perSecond));
+}
+
+/** The part of a rate of a node that has slots of the host. Several nodes share whole calls, like slots. */
+export function shareOfRate(
+  name: string,
+  { perSecond, slots }: { readonly perSecond: number; readonly slots: number },
+  self: string,
+  nodes: readonly string[],
+): number {
+  const callers = Math.min(slots, nodes.length, callersOfRate(perSecond));
+  return callers === 1 ? perSecond : shareOfHost(name, Math.floor(perSecond), self, nodes, callers);
 }
 
 type Ranked = readonly [rank: bigint, node: string];

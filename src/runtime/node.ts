@@ -1,6 +1,6 @@
 import { VERSION } from "../config/config.ts";
 import { FIRST_KEYS_LEASE_MS, JOB_LEASE_MS } from "../core/limits.ts";
-import { NodeMembership, type NodeShare, shareOfHost, shareOfRate } from "./membership.ts";
+import { NodeMembership, type NodeShare, callersOfRate, shareOfHost, shareOfRate } from "./membership.ts";
 import { type ClusterStore, StoreUnavailable } from "../core/store.ts";
 import type { Log } from "../observability/log.ts";
 import type { Clock } from "../core/clock.ts";
@@ -36,8 +36,9 @@ export async function createNode({ id, cluster, clock: machine, log }: NodeDeps)
   const jobs: JobLeases = createJobLeases({ cluster, nodeId: id, clock });
   const share: NodeShare = {
     mayClaim: () => membership.mayClaim(),
-    slotsOf: (name, slots) => shareOfHost(name, slots, id, membership.nodes),
-    rateOf: (perSecond, slots) => shareOfRate(perSecond, slots, membership.nodes.length),
+    slotsOf: (name, slots, perSecond) =>
+      shareOfHost(name, slots, id, membership.nodes, perSecond === null ? undefined : callersOfRate(perSecond)),
+    rateOf: (name, perSecond, slots) => shareOfRate(name, { perSecond, slots }, id, membership.nodes),
   };
   return {
     id,

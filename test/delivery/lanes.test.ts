@@ -4,7 +4,6 @@ import type { Lane } from "../../src/delivery/lane.ts";
 import { type LaneClaim, Lanes, type SlotLimits } from "../../src/delivery/lanes.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import type { HostLimits } from "../../src/core/host-settings.ts";
-import { shareOfRate } from "../../src/runtime/membership.ts";
 import {
   CREATE_WAIT_MS,
   CREATE_WAIT_MS_MAX,
@@ -569,7 +568,7 @@ describe("slots that other nodes have a part in", () => {
     const share = { slots };
     const lanes = new Lanes(
       { total: 100, perHost: 64, largeBytes: 0 },
-      { share: { slotsOf: () => share.slots, rateOf: (perSecond) => perSecond } },
+      { share: { slotsOf: () => share.slots, rateOf: (_name, perSecond) => perSecond } },
     );
     return { lanes, share };
   };
@@ -631,7 +630,7 @@ describe("what an account sets for a host", () => {
       { total: 100, perHost: 64, largeBytes: 9 * LARGE_ROW_BYTES },
       {
         limitsOf: ({ host }) => ({ maxConcurrent: null, maxPerSecond: null, ...(host === "x" && state.limits) }),
-        share: { slotsOf: (_name, slots) => slots, rateOf: (rate, slots) => shareOfRate(rate, slots, state.nodes) },
+        share: { slotsOf: (_name, slots) => slots, rateOf: (_name, rate) => rate / state.nodes },
         monotonicMs: () => state.nowMs,
       },
     );

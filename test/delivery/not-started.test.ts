@@ -38,7 +38,7 @@ function connecting() {
     send: async (request, { mayBegin }) => {
       began.resolve();
       await connected.promise;
-      if (mayBegin?.() === false) return { kind: "stopped" };
+      if ((await mayBegin?.()) === false) return { kind: "stopped" };
       sender.sent.push(request);
       return answered(200);
     },

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { RATE_BURST_MS } from "../../src/core/limits.ts";
+import { RATE_BURST_MS, RATE_EARLY_MS, RATE_SECOND_MS } from "../../src/core/limits.ts";
+import { CallGate, CallRates } from "../../src/delivery/call-rates.ts";
 import { TokenBucket } from "../../src/delivery/token-bucket.ts";
-import { shareOfRate } from "../../src/runtime/membership.ts";
+import { callersOfRate, shareOfHost, shareOfRate, WHOLE_SHARE } from "../../src/runtime/membership.ts";
+import { FakeClock } from "../support/clock.ts";
 
 /** The times at which calls begin that never stop asking, when they are asked for after these pauses. */
 function beginnings(perSecond: number, pausesMs: readonly number[]): readonly number[] {
@@ -106,8 +108,141 @@ describe("a token bucket", () => {
   });
 });
 
-test("nodes share a rate equally, as far as they call the host", () => {
-  expect([shareOfRate(12, 64, 3), shareOfRate(12, 2, 3), shareOfRate(12, 1, 3), shareOfRate(12, 64, 1)]).toEqual([
-    4, 6, 12, 12,
-  ]);
+/** When the calls left that asked for their turn after these pauses, by a process that stands still now and then. */
+async function departures(perSecond: number, asked: readonly Pause[]): Promise<readonly number[]> {
+  const clock = new FakeClock();
+  const gate = new CallGate(clock, perSecond);
+  const left: number[] = [];
+  const leaving: Promise<void>[] = [];
+  const leave = async () => {
+    if (await gate.begin()) left.push(clock.monotonicMs());
+  };
+  for (const { calls, afterMs, isStall } of asked) {
+    if (isStall) clock.stall(afterMs);
+    // In steps, so that whoever leaves sees its time.
+    for (let ms = isStall ? afterMs : 0; ms < afterMs; ms += 1) {
+      clock.advance(1);
+      await Promise.resolve();
+    }
+    await Promise.resolve();
+    for (let call = 0; call < calls; call += 1) leaving.push(leave());
+    await Promise.resolve();
+  }
+  return left;
+}
+
+interface Pause {
+  readonly calls: number;
+  readonly afterMs: number;
+  readonly isStall: boolean;
+}
+
+describe("where calls leave", () => {
+  test("no second sees more of them than its rate, however they ask, even if it is a little longer on their way", async () => {
+    const pause = fc.record({
+      calls: fc.integer({ min: 0, max: 30 }),
+      afterMs: fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 700 })),
+      isStall: fc.boolean(),
+    });
+    const longest = 1_000 + 0.7 * (RATE_SECOND_MS - 1_000);
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 2_000 }), fc.array(pause, { maxLength: 30 }), async (rate, all) => {
+        const times = await departures(rate, all);
+        expect(mostInASecond(times.map((time) => (time * 1_000) / longest))).toBeLessThanOrEqual(rate);
+      }),
+    );
+  });
+
+  test.each([12, 50, 300, 2_000])(
+    "at %d a second they leave nearly so fast, although timers are late",
+    async (rate) => {
+      const seconds = 20;
+      const more = Array.from({ length: seconds * 1_000 }, () => ({
+        calls: rate > 1_000 ? 3 : 1,
+        afterMs: 1,
+        isStall: false,
+      }));
+      const times = await departures(rate, more);
+      expect(times.length).toBeGreaterThanOrEqual(0.97 * rate * seconds);
+    },
+  );
+
+  test("they leave in the order in which they ask, evenly", async () => {
+    const clock = new FakeClock();
+    const gate = new CallGate(clock, 10);
+    const left: number[] = [];
+    const leaving = Array.from({ length: 5 }, async (_, call) => {
+      await gate.begin();
+      left.push(call);
+    });
+    for (let count = 1; count <= 5; count += 1) {
+      await Promise.resolve();
+      expect(left).toEqual(Array.from({ length: count }, (_, call) => call));
+      clock.advance(RATE_SECOND_MS / 10);
+    }
+    await Promise.all(leaving);
+  });
+
+  test("a call that would wait too long is given back", () => {
+    const clock = new FakeClock();
+    const gate = new CallGate(clock, 0.5);
+    expect([gate.begin(), gate.waitMs(), gate.begin()]).toEqual([true, 2 * RATE_SECOND_MS - RATE_EARLY_MS, false]);
+    clock.advance(2 * RATE_SECOND_MS);
+    expect(gate.begin()).toBe(true);
+  });
+
+  test("the last call before a change of the rate still counts; each host has its own rate", () => {
+    const clock = new FakeClock();
+    const rates = { perSecond: 0.1 };
+    const calls = new CallRates({
+      clock,
+      limitsOf: () => ({ maxPerSecond: rates.perSecond, maxConcurrent: null }),
+      share: WHOLE_SHARE,
+      perHost: 64,
+    });
+    const called = { accountId: "a", host: "x" };
+    expect(calls.mayBegin(called)).toBe(true);
+    rates.perSecond = 2;
+    expect(calls.waitMs(called)).toBeCloseTo(RATE_SECOND_MS / 2 - RATE_EARLY_MS);
+    expect(calls.waitMs({ ...called, host: "y" })).toBe(0);
+  });
+});
+
+describe("nodes that share a rate", () => {
+  const rateOf = (perSecond: number, slots: number, ids: readonly string[]) =>
+    ids.map((id) => {
+      const hasSlots = shareOfHost("x", slots, id, ids, callersOfRate(perSecond)) > 0;
+      return hasSlots ? shareOfRate("x", { perSecond, slots }, id, ids) : 0;
+    });
+  const sum = (rates: readonly number[]) => rates.reduce((total, rate) => total + Math.ceil(rate), 0);
+
+  test("make whole calls a second, together as many as it allows", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 100 }),
+        fc.integer({ min: 1, max: 64 }),
+        fc.integer({ min: 1, max: 9 }),
+        (perSecond, slots, count) => {
+          expect(
+            sum(
+              rateOf(
+                perSecond,
+                slots,
+                Array.from({ length: count }, (_, n) => `node_${n}`),
+              ),
+            ),
+          ).toBe(perSecond);
+        },
+      ),
+    );
+  });
+
+  test("leave it to one of them if it is less than two a second, or there is one slot", () => {
+    for (const [perSecond, slots] of [
+      [0.1, 64],
+      [1.5, 64],
+      [12, 1],
+    ] as const)
+      expect(rateOf(perSecond, slots, ["a", "b", "c"]).toSorted((a, b) => a - b)).toEqual([0, 0, perSecond]);
+  });
 });

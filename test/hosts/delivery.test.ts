@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { NO_HOST_SETTINGS } from "../../src/api/host-settings.ts";
+import { RATE_SECOND_MS } from "../../src/core/limits.ts";
 import { holding } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
 import { openEngine } from "../support/engine.ts";
@@ -19,7 +20,7 @@ describe("the limits of a host", () => {
       first.clock.jump(3_600_000);
       first.clock.advance(499);
       expect(target.received).toHaveLength(count - 1);
-      first.clock.advance(1);
+      first.clock.advance(RATE_SECOND_MS / 2 - 499);
       await target.saw(count);
     }
     // What is not recorded would be sent again after the restart.
@@ -28,9 +29,27 @@ describe("the limits of a host", () => {
     await using second = await openEngine({ folder: first.folder, clock: first.clock });
     await target.saw(4);
     expect(target.received).toHaveLength(4);
-    second.clock.advance(500);
+    second.clock.advance(RATE_SECOND_MS / 2);
     await target.saw(5);
     for (const { id } of made) await second.saw(id, { status: "completed" });
+  });
+
+  test("count callbacks to it, too", async () => {
+    await using target = new Target(200);
+    const { host } = new URL(target.url);
+    await using engine = await openEngine();
+    await engine.hostService.put(engine.owner, host, { ...NO_HOST_SETTINGS, maxPerSecond: 2 });
+    await engine.create({ url: target.url, callback: `${target.url}done` });
+    await target.saw(1);
+    await until(() => engine.loop.inFlight === 0);
+    engine.clock.advance(RATE_SECOND_MS / 2 - 20);
+    await Bun.sleep(50);
+    expect(target.received.map(({ path }) => path)).toEqual(["/"]);
+    await until(() => {
+      engine.clock.advance(1);
+      return target.received.length === 2;
+    });
+    expect(target.received[1]?.path).toBe("/done");
   });
 
   test("let so many calls be under way, and what is set anew applies to what waits", async () => {

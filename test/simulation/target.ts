@@ -70,12 +70,13 @@ export class Target {
       const { promise, resolve } = Promise.withResolvers<Outcome | { readonly kind: "stopped" }>();
       const startedMs = this.#world.nowMs;
       // Resolving and connecting.
-      process.clock.after(this.#random.between(1, this.#random.chance(0.1) ? 900 : 30), () => {
-        if (limits.stop?.aborted === true || limits.mayBegin?.() === false) return resolve({ kind: "stopped" });
+      const connected = async () => {
+        if (limits.stop?.aborted === true || (await limits.mayBegin?.()) === false) return resolve({ kind: "stopped" });
         const leftMs = limits.timeoutMs - (this.#world.nowMs - startedMs);
         if (leftMs <= 0) return resolve({ kind: "not_sent", fault: "timed_out" });
         this.#begin(process, request, { ...limits, timeoutMs: leftMs }, resolve);
-      });
+      };
+      process.clock.after(this.#random.between(1, this.#random.chance(0.1) ? 900 : 30), () => void connected());
       return promise;
     },
   });
