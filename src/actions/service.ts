@@ -165,7 +165,7 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
     const usedUp = new Set<string>();
     // The commit checks that the facts of the decision still hold. If not, decide again.
     for (let tries = 1; ; tries += 1) {
-      const judgement = rules.judge(caller, request, { now: clock.now() }, beyond);
+      const judgement = await rules.judge(caller, request, { now: clock.now() }, beyond);
       const { ruling, counts: ruleCounts, reached, version: rulesVersion } = judgement;
       const granted = copyOf === undefined ? await grants.find(caller, request, usedUp) : null;
       const creator = recipients.boundByRules(caller.accountId, own);

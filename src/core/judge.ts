@@ -43,8 +43,8 @@ export async function judgeAgain(
 ): Promise<Judged> {
   // Reload first, since no commit checks the version here.
   await judge.reloadOf(action.accountId);
-  const one = judge.judge(await judge.requesterOf(action), action, when, beyond);
-  const other = judge.judge(caller, action, when, beyond);
+  const one = await judge.judge(await judge.requesterOf(action), action, when, beyond);
+  const other = await judge.judge(caller, action, when, beyond);
   const counts = new Map([...one.counts, ...other.counts].map((count) => [countName(count), count]));
   return { ruling: strictest([one, other])?.ruling ?? null, counts: [...counts.values()] };
 }
@@ -80,7 +80,12 @@ export interface Judge {
    * Judges a request by the rules that this process knows. The commit of a create checks that they are still in force.
    * `beyond`: counts that the request would exceed.
    */
-  judge(requester: Requester, request: ActionRequest, when: JudgedAt, beyond?: readonly RuleCount[]): Judgement;
+  judge(
+    requester: Requester,
+    request: ActionRequest,
+    when: JudgedAt,
+    beyond?: readonly RuleCount[],
+  ): Promise<Judgement>;
   /** The requester of an action, with the keys that their key replaced if a rule needs them. */
   requesterOf(action: Action): Promise<Requester>;
   /** Whether an account has rules about what is called, not only about how often. */

@@ -63,7 +63,7 @@ export function createDryRun(
     const yieldTurn = createYield(clock);
     authorize(caller, "approve");
     const { accountId } = caller;
-    const inForce = await known.compiledRules(accountId, yieldTurn);
+    const inForce = await known.compiledRules(accountId);
     // Each requester is read once.
     const requesters = new Map<string, Requester>();
     const [listInForce, listTried] = [new RuleList(inForce), new RuleList(rules)];
@@ -76,7 +76,11 @@ export function createDryRun(
         const requester = requesters.get(name) ?? (await known.requesterOf(action, [...inForce, ...rules]));
         requesters.set(name, requester);
         const request = [requester, action, { now: action.createdAt }] as const;
-        entries.push(entryOf(action, known.walksFor(...request, listInForce), known.walksFor(...request, listTried)));
+        const [walks, tried] = [
+          await known.walksFor(...request, listInForce),
+          await known.walksFor(...request, listTried),
+        ];
+        entries.push(entryOf(action, walks, tried));
       }
       yield { looked_at: entries.length };
     }

@@ -438,6 +438,9 @@ function iterating(weight: number): Meter {
     };
 }
 
+/** A pattern of so many instructions is searched for by re2js's automaton. */
+const PATTERN_SIZE_FAST = 30;
+
 /** The meter of `like`, which compiles its pattern and notes the size. */
 function search(node: ASTNode | undefined, patterns: Map<string, number>): Meter {
   const offset = node?.start ?? 0;
@@ -450,7 +453,9 @@ function search(node: ASTNode | undefined, patterns: Map<string, number>): Meter
   const size = patterns.values().reduce((sum, one) => sum + one, 0);
   if (size > RULE_PATTERN_SIZE_MAX)
     throw new ExpressionError("The patterns are too large. Repeat less in them.", offset);
-  const weight = 1 + compiled.programSize() / 25;
+  const instructions = compiled.programSize();
+  // A large pattern has many alternatives at each character, more than re2js's automaton has states for.
+  const weight = 1 + instructions / 25 + Math.max(0, instructions - PATTERN_SIZE_FAST) / 2.5;
   return () => (args) => {
     const text: unknown = Array.isArray(args) ? args[0] : null;
     if (typeof text !== "string") throw new Undecidable("It uses like() on a value that is not text.");

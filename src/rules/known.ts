@@ -19,7 +19,7 @@ import { describeActor, mayDo } from "../core/roles.ts";
 import { countName, type RuleCount } from "../core/rule-count.ts";
 import type { Store } from "../core/store.ts";
 import { isSend } from "../core/timeline.ts";
-import type { YieldTurn } from "../runtime/fair-share.ts";
+import { createTurnShare } from "../runtime/fair-share.ts";
 import { factsOf, lazily } from "./facts.ts";
 import { type CompiledRule, decideByWalks, RuleList, storedRule, type Walk } from "./rule.ts";
 
@@ -43,6 +43,7 @@ interface AccountRules {
   /** Rules by their stored text, compiled at the first use: a node also has the rules of accounts for which it sends nothing. */
   readonly each: ReadonlyMap<string, () => CompiledRule>;
   readonly all: () => RuleList;
+  isCompiled: boolean;
 }
 
 export type KnownRules = ReturnType<typeof createKnownRules>;
@@ -53,10 +54,11 @@ export type KnownRules = ReturnType<typeof createKnownRules>;
  */
 export function createKnownRules(
   { rules, grants, accounts, actions, cluster }: Pick<Store, "rules" | "grants" | "accounts" | "actions" | "cluster">,
-  clock: Pick<Clock, "now">,
+  clock: Pick<Clock, "now" | "monotonicMs">,
   hashOf: (text: string) => string,
 ) {
   const known = new Map<string, AccountRules>();
+  const shareTurn = createTurnShare(clock);
   /** The version of all rules just before they were last read; null: they have not been read. */
   let versionOfAll: string | null = null;
   /** For each account, the last read that has begun, and the one that will follow it. */
@@ -104,7 +106,7 @@ export function createKnownRules(
       }),
     );
     const all = lazily(() => new RuleList(Array.from(each.values(), (rule) => rule())));
-    known.set(accountId, { version, knownSince: clock.now(), each, all });
+    known.set(accountId, { version, knownSince: clock.now(), each, all, isCompiled: false });
   }
 
   /** The rules of an account as this process knows them. */
@@ -112,24 +114,33 @@ export function createKnownRules(
     return known.get(accountId)?.all().rules ?? [];
   }
 
-  /** The rules in force, compiled with pauses, since compiling hundreds at once would block the event loop. */
-  async function compiledRules(accountId: string, yieldTurn: YieldTurn): Promise<readonly CompiledRule[]> {
+  /** Compiles rules with pauses, since compiling hundreds at once would block the event loop. */
+  async function compile(own: AccountRules): Promise<void> {
+    if (own.isCompiled) return;
+    for (const rule of own.each.values()) await shareTurn(rule);
+    own.isCompiled = true;
+  }
+
+  /** The rules in force. */
+  async function compiledRules(accountId: string): Promise<readonly CompiledRule[]> {
     await reloadOf(accountId);
-    for (const rule of known.get(accountId)?.each.values() ?? []) {
-      rule();
-      await yieldTurn();
-    }
+    const own = known.get(accountId);
+    if (own !== undefined) await compile(own);
     return rulesOf(accountId);
   }
 
-  /** What these rules say about a request at that time, with the counts that it must fit in. */
-  function walksFor(
+  /** What these rules say about a request at that time, with the counts that it must fit in. Yields, since a rule may take long. */
+  async function walksFor(
     requester: Requester,
     request: ActionRequest,
     { now, due }: JudgedAt,
     list: RuleList,
-  ): readonly Walk[] {
-    return list.walks(factsOf(request, requester, now, due), hashOf);
+  ): Promise<readonly Walk[]> {
+    const steps = list.walks(factsOf(request, requester, now, due), hashOf);
+    for (;;) {
+      const step = await shareTurn(() => steps.next());
+      if (step.done === true) return step.value;
+    }
   }
 
   /** Who requested an action, with the keys that its key replaced if one of the rules asks for them. */
@@ -143,21 +154,20 @@ export function createKnownRules(
     return { ...requester, replaced: new Set(await accounts.replacedBy(keyId)) };
   }
 
-  function judge(
+  async function judge(
     requester: Requester,
     request: ActionRequest,
     when: JudgedAt,
     beyond: readonly RuleCount[] = [],
-  ): Judgement {
+  ): Promise<Judgement> {
     const own = known.get(requester.accountId);
     if (own === undefined) {
       return { ruling: null, counts: [], reached: null, version: versionOfAll === null ? UNREAD : NO_VERSION };
     }
     const names = new Set(beyond.map(countName));
-    const decided = decideByWalks(walksFor(requester, request, when, own.all()), (count) =>
-      names.has(countName(count)),
-    );
-    return { ...decided, version: own.version };
+    await compile(own);
+    const walks = await walksFor(requester, request, when, own.all());
+    return { ...decideByWalks(walks, (count) => names.has(countName(count))), version: own.version };
   }
 
   async function judgeAtSend(action: Action, now: Date): Promise<Before | null> {
@@ -187,9 +197,11 @@ export function createKnownRules(
 
   /** What the rules in force say before a send. Once somebody has decided on the call, they can only refuse it. */
   async function judgeAgain(action: Action, now: Date, ungranted: boolean): Promise<Before | null> {
+    const own = known.get(action.accountId);
+    if (own !== undefined) await compile(own);
     const requester = await requesterFor(action);
     const judgeBy = (beyond?: readonly RuleCount[]) => judge(requester, action, { now, due: now }, beyond);
-    let judged: Judged = judgeBy();
+    let judged: Judged = await judgeBy();
     const asks = judged.ruling?.effect === "hold" || uncounted(action, judged.counts).length > 0;
     const isDecided = !asks || (!ungranted && (await isReleased(action)));
     if (!isDecided) {

@@ -285,21 +285,27 @@ export class RuleList {
     this.#expressions = new Needs(rules.map(({ needs }) => needs.expression));
   }
 
-  /** Judges a request once for each method that it may count as. A rule that is undecidable holds it. */
-  walks(facts: CallFacts, hashOf: (text: string) => string): readonly Walk[] {
+  /**
+   * Judges a request once for each method that it may count as. A rule that is undecidable holds it. A step is one rule, which takes
+   * up to `RULE_STEPS_MAX`.
+   */
+  *walks(facts: CallFacts, hashOf: (text: string) => string): Generator<undefined, readonly Walk[]> {
     if (this.rules.length === 0) return [];
-    return [...new Set(methodsOf(facts.request))].map((method) => {
+    const walks: Walk[] = [];
+    for (const method of new Set(methodsOf(facts.request))) {
       facts.action.countsAs = method;
-      return this.#walk(facts, hashOf);
-    });
+      walks.push(yield* this.#walk(facts, hashOf));
+    }
+    return walks;
   }
 
-  #walk(facts: CallFacts, hashOf: (text: string) => string): Walk {
+  *#walk(facts: CallFacts, hashOf: (text: string) => string): Generator<undefined, Walk> {
     const [hasFields, hasRest] = [this.#fields.metBy(facts), this.#expressions.metBy(facts)];
     const counted: Walk["counted"][number][] = [];
     for (let at = 0; at < this.rules.length; at += 1) {
       const rule = hasFields(at) && hasRest(at) ? this.rules[at] : undefined;
       if (rule === undefined) continue;
+      yield;
       try {
         if (!rule.applies(facts)) continue;
         if (rule.counters.length === 0) return { counted, ruling: rule.ruling };

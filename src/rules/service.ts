@@ -64,7 +64,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       const audited = detail === undefined ? changeOf(stored, rows) : { subject: "", detail };
       const audit = auditOf(caller, { kind: "rules_changed", ...audited }, changedAt);
       if (await rules.replace({ accountId, rules: rows, expected, audit })) {
-        await known.compiledRules(accountId, createYield(clock));
+        await known.compiledRules(accountId);
         return rows;
       }
     }
@@ -113,7 +113,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       for (const action of page) {
         await yieldTurn();
         tried += 1;
-        const [walk] = known.walksFor(requesterOf(action), action, { now: action.createdAt }, list);
+        const [walk] = await known.walksFor(requesterOf(action), action, { now: action.createdAt }, list);
         if (walk?.ruling?.isUndecidable === true) reasons.push(walk.ruling.reason ?? "");
       }
     }
@@ -151,7 +151,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       range: DryRunRange,
     ): Promise<AsyncGenerator<DryRunStep>> {
       authorize(caller, "approve");
-      const inForce = () => known.compiledRules(caller.accountId, createYield(clock));
+      const inForce = () => known.compiledRules(caller.accountId);
       return tryOn(caller, await (definitions === null ? inForce() : rulesFrom(definitions)), range);
     },
 
@@ -166,7 +166,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
     ): Promise<DryRunJson> {
       authorize(caller, "manage");
       const draft = ruleFrom(definition, id ?? "rul_draft", 1);
-      const inForce = await known.compiledRules(caller.accountId, createYield(clock));
+      const inForce = await known.compiledRules(caller.accountId);
       const at = inForce.findIndex((rule) => rule.id === (id ?? before));
       const tried = at === -1 ? [...inForce, draft] : inForce.toSpliced(at, id === null ? 0 : 1, draft);
       for await (const step of tryOn(caller, tried, { last: DRY_RUN_ACTIONS_DEFAULT, since: null })) {

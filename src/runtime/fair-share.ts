@@ -35,6 +35,37 @@ export function createYield(clock: Pick<Clock, "monotonicMs">): YieldTurn {
   };
 }
 
+/** Runs a short piece of work, now or in a later turn of the event loop. */
+export type ShareTurn = <Result>(work: () => Result) => Promise<Result>;
+
+/** Lets the work of many callers together hold the event loop for `TURN_MS_MAX` in a turn, besides its last piece. */
+export function createTurnShare(clock: Pick<Clock, "monotonicMs">): ShareTurn {
+  const waiting: (() => void)[] = [];
+  let spentMs = 0;
+  let isNextSet = false;
+  const begin = () => {
+    [spentMs, isNextSet] = [0, false];
+    while (spentMs < TURN_MS_MAX && waiting.length > 0) waiting.shift()?.();
+  };
+  const run = <Result>(work: () => Result): Result => {
+    if (!isNextSet) setImmediate(begin);
+    isNextSet = true;
+    const startedMs = clock.monotonicMs();
+    try {
+      return work();
+    } finally {
+      spentMs += clock.monotonicMs() - startedMs;
+    }
+  };
+  return async (work) => {
+    if (spentMs < TURN_MS_MAX && waiting.length === 0) return run(work);
+    const { promise, resolve } = Promise.withResolvers<ReturnType<typeof work>>();
+    // A promise takes over what the work throws.
+    waiting.push(() => resolve(Promise.try(run, work)));
+    return promise;
+  };
+}
+
 /** Pages one after another, newest first, up to a number. Yields in between, since a database in this thread blocks the event loop. */
 export async function* eachPage<Cursor, Page extends { readonly before: Cursor | null }>(
   read: (before: Cursor | null) => Promise<Page>,

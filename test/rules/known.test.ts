@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import type { RuleRow, RuleStore } from "../../src/core/account-rules.ts";
+import { TURN_MS_MAX } from "../../src/core/limits.ts";
 import { createKnownRules } from "../../src/rules/known.ts";
 import { ACCOUNT, anAuditEntry, aRule, OTHER_ACCOUNT } from "../support/factory.ts";
 import { FakeClock } from "../support/clock.ts";
@@ -58,14 +59,30 @@ test("a rule is compiled again only if it was changed", async () => {
   expect(after[0]).not.toBe(before[1]);
 });
 
-test("rules are compiled one by one for whoever reads all of them, and once", async () => {
+test("rules are compiled with pauses for whoever reads all of them, and once", async () => {
   await using db = await openFileStore();
   const { rules } = db.store;
   const rows = ["rul_a", "rul_b", "rul_c"].map((id) => aRule(id));
   await rules.replace({ accountId: ACCOUNT, rules: rows, expected: "", audit: anAuditEntry() });
-  const known = createKnownRules(db.store, new FakeClock(), (text) => text);
+  const clock = new FakeClock();
+  // Each rule takes long.
+  const slow = {
+    now: () => clock.now(),
+    monotonicMs() {
+      clock.stall(TURN_MS_MAX);
+      return clock.monotonicMs();
+    },
+  };
+  const known = createKnownRules(db.store, slow, (text) => text);
+  await known.reloadOf(ACCOUNT);
   let turns = 0;
-  const compiled = await known.compiledRules(ACCOUNT, async () => void (turns += 1));
-  expect([compiled.map(({ id }) => id), turns]).toEqual([["rul_a", "rul_b", "rul_c"], 3]);
+  let counting = setImmediate(function count() {
+    turns += 1;
+    counting = setImmediate(count);
+  });
+  const compiled = await known.compiledRules(ACCOUNT);
+  clearImmediate(counting);
+  expect(compiled.map(({ id }) => id)).toEqual(["rul_a", "rul_b", "rul_c"]);
+  expect(turns).toBeGreaterThan(1);
   expect(known.rulesOf(ACCOUNT)).toBe(compiled);
 });

@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
-import { countByHolder, holderToEvict } from "../../src/runtime/fair-share.ts";
+import { TURN_MS_MAX } from "../../src/core/limits.ts";
+import { countByHolder, createTurnShare, holderToEvict } from "../../src/runtime/fair-share.ts";
+import { FakeClock } from "../support/clock.ts";
 
 test("whoever holds the most makes room for one who holds at least two fewer", () => {
   expect(holderToEvict(new Map([["a", 100]]), "b")).toBe("a");
@@ -24,4 +26,30 @@ test("asked for again and again, everybody ends up with an equal share", () => {
   }
   const held = countByHolder(holders.map((holder) => ({ holder })));
   expect([...held.values()].toSorted((a, b) => a - b)).toEqual([6, 7, 7]);
+});
+
+test("many callers share a turn of the event loop: what goes beyond it waits for the next one", async () => {
+  const clock = new FakeClock();
+  const shareTurn = createTurnShare(clock);
+  let turn = 0;
+  const turns: number[] = [];
+  const work = () => {
+    turns.push(turn);
+    clock.stall(TURN_MS_MAX / 2);
+  };
+  let isOver = false;
+  const count = () => {
+    turn += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  await Promise.all(Array.from({ length: 6 }, () => shareTurn(work)));
+  isOver = true;
+  const together = [...Map.groupBy(turns, (one) => one).values()].map((some) => some.length);
+  expect(together).toEqual([2, 2, 2]);
+  const fail = () => {
+    throw new Error("Failed.");
+  };
+  const [one, other, last] = await Promise.allSettled([shareTurn(work), shareTurn(work), shareTurn(fail)]);
+  expect([one.status, other.status, last.status]).toEqual(["fulfilled", "fulfilled", "rejected"]);
 });
