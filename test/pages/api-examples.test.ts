@@ -73,12 +73,12 @@ test("a description begins with a short sentence, and lists one rule each after 
   expect(partsOf("One.\n\nTwo.\n\n- a\n- b - c")).toEqual({ paragraphs: ["One.", "Two."], notes: ["a", "b - c"] });
 });
 
-test("the page of every operation has its parameters and body, examples, responses, and its errors with what they mean", () => {
+test("the page of every operation has its parameters and body, examples, responses, and its errors with what they mean", async () => {
   const site = createDocsSite(GUIDE_GROUPS, OPERATIONS, "http://outgate.example");
-  const index = site.page("api")?.html;
+  const index = (await site.page("api"))?.html;
   expect(ENTRIES.length).toBeGreaterThan(50);
   for (const { operationId: id, path, errors, successes } of ENTRIES) {
-    const html = site.page(`api/${id}`)?.html ?? "";
+    const html = (await site.page(`api/${id}`))?.html ?? "";
     const { method, summary, body, query, headers = [] } = OPERATIONS.find((one) => one.id === id) ?? never();
     expect(html).toContain(`<h1>${summary.replaceAll("'", "&#39;")}</h1>`);
     expect(textOf(html)).toContain(`${method} ${path}`);

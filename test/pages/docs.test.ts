@@ -12,7 +12,7 @@ const about = { about: "", title: "" };
 const SITE = createDocsSite(GUIDE_GROUPS, OPERATIONS, "http://o.example");
 
 describe("a document", () => {
-  test("becomes safe HTML: no markup of its own, and links only to what is served", () => {
+  test("becomes safe HTML: no markup of its own, and links only to what is served", async () => {
     const text = [
       "# It's a `title`",
       "## Twice",
@@ -23,7 +23,7 @@ describe("a document", () => {
       '```sh\necho "<x>"\n```',
       "| A | B |\n| - | - |\n| 1 | `<i>` |",
     ].join("\n\n");
-    const { html } = renderGuide(text, [{ name: "delivery", text: "# Delivery", ...about }]);
+    const { html } = await renderGuide(text, [{ name: "delivery", text: "# Delivery", ...about }]);
     expect(html).toContain('<h1 id="its-a-title">It&#39;s a <code>title</code></h1>');
     expect(html).toMatch(/<h2 id="twice">Twice<a class="anchor" href="#twice"[^>]*>#<\/a><\/h2>/);
     expect(html).toContain('<h2 id="twice-1">');
@@ -40,8 +40,20 @@ describe("a document", () => {
     expect(html).toContain('<th scope="col">A</th>');
   });
 
-  test("is told to the search by its headings, without marks", () => {
-    const { sections } = renderGuide(
+  test("lets other work run between its blocks of code", async () => {
+    const text = ["sh", "ts", "python", "go"].map((language) => `\`\`\`${language}\nx = 1\n\`\`\``).join("\n\n");
+    let turns = 0;
+    let counting = setImmediate(function count() {
+      turns += 1;
+      counting = setImmediate(count);
+    });
+    await renderGuide(text, []);
+    clearImmediate(counting);
+    expect(turns).toBeGreaterThan(2);
+  });
+
+  test("is told to the search by its headings, without marks", async () => {
+    const { sections } = await renderGuide(
       "# One\n\nA [link](a.md) to `code`.\n\n- It is a-b.\n\n## Two\n\n| a |\n|---|\n| b |\n",
       [],
     );
@@ -112,18 +124,19 @@ describe("a search", () => {
     for (const query of GUIDES.map(({ title }) => title)) {
       for (const path of await found(query)) {
         const [page = "", part] = path.split("#");
-        const html = SITE.page(page === "/docs" ? "start" : page.slice("/docs/".length))?.html ?? "";
+        const shown = await SITE.page(page === "/docs" ? "start" : page.slice("/docs/".length));
+        const html = shown?.html ?? "";
         expect(part === undefined ? html !== "" : html.includes(` id="${part}"`), path).toBe(true);
       }
     }
   });
 });
 
-test("every operation has a page of its own in one group of the navigation, and the pages are in one order", () => {
+test("every operation has a page of its own in one group of the navigation, and the pages are in one order", async () => {
   const links = SITE.operations.flatMap((group) => group.links);
   expect(links.map(({ name }) => name).toSorted()).toEqual(OPERATIONS.map(({ id }) => `api/${id}`).toSorted());
-  expect(SITE.page("api/createAction")).toBe(SITE.page("api/createAction"));
+  expect(await SITE.page("api/createAction")).toBe(await SITE.page("api/createAction"));
   for (const name of ["", "api/", "api/nothing", "api/createaction", "start.md", "__proto__"]) {
-    expect(SITE.page(name), name).toBeNull();
+    expect(await SITE.page(name), name).toBeNull();
   }
 });

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Marked, Renderer, type Tokens } from "marked";
 import { codeBlock } from "./highlight.ts";
 import { docsPath, type Guide } from "./guides.ts";
@@ -18,9 +19,10 @@ export interface DocsSection extends DocsHeading {
 
 /**
  * Renders a document as trusted HTML, with its sections. Escapes HTML in it. Links to other documents lead to their pages.
- * Links to other files of the repository and images become plain text.
+ * Links to other files of the repository and images become plain text. Lets other work run after each block of code, since the
+ * first in a language makes the highlighter read its grammar.
  */
-export function renderGuide(
+export async function renderGuide(
   markdown: string,
   guides: readonly Guide[],
   renderCode: (code: string, language: string) => string = codeBlock,
@@ -33,6 +35,7 @@ export function renderGuide(
   const parts: string[] = [];
   for (const token of marked.lexer(markdown)) {
     parts.push(marked.parser([token]));
+    if (token.type === "code") await nextTurn();
     const heading = token.type === "heading" ? renderer.headings.at(-1) : undefined;
     if (heading === undefined) sections.at(-1)?.written.push(token.raw);
     else sections.push({ heading, written: [] });

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import Type from "typebox";
 import { DomainError } from "../../core/domain-error.ts";
 import { createPageRoutes, pathParams } from "../../http/operation.ts";
@@ -14,15 +15,22 @@ const NO_SUCH_PAGE = "The documentation has no such page.";
 /** The documentation of this version. It needs no login. */
 export function docsPages({ guides: groups, baseUrl, version, sessionOf, operations }: PageDeps) {
   let made: Promise<DocsSite> | null = null;
-  // Imported for the first page, with the highlighter and the Markdown parser.
-  const make = async () => (await import("./site.tsx")).createDocsSite(groups, operations(), baseUrl);
+  // Imported for the first page, with the highlighter and the Markdown parser. Other work runs between what takes milliseconds.
+  const make = async () => {
+    await import("./highlight.ts");
+    await nextTurn();
+    const { createDocsSite } = await import("./site.tsx");
+    await nextTurn();
+    return createDocsSite(groups, operations(), baseUrl);
+  };
   const site = () => (made ??= make());
   const guides = groups.flatMap((group) => group.guides);
   const readerOf = async (context: RequestContext) => ({ version, isLoggedIn: (await sessionOf(context)) !== null });
 
   const show = async (context: RequestContext, name: string): Promise<Response> => {
     const docs = await site();
-    const shown = docs.page(name);
+    await nextTurn();
+    const shown = await docs.page(name);
     if (shown === null) throw new DomainError("not_found", NO_SUCH_PAGE);
     return answer(context, docsPage({ page: shown, site: docs, ...(await readerOf(context)) }));
   };

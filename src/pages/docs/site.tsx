@@ -43,7 +43,7 @@ export function createDocsSite(groups: readonly GuideGroup[], operations: readon
   const reference = apiReference(operations, baseUrl);
   const guides = groups.flatMap((group) => group.guides);
   const apiGroups = groupsOf(reference.entries);
-  const made = new Map<string, DocsPage>();
+  const made = new Map<string, Promise<DocsPage | null>>();
   let search: Promise<SearchDocs> | null = null;
   const about: DocsNavGroup = { title: "API", links: [API, OBJECTS, ERRORS] };
   return {
@@ -53,11 +53,16 @@ export function createDocsSite(groups: readonly GuideGroup[], operations: readon
     /** The groups of operations, which the navigation shows only on API pages. */
     operations: apiGroups.map(({ title, entries }): DocsNavGroup => ({ title, links: entries.map(linkOf) })),
     /** The page with this name; null if there is none. Renders it when first asked. */
-    page(name: string): DocsPage | null {
-      const page = made.get(name) ?? guidePage(name, guides, baseUrl) ?? apiPage(name, reference, apiGroups);
+    async page(name: string): Promise<DocsPage | null> {
+      const guide = guides.find((one) => one.name === name);
+      const make = async () =>
+        guide === undefined ? apiPage(name, reference, apiGroups) : guidePage(guide, guides, baseUrl);
+      const page = made.get(name) ?? make();
+      made.set(name, page);
+      const shown = await page;
       // Remembers only pages that exist.
-      if (page !== null) made.set(name, page);
-      return page;
+      if (shown === null) made.delete(name);
+      return shown;
     },
     /** Searches the documentation. Builds the index for the first search. */
     async search(query: string) {
@@ -71,11 +76,10 @@ function linkOf({ operationId: id }: ApiEntry): DocsLink {
   return { name: `api/${id}`, title: operationTitle(id) };
 }
 
-function guidePage(name: string, guides: readonly Guide[], baseUrl: string): DocsPage | null {
-  const guide = guides.find((one) => one.name === name);
-  if (guide === undefined) return null;
-  const { html, sections } = renderGuide(guideText(guide, baseUrl), guides);
-  return { name, title: guide.title, html, headings: sections.filter(({ depth }) => depth > 1), isOperation: false };
+async function guidePage(guide: Guide, guides: readonly Guide[], baseUrl: string): Promise<DocsPage> {
+  const { html, sections } = await renderGuide(guideText(guide, baseUrl), guides);
+  const { name, title } = guide;
+  return { name, title, html, headings: sections.filter(({ depth }) => depth > 1), isOperation: false };
 }
 
 function apiPage(name: string, reference: ApiReference, groups: readonly ApiGroup[]): DocsPage | null {
@@ -104,7 +108,8 @@ function apiPage(name: string, reference: ApiReference, groups: readonly ApiGrou
 async function indexOf(guides: readonly Guide[], groups: readonly ApiGroup[]): Promise<SearchDocs> {
   const entries: DocsEntry[] = [];
   for (const guide of guides) {
-    entries.push(...sectionEntries(guide, renderGuide(guide.text, guides, () => "").sections));
+    const { sections } = await renderGuide(guide.text, guides, () => "");
+    entries.push(...sectionEntries(guide, sections));
     // A long guide takes milliseconds.
     await nextTurn();
   }
