@@ -50,3 +50,9 @@ export function endOf(text: string, start: number, ends: number): number {
   while (at < text.length && !means(text.charCodeAt(at), ends)) at += 1;
   return at;
 }
+
+/** Like `indexOf` of a string, but returns the end of the text if there is none. */
+export function indexOrEnd(text: string, sign: string, from: number): number {
+  const at = text.indexOf(sign, from);
+  return at === -1 ? text.length : at;
+}

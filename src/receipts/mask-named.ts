@@ -10,6 +10,7 @@ import {
   endOf,
   EQUALS,
   GREATER,
+  indexOrEnd,
   LINE_END,
   means,
   NO_NAME,
@@ -83,12 +84,12 @@ class NamedValues {
 
   masked(): string {
     const text = this.#text;
-    let [colon, equals] = [indexOf(text, ":", 0), indexOf(text, "=", 0)];
+    let [colon, equals] = [indexOrEnd(text, ":", 0), indexOrEnd(text, "=", 0)];
     while (colon < text.length || equals < text.length) {
       const at = Math.min(colon, equals);
       if (at >= this.#checked) this.#checked = Math.max(at + 1, this.#separator(at, at === colon));
-      if (at === colon) colon = indexOf(text, ":", Math.max(at + 1, this.#checked));
-      else equals = indexOf(text, "=", Math.max(at + 1, this.#checked));
+      if (at === colon) colon = indexOrEnd(text, ":", Math.max(at + 1, this.#checked));
+      else equals = indexOrEnd(text, "=", Math.max(at + 1, this.#checked));
     }
     return this.#masked.toString();
   }
@@ -189,7 +190,7 @@ class NamedValues {
     }
     const quotes = TRIPLE_QUOTES.find((three) => text.startsWith(three, start));
     if (quotes !== undefined)
-      return this.#hide(start + quotes.length, indexOf(text, quotes, start + quotes.length), kind);
+      return this.#hide(start + quotes.length, indexOrEnd(text, quotes, start + quotes.length), kind);
     const quoted = this.#endOfQuoted(start);
     if (quoted !== -1) return this.#hide(start + 1, quoted, kind);
     return this.#hide(start, this.#endOfBare(start, name), kind);
@@ -334,12 +335,6 @@ const BLOCK_CHARS_MAX = 80;
 
 function isBlank(code: number): boolean {
   return code === SPACE || code === TAB;
-}
-
-/** Like `indexOf` of a string, but returns the end of the text if there is none. */
-function indexOf(text: string, sign: string, from: number): number {
-  const at = text.indexOf(sign, from);
-  return at === -1 ? text.length : at;
 }
 
 /** The name is in the head of a part, within this length. */

@@ -4,11 +4,12 @@ import { jsonIn } from "../core/json.ts";
 import { endOfString } from "../core/json-values.ts";
 import { ECHO_CHARS_MIN, ECHOES_MAX } from "../core/limits.ts";
 import { readHeaders } from "./response-headers.ts";
-import { EditedText, isNamedMember, isNamingMember, isVisibleHeader, MASK, Masking, secretKind } from "./mask-rules.ts";
+import { EditedText, isVisibleHeader, MASK, Masking, secretKind } from "./mask-rules.ts";
 import { findSecrets } from "./find-secrets.ts";
 import { hasMembers, maskMembers } from "./mask-members.ts";
 import { maskCommand } from "./mask-commands.ts";
-import { maskEntities, withoutEntities } from "./mask-encoded.ts";
+import { maskEntities } from "./mask-encoded.ts";
+import { maskMarkup } from "./mask-markup.ts";
 import { mayHoldPairs, maskTextPairs, maskUrlPairs } from "./mask-pairs.ts";
 
 /**
@@ -138,8 +139,7 @@ function maskNested(text: string, masking: Masking, depth: number): string {
   // A shortcut for most names and many values: the rest takes three times as long.
   if (SHORT_WORD.test(text)) return text;
   const inner = (nested: string) => maskNested(nested, masking, depth + 1);
-  const columns = maskColumns(text, masking);
-  const written = columns.includes("<") ? maskAttributes(maskElements(columns, masking), masking) : columns;
+  const written = maskMarkup(maskColumns(text, masking), masking);
   const formatted = maskFormats(isQuoted ? maskMembers(written, masking, inner) : written, masking);
   // Quotes end a value only in texts with members; elsewhere they may be part of a secret.
   const named = maskTextPairs(maskCommand(formatted, masking), isQuoted, masking, inner);
@@ -189,105 +189,6 @@ function fieldsOf(line: string, sign: string): readonly { readonly from: number;
     at = next === -1 ? line.length + 1 : next + 1;
   }
   return fields;
-}
-
-/** The start of an XML element and the text in it. Each part ends at the next `<`, so that no text is read twice. */
-const ELEMENT =
-  /<(?:[A-Za-z_][\w.-]{0,127}:)?([A-Za-z_\u0080-\uffff][\w.\u0080-\uffff-]{0,127})(\s[^<>]*)?>(?:<!\[CDATA\[)?([^<]+)/g;
-
-/** `<entry key="password">`, `<string name="api_key">`, `<textarea name=password>` */
-const NAMED_ELEMENT = /\s(?:name|key|id)\s{0,8}=\s{0,8}(?:["']([^"'<>]{1,256})|([^\s"'<>]{1,256}))/i;
-
-const CDATA_END = "]]>";
-
-/** Masks XML elements with the name of a secret in any text, as in `<wsse:Password>…</wsse:Password>`. */
-function maskElements(text: string, masking: Masking): string {
-  const masked = new EditedText(text);
-  for (const { 0: whole, 1: name = "", 2: attributes = "", 3: content = "", index } of text.matchAll(ELEMENT)) {
-    const [, quoted, bare = ""] = NAMED_ELEMENT.exec(attributes) ?? [];
-    const kind = secretKind(name) ?? secretKind(withoutEntities(quoted ?? bare));
-    if (kind === null) continue;
-    const end = content.indexOf(CDATA_END);
-    const value = (end === -1 ? content : content.slice(0, end)).trim();
-    if (value === "" || !masking.hidesNamed(value)) continue;
-    const start = index + whole.length - content.length + content.indexOf(value);
-    masked.replace(start, start + value.length, masking.hide(value, kind));
-  }
-  return masked.toString();
-}
-
-/** An attribute that may hold what another one names. */
-const VALUED = /[\s"'](?:value|val|content)\s{0,8}=/gi;
-
-/** Masks values that another attribute of their element names as secret, in any order: `<input type=password value=…>`. */
-function maskAttributes(text: string, masking: Masking): string {
-  const masked = new EditedText(text);
-  let next = 0;
-  for (const { index } of text.matchAll(VALUED)) {
-    const tag = index < next ? -1 : text.indexOf("<", Math.max(next, text.lastIndexOf("<", index)));
-    if (tag === -1) continue;
-    next = indexOrEnd(text, "<", tag + 1);
-    const attributes = attributesIn(text.slice(tag, next));
-    const kind = attributes.reduce((known: string | null, attribute) => known ?? kindMeantBy(attribute), null);
-    for (const { name, start, value } of kind === null ? [] : attributes) {
-      const shown = kind !== null && isNamedMember(name) ? masking.hideIn(value, kind) : value;
-      if (shown !== value) masked.replace(tag + start, tag + start + value.length, shown);
-    }
-  }
-  return masked.toString();
-}
-
-interface Attribute {
-  readonly name: string;
-  readonly value: string;
-  /** Where the value begins. */
-  readonly start: number;
-}
-
-/** The kind of secret that other attributes hold by this one; null: none. */
-function kindMeantBy({ name, value }: Attribute): string | null {
-  if (name === "type") return value.toLowerCase() === "password" ? "password" : null;
-  const isNaming = isNamingMember(name) || name === "id" || name === "autocomplete";
-  return isNaming ? secretKind(withoutEntities(value)) : null;
-}
-
-/** What quotes are around a value; JSON that is read without decoding escapes them. */
-const ATTRIBUTE_QUOTES = ['"', "'", '\\"'];
-
-/** The attributes of a start tag. One pass: a quote that is never closed is searched for once. */
-function attributesIn(tag: string): readonly Attribute[] {
-  const found: Attribute[] = [];
-  let tagEnd = -1;
-  for (let from = 0, sign = tag.indexOf("="); sign !== -1; sign = tag.indexOf("=", from)) {
-    let nameEnd = sign;
-    while (nameEnd > from && isSpace(tag, nameEnd - 1)) nameEnd -= 1;
-    let nameStart = nameEnd;
-    while (nameStart > from && !isSpace(tag, nameStart - 1) && !AROUND_NAME.has(tag.charAt(nameStart - 1)))
-      nameStart -= 1;
-    if (tagEnd < from) tagEnd = indexOrEnd(tag, ">", from);
-    if (tagEnd < sign) break;
-    let start = sign + 1;
-    while (isSpace(tag, start)) start += 1;
-    const quote = ATTRIBUTE_QUOTES.find((one) => tag.startsWith(one, start)) ?? "";
-    const close = quote === "" ? -1 : tag.indexOf(quote, start + quote.length);
-    if (close !== -1) start += quote.length;
-    let end = close === -1 ? start : close;
-    while (close === -1 && end < tag.length && !isSpace(tag, end) && tag[end] !== ">") end += 1;
-    found.push({ name: tag.slice(nameStart, nameEnd).toLowerCase(), value: tag.slice(start, end), start });
-    from = Math.max(end, sign + 1);
-  }
-  return found;
-}
-
-const AROUND_NAME: ReadonlySet<string> = new Set(['"', "'", "/"]);
-
-function indexOrEnd(text: string, sign: string, from: number): number {
-  const at = text.indexOf(sign, from);
-  return at === -1 ? text.length : at;
-}
-
-function isSpace(text: string, at: number): boolean {
-  return text.charCodeAt(at) <= 0x20;
 }
 
 /** Up to this depth, nested texts (JSON in a string, a URL in a parameter) are checked by names. */
