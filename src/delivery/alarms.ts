@@ -32,16 +32,17 @@ export class Alarms<Item extends { wakesAtMs: number }> {
     }
   }
 
-  /** Ends the alarms whose time has come, and returns their items. */
-  run(nowMs: number): readonly Item[] {
-    const due: Item[] = [];
+  /**
+   * Ends the alarms whose time has come, and gives their items in turn: the alarms of those that follow are still set, so that no
+   * lane is taken for idle before its turn.
+   */
+  *run(nowMs: number): Generator<Item> {
     for (let first = this.#heap[0]; first !== undefined && first.atMs <= nowMs; first = this.#heap[0]) {
       this.#removeFirst();
       if (first.item.wakesAtMs > nowMs) continue;
       first.item.wakesAtMs = NEVER;
-      due.push(first.item);
+      yield first.item;
     }
-    return due;
   }
 
   #removeFirst(): void {

@@ -260,6 +260,14 @@ describe("of the rows of a lane that the store has, memory knows no number:", ()
     expect(lanes.take(100).map(({ limit }) => limit)).toEqual([10]);
   });
 
+  test("what becomes due together is asked for in every lane of a host", () => {
+    const lanes = lanesOf({ total: 40, perHost: 10 });
+    const keys = ["key_one", "key_two", "key_three"];
+    for (const [at, key] of keys.entries()) add(lanes, lane("a", "x", key), NOW + 500 + at);
+    lanes.wake(NOW + 600);
+    expect(new Set(takeAll(lanes).map(({ keyId }) => keyId))).toEqual(new Set(keys));
+  });
+
   test("the earliest of many is known, in whatever order they came", () => {
     const lanes = lanesOf({ total: 1, perHost: 1 });
     for (const ms of [5, 3, 8, 1, 7, 2]) add(lanes, lane("a", `${ms}`), NOW + ms);
