@@ -11,8 +11,8 @@ export function maskMarkup(text: string, masking: Masking): string {
 const ELEMENT =
   /<(?:[A-Za-z_][\w.-]{0,127}:)?([A-Za-z_\u0080-\uffff][\w.\u0080-\uffff-]{0,127})(\s[^<>]*)?>(?:<!\[CDATA\[)?([^<]+)/g;
 
-/** `<entry key="password">`, `<string name="api_key">`, `<textarea name=password>` */
-const NAMED_ELEMENT = /\s(?:name|key|id)\s{0,8}=\s{0,8}(?:["']([^"'<>]{1,256})|([^\s"'<>]{1,256}))/i;
+/** Elements of HTML whose `id` says where they are, not what their words hold, as in `<h2 id="access-token">Access tokens</h2>`. */
+const TITLES = /^(?:a|button|caption|dt|h[1-6]|label|legend|summary|th)$/i;
 
 const CDATA_END = "]]>";
 
@@ -20,8 +20,7 @@ const CDATA_END = "]]>";
 function maskElements(text: string, masking: Masking): string {
   const masked = new EditedText(text);
   for (const { 0: whole, 1: name = "", 2: attributes = "", 3: content = "", index } of text.matchAll(ELEMENT)) {
-    const [, quoted, bare = ""] = NAMED_ELEMENT.exec(attributes) ?? [];
-    const kind = secretKind(name) ?? secretKind(withoutEntities(quoted ?? bare));
+    const kind = secretKind(name) ?? (attributes === "" ? null : kindOfContent(name, attributes));
     if (kind === null) continue;
     const end = content.indexOf(CDATA_END);
     const value = (end === -1 ? content : content.slice(0, end)).trim();
@@ -30,6 +29,13 @@ function maskElements(text: string, masking: Masking): string {
     masked.replace(start, start + value.length, masking.hide(value, kind));
   }
   return masked.toString();
+}
+
+/** What the attributes say of the text: `<entry key="password">`, `<string id="7" name="api_key">`, `<textarea name=password>`. */
+function kindOfContent(element: string, attributes: string): string | null {
+  const isNaming = ({ name }: Attribute) =>
+    name === "name" || name === "key" || (name === "id" && !TITLES.test(element));
+  return kindNamedIn(attributesIn(attributes).filter(isNaming));
 }
 
 /** An attribute that may hold what another one names. */
@@ -44,7 +50,7 @@ function maskAttributes(text: string, masking: Masking): string {
     if (tag === -1) continue;
     next = indexOrEnd(text, "<", tag + 1);
     const attributes = attributesIn(text.slice(tag, next));
-    const kind = attributes.reduce((known: string | null, attribute) => known ?? kindMeantBy(attribute), null);
+    const kind = kindNamedIn(attributes);
     for (const { name, start, value } of kind === null ? [] : attributes) {
       const shown = kind !== null && isNamedMember(name) ? masking.hideIn(value, kind) : value;
       if (shown !== value) masked.replace(tag + start, tag + start + value.length, shown);
@@ -60,11 +66,15 @@ interface Attribute {
   readonly start: number;
 }
 
-/** The kind of secret that other attributes hold by this one; null: none. */
-function kindMeantBy({ name, value }: Attribute): string | null {
-  if (name === "type") return value.toLowerCase() === "password" ? "password" : null;
-  const isNaming = isNamingMember(name) || name === "id" || name === "autocomplete";
-  return isNaming ? secretKind(withoutEntities(value)) : null;
+/** The kind of secret that an element holds by the first of its attributes that names one; null: none. */
+function kindNamedIn(attributes: readonly Attribute[]): string | null {
+  for (const { name, value } of attributes) {
+    if (name === "type" && value.toLowerCase() === "password") return "password";
+    const isNaming = isNamingMember(name) || name === "id" || name === "autocomplete";
+    const kind = isNaming ? secretKind(withoutEntities(value)) : null;
+    if (kind !== null) return kind;
+  }
+  return null;
 }
 
 /** What quotes are around a value; JSON that is read without decoding escapes them. */

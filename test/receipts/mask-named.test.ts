@@ -53,6 +53,8 @@ const LINES: readonly (readonly [form: string, text: string])[] = [
   ["HTML, a field of a password", "<input class=wide type=password value='S' name=x><input type=text value='2'>"],
   ["HTML, a field that browsers fill in", '<input autocomplete="current-password"\n  value = "S">'],
   ["HTML, a text without quotes", "<textarea rows=2 name=api_key>S</textarea>"],
+  ["HTML, a text with another attribute first", '<textarea id="t1" name="password">S</textarea>'],
+  ["XML, the name behind an id", '<entry id=7 key="api_key">S</entry><entry id=8 key="page">2</entry>'],
   ["XML, the value first", '<add value="S" key="ApiKey"/>'],
   [
     "HTML, written as references",
@@ -171,6 +173,7 @@ test.each([
   "- name: LOG_LEVEL\n  value: debug",
   "? page\n: 2\n\n: 3",
   "<input name=page value=2 type=text> a < b = c, value=3 > name=password",
+  '<h2 id="access-token">Access tokens</h2><label id="password">Your password</label>',
   "Tom &amp; Jerry <b title='&quot;a&quot;'>&#8364; 5&nbsp;&lt;&#x110000;</b> &unknown;",
   "hasLogo: true\nименование: x\ncompte: ann",
 ])("hides nothing in %p", (text) => {
