@@ -11,7 +11,7 @@ type Called = Pick<LaneName, "accountId" | "host">;
 interface RateNeeds {
   readonly clock: Pick<Clock, "monotonicMs" | "after">;
   readonly limitsOf: (called: Called) => HostLimits;
-  readonly share: Pick<NodeShare, "rateOf">;
+  readonly share: Pick<NodeShare, "slotsOf" | "rateOf">;
   /** Slots of a host, all nodes together. */
   readonly perHost: number;
 }
@@ -37,12 +37,15 @@ export class CallRates {
   /** How long a call that is claimed now would wait in `mayBegin`. */
   readonly waitMs = (called: Called): number => this.#gateOf(called)?.waitMs() ?? 0;
 
-  #gateOf(called: Called): CallGate | null {
+  #gateOf(called: Called): Pick<CallGate, "begin" | "waitMs"> | null {
     const { clock, limitsOf, share, perHost } = this.#needs;
     const { maxPerSecond, maxConcurrent } = limitsOf(called);
     if (maxPerSecond === null) return null;
     const name = hostNameOf(called);
-    const rate = share.rateOf(name, maxPerSecond, Math.min(perHost, maxConcurrent ?? perHost));
+    const slots = Math.min(perHost, maxConcurrent ?? perHost);
+    // A node has joined since the call was claimed, and others call the host now.
+    if (share.slotsOf(name, slots, maxPerSecond) === 0) return CLOSED;
+    const rate = share.rateOf(name, maxPerSecond, slots);
     const known = this.#hosts.get(name);
     if (known?.perSecond === rate) return known;
     for (const [other, gate] of this.#hosts) if (gate.isIdle) this.#hosts.delete(other);
@@ -51,6 +54,9 @@ export class CallRates {
     return gate;
   }
 }
+
+/** Lets no call leave. */
+const CLOSED = { begin: () => false, waitMs: () => Number.POSITIVE_INFINITY };
 
 /** Lets the calls to a host leave one after another, at equal distances, in the order in which they ask. */
 export class CallGate {

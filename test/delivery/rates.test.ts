@@ -208,6 +208,34 @@ describe("where calls leave", () => {
   });
 });
 
+test("a call whose host other nodes call by now is given back, and none waits for ever", async () => {
+  const clock = new FakeClock();
+  for (const perSecond of [1, 2]) {
+    const ids = ["n1"];
+    const calls = new CallRates({
+      clock,
+      limitsOf: () => ({ maxPerSecond: perSecond, maxConcurrent: null }),
+      share: {
+        slotsOf: (name, slots) => shareOfHost(name, slots, "n1", ids, callersOfRate(perSecond)),
+        rateOf: (name, rate, slots) => shareOfRate(name, { perSecond: rate, slots }, "n1", ids),
+      },
+      perHost: 64,
+    });
+    // Hosts of which the first of four nodes is no caller.
+    const all = ["n1", "n2", "n3", "n4"];
+    const hosts = Array.from({ length: 40 }, (_, at) => ({ accountId: "a", host: `h${at}` }));
+    const left = hosts.filter(({ host }) => shareOfHost(`a ${host}`, 64, "n1", all, callersOfRate(perSecond)) === 0);
+    expect(left).not.toBeEmpty();
+    expect(left.map(calls.mayBegin)).toEqual(left.map(() => true));
+    clock.advance(2 * RATE_SECOND_MS);
+    ids.push("n2", "n3", "n4");
+    expect(left.map(calls.mayBegin)).toEqual(left.map(() => false));
+    expect(clock.timers).toBe(0);
+    ids.splice(1);
+    expect(left.map(calls.mayBegin)).toEqual(left.map(() => true));
+  }
+});
+
 describe("nodes that share a rate", () => {
   const rateOf = (perSecond: number, slots: number, ids: readonly string[]) =>
     ids.map((id) => {
