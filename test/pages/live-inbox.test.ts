@@ -82,6 +82,18 @@ describe.skipIf(!HAS_BROWSER)("the inbox in a browser", () => {
     await page.getByRole("dialog").getByLabel("Note").fill("Ask Ann twice.");
     await page.reload();
     await until(async () => (await note.inputValue()) === "Ask Ann twice.");
+    // The form was answered by an error: nothing was decided.
+    const problem = await page.context().request.get(`${desk.app.url}/approvals/nobody`);
+    const body = await problem.text();
+    await page.route(`**/approvals/${first}`, (route) =>
+      route.request().method() === "POST"
+        ? route.fulfill({ status: 503, contentType: "text/html", body })
+        : route.continue(),
+    );
+    await page.getByRole("button", { name: "Reject", exact: true }).click();
+    await page.locator(".problem-page").waitFor();
+    await page.goto(`${desk.app.url}/approvals/${first}`);
+    await until(async () => (await note.inputValue()) === "Ask Ann twice.");
     const kept = await page.evaluate<string>("sessionStorage.getItem('outgate_notes')");
     await page.evaluate("document.querySelector('form[action=\"/auth/logout\"] button').click()");
     await page.waitForURL(/\/login/);

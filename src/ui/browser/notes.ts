@@ -33,6 +33,8 @@ export function keepNotes(): void {
   });
   const notes = stored();
   if (notes === null || notes.sent === null) return;
+  // An error, as of a database that is away, did nothing: the note is shown again on the way back.
+  if (document.querySelector(".problem-page") !== null) return store({ ...notes, sent: null });
   // A page without what was sent says that it did what it was for. One that asks for the password has it in another form.
   const form = [...document.querySelectorAll<HTMLInputElement>(ABOUT)].find(({ value }) => value === notes.sent)?.form;
   if (form?.matches("form.decide") === false) return;
