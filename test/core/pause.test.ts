@@ -94,3 +94,17 @@ test("a slow read of all pauses does not overwrite a newer one of an account", a
   expect(paused.pauseOf(scope)).toEqual(pause);
   expect(paused.isPaused({ ...scope, accountId: "acc_other" })).toBe(false);
 });
+
+test("a pause that could not be written stops nothing any more by the time its listener hears of it", async () => {
+  const paused = new ActivePauses({ inForce: () => Promise.resolve([]) });
+  const { accountId } = aPause();
+  const scope = { accountId, keyId: "key_a", host: "a.example" };
+  const heard: boolean[] = [];
+  paused.onChange(() => void heard.push(paused.isPaused(scope)));
+  const written = paused.whilePausing({ accountId, kind: "host", subject: scope.host }, () =>
+    Promise.reject(new Error()),
+  );
+  expect(paused.isPaused(scope)).toBe(true);
+  await written.catch(() => {});
+  expect(heard).toEqual([false]);
+});

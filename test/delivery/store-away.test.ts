@@ -193,3 +193,16 @@ test("where a callback's body can't be read nothing has left: the attempt does n
   ).toMatchObject({ attempts: 1 });
   expect(sender.sent).toHaveLength(1);
 });
+
+test("a create that claims nothing gives its slot back", async () => {
+  const wrapStore = wrapping("actions", (actions) => ({
+    create: (creation) => actions.create({ ...creation, claim: null }),
+  }));
+  const sender = answering(OK);
+  await using engine = await openEngine({ sender, wrapStore, env: { DISPATCH_PER_HOST: "1" } });
+  for (let n = 0; n < 3; n += 1) {
+    const { id } = await engine.create({});
+    await engine.saw(id, { status: "completed", attempts: 1 });
+  }
+  expect(sender.sent).toHaveLength(3);
+});
