@@ -119,8 +119,9 @@ export function isPostgresUrl(url: string): boolean {
 
 /** What is wrong with a PostgreSQL URL. The driver needs one host, or `?host=` with a socket's folder. */
 function postgresFault(value: string): string | null {
-  const [hosts] = value
-    .slice(value.lastIndexOf("@") + 1)
+  const [address = ""] = value.split("?");
+  const [hosts] = address
+    .slice(address.lastIndexOf("@") + 1)
     .replace(POSTGRES, "")
     .split("/");
   if (hosts?.includes(",") === true) return "names several hosts: name one address that always leads to the primary";

@@ -368,6 +368,7 @@ describe("the store", () => {
     "postgres://user:p%40s,s@db.example.com/outgate",
     "postgresql://db.example.com:6432/outgate?sslmode=require",
     "postgres:///outgate?host=/run/postgresql",
+    "postgres://db.example.com/outgate?application_name=ops@a,b",
   ])("%s is PostgreSQL, and needs a key in the settings that all nodes have", (url) => {
     const SECRET_KEY = randomBytes(32).toString("hex");
     expect(read({ DATABASE_URL: url, SECRET_KEY }).database).toEqual({ kind: "remote", url, authToken: null });
