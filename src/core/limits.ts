@@ -522,9 +522,10 @@ export const RATE_BURST_MS = 20;
  */
 export const RATE_SECOND_MS = SECOND_MS + 20;
 export const RATE_EARLY_MS = 5;
-/** Nothing more is claimed for a host with a rate if it would wait this long to leave, and the most that a call waits. */
+/** Nothing more is claimed for a host with a rate if it would wait this long to leave. */
 export const CLAIM_AHEAD_MS = 100;
-export const BEGIN_WAIT_MS_MAX = SECOND_MS;
+/** The most that a call waits to leave: a quarter of the shortest timeout that an account can set, since it counts for that. */
+export const BEGIN_WAIT_MS_MAX = ATTEMPT_TIMEOUT_SET_MS_MIN / 4;
 
 // Queue and delivery
 

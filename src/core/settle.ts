@@ -252,7 +252,7 @@ const NOT_STARTED = {
   /** The same. */
   ungranted: "Nothing was sent: the grant that let this call pass was ended.",
   /** The rate was lowered after the claim, or another call was long on its way. */
-  rated: "Nothing was sent yet: the rate of its host left no room for the call within a second.",
+  rated: "Nothing was sent yet: the rate of its host left no room for the call at that moment.",
   /** Other calls were counted after it was judged, so it could not be counted for a rule. */
   uncounted: "Nothing was sent yet: a rule of the account counted other calls at the same time.",
 } as const;

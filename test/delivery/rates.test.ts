@@ -1,6 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { RATE_BURST_MS, RATE_EARLY_MS, RATE_SECOND_MS } from "../../src/core/limits.ts";
+import {
+  ATTEMPT_TIMEOUT_SET_MS_MIN,
+  BEGIN_WAIT_MS_MAX,
+  CLAIM_AHEAD_MS,
+  RATE_BURST_MS,
+  RATE_EARLY_MS,
+  RATE_SECOND_MS,
+} from "../../src/core/limits.ts";
 import { CallGate, CallRates } from "../../src/delivery/call-rates.ts";
 import { TokenBucket } from "../../src/delivery/token-bucket.ts";
 import { callersOfRate, shareOfHost, shareOfRate, WHOLE_SHARE } from "../../src/runtime/membership.ts";
@@ -169,7 +176,7 @@ describe("where calls leave", () => {
 
   test("they leave in the order in which they ask, evenly", async () => {
     const clock = new FakeClock();
-    const gate = new CallGate(clock, 10);
+    const gate = new CallGate(clock, 20);
     const left: number[] = [];
     const leaving = Array.from({ length: 5 }, async (_, call) => {
       await gate.begin();
@@ -178,9 +185,14 @@ describe("where calls leave", () => {
     for (let count = 1; count <= 5; count += 1) {
       await Promise.resolve();
       expect(left).toEqual(Array.from({ length: count }, (_, call) => call));
-      clock.advance(RATE_SECOND_MS / 10);
+      clock.advance(RATE_SECOND_MS / 20);
     }
     await Promise.all(leaving);
+  });
+
+  test("waiting leaves a call most of the shortest timeout that an account can set", () => {
+    expect(BEGIN_WAIT_MS_MAX).toBeLessThanOrEqual(ATTEMPT_TIMEOUT_SET_MS_MIN / 4);
+    expect(BEGIN_WAIT_MS_MAX).toBeGreaterThan(2 * CLAIM_AHEAD_MS);
   });
 
   test("a call that would wait too long is given back", () => {
