@@ -546,7 +546,7 @@ export const HOST_RESERVE_SHARE = 1 / 32;
 export const CLAIM_ROWS_MAX = 256;
 export const CLAIM_BYTES_MAX = 524_288;
 /** Attempts that begin or go on in one turn of the event loop, so that callers get responses in between. */
-export const ATTEMPTS_PER_TURN_MAX = 4;
+export const ATTEMPTS_PER_TURN_MAX = 16;
 /** Claims that a scheduler may write at a time. Slots that become free meanwhile share the next one. */
 export const CLAIMS_AT_ONCE_MAX = 2;
 /** Delay before a claim is tried again if too many writes are waiting. */
