@@ -74,11 +74,6 @@ export class AccountCache<Row extends { readonly accountId: string }, View> {
     });
   }
 
-  /** The store's version from before the known rows were read, or an older one; null: nothing was read. */
-  protected get version(): string | null {
-    return this.#version;
-  }
-
   /** Undefined: the account has no rows. */
   protected viewOf(accountId: string): View | undefined {
     return this.#views.get(accountId);
