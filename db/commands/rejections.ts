@@ -46,16 +46,11 @@ export const COUNT_OF_KEY = prepare(KEY, (arg) => {
   return qb.select({ count: count().as("count"), since }).from(counted);
 });
 
-interface Counted {
-  readonly count: number;
-  readonly since: Date | null;
-}
-
 /** The count of a request, from the rows of these three reads. */
 export function rejectionCount(
   [rejected]: readonly { readonly at: Date }[],
   repeated: readonly { readonly at: Date }[],
-  [key]: readonly Counted[],
+  [key]: readonly { readonly count: number; readonly since: Date | null }[],
 ): RejectionCount {
   return {
     rejectedAt: rejected?.at ?? null,

@@ -7,14 +7,12 @@ export function firstAction(baseUrl: string) {
 export const ENTER_KEY = "read -rs OUTGATE_API_KEY; export OUTGATE_API_KEY";
 
 /** The option of curl that sends the key as a file (bash, zsh): everyone can list the command lines of a machine. */
-export function keyHeader(variable: string): string {
-  return `-H @<(echo "Authorization: Bearer $${variable}")`;
-}
+export const KEY_HEADER = '-H @<(echo "Authorization: Bearer $OUTGATE_API_KEY")';
 
 /** A create by curl, with the key in `OUTGATE_API_KEY`. */
 export function createCall(baseUrl: string, request: object): string {
   return `curl -s ${baseUrl}/v1/actions \\
-  ${keyHeader("OUTGATE_API_KEY")} \\
+  ${KEY_HEADER} \\
   -H 'Content-Type: application/json' \\
   -d '${JSON.stringify(request)}'`;
 }

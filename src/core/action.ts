@@ -355,15 +355,13 @@ interface RequesterText {
   readonly text: string | null;
 }
 
-interface Described {
-  readonly title: string | null;
-  readonly extras: Extras;
-}
-
 type Said = { readonly [Name in RequesterTextName]?: string | Readonly<Record<string, string>> | null };
 
 /** What a requester says about an action. `reason`: why its present run was requested. */
-export function requesterTexts({ title, extras }: Described, reason: string | null): readonly RequesterText[] {
+export function requesterTexts(
+  { title, extras }: Pick<Action, "title" | "extras">,
+  reason: string | null,
+): readonly RequesterText[] {
   const said: Said = { ...extras, title, reason, metadata: extras.metadata ?? {} };
   return REQUESTER_TEXTS.flatMap((name): readonly RequesterText[] => {
     const text = said[name] ?? null;

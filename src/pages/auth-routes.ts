@@ -213,7 +213,7 @@ function welcomeRoutes(deps: PageDeps) {
   const { peopleService, ownOrigin, startSession, log } = deps;
   const pathOf = (token: string) => `/welcome/${token}`;
   const hooks = { params: TokenParams };
-  const redeem = answers(readForm)<OpenedLink>(
+  const redeem = answers(readForm)<{ readonly token: string; readonly email: string | null }>(
     async ({ context, params: { token, email }, form }) => {
       const entered = await peopleService.redeemLink(token, credentialsIn(form), sourceOf(context, deps, form));
       if (email !== null) logPasswordChange(context, entered, log);
@@ -240,11 +240,6 @@ function welcomeRoutes(deps: PageDeps) {
       },
       hooks,
     );
-}
-
-interface OpenedLink {
-  readonly token: string;
-  readonly email: string | null;
 }
 
 /** Logs who changed a password, without either password. */

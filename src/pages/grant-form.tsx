@@ -105,12 +105,7 @@ export function GrantFold({ offer: { fields, isCut }, typed, rest }: GrantFoldPr
   );
 }
 
-interface VaryRowProps extends JsonLeaf {
-  readonly at: number;
-  readonly state: FormState;
-}
-
-function VaryRow({ path, text, at, state }: VaryRowProps) {
+function VaryRow({ path, text, at, state }: JsonLeaf & { readonly at: number; readonly state: FormState }) {
   // The request above shows more of a value.
   const shown = text.length > 60 ? `${text.slice(0, 60)}…` : text;
   return (

@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import { keyHeader } from "../accounts/first-action.ts";
+import { KEY_HEADER } from "../accounts/first-action.ts";
 import { createOptions } from "../actions/create-schema.ts";
 import { bodyMemberJson, bodyMemberOf } from "../core/body.ts";
 import { SNIPPET_CHARS_MAX } from "../core/limits.ts";
@@ -43,7 +43,7 @@ function UntrustedSnippet({ label, text }: { readonly label: string; readonly te
 }
 
 function Verification({ origin, baseUrl }: { readonly origin: string; readonly baseUrl: string }) {
-  const secret = `curl -s '${baseUrl}/v1/signing-secret?origin=${origin}' ${keyHeader("OUTGATE_API_KEY")}`;
+  const secret = `curl -s '${baseUrl}/v1/signing-secret?origin=${origin}' ${KEY_HEADER}`;
   const verify = `import { Webhook } from "standardwebhooks"; // npm install standardwebhooks
 
 // Throws unless the call came from this Outgate, unchanged, within the last five minutes.
@@ -75,7 +75,7 @@ export function createSnippets(action: SeenAction, baseUrl: string) {
     {
       name: "curl",
       text: `curl -s '${url}' \\
-  ${keyHeader("OUTGATE_API_KEY")} -H 'Content-Type: application/json' \\
+  ${KEY_HEADER} -H 'Content-Type: application/json' \\
   -d '${json}'`,
     },
     {

@@ -1,4 +1,4 @@
-import { keyHeader } from "../../accounts/first-action.ts";
+import { KEY_HEADER } from "../../accounts/first-action.ts";
 import { type ApiEntry, exampleOf, type ApiReference } from "./api-document.ts";
 
 /** Example requests by language, named as after the fence of a code block. */
@@ -68,7 +68,7 @@ function curlOf({ method, url, needsKey, data, accept }: ExampleRequest): string
   const isImplied = method === "GET" || (method === "POST" && data !== undefined);
   return [
     `curl -s ${isImplied ? "" : `-X ${method} `}'${url}'`,
-    ...(needsKey ? [keyHeader("OUTGATE_API_KEY")] : []),
+    ...(needsKey ? [KEY_HEADER] : []),
     ...(accept === null ? [] : [`-H 'Accept: ${accept}'`]),
     // A quote in the example would end the shell's quotes.
     ...(data === undefined
