@@ -2,16 +2,22 @@
 export const NEVER = Number.POSITIVE_INFINITY;
 
 interface Alarm<Item> {
-  readonly atMs: number;
+  atMs: number;
   readonly item: Item;
 }
 
 /**
- * What waits for a time, earliest first: a binary heap, so that one timer serves any number of lanes. Entries are never
- * removed early, so an item may have several; the time in the item applies.
+ * What waits for a time, earliest first: a binary heap, so that one timer serves any number of lanes. An item has one alarm at
+ * most, however often it is set. None is removed early; the time in the item applies.
  */
 export class Alarms<Item extends { wakesAtMs: number }> {
   readonly #heap: Alarm<Item>[] = [];
+  /** The place of each item in the heap. */
+  readonly #places = new Map<Item, number>();
+
+  get size(): number {
+    return this.#heap.length;
+  }
 
   /** The earliest time, in milliseconds; null when nothing is set. */
   get earliestMs(): number | null {
@@ -22,14 +28,13 @@ export class Alarms<Item extends { wakesAtMs: number }> {
   set(item: Item, atMs: number): void {
     if (atMs >= item.wakesAtMs) return;
     item.wakesAtMs = atMs;
-    const heap = this.#heap;
-    let at = heap.push({ item, atMs }) - 1;
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if (this.#timeAt(parent) <= this.#timeAt(at)) break;
-      this.#swap(parent, at);
-      at = parent;
-    }
+    const place = this.#places.get(item) ?? this.#heap.push({ item, atMs }) - 1;
+    this.#places.set(item, place);
+    const alarm = this.#heap[place];
+    if (alarm !== undefined) alarm.atMs = atMs;
+    this.#moveUp(place);
+    // The time of an alarm that no longer applied may have been earlier.
+    this.#moveDown(place);
   }
 
   /**
@@ -47,9 +52,24 @@ export class Alarms<Item extends { wakesAtMs: number }> {
 
   #removeFirst(): void {
     const heap = this.#heap;
-    const last = heap.pop();
-    if (heap.length > 0 && last !== undefined) heap[0] = last;
-    let at = 0;
+    this.#swap(0, heap.length - 1);
+    const first = heap.pop();
+    if (first !== undefined) this.#places.delete(first.item);
+    this.#moveDown(0);
+  }
+
+  #moveUp(from: number): void {
+    let at = from;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (this.#timeAt(parent) <= this.#timeAt(at)) return;
+      this.#swap(parent, at);
+      at = parent;
+    }
+  }
+
+  #moveDown(from: number): void {
+    let at = from;
     while (true) {
       const [left, right] = [2 * at + 1, 2 * at + 2];
       const least = this.#timeAt(right) < this.#timeAt(left) ? right : left;
@@ -69,5 +89,6 @@ export class Alarms<Item extends { wakesAtMs: number }> {
     if (a === undefined || b === undefined) return;
     this.#heap[one] = b;
     this.#heap[other] = a;
+    this.#places.set(b.item, one).set(a.item, other);
   }
 }
