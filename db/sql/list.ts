@@ -60,7 +60,8 @@ async function* stepsOf(reader: Reader, query: ActionQuery, rowsMax: number): As
   // A caller who may not see a value must not find it out by searching.
   const { seenAs = null } = query;
   const isHidden = ({ name, value }: MetadataFilter) => value !== null && seenAs?.showsMetadata(name, value) === false;
-  if (query.search.metadata.some(isHidden)) return;
+  const isDedupeHidden = query.dedupe !== null && seenAs !== null && seenAs.text(query.dedupe) !== query.dedupe;
+  if (isDedupeHidden || query.search.metadata.some(isHidden)) return;
   let { before } = rangeOf(query);
   const page = repeatable(reader, pageOf(reader.dialect, query));
   const isRefined = needsRefining(query.search);

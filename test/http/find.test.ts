@@ -54,6 +54,7 @@ test("nobody finds out a value that is masked for them by searching for it", asy
     title: `Rotate ${TOKEN}`,
     reason: `The old one was ${TOKEN}.`,
     metadata: { password: "4711", order: "o-9" },
+    dedupe: "unlock?pin=4711",
   });
   const finds = async (query: string, key: string) => {
     const { json } = await server.call("GET", `/v1/actions?${query}`, undefined, key);
@@ -69,6 +70,7 @@ test("nobody finds out a value that is masked for them by searching for it", asy
     `title=${TOKEN.slice(0, 7)}`,
     `reason=${TOKEN.slice(3, 9)}`,
     "metadata=password:4711",
+    `dedupe=${encodeURIComponent("unlock?pin=4711")}`,
   ];
   for (const query of hidden) {
     const found = { owner: await finds(query, KEYS.owner), reader: await finds(query, KEYS.reader) };
