@@ -115,9 +115,9 @@ export function createKnownRules(
   }
 
   /** Compiles rules with pauses, since compiling hundreds at once would block the event loop. */
-  async function compile(own: AccountRules): Promise<void> {
+  async function compile(accountId: string, own: AccountRules): Promise<void> {
     if (own.isCompiled) return;
-    for (const rule of own.each.values()) await shareTurn(rule);
+    for (const rule of own.each.values()) await shareTurn(accountId, rule);
     own.isCompiled = true;
   }
 
@@ -125,7 +125,7 @@ export function createKnownRules(
   async function compiledRules(accountId: string): Promise<readonly CompiledRule[]> {
     await reloadOf(accountId);
     const own = known.get(accountId);
-    if (own !== undefined) await compile(own);
+    if (own !== undefined) await compile(accountId, own);
     return rulesOf(accountId);
   }
 
@@ -138,7 +138,7 @@ export function createKnownRules(
   ): Promise<readonly Walk[]> {
     const steps = list.walks(factsOf(request, requester, now, due), hashOf);
     for (;;) {
-      const step = await shareTurn(() => steps.next());
+      const step = await shareTurn(requester.accountId, () => steps.next());
       if (step.done === true) return step.value;
     }
   }
@@ -165,7 +165,7 @@ export function createKnownRules(
       return { ruling: null, counts: [], reached: null, version: versionOfAll === null ? UNREAD : NO_VERSION };
     }
     const names = new Set(beyond.map(countName));
-    await compile(own);
+    await compile(requester.accountId, own);
     const walks = await walksFor(requester, request, when, own.all());
     return { ...decideByWalks(walks, (count) => names.has(countName(count))), version: own.version };
   }
@@ -198,7 +198,7 @@ export function createKnownRules(
   /** What the rules in force say before a send. Once somebody has decided on the call, they can only refuse it. */
   async function judgeAgain(action: Action, now: Date, ungranted: boolean): Promise<Before | null> {
     const own = known.get(action.accountId);
-    if (own !== undefined) await compile(own);
+    if (own !== undefined) await compile(action.accountId, own);
     const requester = await requesterFor(action);
     const judgeBy = (beyond?: readonly RuleCount[]) => judge(requester, action, { now, due: now }, beyond);
     let judged: Judged = await judgeBy();

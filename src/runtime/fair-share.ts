@@ -35,17 +35,27 @@ export function createYield(clock: Pick<Clock, "monotonicMs">): YieldTurn {
   };
 }
 
-/** Runs a short piece of work, now or in a later turn of the event loop. */
-export type ShareTurn = <Result>(work: () => Result) => Promise<Result>;
+/** Runs a short piece of work of an account, now or in a later turn of the event loop. */
+export type ShareTurn = <Result>(accountId: string, work: () => Result) => Promise<Result>;
 
-/** Lets the work of many callers together hold the event loop for `TURN_MS_MAX` in a turn, besides its last piece. */
+/**
+ * Lets the work of many callers together hold the event loop for `TURN_MS_MAX` in a turn, besides its last piece. Accounts take
+ * turns, so that one with much work doesn't delay the others.
+ */
 export function createTurnShare(clock: Pick<Clock, "monotonicMs">): ShareTurn {
-  const waiting: (() => void)[] = [];
+  /** By account; the first has the next turn. */
+  const waiting = new Map<string, (() => void)[]>();
   let spentMs = 0;
   let isNextSet = false;
   const begin = () => {
     [spentMs, isNextSet] = [0, false];
-    while (spentMs < TURN_MS_MAX && waiting.length > 0) waiting.shift()?.();
+    while (spentMs < TURN_MS_MAX && waiting.size > 0) {
+      const [[accountId, pieces] = ["", []]] = waiting;
+      const piece = pieces.shift();
+      waiting.delete(accountId);
+      if (pieces.length > 0) waiting.set(accountId, pieces);
+      piece?.();
+    }
   };
   const run = <Result>(work: () => Result): Result => {
     if (!isNextSet) setImmediate(begin);
@@ -57,11 +67,13 @@ export function createTurnShare(clock: Pick<Clock, "monotonicMs">): ShareTurn {
       spentMs += clock.monotonicMs() - startedMs;
     }
   };
-  return async (work) => {
-    if (spentMs < TURN_MS_MAX && waiting.length === 0) return run(work);
+  return async (accountId, work) => {
+    if (spentMs < TURN_MS_MAX && waiting.size === 0) return run(work);
     const { promise, resolve } = Promise.withResolvers<ReturnType<typeof work>>();
+    const pieces = waiting.get(accountId) ?? [];
     // A promise takes over what the work throws.
-    waiting.push(() => resolve(Promise.try(run, work)));
+    pieces.push(() => resolve(Promise.try(run, work)));
+    waiting.set(accountId, pieces);
     return promise;
   };
 }

@@ -43,13 +43,31 @@ test("many callers share a turn of the event loop: what goes beyond it waits for
     if (!isOver) setImmediate(count);
   };
   setImmediate(count);
-  await Promise.all(Array.from({ length: 6 }, () => shareTurn(work)));
+  await Promise.all(Array.from({ length: 6 }, () => shareTurn("a", work)));
   isOver = true;
   const together = [...Map.groupBy(turns, (one) => one).values()].map((some) => some.length);
   expect(together).toEqual([2, 2, 2]);
   const fail = () => {
     throw new Error("Failed.");
   };
-  const [one, other, last] = await Promise.allSettled([shareTurn(work), shareTurn(work), shareTurn(fail)]);
+  const [one, other, last] = await Promise.allSettled([
+    shareTurn("a", work),
+    shareTurn("a", work),
+    shareTurn("a", fail),
+  ]);
   expect([one.status, other.status, last.status]).toEqual(["fulfilled", "fulfilled", "rejected"]);
+});
+
+test("accounts take turns: one with much work delays another by a piece", async () => {
+  const clock = new FakeClock();
+  const shareTurn = createTurnShare(clock);
+  const begun: string[] = [];
+  const share = (accountId: string) =>
+    shareTurn(accountId, () => {
+      begun.push(accountId);
+      clock.stall(TURN_MS_MAX);
+    });
+  await Promise.all([...Array.from({ length: 9 }, () => share("busy")), share("other"), share("other")]);
+  expect(begun.slice(1, 5).toSorted()).toEqual(["busy", "busy", "other", "other"]);
+  expect(begun).toHaveLength(11);
 });
