@@ -9,8 +9,22 @@ export interface Query {
   readonly rowMode?: "array";
 }
 
-export function queryOf({ sql, args }: Statement): Query {
-  return { ...named(sql), values: args.map(valueOf) };
+export function queryOf({ sql, args, isVaried = false }: Statement): Query {
+  const isPrepared = !isVaried || mayPrepare(sql);
+  return { ...(isPrepared ? named(sql) : { name: "", text: sql }), values: args.map(valueOf) };
+}
+
+/**
+ * How many statements are prepared whose texts depend on what callers ask for. A connection of PostgreSQL keeps 0.1 MB for each text,
+ * and there are thousands of combinations of filters. Planning one each time costs a millisecond or two.
+ */
+const VARIED_PREPARED_MAX = 100;
+
+const variedPrepared = new Set<string>();
+
+function mayPrepare(text: string): boolean {
+  if (variedPrepared.size < VARIED_PREPARED_MAX) variedPrepared.add(text);
+  return variedPrepared.has(text);
 }
 
 /** How many characters of the digest a name has. PostgreSQL reads 63 characters of a name. */

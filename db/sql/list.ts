@@ -63,7 +63,7 @@ async function* stepsOf(reader: Reader, query: ActionQuery, rowsMax: number): As
   const isDedupeHidden = query.dedupe !== null && seenAs !== null && seenAs.text(query.dedupe) !== query.dedupe;
   if (isDedupeHidden || query.search.metadata.some(isHidden)) return;
   let { before } = rangeOf(query);
-  const page = repeatable(reader, pageOf(reader.dialect, query));
+  const page = repeatable(reader, pageOf(reader.dialect, query), true);
   const isRefined = needsRefining(query.search);
   let left = query.limit + 1;
   for (let looked = 0; looked < rowsMax && left > 0;) {

@@ -84,15 +84,18 @@ export function raw(reader: Reader, built: SQLWrapper): Promise<readonly Row[]> 
   return repeatable(reader, built)({});
 }
 
-/** Builds once a SELECT that runs several times, each with other values for its placeholders. */
-export function repeatable(reader: Reader, built: SQLWrapper) {
+/**
+ * Builds once a SELECT that runs several times, each with other values for its placeholders. `isVaried`: what is selected depends on
+ * the filters of a caller.
+ */
+export function repeatable(reader: Reader, built: SQLWrapper, isVaried = false) {
   const { sql: text, params } = textOf(built.getSQL(), (at) => reader.dialect.place(at + 1));
   return (values: Readonly<Record<string, SqlValue>>): Promise<readonly Row[]> => {
     // Safe: columns encode their values, and other values are of these types.
     const args = (params as (SqlValue | Date | Placeholder)[]).map((one) =>
       one instanceof Placeholder ? (values[one.name] ?? null) : encoded(one),
     );
-    return reader.read({ sql: text, args });
+    return reader.read({ sql: text, args, isVaried });
   };
 }
 

@@ -8,6 +8,8 @@ export type Row = Readonly<Record<string, SqlValue>>;
 export interface Statement {
   readonly sql: string;
   readonly args: readonly SqlValue[];
+  /** Its text depends on what a caller asks for, so there may be thousands like it. */
+  readonly isVaried?: boolean;
 }
 
 export function toStatement(sql: string, args: readonly SqlValue[] = []): Statement {

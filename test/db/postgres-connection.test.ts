@@ -5,6 +5,8 @@ import { openPostgres, type Send } from "../../db/postgres/connection.ts";
 import { createNodeStore } from "../../db/postgres/cluster.ts";
 import { faultIn, isConnectionSound } from "../../db/postgres/faults.ts";
 import { reasonOf } from "../../db/sql/errors.ts";
+import { ACTION_STATUSES } from "../../src/core/action.ts";
+import { NO_SEARCH } from "../../src/core/search.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { approve, cancel } from "../../src/core/changes.ts";
 import { ACCOUNT, NOON, aCreation, aDecision, aQuery, writeOf } from "../support/factory.ts";
@@ -259,6 +261,27 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     const steps = (plan?.rows ?? []).map((row) => String(row["QUERY PLAN"])).join("\n");
     expect(steps).toContain("Index Scan using actions_pkey on actions");
     await sql.close();
+  });
+
+  test("prepares a bounded number of lists, whatever filters callers combine", async () => {
+    await using db = await openMigrated();
+    const sql = openPostgres(db.url);
+    const store = storeOver(sql, { isOnlyProcess: false });
+    const statuses = ACTION_STATUSES.filter((status) => status !== "completed");
+    for (let chosen = 0; chosen < 2 ** (statuses.length + 3); chosen += 1) {
+      const [own, method, createdBy, title] = [chosen >> 3, chosen & 1, chosen & 2, chosen & 4];
+      const query = aQuery({
+        statuses: statuses.filter((_, bit) => (own & (2 ** bit)) > 0),
+        method: method > 0 ? "GET" : null,
+        createdBy: createdBy > 0 ? "key_1" : null,
+        search: { ...NO_SEARCH, title: title > 0 ? "refund" : null },
+      });
+      await store.actions.list(query);
+    }
+    const prepared = "select count(*) as prepared from pg_prepared_statements where statement like 'with \"s\"%'";
+    const [row] = await sql.read({ sql: prepared, args: [] });
+    expect(Number(row?.["prepared"])).toBeWithin(50, 101);
+    await store.close();
   });
 
   test("keeps texts with U+0000, and finds them", async () => {
