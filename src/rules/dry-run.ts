@@ -14,6 +14,7 @@ import { CountParts, type RuleCount } from "../core/rule-count.ts";
 import { NO_SEARCH } from "../core/search.ts";
 import type { ActionStore, Store } from "../core/store.ts";
 import { seeAll } from "../receipts/see.ts";
+import { type SeenAction, storedOf } from "../receipts/seen-action.ts";
 import { createYield, eachPage, OpenPerAccount } from "../runtime/fair-share.ts";
 import type { KnownRules } from "./known.ts";
 import { type CompiledRule, decideByWalks, RuleList, type Walk } from "./rule.ts";
@@ -42,8 +43,8 @@ interface Entry extends Pick<Action, "id" | "status" | "approve" | "approvedAt" 
 }
 
 /**
- * Tries rules on past actions, each as it is stored and at the time of its create. It changes nothing. It reads a page when the
- * caller takes the next step. Throws `rate_limited` beyond `DRY_RUNS_PER_ACCOUNT_MAX` dry runs at a time.
+ * Tries rules on past actions, each as the caller sees it and at the time of its create: rules about a masked value would find it
+ * out letter by letter. It changes nothing. It reads a page when the caller takes the next step. Throws `rate_limited` beyond `DRY_RUNS_PER_ACCOUNT_MAX` dry runs at a time.
  */
 export function createDryRun(
   clock: Pick<Clock, "monotonicMs">,
@@ -70,12 +71,13 @@ export function createDryRun(
     // Newest first.
     const entries: Entry[] = [];
     for await (const page of newest(actions, accountId, range)) {
-      for (const action of page) {
+      for (const seen of await seeAll(page, caller)) {
         await yieldTurn();
+        const action = storedOf(seen);
         const name = JSON.stringify([action.keyId, action.createdBy, action.creator.role]);
         const requester = requesters.get(name) ?? (await known.requesterOf(action, [...inForce, ...rules]));
         requesters.set(name, requester);
-        const request = [requester, action, { now: action.createdAt }] as const;
+        const request = [requester, readable(seen), { now: action.createdAt }] as const;
         const [walks, tried] = [
           await known.walksFor(...request, listInForce),
           await known.walksFor(...request, listTried),
@@ -145,6 +147,12 @@ export function createDryRun(
 
   return (caller: Caller, rules: readonly CompiledRule[], range: DryRunRange): AsyncGenerator<DryRunStep> =>
     open.during(caller.accountId, dryRun(caller, rules, range));
+}
+
+/** What rules read of an action. They compare the size of bytes, but no condition reads them. */
+function readable(seen: SeenAction): Action {
+  const { url, headers, title, extras } = seen;
+  return seen.bytes === undefined ? seen : { ...storedOf(seen), url, headers, title, extras };
 }
 
 const WORDS = { allow: "allowed", hold: "held", refuse: "refused" } as const;

@@ -122,7 +122,7 @@ export function ruleRoutes(deps: WaitingDeps & { readonly ruleService: RuleServi
         description:
           "Tells what rules would have done with the newest actions, and what differs from the rules in force. It changes nothing.",
         notes: [
-          "Each action is judged as it is stored, at the time at which it was created.",
+          "Each action is judged as it is stored, at the time at which it was created; for approvers, as they see it, with its secrets masked.",
           "With `Accept: application/x-ndjson` the answer is lines: how far it has come, and the result as the last one.",
         ],
         body: jsonBody(DryRunRulesBody),

@@ -272,6 +272,42 @@ describe("a dry run", () => {
     });
   });
 
+  test("tells nobody a value that is masked for them, whatever rules they try", async () => {
+    const secret = "Zq9vT3mKx8LpW2nRb7YcD4";
+    const id = idOf(
+      await created({
+        url: `https://api.example.com/pay?api_key=${secret}`,
+        headers: { "X-Api-Key": secret },
+        body: { amount: 7, client_secret: secret },
+        title: `Pay with sk_live_4eC39HqLyjWDarjtT1zdp7dc`,
+      }),
+    );
+    const guesses = [
+      'action.headers["x-api-key"].startsWith("Zq9")',
+      'action.query["api_key"].startsWith("Zq9")',
+      'action.body.client_secret.startsWith("Zq9")',
+      'action.title.contains("_4eC3")',
+    ];
+    const held = async (when: string, key: string) => {
+      const { json } = await app.call(
+        "POST",
+        "/v1/rules/dry-run",
+        { rules: [{ name: "R", effect: "hold", when }] },
+        key,
+      );
+      return { when, held: json["held"] };
+    };
+    expect(JSON.stringify((await app.call("GET", `/v1/actions/${id}`, undefined, KEYS.approver)).json)).not.toContain(
+      "Zq9",
+    );
+    for (const when of guesses) {
+      expect(await held(when, KEYS.owner)).toEqual({ when, held: 1 });
+      expect(await held(when, KEYS.approver)).toEqual({ when, held: 0 });
+    }
+    const when = 'action.body.amount == 7 && action.title.startsWith("Pay with")';
+    expect(await held(when, KEYS.approver)).toEqual({ when, held: 1 });
+  });
+
   test("comes as lines where one asks for them, and refuses rules that are none", async () => {
     await created();
     const request = new Request(`${app.url}/v1/rules/dry-run`, {
