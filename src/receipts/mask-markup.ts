@@ -39,7 +39,7 @@ function kindOfContent(element: string, attributes: string): string | null {
 }
 
 /** An attribute that may hold what another one names. */
-const VALUED = /[\s"'](?:value|val|content)\s{0,8}=/gi;
+const VALUED = /[\0-\x20"'/](?:value|val|content)[\0-\x20]*=/gi;
 
 /** Masks values that another attribute of their element names as secret, in any order: `<input type=password value=…>`. */
 function maskAttributes(text: string, masking: Masking): string {
@@ -59,8 +59,22 @@ function maskAttributes(text: string, masking: Masking): string {
   return masked.toString();
 }
 
+/**
+ * Where the `=` of each attribute is, if the tag holds a name and a value of its own, which `maskMarkup` reads in any order.
+ * Else none: the value may be in an element inside of it.
+ */
+export function signsOfOwnAttributes(tag: string): ReadonlySet<number> {
+  const attributes = TAG_START.test(tag) ? attributesIn(tag) : [];
+  const isWhole =
+    attributes.some(({ name }) => isNamingMember(name)) && attributes.some(({ name }) => isNamedMember(name));
+  return new Set(isWhole ? attributes.map(({ sign }) => sign) : []);
+}
+
+const TAG_START = /^<[A-Za-z][\w:.-]{0,255}[\s/]/;
+
 interface Attribute {
   readonly name: string;
+  readonly sign: number;
   readonly value: string;
   /** Where the value begins. */
   readonly start: number;
@@ -99,7 +113,7 @@ function attributesIn(tag: string): readonly Attribute[] {
     if (close !== -1) start += quote.length;
     let end = close === -1 ? start : close;
     while (close === -1 && end < tag.length && !isSpace(tag, end) && tag[end] !== ">") end += 1;
-    found.push({ name: tag.slice(nameStart, nameEnd).toLowerCase(), value: tag.slice(start, end), start });
+    found.push({ name: tag.slice(nameStart, nameEnd).toLowerCase(), sign, value: tag.slice(start, end), start });
     from = Math.max(end, sign + 1);
   }
   return found;

@@ -26,6 +26,7 @@ import {
   WORD_END,
 } from "./characters.ts";
 import { decode, kindOf, withoutEntities } from "./mask-encoded.ts";
+import { signsOfOwnAttributes } from "./mask-markup.ts";
 import {
   EditedText,
   endOfMask,
@@ -74,6 +75,11 @@ class NamedValues {
   #queryRead = 0;
   /** The kind of secret that the next `value` holds, or null. */
   #pending: string | null = null;
+  /** The last `<` that was read, and the next one. */
+  #tag = 0;
+  #nextTag = 0;
+  /** What `signsOfOwnAttributes` found in the tag; null: it was not asked yet. */
+  #ownSigns: ReadonlySet<number> | null = null;
 
   constructor(text: string, isQuoted: boolean, masking: Masking) {
     this.#text = text;
@@ -126,10 +132,12 @@ class NamedValues {
     const name = text.slice(start, end);
     const kind = kindOf(name, !isColon && this.#readQuery(at)) ?? this.#kindAfterEscape(start, name);
     if (kind !== null) return kind;
-    if (name.length <= PAIR_CHARS_MAX && isNamingMember(name)) this.#pending = secretKind(this.#firstWord(at + 1));
+    if (name.length <= PAIR_CHARS_MAX && isNamingMember(name)) {
+      this.#pending = this.#isOwnAttribute(at) ? null : secretKind(this.#firstWord(at + 1));
+    }
     if (this.#pending !== null && name.length <= PAIR_CHARS_MAX && isNamedMember(name)) {
-      const pending = this.#pending;
-      this.#pending = null;
+      const pending = this.#isOwnAttribute(at) ? null : this.#pending;
+      if (pending !== null) this.#pending = null;
       return pending;
     }
     // `API key: …`
@@ -137,6 +145,17 @@ class NamedValues {
     let word = start - 1;
     while (word > 0 && start - word < FLOW_CHARS_MAX && !means(text.charCodeAt(word - 1), NAME_END)) word -= 1;
     return pairKind(text.slice(word, start - 1), name);
+  }
+
+  /** Whether this is an attribute of a tag with a name and a value, which have nothing to do with those of other tags. */
+  #isOwnAttribute(sign: number): boolean {
+    if (this.#nextTag <= sign) this.#ownSigns = null;
+    while (this.#nextTag <= sign) {
+      this.#tag = this.#nextTag;
+      this.#nextTag = indexOrEnd(this.#text, "<", this.#tag + 1);
+    }
+    this.#ownSigns ??= signsOfOwnAttributes(this.#text.slice(this.#tag, this.#nextTag));
+    return this.#ownSigns.has(sign - this.#tag);
   }
 
   /** In YAML, a line that begins with `:` has the value of `? password` on the line above. */
