@@ -20,10 +20,15 @@ const JOINED = String.raw`[\u1100-\u115e\ua960-\ua97c]{5,}|[\u1161-\u11a7\ud7b0-
 
 const PILED = `${MARK}{5,}|${JOINED}`;
 
-/** Runs of either. */
-const CODED = new RegExp(`${UNSEEN}+|${PILED}`, "gv");
+/** A quotation mark, in HTML too, or an escape of JSON. With an accent it would look like another sign. */
+const BARE = String.raw`"|&quot;|\\(?:u[\da-fA-F]{4}|&quot;|["\\\/bfnrt])?`;
 
-const CODED_IN_LINES = new RegExp(`[${UNSEEN}--[\\n\\t]]+|${PILED}`, "gv");
+const AFTER_BARE = `(${BARE})${MARK}+`;
+
+/** Runs of any of them. Accents behind an invisible character would be drawn over its code. */
+const CODED = new RegExp(`${UNSEEN}+${MARK}*|${PILED}|${AFTER_BARE}`, "gv");
+
+const CODED_IN_LINES = new RegExp(`[${UNSEEN}--[\\n\\t]]+${MARK}*|${PILED}|${AFTER_BARE}`, "gv");
 
 const UNSEEN_IN_LINES = new RegExp(`[${UNSEEN}--[\\n\\t]]+`, "gv");
 
@@ -54,7 +59,7 @@ interface VisibleOptions {
   readonly keepsLines?: boolean;
 }
 
-/** Replaces by its code each invisible character in a text, and each accent beyond `MARKS_MAX` on one letter or without one. */
+/** Replaces by its code each invisible character in a text, and each accent that is beyond `MARKS_MAX` on one letter, or on none. */
 export function visibleText(
   text: string,
   { mark = (code) => `<${code}>`, keepsLines = false }: VisibleOptions = {},
@@ -64,13 +69,14 @@ export function visibleText(
   let shownTo = leading.length;
   let runs = 0;
   const coded = keepsLines ? CODED_IN_LINES : CODED;
-  for (const { 0: run, index } of text.matchAll(coded)) {
+  for (const { 0: run, 1: bare = "", index } of text.matchAll(coded)) {
     if (index < shownTo || isOfEmoji(run, text, index)) continue;
-    const kept = IS_PILED.test(run) ? keptOf(run) : "";
+    const kept = IS_PILED.test(run) ? keptOf(run) : bare;
     shown += text.slice(shownTo, index) + kept;
     if (kept.length < run.length) shown += codesOf(run.slice(kept.length), mark);
     shownTo = index + run.length;
-    if ((runs += 1) === RUNS_SHOWN_MAX) return shown + text.slice(shownTo).replace(coded, REPLACEMENT);
+    if ((runs += 1) < RUNS_SHOWN_MAX) continue;
+    return shown + text.slice(shownTo).replace(coded, `$1${REPLACEMENT}`);
   }
   return shown + text.slice(shownTo);
 }

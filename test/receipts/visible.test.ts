@@ -34,8 +34,8 @@ test("shows four accents on a letter, and more by their codes: they would be dra
   expect(visibleText(`${four} ${four}`)).toBe(`${four} ${four}`);
   expect(visibleText(`${four}\u{1E8D0}\u0301b`)).toBe(`${four}<U+1E8D0><U+0301>b`);
   expect(visibleText(`a${"\u0325".repeat(900)}`)).toBe(`a${"\u0325".repeat(4)}${"<U+0325>".repeat(8)}<888 more>`);
-  // A joiner between them is shown, and is a letter then.
-  expect(visibleText(`${four}\u034f${four.slice(1)}`)).toBe(`${four}<U+034F>${four.slice(1)}`);
+  // A joiner between them is shown, and what is behind it would be drawn over its code.
+  expect(visibleText(`${four}\u034f\u0301b`)).toBe(`${four}<U+034F><U+0301>b`);
 });
 
 test("shows eight marks on a letter where some stand beside it: no line is broken between them", () => {
@@ -61,6 +61,25 @@ test("shows accents at the beginning by their codes: they would be drawn over wh
   expect(visibleText("\u0338\u20ddpaid")).toBe("<U+0338><U+20DD>paid");
   expect(visibleText("\u0338".repeat(5))).toBe("<U+0338>".repeat(5));
   expect(visibleText("\u0903\u202e")).toBe("<U+0903><U+202E>");
+});
+
+test.each([
+  ["a quotation mark", '{"\u20dda": "\u0338paid"}', '{"<U+20DD>a": "<U+0338>paid"}'],
+  [
+    "an escape",
+    '"\\"\u20e5 \\n\u0301 \\u0065\u0301 \\\\\u0301 \\/\u0301"',
+    '"\\"<U+20E5> \\n<U+0301> \\u0065<U+0301> \\\\<U+0301> \\/<U+0301>"',
+  ],
+  ["the code of another character", "a\u202e\u0338\u20ddb", "a<U+202E><U+0338><U+20DD>b"],
+  ["a quotation mark, however many", `"${"\u0301".repeat(10)}"`, `"${"<U+0301>".repeat(8)}<2 more>"`],
+])("shows accents behind %s by their codes: they would be drawn over it", (_what, text, shown) => {
+  expect(visibleText(text)).toBe(shown);
+  expect(visibleText(Bun.escapeHTML(text), { mark: (code) => `&lt;${code}&gt;` })).toBe(Bun.escapeHTML(shown));
+});
+
+test("keeps our quotation marks where codes are no longer shown", () => {
+  const text = '"\u0301",'.repeat(4_001);
+  expect(visibleText(text)).toBe('"<U+0301>",'.repeat(4_000) + '"\ufffd",');
 });
 
 test("keeps lines where lines are shown", () => {
