@@ -247,7 +247,8 @@ Format.Set("uri-reference", () => true);
 // Addresses as HTML forms define them. typebox's own check accepts control characters and takes 300 ms for a megabyte.
 Format.Set("email", (text) => text.length <= EMAIL_CHARS_MAX && EMAIL.test(text));
 
-interface Check<T> {
+/** A schema, compiled. */
+export interface Check<T> {
   accepts(value: unknown): value is T;
   /** One issue for each wrong field; empty if the value is valid. Never converts or fills in values. */
   issues(value: unknown): readonly Issue[];

@@ -17,6 +17,7 @@ import {
   FLASH_MS_MAX,
   NEXT_CHARS_MAX,
 } from "../core/limits.ts";
+import { type Check, isJsonObject } from "../api/schema-helpers.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import { isSame } from "../crypto/tokens.ts";
@@ -238,7 +239,8 @@ type FlashPerson = Pick<Person, "formToken">;
 
 /**
  * Passes the result of a form to the page to which the browser is redirected, so that a reload repeats nothing and no secret is
- * in a URL. The value is in cookies, encrypted for one path and one session, for `FLASH_MS_MAX`.
+ * in a URL. The value is in cookies, encrypted for one path and one session, for `FLASH_MS_MAX`. `kind` is its schema: a cookie of
+ * another version of this service may hold something else.
  */
 export function createFlash({
   secrets,
@@ -254,7 +256,12 @@ export function createFlash({
   const placeOf = (path: string, { formToken }: FlashPerson) => ({ table: "flash", row: path, column: formToken });
 
   /** A redirect to a path of this service, which can `read` the value. Throws `FlashTooLarge`. */
-  const redirect = (person: FlashPerson, path: string, value: object): Response => {
+  const redirect = <Value extends object>(
+    person: FlashPerson,
+    path: string,
+    _kind: Check<Value>,
+    value: Value,
+  ): Response => {
     const plain = Bun.deflateSync(JSON.stringify({ expiresMs: clock.now().getTime() + FLASH_MS_MAX, value }));
     const parts = partsOf(secrets.seal(plain, placeOf(path, person)));
     const ending = `; Path=${path}; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}; Max-Age=${FLASH_MS_MAX / 1_000}`;
@@ -268,14 +275,19 @@ export function createFlash({
      * The same for a secret. On plain http, any server on another port of the host gets our cookies, so `show` puts the secret
      * into the response to the form itself.
      */
-    showSecretOnce: async (
+    showSecretOnce: async <Value extends object>(
       person: FlashPerson,
       path: string,
-      value: object,
+      kind: Check<Value>,
+      value: Value,
       show: () => Response | Promise<Response>,
-    ): Promise<Response> => (isSecure ? redirect(person, path, value) : show()),
-    /** The value for this page. Null: there is none, it has expired, or it is another session's. */
-    read({ request, path }: Pick<RequestContext, "request" | "path">, person: FlashPerson): unknown {
+    ): Promise<Response> => (isSecure ? redirect(person, path, kind, value) : show()),
+    /** The value for this page. Null: there is none of this kind, it has expired, or it is another session's. */
+    read<Value extends object>(
+      { request, path }: Pick<RequestContext, "request" | "path">,
+      person: FlashPerson,
+      kind: Check<Value>,
+    ): Value | null {
       const [count = "", first = ""] = (cookieIn(request.headers, nameOf(0)) ?? "").split("-");
       if (!/^[1-9]$/.test(count) || Number(count) > FLASH_COOKIES_MAX) return null;
       const rest = Array.from(
@@ -284,9 +296,9 @@ export function createFlash({
       );
       try {
         const plain = Bun.inflateSync(new Uint8Array(secrets.open([first, ...rest].join(""), placeOf(path, person))));
-        // Safe: `redirect` encrypted it.
-        const flash = JSON.parse(new TextDecoder().decode(plain)) as { expiresMs: number; value: unknown };
-        return flash.expiresMs > clock.now().getTime() ? flash.value : null;
+        const flash: unknown = JSON.parse(new TextDecoder().decode(plain));
+        const { expiresMs, value } = isJsonObject(flash) ? flash : {};
+        return Number(expiresMs) > clock.now().getTime() && kind.accepts(value) ? value : null;
       } catch {
         return null;
       }

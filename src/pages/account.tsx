@@ -1,4 +1,6 @@
 /** @jsxImportSource hono/jsx */
+import Type from "typebox";
+import { compile } from "../api/schema-helpers.ts";
 import { AccountParams, ChangeAccount } from "../accounts/account-routes.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { mayDo } from "../core/roles.ts";
@@ -210,21 +212,21 @@ export function accountPages(deps: PageDeps) {
     await teamService.endSessions(person, id === "" ? null : id);
     return LOG_IN_PATH;
   });
-  return (
-    personPages(deps)
-      .get(SETTINGS_LINK.href, ({ person }) => accountPage(deps, person, { isIndex: true }))
-      // Only a password change writes a flash for this path.
-      .get(LOG_IN_PATH, ({ context, person }) =>
-        accountPage(deps, person, { hasNewPassword: flash.read(context, person) !== null }),
-      )
-      .post(`${LOG_IN_PATH}/account`, switchTo)
-      .post(ACCOUNT_NAME_PATH, rename)
-      .post(`${LOG_IN_PATH}/leave`, leave)
-      .post(SESSIONS_PATH, end)
-  );
+  return personPages(deps)
+    .get(SETTINGS_LINK.href, ({ person }) => accountPage(deps, person, { isIndex: true }))
+    .get(LOG_IN_PATH, ({ context, person }) =>
+      accountPage(deps, person, { hasNewPassword: flash.read(context, person, DONE) !== null }),
+    )
+    .post(`${LOG_IN_PATH}/account`, switchTo)
+    .post(ACCOUNT_NAME_PATH, rename)
+    .post(`${LOG_IN_PATH}/leave`, leave)
+    .post(SESSIONS_PATH, end);
 }
 
 const PASSWORD_PATH = "/settings/password";
+
+/** Says that a form did what it was for. */
+const DONE = compile(Type.Object({}));
 
 const PASSWORD_LINK_PATH = `${PASSWORD_PATH}/link`;
 
@@ -292,7 +294,7 @@ export function passwordPages(deps: PageDeps) {
       });
       const entered = await peopleService.changePassword(person, asked, sourceOf(context, deps, form));
       logPasswordChange(context, entered, log);
-      return startSession(context, entered, flash.redirect(entered.person, LOG_IN_PATH, {}));
+      return startSession(context, entered, flash.redirect(entered.person, LOG_IN_PATH, DONE, {}));
     },
     ({ person }, typed) => passwordPage(person, typed),
   );
@@ -301,7 +303,7 @@ export function passwordPages(deps: PageDeps) {
     async ({ person }) => {
       const { error } = await ownMails.sendPasswordLink(person);
       if (error !== null) throw new DomainError("unavailable", error);
-      return flash.redirect(person, PASSWORD_PATH, {});
+      return flash.redirect(person, PASSWORD_PATH, DONE, {});
     },
     ({ person }, { problem }) => noPasswordPage(deps, person, false, problem),
   );
@@ -309,7 +311,7 @@ export function passwordPages(deps: PageDeps) {
     .get(PASSWORD_PATH, async ({ context, person }) =>
       (await ownMails.hasPassword(person))
         ? passwordPage(person, EMPTY_FORM)
-        : noPasswordPage(deps, person, flash.read(context, person) !== null),
+        : noPasswordPage(deps, person, flash.read(context, person, DONE) !== null),
     )
     .post(PASSWORD_LINK_PATH, mailLink)
     .post(PASSWORD_PATH, change);

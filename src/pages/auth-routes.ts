@@ -5,7 +5,7 @@ import type { Log } from "../observability/log.ts";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { answers, EMPTY_FORM } from "./forms.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
-import { logInPage, type MadeAccount, signedUpPage, signUpPage, welcomePage, withNext } from "./sign-in.tsx";
+import { logInPage, MADE_ACCOUNT, signedUpPage, signUpPage, welcomePage, withNext } from "./sign-in.tsx";
 import { json, page, seeOther, UNLISTED } from "../http/response.ts";
 import { type Form, isForm, readForm, readJson, readQuery, type RequestContext } from "../http/request.ts";
 import { checkFormToken, HOME_PATH, nextIn, nextOf, sourceOf } from "../http/session.ts";
@@ -32,9 +32,9 @@ export function authRoutes(deps: PageDeps) {
   const signUpByForm = answers(readForm)(
     async ({ context, form }) => {
       const entered = await peopleService.signUp(credentialsIn(form), sourceOf(context, deps, form));
-      const result: MadeAccount = { apiKey: entered.apiKey, next: nextOf(form.get("next")) ?? GET_STARTED_PATH };
+      const result = { apiKey: entered.apiKey, next: nextOf(form.get("next")) ?? GET_STARTED_PATH };
       const show = () => page("own", signedUpPage(entered.person, result));
-      const answer = await deps.flash.showSecretOnce(entered.person, SIGNED_UP_PATH, result, show);
+      const answer = await deps.flash.showSecretOnce(entered.person, SIGNED_UP_PATH, MADE_ACCOUNT, result, show);
       return startSession(context, entered, answer);
     },
     ({ form }, typed) => signUpPage(nextOf(form.get("next")), typed),
@@ -195,8 +195,7 @@ export function entryPages(deps: PageDeps) {
       })
       .use(
         personPages(deps).get(SIGNED_UP_PATH, ({ context, person }) => {
-          // Safe: only the sign-up writes a flash for this path.
-          const result = flash.read(context, person) as MadeAccount | null;
+          const result = flash.read(context, person, MADE_ACCOUNT);
           return result === null ? seeOther("own", HOME_PATH) : signedUpPage(person, result);
         }),
       )

@@ -1,7 +1,9 @@
 /** @jsxImportSource hono/jsx */
+import Type, { type Static } from "typebox";
+import { compile } from "../api/schema-helpers.ts";
 import {
   AddCallbackHost,
-  type CallbackTestJson,
+  CallbackTestJson,
   checkCallbackHost,
   TestCallbackBody,
 } from "../accounts/callback-hosts.ts";
@@ -61,10 +63,13 @@ function verdictOn({ response_code: code, error }: CallbackTestJson["signed"], v
   ] as const;
 }
 
-/** A test of a receiver with its result, or the refused form. */
-type ShownTest =
-  | { readonly asked: TestCallbackBody; readonly result: CallbackTestJson }
-  | { readonly refused: FormState };
+/** A test of a receiver, with its result. */
+const Tested = Type.Object({ asked: TestCallbackBody, result: CallbackTestJson });
+
+const TESTED = compile(Tested);
+
+/** A test, or the form that was refused. */
+type ShownTest = Static<typeof Tested> | { readonly refused: FormState };
 
 function testForm(shown: ShownTest | null): FormState {
   if (shown === null) return filled({ wrong_signature: "yes" });
@@ -75,6 +80,7 @@ function testForm(shown: ShownTest | null): FormState {
 export function callbackHostPages(deps: PageDeps) {
   const { callbackHosts, flash } = deps;
   const { html, routes, rowForm } = settingsList<ListedHost, typeof AddCallbackHost, ShownTest>(deps, {
+    shown: TESTED,
     section: "Callback hosts",
     path: HOSTS_PATH,
     intro:
@@ -124,8 +130,7 @@ export function callbackHostPages(deps: PageDeps) {
     async ({ person, form }) => {
       const asked = TEST_FORM.check(form);
       const result = await callbackHosts.test(person.caller, asked);
-      const shown: ShownTest = { asked, result };
-      return flash.redirect(person, HOSTS_PATH, shown);
+      return flash.redirect(person, HOSTS_PATH, TESTED, { asked, result });
     },
     ({ person }, refused) => html(person, { shown: { refused } }),
   );

@@ -1,4 +1,6 @@
 /** @jsxImportSource hono/jsx */
+import Type, { type Static } from "typebox";
+import { compile, nullable } from "../api/schema-helpers.ts";
 import { ChannelParams, CreateChannel, shownUrl } from "../channels/channels.ts";
 import { type Channel, CHANNEL_KINDS, type ChannelKind, POSTED_KINDS } from "../core/channel.ts";
 import {
@@ -43,20 +45,17 @@ const CHANNEL_FORM = schemaForm(CreateChannel, {
   },
 });
 
-/** The result of a test, for the page after it. */
-interface ShownTest {
-  readonly id: string;
-  /** Null if it was delivered. */
-  readonly error: string | null;
-  readonly atMs: number;
-}
+/** The result of a test, for the page after it. `error` is null if it was delivered. */
+const ShownTest = Type.Object({ id: Type.String(), error: nullable(Type.String()), atMs: Type.Number() });
+
+const SHOWN_TEST = compile(ShownTest);
 
 function targetCell({ to, url }: Channel) {
   const text = url === null ? to.join(", ") : shownUrl(url);
   return text === "" ? "Can’t be read: remove the channel, and add it again." : <UntrustedText text={text} />;
 }
 
-function TestResult({ error, atMs, now }: ShownTest & { readonly now: Date }) {
+function TestResult({ error, atMs, now }: Static<typeof ShownTest> & { readonly now: Date }) {
   const ago = <Ago at={new Date(atMs)} now={now} />;
   return (
     <span class={error === null ? "says" : "says says-bad"} role="status">
@@ -74,7 +73,8 @@ function TestResult({ error, atMs, now }: ShownTest & { readonly now: Date }) {
 /** Pages for the channels in which the account asks for approval. */
 export function channelPages(deps: PageDeps) {
   const { channelService, flash, clock } = deps;
-  const { routes, rowForm } = settingsList<Channel, typeof CreateChannel, ShownTest>(deps, {
+  const { routes, rowForm } = settingsList<Channel, typeof CreateChannel, Static<typeof ShownTest>>(deps, {
+    shown: SHOWN_TEST,
     section: "Channels",
     path: CHANNELS_PATH,
     intro:
@@ -143,8 +143,7 @@ export function channelPages(deps: PageDeps) {
   });
   const test = rowForm<ById>(async ({ person, params: { id } }) => {
     const { error } = await channelService.test(person.caller, id);
-    const tested: ShownTest = { id, error, atMs: clock.now().getTime() };
-    return flash.redirect(person, CHANNELS_PATH, tested);
+    return flash.redirect(person, CHANNELS_PATH, SHOWN_TEST, { id, error, atMs: clock.now().getTime() });
   });
   const switchIt = rowForm<ById>(({ person, params: { id }, form }) =>
     channelService.change(person.caller, id, { enabled: form.get("enabled") === "true" }),

@@ -1,4 +1,6 @@
 /** @jsxImportSource hono/jsx */
+import Type, { type Static } from "typebox";
+import { compile } from "../api/schema-helpers.ts";
 import { authorize } from "../core/roles.ts";
 import { Layout, render } from "../ui/layout.tsx";
 import { CreateKey, KeyParams, type KeyView, serializeKey } from "../accounts/keys.ts";
@@ -156,20 +158,22 @@ export function LimitFields({ typed }: { readonly typed: FormState }) {
   return <KEY_FORM.Fold title="Limits" state={typed} of={["hosts", "methods", "daily_actions", "expires_at"]} />;
 }
 
-interface MadeKey {
+const MadeKey = Type.Object({
   /** The key in plain text. The server stores only its hash. */
-  readonly key: string;
+  key: Type.String(),
   /** Whether creating this key closed sign-ups. */
-  readonly closesSignUps: boolean;
+  closesSignUps: Type.Boolean(),
   /** Whether the rule that stops loops could not be added. */
-  readonly isUnbraked?: boolean;
-}
+  isUnbraked: Type.Optional(Type.Boolean()),
+});
+
+const MADE_KEY = compile(MadeKey);
 
 export function madeKeyPage(
   { baseUrl }: Pick<PageDeps, "baseUrl">,
   user: PageUser,
   made: KeyView,
-  flashed: MadeKey,
+  flashed: Static<typeof MadeKey>,
 ): string {
   const { key, closesSignUps, isUnbraked = false } = flashed;
   const { role, hold, replaces } = made;
@@ -224,8 +228,8 @@ export function newKeyPages(deps: PageDeps) {
       const isBraked = !isFound && row.role === "agent" && form.get("loop_brake") === "yes" && row.replaces === null;
       // The key is there: it must be shown, whatever comes of the rule.
       const isUnbraked = isBraked && !(await ruleService.brakeLoops(person.caller, row.id).then(() => true, notBraked));
-      const flashed: MadeKey = { key, closesSignUps, isUnbraked };
-      return flash.showSecretOnce(person, `/keys/${row.id}/made`, flashed, () =>
+      const flashed = { key, closesSignUps, isUnbraked };
+      return flash.showSecretOnce(person, `/keys/${row.id}/made`, MADE_KEY, flashed, () =>
         page("own", madeKeyPage(deps, person, row, flashed)),
       );
     },
@@ -249,8 +253,7 @@ export function newKeyPages(deps: PageDeps) {
     .get(
       "/keys/:id/made",
       async ({ context, person, params: { id } }) => {
-        // Safe: only `create` writes a flash for this path.
-        const flashed = flash.read(context, person) as MadeKey | null;
+        const flashed = flash.read(context, person, MADE_KEY);
         const made = await keyOf(person, id);
         if (flashed !== null && made !== undefined) return madeKeyPage(deps, person, made, flashed);
         throw new DomainError(

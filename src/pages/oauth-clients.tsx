@@ -1,4 +1,6 @@
 /** @jsxImportSource hono/jsx */
+import Type, { type Static } from "typebox";
+import { compile, nullable } from "../api/schema-helpers.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { NAME_CHARS_MAX, OAUTH_CLIENTS_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import { page } from "../http/response.ts";
@@ -36,11 +38,16 @@ const CLIENT_FORM = schemaForm(CreateOAuthClient, {
 });
 
 /** The secret of a new client in plain text; null if it has none. */
-interface ClientSecret {
-  readonly secret: string | null;
-}
+const ClientSecret = Type.Object({ secret: nullable(Type.String()) });
 
-function newClientPage({ baseUrl }: PageDeps, user: Person, { id, name }: AccountClient, { secret }: ClientSecret) {
+const CLIENT_SECRET = compile(ClientSecret);
+
+function newClientPage(
+  { baseUrl }: PageDeps,
+  user: Person,
+  { id, name }: AccountClient,
+  { secret }: Static<typeof ClientSecret>,
+) {
   return render(
     <SettingsPage
       user={user}
@@ -132,8 +139,8 @@ export function oauthClientPages(deps: PageDeps) {
     max: OAUTH_CLIENTS_PER_ACCOUNT_MAX,
     create: async (person, body) => {
       const { secret, ...client } = await oauthClients.add(person.caller, body);
-      const shown: ClientSecret = { secret };
-      return flash.showSecretOnce(person, `${CLIENTS_PATH}/${client.id}/made`, shown, () =>
+      const shown = { secret };
+      return flash.showSecretOnce(person, `${CLIENTS_PATH}/${client.id}/made`, CLIENT_SECRET, shown, () =>
         page("own", newClientPage(deps, person, client, shown)),
       );
     },
@@ -144,8 +151,7 @@ export function oauthClientPages(deps: PageDeps) {
     .get(
       `${CLIENTS_PATH}/:id/made`,
       async ({ context, person, params: { id } }) => {
-        // Safe: only `add` writes a flash for this path.
-        const shown = flash.read(context, person) as ClientSecret | null;
+        const shown = flash.read(context, person, CLIENT_SECRET);
         const client = (await oauthClients.list(person.caller)).find((one) => one.id === id);
         if (shown !== null && client !== undefined) return newClientPage(deps, person, client, shown);
         throw new DomainError(

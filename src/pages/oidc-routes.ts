@@ -1,3 +1,5 @@
+import Type, { type Static } from "typebox";
+import { compile, nullable } from "../api/schema-helpers.ts";
 import type { StartedSession, RequestSource } from "../core/session.ts";
 import { headersOf, HTTP_STATUS } from "../api/errors.ts";
 import { type ErrorCode, RetryLater } from "../core/domain-error.ts";
@@ -19,12 +21,19 @@ import {
   OIDC_PATH,
 } from "../oidc/oidc.ts";
 
-/** What the browser keeps between the button and the answer, sealed. */
-interface Flow extends Challenge {
-  readonly sessionSecret: string | null;
-  readonly next: string | null;
-  readonly expiresMs: number;
-}
+/** What the browser keeps between the button and the answer, sealed, perhaps by another version of this service. */
+const Flow = Type.Object({
+  state: Type.String(),
+  nonce: Type.String(),
+  verifier: Type.String(),
+  sessionSecret: nullable(Type.String()),
+  next: nullable(Type.String()),
+  expiresMs: Type.Number(),
+});
+
+type Flow = Static<typeof Flow>;
+
+const FLOW = compile(Flow);
 
 const PLACE = { table: "oidc", row: "flow", column: "cookie" } as const;
 
@@ -45,7 +54,11 @@ export function oidcRoutes(deps: PageDeps) {
     const next = nextOf(form.get("next"));
     try {
       oidc.throttle(source.client);
-      const challenge = { state: secrets.newToken(), nonce: secrets.newToken(), verifier: secrets.newToken() };
+      const challenge: Challenge = {
+        state: secrets.newToken(),
+        nonce: secrets.newToken(),
+        verifier: secrets.newToken(),
+      };
       const address = await oidc.begin(challenge);
       const expiresMs = clock.now().getTime() + OIDC_FLOW_MS_MAX;
       const flow: Flow = { ...challenge, next, sessionSecret: source.sessionSecret, expiresMs };
@@ -71,9 +84,8 @@ export function oidcRoutes(deps: PageDeps) {
     const sealed = cookie.read(request.headers);
     if (sealed === null) return null;
     try {
-      // Safe: `begin` sealed it.
-      const flow = JSON.parse(secrets.open(sealed, PLACE).toString("utf8")) as Flow;
-      return flow.expiresMs > clock.now().getTime() ? flow : null;
+      const flow: unknown = JSON.parse(secrets.open(sealed, PLACE).toString("utf8"));
+      return FLOW.accepts(flow) && flow.expiresMs > clock.now().getTime() ? flow : null;
     } catch {
       return null;
     }

@@ -2,6 +2,7 @@
 import type { Child } from "hono/jsx";
 import type { Static, TObject } from "typebox";
 import type { Person } from "../http/session.ts";
+import type { Check } from "../api/schema-helpers.ts";
 import { render } from "../ui/layout.tsx";
 import { Problem } from "../ui/parts.tsx";
 import { type Again, type PersonRequest, EMPTY_FORM, type FormState } from "./forms.ts";
@@ -14,7 +15,7 @@ interface ViewRequest<Shown> {
   readonly now: Date;
   /** The state of the form that adds a row. */
   readonly typed: FormState;
-  /** The result of another form of the page; null for none. */
+  /** The result of another form; null for none. */
   readonly shown: Shown | null;
 }
 
@@ -26,8 +27,13 @@ interface View<Row, Body> extends Omit<ListProps<Row>, "title" | "id" | "intro" 
   readonly fields?: FieldSpecs<Body>;
 }
 
-interface SettingsList<Row, Schema extends TObject, Shown> extends Pick<SettingsPageProps, "section" | "intro"> {
+interface SettingsList<Row, Schema extends TObject, Shown extends object> extends Pick<
+  SettingsPageProps,
+  "section" | "intro"
+> {
   readonly path: string;
+  /** The result of another form that leads back with a flash for this path. */
+  readonly shown?: Check<Shown>;
   /** Reads the rows and says how to show them. */
   readonly view: (request: ViewRequest<Shown>) => Promise<View<Row, Static<Schema>>>;
   readonly form: ReturnType<typeof schemaForm<Schema>>;
@@ -51,7 +57,7 @@ interface ListState<Shown> {
 
 /**
  * A page of the settings with a list and the form that adds a row, which has the schema and the service of the REST route. The
- * page's other forms lead back to it, perhaps with a flash for its path, which becomes `shown`.
+ * page's other forms lead back to it.
  */
 export function settingsList<Row, Schema extends TObject, Shown extends object = never>(
   deps: PageDeps,
@@ -90,8 +96,7 @@ export function settingsList<Row, Schema extends TObject, Shown extends object =
   const routes = personPages(deps)
     .get(path, ({ context, person }) => {
       const typed = start(new URLSearchParams(context.search));
-      // Safe: only the forms of this page write a flash for its path.
-      const shown = deps.flash.read(context, person) as Shown | null;
+      const shown = list.shown === undefined ? null : deps.flash.read(context, person, list.shown);
       return html(person, { typed, shown, isOpen: context.search !== "" && typed.values.size > 0 });
     })
     .post(path, create);

@@ -1,4 +1,6 @@
 /** @jsxImportSource hono/jsx */
+import Type, { type Static } from "typebox";
+import { compile } from "../api/schema-helpers.ts";
 import { AccountParams } from "../accounts/account-routes.ts";
 import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
 import { deletableText, shrinkAdvice } from "../accounts/server-size.ts";
@@ -15,13 +17,12 @@ import { Card, Day, Dot, Facts, LinkButton, Name, Notice, UntrustedText } from "
 import { List, None, RowAction, SETTINGS_PATHS, SettingsPage, Tagged } from "./settings-frame.tsx";
 import { duration, number } from "../ui/text.ts";
 
-interface MailNotice {
-  readonly isGood: boolean;
-  readonly text: string;
-}
+const MailNotice = Type.Object({ isGood: Type.Boolean(), text: Type.String() });
+
+const MAIL_NOTICE = compile(MailNotice);
 
 /** The server's settings in force, for owners. They can be changed only in its environment. */
-async function serverPage(deps: PageDeps, user: Person, notice: MailNotice | null): Promise<string> {
+async function serverPage(deps: PageDeps, user: Person, notice: Static<typeof MailNotice> | null): Promise<string> {
   const { caller } = user;
   authorize(caller, "manage");
   // The file's size: null if there is no file, or this person may not see it.
@@ -217,7 +218,7 @@ export function serverPages(deps: PageDeps) {
       authorize(person.caller, "manage");
       const { error } = await ownMails.test(person);
       const text = error === null ? `The test mail to ${person.email} was delivered to the mail provider.` : error;
-      return flash.redirect(person, SETTINGS_PATHS.server, { isGood: error === null, text });
+      return flash.redirect(person, SETTINGS_PATHS.server, MAIL_NOTICE, { isGood: error === null, text });
     },
     ({ person }, { problem }) => serverPage(deps, person, { isGood: false, text: problem }),
   );
@@ -227,8 +228,7 @@ export function serverPages(deps: PageDeps) {
   });
   return personPages(deps, { [MAIL_TEST_PATH]: SETTINGS_PATHS.server })
     .get(SETTINGS_PATHS.server, ({ context, person }) => {
-      // Safe: only the mail test writes a flash for this path.
-      const notice = flash.read(context, person) as MailNotice | null;
+      const notice = flash.read(context, person, MAIL_NOTICE);
       return serverPage(deps, person, notice);
     })
     .post(MAIL_TEST_PATH, testMail)

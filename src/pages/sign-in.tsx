@@ -1,4 +1,6 @@
 /** @jsxImportSource hono/jsx */
+import Type, { type Static } from "typebox";
+import { compile } from "../api/schema-helpers.ts";
 import type { Child } from "hono/jsx";
 import type { ErrorCode } from "../core/domain-error.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../core/limits.ts";
@@ -164,13 +166,12 @@ export function withNext(path: string, next: string | null): string {
 }
 
 /** What the page after a sign-up shows. */
-export interface MadeAccount {
-  readonly apiKey: string;
-  readonly next: string;
-}
+const MadeAccount = Type.Object({ apiKey: Type.String(), next: Type.String() });
+
+export const MADE_ACCOUNT = compile(MadeAccount);
 
 /** Shows the owner key of a new account once. */
-export function signedUpPage(user: PageUser, { apiKey, next }: MadeAccount): string {
+export function signedUpPage(user: PageUser, { apiKey, next }: Static<typeof MadeAccount>): string {
   return render(
     <Layout title="Your account is ready" user={user}>
       <h1>Your account is ready</h1>

@@ -3,8 +3,8 @@ import { SIGNING_OVERLAP_MS } from "../core/limits.ts";
 import { SIGNING_USES, type SigningUse } from "../core/account-store.ts";
 import { checkOrigin, type SigningSecret } from "../accounts/signing-secrets.ts";
 import { type ReceivedMessage, SIGNATURE_HEADERS, type SignatureCheck } from "../accounts/verify-signature.ts";
-import Type from "typebox";
-import { choice, isJsonObject, yesNo } from "../api/schema-helpers.ts";
+import Type, { type Static } from "typebox";
+import { choice, compile, isJsonObject, nullable, yesNo } from "../api/schema-helpers.ts";
 import { invalidField } from "../core/domain-error.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
@@ -35,11 +35,13 @@ interface Place {
   readonly use: SigningUse;
 }
 
-interface Rotated {
-  /** Null for all secrets. */
-  readonly place: Place | null;
-  readonly untilMs: number;
-}
+/** `place` is null for all secrets. */
+const Rotated = Type.Object({
+  place: nullable(Type.Object({ origin: Type.String(), use: Type.Enum([...SIGNING_USES]) })),
+  untilMs: Type.Number(),
+});
+
+const ROTATED = compile(Rotated);
 
 const PLACE = {
   origin: Type.Refine(
@@ -277,7 +279,7 @@ export function signingPages(deps: PageDeps) {
   /** When the previous secret expires; null if there is none. */
   const overlapEndOf = ({ caller }: Person, place: Place | null) =>
     signingService.overlapEnd(caller, place?.origin ?? ANY_ORIGIN, place?.use);
-  const rotatedHtml = async (person: Person, { place, untilMs }: Rotated) =>
+  const rotatedHtml = async (person: Person, { place, untilMs }: Static<typeof Rotated>) =>
     place === null ? signingPage(deps, person, { rotatedUntil: new Date(untilMs) }) : secretHtml(person, place, true);
 
   /**
@@ -290,10 +292,10 @@ export function signingPages(deps: PageDeps) {
     const endsNow = await overlapEndOf(person, place);
     if (seen !== stateOf(endsNow)) return page("own", askRotationPage(person, place, endsNow, seen !== undefined));
     const { previousExpiresAt } = await signingService.rotate(person.caller, place?.origin ?? null, place?.use ?? null);
-    const result: Rotated = { place, untilMs: previousExpiresAt.getTime() };
+    const result = { place, untilMs: previousExpiresAt.getTime() };
     // A rotation of all secrets shows none.
-    if (place === null) return flash.redirect(person, ROTATED_PATH, result);
-    return flash.showSecretOnce(person, ROTATED_PATH, result, async () =>
+    if (place === null) return flash.redirect(person, ROTATED_PATH, ROTATED, result);
+    return flash.showSecretOnce(person, ROTATED_PATH, ROTATED, result, async () =>
       page("own", await rotatedHtml(person, result)),
     );
   }, again);
@@ -313,8 +315,7 @@ export function signingPages(deps: PageDeps) {
     .get(ROTATION_PATH, async ({ person }) => askRotationPage(person, null, await overlapEndOf(person, null), false))
     .post(ROTATION_PATH, rotate)
     .get(ROTATED_PATH, async ({ context, person }) => {
-      // Safe: only `rotate` writes a flash for this path.
-      const result = flash.read(context, person) as Rotated | null;
+      const result = flash.read(context, person, ROTATED);
       return result === null ? seeOther("own", SETTINGS_PATHS.signing) : rotatedHtml(person, result);
     })
     .post(CHECK_PATH, check);

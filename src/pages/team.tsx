@@ -1,4 +1,6 @@
 /** @jsxImportSource hono/jsx */
+import Type, { type Static } from "typebox";
+import { compile } from "../api/schema-helpers.ts";
 import { INVITATION_MS_MAX } from "../core/limits.ts";
 import { checkRole, CreateInvitation, InvitationParams, PersonParams } from "../accounts/team.ts";
 import { MEMBER_ROLES, type MemberRole } from "../core/roles.ts";
@@ -22,10 +24,9 @@ const INVITED_PATH = `${PEOPLE_PATH}/invited`;
 
 const INVITATIONS_PATH = "/settings/invitations";
 
-interface RoleChange {
-  readonly email: string;
-  readonly role: MemberRole;
-}
+const RoleChange = Type.Object({ email: Type.String(), role: Type.Enum([...MEMBER_ROLES]) });
+
+const ROLE_CHANGE = compile(RoleChange);
 
 const INVITATION_FORM = schemaForm(CreateInvitation, {
   email: {
@@ -78,14 +79,12 @@ function memberMenu(user: Person, member: TeamMember, isSelf: boolean) {
   );
 }
 
-interface Invited {
-  readonly email: string;
-  /** The whole link. */
-  readonly link: string;
-  readonly isMailed: boolean;
-}
+/** With the whole link. */
+const Invited = Type.Object({ email: Type.String(), link: Type.String(), isMailed: Type.Boolean() });
 
-function invitedPage(user: Person, { email, link, isMailed }: Invited): string {
+const INVITED = compile(Invited);
+
+function invitedPage(user: Person, { email, link, isMailed }: Static<typeof Invited>): string {
   return render(
     <SettingsPage
       user={user}
@@ -117,7 +116,8 @@ function invitedPage(user: Person, { email, link, isMailed }: Invited): string {
 /** The people of this account, its open invitations, and keys that former members may know. */
 export function peoplePages(deps: PageDeps) {
   const { teamService, keyService, personOf, flash } = deps;
-  const { routes, rowForm } = settingsList<TeamMember, typeof CreateInvitation, RoleChange>(deps, {
+  const { routes, rowForm } = settingsList<TeamMember, typeof CreateInvitation, Static<typeof RoleChange>>(deps, {
+    shown: ROLE_CHANGE,
     section: "People",
     path: PEOPLE_PATH,
     intro: "Who may log in to this account. Every decision is recorded under a person’s address.",
@@ -183,8 +183,10 @@ export function peoplePages(deps: PageDeps) {
     start: () => filled({ role: "approver" }),
     create: async (person, { email, role }) => {
       const { link, isMailed } = await teamService.invite(person.caller, email, role);
-      const invited: Invited = { email, link, isMailed };
-      return flash.showSecretOnce(person, INVITED_PATH, invited, () => page("own", invitedPage(person, invited)));
+      const invited = { email, link, isMailed };
+      return flash.showSecretOnce(person, INVITED_PATH, INVITED, invited, () =>
+        page("own", invitedPage(person, invited)),
+      );
     },
   });
   /** Whether people who changed their own role may still see the list. */
@@ -192,8 +194,9 @@ export function peoplePages(deps: PageDeps) {
   const changeRole = rowForm<ById>(async ({ context, person, params: { id }, form }) => {
     const asked = checkRole({ role: form.get("role") ?? null }).role;
     const { email, role } = await teamService.changeRole(person.caller, id, asked);
-    const changed: RoleChange = { email, role };
-    return (await isStillOwner(context)) ? flash.redirect(person, PEOPLE_PATH, changed) : seeOther("own", HOME_PATH);
+    return (await isStillOwner(context))
+      ? flash.redirect(person, PEOPLE_PATH, ROLE_CHANGE, { email, role })
+      : seeOther("own", HOME_PATH);
   });
   const remove = rowForm<ById>(async ({ context, person, params: { id } }) => {
     await teamService.remove(person.caller, id);
@@ -202,8 +205,7 @@ export function peoplePages(deps: PageDeps) {
   const withdraw = rowForm<ById>(({ person, params: { id } }) => teamService.withdraw(person.caller, id));
   return routes
     .get(INVITED_PATH, ({ context, person }) => {
-      // Safe: only an invitation writes a flash for this path.
-      const invited = flash.read(context, person) as Invited | null;
+      const invited = flash.read(context, person, INVITED);
       return invited === null ? seeOther("own", PEOPLE_PATH) : invitedPage(person, invited);
     })
     .post(`${PEOPLE_PATH}/:id/role`, changeRole, { params: PersonParams })
