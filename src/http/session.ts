@@ -324,12 +324,11 @@ export type AnswerPerson<Params = unknown> = (request: {
 /** Answers a request whose path ends in an id. */
 export type AnswerById = AnswerPerson<{ readonly id: string }>;
 
-/** Routes for people who are logged in. Others are redirected to the log-in page, and back. */
-export function createPersonRoutes(personOf: PersonOf) {
+/** Routes for people who are logged in. Others get what `askToLogIn` answers. */
+export function createPersonRoutes(personOf: PersonOf, askToLogIn: (context: RequestContext) => Promise<Response>) {
   return createPageRoutes("own").resolve(async ({ context }) => {
     const person = await personOf(context);
     if (person !== null) return { person };
-    // The log-in page leads back.
-    throw new EarlyAnswer(seeOther("own", `/login?${new URLSearchParams({ next: pathAndQuery(context) }).toString()}`));
+    throw new EarlyAnswer(await askToLogIn(context));
   });
 }

@@ -1,12 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import Type, { type Static } from "typebox";
 import { compile } from "../api/schema-helpers.ts";
-import {
-  AddCallbackHost,
-  CallbackTestJson,
-  checkCallbackHost,
-  TestCallbackBody,
-} from "../accounts/callback-hosts.ts";
+import { AddCallbackHost, CallbackTestJson, checkCallbackHost, TestCallbackBody } from "../accounts/callback-hosts.ts";
 import type { ListedHost } from "../core/account-store.ts";
 import { CALLBACK_HOSTS_MAX } from "../core/limits.ts";
 import { seeOther } from "../http/response.ts";

@@ -59,7 +59,10 @@ interface DecisionFormProps extends Omit<DecisionPageProps, "user" | "now"> {
  */
 export function DecisionForm(props: DecisionFormProps) {
   const { user, path, asked, fields = [], main = "approve", what, extent } = props;
-  const { isAtEnd = false, offer = null, problem, reason = "", grant } = props;
+  const { isAtEnd = false, offer = null, problem, grant } = props;
+  const shown = shownField(asked.map(({ action: { id: of, run }, digest }) => ({ id: of, run, digest })));
+  const kept = user?.keptNote?.requests === shown[1] ? user.keptNote.reason : "";
+  const { reason = kept } = props;
   const [first, ...others] = asked;
   const id = first?.action.id ?? "";
   const subject = first === undefined || others.length > 0 ? counted(asked.length, "request") : callText(first.action);
@@ -98,7 +101,7 @@ export function DecisionForm(props: DecisionFormProps) {
     <PostForm
       user={user}
       action={path}
-      fields={[shownField(asked.map(({ action: { id: of, run }, digest }) => ({ id: of, run, digest }))), ...fields]}
+      fields={[shown, ...(user === null ? [] : [["person", user.email] as const]), ...fields]}
       class="decide"
     >
       <Problem text={problem} />

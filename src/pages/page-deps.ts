@@ -1,16 +1,21 @@
+import { HTTP_STATUS } from "../api/errors.ts";
 import { checkFilters } from "../api/list-schemas.ts";
 import type { ExportActions } from "../actions/export.ts";
 import { NAV_FAILING_MS } from "../core/limits.ts";
+import { DomainError } from "../core/domain-error.ts";
 import { type Caller, viewerOf } from "../core/roles.ts";
 import type { ApiOperation } from "../http/openapi.ts";
+import { type Form, pathAndQuery, readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { createFlash, createPersonRoutes, createSessions, type PersonOf } from "../http/session.ts";
+import { createFlash, createPersonRoutes, createSessions, nextOf, type PersonOf } from "../http/session.ts";
 import { maskedPause } from "../receipts/masked-action.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { RouteServices } from "../services/services.ts";
 import type { NavBadges } from "../ui/text.ts";
 import type { GuideGroup } from "./docs/guides.ts";
-import { answers } from "./forms.ts";
+import { answers, EMPTY_FORM } from "./forms.ts";
+import { isKeptField, KEPT_NOTE, noteIn } from "./kept-note.ts";
+import { logInPage, withNext } from "./sign-in.tsx";
 
 /** What pages are made with: the services, and what else the HTTP server is made with. */
 export interface PageNeeds extends RouteServices, Pick<AppContext, "clock" | "ids" | "log"> {
@@ -29,6 +34,7 @@ export interface PageNeeds extends RouteServices, Pick<AppContext, "clock" | "id
 /** Adds sessions, forms and cookies to what pages need. */
 export function createPageDeps(needs: PageNeeds) {
   const sessions = createSessions(needs);
+  const flash = createFlash(needs);
   /** The person of a session, with what stops their whole account. For forms and errors too. */
   const sessionOf: PersonOf = async (context) => {
     const person = await sessions.personOf(context);
@@ -44,13 +50,15 @@ export function createPageDeps(needs: PageNeeds) {
     if (person === null || context.request.method !== "GET") return person;
     const { caller } = person;
     const [badges, accounts] = await Promise.all([badgesOf(needs, caller), needs.teamService.accountsOf(person)]);
+    const keptNote = flash.read(context, person, KEPT_NOTE);
+    const shown = { ...person, badges, ...(keptNote?.person === person.email && { keptNote }) };
     // A single account without a name is not worth showing.
-    if (accounts.length === 1 && accounts[0]?.name === null) return { ...person, badges };
+    if (accounts.length === 1 && accounts[0]?.name === null) return shown;
     const isCurrent = (accountId: string) => accountId === caller.accountId;
-    return { ...person, badges, accounts: accounts.map((one) => ({ ...one, isCurrent: isCurrent(one.accountId) })) };
+    return { ...shown, accounts: accounts.map((one) => ({ ...one, isCurrent: isCurrent(one.accountId) })) };
   };
   const answer = answers(sessions.formOf);
-  return { ...needs, ...sessions, sessionOf, personOf, answer, flash: createFlash(needs) };
+  return { ...needs, ...sessions, sessionOf, personOf, answer, flash };
 }
 
 /** What pages are made with, including sessions, forms and cookies. */
@@ -73,12 +81,35 @@ async function badgesOf({ actionService, credentialRequests, clock }: PageNeeds,
  * Routes for people who are logged in. A text that a handler returns is the HTML of its page. A refused form leaves the browser
  * at the form's path: if people reload that, they get to the page that `formPages` names for it.
  */
-export function personPages({ personOf }: PageDeps, formPages: Readonly<Record<string, string>> = {}) {
-  const routes = createPersonRoutes(personOf).onAfterHandle(({ responseValue }) =>
-    typeof responseValue === "string" ? page("own", responseValue) : undefined,
+export function personPages(deps: PageDeps, formPages: Readonly<Record<string, string>> = {}) {
+  const routes = createPersonRoutes(deps.personOf, (context) => askToLogIn(deps, context)).onAfterHandle(
+    ({ responseValue }) => (typeof responseValue === "string" ? page("own", responseValue) : undefined),
   );
   for (const [path, shown] of Object.entries(formPages)) routes.get(path, () => seeOther("own", shown));
   return routes;
+}
+
+/** The log-in page, which leads back. Its form keeps the note of a decision that nobody made, as the session had ended. */
+async function askToLogIn(deps: PageDeps, context: RequestContext): Promise<Response> {
+  const next = pathAndQuery(context);
+  const form = await formWithNote(deps, context);
+  if (form === null) return seeOther("own", withNext("/login", next));
+  context.errorCode = "unauthorized";
+  const html = await logInPage(deps, nextOf(next), { ...EMPTY_FORM, values: form });
+  return page("own", html, { status: HTTP_STATUS.unauthorized });
+}
+
+/** The fields that keep a note; null: our pages sent no form with one. */
+async function formWithNote({ ownOrigin }: PageDeps, context: RequestContext): Promise<Form | null> {
+  if (context.request.method !== "POST") return null;
+  try {
+    ownOrigin.require(context.request.headers);
+    const form = await readForm(context);
+    return noteIn(form) === null ? null : new Map([...form].filter(([name]) => isKeptField(name)));
+  } catch (error) {
+    if (error instanceof DomainError) return null;
+    throw error;
+  }
 }
 
 /** Parameters of a path with an id. */

@@ -6,10 +6,11 @@ import type { ErrorCode } from "../core/domain-error.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../core/limits.ts";
 import { Button, Field, KnownPassword, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
-import { LinkButton, PageHead, Problem } from "../ui/parts.tsx";
-import type { PageUser } from "../ui/text.ts";
+import { LinkButton, Notice, PageHead, Problem, UntrustedLines } from "../ui/parts.tsx";
+import type { KeptNote, PageUser } from "../ui/text.ts";
 import { type FormState, problemBeside, problemOf } from "./forms.ts";
-import type { PageDeps } from "./page-deps.ts";
+import { noteIn } from "./kept-note.ts";
+import type { RouteServices } from "../services/services.ts";
 import { Secret } from "./settings-frame.tsx";
 import { OIDC_PATH } from "../oidc/oidc.ts";
 
@@ -72,13 +73,16 @@ interface EntryFormProps extends Omit<CredentialFieldsProps, "isChange"> {
   /** The next path; left out or null for the usual one. */
   readonly next?: string | null;
   readonly button: string;
+  /** A note that it keeps; left out or null for none. */
+  readonly note?: KeptNote | null;
   readonly children?: Child;
 }
 
 /** A form that begins a session. */
-export function EntryForm({ action, next = null, button, children, ...fields }: EntryFormProps) {
+export function EntryForm({ action, next = null, button, note = null, children, ...fields }: EntryFormProps) {
+  const kept = note === null ? [] : Object.entries(note);
   return (
-    <PostForm user={null} action={action} class="card" beginsSession fields={nextField(next)}>
+    <PostForm user={null} action={action} class="card" beginsSession fields={[...nextField(next), ...kept]}>
       {children}
       <CredentialFields {...fields} />
       <Button>{button}</Button>
@@ -90,12 +94,22 @@ function nextField(next: string | null) {
   return next === null ? [] : ([["next", next]] as const);
 }
 
-export async function logInPage({ signUpGate, oidc }: PageDeps, next: string | null, typed: Typed): Promise<string> {
+type EntryNeeds = Pick<RouteServices, "signUpGate" | "oidc">;
+
+export async function logInPage({ signUpGate, oidc }: EntryNeeds, next: string | null, typed: Typed): Promise<string> {
   const signupsOpen = (await signUpGate.closedBy()) === null;
+  const note = noteIn(typed.values);
   return render(
     <Layout title="Log in" width="narrow" beginsSession>
       <h1>Log in</h1>
-      <EntryForm action="/auth/login" next={next} typed={typed} password="known" button="Log in" />
+      {note === null ? null : (
+        <Notice tone="wait">
+          Your session has ended, and nothing was decided. Log in to go back to the request with your note:
+          <br />
+          <UntrustedLines text={note.reason} />
+        </Notice>
+      )}
+      <EntryForm action="/auth/login" next={next} typed={typed} note={note} password="known" button="Log in" />
       {oidc === null ? null : <p class="or quiet small">or</p>}
       <ProviderForm oidc={oidc} next={next} />
       {signupsOpen ? (
@@ -112,7 +126,7 @@ export async function logInPage({ signUpGate, oidc }: PageDeps, next: string | n
 }
 
 /** The button of the identity provider, in its own form, so that no password is sent along. Null without a provider. */
-export function ProviderForm({ oidc, next }: Pick<PageDeps, "oidc"> & { readonly next: string | null }) {
+export function ProviderForm({ oidc, next }: Pick<EntryNeeds, "oidc"> & { readonly next: string | null }) {
   if (oidc === null) return null;
   return (
     <PostForm user={null} action={OIDC_PATH} beginsSession fields={nextField(next)}>

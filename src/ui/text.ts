@@ -13,6 +13,17 @@ export interface PageUser extends Pick<Person, "email" | "role" | "hasOthers" | 
   readonly accounts?: readonly NavAccount[];
   /** The pause of the whole account, masked for this person; left out if there is none. */
   readonly stop?: Pause;
+  /** A note that came over the log-in; left out if there is none. */
+  readonly keptNote?: KeptNote;
+}
+
+/** The note of a decision that came after the session had ended. */
+export interface KeptNote {
+  /** Who wrote it. */
+  readonly person: string;
+  /** What its form decided on. */
+  readonly requests: string;
+  readonly reason: string;
 }
 
 /** An account of a person who has several. */

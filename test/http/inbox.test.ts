@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { HELD_LISTED_MAX } from "../../src/core/limits.ts";
 import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
-import { ANN, signedIn } from "./signed-in.ts";
+import { hiddenIn } from "../support/forms.ts";
+import { ANN, ANN_PASSWORD, browserOf, joined, sessionIn, signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
 import { shared } from "../support/shared.ts";
 import { words } from "../support/words.ts";
@@ -110,4 +111,47 @@ describe("the inbox", () => {
 test("the root leads whoever is logged in to the inbox", async () => {
   const response = await ann.context("/");
   expect([response.status, response.headers.get("location")]).toEqual([303, "/approvals"]);
+});
+
+describe("a note that comes after the end of the session", () => {
+  const refused = async (email: string) => {
+    const bob = await joined(app, "approver", email);
+    const id = await held();
+    const fields = {
+      ...(await bob.hiddenOf(`/approvals/${id}`)),
+      decision: "reject",
+      reason: "Not without\na ticket.",
+    };
+    await bob.send("/auth/logout", fields);
+    return { bob, id, path: `/approvals/${id}`, fields };
+  };
+  const noteAfterLogIn = async (html: string, email: string) => {
+    const fields = { ...hiddenIn(html), email, password: ANN_PASSWORD };
+    const entered = await browserOf(app, "").send("/auth/login", fields);
+    const shown = await (await browserOf(app, sessionIn(entered)).follow(entered)).text();
+    return { at: entered.headers.get("location"), note: /<textarea[^>]*name="reason"[^>]*>([^<]*)</.exec(shown)?.[1] };
+  };
+
+  test("is in the form again after the log-in, even the second one, and decides nothing by itself", async () => {
+    const { bob, id, path, fields } = await refused("kept@example.com");
+    const answer = await bob.send(`${path}?agent=ci`, fields);
+    expect(answer.status).toBe(401);
+    const html = await answer.text();
+    expect(html).toContain("Not without");
+    const email = "kept@example.com";
+    const wrong = await bob.send("/auth/login", { ...hiddenIn(html), email, password: "wrong wrong" });
+    const note = "Not without\na ticket.";
+    expect(await noteAfterLogIn(await wrong.text(), email)).toEqual({ at: `${path}?agent=ci`, note });
+    expect((await app.call("GET", `/v1/actions/${id}`)).json.status).toBe("awaiting_approval");
+  });
+
+  test("is shown to nobody else who logs in, and not taken from another site or with another request", async () => {
+    const { bob, path, fields } = await refused("gone@example.com");
+    const html = await (await bob.send(path, fields)).text();
+    expect((await noteAfterLogIn(html, ANN)).note).toBe("");
+    const other = await bob.send(`/approvals/${await held()}`, fields);
+    expect((await noteAfterLogIn(await other.text(), "gone@example.com")).note).toBe("");
+    const foreign = await bob.send(path, fields, { origin: "https://evil.example" });
+    expect([foreign.status, await foreign.text()]).toEqual([303, ""]);
+  });
 });
