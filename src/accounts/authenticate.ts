@@ -3,6 +3,7 @@ import { accountStopped, type Caller, hasScope, isLimited, limitsOf, unauthorize
 import { hasEnded } from "../core/makers.ts";
 import { KEYS_READ_AT_ONCE_MAX, SHARED_FRESH_MS } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
+import { RecentMap } from "../core/recent-map.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { ApiKey } from "../core/account-store.ts";
 import type { TokenKey } from "../core/oauth-store.ts";
@@ -35,7 +36,6 @@ const EXPIRY_TIMER_MS_MAX = 3_600_000;
 
 interface CachedKey {
   readonly id: string;
-  readonly hash: string;
   readonly caller: Caller;
   /** When the token by which it was found expires; null: it was found by the key itself. */
   readonly until: Date | null;
@@ -51,7 +51,7 @@ export function createAuthenticate(
   { store: { accounts }, clock }: AppPart<"clock", "accounts">,
   { isStopped, secrets, keyOfToken }: AuthenticateNeeds,
 ): Authenticate {
-  const cached = new Map<string, CachedKey>();
+  const cached = new RecentMap<CachedKey>(KEYS_CACHED_MAX);
   // Separate from the cached rows, since a key that is no longer cached may have open streams that its revocation must end.
   const revocations = createRevocations(clock, (hash) => forget(hash));
   let forgotten = 0;
@@ -83,8 +83,7 @@ export function createAuthenticate(
     if (forgotten !== before) return find(name, token);
     const caller = callerOfKey(key, replaced, revocations.signalOf(hash, key.expiresAt));
     const usedAtMs = known?.usedAtMs ?? Number.NEGATIVE_INFINITY;
-    const fresh = { id: key.id, hash, caller, until: byToken?.expiresAt ?? null, readAtMs: nowMs, usedAtMs };
-    if (known === undefined && cached.size >= KEYS_CACHED_MAX) cached.delete(oldestOf(cached));
+    const fresh = { id: key.id, caller, until: byToken?.expiresAt ?? null, readAtMs: nowMs, usedAtMs };
     cached.set(name, fresh);
     return fresh;
   };
@@ -98,12 +97,8 @@ export function createAuthenticate(
     const key = byToken ?? (await find(hash, null));
     if (key === null) throw unauthorized();
     const { accountId, limits } = key.caller;
-    if (key.until !== null && clock.now() >= key.until) throw unauthorized();
-    const expiresAt = limits?.expiresAt ?? null;
-    if (expiresAt !== null && clock.now() >= expiresAt) {
-      forget(key.hash);
-      throw unauthorized();
-    }
+    const ends = [key.until, limits?.expiresAt ?? null];
+    if (ends.some((end) => end !== null && clock.now() >= end)) throw unauthorized();
     if (isStopped(accountId)) throw accountStopped(accountId);
     const nowMs = clock.monotonicMs();
     if (nowMs - key.usedAtMs >= USED_EVERY_MS) {
@@ -142,7 +137,9 @@ function createRevocations(clock: Pick<Clock, "after" | "now">, onEnd: (hash: st
     signalOf(hash: string, expiresAt: Date | null): AbortSignal {
       const known = signals.get(hash);
       if (known !== undefined) return known.signal;
-      if (signals.size >= REVOCATIONS_MAX) onEnd(oldestOf(signals));
+      // A map keeps insertion order.
+      const [oldest = ""] = signals.keys();
+      if (signals.size >= REVOCATIONS_MAX) onEnd(oldest);
       const made = new AbortController();
       signals.set(hash, made);
       if (expiresAt !== null) watch(hash, expiresAt);
@@ -155,12 +152,6 @@ function createRevocations(clock: Pick<Clock, "after" | "now">, onEnd: (hash: st
       timers.delete(hash);
     },
   };
-}
-
-/** The oldest entry, since a map keeps insertion order. */
-function oldestOf(map: ReadonlyMap<string, unknown>): string {
-  const [oldest = ""] = map.keys();
-  return oldest;
 }
 
 export function callerOfKey(key: ApiKey, replaced: readonly string[], revoked: AbortSignal): Caller {

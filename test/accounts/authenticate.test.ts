@@ -10,6 +10,8 @@ import { openFileStore, testSecrets } from "../support/store.ts";
 
 const KEY = testSecrets.newApiKey();
 
+const TOKEN = "t".repeat(43);
+
 /** `authenticate` on a real store with some keys, and the calls between the two. */
 async function openAuthenticate(keys: readonly Partial<ApiKey>[] = [{}], wrap = (accounts: AccountStore) => accounts) {
   const db = await openFileStore();
@@ -25,7 +27,11 @@ async function openAuthenticate(keys: readonly Partial<ApiKey>[] = [{}], wrap = 
   const clock = new FakeClock(NOON);
   const authenticate = createAuthenticate(
     { store: { accounts }, clock },
-    { isStopped: () => false, secrets: testSecrets },
+    {
+      isStopped: () => false,
+      secrets: testSecrets,
+      keyOfToken: async (token) => (token === TOKEN ? { key: anApiKey(rows[0]), expiresAt: later(3_000) } : null),
+    },
   );
   const [key] = rows;
   return { authenticate, key, asked, used, clock, db, [Symbol.asyncDispose]: () => db[Symbol.asyncDispose]() };
@@ -241,11 +247,24 @@ describe("a known key", () => {
   });
 });
 
+test("an access token is taken only where the caller takes tokens, and until it expires", async () => {
+  await using rig = await openAuthenticate();
+  const withToken = () => rig.authenticate(`Bearer ${TOKEN}`, true);
+  expect((await withToken()).keyId).toBe(rig.key?.id ?? "");
+  expect(await refusalOf(rig.authenticate(`Bearer ${TOKEN}`))).toEqual(UNAUTHORIZED);
+  rig.clock.advance(2_999);
+  await withToken();
+  rig.clock.advance(1);
+  expect(await refusalOf(withToken())).toEqual(UNAUTHORIZED);
+});
+
 describe("a key that expires", () => {
   test("is refused from then on, and its signal is given, without being asked", async () => {
     await using rig = await openAuthenticate([{ expiresAt: later(90_000_000) }]);
     const caller = await rig.authenticate(`Bearer ${KEY}`);
     expect(caller.limits).toEqual({ hosts: null, methods: null, dailyActions: null, expiresAt: later(90_000_000) });
+    // The longest timer lasts 24 days.
+    expect(rig.clock.nextMs).toBe(3_600_000);
     for (let hours = 0; hours < 24; hours += 1) rig.clock.advance(3_600_000);
     expect(caller.revoked?.aborted).toBe(false);
     rig.clock.advance(3_599_999);
@@ -256,15 +275,20 @@ describe("a key that expires", () => {
     expect(rig.clock.timers).toBe(0);
   });
 
+  test("is refused at once if the clock is set, and its timer ends with it", async () => {
+    await using rig = await openAuthenticate([{ expiresAt: later(3_000) }]);
+    await rig.authenticate(`Bearer ${KEY}`);
+    rig.clock.jump(3_000);
+    expect(await refusalOf(rig.authenticate(`Bearer ${KEY}`))).toEqual(UNAUTHORIZED);
+    rig.authenticate.forget(testSecrets.hash(KEY));
+    expect(rig.clock.timers).toBe(0);
+  });
+
   test("makes no other key be read again, however often it is sent", async () => {
     const other = testSecrets.newApiKey();
     await using rig = await openAuthenticate([{ expiresAt: NOON }, { hash: testSecrets.hash(other), name: "other" }]);
-    await rig.authenticate(`Bearer ${other}`);
-    const asked = rig.asked.length;
     const slow = Array.from({ length: 20 }, () => refusalOf(rig.authenticate(`Bearer ${KEY}`)));
-    await rig.authenticate(`Bearer ${other}`);
-    await Promise.all(slow);
-    // One read for each request of the key that is over, and none of the other's.
-    expect(rig.asked.length - asked).toBe(20);
+    await Promise.all([...slow, rig.authenticate(`Bearer ${other}`)]);
+    expect(rig.asked).toHaveLength(21);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createSessionRegistry } from "../../src/accounts/sessions.ts";
 import type { SessionMember } from "../../src/core/account-store.ts";
+import { SESSION_SEEN_EVERY_MS } from "../../src/core/limits.ts";
 import { createSecrets } from "../../src/crypto/secrets.ts";
 import { NOON } from "../support/factory.ts";
 
@@ -27,12 +28,13 @@ function registryOf(...reads: readonly (() => SessionMember | null)[]) {
     count += 1;
     return read === undefined ? MEMBER : read();
   };
+  const seen: Date[] = [];
   const registry = createSessionRegistry({
-    people: { session, sessionSeen: async () => {} },
+    people: { session, sessionSeen: async (_hash, at) => void seen.push(at) },
     secrets,
     clock: { now: () => NOON },
   });
-  return { ...registry, readCount: () => count };
+  return { ...registry, seen, readCount: () => count };
 }
 
 const alive = () => MEMBER;
@@ -41,10 +43,20 @@ const away = (): never => {
   throw new Error("The database is away.");
 };
 
+test("a session's last use is noted once in a while", async () => {
+  const ago = (ms: number) => () => ({ ...MEMBER, lastSeenAt: new Date(NOON.getTime() - ms) });
+  const registry = registryOf(ago(SESSION_SEEN_EVERY_MS - 1), ago(SESSION_SEEN_EVERY_MS));
+  await registry.resume(TOKEN);
+  expect(registry.seen).toEqual([]);
+  await registry.resume(TOKEN);
+  expect(registry.seen).toEqual([NOON]);
+});
+
 describe("a watched session", () => {
   test("is not revoked while it lasts, and is as soon as it ends", async () => {
     const registry = registryOf(alive, alive);
     const watch = await registry.watchSession(TOKEN);
+    registry.sessionEnded(secrets.hash("another"));
     expect(watch?.caller.revoked?.aborted).toBe(false);
     registry.sessionEnded(secrets.hash(TOKEN));
     expect(watch?.caller.revoked?.aborted).toBe(true);
@@ -91,9 +103,14 @@ describe("a watched session", () => {
     expect(watch?.caller.revoked?.aborted).toBe(isRevoked);
   });
 
-  test("that can't be read the second time is watched no longer", async () => {
-    const registry = registryOf(alive, away);
-    expect(await registry.watchSession(TOKEN).catch(String)).toBe("Error: The database is away.");
+  test.each<[string, string | null, () => SessionMember | null]>([
+    ["over", null, () => null],
+    ["in another account", null, () => ({ ...MEMBER, accountId: "acc_2" })],
+    ["with another role", null, () => ({ ...MEMBER, role: "reader" })],
+    ["unreadable", "Error: The database is away.", away],
+  ])("that is found %s the second time is watched no longer", async (_how, result, again) => {
+    const registry = registryOf(alive, again);
+    expect(await registry.watchSession(TOKEN).catch(String)).toBe(result);
     // It reads the session of each watch.
     await registry.recheckPerson(PERSON.id);
     expect(registry.readCount()).toBe(2);
