@@ -79,7 +79,6 @@ export function createProvider(app: AppContext, needs: ProviderNeeds): Provider 
     // Using a token twice ends the whole connection.
     rotateRefreshToken: true,
     issueRefreshToken: () => true,
-    revokeGrantPolicy: () => true,
     expiresWithSession: () => false,
     features: {
       devInteractions: { enabled: false },

@@ -150,7 +150,7 @@ describe("a refresh token", () => {
     expect((await rig.connectedKeys()).map(({ revokedAt }) => revokedAt === null)).toEqual([false]);
   });
 
-  test("gives no more than it had, and nothing to another client or for another resource", async () => {
+  test("gives no more than it had, and is of no use to another client or for another resource", async () => {
     await using rig = await openRig();
     const other = "https://other.example/client.json";
     rig.documents.set(other, { ...DOCUMENT, client_id: other });
@@ -161,6 +161,8 @@ describe("a refresh token", () => {
       await refresh(rig, tokens.access_token),
     ];
     expect(tries.map(({ json }) => json.error)).toEqual(["invalid_scope", "invalid_grant", "invalid_grant"]);
+    await postForm(rig, "/oauth/revoke", { token: tokens.refresh_token, client_id: other });
+    expect((await askMcp(rig, tokens.access_token)).status).toBe(200);
     const elsewhere = await refresh(rig, tokens.refresh_token, { resource: "https://other.example/mcp" });
     expect(elsewhere.json.error).toBe("invalid_target");
   });
@@ -175,11 +177,13 @@ describe("a request to connect", () => {
       await toldClient(rig, { code_challenge_method: "plain" }),
       await toldClient(rig, { code_challenge: "" }),
       await toldClient(rig, { code_challenge_method: "" }),
+      await toldClient(rig, { code_challenge: "", code_challenge_method: "" }),
       await toldClient(rig, { response_type: "token" }),
       await toldClient(rig, { resource: "https://other.example/mcp" }),
       await toldClient(rig, { prompt: "none" }),
     ];
     expect(told).toEqual([
+      "invalid_request",
       "invalid_request",
       "invalid_request",
       "invalid_request",
