@@ -179,9 +179,8 @@ export function createSigningService(
       const { accountId } = caller;
       const id = ids.row(rotatedAt);
       const sealedSeed = secrets.seal(secrets.newRootSecret(), seedPlace(id));
-      const rotatedUse = origin === null ? use : (use ?? "calls");
       const entry = auditOf(caller, { kind: "signing_secret_rotated", subject: origin ?? "" }, rotatedAt);
-      await signing.rotate({ id, accountId, origin, use: rotatedUse, sealedSeed, rotatedAt }, entry);
+      await signing.rotate({ id, accountId, origin, use, sealedSeed, rotatedAt }, entry);
       // After the write, so that a read that starts now finds the new seed.
       forgotten += 1;
       const prefix = origin === null ? `${accountId} ` : `${accountId} ${origin} `;

@@ -236,7 +236,7 @@ export function createVerifyService({ store: { actions, firstSteps }, clock }: A
     const own: SigningCandidate[] = [{ name: "current", secret, endsAt: null }];
     if (previous !== null) own.push({ name: "previous", secret: previous.secret, endsAt: previous.expiresAt });
     // Callbacks may still be signed with the secrets of calls, too.
-    if (callsUntil !== null && now < callsUntil) {
+    if (callsUntil !== null) {
       own.push(...ofOtherUse.map((one) => ({ name: "previous", secret: one, endsAt: callsUntil }) as const));
     }
     return { own, ofOtherUse };

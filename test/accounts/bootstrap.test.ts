@@ -37,9 +37,10 @@ async function holderOf({ accounts }: Store, key: string) {
 }
 
 describe("the first start", () => {
-  test("makes an account with an owner key and an agent key, shown once", async () => {
+  test("makes an account with an owner key and an agent key, the same ones on two nodes at once", async () => {
     await using db = await openFileStore();
-    const keys = await start(db.store);
+    const [keys, other] = await Promise.all([start(db.store), start(db.store)]);
+    expect(other).toEqual(keys);
     const account = await db.store.accounts.first();
     expect(account).toMatchObject({ id: expect.stringMatching(/^acc_[0-9a-z]+$/) });
     expect(account?.createdAt).toEqual(NOON);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { checkSignature, type ReceivedMessage, type SigningCandidate } from "../../src/accounts/verify-signature.ts";
+import { SIGNATURES_CHECKED_MAX } from "../../src/core/limits.ts";
 import { sign, signingSecret } from "../../src/crypto/secrets.ts";
 import { NOON, later } from "../support/factory.ts";
 
@@ -66,6 +67,8 @@ test("a right signature matches, alone and beside others, and with blanks around
   }
   expect(codesOf({ headers: { "webhook-id": " act_1 ", "webhook-timestamp": ` ${SECONDS}` } })).toEqual(MATCH);
   expect(codesOf({ signed: "" })).toEqual(MATCH);
+  const late = "v2,x ".repeat(SIGNATURES_CHECKED_MAX) + right;
+  expect(codesOf({ headers: { "webhook-signature": late } }).secret).toBeNull();
 });
 
 test("the previous secret matches with a warning, also when it has ended", () => {

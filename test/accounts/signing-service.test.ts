@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { createSigningService } from "../../src/accounts/signing-secrets.ts";
+import { SIGNING_USES } from "../../src/core/account-store.ts";
 import { anotherOwner } from "../actions/callers.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine, requestFor, wrapping } from "../support/engine.ts";
@@ -15,17 +16,37 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 describe("the signing secret", () => {
-  test("is another one for every origin and every account", async () => {
+  test("is another one for every origin, every account, and for calls and callbacks", async () => {
     await using engine = await openEngine({ starts: false });
     const service = engine.signingService;
     const other = await anotherOwner(engine);
     const origins = [ORIGIN, "http://api.example.com", ELSEWHERE, "https://example.com"];
     const secrets: string[] = [];
     for (const caller of [engine.owner, other]) {
-      for (const origin of origins) secrets.push((await service.read(caller, origin)).secret);
+      for (const origin of origins) {
+        for (const use of SIGNING_USES) secrets.push((await service.read(caller, origin, use)).secret);
+      }
     }
-    expect(new Set(secrets).size).toBe(8);
+    expect(new Set(secrets).size).toBe(16);
   });
+});
+
+test("callbacks of before they had secrets of their own are signed with that of calls too, until it ends", async () => {
+  const until = new Date(new FakeClock().now().getTime() + 2 * DAY_MS);
+  const wrapStore = wrapping("signing", () => ({ callbackOverlap: async () => until }));
+  await using engine = await openEngine({ starts: false, wrapStore });
+  const { owner, clock, signingService: service } = engine;
+  const calls = (await service.read(owner, ORIGIN)).secret;
+  const own = await service.read(owner, ORIGIN, "callbacks");
+  expect(own.previous).toEqual({ secret: calls, expiresAt: until });
+  await service.rotate(owner, ORIGIN, "callbacks");
+  const inUse = () => service.inUse(owner.accountId, ORIGIN, clock.now(), "callbacks");
+  const newest = (await service.read(owner, ORIGIN, "callbacks")).secret;
+  expect(await inUse()).toEqual([newest, own.secret, calls]);
+  clock.advance(2 * DAY_MS - 1);
+  expect(await inUse()).toEqual([newest, calls]);
+  clock.advance(1);
+  expect(await inUse()).toEqual([newest]);
 });
 
 describe("a rotation", () => {
@@ -69,21 +90,26 @@ describe("a rotation", () => {
     expect(await read(other)).toEqual(theirs);
   });
 
-  test("counts for whoever reads or signs at the same time, whatever was read before it", async () => {
-    await using engine = await openEngine({ starts: false });
-    const { owner } = engine;
-    const service = engine.signingService;
-    const [early, rotation, late] = await Promise.all([
-      service.read(owner, ORIGIN),
-      service.rotate(owner, ORIGIN),
-      service.read(owner, ORIGIN),
-    ]);
-    const now = await service.read(owner, ORIGIN);
-    expect(now.previous).toEqual({ secret: early.secret, expiresAt: rotation.previousExpiresAt });
-    expect([early.secret, now.secret]).toContain(late.secret);
-    expect((await engine.signingService.find(owner.accountId, ORIGIN, engine.clock.now(), "calls")).secret).toBe(
-      now.secret,
-    );
+  test("counts for whoever reads at the same time, whatever was read before it", async () => {
+    const [read, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await using engine = await openEngine({
+      starts: false,
+      wrapStore: wrapping("signing", (signing) => ({
+        seeds: async (...place) => {
+          const seeds = await signing.seeds(...place);
+          read.resolve();
+          await answer.promise;
+          return seeds;
+        },
+      })),
+    });
+    const { owner, signingService: service } = engine;
+    const early = service.read(owner, ORIGIN);
+    await read.promise;
+    const { previousExpiresAt: expiresAt } = await service.rotate(owner, ORIGIN);
+    answer.resolve();
+    expect((await early).previous).toEqual({ secret: expect.any(String), expiresAt });
+    expect(await service.read(owner, ORIGIN)).toEqual(await early);
   });
 
   test("by another process on the same store is noticed within a minute", async () => {
