@@ -192,8 +192,8 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     email: string,
     { deviceToken }: RequestSource,
   ): Promise<{ readonly member: Member; readonly device: KnownDevice } | null> => {
-    const device = deviceToken === null ? null : secrets.readDeviceToken(deviceToken);
-    if (device === null || device.expiresAt <= clock.now()) return null;
+    const device = secrets.readDeviceToken(deviceToken, clock.now());
+    if (device === null) return null;
     const member = await people.find(email);
     return member?.person.id === device.personId ? { member, device } : null;
   };

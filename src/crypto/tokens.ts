@@ -62,11 +62,11 @@ export function createTokens(masterKey: Uint8Array, linkKey: Uint8Array) {
     },
     /** The value of the device cookie. It does not log anybody in. */
     deviceToken,
-    /** The device of a token, expired or not; null: not a token of ours. */
-    readDeviceToken(token: string): KnownDevice | null {
-      const [, personId = "", deviceId = "", expiresMs] = DEVICE_TOKEN.exec(token) ?? [];
+    /** The device of a token; null: there is none, it has expired, or it is not ours. */
+    readDeviceToken(token: string | null, now: Date): KnownDevice | null {
+      const [text = "", personId = "", deviceId = "", expiresMs] = DEVICE_TOKEN.exec(token ?? "") ?? [];
       const device = { personId, deviceId, expiresAt: new Date(Number(expiresMs ?? 0)) };
-      return isSame(token, deviceToken(device)) ? device : null;
+      return isSame(text, deviceToken(device)) && now < device.expiresAt ? device : null;
     },
     /**
      * The token of an approval link: action, run and decision, and 256 bits of MAC. It is deterministic, so that a mail can be

@@ -105,8 +105,7 @@ export function createOidc(app: AppPart<"clock", "people" | "team">, needs: Oidc
     const { person } = member;
     const at = clock.now();
     const { row, started } = newSession(secrets, member, source, at);
-    const device = source.deviceToken === null ? null : secrets.readDeviceToken(source.deviceToken);
-    const isKnown = device?.personId === person.id && device.expiresAt > at;
+    const isKnown = secrets.readDeviceToken(source.deviceToken, at)?.personId === person.id;
     const dropsPassword = isNew && !isKnown && person.passwordHash !== NO_PASSWORD;
     const detail = { issuer: identity.issuer, password_removed: dropsPassword };
     const linked = { kind: "identity_linked", subject: person.email, detail } as const;

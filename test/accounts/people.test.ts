@@ -21,8 +21,12 @@ async function openService() {
   const clock = new FakeClock(NOON);
   const calls: HashLane[] = [];
   const busy = { is: false };
+  const meanwhile = { act: async () => {} };
   const noted = async <T>(turn: HashLane, result: T) => {
     calls.push(turn);
+    const { act } = meanwhile;
+    meanwhile.act = async () => {};
+    await act();
     if (busy.is) throw new DomainError("unavailable", "Too many passwords wait.");
     return result;
   };
@@ -40,7 +44,16 @@ async function openService() {
   );
   const started = await service.signUp(ANN, SOURCE);
   calls.length = 0;
-  return { ...service, started, db, clock, calls, busy, [Symbol.asyncDispose]: () => db[Symbol.asyncDispose]() };
+  return {
+    ...service,
+    started,
+    db,
+    clock,
+    calls,
+    busy,
+    meanwhile,
+    [Symbol.asyncDispose]: () => db[Symbol.asyncDispose](),
+  };
 }
 
 describe("the check of a password", () => {
@@ -72,6 +85,20 @@ describe("the check of a password", () => {
     expect(await refusalOf(refused)).toMatchObject({ code: "invalid_credentials" });
     expect(service.calls).toEqual([]);
   });
+});
+
+test("a password that was changed while it was checked neither logs in nor is changed again", async () => {
+  await using service = await openService();
+  const { person, sessionToken } = service.started;
+  const changeTo = (password: string, current_password = ANN.password) =>
+    service.changePassword(person, { current_password, password }, SOURCE);
+  const watch = await service.watchSession(sessionToken);
+  service.meanwhile.act = async () => void (await changeTo("the second"));
+  expect(await refusalOf(service.logIn(ANN, SOURCE))).toMatchObject({ code: "invalid_credentials" });
+  expect(watch?.caller.revoked?.aborted).toBe(true);
+  service.meanwhile.act = async () => void (await changeTo("the third", "the second"));
+  expect(await refusalOf(changeTo("never", "the second"))).toMatchObject({ code: "invalid_credentials" });
+  await service.logIn({ ...ANN, password: "the third" }, SOURCE);
 });
 
 test("a welcome link with an address that is taken hashes no password", async () => {

@@ -59,6 +59,17 @@ test("a token made under another master key opens nothing", () => {
   expect(secrets.readReceiptToken(others.receiptToken(ID))).toBeNull();
 });
 
+test("a device is known by its token, unaltered, until it expires", () => {
+  const expiresAt = new Date(1_000);
+  const device = { personId: "per_1", deviceId: "ab".repeat(16), expiresAt };
+  const token = secrets.deviceToken(device);
+  expect(secrets.readDeviceToken(token, new Date(999))).toEqual(device);
+  expect(secrets.readDeviceToken(token, expiresAt)).toBeNull();
+  for (const other of [null, "", token.replace("per_1", "per_2"), token.replace(".1000.", ".2000."), `${token}x`]) {
+    expect(secrets.readDeviceToken(other, new Date(0))).toBeNull();
+  }
+});
+
 test("a link that was given out works in every version", () => {
   const early = createSecrets(new Uint8Array(32).fill(7), randomBytes);
   expect(early.receiptToken("act_01jd2zkqy8e9v0w6n3x4b5c7d8")).toBe(

@@ -219,7 +219,10 @@ describe("somebody with an account", () => {
   });
 
   test("loses a password that was never used in this browser: it may be of whoever signed up with their address", async () => {
-    await new Visitor().signIn("ann");
+    await invite("bob@example.com");
+    const visitor = new Visitor();
+    await visitor.signIn("bob");
+    await visitor.signIn("ann");
     const old = await ann.context("/approvals");
     expect(old.headers.get("location")).toStartWith("/login");
     const wrong = await new Visitor().post("/auth/login", { email: ANN, password: ANN_PASSWORD });
@@ -277,6 +280,8 @@ describe("a provider's word", () => {
   test("counts for verified addresses of the allowed domains alone", async () => {
     await refusedWith(await new Visitor().signIn("eve"), 403, "doesn&#39;t confirm");
     await refusedWith(await new Visitor().signIn("nobody"), 403, "doesn&#39;t confirm");
+    provider.people.set("eve", { subject: "subject-of-eve", email: ANN, isVerified: "false" });
+    await refusedWith(await new Visitor().signIn("eve"), 403, "doesn&#39;t confirm");
     await invite("mallory@evil.example");
     await refusedWith(await new Visitor().signIn("mallory"), 403, "your domain");
     for (const email of [
@@ -317,7 +322,7 @@ describe("the answer of a provider", () => {
     await refusedWith(await late.ask(second), 403, "more than ten minutes ago");
   });
 
-  test("with another's code, state or issuer is refused", async () => {
+  test("with another's code, state, issuer or claims is refused", async () => {
     const [visitor, attacker] = [new Visitor(), new Visitor()];
     const theirs = new URL(await provider.logIn(await attacker.begin(), "bob"));
     const begin = async () => new URL(await provider.logIn(await visitor.begin(), "ann"));
@@ -334,6 +339,14 @@ describe("the answer of a provider", () => {
       mixed.searchParams.set("iss", iss);
       await refusedWith(await visitor.ask(pathOf(mixed.href)), 403, "was refused");
     }
+    const claims = JSON.stringify({ sub: "subject-of-bob", email: ANN, email_verified: true });
+    provider.instead = (path, response) => {
+      if (path !== "/me") return false;
+      response.writeHead(200, { "content-type": "application/json" }).end(claims);
+      return true;
+    };
+    await refusedWith(await visitor.ask(pathOf((await begin()).href)), 403, "was refused");
+    provider.instead = null;
     const bare = await begin();
     bare.searchParams.delete("iss");
     await refusedWith(await visitor.ask(pathOf(bare.href)), 403, "was refused");

@@ -9,7 +9,8 @@ export const OIDC_CLIENT = { clientId: "outgate", clientSecret: "a client secret
 export interface ProviderPerson {
   readonly subject: string;
   readonly email?: string;
-  readonly isVerified?: boolean;
+  /** Some providers write it as a text. */
+  readonly isVerified?: boolean | "false";
 }
 
 interface OidcServerOptions {
