@@ -8,7 +8,7 @@ import type { HashLane, Passwords } from "../../src/crypto/passwords.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import { refusalOf } from "../actions/callers.ts";
 import { FakeClock } from "../support/clock.ts";
-import { anAccount, NOON } from "../support/factory.ts";
+import { anAccount, later, NOON } from "../support/factory.ts";
 import { openFileStore, testSecrets } from "../support/store.ts";
 
 const SOURCE: RequestSource = { client: "192.0.2.1", deviceToken: null, sessionSecret: null, browser: null };
@@ -101,14 +101,40 @@ test("a password that was changed while it was checked neither logs in nor is ch
   await service.logIn({ ...ANN, password: "the third" }, SOURCE);
 });
 
-test("a welcome link with an address that is taken hashes no password", async () => {
-  await using service = await openService();
-  const { accounts, people } = service.db.store;
+/** A link to join an account that has no person yet. */
+async function welcomeLink({ db, clock }: Pick<Awaited<ReturnType<typeof openService>>, "db" | "clock">) {
+  const { accounts, people } = db.store;
   const account = anAccount({ id: "acc_first", createdAt: new Date(0) });
   await accounts.create(account, []);
   const first = { first: () => Promise.resolve(account) };
-  const token = await createWelcomeLink({ accounts: first, people, secrets: testSecrets, clock: service.clock });
-  const refused = service.redeemLink(token ?? "", ANN, SOURCE);
+  return (await createWelcomeLink({ accounts: first, people, secrets: testSecrets, clock })) ?? "";
+}
+
+test("a welcome link with an address that is taken hashes no password", async () => {
+  await using service = await openService();
+  const refused = service.redeemLink(await welcomeLink(service), ANN, SOURCE);
   expect(await refusalOf(refused)).toMatchObject({ code: "email_taken" });
   expect(service.calls).toEqual([]);
+});
+
+test("a link that is used, or whose address is taken, while the password is hashed is refused", async () => {
+  await using service = await openService();
+  const { person, sessionToken } = service.started;
+  const use = (token: string, name: string) => {
+    return service.redeemLink(token, { email: `${name}@example.com`, password: `password of ${name}` }, SOURCE);
+  };
+  const welcome = await welcomeLink(service);
+  service.meanwhile.act = async () => void (await service.signUp({ ...ANN, email: "bob@example.com" }, SOURCE));
+  expect(await refusalOf(use(welcome, "bob"))).toMatchObject({ code: "email_taken" });
+  service.meanwhile.act = async () => void (await use(welcome, "carol"));
+  expect(await refusalOf(use(welcome, "dan"))).toMatchObject({ code: "not_found" });
+
+  const { accountId, personId = "" } = person.caller;
+  const link = { hash: testSecrets.hash("reset"), personId, accountId, createdAt: NOON, expiresAt: later(1_000) };
+  await service.db.store.people.offer(link);
+  const watch = await service.watchSession(sessionToken);
+  service.meanwhile.act = async () => expect((await use("reset", "eve")).person.email).toBe(ANN.email);
+  expect(await refusalOf(use("reset", "eve"))).toMatchObject({ code: "not_found" });
+  expect(watch?.caller.revoked?.aborted).toBe(true);
+  await service.logIn({ ...ANN, password: "password of eve" }, SOURCE);
 });
