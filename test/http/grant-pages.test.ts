@@ -190,6 +190,9 @@ describe("a person's role", () => {
       expect(textOf(await answer.text())).toContain("it needs the role owner or approver");
     }
     expect((await reader.context("/settings/grants")).status).toBe(403);
+    const own = hiddenIn(await reader.pageOf(`/actions/${id}`));
+    const ended = await reader.send("/settings/grants/grt_01kjwa5v00e7v8c9x2m4n6p8qr/end", own);
+    expect(ended.status).toBe(403);
     expect(await reader.pageOf("/settings")).not.toContain("/settings/grants");
   });
 });
