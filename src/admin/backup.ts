@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { copyDatabase, factsIn } from "../../db/backup.ts";
 import { databaseExists } from "../../db/open.ts";
-import { type Config, InvalidSettings, isSecretSetting, readConfig, targetPolicyOf } from "../config/config.ts";
+import { type Config, InvalidSettings, readConfig, targetPolicyOf } from "../config/config.ts";
 import { copyKeyFile, errorCodeOf, KEY_FACTS, keyFileOf, loadPresentKey } from "../crypto/master-key.ts";
-import { settingNames, textsOf } from "../config/settings.ts";
+import { settingNames, SETTINGS, textsOf } from "../config/settings.ts";
 import { maskText } from "../receipts/masking.ts";
 import { describeTargetPolicy } from "../config/target-policy.ts";
 
@@ -60,7 +60,8 @@ export function reportSettings(env: Readonly<Record<string, string | undefined>>
   const texts = textsOf(env);
   const shown = settingNames().flatMap((name) => {
     const { [name]: text } = texts;
-    return text === undefined ? [] : [[name, isSecretSetting(name) ? "••••" : maskText(text, "public")] as const];
+    if (text === undefined) return [];
+    return [[name, SETTINGS[name].isSecret === true ? "••••" : maskText(text, "public")] as const];
   });
   const given = Object.fromEntries(shown);
   try {

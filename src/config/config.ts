@@ -112,6 +112,8 @@ function configOf(settings: EnvironmentSettings, texts: Texts, fetchesMax: numbe
     metricsPort: settings.METRICS_PORT ?? null,
     logLevel: settings.LOG_LEVEL,
     logFormat: settings.LOG_FORMAT,
+    /** All of them, as they are given. */
+    settings,
     given: new Set(Object.keys(texts)),
     /** Notices for the operator about settings that are valid but probably not intended. */
     warnings: warningsOf(settings, { host, baseUrl, dispatchConcurrency, fetchesMax }),
@@ -364,69 +366,35 @@ export interface ServerSetting {
   readonly description: string;
 }
 
-/** Reads the value in force of each setting; null for a secret. Every new setting must appear here. */
-const VALUES: Readonly<Record<SettingName, ((config: Config) => string | number | null) | "secret">> = {
+/** Reads the settings of which another value than the given one may be in force. */
+const IN_FORCE: Readonly<Partial<Record<SettingName, (config: Config) => SettingValue>>> = {
   PORT: ({ port }) => port,
   HOST: ({ host }) => host,
   BASE_URL: ({ baseUrl }) => baseUrl,
   // A database URL contains its password, perhaps as a parameter.
   DATABASE_URL: ({ database }) => (database.kind === "file" ? database.url : databasePlace(database)),
-  DATABASE_AUTH_TOKEN: "secret",
-  SECRET_KEY: "secret",
-  BOOTSTRAP_API_KEY: "secret",
   SIGNUPS: ({ signUps }) => signUpsText(signUps),
-  TRUSTED_PROXIES: ({ trustedProxies }) => listText(trustedProxies),
-  RATE_LIMIT_PER_SECOND: ({ rateLimitPerSecond }) => rateLimitPerSecond ?? 0,
-  MCP_SESSIONS_PER_ACCOUNT: ({ mcpSessionsPerAccount }) => mcpSessionsPerAccount,
-  ATTEMPT_TIMEOUT_MS: ({ attemptTimeoutMs }) => attemptTimeoutMs,
-  RETRY_BASE_MS: ({ retryBaseMs }) => retryBaseMs,
-  RETRY_CAP_MS: ({ retryCapMs }) => retryCapMs,
   DISPATCH_CONCURRENCY: ({ dispatchConcurrency }) => dispatchConcurrency,
-  DISPATCH_PER_HOST: ({ dispatchPerHost }) => dispatchPerHost,
-  KEEP_CONNECTIONS: ({ keepsConnections }) => (keepsConnections ? "on" : "off"),
-  RETENTION_DAYS: ({ retentionDays }) => retentionDays,
-  ALLOWED_PRIVATE_TARGETS: ({ allowedPrivateTargets }) => listText(allowedPrivateTargets),
-  APPROVAL_LINKS: ({ approvalLinks }) => approvalLinks,
-  APPROVERS: ({ approvers }) => listText(approvers),
-  APPROVAL_TTL_HOURS: ({ approvalTtlHours }) => approvalTtlHours,
+  APPROVERS: ({ approvers }) => approvers,
   AGENT_APPROVAL: ({ agentApproval }) => agentApproval,
-  MAILGUN_API_KEY: "secret",
-  MAILGUN_DOMAIN: ({ mail }) => mail?.domain ?? null,
-  MAILGUN_FROM: ({ mail }) => mail?.from ?? null,
-  MAILGUN_URL: ({ mail }) => mail?.url ?? null,
-  OIDC_ISSUER: ({ oidc }) => oidc?.issuer ?? null,
-  OIDC_CLIENT_ID: ({ oidc }) => oidc?.clientId ?? null,
-  OIDC_CLIENT_SECRET: "secret",
-  OIDC_ALLOWED_DOMAINS: ({ oidc }) => listText(oidc?.allowedDomains ?? []),
+  MAILGUN_DOMAIN: ({ mail }) => mail?.domain,
+  MAILGUN_FROM: ({ mail }) => mail?.from,
+  MAILGUN_URL: ({ mail }) => mail?.url,
+  OIDC_ALLOWED_DOMAINS: ({ oidc }) => oidc?.allowedDomains,
   OAUTH: ({ oauth }) => (oauth === null ? "off" : "on"),
   OAUTH_REGISTRATION: ({ oauth }) => (oauth?.registration === true ? "on" : "off"),
-  METRICS_TOKEN: "secret",
-  METRICS_PORT: ({ metricsPort }) => metricsPort,
-  LOG_LEVEL: ({ logLevel }) => logLevel,
-  LOG_FORMAT: ({ logFormat }) => logFormat,
 };
 
-export function isSecretSetting(name: SettingName): boolean {
-  return VALUES[name] === "secret";
-}
+type SettingValue = EnvironmentSettings[SettingName];
 
 /** Every setting in the order of `.env.example`, without secrets. */
 export function serverSettings(config: Config): readonly ServerSetting[] {
   return settingNames().map((name) => {
-    const read = VALUES[name];
-    const value = read === "secret" ? null : read(config);
-    return {
-      name,
-      value: value === null ? null : String(value),
-      isSet: config.given.has(name),
-      isSecret: read === "secret",
-      description: SETTINGS[name].description,
-    };
+    const { description, isSecret = false } = SETTINGS[name];
+    const read = isSecret ? () => undefined : (IN_FORCE[name] ?? (({ settings }) => settings[name]));
+    const value = [read(config) ?? []].flat().join(", ");
+    return { name, value: value === "" ? null : value, isSet: config.given.has(name), isSecret, description };
   });
-}
-
-function listText(entries: readonly string[]): string | null {
-  return entries.length === 0 ? null : entries.join(", ");
 }
 
 function signUpsText(signUps: Config["signUps"]): string {

@@ -27,8 +27,6 @@ import {
   LOG_FORMATS,
 } from "./values.ts";
 
-const VISIBLE = { faultOf: matching(/^[!-~]+$/), allowed: "visible ASCII characters" };
-
 const NO_ENTRY = "has an entry of the wrong form";
 
 /** Every setting by the name of its environment variable, in the order of `.env.example`. */
@@ -50,16 +48,15 @@ export const SETTINGS = {
     allowed:
       "file:<path>, postgres://<user>:<password>@<host>/<database>, or libsql://<host> (https:// and http:// too)",
   }),
-  DATABASE_AUTH_TOKEN: text(VISIBLE.faultOf, {
-    description: "Token of a libsql:// database.",
-    allowed: VISIBLE.allowed,
-  }),
+  DATABASE_AUTH_TOKEN: visibleText({ isSecret: true, description: "Token of a libsql:// database." }),
   SECRET_KEY: text((value) => (readKey(value) === null ? "has the wrong form" : null), {
+    isSecret: true,
     description:
       "Key under which secrets are sealed, the same on all nodes; unset: made once and kept beside the database file.",
     allowed: KEY_FORMS,
   }),
   BOOTSTRAP_API_KEY: text(matching(/^[!-~]{20,200}$/), {
+    isSecret: true,
     description: "Owner key of the first account, for scripts; unset: made and shown at the first start.",
     allowed: "20 to 200 visible ASCII characters",
   }),
@@ -125,9 +122,9 @@ export const SETTINGS = {
   AGENT_APPROVAL: oneOf(["elicit", "off"], {
     description: "Whether an agent's client may put an approval to its person; unset: elicit on loopback, else off.",
   }),
-  MAILGUN_API_KEY: text(VISIBLE.faultOf, {
+  MAILGUN_API_KEY: visibleText({
+    isSecret: true,
     description: "Mailgun's key; unset: no mail is sent, and approvals are given on the pages.",
-    allowed: VISIBLE.allowed,
   }),
   MAILGUN_DOMAIN: text(matching(/^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/), {
     description: "The domain at Mailgun from which mail is sent.",
@@ -146,11 +143,10 @@ export const SETTINGS = {
     description: "Issuer of the OpenID provider by which people may log in; unset: by password only.",
     allowed: "https:// and a host, with the path that the provider names, like https://accounts.google.com",
   }),
-  OIDC_CLIENT_ID: text(VISIBLE.faultOf, {
+  OIDC_CLIENT_ID: visibleText({
     description: "The client that this service is at the provider, with the redirect URI BASE_URL/auth/oidc/callback.",
-    allowed: VISIBLE.allowed,
   }),
-  OIDC_CLIENT_SECRET: text(VISIBLE.faultOf, { description: "The secret of that client.", allowed: VISIBLE.allowed }),
+  OIDC_CLIENT_SECRET: visibleText({ isSecret: true, description: "The secret of that client." }),
   OIDC_ALLOWED_DOMAINS: list(matching(/^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/, NO_ENTRY), {
     description: "Whose addresses may log in by the provider.",
     allowed: "domain names with commas between them, like example.com,example.org",
@@ -164,6 +160,7 @@ export const SETTINGS = {
     description: "Whether clients that have no metadata document may register themselves.",
   }),
   METRICS_TOKEN: text(matching(/^[!-~]{16,200}$/), {
+    isSecret: true,
     description: "Bearer token that /metrics asks for; unset: none.",
     allowed: "16 to 200 visible ASCII characters",
   }),
@@ -213,11 +210,13 @@ export function settingNames(): readonly SettingName[] {
   return Object.keys(SETTINGS) as SettingName[];
 }
 
-/** A setting's description and default. Without a default, it may be unset. */
+/** What a setting is, in words and by its default. Without a default, it may be unset. */
 interface Words<Default> {
   /** One sentence: what it sets, and what happens if it is unset. */
   readonly description: string;
   readonly default?: Default;
+  /** Its value is shown nowhere. */
+  readonly isSecret?: true;
 }
 
 interface Setting<Value, Default> extends Words<Default> {
@@ -260,6 +259,10 @@ function text<Default extends string | undefined = undefined>(
   words: Words<Default> & { readonly allowed: string },
 ): Setting<string, Default> {
   return { ...words, faultOf, parse: String };
+}
+
+function visibleText(words: Words<undefined>): Setting<string, undefined> {
+  return text(matching(/^[!-~]+$/), { ...words, allowed: "visible ASCII characters" });
 }
 
 /** A comma-separated list of texts; empty by default. */

@@ -74,6 +74,7 @@ test("everything can be set", () => {
     LOG_FORMAT: "json",
   });
   expect(config).toEqual({
+    settings: config.settings,
     given: new Set(settingNames()),
     port: 8_080,
     host: "0.0.0.0",
