@@ -1,5 +1,6 @@
 import type { Action, DecisionFacts, PutDefaults, Timeline, TimelineItem } from "../client/openapi.ts";
 import { TEXT_EXTRAS } from "../core/action.ts";
+import { timeSpan } from "../core/clock.ts";
 import { targetMessage } from "../actions/target-message.ts";
 import { clockTime, padded, shortened, visible, type Color, type Paint } from "../observability/terminal.ts";
 import { tableOf, textTable, type Cell, type Column } from "./table.ts";
@@ -83,7 +84,8 @@ function resultOf(action: Action): Cell {
   if (action.pause !== undefined) return { text: "paused", color: "yellow" };
   if (status === "completed") return { text: ms === null ? "" : `${ms} ms`, color: "grey" };
   if (status === "active") return { text: `attempt ${action.attempts} of ${action.retries}`, color: "grey" };
-  if (status === "pending" && seconds !== undefined) return { text: `again in ${span(seconds)}`, color: "blue" };
+  if (status === "pending" && seconds !== undefined)
+    return { text: `again in ${timeSpan(seconds * 1_000)}`, color: "blue" };
   if (status === "pending" && action.attempts === 0 && runAt !== undefined) return `at ${runAt.slice(0, 16)}Z`;
   return failureIn(action) ?? "";
 }
@@ -95,13 +97,6 @@ export function failureIn({
 }: Pick<Action, "response_body" | "last_error">): string | null {
   const said = error === null ? null : targetMessage(JSON.stringify(body));
   return said ?? (error === null || / with status \d{3}\.$/.test(error) ? null : error.replace(/\.$/, ""));
-}
-
-/** Seconds in the largest whole unit. */
-export function span(seconds: number): string {
-  if (seconds < 60) return `${seconds} s`;
-  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`;
-  return seconds < 86_400 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`;
 }
 
 const WHOLE_ID = /^act_[0-9a-z]{26}$/;
@@ -333,13 +328,10 @@ export function ago(at: string | null, now: Date, none = "never"): string {
   return at === null ? none : `${age(at, now)} ago`;
 }
 
-/** How long ago, such as `5m`. */
-export function age(at: string, now: Date): string {
+/** How long ago, with the first letter of the unit: `5m`. */
+function age(at: string, now: Date): string {
   const seconds = Math.max(0, Math.round((now.getTime() - Date.parse(at)) / 1_000));
-  if (seconds < 60) return `${seconds}s`;
-  if (seconds < 3_600) return `${Math.floor(seconds / 60)}m`;
-  if (seconds < 86_400) return `${Math.floor(seconds / 3_600)}h`;
-  return `${Math.floor(seconds / 86_400)}d`;
+  return timeSpan(seconds * 1_000).replace(/ (.).*/, "$1");
 }
 
 /** The settings that are set, in words. */

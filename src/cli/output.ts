@@ -1,4 +1,4 @@
-import { compactJson } from "../core/json.ts";
+import { compactJson, parseExactly } from "../core/json.ts";
 import { elementsIn, membersIn } from "../core/json-values.ts";
 import { UNSAFE_IN_LINES, visible } from "../observability/terminal.ts";
 import { UsageError, EXIT } from "./io.ts";
@@ -19,22 +19,10 @@ export function visibleJson(json: string): string {
   );
 }
 
-type ExactReviver = (name: string, value: unknown, context?: { readonly source?: string }) => unknown;
-
-// Safe: `rawJSON` (ES2026) may be missing, as in Node 20, which its type says.
-const { rawJSON } = JSON as { readonly rawJSON?: (text: string) => unknown };
-
-/**
- * Parses JSON so that `JSON.stringify` prints numbers as written, such as 12345678901234567890 and 1.0, except on Node before
- * 22, which rounds them. Members keep their order.
- */
-export function parseExact(text: string): unknown {
-  const revive: ExactReviver = (_name, value, context) => {
-    const source = context?.source;
-    const isRounded = typeof value === "number" && source !== undefined && String(value) !== source;
-    return isRounded && rawJSON !== undefined ? rawJSON(source) : value;
-  };
-  return inWrittenOrder(JSON.parse(text, revive), text);
+/** Parses JSON as `parseExactly` does. Members keep the order in which they are written, even if their names are numbers. */
+export function parseInOrder(text: string): unknown {
+  const value = parseExactly(text);
+  return INDEX_IN_JSON.test(text) ? ordered(value, compactJson(text)) : value;
 }
 
 /** Parses a JSON object from the command line. Throws `UsageError`. */
@@ -50,7 +38,7 @@ export function parseObject(text: string, what: string): Readonly<Record<string,
 /** Parses any JSON value from the command line. Throws `UsageError`. */
 export function parseJson(text: string, what: string, advice = ""): unknown {
   try {
-    return parseExact(text);
+    return parseInOrder(text);
   } catch {
     throw new UsageError(`${what} is not valid JSON.${advice}`);
   }
@@ -98,11 +86,7 @@ export function inOrder<Value>(entries: readonly (readonly [name: string, value:
   return new Proxy(object, { ownKeys: () => names });
 }
 
-/** A value parsed from this JSON, with members in the order of the text. */
-function inWrittenOrder(value: unknown, json: string): unknown {
-  return INDEX_IN_JSON.test(json) ? ordered(value, compactJson(json)) : value;
-}
-
+/** A value of this JSON with its members in the order of the text. */
 function ordered(value: unknown, json: string): unknown {
   if (!INDEX_IN_JSON.test(json) || typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {

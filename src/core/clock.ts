@@ -1,4 +1,4 @@
-import { STALL_MS_MIN } from "./limits.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, STALL_MS_MIN } from "./limits.ts";
 
 /** The machine's own clocks. */
 export const systemClock: Clock = {
@@ -59,19 +59,17 @@ export function utcFormat(parts: Intl.DateTimeFormatOptions): (at: Date) => stri
 
 /** "5 min ago". */
 export function timeAgo(ms: number): string {
-  const unit = UNITS.find(({ unitMs }) => ms >= unitMs);
-  return unit === undefined ? "just now" : `${Math.floor(ms / unit.unitMs)} ${unit.word} ago`;
+  return ms < MINUTE_MS ? "just now" : `${timeSpan(ms)} ago`;
 }
 
 /** "in 38 s", "in 6 d". */
 export function timeUntil(ms: number): string {
-  if (ms < 1_000) return "now";
-  const unit = UNITS.find(({ unitMs }) => ms >= unitMs) ?? { unitMs: 1_000, word: "s" };
-  return `in ${Math.floor(ms / unit.unitMs)} ${unit.word}`;
+  return ms < 1_000 ? "now" : `in ${timeSpan(ms)}`;
 }
 
-const UNITS = [
-  { unitMs: 86_400_000, word: "d" },
-  { unitMs: 3_600_000, word: "h" },
-  { unitMs: 60_000, word: "min" },
-] as const;
+/** The largest whole unit: "38 s", "6 d". */
+export function timeSpan(ms: number): string {
+  if (ms < MINUTE_MS) return `${Math.floor(ms / 1_000)} s`;
+  if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;
+  return ms < DAY_MS ? `${Math.floor(ms / HOUR_MS)} h` : `${Math.floor(ms / DAY_MS)} d`;
+}

@@ -74,18 +74,17 @@ function isFractional(byte: number | undefined): boolean {
   return byte === 0x2e || byte === 0x65 || byte === 0x45;
 }
 
-/** Parses so that `JSON.stringify` prints every number as it was written. */
+/** Parses so that `JSON.stringify` prints every number as it was written. Node before 22 rounds long ones. */
 export function parseExactly(text: string): unknown {
   return JSON.parse(text, (_name: string, value: unknown, context?: { source?: string }) => {
     const source = context?.source;
-    return typeof value === "number" && source !== undefined && String(value) !== source
-      ? JSON_RAW.rawJSON(source)
-      : value;
+    const isRounded = typeof value === "number" && source !== undefined && String(value) !== source;
+    return isRounded && rawJSON !== undefined ? rawJSON(source) : value;
   });
 }
 
-/** All our runtimes support it, but the types don't yet. */
-const JSON_RAW = JSON as typeof JSON & { rawJSON(text: string): object };
+// Safe: ES2026, which the types don't have yet.
+const { rawJSON } = JSON as { readonly rawJSON?: (text: string) => object };
 
 /** Whether text can be stored and shown: no NUL and no lone surrogate (libSQL breaks on both). */
 export function isStorableText(text: string): boolean {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { inOrder, parseExact } from "../../src/cli/output.ts";
+import { inOrder, parseInOrder } from "../../src/cli/output.ts";
 
 test("an object is enumerated and written in the order of its entries", () => {
   const object = inOrder([
@@ -23,7 +23,7 @@ test.each([
   '[{"2":1,"1":2},"3",null]',
   '{"__proto__":{"2":1,"1":2}}',
 ])("%s is written as it was read", (json) => {
-  expect(JSON.stringify(parseExact(json))).toBe(json);
+  expect(JSON.stringify(parseInOrder(json))).toBe(json);
 });
 
 test("any JSON is written as it was read", () => {
@@ -35,5 +35,5 @@ test("any JSON is written as it was read", () => {
       .uniqueArray(fc.tuple(name, tie("tree")), { maxLength: 5, selector: ([one]) => one })
       .map((members) => `{${members.map(([one, text]) => `${JSON.stringify(one)}:${String(text)}`).join()}}`),
   }));
-  fc.assert(fc.property(tree, (json) => expect(JSON.stringify(parseExact(String(json)))).toBe(String(json))));
+  fc.assert(fc.property(tree, (json) => expect(JSON.stringify(parseInOrder(String(json)))).toBe(String(json))));
 });

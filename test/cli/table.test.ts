@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { LISTED_COLUMNS, eventLine, failureIn, span } from "../../src/cli/action-text.ts";
+import { LISTED_COLUMNS, eventLine, failureIn } from "../../src/cli/action-text.ts";
 import { listTable } from "../../src/cli/session.ts";
 import { type Column, textTable, tableOf } from "../../src/cli/table.ts";
 import { systemIds } from "../../src/core/ids.ts";
@@ -132,7 +132,6 @@ test("what comes next is told in place of an error, where something does", () =>
   expect(resultOf({ status: "pending", next_retry_in_seconds: 38 })).toMatchObject({ text: "again in 38 s" });
   expect(resultOf({ status: "completed" })).toMatchObject({ text: "193 ms" });
   expect(resultOf({ status: "pending", pause: { id: "pau_1" } })).toMatchObject({ text: "paused" });
-  expect([span(59), span(60), span(7_200), span(200_000)]).toEqual(["59 s", "1 min", "2 h", "2 d"]);
 });
 
 test("a change is one aligned line, which fits the terminal and tells the result", () => {

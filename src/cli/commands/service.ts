@@ -1,4 +1,5 @@
 import type { NotificationList, NotificationQuery, Overview, OverviewQuery, Server } from "../../client/openapi.ts";
+import { RANGE_NAMES } from "../../core/activity.ts";
 import { type Color, visible } from "../../observability/terminal.ts";
 import { type CliCommand, given } from "../command.ts";
 import { EXIT } from "../io.ts";
@@ -8,7 +9,7 @@ import { textTable } from "../table.ts";
 export function addOverview(program: CliCommand): void {
   program
     .service("overview", "show the figures of an hour, a day, a week or 30 days")
-    .choice("--range <range>", "how far back; default 24h", RANGES)
+    .choice("--range <range>", "how far back; default 24h", RANGE_NAMES)
     .prints(async (session, { range }: OverviewQuery) =>
       session.print(await session.client.getOverview(given({ range })), (overview) => overviewText(overview, session)),
     );
@@ -40,8 +41,6 @@ export function addNotificationsAndServer(program: CliCommand): void {
       return delivered ? EXIT.ok : EXIT.failed;
     });
 }
-
-const RANGES = ["1h", "24h", "7d", "30d"] as const satisfies readonly OverviewQuery["range"][];
 
 function overviewText(overview: Overview, session: Session): string {
   const { range, slots, latency, approvals, hosts, retries } = overview;

@@ -15,6 +15,7 @@ import type {
 } from "../../client/openapi.ts";
 import { given, headersIn, oneOf, several, severalMethods, wholeNumber, type CliCommand } from "../command.ts";
 import { POSTED_KINDS, type PostedKind } from "../../core/channel.ts";
+import { CREDENTIAL_KINDS } from "../../core/credential.ts";
 import {
   CALLS_PER_SECOND_MAX,
   CALLS_PER_SECOND_MIN,
@@ -84,8 +85,6 @@ function decimal(name: string): (text: string) => number {
   };
 }
 
-const KINDS = ["bearer", "header", "basic", "hmac"] as const;
-
 const SECRET_FILE = "read the secret from this file; default: standard input, where a terminal asks and shows nothing";
 
 export function addCredentialCommands(program: CliCommand): void {
@@ -98,7 +97,7 @@ export function addCredentialCommands(program: CliCommand): void {
     .lines((client) => client.listCredentials(), credentialText, "There are no credentials that this key may use.");
   credentials
     .service("add <name>", "store a secret, and where it may go")
-    .choice("--kind <kind>", "how it is sent", KINDS, oneOf("kind", KINDS))
+    .choice("--kind <kind>", "how it is sent", CREDENTIAL_KINDS, oneOf("kind", CREDENTIAL_KINDS))
     .member("hosts", "--host <host>", "a host that it may go to, or *.example.com; several: repeat it", several)
     .member("paths", "--path <path>", "the beginning of a path, in whole segments; several: repeat it", several)
     .member("methods", "--method <method>", "a method; several: repeat it", severalMethods)
