@@ -1,3 +1,4 @@
+import { BASE64_START } from "../src/core/body.ts";
 import { isBytes } from "../src/receipts/cut-body.ts";
 import { membersIn } from "../src/core/json-values.ts";
 
@@ -63,18 +64,15 @@ const MARK = "…";
 function beginningOf(name: string, text: string, bytesMax: number): string {
   if (NESTED.has(name)) return objectOf(shortenMembers(presentMembers(text), bytesMax).members);
   if (MAPS.has(name) && text.startsWith("{")) return firstMembers(text, bytesMax);
-  const value: unknown = text.startsWith('"') || text.startsWith(BYTES) ? JSON.parse(text) : text;
+  const value: unknown = text.startsWith('"') || text.startsWith(BASE64_START) ? JSON.parse(text) : text;
   if (isBytes(value)) {
-    const data = whole64(value.data, bytesMax - BYTES.length - '"}'.length);
+    const data = whole64(value.data, bytesMax - BASE64_START.length - '"}'.length);
     return JSON.stringify({ encoding: "base64", data });
   }
   const written = typeof value === "string" ? value : text;
   if (name === "base64") return JSON.stringify(whole64(written, bytesMax - '""'.length));
   return JSON.stringify(EXACT.has(name) ? beginning(written, bytesMax) : beginning(written, bytesMax, MARK));
 }
-
-/** How the body of an answer that isn't text begins. */
-const BYTES = '{"encoding":"base64","data":"';
 
 /** Base64 that can be decoded. */
 function whole64(text: string, charsMax: number): string {
