@@ -139,9 +139,7 @@ export function loggedFailure(error: unknown, tool: string, { log, ids }: Pick<A
   return new DomainError("internal_error", `Something went wrong in the service. Its log has the details under ${id}.`);
 }
 
-type ViewDeps = Pick<AgentDeps, "clock" | "receiptUrl" | "pauseOf">;
-
-interface DescribeDeps extends ViewDeps, Pick<AgentDeps, "config"> {
+interface DescribeDeps extends Pick<AgentDeps, "clock" | "config" | "receiptUrl" | "pauseOf"> {
   readonly actionService: Pick<ActionService, "timeline">;
 }
 
@@ -337,7 +335,7 @@ function mayRetry(caller: Caller, action: Action, now: Date): boolean {
   return decision.kind !== "refuse";
 }
 
-function viewOptions({ clock, receiptUrl, pauseOf }: ViewDeps, caller: Caller, action: Action) {
+function viewOptions({ clock, receiptUrl, pauseOf }: DescribeDeps, caller: Caller, action: Action) {
   // Its reason is for people, so it is masked even if an agent has an owner's key.
   const pause = maskedPause(pauseOf(action), viewerOf(caller.role));
   return { now: clock.now(), receiptUrl: receiptUrl(action.id), pause };

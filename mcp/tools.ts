@@ -102,9 +102,7 @@ export const TOOLS = {
       "action without its id use list.",
     annotations: READS,
     permission: "read",
-    input: GetArguments,
-    output: ActionResult,
-    run: withAction(GetArguments, ({ actionService }, { caller }, { id }) => actionService.get(caller, id)),
+    ...returnsAction(GetArguments, ({ actionService }, { caller }, { id }) => actionService.get(caller, id)),
   },
   list: {
     title: "List actions",
@@ -126,9 +124,7 @@ export const TOOLS = {
       "action. An approval may take hours: tell the person instead of waiting.",
     annotations: READS,
     permission: "read",
-    input: WaitArguments,
-    output: ActionResult,
-    run: withAction(WaitArguments, async (deps, call, { id, wait }) =>
+    ...returnsAction(WaitArguments, async (deps, call, { id, wait }) =>
       waitForEnd(deps, call, await deps.actionService.get(call.caller, id), wait),
     ),
   },
@@ -158,9 +154,7 @@ export const TOOLS = {
       "active or has ended can't be cancelled. Returns the action.",
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     permission: "cancel",
-    input: DecideArguments,
-    output: ActionResult,
-    run: withAction(DecideArguments, ({ actionService }, { caller }, { id, reason = null, run }) =>
+    ...returnsAction(DecideArguments, ({ actionService }, { caller }, { id, reason = null, run }) =>
       actionService.cancel(caller, id, reason, run === undefined ? undefined : { run, isHeld: false }),
     ),
   },
@@ -173,9 +167,7 @@ export const TOOLS = {
       "action, pending or awaiting_approval.",
     annotations: SENDS,
     permission: "retry",
-    input: RetryArguments,
-    output: ActionResult,
-    run: withAction(RetryArguments, ({ actionService }, { caller }, { id, reason = null }) =>
+    ...returnsAction(RetryArguments, ({ actionService }, { caller }, { id, reason = null }) =>
       actionService.retry(caller, id, reason),
     ),
   },
@@ -326,15 +318,16 @@ function requestOf(caller: Caller, request: ListedCredentialRequest, now: Date) 
   };
 }
 
-/** A tool that reads its arguments and returns one action. */
-function withAction<S extends TObject>(
+/** For a tool that takes these arguments and returns one action. */
+function returnsAction<S extends TObject>(
   input: S,
-  run: (deps: AgentDeps, call: ToolCall, given: Static<S>) => Promise<Action>,
-): Tool["run"] {
+  act: (deps: AgentDeps, call: ToolCall, given: Static<S>) => Promise<Action>,
+): Pick<Tool, "input" | "output" | "run"> {
   const read = compileArguments(input);
-  return async (deps, call) => ({
-    json: await describeAction(deps, call, await run(deps, call, read(call.arguments))),
+  const run: Tool["run"] = async (deps, call) => ({
+    json: await describeAction(deps, call, await act(deps, call, read(call.arguments))),
   });
+  return { input, output: ActionResult, run };
 }
 
 const readList = compileArguments(ListQuery, "invalid_query");
@@ -352,13 +345,14 @@ async function create(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
   const { caller } = call;
   const { idempotency_key: key, wait, ...request } = call.arguments;
   const options = withoutNulls({ idempotency_key: key, wait }, CreateToolOptions.properties);
+  const waitSeconds = typeof wait === "number" ? wait : undefined;
   const input = {
     value: request,
     textOf: (member: "body" | "json" | "form") => call.textOf(member),
     idempotencyKey: typeof key === "string" ? key : null,
     role: caller.role,
     now: deps.clock.now(),
-    waitSeconds: typeof wait === "number" ? wait : undefined,
+    waitSeconds,
   };
   const {
     request: checked,
@@ -369,7 +363,6 @@ async function create(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
   const { action, differs } = await deps.actionService.create(caller, checked, { reason, sync, credential });
   // A rule has held it, so answer: the model can tell its user instead of waiting.
   const isHeld = differs === undefined && action.status === "awaiting_approval";
-  const waitSeconds = typeof wait === "number" ? wait : undefined;
   const latest = sync && !isHeld ? await waitForEnd(deps, call, action, waitSeconds) : action;
   return { json: await describeAction(deps, call, latest, differs === undefined ? {} : { differs }) };
 }
