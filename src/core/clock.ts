@@ -43,6 +43,13 @@ export function afterRunning(
   return () => cancel();
 }
 
+/** What the work resolves with, or null if it takes longer; it goes on all the same. */
+export async function within<T>(clock: Pick<Clock, "after">, limitMs: number, work: Promise<T>): Promise<T | null> {
+  const isOver = Promise.withResolvers<null>();
+  const cancel = clock.after(limitMs, () => isOver.resolve(null));
+  return Promise.race([work, isOver.promise]).finally(cancel);
+}
+
 /** Source of time. Due times use the wall clock, durations the monotonic one. */
 export interface Clock {
   now(): Date;

@@ -2,7 +2,7 @@ import type { Server } from "bun";
 import { errorJson, headersOf, HTTP_STATUS } from "../api/errors.ts";
 import type { Release } from "../config/config.ts";
 import { DomainError } from "../core/domain-error.ts";
-import type { Clock } from "../core/clock.ts";
+import { type Clock, within } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
 import { REFUSED_BODY_LINGER_MS, START_HELD_MAX, START_HOLD_MS_MAX } from "../core/limits.ts";
 import { isApiPath, nameRequest, noTarget, type RequestName, targetOf } from "./request.ts";
@@ -91,10 +91,7 @@ export function openStartServer(port: number, host: string, deps: StartServerDep
   const held = async (): Promise<Answer | null> => {
     if (heldCount >= START_HELD_MAX) return null;
     heldCount += 1;
-    const isOver = Promise.withResolvers<null>();
-    const cancel = clock.after(START_HOLD_MS_MAX, () => isOver.resolve(null));
-    const answer = await Promise.race([started.promise, isOver.promise]);
-    cancel();
+    const answer = await within(clock, START_HOLD_MS_MAX, started.promise);
     heldCount -= 1;
     return answer;
   };
@@ -126,10 +123,7 @@ export function openStartServer(port: number, host: string, deps: StartServerDep
     /** Refuses what is held, and closes the port when that is sent. */
     close: async (): Promise<void> => {
       letGo();
-      const isOver = Promise.withResolvers<void>();
-      const cancel = clock.after(REFUSED_BODY_LINGER_MS, isOver.resolve);
-      await Promise.race([listening.stop(), isOver.promise]);
-      cancel();
+      await within(clock, REFUSED_BODY_LINGER_MS, listening.stop());
       await listening.stop(true);
     },
   };

@@ -15,7 +15,7 @@ import {
 import { answerMetrics, type MetricsDeps } from "./system-routes.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { Authenticate } from "../core/session.ts";
-import type { Clock } from "../core/clock.ts";
+import { type Clock, within } from "../core/clock.ts";
 import {
   bindContext,
   clientAddressOf,
@@ -86,10 +86,7 @@ export function createHttpServer(deps: HttpServerDeps, modules: readonly AnyElys
     /** Accepts no new connection, waits up to `graceMs` for open requests, then closes what is left. */
     async stop(graceMs: number = DRAIN_MS_MAX): Promise<void> {
       if (server === null) return;
-      const isOver = Promise.withResolvers<void>();
-      const cancelTimer = clock.after(graceMs, isOver.resolve);
-      await Promise.race([server.stop(), isOver.promise]);
-      cancelTimer();
+      await within(clock, graceMs, server.stop());
       await Promise.all([server.stop(true), other?.stop(true)]);
       [server, other] = [null, null];
     },

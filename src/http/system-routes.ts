@@ -4,7 +4,7 @@ import { json } from "./response.ts";
 import { createRoutes, operation } from "./operation.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { READY_FRESH_MS, READY_MS_MAX } from "../core/limits.ts";
-import type { Clock } from "../core/clock.ts";
+import { type Clock, within } from "../core/clock.ts";
 import { StoreBusy } from "../core/store.ts";
 
 interface SystemRouteDeps extends MetricsDeps, ReadinessDeps {
@@ -168,10 +168,6 @@ export function createReadiness({ probe, clock }: ReadinessDeps): () => Promise<
 
   return async () => {
     if (last !== null && clock.monotonicMs() - last.atMs < READY_FRESH_MS) return last.isReady;
-    const late = Promise.withResolvers<false>();
-    const cancel = clock.after(READY_MS_MAX, () => late.resolve(false));
-    const isReady = await Promise.race([(running ??= check()), late.promise]);
-    cancel();
-    return isReady;
+    return (await within(clock, READY_MS_MAX, (running ??= check()))) ?? false;
   };
 }
