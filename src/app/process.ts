@@ -70,12 +70,12 @@ export function announceStart(app: App, { log, say, terminal }: Output): void {
 /** Calls at a time take at most this share of the open files: clients, databases and notifications need the others. */
 const CALLS_SHARE = 0.25;
 
-/** A call without a free file fails as if its target could not be reached. */
+/** Without free files, calls wait and clients get no connection. */
 function openFilesWarning({ dispatchConcurrency }: Config): readonly string[] {
   const files = Number(/^Max open files\s+(\d+)/m.exec(readProcess("limits"))?.[1] ?? Infinity);
   if (dispatchConcurrency <= files * CALLS_SHARE) return [];
   return [
-    `This process can have ${files} files and connections open, which is too few for DISPATCH_CONCURRENCY=${dispatchConcurrency}: calls and clients can fail. Raise the limit (ulimit -n), or lower DISPATCH_CONCURRENCY to ${Math.max(1, Math.floor(files * CALLS_SHARE))}.`,
+    `This process can have ${files} files and connections open, which is too few for DISPATCH_CONCURRENCY=${dispatchConcurrency}: calls wait and clients fail. Raise the limit (ulimit -n), or lower DISPATCH_CONCURRENCY to ${Math.max(1, Math.floor(files * CALLS_SHARE))}.`,
   ];
 }
 

@@ -549,6 +549,8 @@ export const CLAIM_BYTES_MAX = 524_288;
 export const ATTEMPTS_PER_TURN_MAX = 16;
 /** Claims that a scheduler may write at a time. Slots that become free meanwhile share the next one. */
 export const CLAIMS_AT_ONCE_MAX = 2;
+/** How often a process that had no free file for a call looks whether there is one again. */
+export const NO_FILE_LOOK_MS = SECOND_MS;
 /** Delay before a claim is tried again if too many writes are waiting. */
 export const CLAIM_RETRY_MS = 250;
 /** Claims for which the store reported neither success nor failure. Beyond it, the oldest wait until their lease ends. */

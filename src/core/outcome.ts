@@ -52,6 +52,11 @@ export function isPolicyRefusal(outcome: Outcome): boolean {
   return outcome.kind === "not_sent" && OWN_REFUSALS.has(outcome.fault);
 }
 
+/** Whether this process could open no connection: the call waits, and its attempt does not count. */
+export function isWithoutFile(outcome: Outcome): boolean {
+  return outcome.kind === "not_sent" && outcome.fault === "no_file";
+}
+
 const OWN_REFUSALS: ReadonlySet<Fault> = new Set([
   "address_never",
   "address_private",
@@ -138,6 +143,7 @@ const FAULTS = {
   headers_too_large: ["other", "The headers of the target's answer were too large."],
   address_never: ["not_allowed", "The target's address is not allowed."],
   address_private: ["not_allowed", "The target's address is not allowed (see ALLOWED_PRIVATE_TARGETS)."],
+  no_file: ["other", "Outgate has too many files and connections open, so nothing was sent. Try again in a moment."],
   altered: ["other", "The request was altered after it was created or approved, so it was not sent."],
   unsignable: ["other", "The call could not be signed, so it was not sent; the log of the service says why."],
   interrupted: ["interrupted", "The attempt was interrupted; the target may have received it."],

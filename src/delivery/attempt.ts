@@ -5,7 +5,7 @@ import { bodyMemberOf, DEFAULT_TYPES, sentBody } from "../core/body.ts";
 import { type HashOf, matchesApproval } from "../core/dedupe.ts";
 import type { KnownHostSettings } from "../core/host-settings.ts";
 import type { Judge } from "../core/judge.ts";
-import { attemptMs, type Fault, isLeaseTooShort, mayUseKept } from "../core/outcome.ts";
+import { attemptMs, type Fault, isLeaseTooShort, isWithoutFile, mayUseKept } from "../core/outcome.ts";
 import type { NotStartedReason } from "../core/settle.ts";
 import { type LaneName, StoreUnavailable } from "../core/store.ts";
 import { originOf } from "../core/target.ts";
@@ -44,7 +44,10 @@ interface AttemptNeeds {
  * Creates the attempt of an action: prepare, send, settle. The claim is committed before it runs, and the outcome before it
  * resolves. If no byte can have left, the claim is given back and the attempt does not count.
  */
-export function createAttempt({ bus, clock, config, turns }: LoopContext, needs: AttemptNeeds): RunAttempt<Action> {
+export function createAttempt(
+  { bus, clock, config, files, turns }: LoopContext,
+  needs: AttemptNeeds,
+): RunAttempt<Action> {
   const { sender, signedHeaders, settlement, credentials, rules, hashOf, hosts, rates, isPaused } = needs;
 
   /** What to send, and how long it may take. Null: the claim has ended already. Rejects when the store is unavailable. */
@@ -142,6 +145,10 @@ export function createAttempt({ bus, clock, config, turns }: LoopContext, needs:
       await giveBack(action, away.error === undefined ? (hindered ?? "stopping") : "store_away");
       if (away.error !== undefined) throw away.error;
       return;
+    }
+    if (isWithoutFile(outcome)) {
+      files.lack();
+      return giveBack(action, "no_file");
     }
     releaseSlot();
     await settlement.settle(action, { outcome, durationMs, timeoutMs });

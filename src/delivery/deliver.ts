@@ -18,7 +18,15 @@ import {
 } from "../core/limits.ts";
 import { isByManager } from "../core/makers.ts";
 import type { DeliveryResult, Notification } from "../core/notification.ts";
-import { attemptMs, describeOutcome, type Fault, isPolicyRefusal, isSuccess, type Outcome } from "../core/outcome.ts";
+import {
+  attemptMs,
+  describeOutcome,
+  type Fault,
+  isPolicyRefusal,
+  isSuccess,
+  isWithoutFile,
+  type Outcome,
+} from "../core/outcome.ts";
 import { mayDo } from "../core/roles.ts";
 import { type Store, StoreUnavailable } from "../core/store.ts";
 import { invitationLink } from "../core/team-store.ts";
@@ -149,6 +157,7 @@ function deliveryFault(error: unknown): Fault {
 /** What the outcome of a POST means for a callback or message. */
 export function deliveryOf(outcome: Outcome, now: Date, timeoutMs: number): DeliveryResult {
   if (isSuccess(outcome, "POST")) return { kind: "delivered" };
+  if (isWithoutFile(outcome)) return { kind: "not_started", why: "no_file" };
   const error = describeOutcome(outcome, timeoutMs);
   if (isPolicyRefusal(outcome)) return { kind: "refused", error };
   if (outcome.kind !== "answered" && outcome.fault === "interrupted") return { kind: "interrupted", error };

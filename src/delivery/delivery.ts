@@ -28,7 +28,7 @@ import { createCallback, createMail } from "./deliver.ts";
 import { createNotificationScheduler } from "./notifications.ts";
 import { type DeliveryNode, Scheduler } from "./scheduler.ts";
 import { Settlement } from "./settlement.ts";
-import { Turns, UnwrittenResults } from "./in-flight.ts";
+import { OpenFiles, Turns, UnwrittenResults } from "./in-flight.ts";
 
 interface DeliveryNeeds {
   readonly secrets: Secrets;
@@ -59,7 +59,7 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
   const { secrets, sender, node, hosts, channels, paused, rules, grants, credentials } = needs;
   const { clock, log, metrics, config, store } = context;
   const kept = new UnwrittenResults(clock);
-  const app = { ...context, kept, node, turns: new Turns() };
+  const app = { ...context, kept, node, files: new OpenFiles(clock, log), turns: new Turns() };
   const settlement = new Settlement(app, needs);
   const rates = new CallRates({
     clock,

@@ -30,7 +30,7 @@ interface NotificationNeeds extends Pick<
  */
 export function createNotificationScheduler(app: LoopContext, needs: NotificationNeeds): Scheduler<Notification> {
   const { kind, deliver, channels, ...loop } = needs;
-  const { clock, ids, log, metrics, kept, store } = app;
+  const { clock, files, ids, log, metrics, kept, store } = app;
   const { outbox } = store;
   const name = `${kind}s` as const;
 
@@ -107,6 +107,7 @@ export function createNotificationScheduler(app: LoopContext, needs: Notificatio
       });
       const durationMs = delivery.kind === "not_started" ? null : Math.round(clock.monotonicMs() - startedMs);
       await app.turns.wait();
+      if (delivery.kind === "not_started" && delivery.why === "no_file") files.lack();
       releaseSlot();
       await settle(notification, delivery, durationMs);
     },

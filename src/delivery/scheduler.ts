@@ -36,7 +36,14 @@ import { type Lane, nameOf } from "./lane.ts";
 import { type LaneClaim, Lanes, type SlotLimits } from "./lanes.ts";
 import { rescue, type RowEnds } from "./recovery.ts";
 import { Reservations, type Reservation } from "./reservations.ts";
-import { type RunAttempt, Leases, type Turns, type UnwrittenResults, WorkInFlight } from "./in-flight.ts";
+import {
+  type RunAttempt,
+  Leases,
+  type OpenFiles,
+  type Turns,
+  type UnwrittenResults,
+  WorkInFlight,
+} from "./in-flight.ts";
 
 /** What delivery needs of this process as one node of several. */
 export type DeliveryNode = Pick<Node, "id" | "share" | "recoveryLease"> & {
@@ -46,6 +53,7 @@ export type DeliveryNode = Pick<Node, "id" | "share" | "recoveryLease"> & {
 /** What every delivery loop needs. */
 export interface LoopContext extends AppContext {
   readonly kept: UnwrittenResults;
+  readonly files: OpenFiles;
   readonly turns: Turns;
   /** Null: this is the only process of the store. */
   readonly node: DeliveryNode | null;
@@ -143,7 +151,7 @@ export class Scheduler<Row extends QueueRow> {
   #lookedMs = Number.NEGATIVE_INFINITY;
 
   constructor(app: LoopContext, options: SchedulerOptions<Row>) {
-    const { clock, config, kept, node } = app;
+    const { clock, config, files, kept, node } = app;
     const { name, limits, isPaused, limitsOf = () => NO_LIMITS, beginWaitMs = () => 0, timeoutOf } = options;
     const { attemptTimeoutMs } = config;
     this.#app = app;
@@ -171,6 +179,7 @@ export class Scheduler<Row extends QueueRow> {
     });
     this.#aheadMs = this.#clockAheadMs();
     kept.onRoom(() => this.#tick());
+    files.onFree(() => this.#tick());
   }
 
   /** Rows with an attempt whose result is not recorded yet, for the metrics. */
@@ -287,7 +296,8 @@ export class Scheduler<Row extends QueueRow> {
   }
 
   #mayClaim(): boolean {
-    const isReady = this.#isRunning && this.#hasBegun && !this.#isStoreAway && !this.#app.kept.isFull;
+    const { files, kept } = this.#app;
+    const isReady = this.#isRunning && this.#hasBegun && !this.#isStoreAway && !kept.isFull && !files.areUsedUp;
     return isReady && this.#share.mayClaim();
   }
 

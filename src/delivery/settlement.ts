@@ -108,6 +108,8 @@ export class Settlement {
   /** Gives back a claim whose attempt never began. Never rejects because of the store. */
   async unclaim(action: Action, why: NotStartedReason): Promise<void> {
     if (!(await this.#endClaim(action, (stored, now) => releaseClaim(stored, why, now)))) return;
+    // Logged once for all calls: see `OpenFiles`.
+    if (why === "no_file") return;
     const message = describeNotStarted(why);
     this.#app.log.warn("action.not_started", { action_id: action.id, host: action.host, message });
   }

@@ -1,5 +1,5 @@
 import type { Interfaces } from "mailgun.js/definitions";
-import { type Answered, describeOutcome, isPolicyRefusal, type Outcome } from "../core/outcome.ts";
+import { type Answered, describeOutcome, isPolicyRefusal, isWithoutFile, type Outcome } from "../core/outcome.ts";
 import { type Config, USER_AGENT } from "../config/config.ts";
 import type { DeliveryResult } from "../core/notification.ts";
 import type { OutboundRequest, Sender, SendLimits, Stopped } from "../outbound/deadline.ts";
@@ -110,6 +110,7 @@ function fieldsOf({ to, subject, text, html, id, event, actionId, follows }: Mai
  */
 function deliveryFrom(outcome: Outcome | Stopped, now: Date, timeoutMs: number): DeliveryResult {
   if (outcome.kind === "stopped") return { kind: "not_started", why: "stopping" };
+  if (isWithoutFile(outcome)) return { kind: "not_started", why: "no_file" };
   if (outcome.kind !== "answered") {
     const error = describeOutcome(outcome, timeoutMs).replaceAll("target", "mail provider");
     if (isPolicyRefusal(outcome)) return { kind: "refused", error };

@@ -26,7 +26,9 @@ import {
   type TargetPolicy,
   type TargetVerdict,
 } from "../config/target-policy.ts";
+import { closeSync, openSync } from "node:fs";
 import { connect } from "node:net";
+import { devNull } from "node:os";
 
 /** The calls that may use each other's connections. */
 export interface Pool {
@@ -241,17 +243,37 @@ function checked(
 function lookUp(hostname: string, deadline: Deadline): Promise<readonly (Address | null)[] | NotSent | Stopped> {
   const { promise, resolve } = Promise.withResolvers<readonly (Address | null)[] | NotSent | Stopped>();
   const giveUp = () => resolve(NOT_RESOLVED);
+  // c-ares reports that it could open no socket as if the server had refused.
+  const onFailure = () => resolve(hasFreeFile() ? NOT_RESOLVED : NO_FILE);
   const onAbort = () => resolve(deadline.endedBy() === "interrupted" ? STOPPED : TIMED_OUT);
   const cancel = afterReading(DNS_TIMEOUT_MS, giveUp);
   deadline.signal.addEventListener("abort", onAbort);
   Bun.dns
     .lookup(hostname, { backend: "c-ares" })
-    .then((answers) => resolve(answers.map((answer) => parseAddress(answer.address))), giveUp);
+    .then((answers) => resolve(answers.map((answer) => parseAddress(answer.address))), onFailure);
   return promise.finally(() => {
     cancel();
     deadline.signal.removeEventListener("abort", onAbort);
   });
 }
+
+/** Whether this process, and its machine, may open one more file or connection now. */
+export function hasFreeFile(): boolean {
+  try {
+    closeSync(openSync(devNull, "r"));
+    return true;
+  } catch (error) {
+    return !isNoFile(error);
+  }
+}
+
+/** Whether an error says that this process, or its machine, has too many files open. */
+export function isNoFile(error: unknown): boolean {
+  return error instanceof Error && "code" in error && (error.code === "EMFILE" || error.code === "ENFILE");
+}
+
+/** The connection was never begun: the call can be made as soon as a file is free. */
+export const NO_FILE: NotSent = { kind: "not_sent", fault: "no_file" };
 
 const NOT_RESOLVED: NotSent = { kind: "not_sent", fault: "name_not_resolved" };
 

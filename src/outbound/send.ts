@@ -6,7 +6,16 @@ import {
 } from "../core/limits.ts";
 import type { Answered, NotSent, Outcome, Unknown } from "../core/outcome.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
-import { addressesOf, ConnectionProbe, Connections, type ConnectionState, poolOf, STOPPED } from "./connections.ts";
+import {
+  addressesOf,
+  ConnectionProbe,
+  Connections,
+  type ConnectionState,
+  isNoFile,
+  NO_FILE,
+  poolOf,
+  STOPPED,
+} from "./connections.ts";
 import {
   type AnswerHead,
   type AnswerMask,
@@ -315,6 +324,7 @@ const EMPTY: ReadBody = { bytes: new Uint8Array(0), truncated: false, isBroken: 
  * shown. Unless it is certain that nothing left, the outcome is `unknown`.
  */
 export function outcomeOf(error: unknown, endedBy: EarlyEnd): NotSent | Unknown {
+  if (isNoFile(error)) return NO_FILE;
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const known = OUTCOMES.get(code) ?? tlsOutcome(error);
   if (known !== null) return known;
@@ -355,12 +365,10 @@ const OUTCOMES: ReadonlyMap<string, NotSent | Unknown> = new Map<string, NotSent
   ["ECONNREFUSED", REFUSED],
   ["ENETUNREACH", UNREACHABLE],
   ["EHOSTUNREACH", UNREACHABLE],
-  // A local firewall, or no free ports or files on this machine: the connection was never begun.
+  // A local firewall, or no free ports on this machine: the connection was never begun.
   ["EACCES", UNREACHABLE],
   ["EPERM", UNREACHABLE],
   ["EADDRNOTAVAIL", UNREACHABLE],
-  ["EMFILE", UNREACHABLE],
-  ["ENFILE", UNREACHABLE],
   ["Malformed_HTTP_Response", NOT_HTTP],
   ["InvalidContentLength", NOT_HTTP],
   ["InvalidHTTPResponse", NOT_HTTP],

@@ -26,6 +26,7 @@ const SENTENCES: Readonly<Record<Fault, string>> = {
   headers_too_large: "The headers of the target's answer were too large.",
   address_never: "The target's address is not allowed.",
   address_private: "The target's address is not allowed (see ALLOWED_PRIVATE_TARGETS).",
+  no_file: "Outgate has too many files and connections open, so nothing was sent. Try again in a moment.",
   altered: "The request was altered after it was created or approved, so it was not sent.",
   unsignable: "The call could not be signed, so it was not sent; the log of the service says why.",
   interrupted: "The attempt was interrupted; the target may have received it.",
@@ -89,7 +90,7 @@ describe("the sentence", () => {
     const sentences = outcomes.map((outcome) => sentenceOf(outcome, 30_000));
     // The two of the address are one sentence, the second with the setting's name behind it.
     const kinds = new Set(sentences.map((sentence) => sentence.replace(" (see ALLOWED_PRIVATE_TARGETS)", "")));
-    expect(kinds.size).toBe(26);
+    expect(kinds.size).toBe(27);
     for (const sentence of sentences) expect(sentence).not.toMatch(/\d+\.\d+|::|:\/\/|secret/);
   });
 });

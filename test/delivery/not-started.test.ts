@@ -114,6 +114,31 @@ describe("an attempt of one that never began is not counted, and is sent once", 
     expect(sender.sent).toHaveLength(1);
   });
 
+  test("when the process has no free file: nothing is claimed until there is one, and the log says so once", async () => {
+    const noFile: Outcome = { kind: "not_sent", fault: "no_file" };
+    // A call, and its callback.
+    const sender = answering(noFile, noFile, answered(200), noFile, answered(200));
+    await using engine = await openEngine({ sender });
+    const { id } = await engine.create({ retries: 1, callback: HOOK, onUnknown: "stop" });
+    const sent = (calls: number) => eventually(() => (sender.sent.length === calls ? calls : null), `${calls} calls`);
+    for (const calls of [1, 2]) {
+      await sent(calls);
+      await engine.saw(id, { status: "pending", attempts: 0 });
+      await turn();
+      expect(sender.sent).toHaveLength(calls);
+      engine.clock.advance(1_000);
+    }
+    await engine.saw(id, { status: "completed", attempts: 1 });
+    await sent(4);
+    const [waiting] = await engine.told(id, "callback", 1);
+    expect(waiting).toMatchObject({ delivered: false, attempts: 0 });
+    engine.clock.advance(1_000);
+    expect((await engine.told(id, "callback", 2)).at(-1)).toMatchObject({ delivered: true, attempts: 1 });
+    expect(engine.lines.filter(({ level }) => level === "warn").map(({ event }) => event)).toEqual([
+      "dispatch.no_files",
+    ]);
+  });
+
   test("when it expires while it connects", async () => {
     const { sender, began, connect } = connecting();
     await using engine = await openEngine({ sender });

@@ -94,7 +94,7 @@ test("a process that can open too few files is warned of", async () => {
   const { level, message } = await service.logged("service.notice");
   expect(level).toBe("warn");
   expect(message).toBe(
-    "This process can have 256 files and connections open, which is too few for DISPATCH_CONCURRENCY=256: calls and clients can fail. Raise the limit (ulimit -n), or lower DISPATCH_CONCURRENCY to 64.",
+    "This process can have 256 files and connections open, which is too few for DISPATCH_CONCURRENCY=256: calls wait and clients fail. Raise the limit (ulimit -n), or lower DISPATCH_CONCURRENCY to 64.",
   );
 });
 
