@@ -19,15 +19,13 @@ import { actionJson } from "../src/receipts/action-json.ts";
 import { see, seeAll } from "../src/receipts/see.ts";
 import type { ActionService } from "../src/actions/service.ts";
 import { isDecided, type LatestDecision, latestDecision, type TimelineEntry } from "../src/core/timeline.ts";
-import { DomainError, type ErrorCode, type Issue, TooEarly } from "../src/core/domain-error.ts";
-import { asDomainError } from "../src/api/errors.ts";
+import { DomainError, type ErrorCode, TooEarly } from "../src/core/domain-error.ts";
+import { asDomainError, cutText, detailsOf } from "../src/api/errors.ts";
 import { encodeCursor, isJsonObject } from "../src/api/schema-helpers.ts";
 import { retryAfterOf } from "../src/approvals/decide.ts";
 import { decide, mayApproveIt, NO_COUNTS } from "../src/core/policy.ts";
 import {
   TOOL_NOTES_BYTES,
-  TOOL_PROBLEM_BYTES_MAX,
-  TOOL_PROBLEMS_BYTES_MAX,
   TOOL_RESULT_BYTES_MAX,
   TOOL_ROW_BYTES_MAX,
   TOOL_ROW_NAME_BYTES_MAX,
@@ -38,7 +36,7 @@ import { maskedActor, maskedPause } from "../src/receipts/masked-action.ts";
 import { type SeenAction, seenWith } from "../src/receipts/seen-action.ts";
 import { hideEchoes, maskHeaders, maskText } from "../src/receipts/masking.ts";
 import type { AgentDeps, ToolCall } from "./call.ts";
-import { beginning, type JsonMember, NESTED, objectOf, presentMembers, shortenMembers } from "./shorten.ts";
+import { type JsonMember, NESTED, objectOf, presentMembers, shortenMembers } from "./shorten.ts";
 
 export interface ToolAnswer {
   /** A JSON object. */
@@ -62,34 +60,10 @@ export function errorResult(error: DomainError): CallToolResult {
   return resultOf({ json: JSON.stringify({ error: errorOf(error) }), refused: error.code });
 }
 
-/** An error in a tool's result: code, message, issues as far as they fit, and what to do next. */
+/** An error in a tool's result: code, message, details, and what to do next. */
 export function errorOf(error: DomainError) {
   const { code, message, issues } = error;
-  const details = detailsOf(issues);
-  const leftOut = issues.length - details.length;
-  return {
-    code,
-    message: cutText(message),
-    ...(details.length === 0 ? {} : { details }),
-    ...(leftOut === 0 ? {} : { details_left_out: leftOut }),
-    next_step: nextStepAfter(error),
-  };
-}
-
-function detailsOf(issues: readonly Issue[]) {
-  const details = [];
-  let bytes = 0;
-  for (const { field, message } of issues) {
-    const detail = { field: cutText(field), message: cutText(message), code: "invalid" };
-    bytes += Buffer.byteLength(JSON.stringify(detail));
-    if (bytes > TOOL_PROBLEMS_BYTES_MAX) break;
-    details.push(detail);
-  }
-  return details;
-}
-
-function cutText(text: string, bytesMax = TOOL_PROBLEM_BYTES_MAX): string {
-  return Buffer.byteLength(JSON.stringify(text)) <= bytesMax ? text : beginning(text, bytesMax, "…");
+  return { code, message: cutText(message), ...detailsOf(issues), next_step: nextStepAfter(error) };
 }
 
 function nextStepAfter(error: DomainError): string {

@@ -1,5 +1,6 @@
 import { BASE64_START } from "../src/core/body.ts";
 import { isBytes } from "../src/receipts/cut-body.ts";
+import { beginning } from "../src/core/json.ts";
 import { membersIn } from "../src/core/json-values.ts";
 
 export type JsonMember = readonly [name: string, text: string];
@@ -89,18 +90,3 @@ function firstMembers(json: string, bytesMax: number): string {
   }
   return objectOf(kept);
 }
-
-/** The beginning of a text, with the mark, whose JSON text has at most so many bytes. It never ends within a character. */
-export function beginning(text: string, bytesMax: number, mark = ""): string {
-  let bytes = '""'.length + Buffer.byteLength(mark);
-  let end = 0;
-  for (const character of text) {
-    bytes += PLAIN.test(character) ? 1 : Buffer.byteLength(JSON.stringify(character)) - '""'.length;
-    if (bytes > bytesMax) break;
-    end += character.length;
-  }
-  return text.slice(0, end) + mark;
-}
-
-/** Characters that are written in JSON as they are, in one byte. */
-const PLAIN = /^[ !#-[\]-~]$/;

@@ -7,6 +7,7 @@ import { type MaskedAction, storedOf } from "../receipts/seen-action.ts";
 import { MASK, MASK_PATTERN, Masking } from "../receipts/mask-rules.ts";
 import { maskHeaders, maskText, maskUrl } from "../receipts/masking.ts";
 import { bodyMemberOf, formJson, isJsonMember } from "../core/body.ts";
+import { issuesText, withField } from "../api/errors.ts";
 import { readFormBody } from "./create-schema.ts";
 
 /** The parts of an action that a person can edit before it is sent again as a new one, as texts of fields. */
@@ -184,7 +185,7 @@ function bodyToStore(action: Action, text: string): string | null | { readonly p
   if (!json.startsWith("{")) return { problem: "Must be a JSON object with the fields of the form." };
   const form = readFormBody(json);
   if ("encoded" in form) return form.encoded;
-  return { problem: form.issues.map(({ field, message }) => `${field}: ${message}`).join(" ") };
+  return { problem: issuesText(form.issues, withField) };
 }
 
 /** The JSON text without white space; null: it is no JSON, or nested too deep. */

@@ -1,6 +1,6 @@
 import Type from "typebox";
 import { ERROR_CODES } from "../core/domain-error.ts";
-import { answerObject, choice, constant, plainText } from "./schema-helpers.ts";
+import { answerObject, choice, constant, plainText, positive } from "./schema-helpers.ts";
 
 // Not in `errors.ts`, which the service imports before it listens: TypeBox takes a tenth of a second to load.
 
@@ -20,7 +20,10 @@ export const ErrorEnvelope = answerObject("ErrorEnvelope", "The body of every er
       request_id: plainText("Identifies this request in the service's log.", "req_01kjwa5v00e7v8c9x2m4n6p8qr", {
         pattern: "^req_[A-Za-z0-9_-]+$",
       }),
-      details: Type.Optional(Type.Array(ValidationIssue, { description: "Every problem of the request." })),
+      details: Type.Optional(
+        Type.Array(ValidationIssue, { description: "The problems of the request, as far as they fit in an answer." }),
+      ),
+      details_left_out: Type.Optional(positive("How many further problems there are.", 12)),
     },
     { description: "The error." },
   ),

@@ -1,4 +1,6 @@
 import { DomainError, type ErrorCode, type Issue, RetryLater } from "../core/domain-error.ts";
+import { beginning } from "../core/json.ts";
+import { ERROR_DETAILS_BYTES_MAX, ERROR_TEXT_BYTES_MAX } from "../core/limits.ts";
 import { StoreBusy, StoreUnavailable } from "../core/store.ts";
 
 export const HTTP_STATUS = {
@@ -55,7 +57,7 @@ export function headersOf(error: DomainError): Readonly<Record<string, string>> 
 /** When each error is returned, for the API description. */
 export const ERROR_MEANING = {
   missing_body: "The request needs a body.",
-  validation_error: "Fields are not valid; details lists all of them.",
+  validation_error: "Fields are not valid; details lists them.",
   missing_field: "The field url is missing.",
   invalid_request:
     "The body is not JSON, not UTF-8, nested too deep, or has too many members; reason is missing where a person has rejected the request; or (421) a page was requested with another Host than the service's own.",
@@ -109,9 +111,40 @@ interface ErrorParts {
   readonly issues: readonly Issue[];
 }
 
-/** The error envelope as JSON text, without `details` if there are no issues. */
+/** The error envelope as JSON text. */
 export function errorJson({ code, message, requestId, issues }: ErrorParts): string {
-  const details = issues.map((issue) => ({ field: issue.field, message: issue.message, code: "invalid" }));
-  const error = { code, message, request_id: requestId };
-  return JSON.stringify({ error: details.length === 0 ? error : { ...error, details } });
+  return JSON.stringify({ error: { code, message: cutText(message), request_id: requestId, ...detailsOf(issues) } });
+}
+
+/** The issues of an error as far as they fit, and how many don't: a small body can have ten thousand. */
+export function detailsOf(issues: readonly Issue[]) {
+  const details = [];
+  let bytes = 0;
+  for (const { field, message } of issues) {
+    const detail = { field: cutText(field), message: cutText(message), code: "invalid" };
+    bytes += Buffer.byteLength(JSON.stringify(detail));
+    if (bytes > ERROR_DETAILS_BYTES_MAX) break;
+    details.push(detail);
+  }
+  const leftOut = issues.length - details.length;
+  return {
+    ...(details.length > 0 && { details }),
+    ...(leftOut > 0 && { details_left_out: leftOut }),
+  };
+}
+
+/** The issues of an error in one text, with the same bound. `wordsOf` says how one is put; default: its message. */
+export function issuesText(issues: readonly Issue[], wordsOf = ({ message }: Issue): string => message): string {
+  const { details = [], details_left_out: leftOut = 0 } = detailsOf(issues);
+  return [...details.map(wordsOf), ...(leftOut > 0 ? [`And ${leftOut} more.`] : [])].join(" ");
+}
+
+/** How an issue is put where its field is not shown beside it. */
+export function withField({ field, message }: Issue): string {
+  return `${field}: ${message}`;
+}
+
+/** A text, or its beginning: those of errors may quote what was sent. */
+export function cutText(text: string, bytesMax = ERROR_TEXT_BYTES_MAX): string {
+  return Buffer.byteLength(JSON.stringify(text)) <= bytesMax ? text : beginning(text, bytesMax, "…");
 }

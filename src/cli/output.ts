@@ -52,6 +52,7 @@ export function explain(
 ): { readonly message: string; readonly code: number } | null {
   if (!(error instanceof OutgateError)) return null;
   const problems = error.details.map(({ field, message }) => `${nameOf(field) || "body"}: ${message}`);
+  if (error.detailsLeftOut > 0) problems.push(`and ${error.detailsLeftOut} more`);
   // A single problem may be the message itself.
   const isSaid = error.details.length === 1 && error.details[0]?.message === error.message;
   const lines = isSaid ? problems : [sentenceOf(error, url), ...problems.map((problem) => `  ${problem}`)];

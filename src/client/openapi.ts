@@ -511,7 +511,13 @@ export type ErrorCode =
   | "internal_error"
   | "unavailable";
 export type ErrorEnvelope = {
-  error: { code: ErrorCode; message: string; request_id: string; details?: ValidationIssue[] };
+  error: {
+    code: ErrorCode;
+    message: string;
+    request_id: string;
+    details?: ValidationIssue[];
+    details_left_out?: number;
+  };
 };
 export type FailingHost = {
   host: string;

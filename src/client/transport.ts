@@ -190,19 +190,21 @@ export class OutgateError extends Error implements OutgateErrorFacts {
   readonly status: OutgateErrorFacts["status"];
   readonly requestId: OutgateErrorFacts["requestId"];
   readonly details: OutgateErrorFacts["details"];
+  readonly detailsLeftOut: OutgateErrorFacts["detailsLeftOut"];
   readonly retryAfterMs: OutgateErrorFacts["retryAfterMs"];
 
   constructor(
     code: OutgateErrorCode,
     message: string,
-    { status, requestId, details, retryAfterMs, cause }: Partial<OutgateErrorFacts> & { readonly cause?: unknown } = {},
+    facts: Partial<OutgateErrorFacts> & { readonly cause?: unknown } = {},
   ) {
-    super(message, { cause });
+    super(message, { cause: facts.cause });
     this.code = code;
-    this.status = status ?? null;
-    this.requestId = requestId ?? null;
-    this.details = details ?? [];
-    this.retryAfterMs = retryAfterMs ?? null;
+    this.status = facts.status ?? null;
+    this.requestId = facts.requestId ?? null;
+    this.details = facts.details ?? [];
+    this.detailsLeftOut = facts.detailsLeftOut ?? 0;
+    this.retryAfterMs = facts.retryAfterMs ?? null;
   }
 }
 
@@ -220,6 +222,7 @@ function errorOf(response: Response, value: unknown): OutgateError {
       ...parts,
       requestId: body.request_id,
       details: body.details ?? [],
+      detailsLeftOut: body.details_left_out ?? 0,
     });
   }
   const type = headers.get("content-type") ?? "no content type";

@@ -104,8 +104,10 @@ export interface OutgateErrorFacts {
   readonly status: number | null;
   /** Identifies the request in the service's log. */
   readonly requestId: string | null;
-  /** Every problem of the request, by field. */
+  /** The problems of the request, by field, as far as they fit in an answer. */
   readonly details: NonNullable<Api.ErrorEnvelope["error"]["details"]>;
+  /** How many further problems there are. */
+  readonly detailsLeftOut: number;
   /** From `Retry-After`; null without one. */
   readonly retryAfterMs: number | null;
 }

@@ -357,3 +357,18 @@ const SHORT_LIST_CHARS_MAX = 72;
 
 /** An empty object, or a list without objects or lists inside. */
 const SHORT_LIST = /^(?:\{\s*\}|\[(?:[^[\]{}"\n]|"(?:[^"\\]|\\.)*")*\])/;
+
+/** The beginning of a text, with the mark, whose JSON text has at most so many bytes. It never ends within a character. */
+export function beginning(text: string, bytesMax: number, mark = ""): string {
+  let bytes = '""'.length + Buffer.byteLength(mark);
+  let end = 0;
+  for (const character of text) {
+    bytes += PLAIN.test(character) ? 1 : Buffer.byteLength(JSON.stringify(character)) - '""'.length;
+    if (bytes > bytesMax) break;
+    end += character.length;
+  }
+  return text.slice(0, end) + mark;
+}
+
+/** Characters that are written in JSON as they are, in one byte. */
+const PLAIN = /^[ !#-[\]-~]$/;

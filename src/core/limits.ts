@@ -41,6 +41,9 @@ export const REFUSED_BODY_LINGER_MS = 250;
 /** Addresses and characters read from the end of an `X-Forwarded-For`. */
 export const FORWARDED_ADDRESSES_MAX = 16;
 export const FORWARDED_CHARS_MAX = 1_024;
+/** Bytes of the details of an error, and of each text in it. */
+export const ERROR_DETAILS_BYTES_MAX = 8_192;
+export const ERROR_TEXT_BYTES_MAX = 1_024;
 /** A form from one of our pages. */
 export const FORM_BYTES_MAX = 65_536;
 export const FORM_FIELDS_MAX = 100;
@@ -721,9 +724,6 @@ export const TOOL_REQUESTS_MAX = 10;
 export const ECHOES_MAX = 16;
 export const ECHO_CHARS_MIN = 8;
 export const TOOL_NAME_CHARS_SHOWN = 100;
-/** Bytes of the problems that an error lists, and of the texts of one of them. */
-export const TOOL_PROBLEMS_BYTES_MAX = 8_192;
-export const TOOL_PROBLEM_BYTES_MAX = 1_024;
 /** How long a question stays open, and how many open questions of one key may block a call. */
 export const QUESTION_MS = 10 * MINUTE_MS;
 export const QUESTIONS_OPEN_MAX = 20;

@@ -1,4 +1,4 @@
-import { headersOf, HTTP_STATUS } from "../api/errors.ts";
+import { headersOf, HTTP_STATUS, issuesText } from "../api/errors.ts";
 import { DomainError, type ErrorCode, type Issue } from "../core/domain-error.ts";
 import type { Form, RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
@@ -32,7 +32,7 @@ export function problemOf({ issues }: FormState, name: string): string | null {
 export function problemBeside({ issues, problem }: FormState, names: readonly string[]): string | null {
   if (issues.length === 0) return problem;
   const others = issues.filter((issue) => !names.some((name) => isAbout(issue, name)));
-  return others.map(({ message }) => message).join(" ") || null;
+  return issuesText(others) || null;
 }
 
 function isAbout({ field }: Issue, name: string): boolean {
@@ -83,7 +83,7 @@ export function answers<Who>(formOf: (context: RequestContext, person: Who) => P
         // The page may show no form to people who may not send it, and so have no place for the error.
         if (error.code === "forbidden" && forbidden === "elsewhere") throw error;
         const { code, issues, message } = error;
-        const problem = issues.map((issue) => issue.message).join(" ") || message;
+        const problem = issuesText(issues) || message;
         const html = await again(asked, { values: form, issues, problem, code });
         context.errorCode = code;
         return page(context.page ?? "own", html, { status: HTTP_STATUS[code], headers: headersOf(error) });

@@ -8,6 +8,7 @@ import type { Form } from "../http/request.ts";
 import type { Person } from "../http/session.ts";
 import { see } from "../receipts/see.ts";
 import { storedOf } from "../receipts/seen-action.ts";
+import { issuesText, withField } from "../api/errors.ts";
 import { FORM_ID } from "../core/ids.ts";
 import { hasUnknown } from "./action.tsx";
 import { EMPTY_FORM } from "./forms.ts";
@@ -40,7 +41,7 @@ export function resendRoutes(deps: PageDeps) {
       return actionPath(action.id);
     } catch (error) {
       if (!(error instanceof DomainError) || error.issues.length === 0) throw error;
-      throw refused(error.issues.map(({ field, message }) => `${field}: ${message}`).join(" "));
+      throw refused(issuesText(error.issues, withField));
     }
   };
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { ErrorEnvelope } from "../../src/api/error-schema.ts";
-import { errorJson, MethodNotAllowed } from "../../src/api/errors.ts";
+import { errorJson, issuesText, MethodNotAllowed, withField } from "../../src/api/errors.ts";
 import { OPERATIONS } from "../support/operations.ts";
 import { ERROR_CODES } from "../../src/core/domain-error.ts";
 
@@ -24,6 +24,29 @@ describe("the error envelope", () => {
     const details = [{ field: "sync", message: "Not so.", code: "invalid" }];
     expect(JSON.parse(text)).toEqual({ error: { code: "invalid_sync", message: "m", request_id: "req_1", details } });
     expect(envelope.issues(JSON.parse(text))).toEqual([]);
+  });
+
+  test("lists as many issues as fit, the first ones, and counts the others", () => {
+    const issues = Array.from({ length: 5_000 }, (_, n) => ({
+      field: `${n}${"\u0001".repeat(500)}`,
+      message: "é".repeat(3_000),
+    }));
+    const text = errorJson({ code: "validation_error", message: "x".repeat(50_000), requestId: "req_1", issues });
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(16_384);
+    const { error } = JSON.parse(text);
+    expect(error.details.length).toBeGreaterThan(2);
+    expect(error.details.length + error.details_left_out).toBe(5_000);
+    expect(error.details[0].field).toStartWith("0");
+    expect(envelope.issues(JSON.parse(text))).toEqual([]);
+  });
+
+  test("of pages says the same in one text", () => {
+    const issues = Array.from({ length: 5_000 }, (_, n) => ({ field: `f${n}`, message: `Wrong ${n}.` }));
+    expect(issuesText(issues.slice(0, 2))).toBe("Wrong 0. Wrong 1.");
+    const text = issuesText(issues, withField);
+    expect(text).toStartWith("f0: Wrong 0. f1: Wrong 1. ");
+    expect(text).toMatch(/ And \d{4} more\.$/);
+    expect(text.length).toBeLessThan(8_192);
   });
 });
 

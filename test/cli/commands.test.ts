@@ -1,3 +1,5 @@
+import { explain } from "../../src/cli/output.ts";
+import { OutgateError } from "../../src/client/transport.ts";
 import { beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -819,4 +821,12 @@ describe("what a requester or a target wrote, on a terminal", () => {
     expect(said.out).toContain(args.includes("--timeline") ? "<U+001B>" : id.slice(0, 17));
     expect(UNSAFE_ON_TERMINAL.exec(said.out.replaceAll("\t", " "))).toBeNull();
   });
+});
+
+test("a refusal names its problems, and how many the service left out", () => {
+  const details = [{ field: "headers.X-A", message: "May not be empty.", code: "invalid" as const }];
+  const refusal = new OutgateError("validation_error", "Two are wrong.", { details, detailsLeftOut: 12 });
+  expect(explain(refusal, "http://127.0.0.1")?.message).toBe(
+    "Two are wrong.\n  headers.X-A: May not be empty.\n  and 12 more",
+  );
 });

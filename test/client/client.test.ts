@@ -168,8 +168,12 @@ describe("the client", () => {
     const wrong = await refusalOf(owner.createAction({ url: target.url, retries: 0, dedupe: "" }));
     expect(wrong).toMatchObject({ name: "OutgateError", code: "validation_error", status: 400 });
     expect(wrong.details.map(({ field }) => field).toSorted()).toEqual(["dedupe", "retries"]);
+    expect(wrong.detailsLeftOut).toBe(0);
     expect(wrong.requestId).toMatch(/^req_/);
     expect(wrong.message).toBe("The request has fields that are not valid.");
+    const headers = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`X-${n}`, "\n"]));
+    const { details, detailsLeftOut } = await refusalOf(owner.createAction({ url: target.url, headers }));
+    expect([details.length > 50, details.length + detailsLeftOut]).toEqual([true, 501]);
     expect(await refusalOf(client(KEYS.reader).createAction({ url: target.url }))).toMatchObject({ code: "forbidden" });
     expect(await refusalOf(owner.getAction("act_nobody"))).toMatchObject({ code: "not_found", status: 404 });
     const { id } = await owner.createAction({ url: target.url, sync: true });
