@@ -251,8 +251,8 @@ const NOT_STARTED = {
   ruled: "Nothing was sent: a rule of the account kept the attempt from beginning.",
   /** The same. */
   ungranted: "Nothing was sent: the grant that let this call pass was ended.",
-  /** The rate was lowered after the claim, or another call was long on its way. */
-  rated: "Nothing was sent yet: the rate of its host left no room for the call at that moment.",
+  /** The limits of its host were lowered after the claim, or another call was long on its way. */
+  rated: "Nothing was sent yet: the limits of its host left no room for the call at that moment.",
   /** See `OpenFiles`. */
   no_file: "Nothing was sent yet: the service had too many files and connections open.",
   /** Other calls were counted after it was judged, so it could not be counted for a rule. */

@@ -37,47 +37,70 @@ export class CallRates {
   /** How long a call that is claimed now would wait in `mayBegin`. */
   readonly waitMs = (called: Called): number => this.#gateOf(called)?.waitMs() ?? 0;
 
+  /** Call it when an account has changed its limits, or a node has come or gone. What waits keeps to the new ones. */
+  changed(): void {
+    for (const gate of this.#hosts.values()) gate.setPace(this.#paceOf(gate.called));
+  }
+
   #gateOf(called: Called): Pick<CallGate, "begin" | "waitMs"> | null {
-    const { clock, limitsOf, share, perHost } = this.#needs;
-    const { maxPerSecond, maxConcurrent } = limitsOf(called);
-    if (maxPerSecond === null) return null;
+    const pace = this.#paceOf(called);
+    if (pace.perSecond === null) return null;
+    if (pace.perSecond === 0) return CLOSED;
     const name = hostNameOf(called);
-    const slots = Math.min(perHost, maxConcurrent ?? perHost);
-    // A node has joined since the call was claimed, and others call the host now.
-    if (share.slotsOf(name, slots, maxPerSecond) === 0) return CLOSED;
-    const rate = share.rateOf(name, maxPerSecond, slots);
     const known = this.#hosts.get(name);
-    if (known?.perSecond === rate) return known;
+    known?.setPace(pace);
+    if (known !== undefined) return known;
     for (const [other, gate] of this.#hosts) if (gate.isIdle) this.#hosts.delete(other);
-    const gate = new CallGate(clock, rate, known);
+    const gate = new CallGate(this.#needs.clock, called, pace);
     this.#hosts.set(name, gate);
     return gate;
+  }
+
+  #paceOf(called: Called): Pace {
+    const { limitsOf, share, perHost } = this.#needs;
+    const { maxPerSecond, maxConcurrent } = limitsOf(called);
+    const slots = Math.min(perHost, maxConcurrent ?? perHost);
+    if (maxPerSecond === null) return { perSecond: null, slots };
+    const name = hostNameOf(called);
+    // A node has joined since the call was claimed, and others call the host now.
+    if (share.slotsOf(name, slots, maxPerSecond) === 0) return { perSecond: 0, slots };
+    return { perSecond: share.rateOf(name, maxPerSecond, slots), slots };
   }
 }
 
 /** Lets no call leave. */
 const CLOSED = { begin: () => false, waitMs: () => Number.POSITIVE_INFINITY };
 
+/** How fast calls may leave for a host. */
+interface Pace {
+  /** Null: it has no rate. 0: no call may leave. */
+  readonly perSecond: number | null;
+  readonly slots: number;
+}
+
 /** Lets the calls to a host leave one after another, at equal distances, in the order in which they ask. */
 export class CallGate {
-  readonly perSecond: number;
+  readonly called: Called;
   readonly #clock: RateNeeds["clock"];
-  readonly #spacingMs: number;
-  /** When the next call may leave, if all were on time. */
-  #nextMs: number;
-  readonly #waiting: ((mayBegin: true) => void)[] = [];
+  #pace: Pace;
+  /** When the last call would have left on time. */
+  #lastMs = Number.NEGATIVE_INFINITY;
+  readonly #waiting: ((mayBegin: boolean) => void)[] = [];
+  #cancelWake: () => void = () => {};
 
-  /** `before`: the gate at another rate, whose last call still counts. */
-  constructor(clock: RateNeeds["clock"], perSecond: number, before?: CallGate) {
+  constructor(clock: RateNeeds["clock"], called: Called, pace: Pace) {
     this.#clock = clock;
-    this.perSecond = perSecond;
-    this.#spacingMs = RATE_SECOND_MS / perSecond;
-    this.#nextMs = before === undefined ? clock.monotonicMs() : before.#lastMs + this.#spacingMs;
+    this.called = called;
+    this.#pace = pace;
   }
 
-  /** When the last call would have left on time. */
-  get #lastMs(): number {
-    return this.#nextMs - this.#spacingMs;
+  get #spacingMs(): number {
+    return this.#pace.perSecond === null ? 0 : RATE_SECOND_MS / this.#pace.perSecond;
+  }
+
+  /** When the next call may leave, if all are on time. */
+  get #nextMs(): number {
+    return this.#lastMs + this.#spacingMs;
   }
 
   /** Whether a new gate would do the same. */
@@ -85,38 +108,55 @@ export class CallGate {
     return this.#waiting.length === 0 && this.#nextMs <= this.#clock.monotonicMs();
   }
 
+  /** Changes the pace: the last call still counts. Calls that would wait too long now, or have no slot any more, are given back. */
+  setPace(pace: Pace): void {
+    const { perSecond, slots } = this.#pace;
+    if (pace.perSecond === perSecond && pace.slots === slots) return;
+    const isClosed = pace.perSecond === 0 || pace.slots < slots;
+    // While no call may leave, the last pace says how long the last call counts.
+    if (pace.perSecond !== 0) this.#pace = pace;
+    while (this.#waiting.length > 0 && (isClosed || this.#waitMs(this.#waiting.length - 1) > BEGIN_WAIT_MS_MAX))
+      this.#waiting.pop()?.(false);
+    this.#wakeLater();
+  }
+
   /** How long one more call would wait. */
   waitMs(): number {
-    const atMs = this.#nextMs + this.#waiting.length * this.#spacingMs - RATE_EARLY_MS;
-    return Math.max(0, atMs - this.#clock.monotonicMs());
+    return this.#waitMs(this.#waiting.length);
+  }
+
+  /** How long a call waits that so many are before. */
+  #waitMs(others: number): number {
+    return Math.max(0, this.#nextMs + others * this.#spacingMs - RATE_EARLY_MS - this.#clock.monotonicMs());
   }
 
   /** See `CallRates.mayBegin`. */
-  begin(): boolean | Promise<true> {
+  begin(): boolean | Promise<boolean> {
     const waitMs = this.waitMs();
     if (waitMs > BEGIN_WAIT_MS_MAX) return false;
     if (waitMs === 0 && this.#waiting.length === 0) {
       this.#leave();
       return true;
     }
-    const { promise, resolve } = Promise.withResolvers<true>();
+    const { promise, resolve } = Promise.withResolvers<boolean>();
     if (this.#waiting.push(resolve) === 1) this.#wakeLater();
     return promise;
   }
 
   #wakeLater(): void {
-    const waitMs = this.#nextMs - RATE_EARLY_MS - this.#clock.monotonicMs();
-    this.#clock.after(Math.max(1, Math.ceil(waitMs)), () => {
-      while (this.#waiting.length > 0 && this.#nextMs - RATE_EARLY_MS <= this.#clock.monotonicMs()) {
+    this.#cancelWake();
+    if (this.#waiting.length === 0) return;
+    this.#cancelWake = this.#clock.after(Math.max(1, Math.ceil(this.#waitMs(0))), () => {
+      while (this.#waiting.length > 0 && this.#waitMs(0) === 0) {
         this.#leave();
         this.#waiting.shift()?.(true);
       }
-      if (this.#waiting.length > 0) this.#wakeLater();
+      this.#wakeLater();
     });
   }
 
   /** Counted when a call leaves and not when it was due, so that no stall of the process brings the next ones closer. */
   #leave(): void {
-    this.#nextMs = Math.max(this.#clock.monotonicMs(), this.#nextMs) + this.#spacingMs;
+    this.#lastMs = Math.max(this.#clock.monotonicMs(), this.#nextMs);
   }
 }

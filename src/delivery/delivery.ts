@@ -140,12 +140,14 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
 
   const loops = [actionLoop, callbacks, mails, messages];
   hosts.onChange((accountId) => {
+    rates.changed();
     for (const loop of [actionLoop, callbacks]) loop.limitsChanged(accountId);
   });
   paused.onChange((accountId) => {
     for (const loop of loops) loop.pauseChanged(accountId);
   });
   node?.membership.onChange(() => {
+    rates.changed();
     for (const loop of loops) loop.sharesChanged();
   });
 

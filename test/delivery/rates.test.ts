@@ -115,10 +115,13 @@ describe("a token bucket", () => {
   });
 });
 
+const gateOf = (clock: FakeClock, perSecond: number) =>
+  new CallGate(clock, { accountId: "a", host: "x" }, { perSecond, slots: 64 });
+
 /** When the calls left that asked for their turn after these pauses, by a process that stands still now and then. */
 async function departures(perSecond: number, asked: readonly Pause[]): Promise<readonly number[]> {
   const clock = new FakeClock();
-  const gate = new CallGate(clock, perSecond);
+  const gate = gateOf(clock, perSecond);
   const left: number[] = [];
   const leaving: Promise<void>[] = [];
   const leave = async () => {
@@ -176,7 +179,7 @@ describe("where calls leave", () => {
 
   test("they leave in the order in which they ask, evenly", async () => {
     const clock = new FakeClock();
-    const gate = new CallGate(clock, 20);
+    const gate = gateOf(clock, 20);
     const left: number[] = [];
     const leaving = Array.from({ length: 5 }, async (_, call) => {
       await gate.begin();
@@ -197,7 +200,7 @@ describe("where calls leave", () => {
 
   test("a call that would wait too long is given back", () => {
     const clock = new FakeClock();
-    const gate = new CallGate(clock, 0.5);
+    const gate = gateOf(clock, 0.5);
     expect([gate.begin(), gate.waitMs(), gate.begin()]).toEqual([true, 2 * RATE_SECOND_MS - RATE_EARLY_MS, false]);
     clock.advance(2 * RATE_SECOND_MS);
     expect(gate.begin()).toBe(true);
@@ -217,6 +220,76 @@ describe("where calls leave", () => {
     rates.perSecond = 2;
     expect(calls.waitMs(called)).toBeCloseTo(RATE_SECOND_MS / 2 - RATE_EARLY_MS);
     expect(calls.waitMs({ ...called, host: "y" })).toBe(0);
+  });
+
+  describe("calls that wait when the limits of their host change", () => {
+    /** Six calls at 20 a second, of which one has left, and when each of the others left or was given back. */
+    function waiting() {
+      const clock = new FakeClock();
+      const limits: { maxPerSecond: number | null; maxConcurrent: number | null } = {
+        maxPerSecond: 20,
+        maxConcurrent: 8,
+      };
+      const ids = ["n1"];
+      const rates = new CallRates({
+        clock,
+        limitsOf: () => limits,
+        share: {
+          slotsOf: (name, slots) => (ids.includes("n1") ? shareOfHost(name, slots, "n1", ids, ids.length) : 0),
+          rateOf: (name, rate, slots) => shareOfRate(name, { perSecond: rate, slots }, "n1", ids),
+        },
+        perHost: 64,
+      });
+      const called = { accountId: "a", host: "x" };
+      expect(rates.mayBegin(called)).toBe(true);
+      const ends: string[] = [];
+      const leave = async (call: number) => {
+        const hasLeft = await rates.mayBegin(called);
+        ends.push(`${hasLeft ? call : `not ${call}`} at ${Math.round(clock.monotonicMs())}`);
+      };
+      const leaving = [1, 2, 3, 4, 5].map(leave);
+      const startMs = clock.monotonicMs();
+      return {
+        clock,
+        ids,
+        /** How they ended, in milliseconds after the first, once the limits changed and time passed. */
+        async after(change: Partial<typeof limits>, ms: number): Promise<readonly string[]> {
+          Object.assign(limits, change);
+          rates.changed();
+          for (let passed = 0; passed < ms; passed += 1) {
+            await Promise.resolve();
+            clock.advance(1);
+          }
+          await Promise.all(leaving);
+          return ends.map((end) => end.replace(/\d+$/, (at) => String(Number(at) - Math.round(startMs))));
+        },
+      };
+    }
+
+    const ALL_GIVEN_BACK = ["not 5 at 0", "not 4 at 0", "not 3 at 0", "not 2 at 0", "not 1 at 0"];
+
+    test("leave at the new rate, and are given back if that is too late", async () => {
+      expect(await waiting().after({ maxPerSecond: 5 }, 1_000)).toEqual([...ALL_GIVEN_BACK.slice(0, 4), "1 at 199"]);
+      expect(await waiting().after({ maxPerSecond: 1 }, 2_000)).toEqual(ALL_GIVEN_BACK);
+    });
+
+    test("leave earlier if it is raised, and at once if it is removed", async () => {
+      const raised = ["1 at 6", "2 at 16", "3 at 26", "4 at 36", "5 at 46"];
+      expect(await waiting().after({ maxPerSecond: 100 }, 300)).toEqual(raised);
+      const removed = ["1 at 1", "2 at 1", "3 at 1", "4 at 1", "5 at 1"];
+      expect(await waiting().after({ maxPerSecond: null }, 300)).toEqual(removed);
+    });
+
+    test("are given back if the host may have fewer calls at a time", async () => {
+      expect(await waiting().after({ maxConcurrent: 1 }, 300)).toEqual(ALL_GIVEN_BACK);
+    });
+
+    test("are given back if other nodes call the host now", async () => {
+      const rest = waiting();
+      rest.ids[0] = "n2";
+      expect(await rest.after({}, 300)).toEqual(ALL_GIVEN_BACK);
+      expect(rest.clock.timers).toBe(0);
+    });
   });
 });
 

@@ -52,6 +52,21 @@ describe("the limits of a host", () => {
     expect(target.received[1]?.path).toBe("/done");
   });
 
+  test("that end let a call leave that waits for its turn", async () => {
+    await using target = new Target(200);
+    const { host } = new URL(target.url);
+    await using engine = await openEngine();
+    await engine.hostService.put(engine.owner, host, { ...NO_HOST_SETTINGS, maxPerSecond: 100 });
+    await Promise.all([engine.create({ url: target.url }), engine.create({ url: target.url })]);
+    await target.saw(1);
+    await until(() => engine.loop.inFlight === 1);
+    await Bun.sleep(20);
+    expect(target.received).toHaveLength(1);
+    await engine.hostService.remove(engine.owner, host);
+    engine.clock.advance(1);
+    await target.saw(2);
+  });
+
   test("let so many calls be under way, and what is set anew applies to what waits", async () => {
     const { sender, end } = holding();
     const started = () => sender.sent.length;
