@@ -266,7 +266,7 @@ export function describeTables(dialect: typeof SQLITE) {
       ],
     ),
 
-    /** What people allow agents for a while (`src/core/grant.ts`). A row stays after the grant has ended, since actions name it. */
+    /** What people allow agents for a while (`src/core/grant.ts`). A row stays after the grant has ended, while calls wait that name it. */
     grants: table(
       "grants",
       {

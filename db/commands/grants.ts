@@ -1,6 +1,25 @@
-import { and, desc, eq, gt, gte, inArray, isNotNull, isNull, lt, lte, notExists, or, sql, type SQL } from "drizzle-orm";
+import {
+  and,
+  desc,
+  eq,
+  exists,
+  gt,
+  gte,
+  inArray,
+  isNotNull,
+  isNull,
+  like,
+  lt,
+  lte,
+  not,
+  notExists,
+  or,
+  sql,
+  type SQL,
+} from "drizzle-orm";
 import type { AuditDetail, AuditEntry } from "../../src/core/audit.ts";
 import type { GrantStore } from "../../src/core/grant.ts";
+import { DAY_MS } from "../../src/core/limits.ts";
 import { mayDo, MEMBER_ROLES, rolesThatMay } from "../../src/core/roles.ts";
 import { grantLock } from "../sql/locks.ts";
 import { all, hasRow, hasValues, qb } from "../sql/read.ts";
@@ -8,7 +27,7 @@ import { addToAudit } from "./audit.ts";
 import { command, deleteSome, type Tx } from "./command.ts";
 import { GRANTS_VERSION, readVersion, renewVersion } from "./facts.ts";
 import { insertList, updateList, type Values } from "./lists.ts";
-import { apiKeys, grants, members } from "../libsql/schema.ts";
+import { actions, apiKeys, grants, members } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
 
 export const GRANTS = insertList(grants);
@@ -133,8 +152,25 @@ function openWhere(now: Date, condition: SQL | undefined) {
     .orderBy(isUsedUp, desc(grants.createdAt), desc(grants.id));
 }
 
+/**
+ * The condition that an action waits to be sent that a grant let pass: if the grant was ended, it may not be. It was created before
+ * the grant expired, and stored a moment later.
+ */
+function letsWait(until: Date): SQL {
+  const { accountId, createdAt, status, policy } = actions;
+  const isUnsent = and(isNotNull(policy), inArray(status, ["pending", "active"]));
+  const isOfGrant = and(eq(accountId, grants.accountId), like(policy, sql`'%"' || ${grants.id} || '"%'`));
+  const isOld = lte(createdAt, new Date(until.getTime() + DAY_MS));
+  return exists(
+    qb
+      .select({ id: actions.id })
+      .from(actions)
+      .where(and(isOfGrant, isOld, isUnsent)),
+  );
+}
+
 export const prune = command<GrantStore["prune"]>((tx, until) =>
-  deleteSome(tx, [grants.id], and(lte(grants.expiresAt, until), isNull(grants.endedAt))),
+  deleteSome(tx, [grants.id], and(lte(grants.expiresAt, until), or(isNull(grants.endedAt), not(letsWait(until))))),
 );
 
 export function createGrantStore({ reader, writer }: Connection): GrantStore {

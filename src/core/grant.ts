@@ -39,8 +39,8 @@ export interface GrantStore extends Pick<CachedSettingsStore<Grant>, "version"> 
   /** Ends a grant that has time left, even if it is used up. Null: there is none. */
   end(accountId: string, id: string, how: GrantEnd): Promise<Grant | null>;
   /**
-   * Deletes some grants whose time was over by then. Keeps those that were ended before their time: what they let pass may still
-   * wait, and must not be sent. Returns whether there may be more.
+   * Deletes some grants whose time was over by then. Keeps those that were ended before their time while something waits that they
+   * let pass, which must not be sent. Returns whether there may be more.
    */
   prune(until: Date): Promise<boolean>;
 }
