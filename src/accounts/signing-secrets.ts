@@ -20,7 +20,7 @@ import { KNOWN_ORIGINS_MAX, ORIGIN_CHARS_MAX, SIGNING_OVERLAP_MS } from "../core
 
 interface SigningNeeds {
   readonly secrets: Pick<Secrets, "newRootSecret" | "open" | "seal" | "signingSecret">;
-  /** How long reads are cached, since another process may rotate secrets. */
+  /** How long the secrets that sign are cached, since another process may rotate them. */
   readonly freshMs: number;
 }
 
@@ -48,8 +48,9 @@ export type SigningService = ReturnType<typeof createSigningService>;
 export type SigningSecret = Awaited<ReturnType<SigningService["read"]>>;
 
 /**
- * Derives signing secrets and caches them, since every attempt signs. A rotation drops them at once in this process; another
- * process notices it within `freshMs`, and until then the previous secret verifies what it signs.
+ * Derives signing secrets, and caches those that sign, since every attempt does. A rotation drops them at once in this process;
+ * another process notices it within `freshMs`, and until then the previous secret verifies what it signs. What owners read comes
+ * from the store: somebody who reads, on another node, whether a rotation was done must not repeat it, which ends the oldest secret.
  */
 export function createSigningService(
   {
@@ -105,7 +106,8 @@ export function createSigningService(
     return { secret, previous: { secret: previous, expiresAt: overlapEnd(newest.rotatedAt) } };
   };
 
-  const read = async (accountId: string, origin: string, use: SigningUse, now: Date): Promise<FoundSecrets> => {
+  /** Throws `UnreadableSecret` if the newest can't be decrypted; an unreadable previous one is left out. */
+  const find = async (accountId: string, origin: string, now: Date, use: SigningUse): Promise<FoundSecrets> => {
     const own = await readOwn(accountId, origin, use);
     const callsUntil = use === "callbacks" ? await signing.callbackOverlap(accountId, origin) : null;
     if (callsUntil === null || now >= callsUntil) return { ...own, callsUntil: null };
@@ -114,17 +116,16 @@ export function createSigningService(
     return { ...own, previous: { secret: calls.secret, expiresAt: callsUntil }, callsUntil };
   };
 
-  /** Throws `UnreadableSecret` if the newest can't be decrypted; an unreadable previous one is left out. */
-  const find = async (accountId: string, origin: string, now: Date, use: SigningUse): Promise<FoundSecrets> => {
+  const findCached = async (accountId: string, origin: string, now: Date, use: SigningUse): Promise<FoundSecrets> => {
     const name = `${accountId} ${origin} ${use}`;
     const known = cached.get(name);
     // Use the absolute age, so that setting the clock back doesn't extend the cache.
     const ageMs = known === undefined ? Number.POSITIVE_INFINITY : Math.abs(now.getTime() - known.readAtMs);
     if (known !== undefined && ageMs < freshMs) return known;
     const before = forgotten;
-    const found = await read(accountId, origin, use, now);
+    const found = await find(accountId, origin, now, use);
     // A rotation happened while this was read, perhaps of this origin: the result may be stale.
-    if (forgotten !== before) return find(accountId, origin, now, use);
+    if (forgotten !== before) return findCached(accountId, origin, now, use);
     if (cached.size >= CACHED_MAX) cached.clear();
     cached.set(name, { ...found, readAtMs: now.getTime() });
     return found;
@@ -132,7 +133,7 @@ export function createSigningService(
 
   /** The secrets that sign now, newest first: two after a recent rotation, else one; then those of calls, if they also sign. */
   const inUse = async (accountId: string, origin: string, now: Date, use: SigningUse): Promise<readonly string[]> => {
-    const { secret, previous, callsUntil } = await find(accountId, origin, now, use);
+    const { secret, previous, callsUntil } = await findCached(accountId, origin, now, use);
     const own = previous === null || now >= previous.expiresAt ? [secret] : [secret, previous.secret];
     if (callsUntil === null || now >= callsUntil) return own;
     const calls = await inUse(accountId, origin, now, "calls").catch(nullIfUnreadable);
