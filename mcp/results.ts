@@ -342,12 +342,11 @@ function nextStep(
     if (decision === "unanswered") {
       return `No answer came; the action is still held. Ask again only when your person is there, or send them to ${baseUrl}/approvals.`;
     }
-    const byAsking = mayAsk(deps, reader, action) ? "when you ask them with approve, " : "";
-    const held =
-      action.policy?.by === "rule"
-        ? "A rule of the account holds it, see policy: a person decides"
-        : "Held for a person, who decides";
-    return `${held} ${byAsking}${elsewhere}. Tell them what it does.`;
+    const held = action.policy?.by === "rule" ? "A rule of the account holds it, see policy" : "It is held";
+    const decides = mayAsk(deps, reader, action)
+      ? "call approve to ask your person, or they decide"
+      : "a person decides";
+    return `${held}: ${decides} ${elsewhere}. Tell them what it does.`;
   }
   const late = lateSuccess(action);
   if (late !== null) {

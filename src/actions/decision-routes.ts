@@ -46,7 +46,10 @@ export const RequestDecisions = Type.Object(
             Type.Object(
               {
                 code: plainText("Error code of the single decision.", "not_approvable"),
-                message: plainText("Why it was refused.", "Action act_1 no longer awaits the decision."),
+                message: plainText(
+                  "Why it was refused.",
+                  "Action act_1 no longer awaits this decision: it is cancelled by now.",
+                ),
               },
               { description: "Why it was refused; absent if it was decided." },
             ),

@@ -83,11 +83,10 @@ interface ExpectedRun {
 export function staleDecision(operation: Operation, action: Action, { run, isHeld }: ExpectedRun): DomainError | null {
   if (isHeld ? isHeldIn(action, run) : action.run === run) return null;
   const { id, status } = action;
-  const now =
+  const message =
     action.run === run
-      ? `it is ${status} by now`
-      : `that was run ${run}, and the action is in run ${action.run} and ${status} by now`;
-  const message = `Action ${id} no longer awaits the decision that was asked for; ${now}.`;
+      ? `Action ${id} no longer awaits this decision: it is ${status} by now.`
+      : `This decision is for run ${run} of action ${id}, which is in run ${action.run} and ${status}.`;
   return new DomainError(NOT_ALLOWED[operation], message);
 }
 

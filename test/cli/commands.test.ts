@@ -390,7 +390,7 @@ describe("outgate approve, reject, cancel and retry", () => {
     for (const verb of ["approve", "reject", "cancel"]) {
       const late = await say([verb, id, "--run", "1"]);
       expect(late.code, verb).toBe(1);
-      expect(late.err).toContain("that was run 1, and the action is in run 2");
+      expect(late.err).toContain("is for run 1 of action");
     }
     expect((await say(["retry", id, "--run", "1"])).code).toBe(2);
     expect((await json(["approve", id, "--run", "2"])).value).toMatchObject({ run: 2 });

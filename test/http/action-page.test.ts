@@ -198,7 +198,7 @@ describe("a decision on it", () => {
     const late = await ann.send(`/actions/${id}`, { ...fields, decision: "approve", reason: "Yes & please" });
     expect(late.status).toBe(409);
     const html = await late.text();
-    expect(html).toContain("no longer awaits the decision");
+    expect(html).toContain("no longer awaits this decision");
     expect(html).toContain("Yes &amp; please</textarea>");
     const long = await ann.send(`/actions/${id}`, { ...fields, decision: "retry", reason: "x".repeat(1_001) });
     expect(long.status).toBe(400);

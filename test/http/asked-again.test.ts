@@ -73,7 +73,7 @@ describe("an approval or a rejection of run 1", () => {
     ] as const) {
       const { status, json } = await post(`/v1/actions/${id}/${verb}`, { run: 1 }, "owner");
       expect({ status, code: json.error.code }).toEqual({ status: 409, code });
-      expect(json.error.message).toContain("that was run 1, and the action is in run 2");
+      expect(json.error.message).toContain("is for run 1 of action");
     }
     expect(await stateOf(id)).toEqual({ status: "awaiting_approval", run: 2 });
     expect((await post(`/v1/actions/${id}/approve`, { run: 2 }, "owner")).json).toMatchObject({ status: "pending" });

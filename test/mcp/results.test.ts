@@ -232,7 +232,7 @@ describe("the result of a held action", () => {
         "A rule of the account holds it, see policy: a person decides at https://outgate.example.com/approvals. Tell them what it does.",
     });
     expect((await stepFor(action, "owner")).next_step).toContain(
-      "a person decides when you ask them with approve, at ",
+      "see policy: call approve to ask your person, or they decide at ",
     );
   });
 
@@ -240,7 +240,7 @@ describe("the result of a held action", () => {
     for (const by of ["key", "caller"] as const) {
       const result = await stepFor(anAction({ ...held, policy: policyOfHold(by) }), "agent");
       expect(result.policy).toEqual({ effect: "hold", by });
-      expect(result.next_step).toStartWith("Held for a person, who decides when you ask them with approve, at ");
+      expect(result.next_step).toStartWith("It is held: call approve to ask your person, or they decide at ");
     }
   });
 
