@@ -118,7 +118,7 @@ function Allowed({ typed, credentials }: { readonly typed: FormState; readonly c
         label="Which credentials can it use?"
         boxes={credentials.map((one) => [one, one])}
       />
-      <LimitFields typed={typed} />
+      <LimitFields typed={typed} note="A connection lasts a year at most, also without an end. Then connect again." />
     </>
   );
 }

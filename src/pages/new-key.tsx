@@ -154,8 +154,9 @@ export function LoopBrake({ typed, label }: { readonly typed: FormState; readonl
 }
 
 /** The fields of a key's limits. All are optional. */
-export function LimitFields({ typed }: { readonly typed: FormState }) {
-  return <KEY_FORM.Fold title="Limits" state={typed} of={["hosts", "methods", "daily_actions", "expires_at"]} />;
+export function LimitFields({ typed, note }: { readonly typed: FormState; readonly note?: string }) {
+  const names = ["hosts", "methods", "daily_actions", "expires_at"] as const;
+  return <KEY_FORM.Fold title="Limits" note={note} state={typed} of={names} />;
 }
 
 const MadeKey = Type.Object({

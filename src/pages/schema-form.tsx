@@ -64,7 +64,7 @@ interface FieldsProps<Name> extends Pick<FieldSpec, "boxes"> {
 
 interface FoldProps<Name> extends FieldsProps<Name> {
   readonly title: string;
-  readonly note?: string;
+  readonly note?: string | undefined;
 }
 
 /**
