@@ -1,6 +1,7 @@
 import Type, { type Static } from "typebox";
 import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
+import type { Config } from "../config/config.ts";
 import { isStorableText } from "../core/json.ts";
 import {
   ACCOUNT_NAME_CHARS_MAX,
@@ -99,18 +100,15 @@ export const AccountJson = t.answerObject("Account", "The account and key of the
   limits: Limits,
 });
 
-interface AccountRouteDeps {
+interface AccountRouteDeps extends Pick<Config, "rateLimitPerSecond" | "mcpSessionsPerAccount"> {
   readonly peopleService: PeopleService;
-  /** The limits that are settings; 0 requests per second: no limit. */
-  readonly limits: { readonly rateLimitPerSecond: number; readonly mcpSessionsPerAccount: number };
 }
 
-export function accountRoutes({ peopleService, limits }: AccountRouteDeps) {
+export function accountRoutes({ peopleService, rateLimitPerSecond, mcpSessionsPerAccount }: AccountRouteDeps) {
   const accountOf = async (caller: Caller) => {
     const { keyId, keyName, role } = caller;
     // People are callers too, and /v1 is for keys.
     if (keyId === null) throw unauthorized();
-    const { rateLimitPerSecond, mcpSessionsPerAccount } = limits;
     const { id, name, email } = await peopleService.readAccount(caller);
     return jsonOf({
       id,

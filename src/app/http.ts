@@ -14,14 +14,14 @@ import { actionRoutes } from "../actions/routes.ts";
 import { auditRoutes } from "../audit/audit.ts";
 import { bulkRoutes } from "../bulk/routes.ts";
 import { channelRoutes } from "../channels/channels.ts";
-import { type Config, RELEASE } from "../config/config.ts";
-import { isLoopbackAddress, isLoopbackUrl, trustedProxiesOf } from "../config/values.ts";
+import { RELEASE } from "../config/config.ts";
+import { trustedProxiesOf } from "../config/values.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import { overviewRoutes } from "../events/overview-routes.ts";
 import { hostRoutes } from "../hosts/hosts.ts";
 import { mcpRoutes } from "../http/mcp-routes.ts";
 import { openApiJson, apiOperations } from "../http/openapi.ts";
-import { createOwnHostOnly, createOwnHostPages, type Guard } from "../http/own-origin.ts";
+import { createMcpGuard, createPagesGuard } from "../http/own-origin.ts";
 import { createHttpServer, type Http } from "../http/server.ts";
 import { oauthClientRoutes } from "../oauth/account-clients.ts";
 import { mcpChallenge, oauthRoutes } from "../oauth/routes.ts";
@@ -96,6 +96,7 @@ export function createHttp(services: RouteServices, settings: HttpSettings, othe
  */
 export function httpSettings(app: AppContext, secrets: Secrets, draining: AbortSignal, countNodes = () => 1) {
   const { config, metrics, store, clock, ids, log } = app;
+  const { baseUrl, approvalLinks, rateLimitPerSecond, mcpSessionsPerAccount } = config;
   return {
     draining,
     countNodes,
@@ -105,15 +106,13 @@ export function httpSettings(app: AppContext, secrets: Secrets, draining: AbortS
     metrics,
     ...RELEASE,
     guides: GUIDE_GROUPS,
-    baseUrl: config.baseUrl,
-    approvalLinks: config.approvalLinks,
-    pagesGuard: createOwnHostPages({ ...config, isLoopback: isLoopbackUrl }),
-    mcpGuard: guardOf(config),
+    baseUrl,
+    approvalLinks,
+    pagesGuard: createPagesGuard(config),
+    mcpGuard: createMcpGuard(config),
     isTrustedProxy: trustedProxiesOf(config.trustedProxies),
-    limits: {
-      rateLimitPerSecond: config.rateLimitPerSecond ?? 0,
-      mcpSessionsPerAccount: config.mcpSessionsPerAccount,
-    },
+    rateLimitPerSecond,
+    mcpSessionsPerAccount,
     probe: () => store.probe(),
     renderMetrics: () => metrics.render(),
     isMetricsToken: metricsTokenCheck(config.metricsToken, secrets),
@@ -141,13 +140,4 @@ function metricsTokenCheck(token: string | null, secrets: Pick<Secrets, "hash" |
   if (token === null) return null;
   const hash = secrets.hash(token);
   return (text: string) => secrets.isOfHash(text, hash);
-}
-
-/** Checks `Host` and `Origin` of /mcp. Any host is allowed if the service is public and BASE_URL is not set. */
-function guardOf({ baseUrl, isBaseUrlSet, host }: Config): Guard {
-  return createOwnHostOnly({
-    ownHostname: isBaseUrlSet ? new URL(baseUrl).hostname : null,
-    takesAnyHost: !isBaseUrlSet && !isLoopbackAddress(host),
-    isLoopback: isLoopbackUrl,
-  });
 }

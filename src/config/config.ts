@@ -80,8 +80,8 @@ function configOf(settings: EnvironmentSettings, texts: Texts, fetchesMax: numbe
     bootstrapApiKey: settings.BOOTSTRAP_API_KEY ?? null,
     signUps: signUpsOf(settings, isOnLoopback),
     trustedProxies: settings.TRUSTED_PROXIES,
-    /** Per account; null: no limit. */
-    rateLimitPerSecond: settings.RATE_LIMIT_PER_SECOND === 0 ? null : settings.RATE_LIMIT_PER_SECOND,
+    /** Per account; 0: no limit. */
+    rateLimitPerSecond: settings.RATE_LIMIT_PER_SECOND,
     mcpSessionsPerAccount: settings.MCP_SESSIONS_PER_ACCOUNT,
     attemptTimeoutMs: settings.ATTEMPT_TIMEOUT_MS,
     retryBaseMs: settings.RETRY_BASE_MS,
@@ -328,7 +328,7 @@ export function createEffectiveSettings(config: Config, policy: TargetPolicy, ac
   return async ({ accountId }: Pick<Caller, "accountId">) => {
     const isOperator = (await accounts.first())?.id === accountId;
     const { attemptTimeoutMs, retryBaseMs, retryCapMs, approvalTtlHours, approvalLinks, agentApproval } = config;
-    const { approvers, retentionDays } = config;
+    const { approvers, retentionDays, rateLimitPerSecond } = config;
     return {
       attemptTimeoutMs,
       retryBaseMs,
@@ -337,8 +337,7 @@ export function createEffectiveSettings(config: Config, policy: TargetPolicy, ac
       approvalLinks,
       agentApproval,
       retentionDays,
-      /** 0: any number. */
-      rateLimitPerSecond: config.rateLimitPerSecond ?? 0,
+      rateLimitPerSecond,
       sendsMail: config.mail !== null,
       /** Every setting by its name; null for people who can't see them. */
       all: isOperator ? serverSettings(config) : null,

@@ -1,3 +1,5 @@
+import type { Config } from "../config/config.ts";
+import { isLoopbackAddress, isLoopbackUrl } from "../config/values.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { normalTarget } from "../core/target.ts";
 
@@ -41,28 +43,25 @@ export function createOwnOrigin({ baseUrl }: { readonly baseUrl: string }) {
 /** Checks Host and Origin of a request, before its key. Throws `forbidden` or `Misdirected`. */
 export type Guard = (headers: Headers) => void;
 
-interface OwnHostDeps {
-  /** Host name of `BASE_URL`; null: it is not set. */
-  readonly ownHostname: string | null;
-  /** Whether any Host is accepted, because we listen for other machines and `BASE_URL` is not set. */
-  readonly takesAnyHost: boolean;
-  /** Whether the host of a URL is this machine. */
-  readonly isLoopback: (url: { readonly hostname: string }) => boolean;
-}
-
 /** A host name with or without a port, and nothing that `URL` would normalise: no user, no path. */
 const HOST = /^[A-Za-z0-9._-]+(:\d+)?$|^\[[0-9A-Fa-f:.]+\](:\d+)?$/;
 
 /**
- * Refuses pages of other sites on routes for programs: `Host` reveals DNS rebinding, `Origin` any other page. Throws
- * `forbidden`. Ports are not compared.
+ * Refuses pages of other sites at /mcp: `Host` reveals DNS rebinding, `Origin` any other page. Throws `forbidden`. Ports are not
+ * compared. Any Host is accepted if we listen for other machines and `BASE_URL` is not set.
  */
-export function createOwnHostOnly({ ownHostname, takesAnyHost, isLoopback }: OwnHostDeps): Guard {
+export function createMcpGuard({
+  baseUrl,
+  isBaseUrlSet,
+  host,
+}: Pick<Config, "baseUrl" | "isBaseUrlSet" | "host">): Guard {
+  const ownHostname = isBaseUrlSet ? new URL(baseUrl).hostname : null;
+  const takesAnyHost = !isBaseUrlSet && !isLoopbackAddress(host);
   const isOwn = (url: string) => {
     const target = normalTarget(url);
-    return target !== null && (target.hostname === ownHostname || isLoopback(target));
+    return target !== null && (target.hostname === ownHostname || isLoopbackUrl(target));
   };
-  const isOwnHost = (host: string) => takesAnyHost || (HOST.test(host) && isOwn(`http://${host}`));
+  const isOwnHost = (text: string) => takesAnyHost || (HOST.test(text) && isOwn(`http://${text}`));
   return (headers) => {
     const origin = headers.get("origin");
     if (origin !== null && !isOwn(origin)) throw untrusted("Origin");
@@ -70,25 +69,19 @@ export function createOwnHostOnly({ ownHostname, takesAnyHost, isLoopback }: Own
   };
 }
 
-interface PagesHostDeps extends Pick<OwnHostDeps, "isLoopback"> {
-  readonly baseUrl: string;
-  /** Whether only this machine can connect. */
-  readonly isOnLoopback: boolean;
-}
-
 /**
  * On loopback, serves pages for people only at the address of `BASE_URL`. Throws `Misdirected` for another Host, which comes
  * from a tunnel without `BASE_URL` or from DNS rebinding. Another name of this machine is redirected: `localhost` can mean
  * 127.0.0.1 today and ::1 tomorrow, and a server that listens there would get the cookies and stored secrets of that name.
  */
-export function createOwnHostPages({ baseUrl, isOnLoopback, isLoopback }: PagesHostDeps): Guard {
+export function createPagesGuard({ baseUrl, isOnLoopback }: Pick<Config, "baseUrl" | "isOnLoopback">): Guard {
   const { hostname } = new URL(baseUrl);
   return (headers) => {
     const host = headers.get("host");
     // Browsers always send a Host, so without one it is a program.
     if (!isOnLoopback || host === null) return;
     const target = HOST.test(host) ? normalTarget(`http://${host}`) : null;
-    if (target === null || !isLoopback(target)) throw new Misdirected(null);
+    if (target === null || !isLoopbackUrl(target)) throw new Misdirected(null);
     if (target.hostname !== hostname) throw new Misdirected(baseUrl);
   };
 }

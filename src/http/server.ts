@@ -1,5 +1,6 @@
 import type { Server } from "bun";
 import { type AnyElysia, Elysia } from "elysia";
+import type { Config } from "../config/config.ts";
 import type { Caller } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { DRAIN_MS_MAX } from "../core/limits.ts";
@@ -38,15 +39,17 @@ import { createHoldRefusal, createRateLimit } from "./rate-limit.ts";
 
 export type Http = ReturnType<typeof createHttpServer>;
 
-interface HttpServerDeps extends Pick<AppContext, "clock" | "ids" | "log" | "metrics">, RefuseDeps {
+interface HttpServerDeps
+  extends
+    Pick<AppContext, "clock" | "ids" | "log" | "metrics">,
+    Pick<Config, "baseUrl" | "rateLimitPerSecond">,
+    RefuseDeps {
   readonly authenticate: Authenticate;
   readonly isTrustedProxy: IsTrustedProxy;
   /** Checks the Host of a request for a page. */
   readonly pagesGuard: Guard;
   /** Checks Host and Origin of a request for /mcp, which also needs a key. */
   readonly mcpGuard: Guard;
-  readonly limits: { readonly rateLimitPerSecond: number };
-  readonly baseUrl: string;
   readonly countNodes: () => number;
   /** How long a request may take to arrive; default `IDLE_SECONDS`. */
   readonly arrivalSeconds?: number | undefined;
@@ -120,7 +123,7 @@ type Handler = (request: Request, server: Server<unknown> | null, known?: Caller
  */
 function createHandler(deps: HttpServerDeps, modules: readonly AnyElysia[]): Handler {
   const { clock } = deps;
-  const rate = createRateLimit(clock, deps.limits.rateLimitPerSecond);
+  const rate = createRateLimit(clock, deps.rateLimitPerSecond);
   const holdRefusal = createHoldRefusal(clock);
   const authenticateRequest = createAuthenticateRequest(deps, rate);
   // `standardHostname: false`, or a short host name would shift the path (elysia#748).

@@ -203,7 +203,7 @@ describe("numbers", () => {
 
   test("port 0 means any, and the rate 0 means no limit", () => {
     expect(read({ PORT: "0" }).port).toBe(0);
-    expect(read({ RATE_LIMIT_PER_SECOND: "0" }).rateLimitPerSecond).toBeNull();
+    expect(read({ RATE_LIMIT_PER_SECOND: "0" }).rateLimitPerSecond).toBe(0);
   });
 
   test("retention of no days is not to be had: it would delete everything", () => {

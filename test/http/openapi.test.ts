@@ -19,7 +19,7 @@ describe("the API description allows what no input brings about:", () => {
   const unready = { probe: () => Promise.reject(new Error("no")) };
 
   test.each([
-    ["429", "/v1/actions", 429, { limits: { rateLimitPerSecond: 0.5, mcpSessionsPerAccount: 20 } }],
+    ["429", "/v1/actions", 429, { rateLimitPerSecond: 0.5 }],
     ["500", "/v1/actions", 500, { actionService: actionService(new TypeError("bug")) }],
     ["503", "/v1/actions", 503, { actionService: actionService(new StoreUnavailable("away")) }],
     [

@@ -84,7 +84,11 @@ export async function openRealServer(options: RealServerOptions = {}) {
   const oidc = options.oidcOf?.({ engine, peopleService, teamService }) ?? null;
   // What the stub says of the server unless a test asks.
   const { settingsFor: _rules, readSize: _size, ...services } = engine.services;
-  const { approvalLinks, isTrustedProxy, limits } = httpSettings(engine.app, secrets, new AbortController().signal);
+  const { approvalLinks, isTrustedProxy, rateLimitPerSecond, mcpSessionsPerAccount } = httpSettings(
+    engine.app,
+    secrets,
+    new AbortController().signal,
+  );
   const ways = {
     ...services,
     oidc,
@@ -92,7 +96,8 @@ export async function openRealServer(options: RealServerOptions = {}) {
     baseUrl,
     approvalLinks,
     isTrustedProxy,
-    limits,
+    rateLimitPerSecond,
+    mcpSessionsPerAccount,
     ...(options.settingsFor !== undefined && { settingsFor: options.settingsFor }),
     ...(options.readSize !== undefined && { readSize: options.readSize }),
     ...(options.mcpGuard !== undefined && { mcpGuard: options.mcpGuard }),

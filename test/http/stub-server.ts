@@ -23,8 +23,8 @@ import type { RuleService } from "../../src/rules/service.ts";
 import type { HostService } from "../../src/hosts/hosts.ts";
 import { NO_HOST_SETTINGS } from "../../src/api/host-settings.ts";
 import { GUIDE_GROUPS } from "../../src/pages/docs/guides.ts";
-import { isLoopbackUrl } from "../../src/config/values.ts";
-import { createOwnHostOnly, createOwnHostPages } from "../../src/http/own-origin.ts";
+import { readConfig } from "../../src/config/config.ts";
+import { createMcpGuard, createPagesGuard } from "../../src/http/own-origin.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
 import type { LogFields } from "../../src/observability/log.ts";
@@ -234,12 +234,13 @@ export function stubDeps(calls: string[] = []): Stubs {
     version: "0.0.0-test",
     baseUrl: OWN_ORIGIN,
     isTrustedProxy: () => false,
-    pagesGuard: createOwnHostPages({ baseUrl: OWN_ORIGIN, isOnLoopback: true, isLoopback: isLoopbackUrl }),
+    pagesGuard: createPagesGuard(readConfig({})),
     secrets: createSecrets(new Uint8Array(32), (count) => systemIds.bytes(count)),
-    limits: { rateLimitPerSecond: 0, mcpSessionsPerAccount: 20 },
+    rateLimitPerSecond: 0,
+    mcpSessionsPerAccount: 20,
     draining: new AbortController().signal,
     countNodes: () => 1,
-    mcpGuard: createOwnHostOnly({ ownHostname: null, takesAnyHost: false, isLoopback: isLoopbackUrl }),
+    mcpGuard: createMcpGuard(readConfig({})),
   };
 }
 

@@ -1,8 +1,8 @@
 import { createAgentHandler } from "../../mcp/http.ts";
 import { createAgentServer } from "../../mcp/server.ts";
-import { isLoopbackUrl } from "../../src/config/values.ts";
+import { readConfig } from "../../src/config/config.ts";
 import type { Caller } from "../../src/core/roles.ts";
-import { createOwnHostOnly } from "../../src/http/own-origin.ts";
+import { createMcpGuard } from "../../src/http/own-origin.ts";
 import { mcpRoutes } from "../../src/http/mcp-routes.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import { openRealServer, type RealServerOptions } from "../http/real-server.ts";
@@ -27,11 +27,7 @@ export async function openServer(options: TestServerOptions = {}) {
   const write = (event: string, fields: object = {}) => void lines.push({ event, fields });
   const app = await openRealServer({
     ...options,
-    mcpGuard: createOwnHostOnly({
-      ownHostname: new URL(BASE_URL).hostname,
-      takesAnyHost: false,
-      isLoopback: isLoopbackUrl,
-    }),
+    mcpGuard: createMcpGuard(readConfig({ BASE_URL })),
     routesOf: (engine) => {
       const deps = {
         ...engine.services,

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { createAgentHandler } from "../../../mcp/http.ts";
-import { isLoopbackUrl } from "../../../src/config/values.ts";
+import { readConfig } from "../../../src/config/config.ts";
 import { systemClock } from "../../../src/core/clock.ts";
-import { createOwnHostOnly } from "../../../src/http/own-origin.ts";
+import { createMcpGuard } from "../../../src/http/own-origin.ts";
 import { mcpRoutes } from "../../../src/http/mcp-routes.ts";
 import { systemIds } from "../../../src/core/ids.ts";
 import { saidBy } from "../../cli/outgate.ts";
@@ -24,7 +24,7 @@ export function openConformance() {
     store: { cluster: null },
   };
   const app = openStubServer({
-    mcpGuard: createOwnHostOnly({ ownHostname: null, takesAnyHost: false, isLoopback: isLoopbackUrl }),
+    mcpGuard: createMcpGuard(readConfig({})),
     routes: [mcpRoutes(createAgentHandler(fixtureServer, deps))],
   });
   // The suite has no key: this adds one, and passes everything else on as it is, the host above all.
