@@ -5,12 +5,12 @@ import { EXIT, type Io, UsageError } from "./io.ts";
 import { addAccountCommands } from "./commands/account.ts";
 import { addAttempts, addBulkCommands, addDecisions, addExport, addOpen, addReadCommands } from "./commands/actions.ts";
 import { addCompletion } from "./completion.ts";
-import { addGrantCommands } from "./commands/grants.ts";
 import { addLoginCommands } from "./commands/login.ts";
 import { addRuleCommands } from "./commands/rules.ts";
 import {
   addChannelCommands,
   addCredentialCommands,
+  addGrantCommands,
   addHostCommands,
   addOAuthClientCommands,
   addSigningCommands,

@@ -10,8 +10,6 @@ import {
   readKey,
   type SignUps,
 } from "./values.ts";
-import type { Caller } from "../core/roles.ts";
-import type { AccountStore } from "../core/account-store.ts";
 import { originOf } from "../core/target.ts";
 import { describeTargetPolicy, parseTargetPolicy, type TargetPolicy } from "./target-policy.ts";
 import { COMMIT } from "./commit.ts";
@@ -318,35 +316,32 @@ function listeningOrigins({ host, port }: Config): readonly string[] {
   return hosts.map((name) => `http://${name}:${port}`);
 }
 
-export type EffectiveSettings = Awaited<ReturnType<ReturnType<typeof createEffectiveSettings>>>;
+export type EffectiveSettings = ReturnType<typeof effectiveSettings>;
 
 /**
- * Reads the settings in force, as a caller may see them. The first account is the operator's and sees everything; for
- * others, who may be strangers, internal names and addresses are only counted.
+ * The settings in force, as a caller may see them. The first account is the operator's and sees everything; for others, who may
+ * be strangers, internal names and addresses are only counted.
  */
-export function createEffectiveSettings(config: Config, policy: TargetPolicy, accounts: Pick<AccountStore, "first">) {
-  return async ({ accountId }: Pick<Caller, "accountId">) => {
-    const isOperator = (await accounts.first())?.id === accountId;
-    const { attemptTimeoutMs, retryBaseMs, retryCapMs, approvalTtlHours, approvalLinks, agentApproval } = config;
-    const { approvers, retentionDays, rateLimitPerSecond } = config;
-    return {
-      attemptTimeoutMs,
-      retryBaseMs,
-      retryCapMs,
-      approvalTtlHours,
-      approvalLinks,
-      agentApproval,
-      retentionDays,
-      rateLimitPerSecond,
-      sendsMail: config.mail !== null,
-      /** Every setting by its name; null for people who can't see them. */
-      all: isOperator ? serverSettings(config) : null,
-      /** A sentence: where calls may go. */
-      targets: describeTargetPolicy(isOperator ? policy : { ...policy, listed: countOnly(policy.listed) }),
-      /** A count instead of the names for people who may not see them; empty: anyone. */
-      approvers:
-        isOperator || approvers.length === 0 ? approvers : [`Those that the server lists (${approvers.length}).`],
-    };
+export function effectiveSettings(config: Config, policy: TargetPolicy, isOperator: boolean) {
+  const { attemptTimeoutMs, retryBaseMs, retryCapMs, approvalTtlHours, approvalLinks, agentApproval } = config;
+  const { approvers, retentionDays, rateLimitPerSecond } = config;
+  return {
+    attemptTimeoutMs,
+    retryBaseMs,
+    retryCapMs,
+    approvalTtlHours,
+    approvalLinks,
+    agentApproval,
+    retentionDays,
+    rateLimitPerSecond,
+    sendsMail: config.mail !== null,
+    /** Every setting by its name; null for people who can't see them. */
+    all: isOperator ? serverSettings(config) : null,
+    /** A sentence: where calls may go. */
+    targets: describeTargetPolicy(isOperator ? policy : { ...policy, listed: countOnly(policy.listed) }),
+    /** A count instead of the names for people who may not see them; empty: anyone. */
+    approvers:
+      isOperator || approvers.length === 0 ? approvers : [`Those that the server lists (${approvers.length}).`],
   };
 }
 

@@ -21,9 +21,10 @@ import { createCredentialRequestService } from "../credentials/requests.ts";
 import { createCredentialService } from "../credentials/service.ts";
 import { createCredentialUse } from "../credentials/use.ts";
 import { createChannelService } from "../channels/channels.ts";
-import { createEffectiveSettings } from "../config/config.ts";
+import { effectiveSettings } from "../config/config.ts";
 import { checkTarget, providerPolicy, type TargetPolicy } from "../config/target-policy.ts";
 import { REVOKED_KEY_TAKEN_MS_MAX, SHARED_FRESH_MS, SIGNING_SECRETS_FRESH_MS } from "../core/limits.ts";
+import type { Caller } from "../core/roles.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import type { Passwords } from "../crypto/passwords.ts";
 import type { Secrets } from "../crypto/secrets.ts";
@@ -80,7 +81,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const { clock, ids, config, store } = app;
   const { secrets, policy, sender, publicSender, mailer, passwords, node } = needs;
   const { baseUrl } = config;
-  const { accounts, actions, pauses } = store;
+  const { actions, pauses } = store;
   const hashOf = (text: string) => secrets.hash(text);
   const checkUrl = (url: string) => checkTarget(policy, url);
   /** For our own pages, which may be open at another address than BASE_URL. */
@@ -219,7 +220,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     checkTarget: checkUrl,
     receiptUrl,
     receiptPath,
-    settingsFor: createEffectiveSettings(config, policy, accounts),
+    settingsFor: async (caller: Caller) => effectiveSettings(config, policy, await signUpGate.isOperator(caller)),
     readSize: createServerSize(app, signUpGate.isOperator),
     delivery,
     enqueue,

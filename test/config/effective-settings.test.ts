@@ -1,7 +1,5 @@
 import { expect, test } from "bun:test";
-import { createEffectiveSettings, targetPolicyOf, readConfig } from "../../src/config/config.ts";
-import { anAccount } from "../support/factory.ts";
-import { ownerOf } from "../support/owner.ts";
+import { effectiveSettings, targetPolicyOf, readConfig } from "../../src/config/config.ts";
 
 const ENV = {
   HOST: "0.0.0.0",
@@ -13,24 +11,21 @@ const ENV = {
   MAILGUN_DOMAIN: "mg.example.com",
 };
 
-test("the operator's account reads what is in force; another's reads no inside name, and nobody a secret", async () => {
+test("the operator's account reads what is in force; another's reads no inside name, and nobody a secret", () => {
   const config = readConfig(ENV);
-  const first = anAccount();
-  const settingsFor = createEffectiveSettings(config, targetPolicyOf(config), { first: async () => first });
-  const own = await settingsFor(ownerOf(first.id));
+  const own = effectiveSettings(config, targetPolicyOf(config), true);
   expect(own.targets).toBe("Calls may go to public addresses and to 10.7.0.0/16, billing.internal.");
   expect(own).toMatchObject({ approvers: ["boss@example.com"], sendsMail: true, rateLimitPerSecond: 100 });
-  const strangers = await settingsFor(ownerOf("acc_stranger"));
+  const strangers = effectiveSettings(config, targetPolicyOf(config), false);
   expect(strangers.targets).toBe("Calls may go to public addresses and to 2 private targets that the server lists.");
   expect(strangers.approvers).toEqual(["Those that the server lists (1)."]);
   for (const inside of ["10.7", "internal", "boss"]) expect(JSON.stringify(strangers)).not.toContain(inside);
   for (const secret of ["55555", "og_bootstrap", "mail-key"]) expect(JSON.stringify(own)).not.toContain(secret);
 });
 
-test("where nothing is listed there is nothing to count", async () => {
+test("where nothing is listed there is nothing to count", () => {
   const config = readConfig({});
-  const settingsFor = createEffectiveSettings(config, targetPolicyOf(config), { first: async () => null });
-  expect(await settingsFor(ownerOf("acc_any"))).toMatchObject({
+  expect(effectiveSettings(config, targetPolicyOf(config), false)).toMatchObject({
     targets: "Calls may go to public addresses and to loopback (this server listens only there).",
     approvers: [],
     approvalTtlHours: null,
