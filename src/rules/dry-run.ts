@@ -14,7 +14,7 @@ import { CountParts, type RuleCount } from "../core/rule-count.ts";
 import { NO_SEARCH } from "../core/search.ts";
 import type { ActionStore, Store } from "../core/store.ts";
 import { seeAll } from "../receipts/see.ts";
-import { type SeenAction, storedOf } from "../receipts/seen-action.ts";
+import type { SeenAction } from "../receipts/seen-action.ts";
 import { createYield, eachPage, OpenPerAccount } from "../runtime/fair-share.ts";
 import type { KnownRules } from "./known.ts";
 import { type CompiledRule, decideByWalks, RuleList, type Walk } from "./rule.ts";
@@ -44,7 +44,8 @@ interface Entry extends Pick<Action, "id" | "status" | "approve" | "approvedAt" 
 
 /**
  * Tries rules on past actions, each as the caller sees it and at the time of its create: rules about a masked value would find it
- * out letter by letter. It changes nothing. It reads a page when the caller takes the next step. Throws `rate_limited` beyond `DRY_RUNS_PER_ACCOUNT_MAX` dry runs at a time.
+ * out letter by letter. It changes nothing. It reads a page when the caller takes the next step. Throws `rate_limited` beyond
+ * `DRY_RUNS_PER_ACCOUNT_MAX` dry runs at a time.
  */
 export function createDryRun(
   clock: Pick<Clock, "monotonicMs">,
@@ -71,13 +72,13 @@ export function createDryRun(
     // Newest first.
     const entries: Entry[] = [];
     for await (const page of newest(actions, accountId, range)) {
-      for (const seen of await seeAll(page, caller)) {
+      const seen = await seeAll(page, caller);
+      for (const [at, action] of page.entries()) {
         await yieldTurn();
-        const action = storedOf(seen);
         const name = JSON.stringify([action.keyId, action.createdBy, action.creator.role]);
         const requester = requesters.get(name) ?? (await known.requesterOf(action, [...inForce, ...rules]));
         requesters.set(name, requester);
-        const request = [requester, readable(seen), { now: action.createdAt }] as const;
+        const request = [requester, readable(action, seen[at]), { now: action.createdAt }] as const;
         const [walks, tried] = [
           await known.walksFor(...request, listInForce),
           await known.walksFor(...request, listTried),
@@ -149,10 +150,11 @@ export function createDryRun(
     open.during(caller.accountId, dryRun(caller, rules, range));
 }
 
-/** What rules read of an action. They compare the size of bytes, but no condition reads them. */
-function readable(seen: SeenAction): Action {
+/** What rules read of an action for somebody who sees it so. They compare the size of bytes, but no condition reads them. */
+function readable(action: Action, seen: SeenAction | undefined): Action {
+  if (seen === undefined) throw new Error("A page has fewer actions as they are seen.");
   const { url, headers, title, extras } = seen;
-  return seen.bytes === undefined ? seen : { ...storedOf(seen), url, headers, title, extras };
+  return seen.bytes === undefined ? seen : { ...action, url, headers, title, extras };
 }
 
 const WORDS = { allow: "allowed", hold: "held", refuse: "refused" } as const;
