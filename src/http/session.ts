@@ -55,11 +55,23 @@ export function createSessions({ peopleService, baseUrl, isStopped }: SessionDep
   const deviceCookie = createOwnCookie({ baseUrl, name: "outgate_device", form: DEVICE, lastsMs: DEVICE_MS_MAX });
   const isHttps = baseUrl.startsWith("https:");
 
+  const resumed = async ({ request }: RequestContext): Promise<Person | null> => {
+    const token = cookie.read(request.headers);
+    return token === null ? null : peopleService.resume(token);
+  };
+  /** A form can arrive slowly: its person may have left the account or got another role since its first byte came. */
+  const requireSession = async (context: RequestContext, { caller, role }: Person): Promise<void> => {
+    const now = await resumed(context);
+    if (now?.caller.accountId === caller.accountId && now.role === role) return;
+    throw new DomainError("forbidden", "Your session has ended, or your role has changed. Nothing was changed.");
+  };
+
   /** Only the CSRF checks, for forms that ask for the password themselves. */
   const tokenFormOf: FormOf = async (context, person) => {
     ownOrigin.require(context.request.headers);
     const form = await readForm(context);
     checkFormToken(form, person);
+    await requireSession(context, person);
     return form;
   };
   const confirmed = async (context: RequestContext, person: Person, form: Form): Promise<Form> => {
@@ -70,6 +82,7 @@ export function createSessions({ peopleService, baseUrl, isStopped }: SessionDep
     await sessionSecret.confirm(person, password, source).catch((error: unknown) => {
       throw error instanceof DomainError ? askForPassword(context, person, form, error) : error;
     });
+    await requireSession(context, person);
     return form;
   };
   return {
@@ -78,10 +91,9 @@ export function createSessions({ peopleService, baseUrl, isStopped }: SessionDep
     deviceCookie,
     /** Also sets `context.caller`, for the log line. */
     personOf: async (context: RequestContext): Promise<Person | null> => {
-      const token = cookie.read(context.request.headers);
-      const resumed = token === null ? null : await peopleService.resume(token);
-      if (resumed === null) return null;
-      const person = { ...resumed, caller: { ...resumed.caller, client: clientOf(context) } };
+      const found = await resumed(context);
+      if (found === null) return null;
+      const person = { ...found, caller: { ...found.caller, client: clientOf(context) } };
       context.caller = person.caller;
       return person;
     },
