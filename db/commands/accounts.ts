@@ -21,7 +21,7 @@ import type { Actor } from "../../src/core/roles.ts";
 import { firstActionId } from "../../src/core/ids.ts";
 import { dayOf, type KeyBudget } from "../../src/core/store.ts";
 import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX, REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
-import { accountLock, firstStartLock, pauseLock, stopLock } from "../sql/locks.ts";
+import { accountLock, firstStartLock, pauseLock, rulesLock, stopLock } from "../sql/locks.ts";
 import { all, findRow, get, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
 import type { Reader } from "../sql/sql.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
@@ -128,6 +128,7 @@ export const revokeKey = command<AccountStore["revokeKey"]>(
   },
   (accountId, _id, _at, { pause } = {}) => [
     accountLock(accountId),
+    rulesLock(accountId),
     ...(pause === undefined ? [] : [pauseLock(accountId)]),
   ],
 );

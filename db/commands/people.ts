@@ -24,7 +24,7 @@ import {
 } from "../../src/core/account-store.ts";
 import { INVITATIONS_OPEN_MAX, PEOPLE_PER_ACCOUNT_MAX, SESSIONS_PER_PERSON_MAX } from "../../src/core/limits.ts";
 import { mayDo } from "../../src/core/roles.ts";
-import { accountLock, personLock, signUpLock } from "../sql/locks.ts";
+import { accountLock, personLock, rulesLock, signUpLock } from "../sql/locks.ts";
 import { all, countRows, findRow, get, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
 import type { Reader } from "../sql/sql.ts";
 import { firstEmailOf, isHoldOf, readFirst } from "./accounts.ts";
@@ -342,7 +342,7 @@ export const changeRole = command<TeamStore["changeRole"]>(
     if (!mayDo(role, "approve")) await endGrantsOf(tx, { accountId, makerId: personId, at: audit.at, by: audit.actor });
     return "done";
   },
-  (accountId) => [accountLock(accountId)],
+  (accountId) => [accountLock(accountId), rulesLock(accountId)],
 );
 
 /** Removes a person from an account. If they are in no other, the person is deleted, and the address is free again. */
@@ -362,7 +362,7 @@ export const remove = command<TeamStore["remove"]>(
     await tx.db.delete(identities).where(eq(identities.personId, personId));
     return "done";
   },
-  (accountId, personId) => [accountLock(accountId), personLock(personId)],
+  (accountId, personId) => [accountLock(accountId), rulesLock(accountId), personLock(personId)],
 );
 
 export const invite = command<TeamStore["invite"]>(

@@ -42,10 +42,10 @@ export const signUpLock = shared(STOPS);
  */
 export const accountLock = (accountId: string) => exclusive(`account ${accountId}`);
 
-/** Creates share this, so that every create is decided by the rules committed before it. */
+/** Creates share this, so that every create is decided by the rules committed before it, and by nobody's grant who lost the right. */
 export const createLock = (accountId: string) => shared(rulesName(accountId));
 
-/** Take it to write the rules of an account. */
+/** Take it to write the rules of an account, or to end all grants of a person or key. */
 export const rulesLock = (accountId: string) => exclusive(rulesName(accountId));
 
 /** Take it to end a grant, or to create an action by it, which counts its calls. */

@@ -133,6 +133,31 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect(await db.one.grants.listOpen(ACCOUNT, later(2), 9)).toEqual([]);
   });
 
+  test("let no call pass by a grant once its maker's key is revoked, however late the call is written", async () => {
+    await using db = await openTwo();
+    const [held, maker] = [aCreation({ approve: true }), anApiKey()];
+    await db.one.accounts.addKey(maker);
+    await db.one.actions.create(held);
+    const grant = aGrant({ calls: 9, actionId: held.action.id, createdById: maker.id });
+    await db.one.actions.apply({ ...writeOf(approve(held.action, aDecision())), grant });
+    // Whoever writes the row of the grant waits, in this order: the revocation, then the call.
+    await db.raw.query("begin");
+    await db.raw.query("select 1 from grants for update");
+    const waiting = (count: number) =>
+      eventually(async () => {
+        const { rowCount } = await db.raw.query("select distinct pid from pg_locks where not granted");
+        return rowCount === count ? true : null;
+      }, `${count} that wait for the grant`);
+    const revoked = db.one.accounts.revokeKey(ACCOUNT, maker.id, later(1));
+    await waiting(1);
+    const audit = anAuditEntry({ kind: "grant_used", subject: grant.id, at: later(1), detail: { calls: 9 } });
+    const created = db.other.actions.create({ ...aCreation(), grant: { id: grant.id, audit } });
+    await waiting(2);
+    await db.raw.query("commit");
+    expect(await revoked).toMatchObject({ id: maker.id });
+    expect(await created).toMatchObject({ kind: "grant_over" });
+  });
+
   test("let exactly as much pass of a rule's budget as it allows, and give it back once", async () => {
     await using db = await openTwo();
     const count = aRuleCount({ amount: "3", limit: "100" });
