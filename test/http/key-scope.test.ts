@@ -160,11 +160,13 @@ describe("a key that replaces another", () => {
     expect(audit).toContain(`"replaces":"${second.id}"`);
   });
 
-  test("has no weaker hold unless an owner says so, and takes the place of none of another account", async () => {
+  test("has no weaker hold and no other scope unless an owner says so, and takes the place of none of another account", async () => {
     const held = (await makeKey({ name: "held", role: "agent", hold: "all" })).json;
     const weaker = { name: "weaker", role: "agent", hold: "writes", replaces: held.id };
     expect(await makeKey(weaker)).toMatchObject({ status: 400, json: { error: { details: [{ field: "hold" }] } } });
     expect(await makeKey({ ...weaker, weaker_hold: true })).toMatchObject({ status: 201, json: { hold: "writes" } });
+    const wide = (await makeKey({ name: "wide", role: "agent", scope: "account" })).json;
+    expect((await makeKey({ name: "heir", role: "agent", replaces: wide.id })).json).toMatchObject({ scope: "account" });
     const { accounts } = server.engine.store;
     const [theirs] = await accounts.keys(server.strangerId, 1);
     expect(await makeKey({ name: "x", role: "agent", replaces: theirs?.id })).toMatchObject({
