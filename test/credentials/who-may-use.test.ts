@@ -86,10 +86,14 @@ describe("the default credential of a host", () => {
     return rig.target.received.at(-1)?.headers.get("authorization") ?? null;
   };
 
-  test("is added to calls that name none, for keys that may use it", async () => {
+  test("is added to calls that name none, for keys that may use it, new ones too", async () => {
     await rig.add();
     expect((await setDefault("stripe-live")).status).toBe(200);
     expect(await sent(await plain())).toBe(`Bearer ${SECRET}`);
+    const { key } = (
+      await rig.call("POST", "/v1/keys", { name: "bot", role: "agent", credentials: ["stripe-live"] })
+    ).json;
+    expect(await sent(await plain({}, key), key)).toBe(`Bearer ${SECRET}`);
     await rig.call("PATCH", "/v1/credentials/stripe-live", { keys: [] });
     const without = await plain();
     expect([without.json["credential"], await sent(without)]).toEqual([undefined, null]);
