@@ -301,7 +301,7 @@ export function createFlash({
       kind: Check<Value>,
     ): Value | null {
       const [count = "", first = ""] = (cookieIn(request.headers, nameOf(0)) ?? "").split("-");
-      if (!/^[1-9]$/.test(count) || Number(count) > FLASH_COOKIES_MAX) return null;
+      if (!/^[1-9]$/.test(count)) return null;
       const rest = Array.from(
         { length: Number(count) - 1 },
         (_, at) => cookieIn(request.headers, nameOf(at + 1)) ?? "",

@@ -379,7 +379,7 @@ describe("the sessions of a person", () => {
       const login = { email: ANN, password: ANN_PASSWORD };
       return browserOf(app, sessionIn(await app.call("POST", "/auth/login", login, { "user-agent": browser })));
     };
-    const [phone, laptop] = [await logIn("Phone <b>1"), await logIn("Laptop 2")];
+    const [phone, laptop] = [await logIn("Phone\u00e9 <b>1"), await logIn("Laptop 2")];
     const html = await ann.pageOf("/settings/login");
     for (const said of ["Phone &lt;b&gt;1", "Laptop 2", "127.0.0.1", "This one"]) expect(html).toContain(said);
     const ids = [...html.matchAll(/name="id" value="([0-9a-f]{32})"/g)].map(([, id]) => id);
@@ -477,5 +477,7 @@ describe("what somebody made who may no longer manage the account", () => {
     expect(await listOf(`/v1/keys?created_by=${boss.id}`)).toMatchObject([{ id: child.id, created_by: "key:boss" }]);
     const page = await ann.pageOf("/keys");
     expect(page.includes(`action="/keys/${child.id}/revoke"`)).toBe(isVoid);
+    await app.call("DELETE", `/v1/keys/${child.id}`);
+    expect((await app.call("DELETE", `/v1/keys/${boss.id}`)).json).toMatchObject({ created_keys: 0 });
   });
 });
