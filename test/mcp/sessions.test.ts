@@ -98,7 +98,10 @@ describe("a session of a client of 2025", () => {
     const streams: Response[] = [];
     const ids: string[] = [];
     for (let count = 0; count < 20; count += 1) {
-      ids.push((await begin(server.mcpUrl)).id);
+      const { id } = await begin(server.mcpUrl);
+      ids.push(id);
+      // The longest idle ones were used most.
+      for (let used = count; used < 3; used += 1) await ping(id);
       server.engine.clock.advance(1_000);
     }
     const [first = "", second = "", third = ""] = ids;
