@@ -60,7 +60,14 @@ const FORMS: readonly (readonly [string, (secret: string) => string])[] = [
   ["in hex with colons", (secret) => Array.from(secret, hexOf).join(":")],
   ["in hex of a program", (secret) => Array.from(secret, (letter) => `0x${hexOf(letter)}`).join(", ")],
   ["in base64 of base64", (secret) => base64(base64(secret))],
-  ["in base64 of base64 within a word", (secret) => `ab${base64(`x${base64(`user:${secret}`)}`)}`],
+  ...["ab", "abc"].map(
+    (word) =>
+      [
+        `in base64 of base64 behind ${word}`,
+        (secret: string) => word + base64(`x${base64(`user:${secret}`)}`),
+      ] as const,
+  ),
+  ["in base64 of URL-safe base64", (secret) => base64(Buffer.from(`x${secret}`).toString("base64url"))],
   ["in base64 of hex", (secret) => base64(Buffer.from(secret).toString("hex"))],
   ["in base64 of JSON", (secret) => base64(JSON.stringify({ token: unicode(secret) }))],
   ["in quoted-printable", (secret) => Array.from(secret, (letter) => `=${hexOf(letter).toUpperCase()}`).join("")],
@@ -69,6 +76,8 @@ const FORMS: readonly (readonly [string, (secret: string) => string])[] = [
   ["as padded numbers of HTML", (secret) => Array.from(secret, (letter) => `&#x000000${hexOf(letter)};`).join("")],
   ["as numbers of HTML", (secret) => Array.from(secret, (letter) => `&#${letter.charCodeAt(0)};`).join("")],
 ];
+
+const SPELLED: Readonly<Record<string, string>> = { " ": "+", "'": "''", '"': '""' };
 
 /** Every form in which the text can be read. */
 function readable(text: string): string {
@@ -114,7 +123,7 @@ describe("an answer that has the secret", () => {
 
   test("is found behind a reference that only looks like one, whatever its name", () => {
     const written = SECRET.replaceAll(/[_+/?&]/g, (sign) => NAMES[sign] ?? sign);
-    for (const name of ["constructor", "nosuchsign"]) {
+    for (const name of ["constructor", "nosuchsign", "#9999999"]) {
       expect(new Echo([SECRET]).mask(`&${name}; ${written} &${name};`)).toBe(`&${name}; ${ECHO_MASK} &${name};`);
     }
   });
@@ -125,12 +134,29 @@ describe("an answer that has the secret", () => {
     expect(echo.count).toBe(2);
     expect(echo.mask("nothing here %41 \\u0041 &amp;")).toBe("nothing here %41 \\u0041 &amp;");
     expect(echo.count).toBe(2);
+    expect(new Echo(["abcabcab"]).mask("abcabcabcab")).toBe(ECHO_MASK);
+  });
+
+  test("shows no beginning of it where much is masked before the cut, or only space stands behind it", async () => {
+    expect(await new Echo([SECRET]).maskStart(SECRET.repeat(9), 50)).toBe(ECHO_MASK);
+    const spaced = `${"-".repeat(99)}${SECRET.slice(0, 9)}\n${" ".repeat(99)}`;
+    expect(new Echo([SECRET]).mask(spaced, true)).not.toContain(SECRET.slice(0, 3));
+  });
+
+  test("shows no bits of its end in a short word of base64", () => {
+    expect(new Echo(["Kd83-Rm2"]).mask(base64("Kd83-Rm2"))).toBe(`${ECHO_MASK}=`);
   });
 
   test("shows no pair of a user and a password", () => {
     const pair = `Basic ${base64("ann:Kd83-Rm20-secret")}`;
     const echo = new Echo(["Kd83-Rm20-secret", pair]);
     expect(echo.mask(`you sent ${pair}.`)).toBe(`you sent ${ECHO_MASK}.`);
+  });
+
+  test("with spaces or quotes is masked as forms, SQL and CSV write it", () => {
+    const secret = `it's "my" pass word`;
+    for (const written of [/ /g, /'/g, /"/g].map((sign) => secret.replaceAll(sign, (found) => SPELLED[found] ?? "")))
+      expect(new Echo([secret]).mask(written)).toBe(ECHO_MASK);
   });
 
   test("in another alphabet is masked by its bytes", () => {
@@ -150,6 +176,7 @@ describe("a body", () => {
     expect(await masked(text, { "content-encoding": "x-own" })).toBeNull();
     expect(await masked(Bun.gzipSync(text))).toBeNull();
     expect(await masked(Buffer.from(SECRET, "utf16le"))).toBeNull();
+    expect(await masked(Buffer.from("clé", "latin1"))).toBeNull();
     expect(await masked(text, { "content-type": "text/plain; charset=utf-7" })).toBeNull();
     expect(await masked(text, { "content-type": 'text/plain; charset="IBM037"' })).toBeNull();
     const part = text.subarray(9, 17);

@@ -36,30 +36,33 @@ async function hmac(hash: string, key: string, text: string): Promise<Buffer> {
 
 describe("a credential sets", () => {
   test("a bearer token, a header with or without a scheme, a user and a password", () => {
-    expect(applyCredential({ kind: "bearer" }, REQUEST, "sk_live_1", NOW).headers).toEqual([
-      ["Authorization", "Bearer sk_live_1"],
-    ]);
+    expect(applyCredential({ kind: "bearer" }, REQUEST, "sk_live_1", NOW)).toEqual({
+      headers: [["Authorization", "Bearer sk_live_1"]],
+      secrets: ["Bearer sk_live_1"],
+    });
     const header = { kind: "header", header: "X-Api-Key" } as const;
     expect(applyCredential({ ...header, scheme: null }, REQUEST, "k 1", NOW).headers).toEqual([["X-Api-Key", "k 1"]]);
     expect(applyCredential({ ...header, scheme: "Token" }, REQUEST, "k1", NOW).headers).toEqual([
       ["X-Api-Key", "Token k1"],
     ]);
-    const [[name, value] = ["", ""]] = applyCredential(
-      { kind: "basic", username: "änn" },
-      REQUEST,
-      "pä:ss",
-      NOW,
-    ).headers;
-    expect([name, Buffer.from(value.slice(6), "base64").toString()]).toEqual(["Authorization", "änn:pä:ss"]);
+    const pair = Buffer.from("änn:pä:ss").toString("base64");
+    expect(applyCredential({ kind: "basic", username: "änn" }, REQUEST, "pä:ss", NOW)).toEqual({
+      headers: [["Authorization", `Basic ${pair}`]],
+      secrets: [`Basic ${pair}`, pair],
+    });
   });
 
   test("a signature of what it says, in each algorithm, encoding and form of time", async () => {
     const seconds = "1772625600";
     const signature = (await hmac("SHA-256", "whole secret", `${seconds}.${REQUEST.body}`)).toString("hex");
-    expect(applyCredential(HMAC, REQUEST, "whole secret", NOW).headers).toEqual([
-      ["X-Signature", `t=${seconds},v1=${signature}`],
-      ["X-Timestamp", seconds],
-    ]);
+    const value = `t=${seconds},v1=${signature}`;
+    expect(applyCredential(HMAC, REQUEST, "whole secret", NOW)).toEqual({
+      headers: [
+        ["X-Signature", value],
+        ["X-Timestamp", seconds],
+      ],
+      secrets: [value, signature],
+    });
     const all = "{method} {url} {host} {path} {query} {timestamp}";
     const other = {
       ...HMAC,
@@ -106,6 +109,7 @@ test("a secret can't split a header, and has what its kind needs", () => {
   expect(secretProblem("bearer", "two words")).not.toBeNull();
   expect(secretProblem("header", " spaced")).not.toBeNull();
   expect(secretProblem("header", "ключ")).not.toBeNull();
+  expect(secretProblem("basic", "half a pair: \ud83d")).not.toBeNull();
 });
 
 test("a template names only what there is", () => {

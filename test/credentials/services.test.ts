@@ -1,12 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import { KEYS } from "../http/stub-server.ts";
+import type { RealServerOptions } from "../http/real-server.ts";
+import { addressOfHost } from "../../src/core/addresses.ts";
 import type { Caller } from "../../src/core/roles.ts";
+import { credentialPlace } from "../../src/credentials/use.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import { STOPPED } from "../../src/outbound/connections.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine, wrapping } from "../support/engine.ts";
+import { anAuditEntry, OTHER_ACCOUNT } from "../support/factory.ts";
 import { shared } from "../support/shared.ts";
-import { openCredentials, SECRET } from "./rig.ts";
+import { type CredentialRig, openCredentials, SECRET } from "./rig.ts";
 
 const rig = await shared(openCredentials());
 
@@ -90,6 +94,68 @@ test("a try is not sent where its host is paused while it looks for the address"
     url: `${later.target.url}v1/charges`,
   });
   expect([status, text]).toEqual([403, expect.stringContaining("are paused")]);
+});
+
+describe("the last step of a send", () => {
+  const PUBLIC = addressOfHost("8.8.8.8");
+
+  /** What becomes of a credential that is tried on routes to a public address, over https or not; and how often that was noted. */
+  const tried = async (
+    areHttps: readonly boolean[],
+    options: RealServerOptions = {},
+    alter = async (_own: CredentialRig) => {},
+  ) => {
+    const found: unknown[] = [];
+    const sender: Sender = {
+      async send(_request, { complete }) {
+        for (const isHttps of areHttps) {
+          const one = PUBLIC === null ? null : await complete?.({ isHttps, address: PUBLIC });
+          found.push(one !== null && one !== undefined && "fault" in one ? one.fault : one);
+        }
+        return { kind: "not_sent", fault: "refused" };
+      },
+    };
+    await using own = await openCredentials(200, { starts: false, sender, ...options });
+    await own.add();
+    await alter(own);
+    await own.call("POST", "/v1/credentials/stripe-live/test", { url: `${own.target.url}v1/charges` });
+    const { json } = await own.call("GET", "/v1/credentials/stripe-live");
+    return { found, uses: json["uses_last_week"], echoes: json["echoed_by"] };
+  };
+
+  test("adds a secret over plain http to no public address", async () => {
+    expect(await tried([false])).toEqual({ found: ["credential_plain"], uses: 0, echoes: [] });
+  });
+
+  test("notes one use, however many addresses are tried", async () => {
+    const { found, uses, echoes } = await tried([true, true]);
+    expect([found[1], uses, echoes]).toEqual([found[0], 1, []]);
+    expect(found[0]).toMatchObject({ name: "stripe-live" });
+  });
+
+  test("opens no secret that was sealed for another account", async () => {
+    const moved = async ({ app: { engine } }: CredentialRig) => {
+      const { credentials } = engine.store;
+      const [stored] = await credentials.list(engine.owner.accountId);
+      if (stored === undefined) throw new Error("There is no credential.");
+      const { accountId, id, hint, replacedAt } = stored;
+      const sealedSecret = engine.secrets.seal(JSON.stringify([OTHER_ACCOUNT, SECRET]), credentialPlace(id));
+      await credentials.change(stored, { secret: { sealedSecret, hint, replacedAt } }, anAuditEntry({ accountId }));
+    };
+    expect(await tried([true], {}, moved)).toMatchObject({ found: ["credential_unreadable"], uses: 0 });
+  });
+
+  test("reads a credential again that was changed before its use was noted", async () => {
+    const wrapStore = wrapping("credentials", (credentials) => ({
+      async use(credential, at, audit) {
+        const stored = await credentials.find(credential.accountId, credential.id);
+        if (stored !== null)
+          await credentials.change(stored, { enabled: false }, { ...audit, kind: "credential_changed" });
+        return credentials.use(credential, at, audit);
+      },
+    }));
+    expect(await tried([true], { wrapStore })).toMatchObject({ found: ["credential_disabled"], uses: 0 });
+  });
 });
 
 test("a secret is checked for the kind that the credential has by then", async () => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { KEYS } from "../http/stub-server.ts";
 import { STRANGER } from "../http/real-server.ts";
 import { type CredentialRig, openCredentials, SECRET } from "./rig.ts";
+import { aCredential, anAuditEntry } from "../support/factory.ts";
 import { fresh } from "../support/shared.ts";
 
 let rig: CredentialRig;
@@ -129,6 +130,8 @@ describe("a credential", () => {
     );
     await rig.call("POST", `/v1/actions/${gone.json.id}/approve`, {}, KEYS.approver);
     expect((await rig.ended(gone)).json["last_error"]).toContain("has expired, so nothing was sent");
+    await rig.call("PATCH", "/v1/credentials/stripe-live", { enabled: true });
+    expect(await rig.create()).toMatchObject({ status: 403, text: expect.stringContaining("has expired") });
     expect(rig.target.received).toEqual([]);
   });
 });
@@ -239,6 +242,13 @@ describe("bounds", () => {
       warnings: [],
     });
   });
+});
+
+test("one that another node has just added can be named at once", async () => {
+  const { store, owner } = rig.app.engine;
+  const added = aCredential({ accountId: owner.accountId, hosts: [rig.host], keys: [rig.agentId] });
+  await store.credentials.add(added, anAuditEntry({ accountId: owner.accountId }));
+  expect((await rig.create({ approve: true })).status).toBe(201);
 });
 
 test("a request may not set the header itself, in any case", async () => {
