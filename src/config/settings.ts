@@ -31,7 +31,7 @@ const NO_ENTRY = "has an entry of the wrong form";
 
 /** Every setting by the name of its environment variable, in the order of `.env.example`. */
 export const SETTINGS = {
-  PORT: wholeNumber(0, PORT_MAX, { default: 3_000, description: "Port to listen on; 0: any free one." }),
+  PORT: wholeNumber(0, PORT_MAX, { default: 3_000, description: "Port to listen on. 0 takes any free port." }),
   HOST: text(hostFault, {
     default: "127.0.0.1",
     description: "Address to listen on.",
@@ -39,138 +39,139 @@ export const SETTINGS = {
   }),
   BASE_URL: text(originFault, {
     description:
-      "Where people and agents reach the service, and what receipt_url begins with; unset: HOST and PORT, and receipt_url is a path.",
+      "Public address of the service. Links and receipt_url begin with it. Unset: HOST and PORT, and receipt_url is a path.",
     allowed: "http:// or https:// and a host, without a path, like https://outgate.example.com",
   }),
   DATABASE_URL: text(databaseFault, {
     default: "file:./data/outgate.db",
-    description: "Where everything is kept.",
+    description: "The database.",
     allowed:
       "file:<path>, postgres://<user>:<password>@<host>/<database>, or libsql://<host> (https:// and http:// too)",
   }),
-  DATABASE_AUTH_TOKEN: visibleText({ isSecret: true, description: "Token of a libsql:// database." }),
+  DATABASE_AUTH_TOKEN: visibleText({ isSecret: true, description: "Token for a libsql:// database." }),
   SECRET_KEY: text((value) => (readKey(value) === null ? "has the wrong form" : null), {
     isSecret: true,
     description:
-      "Key under which secrets are sealed, the same on all nodes; unset: made once and kept beside the database file.",
+      "Master key that encrypts secrets. All nodes need the same one. Unset: generated once and stored next to the database file.",
     allowed: KEY_FORMS,
   }),
   BOOTSTRAP_API_KEY: text(matching(/^[!-~]{20,200}$/), {
     isSecret: true,
-    description: "Owner key of the first account, for scripts; unset: made and shown at the first start.",
+    description: "Owner key of the first account, for scripts. Unset: generated and shown at the first start.",
     allowed: "20 to 200 visible ASCII characters",
   }),
   SIGNUPS: oneOf(["open", "closed"], {
     description:
-      "Whether strangers may sign up; unset: closed, but on loopback open until a key of the first account has a hold, or APPROVERS or AGENT_APPROVAL=off is set.",
+      "Whether anyone can sign up. Unset: closed, but open on loopback until a key of the first account has a hold, or APPROVERS or AGENT_APPROVAL=off is set.",
   }),
   TRUSTED_PROXIES: list(proxyFault, {
-    description: "Proxies whose X-Forwarded-For tells a client's address; unset: none.",
-    allowed: "addresses and address ranges with commas between them, like 127.0.0.1,10.0.0.0/8",
+    description: "Proxies whose X-Forwarded-For header is trusted. Unset: none.",
+    allowed: "addresses and address ranges, separated by commas, like 127.0.0.1,10.0.0.0/8",
   }),
   RATE_LIMIT_PER_SECOND: wholeNumber(0, RATE_LIMIT_SETTING_MAX, {
     default: 100,
-    description: "Requests that an account may make in a second, shared by the keys that ask; 0: any number.",
+    description: "Requests per second of an account, shared by its keys. 0: no limit.",
   }),
   MCP_SESSIONS_PER_ACCOUNT: wholeNumber(1, MCP_SESSIONS_SETTING_MAX, {
     default: MCP_SESSIONS_PER_ACCOUNT_DEFAULT,
-    description: "Sessions that MCP clients of 2025 may have open in one account.",
+    description: "Open sessions per account of MCP clients with a protocol revision of 2025.",
   }),
   ATTEMPT_TIMEOUT_MS: wholeNumber(1, ATTEMPT_TIMEOUT_SETTING_MS_MAX, {
     default: ATTEMPT_TIMEOUT_MS_DEFAULT,
-    description: "Deadline of one attempt in milliseconds.",
+    description: "Deadline of one attempt, in milliseconds.",
   }),
   RETRY_BASE_MS: wholeNumber(1, RETRY_BASE_MS_MAX, {
     default: RETRY_BASE_MS_DEFAULT,
-    description: "Milliseconds after the first failed attempt; doubled after each further one.",
+    description: "Delay after the first failed attempt, in milliseconds. It doubles after each further one.",
   }),
   RETRY_CAP_MS: wholeNumber(1, RETRY_CAP_MS_MAX, {
     default: RETRY_CAP_MS_DEFAULT,
-    description: "Most milliseconds between two attempts.",
+    description: "Longest delay between two attempts, in milliseconds.",
   }),
   DISPATCH_CONCURRENCY: wholeNumber(1, DISPATCH_SETTING_MAX, {
     default: 256,
-    description: "Attempts under way at a time; at least two below BUN_CONFIG_MAX_HTTP_REQUESTS.",
+    description: "Attempts in progress at a time. At least two fewer than BUN_CONFIG_MAX_HTTP_REQUESTS.",
   }),
   DISPATCH_PER_HOST: wholeNumber(1, DISPATCH_SETTING_MAX, {
     default: 64,
-    description: "Attempts under way at a time from one account to one host, whichever of its keys sends them.",
+    description: "Attempts in progress at a time from one account to one host, over all its keys.",
   }),
   KEEP_CONNECTIONS: oneOf(["on", "off"], {
     default: "on",
-    description: "Whether connections to targets stay open for a moment, for further POST and PATCH calls.",
+    description: "Whether connections to targets stay open for 2 seconds, for further POST and PATCH calls.",
   }),
   RETENTION_DAYS: wholeNumber(1, RETENTION_SETTING_DAYS_MAX, {
-    description: "Days after which a finished action is deleted; unset: never.",
+    description: "Days after which finished actions are deleted. Unset: never.",
   }),
   ALLOWED_PRIVATE_TARGETS: list((entry) => matching(/^\S+$/, NO_ENTRY)(entry) ?? privateTargetFault(entry), {
-    description: "Private addresses and names that may be called.",
-    allowed: "address ranges and host names with commas between them, like 10.0.0.0/8,billing.internal",
+    description: "Private addresses and names that calls can go to. Unset: none.",
+    allowed: "address ranges and host names, separated by commas, like 10.0.0.0/8,billing.internal",
   }),
   APPROVAL_LINKS: oneOf(["confirm", "one_click"], {
     default: "confirm",
-    description: "Whether the link in an approval mail asks first or decides when it is opened.",
+    description: "Whether a link in an approval email asks for confirmation, or decides when it is opened.",
   }),
   APPROVERS: list(matching(/^[!-?A-~]*@[!-?A-~]+$/, NO_ENTRY), {
     description:
-      "Who may be asked for approval by mail, beside people of the account; unset: anyone by an owner key without a hold, else those people alone.",
-    allowed: "addresses and @domains with commas between them, like ann@example.com,@example.org",
+      "Who can be asked for approval by email, in addition to people of the account. Unset: an owner key without a hold can name anyone, other keys only those people.",
+    allowed: "addresses and @domains, separated by commas, like ann@example.com,@example.org",
   }),
   APPROVAL_TTL_HOURS: wholeNumber(1, APPROVAL_TTL_SETTING_HOURS_MAX, {
-    description: "Hours after which an action still awaiting approval is cancelled; unset: never.",
+    description: "Hours after which an action that still awaits approval is cancelled. Unset: never.",
   }),
   AGENT_APPROVAL: oneOf(["elicit", "off"], {
-    description: "Whether an agent's client may put an approval to its person; unset: elicit on loopback, else off.",
+    description:
+      "Whether an agent's MCP client can ask its user for approval. Unset: elicit on loopback, otherwise off.",
   }),
   MAILGUN_API_KEY: visibleText({
     isSecret: true,
-    description: "Mailgun's key; unset: no mail is sent, and approvals are given on the pages.",
+    description: "API key of Mailgun. Unset: no email is sent, and people approve on the pages.",
   }),
   MAILGUN_DOMAIN: text(matching(/^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/), {
-    description: "The domain at Mailgun from which mail is sent.",
+    description: "Domain at Mailgun that sends the emails.",
     allowed: "a domain name, like mg.example.com",
   }),
   MAILGUN_FROM: text(matching(/^[^\p{Cc}@]*[^\p{Cc}\s@<>]@[^\p{Cc}\s@<>]+>?$/u), {
-    description: "Who mail comes from; unset: Outgate <outgate@MAILGUN_DOMAIN>.",
+    description: "Sender of the emails. Unset: Outgate <outgate@MAILGUN_DOMAIN>.",
     allowed: "an address, or a name and an address, like Outgate <outgate@example.com>",
   }),
   MAILGUN_URL: text(originFault, {
     default: "https://api.mailgun.net",
-    description: "Mailgun's address; in Europe https://api.eu.mailgun.net.",
+    description: "Address of Mailgun's API. In the EU region: https://api.eu.mailgun.net.",
     allowed: "http:// or https:// and a host, without a path",
   }),
   OIDC_ISSUER: text(issuerFault, {
-    description: "Issuer of the OpenID provider by which people may log in; unset: by password only.",
+    description: "Issuer of the OpenID Connect provider with which people can log in. Unset: passwords only.",
     allowed: "https:// and a host, with the path that the provider names, like https://accounts.google.com",
   }),
   OIDC_CLIENT_ID: visibleText({
-    description: "The client that this service is at the provider, with the redirect URI BASE_URL/auth/oidc/callback.",
+    description: "Client ID of this service at that provider. Its redirect URI is BASE_URL/auth/oidc/callback.",
   }),
-  OIDC_CLIENT_SECRET: visibleText({ isSecret: true, description: "The secret of that client." }),
+  OIDC_CLIENT_SECRET: visibleText({ isSecret: true, description: "Secret of that client." }),
   OIDC_ALLOWED_DOMAINS: list(matching(/^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/, NO_ENTRY), {
-    description: "Whose addresses may log in by the provider.",
-    allowed: "domain names with commas between them, like example.com,example.org",
+    description: "Domains of the addresses that can log in with that provider.",
+    allowed: "domain names, separated by commas, like example.com,example.org",
   }),
   OAUTH: oneOf(["on", "off"], {
     description:
-      "Whether clients of /mcp may log a person in instead of sending a key, as claude.ai does; unset: on where BASE_URL is https, else off.",
+      "Whether MCP clients can log a person in instead of sending a key, as claude.ai does. Unset: on if BASE_URL is https, otherwise off.",
   }),
   OAUTH_REGISTRATION: oneOf(["on", "off"], {
     default: "off",
-    description: "Whether clients that have no metadata document may register themselves.",
+    description: "Whether clients without a metadata document can register themselves.",
   }),
   METRICS_TOKEN: text(matching(/^[!-~]{16,200}$/), {
     isSecret: true,
-    description: "Bearer token that /metrics asks for; unset: none.",
+    description: "Bearer token that /metrics requires. Unset: none.",
     allowed: "16 to 200 visible ASCII characters",
   }),
   METRICS_PORT: wholeNumber(1, PORT_MAX, {
-    description: "Port of HOST that serves /metrics and nothing else; unset: it is served at PORT.",
+    description: "Port on HOST that serves only /metrics. Unset: PORT serves it.",
   }),
-  LOG_LEVEL: oneOf(LOG_LEVELS, { default: "info", description: "The least important lines that are logged." }),
+  LOG_LEVEL: oneOf(LOG_LEVELS, { default: "info", description: "The lowest level that is logged." }),
   LOG_FORMAT: oneOf(LOG_FORMATS, {
     default: "auto",
-    description: "What the log looks like; auto: text on a terminal, else JSON, one object a line.",
+    description: "Format of the log. auto: text on a terminal, otherwise JSON, one object a line.",
   }),
 };
 
