@@ -127,7 +127,7 @@ export function firstStepRoutes({ firstSteps }: { readonly firstSteps: FirstStep
         operationId: "changeFirstSteps",
         permission: "manage",
         summary: "Hide or show the first steps of the account",
-        description: "For everybody of the account. What a person has hidden for themselves stays hidden for them.",
+        description: "Applies to everyone in the account. What a person has hidden for themselves stays hidden.",
         body: jsonBody(ChangeFirstSteps),
         answers: { 200: { description: "The steps.", schema: FirstStepsJson } },
       }),

@@ -474,7 +474,7 @@ export function teamRoutes({ teamService }: { readonly teamService: TeamService 
         operationId: "withdrawInvitation",
         permission: "manage",
         summary: "Withdraw an invitation",
-        description: "Withdraws an invitation. Its link works no more.",
+        description: "Withdraws an invitation. Its link stops working.",
         params: InvitationParams,
         answers: { 204: { description: "The invitation is withdrawn.", schema: null } },
       }),

@@ -433,7 +433,7 @@ function decisionRoutes(deps: ActionRouteDeps) {
         summary: "Send a waiting action now",
         description: "Makes a `pending` action due now that waits for its `run_at` or for its next attempt.",
         notes: [
-          "A `Retry-After` of the target no longer counts, and it is one of the attempts of the run.",
+          "It ignores a `Retry-After` of the target, and counts as one of the attempts of the run.",
           "An agent's key gets 409 before the `run_at` of an approved action or of one that a budget counts in a later period, and before a `Retry-After` of the target.",
           "Any other action gets 409.",
           "An agent's key brings forward only actions that it created (else 403), unless its scope is `account`.",

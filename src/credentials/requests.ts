@@ -347,8 +347,8 @@ export function credentialRequestRoutes({
         summary: "Ask for a credential",
         description: "Asks the owners of the account to fill in a secret for a host. They fill it in, or decline.",
         notes: [
-          "It stands on the page Approvals for 7 days, and ends with its key. Read it again for the answer: with `granted` the key may use `credential`.",
-          "A key has one open request for a host: asking again returns it with 200, and for 24 hours after a no the same request returns that.",
+          "It is shown on the page Approvals for 7 days, and ends with its key. Read it again for the answer: with `granted` the key may use `credential`.",
+          "A key has one open request for a host: asking again returns it with 200, and for 24 hours after it was declined, the same request returns the declined one.",
           `A key may have ${CREDENTIAL_REQUESTS_PER_KEY_MAX} open requests and ask ${CREDENTIAL_REQUESTS_PER_DAY_MAX} times within 24 hours; an account may have ${CREDENTIAL_REQUESTS_PENDING_MAX} open ones.`,
         ],
         body: jsonBody(AskCredentialBody),
@@ -405,7 +405,9 @@ export function credentialRequestRoutes({
         permission: "manage",
         summary: "Fill in a credential that a key asks for",
         description: "Adds a credential, as createCredential does, that the asking key may use at once.",
-        notes: ["What the key has suggested counts for nothing: name the hosts, paths and methods that you allow."],
+        notes: [
+          "Nothing is taken over from what the key has suggested: name the hosts, paths and methods that you allow.",
+        ],
         params: CredentialRequestParams,
         body: jsonBody(CreateCredential),
         answers: {

@@ -144,8 +144,7 @@ export function hostRoutes({ hostService }: { readonly hostService: HostService 
         operationId: "listHosts",
         permission: "read",
         summary: "List what is set for hosts, and for the account",
-        description:
-          "For what an action doesn't say, the settings of its host count, then `defaults`, then the server's.",
+        description: "An action's own settings come first, then those of its host, then `defaults`, then the server's.",
         answers: { 200: { description: "The settings.", schema: HostSettingsListJson } },
       }),
     )
@@ -160,7 +159,7 @@ export function hostRoutes({ hostService }: { readonly hostService: HostService 
         description: "Replaces all settings of the host.",
         notes: [
           "They apply to waiting actions too: they are looked up when an attempt begins and when it ends.",
-          "Of several nodes the others follow within 5 seconds.",
+          "Other nodes follow within 5 seconds.",
         ],
         params: HostParams,
         body: jsonBody(PutHostSettings),
@@ -174,7 +173,7 @@ export function hostRoutes({ hostService }: { readonly hostService: HostService 
         operationId: "removeHost",
         permission: "manage",
         summary: "Remove the settings of one host",
-        description: "The settings of the account and of the server apply then.",
+        description: "Removes the settings of the host. Those of the account and of the server apply then.",
         params: HostParams,
         answers: { 204: { description: "The host has no settings.", schema: null } },
       }),
@@ -190,7 +189,7 @@ export function hostRoutes({ hostService }: { readonly hostService: HostService 
         permission: "manage",
         summary: "Set what applies to calls of the account to every host",
         description: "Replaces all settings for hosts of the account.",
-        notes: ["They apply where neither the action nor the settings of its host say something."],
+        notes: ["They apply where neither the action nor its host has a setting."],
         body: jsonBody(PutDefaults),
         answers: { 200: { description: "The settings of the account.", schema: SettingsJson } },
       }),

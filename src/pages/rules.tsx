@@ -355,7 +355,7 @@ async function removePage(deps: PageDeps, user: Person, row: RuleRow): Promise<s
 
 const REMOVED: Readonly<Record<RuleEffect, string>> = {
   allow: "The next rules decide on what it allows, immediately.",
-  hold: "What it would hold is decided by the next rules, immediately. What it has held goes on waiting for a decision.",
+  hold: "What it would hold is decided by the next rules, immediately. What it has held still awaits a decision.",
   refuse: "What it refuses is decided by the next rules, immediately.",
 };
 

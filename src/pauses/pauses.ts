@@ -348,7 +348,7 @@ export function pauseRoutes({
         summary: "Pause sending for the account, for one key or to one host",
         description: "Stops new attempts: none starts after the response.",
         notes: [
-          "Attempts under way end as usual. Actions can still be created, and wait.",
+          "Attempts in progress end as usual. Actions can still be created, and wait.",
           "Where a pause is in force already, it is returned with 200.",
         ],
         body: jsonBody(CreatePause),

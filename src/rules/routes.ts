@@ -25,7 +25,7 @@ import type { RuleService } from "./service.ts";
 export const RuleParams = pathParams(Type.Object({ id: ruleIdSchema }), "There is no such rule.");
 
 const FORCE =
-  "Every create that is answered later is decided by it, on every node; what was accepted before is checked again before it is first sent, and a rule that refuses it ends it before any attempt.";
+  "Every create that is answered later is decided by it, on every node. What was accepted before is checked again: a rule that holds it applies until it is first sent, one that refuses it before every attempt.";
 
 const TRIED =
   "It is saved as it is, and tried on the newest 100 requests: `warnings` say what is probably wrong with it.";
@@ -154,7 +154,7 @@ export function ruleRoutes(deps: WaitingDeps & { readonly ruleService: RuleServi
         permission: "manage",
         tag: "Auth",
         summary: "Remove a rule",
-        description: "Removes a rule. What it has held goes on waiting for a decision.",
+        description: "Removes a rule. What it has held still awaits a decision.",
         params: RuleParams,
         answers: { 204: { description: "There is no such rule any more.", schema: null } },
       }),
