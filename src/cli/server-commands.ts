@@ -15,7 +15,7 @@ export function addServerCommands(program: CliCommand): void {
     .runs(async (io) => (await server()).runService(io));
   program
     .command("demo")
-    .description("look around: a service of its own, with a believable day behind it")
+    .description("try Outgate: play a day of five agents in a service of its own")
     .option("--port <port>", "where it listens; default 3001", portOf)
     .addHelpText(
       "after",
@@ -25,20 +25,20 @@ played by a target in this process: the demo calls nothing else.`,
     )
     .runs(async (io, options: DemoFlags) => (await server()).runDemo(io, options));
   program
-    .service("doctor", "check settings and connection, and say how to fix problems")
+    .service("doctor", "check settings and connection, and suggest fixes")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExit code: 0 no problems, 1 problems found.")
     .runs(async (io, options: SessionOptions) => (await import("./commands/doctor.ts")).diagnose(io, options));
   program
     .command("health")
-    .description("ask the service of these settings whether it runs, for supervisors and health checks")
+    .description("ask the service with these settings whether it runs, for supervisors and health checks")
     .option("--ready", "ask whether it can store actions")
     .takes("no arguments; HOST and PORT come from the environment.")
     .addHelpText("after", "\nExit code: 0 yes, 1 no.")
     .runs(async (io, options: HealthFlags) => (await import("./commands/health.ts")).checkHealth(io, options));
   program
     .command("mcp")
-    .description("speak MCP on standard input: to the service at OUTGATE_URL, or as the service itself")
+    .description("run the MCP server on standard input and output, for OUTGATE_URL or with the service itself")
     .takes("no arguments; set OUTGATE_URL and OUTGATE_API_KEY.")
     .runs(async (io) => (await server()).speakMcp(io));
   addAccessCommands(program);
@@ -90,17 +90,17 @@ interface MigrateFlags {
 function addAccessCommands(program: CliCommand): void {
   program
     .command("welcome-link")
-    .description("a new link by which the first person signs in")
+    .description("print a new link with which the first person logs in")
     .takes("no arguments.")
     .runs(async (io) => (await server()).renewWelcomeLink(io));
   program
     .command("reset-password <email>")
-    .description("a link by which a person chooses a new password")
+    .description("print a link with which a person chooses a new password")
     .takes("one email address.")
     .runs(async (io, _options, email) => (await server()).resetPassword(io, email));
   program
     .command("new-owner-key [email]")
-    .description("another owner key, in place of a lost one")
+    .description("create another owner key, if one is lost")
     .takes("at most one email address.")
     .runs(async (io, _options, email?: string) => (await server()).addOwnerKey(io, email));
 }

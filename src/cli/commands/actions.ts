@@ -194,7 +194,7 @@ const DECISIONS = {
     ],
   },
   "send-now": {
-    summary: "send an action now that waits for its time or for its next attempt",
+    summary: "send an action now, if it waits for its time or its next attempt",
     call: (client) => client.sendActionNow,
     examples: [["outgate send-now 01m82and0zenh", "does not wait for the next attempt's time"]],
   },
@@ -447,7 +447,7 @@ function jobText({ id, operation, status, matching, done, failed }: BulkJob): st
 }
 
 export function addBulkCommands(program: CliCommand): void {
-  const bulk = program.command("bulk").description("bulk jobs: what became of them, and to stop one");
+  const bulk = program.command("bulk").description("show bulk jobs and what became of each action, or stop one");
   bulk
     .service("list", "list bulk jobs, newest first")
     .pages()
