@@ -44,13 +44,13 @@ export function parseJson(text: string, what: string, advice = ""): unknown {
   }
 }
 
-/** The message and exit code for a failed call; null for any other error. `nameOf` names a field for people. */
+/** The message and exit code for a failed call. Throws any other error. `nameOf` names a field for people. */
 export function explain(
   error: unknown,
   url: string,
   nameOf = (field: string): string => field,
-): { readonly message: string; readonly code: number } | null {
-  if (!(error instanceof OutgateError)) return null;
+): { readonly message: string; readonly code: number } {
+  if (!(error instanceof OutgateError)) throw error;
   const problems = error.details.map(({ field, message }) => `${nameOf(field) || "body"}: ${message}`);
   if (error.detailsLeftOut > 0) problems.push(`and ${error.detailsLeftOut} more`);
   // A single problem may be the message itself.

@@ -116,10 +116,9 @@ export function withSession<Options extends object>(
       // Safe: commands declare their own options in `Options`. The two of every session come on top.
       return await work(session, options as Options, ...args);
     } catch (error) {
-      const explained = explain(error, session.url, nameOf);
-      if (explained === null) throw error;
-      io.err(`${explained.message}\n`);
-      return explained.code;
+      const { message, code } = explain(error, session.url, nameOf);
+      io.err(`${message}\n`);
+      return code;
     }
   };
 }

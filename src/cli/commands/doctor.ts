@@ -108,9 +108,7 @@ async function account(session: Session): Promise<readonly Finding[]> {
 }
 
 function wrong(what: string, error: unknown, { url }: Session): Finding {
-  const explained = explain(error, url);
-  if (explained === null) throw error;
-  return { what, state: "wrong", found: explained.message };
+  return { what, state: "wrong", found: explain(error, url).message };
 }
 
 /** Checks the settings of a service that starts on this machine. The checks above don't use them. */

@@ -17,9 +17,7 @@ export async function checkHealth({ env, out, err }: Io, { ready = false }: Heal
     out(`${status} ${version}\n`);
     return EXIT.ok;
   } catch (error) {
-    const explained = explain(error, url);
-    if (explained === null) throw error;
-    err(`${explained.message}\n`);
+    err(`${explain(error, url).message}\n`);
     return EXIT.failed;
   }
 }

@@ -70,10 +70,9 @@ async function logIn(io: Io, { api_key_file: keyFile }: SessionOptions, given?: 
   const account = await createClient({ url, apiKey: key })
     .getAccount()
     .catch((error: unknown) => {
-      const explained = explain(error, url);
-      if (explained === null) throw error;
-      io.err(`${explained.message}\nNothing was kept.\n`);
-      return explained.code;
+      const { message, code } = explain(error, url);
+      io.err(`${message}\nNothing was kept.\n`);
+      return code;
     });
   if (typeof account === "number") return account;
   const path = await writeLogin(io.env, { url, key });
