@@ -13,21 +13,23 @@ export const hostFault: FaultOf = (value) => {
 };
 
 /** Checks the base URL of a service: http(s), without credentials and path. */
-export const originFault: FaultOf = (value) => {
-  if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) return "is not an http:// or https:// address";
-  const url = new URL(value);
-  if (url.username !== "" || url.password !== "") return "holds a user name or a password";
-  return url.href === `${url.origin}/` ? null : "has more than a host";
-};
+export const originFault = urlFault("an http:// or https:// address", (url) =>
+  url.href === `${url.origin}/` ? null : "has more than a host",
+);
 
 /** Checks the issuer of an OpenID provider, which may have a path: https, or http on this machine. */
-export const issuerFault: FaultOf = (value) => {
-  if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) return "is not an https:// address";
-  const url = new URL(value);
-  if (url.username !== "" || url.password !== "") return "holds a user name or a password";
+export const issuerFault = urlFault("an https:// address", (url) => {
   if (url.search !== "" || url.hash !== "") return "has a query or a fragment";
   return url.protocol === "https:" || isLoopbackUrl(url) ? null : "is not https://";
-};
+});
+
+function urlFault(kind: string, faultOf: (url: URL) => string | null): FaultOf {
+  return (value) => {
+    const url = /^https?:\/\//i.test(value) ? URL.parse(value) : null;
+    if (url === null) return `is not ${kind}`;
+    return url.username === "" && url.password === "" ? faultOf(url) : "holds a user name or a password";
+  };
+}
 
 /** HOST, normalized. `localhost` becomes 127.0.0.1: a resolver could say otherwise, and loopback has privileges. */
 export function listenAddress(host: string): string {

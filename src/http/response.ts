@@ -116,17 +116,19 @@ const POLICIES: Readonly<Record<PageKind, string>> = {
 };
 
 /** Whether a request prefers JSON to HTML (RFC 9110, 12.5.1): it names JSON, with at least the weight of HTML. */
-export function prefersJson({ headers }: Request): boolean {
-  const accept = headers.get("accept") ?? "";
-  const weight = weightOf(accept, "application/json");
-  return weight > 0 && weight >= weightOf(accept, "text/html");
+export function prefersJson(request: Request): boolean {
+  return prefers(request, "application/json", "text/html");
 }
 
 /** Whether it prefers NDJSON to JSON. */
-export function prefersNdjson({ headers }: Request): boolean {
+export function prefersNdjson(request: Request): boolean {
+  return prefers(request, "application/x-ndjson", "application/json");
+}
+
+function prefers({ headers }: Request, type: string, other: string): boolean {
   const accept = headers.get("accept") ?? "";
-  const weight = weightOf(accept, "application/x-ndjson");
-  return weight > 0 && weight >= weightOf(accept, "application/json");
+  const weight = weightOf(accept, type);
+  return weight > 0 && weight >= weightOf(accept, other);
 }
 
 /** Whether it names HTML, as only browsers do. */
