@@ -156,7 +156,7 @@ export function createSigningService(
     },
 
     /** The origins with a secret in use, the last used first. Decrypts nothing. */
-    async origins(caller: Caller): Promise<readonly KnownOrigin[]> {
+    async origins(caller: Caller) {
       authorize(caller, "manage");
       return knownOriginsOf(await signing.origins(caller.accountId), clock.now());
     },
@@ -269,19 +269,8 @@ export function checkOrigin(text: string): string {
   throw new DomainError("invalid_query", "The query is not valid.", [{ field: "origin", message }]);
 }
 
-interface KnownOrigin {
-  readonly origin: string;
-  readonly use: SigningUse;
-  /** When the newest call, or callback, to it was caused; null: none is left. */
-  readonly lastUsedAt: Date | null;
-  /** When its secret was last rotated, alone or with all others; null: never. */
-  readonly rotatedAt: Date | null;
-  /** Until when the previous secret also signs; null: it doesn't. */
-  readonly previousExpiresAt: Date | null;
-}
-
 /** The origins that calls and callbacks have used or that were rotated, the last used first. */
-export function knownOriginsOf(used: UsedOrigins, now: Date): readonly KnownOrigin[] {
+export function knownOriginsOf(used: UsedOrigins, now: Date) {
   const known = SIGNING_USES.flatMap((use) => {
     const uses = new Map(used[use].map(({ origin, lastUsedAt }) => [origin, lastUsedAt]));
     const own = used.rotations.filter((rotation) => rotation.use === use && rotation.origin !== null);

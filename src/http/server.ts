@@ -293,10 +293,8 @@ async function closeWithAnswer(context: RequestContext, response: Response, cloc
   return new Response(body, init);
 }
 
-interface MetricsPortDeps extends MetricsDeps, OwnPortDeps {}
-
 /** Serves /metrics and nothing else. Throws when the port is taken. */
-export function listenForMetrics(port: number, host: string, deps: MetricsPortDeps): Server<unknown> {
+export function listenForMetrics(port: number, host: string, deps: MetricsDeps & OwnPortDeps): Server<unknown> {
   return listenApart(port, host, deps, async ({ method, headers }, path, name) => {
     try {
       if (path === "/metrics" && (method === "GET" || method === "HEAD")) return await answerMetrics(headers, deps);

@@ -45,15 +45,7 @@ export const CreateOAuthClient = t.requestObject(
 export type CreateOAuthClient = Static<typeof CreateOAuthClient>;
 
 /** A client that an owner has added. Only people of its account can connect it. */
-export interface AccountClient {
-  readonly id: string;
-  readonly name: string;
-  readonly redirectUris: readonly string[];
-  readonly type: CreateOAuthClient["type"];
-  readonly connections: number;
-  readonly createdAt: Date;
-  readonly createdBy: Actor;
-}
+export type AccountClient = Awaited<ReturnType<OAuthClientService["list"]>>[number];
 
 /** The sealed payload: the client as the library reads it, and who added it, which the library ignores. */
 interface StoredClient extends ClientMetadata {
@@ -82,20 +74,20 @@ export function createOAuthClientService(app: AppContext, { secrets, forget }: A
   const connectionsByClient = async (accountId: string): Promise<ConnectionsByClient> =>
     Map.groupBy(await store.connections(accountId, clock.now()), (grant) => payloadOf(secrets, grant)["clientId"]);
 
-  const viewOf = (artifact: OAuthArtifact, connections: ConnectionsByClient): AccountClient => {
+  const viewOf = (artifact: OAuthArtifact, connections: ConnectionsByClient) => {
     const stored = storedClient(secrets, artifact);
     return {
       id: stored.client_id,
       name: stored.client_name,
       redirectUris: stored.redirect_uris,
-      type: stored.client_secret === undefined ? "public" : "confidential",
+      type: stored.client_secret === undefined ? ("public" as const) : ("confidential" as const),
       connections: connections.get(stored.client_id)?.length ?? 0,
       createdAt: artifact.createdAt,
       createdBy: stored.created_by,
     };
   };
 
-  const list = async (caller: Caller): Promise<readonly AccountClient[]> => {
+  const list = async (caller: Caller) => {
     authorize(caller, "manage");
     const [clients, connections] = await Promise.all([
       store.clients(caller.accountId),
