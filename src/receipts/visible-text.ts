@@ -20,8 +20,8 @@ const JOINED = String.raw`[\u1100-\u115e\ua960-\ua97c]{5,}|[\u1161-\u11a7\ud7b0-
 
 const PILED = `${MARK}{5,}|${JOINED}`;
 
-/** A quotation mark, in HTML too, or an escape of JSON. With an accent it would look like another sign. */
-const BARE = String.raw`"|&quot;|\\(?:u[\da-fA-F]{4}|&quot;|["\\\/bfnrt])?`;
+/** A quotation mark, in HTML too, or an escape of JSON: with an accent it would look like another sign. Or the start of a line. */
+const BARE = String.raw`[\n\t"]|&quot;|\\(?:u[\da-fA-F]{4}|&quot;|["\\\/bfnrt])?`;
 
 const AFTER_BARE = `(${BARE})${MARK}+`;
 

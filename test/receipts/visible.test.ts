@@ -84,6 +84,7 @@ test("keeps our quotation marks where codes are no longer shown", () => {
 
 test("keeps lines where lines are shown", () => {
   expect(visibleText("a\n\tb\r\n", { keepsLines: true })).toBe("a\n\tb<U+000D>\n");
+  expect(visibleText("a\n\u0301b\n\t\u20dd", { keepsLines: true })).toBe("a\n<U+0301>b\n\t<U+20DD>");
 });
 
 test("shows what comes after thousands by one sign each, and keeps its lines", () => {
