@@ -228,6 +228,7 @@ export function createCallTool(deps: AgentDeps) {
     };
     try {
       if (permission !== null) authorize(call.caller, permission);
+      await call.exchange.turn();
       const answer = await run(deps, call);
       if ("json" in answer) {
         record(answer.refused === undefined ? "ok" : "refused", answer.refused);

@@ -10,6 +10,7 @@ import { page, seeOther } from "../http/response.ts";
 import { createFlash, createPersonRoutes, createSessions, nextOf, type PersonOf } from "../http/session.ts";
 import { maskedPause } from "../receipts/masked-action.ts";
 import type { AppContext } from "../runtime/app-context.ts";
+import { createOwnTurns } from "../runtime/fair-share.ts";
 import type { RouteServices } from "../services/services.ts";
 import type { NavBadges } from "../ui/text.ts";
 import type { GuideGroup } from "./docs/guides.ts";
@@ -35,6 +36,7 @@ export interface PageNeeds extends RouteServices, Pick<AppContext, "clock" | "id
 export function createPageDeps(needs: PageNeeds) {
   const sessions = createSessions(needs);
   const flash = createFlash(needs);
+  const ownTurn = createOwnTurns();
   /** The person of a session, with what stops their whole account. For forms and errors too. */
   const sessionOf: PersonOf = async (context) => {
     const person = await sessions.personOf(context);
@@ -46,6 +48,7 @@ export function createPageDeps(needs: PageNeeds) {
   };
   /** The person with what the navigation shows. Forms and streams don't need that. */
   const personOf: PersonOf = async (context) => {
+    await ownTurn();
     const person = await sessionOf(context);
     if (person === null || context.request.method !== "GET") return person;
     const { caller } = person;

@@ -78,6 +78,18 @@ export function createTurnShare(clock: Pick<Clock, "monotonicMs">): ShareTurn {
   };
 }
 
+/**
+ * Gives each caller a turn of the event loop of its own, in their order. What begins in one turn reads the store together, and so
+ * also goes on in one turn.
+ */
+export function createOwnTurns(): () => Promise<void> {
+  let last: Promise<unknown> = Promise.resolve();
+  return async () => {
+    last = last.then(() => nextTurn());
+    await last;
+  };
+}
+
 /** Pages one after another, newest first, up to a number. Yields in between, since a database in this thread blocks the event loop. */
 export async function* eachPage<Cursor, Page extends { readonly before: Cursor | null }>(
   read: (before: Cursor | null) => Promise<Page>,

@@ -161,6 +161,25 @@ describe("the rate", () => {
   });
 });
 
+test("calls of a batch answer in several turns of the event loop, which serves others in between", async () => {
+  const batch = Array.from({ length: 60 }, (_, id) => ({
+    jsonrpc: "2.0",
+    id,
+    method: "tools/call",
+    params: { name: "list" },
+  }));
+  let [seen, most, isOver] = [server.logged.length, 0, false];
+  const look = () => {
+    most = Math.max(most, server.logged.length - seen);
+    seen = server.logged.length;
+    if (!isOver) setImmediate(look);
+  };
+  setImmediate(look);
+  expect((await post(server.mcpUrl, JSON.stringify(batch))).status).toBe(200);
+  isOver = true;
+  expect(most).toBeWithin(1, 10);
+});
+
 test("a call is one line of the log with its tool, code and key, and without its content", async () => {
   await using agent = await connect("modern", server.mcpUrl);
   await agent.call("get", { id: "act_nobody" });

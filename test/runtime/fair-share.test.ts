@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { TURN_MS_MAX } from "../../src/core/limits.ts";
-import { countByHolder, createTurnShare, holderToEvict } from "../../src/runtime/fair-share.ts";
+import { countByHolder, createOwnTurns, createTurnShare, holderToEvict } from "../../src/runtime/fair-share.ts";
 import { FakeClock } from "../support/clock.ts";
 
 test("whoever holds the most makes room for one who holds at least two fewer", () => {
@@ -70,4 +70,19 @@ test("accounts take turns: one with much work delays another by a piece", async 
   await Promise.all([...Array.from({ length: 9 }, () => share("busy")), share("other"), share("other")]);
   expect(begun.slice(1, 5).toSorted()).toEqual(["busy", "busy", "other", "other"]);
   expect(begun).toHaveLength(11);
+});
+
+test("who begins together goes on in a turn of their own each, in their order, with other work in between", async () => {
+  const ownTurn = createOwnTurns();
+  const went: (number | "other")[] = [];
+  const other = () => void (went.push("other") < 20 && setImmediate(other));
+  setImmediate(other);
+  await Promise.all(
+    [1, 2, 3].map(async (one) => {
+      await ownTurn();
+      went.push(one);
+    }),
+  );
+  expect(went.filter((one) => one !== "other")).toEqual([1, 2, 3]);
+  for (const one of [1, 2]) expect(went[went.indexOf(one) + 1]).toBe("other");
 });
