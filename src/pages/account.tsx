@@ -10,7 +10,7 @@ import { Copied } from "../ui/controls.tsx";
 import { Button, Check, PostForm, Submit } from "../ui/form.tsx";
 import { LOG_IN_PATH, render, SETTINGS_LINK } from "../ui/layout.tsx";
 import { Ago, Card, Facts, Name, Problem, sentence, UntrustedText, Notice } from "../ui/parts.tsx";
-import { browserName, roleLabel, duration } from "../ui/text.ts";
+import { browserName, duration, networkText, roleLabel } from "../ui/text.ts";
 import { FIRST_STEPS_PATH } from "./first-steps.tsx";
 import { answers, EMPTY_FORM, type FormState } from "./forms.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
@@ -143,7 +143,7 @@ async function accountPage(deps: PageDeps, user: Person, state: AccountState = {
             (one) => <Tagged name={<BrowserName agent={one.browser} />} tag={one.isCurrent ? "This one" : null} />,
             "wide",
           ],
-          ["Address", ({ client }) => (client === null ? <None>Not known</None> : <code>{client}</code>)],
+          ["Address", ({ client }) => (client === null ? <None>Not known</None> : <code>{networkText(client)}</code>)],
           ["Logged in", ({ createdAt }) => <Ago at={createdAt} now={now} />],
           ["Last used", ({ lastSeenAt }) => <AgoOr at={lastSeenAt} now={now} />],
         ]}
@@ -153,7 +153,7 @@ async function accountPage(deps: PageDeps, user: Person, state: AccountState = {
               user={user}
               path={SESSIONS_PATH}
               fields={[["id", id]]}
-              of={`the session from ${client ?? "an unknown address"}`}
+              of={`the session from ${client === null ? "an unknown address" : networkText(client)}`}
               name="End"
             />
           )

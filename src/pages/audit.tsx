@@ -18,7 +18,7 @@ import {
   UntrustedText,
 } from "../ui/parts.tsx";
 import { SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
-import { counted, duration, inWords, number, type PageUser } from "../ui/text.ts";
+import { counted, duration, inWords, networkText, number, type PageUser } from "../ui/text.ts";
 import { AuditQuery, checkAudit } from "../audit/audit.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { AUDIT_MENU_MAX } from "../core/limits.ts";
@@ -119,7 +119,8 @@ function Entry({ entry, user, kinds, pathOf, names }: AuditPageProps & { readonl
         ) : null}
         <details>
           <summary>
-            {[way, client === "" ? "" : `from ${client}`].filter((one) => one !== "").join(", ") || "Details"}
+            {[way, client === "" ? "" : `from ${networkText(client)}`].filter((one) => one !== "").join(", ") ||
+              "Details"}
           </summary>
           <Facts
             rows={[
@@ -128,7 +129,7 @@ function Entry({ entry, user, kinds, pathOf, names }: AuditPageProps & { readonl
               ["Kind", <code>{kind}</code>],
               ["Actor", <UntrustedText text={actor} />],
               ["Subject", subject === "" ? null : <UntrustedText text={subject} />],
-              ["Address", client === "" ? null : <UntrustedText text={client} />],
+              ["Address", client === "" ? null : <UntrustedText text={networkText(client)} />],
               ...Object.entries(detail).map(
                 ([name, value]) =>
                   [inWords(name), value === null ? null : <UntrustedText text={String(value)} />] as const,

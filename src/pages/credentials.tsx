@@ -382,7 +382,7 @@ export function credentialPages(deps: PageDeps) {
         empty: {
           icon: "keys",
           title: "No credentials yet",
-          text: "An agent that holds no key can’t go round a hold. Store the key here, and let the agent name it.",
+          text: "An agent that holds no key can’t bypass a hold. Store the key here, and the agent only names it.",
         },
         fields: { keys: { boxes: keyBoxes(keys, typed) } },
       };

@@ -68,8 +68,10 @@ export function GrantFold({ offer: { fields, isCut }, typed, rest }: GrantFoldPr
       <summary>Allow more calls like this</summary>
       <div class="grant">
         <p class="small">
-          Approves this one, and lets calls like it through without asking, for a while. Everything that is not ticked
-          has to be equal: key, method, target, headers and the rest of the body.
+          Approves this one, and lets more calls like it through without asking.{" "}
+          {fields.length === 0
+            ? "Everything must be the same: key, method, target, headers and body."
+            : "Everything that is not ticked must be the same: key, method, target, headers and the rest of the body."}
         </p>
         <div class="grant-terms">
           <Field

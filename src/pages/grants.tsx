@@ -19,7 +19,7 @@ function grantsPage(user: Person, grants: readonly NamedGrant[], now: Date): str
     <SettingsPage
       user={user}
       section="Grants"
-      intro="What people have allowed with an approval: for a while, calls like the one that they approved are sent without asking. Everything else about them has to be equal. Calls like that are held again as soon as you end it, and so are those that it has let through and that have not been sent yet."
+      intro="With an approval, people can allow more calls like it for a while: they are sent without asking. Only the listed fields may differ. When you end a grant, such calls are held again, including those that it has let through but that are not sent yet."
       now={now}
     >
       <List
@@ -54,7 +54,7 @@ function grantsPage(user: Person, grants: readonly NamedGrant[], now: Date): str
         empty={{
           icon: "check",
           title: "No grant is in force",
-          text: "Each held call is asked about. When you approve one, you can allow more calls like it for a while.",
+          text: "You are asked about each held call. When you approve one, you can allow more calls like it for a while.",
         }}
       />
     </SettingsPage>,

@@ -105,7 +105,7 @@ async function hostsPage(deps: PageDeps, user: Person, typed = EMPTY_FORM): Prom
         rows={rows}
         columns={[
           ["Host", (row) => hostCell(row, now), "main"],
-          ["State", ({ host }) => (host === ALL_HOSTS ? <None /> : stateCell(paused.get(host), now))],
+          ["State", ({ host }) => (host === ALL_HOSTS ? <None /> : stateCell(paused.get(host), now)), "main"],
           ["Settings", ({ settings }) => settingsCell(settings), "wide"],
         ]}
         actions={(row) => hostActions(user, row, paused.get(row.host))}

@@ -126,7 +126,7 @@ async function signingPage(deps: PageDeps, user: Person, more: SigningState = {}
           [
             "Origin",
             ({ origin }) => (
-              <Copied text={origin} what="origin">
+              <Copied text={origin} what={`origin ${origin}`}>
                 <UntrustedText text={origin} />
               </Copied>
             ),

@@ -39,6 +39,12 @@ export interface NavBadges {
   readonly failing: Counted;
 }
 
+/** The network of a client: an IPv4 address, or an IPv6 network with its size. Nobody but this machine is in that of `::1`. */
+export function networkText(client: string): string {
+  if (client === "0:0:0:0") return "::1";
+  return client.includes(":") ? `${client}::/64` : client;
+}
+
 export function mailName(event: string): string {
   if (event === "invited") return "Invitation email";
   return event === "decided" ? "Decision email" : "Approval email";

@@ -53,7 +53,7 @@ describe.each(PLACES)("the decision on %s", (place) => {
     const fold = foldOf(await ann.pageOf(place + (await held())));
     expect(fold).toStartWith('<details class="decide-grant"><summary>Allow more calls like this</summary>');
     expect(textOf(fold)).toContain(
-      "Everything that is not ticked has to be equal: key, method, target, headers and the rest of the body.",
+      "Everything that is not ticked must be the same: key, method, target, headers and the rest of the body.",
     );
     expect(fold).not.toContain("checked");
     expect([...fold.matchAll(/type="checkbox" name="(\w+)" value="([^"]+)"/g)].map(([, ...said]) => said)).toEqual([

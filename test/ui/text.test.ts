@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { describeActor } from "../../src/core/roles.ts";
-import { browserName, duration, exactDuration, readDuration } from "../../src/ui/text.ts";
+import { browserName, duration, exactDuration, networkText, readDuration } from "../../src/ui/text.ts";
 import { timeAgo, timeUntil } from "../../src/core/clock.ts";
 
 test.each([
@@ -76,4 +76,13 @@ test("a duration of a form is read back as it was written", () => {
   for (const [ms, text] of written) expect(readDuration(String(text))).toBe(Number(ms));
   expect(["1.5min", " 500 ", "0.25 s"].map((text) => readDuration(text))).toEqual([90_000, 500, 250]);
   for (const text of ["", "s", "-1 s", "1 day", "1e9", "1 s 5"]) expect(readDuration(text)).toBeNull();
+});
+
+test.each([
+  ["192.0.2.7", "192.0.2.7"],
+  ["2001:db8:1:2", "2001:db8:1:2::/64"],
+  ["0:0:0:0", "::1"],
+  ["", ""],
+])("the client %s is shown as %s", (client, text) => {
+  expect(networkText(client)).toBe(text);
 });
