@@ -332,6 +332,8 @@ function issuesOf(error: TLocalizedValidationError): readonly Issue[] {
   return [{ field, message: messageOf(error) }];
 }
 
+const counted = (count: number | bigint, what: string) => `${count} ${what}${Number(count) === 1 ? "" : "s"}`;
+
 function messageOf(error: TLocalizedValidationError): string {
   if (error.keyword === "enum") return `Must be one of ${error.params.allowedValues.join(", ")}.`;
   if (error.keyword === "type") return `Must be ${named(error.params.type)}.`;
@@ -341,6 +343,10 @@ function messageOf(error: TLocalizedValidationError): string {
   if (error.keyword === "maximum") return `Must be at most ${error.params.limit}.`;
   const isOfLength = error.keyword === "minLength" || error.keyword === "minItems";
   if (isOfLength && error.params.limit === 1) return "May not be empty.";
+  if (error.keyword === "minLength") return `Must have at least ${counted(error.params.limit, "character")}.`;
+  if (error.keyword === "maxLength") return `Must have at most ${counted(error.params.limit, "character")}.`;
+  if (error.keyword === "minItems") return `Must have at least ${counted(error.params.limit, "item")}.`;
+  if (error.keyword === "maxItems") return `Must have at most ${counted(error.params.limit, "item")}.`;
   if (error.keyword === "~refine") return error.params.message;
   const message = error.keyword === "pattern" ? patternMessage(String(error.params.pattern)) : undefined;
   if (message !== undefined) return message;

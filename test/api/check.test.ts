@@ -55,6 +55,10 @@ describe("a check", () => {
 
   test.each([
     [{ id: "x" }, Type.Object({ id: idSchema("key", "") }), "Must be an id that begins with key_."],
+    [{ secret: "x" }, CreateCredential, "Must have at least 8 characters."],
+    [{ name: "xx" }, Type.Object({ name: Type.String({ maxLength: 1 }) }), "Must have at most 1 character."],
+    [{ of: ["x"] }, Type.Object({ of: Type.Array(Type.String(), { minItems: 2 }) }), "Must have at least 2 items."],
+    [{ of: ["x", "y"] }, Type.Object({ of: Type.Array(Type.String(), { maxItems: 1 }) }), "Must have at most 1 item."],
     [{ created_by: "x" }, MadeByQuery, "Must be the id of a key or person: it begins with key_ or per_."],
     [{ name: "Stripe Live" }, Type.Object({ name: credentialNameSchema }), /^Must be 1 to 63 lower-case letters/],
     [{ header: "X Y" }, CreateCredential, "Is not a header name: use letters, digits and hyphens."],
