@@ -32,7 +32,7 @@ import {
 } from "./request.ts";
 import type { Guard } from "./own-origin.ts";
 import { MethodNotAllowed } from "../api/errors.ts";
-import { CLIENT_GONE, pathNotFound, refuse, type RefuseDeps } from "./errors.ts";
+import { CLIENT_GONE, refuse, type RefuseDeps } from "./errors.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { chunkedBodyOf, dropBody } from "./body.ts";
 import { createHoldRefusal, createRateLimit } from "./rate-limit.ts";
@@ -137,10 +137,8 @@ function createHandler(deps: HttpServerDeps, modules: readonly AnyElysia[]): Han
     const methods = same.map(({ method }) => method);
     const allow = [...new Set(methods.includes("GET") ? [...methods, "HEAD"] : methods)].toSorted().join(", ");
     const answer = ({ request }: { readonly request: Request }) => {
-      const context = contextOf(request);
-      // Elysia takes an empty segment for a parameter.
-      if (context.path.includes("//")) throw pathNotFound();
-      if (context.request.method === "OPTIONS") return new Response(null, { status: 204, headers: { allow } });
+      if (contextOf(request).request.method === "OPTIONS")
+        return new Response(null, { status: 204, headers: { allow } });
       throw new MethodNotAllowed(allow);
     };
     app.all(path, answer, { parse: "none" });

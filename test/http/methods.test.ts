@@ -72,7 +72,9 @@ describe("every path and every method", () => {
   });
 
   test("a path that is none is 404, whatever the method", async () => {
-    for (const method of METHODS) expect((await ask(app, method, "/v1/nothing")).status).toBe(404);
+    // An empty segment is no parameter.
+    for (const path of ["/v1/nothing", "/v1/actions//cancel", "/v1/actions//", "//v1/actions", "/r//"])
+      for (const method of METHODS) expect((await ask(app, method, path)).status, `${method} ${path}`).toBe(404);
   });
 });
 
