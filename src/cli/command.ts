@@ -230,9 +230,31 @@ export function isNamed(command: Command, word: string | undefined): boolean {
   return word !== undefined && (command.name() === word || command.aliases().includes(word));
 }
 
+/** What people type who want `serve`. */
+const SERVICE_STARTS: ReadonlySet<string> = new Set(["start", "run", "up"]);
+
+/** The commands of `server-commands.ts` that the npm package for plain Node does not have. */
+export const SERVICE_COMMANDS: ReadonlySet<string> = new Set([
+  "serve",
+  "demo",
+  "doctor",
+  "health",
+  "welcome-link",
+  "reset-password",
+  "new-owner-key",
+  "backup",
+  "rotate-secret-key",
+  "migrate",
+]);
+
 /** Says that there is no such command, and which was probably meant. */
 export function unknownCommand(program: Command, word: string): string {
   const names = program.commands.map((command) => command.name()).filter((name) => name !== "complete");
+  if (program.parent === null && (SERVICE_STARTS.has(word) || SERVICE_COMMANDS.has(word))) {
+    if (names.includes("serve")) return `Unknown command ${JSON.stringify(word)}. Did you mean serve?`;
+    const start = SERVICE_COMMANDS.has(word) && word !== "serve" ? `npm run outgate -- ${word}` : "npm start";
+    return `The service, and so "${word}", is not in this package. Run \`${start}\` in a copy of Outgate's repository.`;
+  }
   const meant = suggestionFor(word, names);
   return `Unknown command ${JSON.stringify(word)}.${meant || " `outgate help` lists the commands."}`;
 }

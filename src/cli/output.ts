@@ -62,7 +62,7 @@ export function explain(
 
 function sentenceOf({ code, message }: OutgateError, url: string): string {
   if (code === "unreachable") {
-    return `${message} Start it with \`outgate serve\`, or set OUTGATE_URL to its address.`;
+    return `${message} Start it with \`npm start\` or \`outgate serve\`, or set OUTGATE_URL to its address.`;
   }
   if (code === "unauthorized") {
     return `${url} does not accept the API key: it is mistyped, revoked, or of another service.`;

@@ -584,7 +584,7 @@ test("without a service, or with something else in its place, a command says wha
   expect(nobody).toEqual({
     code: 1,
     out: "",
-    err: "Outgate can't be reached at http://127.0.0.1:9. Start it with `outgate serve`, or set OUTGATE_URL to its address.\n",
+    err: "Outgate can't be reached at http://127.0.0.1:9. Start it with `npm start` or `outgate serve`, or set OUTGATE_URL to its address.\n",
   });
   await using page = new Target(() => new Response("<p>Hello</p>", { headers: { "content-type": "text/html" } }));
   const wrong = await say(["list"], { env: { OUTGATE_URL: page.url } });

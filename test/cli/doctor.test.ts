@@ -140,7 +140,7 @@ test("outgate doctor shows no secret of the settings, and all that is wrong with
 });
 
 test.each([
-  ["no service", { OUTGATE_URL: "http://127.0.0.1:9" }, "service", "Start it with `outgate serve`"],
+  ["no service", { OUTGATE_URL: "http://127.0.0.1:9" }, "service", "Start it with `npm start` or `outgate serve`"],
   ["no key", { OUTGATE_API_KEY: "" }, "OUTGATE_API_KEY", "set it to an API key"],
   ["a wrong key", { OUTGATE_API_KEY: "og_wrong_0123456789abcdefghij" }, "key", "mistyped, revoked"],
 ])("outgate doctor says what to do where there is %s", async (_what, env, what, advice) => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { SERVICE_COMMANDS } from "../../src/cli/command.ts";
 import { createProgram, runCommandLine } from "../../src/cli/program.ts";
 import { addServerCommands } from "../../src/cli/server-commands.ts";
 import { RELEASE, releaseText } from "../../src/config/config.ts";
@@ -41,10 +42,29 @@ describe("the command line", () => {
     ["aprove", "approve"],
     ["key", "keys"],
     ["hlep", "help"],
+    ["start", "serve"],
+    ["run", "serve"],
+    ["up", "serve"],
   ])("takes %j for a mistyped %s", async (typed, meant) => {
     const { code, err } = await say(typed);
     expect({ code, err }).toEqual({ code: 2, err: `Unknown command "${typed}". Did you mean ${meant}?\n` });
     expect((await say("help", typed)).err).toStartWith(`Unknown command "${typed}". Did you mean ${meant}?\n`);
+  });
+
+  test("says where the service is if it is not in the package, as for npx", async () => {
+    const errors: string[] = [];
+    const io = { ...NOWHERE, err: (text: string) => void errors.push(text) };
+    for (const args of [["serve"], ["up"], ["help", "demo"]]) expect(await runCommandLine(args, io)).toBe(2);
+    const [serve, up, demo] = errors;
+    expect(serve).toBe(
+      'The service, and so "serve", is not in this package. Run `npm start` in a copy of Outgate\'s repository.\n',
+    );
+    expect(up).toContain("Run `npm start` in");
+    expect(demo).toContain("Run `npm run outgate -- demo` in");
+    // `mcp` is in both.
+    const inPackage = new Set(createProgram(NOWHERE).commands.map((command) => command.name())).add("mcp");
+    const names = COMMANDS.map((command) => command.name()).filter((name) => !inPackage.has(name));
+    expect([...SERVICE_COMMANDS].toSorted()).toEqual(names.toSorted());
   });
 
   test("takes a mistyped option or verb for the one that is near", async () => {
