@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Client } from "pg";
 import { runCalls, runGroup, type Sql } from "../../db/commands/command.ts";
+import { is } from "drizzle-orm";
+import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
+import { tables } from "../../db/postgres/schema.ts";
 import { type Query, queryOf } from "../../db/postgres/queries.ts";
 import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
 import { openTx } from "../../db/postgres/tx.ts";
@@ -111,6 +114,17 @@ const EXPLAINED: readonly (readonly [name: string, run: Operation])[] = [
   ...OPERATIONS.filter(([name]) => !ALONE.test(name)).map(([name, run]) => [name, run] as const),
 ];
 
+/** The indexes of these tables, as `db/tables.ts` names them, and the operations that find their rows by each. */
+const INDEXES = Object.values<unknown>(tables).flatMap((table) => {
+  if (!is(table, PgTable)) return [];
+  const { name: tableName, indexes } = getTableConfig(table);
+  const names = indexes.filter(({ config }) => !config.unique).map(({ config }) => config.name ?? "");
+  return names.flatMap((index) => {
+    const readers = OPERATIONS.filter(([name, , used]) => !ALONE.test(name) && used.split(" ").includes(index));
+    return FILLED.has(tableName) && readers.length > 0 ? [[index, readers.map(([, run]) => run)] as const] : [];
+  });
+});
+
 describe.skipIf(!hasPostgres)("on PostgreSQL", () => {
   let db: Awaited<ReturnType<typeof openMigrated>>;
   let real: PostgresSql;
@@ -134,6 +148,15 @@ describe.skipIf(!hasPostgres)("on PostgreSQL", () => {
     expect(plans.length).toBeGreaterThan(0);
     const whole = plans.filter((plan) => plan["Node Type"] === "Seq Scan" && FILLED.has(plan["Relation Name"] ?? ""));
     expect(whole.map((plan) => `${plan["Relation Name"]} for ${plan.text}`)).toEqual([]);
+  });
+
+  test.each(INDEXES)("%s is read by what it is for", async (index, readers) => {
+    const plans: Plan[] = [];
+    const isRead = () => plans.some((plan) => plan["Index Name"] === index);
+    for (const run of readers.toReversed()) {
+      if (!isRead()) await run(storeOver(explained(real, db.client, plans), { isOnlyProcess: false }));
+    }
+    expect(isRead()).toBe(true);
   });
 });
 
