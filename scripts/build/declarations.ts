@@ -18,6 +18,7 @@ export declare class OutgateError extends Error implements OutgateErrorFacts {
   readonly status: OutgateErrorFacts["status"];
   readonly requestId: OutgateErrorFacts["requestId"];
   readonly details: OutgateErrorFacts["details"];
+  readonly detailsLeftOut: OutgateErrorFacts["detailsLeftOut"];
   readonly retryAfterMs: OutgateErrorFacts["retryAfterMs"];
   constructor(
     code: OutgateErrorCode,
