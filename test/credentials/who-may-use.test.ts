@@ -90,9 +90,8 @@ describe("the default credential of a host", () => {
     await rig.add();
     expect((await setDefault("stripe-live")).status).toBe(200);
     expect(await sent(await plain())).toBe(`Bearer ${SECRET}`);
-    const { key } = (
-      await rig.call("POST", "/v1/keys", { name: "bot", role: "agent", credentials: ["stripe-live"] })
-    ).json;
+    const { key } = (await rig.call("POST", "/v1/keys", { name: "bot", role: "agent", credentials: ["stripe-live"] }))
+      .json;
     expect(await sent(await plain({}, key), key)).toBe(`Bearer ${SECRET}`);
     await rig.call("PATCH", "/v1/credentials/stripe-live", { keys: [] });
     const without = await plain();

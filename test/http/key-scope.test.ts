@@ -166,7 +166,9 @@ describe("a key that replaces another", () => {
     expect(await makeKey(weaker)).toMatchObject({ status: 400, json: { error: { details: [{ field: "hold" }] } } });
     expect(await makeKey({ ...weaker, weaker_hold: true })).toMatchObject({ status: 201, json: { hold: "writes" } });
     const wide = (await makeKey({ name: "wide", role: "agent", scope: "account" })).json;
-    expect((await makeKey({ name: "heir", role: "agent", replaces: wide.id })).json).toMatchObject({ scope: "account" });
+    expect((await makeKey({ name: "heir", role: "agent", replaces: wide.id })).json).toMatchObject({
+      scope: "account",
+    });
     const { accounts } = server.engine.store;
     const [theirs] = await accounts.keys(server.strangerId, 1);
     expect(await makeKey({ name: "x", role: "agent", replaces: theirs?.id })).toMatchObject({
