@@ -18,6 +18,7 @@ import {
 import { unionAll } from "drizzle-orm/sqlite-core";
 import { ACTION_STATUSES } from "../../src/core/action.ts";
 import { parseExtras } from "../../src/core/extras-schema.ts";
+import { systemClock } from "../../src/core/clock.ts";
 import { firstActionId } from "../../src/core/ids.ts";
 import {
   LIST_BYTES_MAX,
@@ -40,6 +41,7 @@ import {
   SEARCHED_TEXTS,
 } from "../../src/core/search.ts";
 import type { ActionQuery, ActionStore } from "../../src/core/store.ts";
+import { createTurnShare } from "../../src/runtime/fair-share.ts";
 import { actionMetadata, actions, timeline } from "../libsql/schema.ts";
 import { type ActionReads, findActions, fitting } from "./find.ts";
 import { AFTER_ALL_IDS, all, bytesOfAction, get, membersIn, qb, repeatable } from "./read.ts";
@@ -52,9 +54,12 @@ interface SearchStep {
   readonly last: string | null;
 }
 
+/** SQLite reads on this thread, so that the steps of many searches would block the event loop if each took its own turn. */
+const shareTurn = createTurnShare(systemClock);
+
 /**
- * Reads rows by one index, newest first, until one more than `query.limit` match or `rowsMax` were read. Reads in short steps
- * with a turn of the event loop in between, since SQLite reads on this thread.
+ * Reads rows by one index, newest first, until one more than `query.limit` match or `rowsMax` were read. Reads in short steps, which
+ * share turns of the event loop with those of other searches.
  */
 async function* stepsOf(reader: Reader, query: ActionQuery, rowsMax: number): AsyncGenerator<SearchStep> {
   // A caller who may not see a value must not find it out by searching.
@@ -67,13 +72,13 @@ async function* stepsOf(reader: Reader, query: ActionQuery, rowsMax: number): As
   const isRefined = needsRefining(query.search);
   let left = query.limit + 1;
   for (let looked = 0; looked < rowsMax && left > 0;) {
-    if (looked > 0) await nextTurn();
     const rows = Math.min(SEARCH_STEP_ROWS, rowsMax - looked);
     // Some candidates may be left out below.
-    const stretch = await page({ before, rows, limit: isRefined ? rows : left });
+    const from = { before, rows, limit: isRefined ? rows : left };
+    const stretch = await shareTurn(query.accountId, () => page(from));
     const end = stretch.find(({ is_end: isEnd }) => isEnd === 1);
     const candidates = stretch.filter(({ matches }) => matches === 1);
-    const found = await refine(reader, query, readable(candidates, foundOf));
+    const found = await shareTurn(query.accountId, () => refine(reader, query, readable(candidates, foundOf)));
     left -= found.length;
     const last = left > 0 && end !== undefined ? String(end["id"]) : null;
     yield { found, last };
