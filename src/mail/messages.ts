@@ -251,7 +251,7 @@ export function credentialRequestMessage(to: string, request: CredentialRequest,
     factTable([
       ["Host", visibleText(host)],
       ["Asked by", visibleText(actorText(maskedActor(createdBy, "mail")))],
-      ["Why", says(reason)],
+      ["Reason", says(reason)],
       ...(name === null ? [] : [["Suggested name", says(name)] as const]),
       ["Expires", utcMinute(expiresAt)],
     ]),

@@ -145,7 +145,7 @@ function requestFacts(request: SeenCredentialRequest, isOwner: boolean, now: Dat
         rows={[
           ["State", <Dot {...STATES[status]} />],
           ["Host", <UntrustedText text={host} />],
-          ["Why", <UntrustedBlock label="Why, in the words of the agent" text={reason} isOpen />],
+          ["Reason", <UntrustedBlock label="Reason, in the words of the agent" text={reason} isOpen />],
           ["Suggested name", name === undefined ? null : <UntrustedText text={name} />],
           ["Suggested kind", kind === undefined ? null : <UntrustedText text={kind} />],
           ["Suggested paths", paths === undefined ? null : <UntrustedText text={paths.join(", ")} />],

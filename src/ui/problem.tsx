@@ -34,7 +34,7 @@ const BY_STATUS: Readonly<Record<number, ProblemText>> = {
   401: { title: "Log in first", next: "Log in, then open the page again." },
   403: {
     title: "Not allowed",
-    next: "If you need this, ask an owner of the account for another role, or switch to another of your accounts.",
+    next: "If you have several accounts, you may have to switch to another one first.",
   },
   404: {
     title: "Page not found",
