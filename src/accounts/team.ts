@@ -184,7 +184,7 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
       authorize(caller, "manage");
       const now = clock.now();
       const invitation = await team.invitation({ id }, now);
-      const subject = invitation?.accountId === caller.accountId ? invitation.email : "";
+      const subject = invitation?.email ?? "";
       const audit = auditOf(caller, { kind: "invitation_withdrawn", subject, detail: { invitation: id } }, now);
       if (await team.withdraw(caller.accountId, id, audit)) return;
       throw notFound("invitation");

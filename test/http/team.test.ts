@@ -365,12 +365,19 @@ describe("a person of several accounts", () => {
     expect(await idOf(BOB)).not.toBe("");
   });
 
-  test("who is removed from one keeps the other, and is asked again at a switch", async () => {
+  test("who is removed from one keeps the other, and comes back by another invitation", async () => {
     const { own, shared, bob } = await bobOfBoth();
     await bob.press("/settings/login/account", { account: own });
     await app.call("DELETE", `/v1/people/${await idOf(BOB)}`);
     expect((await bob.context("/keys")).status).toBe(200);
     expect((await bob.press("/settings/login/account", { account: shared })).status).toBe(404);
+    const { path } = await invite(BOB, "reader");
+    const hidden = await bob.hiddenOf("/settings");
+    const atOnce = await Promise.all([1, 2].map(() => bob.send(path, hidden)));
+    expect(atOnce.map(({ status }) => status).toSorted()).toEqual([303, 404]);
+    // The session is in the other account, whose log has it.
+    expect((await bob.context("/keys")).status).toBe(403);
+    expect((await app.call("GET", "/v1/audit?kind=member_joined")).json.data).toHaveLength(2);
   });
 });
 
@@ -476,6 +483,8 @@ describe("what somebody made who may no longer manage the account", () => {
     expect({ status, json }, how).toMatchObject({ status: 200, json: { revoked_by: "key:owner", created_keys: 1 } });
     expect((await fetch(app.url + path)).status).toBe(isVoid ? 404 : 200);
     expect(await listOf(`/v1/keys?created_by=${boss.id}`)).toMatchObject([{ id: child.id, created_by: "key:boss" }]);
+    expect(await listOf(`/v1/invitations?created_by=${boss.id}`)).toMatchObject([{ email: EVE, void: isVoid }]);
+    expect(await listOf(`/v1/invitations?created_by=${child.id}`)).toEqual([]);
     const page = await ann.pageOf("/keys");
     expect(page.includes(`action="/keys/${child.id}/revoke"`)).toBe(isVoid);
     await app.call("DELETE", `/v1/keys/${child.id}`);
