@@ -226,7 +226,7 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
       await peopleService.recheckPerson(known.person.id);
     },
 
-    /** Accepts an invitation of an address that a provider vouches for: the token's, or the newest. Null: there is none. */
+    /** Lets in somebody new, whose address a provider vouches for, by the token's invitation or the newest. Null: none. */
     async joinByIdentity(
       email: string,
       identity: Identity,
@@ -238,7 +238,7 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
       const isForThem = named !== null && emailKey(named.email) === emailKey(email);
       const some = isForThem ? [named] : await team.invitationsOf(email, now, INVITATIONS_OF_ADDRESS_READ_MAX);
       const invitation = await firstValid(some, now);
-      if (invitation === null || (await people.find(email)) !== null) return null;
+      if (invitation === null) return null;
       return enter(invitation, { person: newPerson(invitation, NO_PASSWORD), isNew: true, source, identity });
     },
 

@@ -246,6 +246,12 @@ describe("somebody without an account", () => {
     await refusedWith(await new Visitor().signIn("bob"), 403, "Ask an owner of the account to invite you");
     expect(await peopleOf()).toEqual([ANN]);
     const path = await invite("Bob@example.com", "approver");
+    // A newer one of another account, whose link they have not opened.
+    const { engine, strangerId: accountId } = app;
+    const [theirs] = await engine.store.accounts.keys(accountId, 1);
+    engine.clock.advance(1_000);
+    const stranger = { ...engine.owner, accountId, keyId: theirs?.id ?? "" };
+    await engine.services.teamService.invite(stranger, "bob@example.com", "reader");
     const visitor = new Visitor();
     const html = await (await visitor.ask(path)).text();
     expect(html).toContain("Log in with id.example");
