@@ -283,11 +283,17 @@ describe("a person of several accounts", () => {
     const { path } = await invite(BOB, "reader");
     const entered = await post(path, { password: PASSWORD });
     const cookie = sessionIn(entered);
-    return { own: account.id, shared: app.engine.owner.accountId, bob: browserOf(app, cookie) };
+    /** Opens a stream of this session, and says whether it has ended. */
+    const watch = async () => {
+      const watched = await app.engine.services.peopleService.watchSession(cookie.slice(cookie.indexOf("=") + 1));
+      return () => watched?.caller.revoked?.aborted;
+    };
+    return { own: account.id, shared: app.engine.owner.accountId, bob: browserOf(app, cookie), watch };
   }
 
   test("switches between them, and to no other", async () => {
-    const { own, shared, bob } = await bobOfBoth();
+    const { own, shared, bob, watch } = await bobOfBoth();
+    const hasEnded = await watch();
     expect((await bob.context("/keys")).status).toBe(403);
     // The navigation offers the other one by the address of its first person, as a form that needs no script.
     const menu =
@@ -300,7 +306,9 @@ describe("a person of several accounts", () => {
     for (const account of [app.strangerId, "acc_nowhere", "", "../x"]) {
       expect((await bob.press("/settings/login/account", { account })).status).toBe(404);
     }
+    expect(hasEnded()).toBe(false);
     expect((await bob.press("/settings/login/account", { account: own })).status).toBe(303);
+    expect(hasEnded()).toBe(true);
     expect((await bob.context("/keys")).status).toBe(200);
     expect((await bob.press("/settings/login/account", { account: shared })).status).toBe(303);
     expect((await bob.context("/keys")).status).toBe(403);
@@ -366,15 +374,17 @@ describe("a person of several accounts", () => {
   });
 
   test("who is removed from one keeps the other, and comes back by another invitation", async () => {
-    const { own, shared, bob } = await bobOfBoth();
+    const { own, shared, bob, watch } = await bobOfBoth();
     await bob.press("/settings/login/account", { account: own });
     await app.call("DELETE", `/v1/people/${await idOf(BOB)}`);
     expect((await bob.context("/keys")).status).toBe(200);
     expect((await bob.press("/settings/login/account", { account: shared })).status).toBe(404);
     const { path } = await invite(BOB, "reader");
     const hidden = await bob.hiddenOf("/settings");
+    const hasEnded = await watch();
     const atOnce = await Promise.all([1, 2].map(() => bob.send(path, hidden)));
     expect(atOnce.map(({ status }) => status).toSorted()).toEqual([303, 404]);
+    expect(hasEnded()).toBe(true);
     // The session is in the other account, whose log has it.
     expect((await bob.context("/keys")).status).toBe(403);
     expect((await app.call("GET", "/v1/audit?kind=member_joined")).json.data).toHaveLength(2);
