@@ -5,6 +5,7 @@ import { type LaneClaim, Lanes, type SlotLimits } from "../../src/delivery/lanes
 import type { Sender } from "../../src/outbound/deadline.ts";
 import type { HostLimits } from "../../src/core/host-settings.ts";
 import {
+  CLAIM_AHEAD_MS,
   CREATE_WAIT_MS,
   CREATE_WAIT_MS_MAX,
   CREATES_WAITING_MAX,
@@ -46,6 +47,17 @@ test("accounts take turns, and in each its hosts", () => {
   add(lanes, lane("a", "y"));
   add(lanes, lane("b", "x"));
   expect(hosts(takeAll(lanes))).toEqual(["ax", "bx", "ay", "ax", "ax"]);
+});
+
+test("keys with the same number of calls in flight take turns", () => {
+  const lanes = lanesOf({ total: 1, perHost: 9 });
+  for (const key of ["one", "two"]) for (let n = 0; n < 2; n += 1) add(lanes, lane("a", key, key));
+  const turns = Array.from({ length: 4 }, () => {
+    const taken = takeAll(lanes);
+    for (const one of taken) lanes.release(one);
+    return taken.map(({ keyId }) => keyId);
+  });
+  expect(turns).toEqual([["one"], ["two"], ["one"], ["two"]]);
 });
 
 test("a claim asks each lane for as many rows as it has slots, in the order of the first ones", () => {
@@ -153,6 +165,24 @@ describe("of the keys of an account", () => {
     expect(takenBy(lanes).of("second")).toBe(1);
     fill(lanes, "flood", 9);
     expect(takenBy(lanes).of("flood")).toBe(3);
+    // Nor for one that is paused, or that needs memory besides a slot.
+    const others = new Lanes(
+      { total: 256, perHost: 4, largeBytes: 0 },
+      { isPaused: ({ keyId }) => keyId === "paused" },
+    );
+    fill(others, "paused", 1);
+    others.add(lane("a", "0", "large"), new Date(NOW), true, NOW);
+    fill(others, "flood", 9);
+    expect(takenBy(others).of("flood")).toBe(4);
+  });
+
+  test("the one with the fewest in flight at a host goes first there, however many it has elsewhere", () => {
+    const lanes = lanesOf({ total: 100, perHost: 4 });
+    for (let n = 0; n < 3; n += 1) add(lanes, lane("a", "y", "busy"));
+    add(lanes, lane("a", "x", "other"));
+    takeAll(lanes);
+    for (const key of ["other", "busy"]) add(lanes, lane("a", "x", key));
+    expect(lanes.take(1).map((claim) => claim.lane.keyId)).toEqual(["busy"]);
   });
 });
 
@@ -199,6 +229,8 @@ describe("of the rows of a lane that the store has, memory knows no number:", ()
     late.lanes.found({ ...lane("a", "x"), dueAt: new Date(NOW - 60_000) }, NOW);
     late.lanes.answered(late.ask, 10, undefined, AT);
     expect(late.ask.lane.dueFromMs).toBeLessThanOrEqual(NOW - 60_000);
+    add(lanes, lane("a", "x"), NOW - 90_000);
+    expect(ask.lane.dueFromMs).toBe(NOW - 90_000);
     // Of a claim that failed, nobody knows what it left.
     lanes.failed(ask, null);
     expect(ask.lane.dueFromMs).toBeLessThan(0);
@@ -210,6 +242,12 @@ describe("of the rows of a lane that the store has, memory knows no number:", ()
     expect(takeAll(lanes)).toEqual([]);
     lanes.release(ask.lane);
     expect(takeAll(lanes)).toHaveLength(1);
+    // Also where a claim got fewer than it asked for.
+    const five = lanesOf({ total: 40, perHost: 10 });
+    for (let n = 0; n < 5; n += 1) add(five, lane("a", "x"));
+    const [first] = five.take(3);
+    if (first !== undefined) five.answered(first, 1, next(lane("a", "x"), NOW), AT);
+    expect(takeAll(five)).toHaveLength(9);
   });
 
   test("no new one goes before those, whether a claim is on its way or not", () => {
@@ -299,6 +337,8 @@ test("rows that were cancelled are not asked for for ever", () => {
 test("one account's lanes, due or asleep, never take the room of all others", () => {
   const lanes = lanesOf({ total: 10, perHost: 1 });
   for (let n = 0; n < LANES_MAX; n += 1) add(lanes, lane("a", `${n}`), NOW + 500);
+  add(lanes, lane("a", "one more"), NOW + 1);
+  expect(lanes.earliestMs).toBe(NOW + 500);
   add(lanes, lane("b", "x"));
   expect(hosts(takeAll(lanes))).toEqual(["bx"]);
   // Nor do those of one key the room of the account's others.
@@ -309,7 +349,7 @@ test("one account's lanes, due or asleep, never take the room of all others", ()
 test("a lane that was asked for a slot in vain is not kept", () => {
   const lanes = lanesOf({ total: 1, perHost: 1 });
   const taken = lanes.reserve(lane("a", "x"));
-  for (let n = 0; n < LANES_MAX; n += 1) lanes.reserve(lane("a", `${n}`));
+  for (let n = 0; n < 4 * LANES_MAX; n += 1) lanes.reserve(lane("a", `${n}`));
   if (taken !== null) lanes.release(taken);
   for (const host of ["y", "z"]) add(lanes, lane("a", host));
   const [first] = takeAll(lanes);
@@ -336,6 +376,7 @@ describe("memory for large rows", () => {
 
   test("is no matter of small rows but of those behind a large one, and a large one is none of theirs", () => {
     const { lanes } = claiming(0, lane("a", "x"));
+    add(lanes, lane("a", "x"));
     add(lanes, lane("b", "x"));
     expect(hosts(takeAll(lanes))).toEqual(["bx"]);
     expect(lanes.reserve(lane("a", "x"))).toBeNull();
@@ -359,8 +400,26 @@ describe("memory for large rows", () => {
   });
 
   test("is never exceeded: a claim takes a row only where the largest one has room", () => {
-    const taken = claiming(LARGE_ROW_BYTES, ...many(40, (n) => lane(`a${n}`, "x"))).take();
-    expect(taken).toHaveLength(MAX / LARGE_ROW_BYTES);
+    const takenOf = (bytes: number) => claiming(bytes, ...many(40, (n) => lane(`a${n}`, "x"))).take();
+    expect(takenOf(LARGE_ROW_BYTES)).toHaveLength(8);
+    expect(takenOf(0.75 * LARGE_ROW_BYTES)).toHaveLength(10);
+  });
+
+  test("is held by calls that have ended until their results are recorded", () => {
+    const { lanes, take } = claiming(LARGE_ROW_BYTES / 2, lane("a", "x"));
+    const [taken] = take();
+    if (taken === undefined) throw new Error("None was taken.");
+    lanes.release(taken);
+    for (let n = 0; n < 40; n += 1) lanes.add(lane("a", "x"), new Date(NOW), true, NOW);
+    expect(take()).toHaveLength(7);
+  });
+
+  test("is needed by the row behind a claim of small ones, too", () => {
+    const { lanes } = claiming(0);
+    add(lanes, lane("a", "x"));
+    const [claim] = lanes.take(1);
+    if (claim !== undefined) lanes.answered(claim, 1, next(lane("a", "x"), NOW, true), AT);
+    expect([lanes.take(1).length, lanes.takeLarge(1).length]).toEqual([0, 1]);
   });
 });
 
@@ -698,6 +757,26 @@ describe("what an account sets for a host", () => {
     lanes.wakeHosts();
     expect(takeAll(lanes)).toHaveLength(1);
     expect(lanes.nextTokenMs).toBe(500);
+    state.limits = { maxPerSecond: 8 };
+    lanes.limitsChanged("a");
+    expect(lanes.nextTokenMs).toBe(375);
+  });
+
+  test("lets nothing be claimed that would wait long to leave", () => {
+    const state = { waitMs: CLAIM_AHEAD_MS + 7 };
+    const lanes = new Lanes(
+      { total: 9, perHost: 9, largeBytes: 0 },
+      {
+        limitsOf: () => ({ maxConcurrent: null, maxPerSecond: 1_000 }),
+        beginWaitMs: () => state.waitMs,
+        monotonicMs: () => 100,
+      },
+    );
+    add(lanes, lane("a", "x"));
+    expect([takeAll(lanes), lanes.nextTokenMs]).toEqual([[], 107]);
+    state.waitMs = CLAIM_AHEAD_MS;
+    lanes.pauseChanged("a");
+    expect(takeAll(lanes)).toHaveLength(1);
   });
 
   test("counts no call that did not begin: of a claim that got less or failed, and of a create that was not stored", () => {

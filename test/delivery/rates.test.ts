@@ -95,6 +95,9 @@ describe("a token bucket", () => {
     many.giveBack(1);
     many.take();
     expect(many.has(0)).toBe(false);
+    const few = new TokenBucket(1_000, 0);
+    few.take();
+    expect([few.isFull(0), few.nextMs(0)]).toEqual([false, 0]);
   });
 
   test("begins no new burst when its rate is changed, and goes on at the new one", () => {
@@ -106,6 +109,10 @@ describe("a token bucket", () => {
     bucket.setRate(1, 100);
     bucket.take();
     expect(bucket.has(1_000)).toBe(false);
+    const slow = new TokenBucket(1, 0);
+    slow.take();
+    slow.setRate(10, 500);
+    expect([slow.has(500), slow.has(550)]).toEqual([false, true]);
   });
 
   test("takes a clock that stands still or goes back for no time", () => {
@@ -174,6 +181,7 @@ describe("where calls leave", () => {
       }));
       const times = await departures(rate, more);
       expect(times.length).toBeGreaterThanOrEqual(0.97 * rate * seconds);
+      expect(mostInASecond(times)).toBeLessThanOrEqual(rate);
     },
   );
 
@@ -204,6 +212,9 @@ describe("where calls leave", () => {
     expect([gate.begin(), gate.waitMs(), gate.begin()]).toEqual([true, 2 * RATE_SECOND_MS - RATE_EARLY_MS, false]);
     clock.advance(2 * RATE_SECOND_MS);
     expect(gate.begin()).toBe(true);
+    const many = gateOf(clock, 20);
+    const allowed = Array.from({ length: 20 }, () => many.begin()).filter((one) => one !== false);
+    expect(allowed).toHaveLength(1 + Math.floor((BEGIN_WAIT_MS_MAX + RATE_EARLY_MS) / (RATE_SECOND_MS / 20)));
   });
 
   test("the last call before a change of the rate still counts; each host has its own rate", () => {
@@ -212,14 +223,19 @@ describe("where calls leave", () => {
     const calls = new CallRates({
       clock,
       limitsOf: () => ({ maxPerSecond: rates.perSecond, maxConcurrent: null }),
-      share: WHOLE_SHARE,
+      // This node's part is the half.
+      share: { ...WHOLE_SHARE, rateOf: (_name, rate) => rate / 2 },
       perHost: 64,
     });
     const called = { accountId: "a", host: "x" };
     expect(calls.mayBegin(called)).toBe(true);
-    rates.perSecond = 2;
-    expect(calls.waitMs(called)).toBeCloseTo(RATE_SECOND_MS / 2 - RATE_EARLY_MS);
+    rates.perSecond = 40;
+    expect(calls.waitMs(called)).toBeCloseTo(RATE_SECOND_MS / 20 - RATE_EARLY_MS);
     expect(calls.waitMs({ ...called, host: "y" })).toBe(0);
+    expect(calls.waitMs(called)).toBeCloseTo(RATE_SECOND_MS / 20 - RATE_EARLY_MS);
+    expect(calls.mayBegin(called)).toBeInstanceOf(Promise);
+    expect(calls.waitMs({ ...called, host: "z" })).toBe(0);
+    expect(calls.waitMs(called)).toBeCloseTo(RATE_SECOND_MS / 10 - RATE_EARLY_MS);
   });
 
   describe("calls that wait when the limits of their host change", () => {
@@ -315,6 +331,7 @@ test("a call whose host other nodes call by now is given back, and none waits fo
     clock.advance(2 * RATE_SECOND_MS);
     ids.push("n2", "n3", "n4");
     expect(left.map(calls.mayBegin)).toEqual(left.map(() => false));
+    expect(left.map(calls.waitMs)).toEqual(left.map(() => Number.POSITIVE_INFINITY));
     expect(clock.timers).toBe(0);
     ids.splice(1);
     expect(left.map(calls.mayBegin)).toEqual(left.map(() => true));
