@@ -127,6 +127,10 @@ describe("a test message", () => {
       delivered: false,
       error: "The target answered with status 404.",
     });
+    expect((await app.call("GET", "/v1/audit?kind=channel_tested")).json.data).toMatchObject([
+      { subject: id, detail: { delivered: false } },
+      { subject: id, detail: { delivered: true } },
+    ]);
     for (let n = 2; n < CHANNEL_TESTS_PER_HOUR_MAX; n += 1) {
       app.engine.clock.advance(1_000);
       expect((await tested()).status).toBe(200);
@@ -263,6 +267,7 @@ describe("for people, without script,", () => {
     ]);
     // Also where the list has no room for another one.
     for (let n = 1; n < CHANNELS_MAX; n += 1) await added({ ...SLACK, name: `n${n}` });
+    expect((await app.call("POST", "/v1/channels", SLACK)).status).toBe(400);
     expect(await (await ann.send("/settings/channels", typed)).text()).toContain('id="name-problem"');
   });
 });

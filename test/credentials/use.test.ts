@@ -34,6 +34,11 @@ describe("a credential", () => {
     ]);
   });
 
+  test("shows nothing of a password, nor of a short secret", async () => {
+    for (const more of [{ name: "basic", kind: "basic", username: "ann" }, { secret: "short-1234" }])
+      expect((await rig.add(more)).json["last4"]).toBeNull();
+  });
+
   test("signs what is sent, at the time when it is sent", async () => {
     const hmac = { signs: "{timestamp}.{method}.{path}.{body}", time_header: "X-Timestamp" };
     expect((await rig.add({ kind: "hmac", header: "X-Signature", hmac })).status).toBe(201);
@@ -44,7 +49,7 @@ describe("a credential", () => {
     expect(received?.headers.get("x-signature")).toBe(expected);
     expect(received?.headers.get("webhook-signature")).toStartWith("v1,");
     expect(await rig.call("GET", "/v1/credentials/stripe-live")).toMatchObject({
-      json: { hmac: { ...hmac, algorithm: "sha256" } },
+      json: { hmac: { ...hmac, algorithm: "sha256" }, last4: null },
     });
   });
 
@@ -193,6 +198,7 @@ describe("bounds", () => {
   });
 
   test("of no sense are refused, each at its field", async () => {
+    const { keyId } = await rig.app.authenticate(`Bearer ${KEYS.approver}`);
     for (const [name, value] of [
       ["hosts", ["*.com"]],
       ["hosts", ["*"]],
@@ -205,6 +211,7 @@ describe("bounds", () => {
       ["paths", []],
       ["methods", ["TRACE"]],
       ["keys", ["key_unknown"]],
+      ["keys", [keyId]],
       ["secret", "short"],
       ["secret", "line one\r\nX-Evil: 1"],
       ["expires_at", "2020-01-01T00:00:00Z"],

@@ -5,7 +5,7 @@ import { REVOKED_KEY_TAKEN_MS_MAX } from "../../src/core/limits.ts";
 import { createPauseService } from "../../src/pauses/pauses.ts";
 import { answering } from "../actions/senders.ts";
 import { type Engine, openEngine, requestFor, wrapping } from "../support/engine.ts";
-import { anApiKey, answered, NOON } from "../support/factory.ts";
+import { anApiKey, anAuditEntry, answered, aPause, NOON } from "../support/factory.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
 
@@ -47,6 +47,17 @@ describe("a pause", () => {
     await target.saw(4);
     await engine.saw(held.id, { status: "completed" });
     expect(engine.pauseOf(created)).toBeNull();
+  });
+
+  test("of an account that its operator has not allowed is ended by none of its owners", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { owner, pauseService, store } = engine;
+    const { accountId } = owner;
+    await store.pauses.pause(aPause({ accountId, kind: "sign_up", subject: accountId }), anAuditEntry({ accountId }));
+    const [pause] = await pauseService.list(owner);
+    const resumed = pauseService.resume(owner, pause?.id ?? "");
+    expect(await resumed.catch((error: unknown) => error)).toMatchObject({ code: "forbidden" });
+    expect(await pauseService.list(owner)).toHaveLength(1);
   });
 
   test("of an account with many queues lets others have their turn while it looks through them", async () => {
@@ -120,19 +131,24 @@ test("what a revoked key left, where it is to be cancelled, is cancelled, held o
   await target.saw(1);
   const held = await createBy(engine, agent, target.url, true);
   const others = await engine.create({ url: target.url, approve: true });
+  const paused = await keyOf(engine);
+  const { pause: kept } = await pauseService.pause(owner, { keyId: paused.keyId, reason: null });
+  const waiting = await createBy(engine, paused, target.url);
   await pauseService.pauseRevoked(owner, agent.keyId, true, (pause) =>
     store.accounts.revokeKey(owner.accountId, agent.keyId, engine.clock.now(), { pause }),
   );
   await pauseService.cancelUnfinished();
   expect(await statusOf(engine, held.id)).toBe("cancelled");
   expect(await statusOf(engine, sending.id)).toBe("active");
-  expect(await pauseService.list(owner)).toHaveLength(1);
+  expect(await pauseService.list(owner)).toHaveLength(2);
   gate.resolve();
   await engine.saw(sending.id, { status: "pending" });
   await pauseService.cancelUnfinished();
   expect(await statusOf(engine, sending.id)).toBe("cancelled");
   expect(await statusOf(engine, others.id)).toBe("awaiting_approval");
-  await until(async () => (await pauseService.list(owner)).length === 0);
+  await until(async () => (await pauseService.list(owner)).length === 1);
+  // A key that is only paused keeps its actions and its pause.
+  expect([await pauseService.list(owner), await statusOf(engine, waiting.id)]).toEqual([[kept], "pending"]);
   expect(target.received).toHaveLength(1);
 });
 
