@@ -50,6 +50,12 @@ test("a credential has its secret from its first moment, whatever the clock does
   expect(json["replaced_at"]).toBe(json["created_at"]);
 });
 
+test("none is added where the account has as many as it may", async () => {
+  const wrapStore = wrapping("credentials", () => ({ add: async () => "full" }));
+  await using full = await openCredentials(200, { starts: false, wrapStore });
+  expect(await full.add()).toMatchObject({ status: 400, text: expect.stringContaining("at most") });
+});
+
 // Pages and tools call the services without the routes' own checks.
 describe("whoever calls the service", () => {
   test("a person asks for nothing", async () => {

@@ -79,6 +79,7 @@ describe("a credential", () => {
 
   test("is not meant by a name that only looks alike", async () => {
     await rig.add({ name: "mine" });
+    expect(await rig.add({ name: "mine" })).toMatchObject({ status: 400, text: expect.stringContaining("already") });
     for (const name of ["Mine", "mіne", "mine ", "mine\u200b", "MINE", "../mine", "mine%00"]) {
       expect((await rig.create({ credential: name })).status, name).toBe(400);
       expect((await rig.call("GET", `/v1/credentials/${encodeURIComponent(name)}`)).status, name).toBe(404);
@@ -199,6 +200,7 @@ describe("bounds", () => {
 
   test("of no sense are refused, each at its field", async () => {
     const { keyId } = await rig.app.authenticate(`Bearer ${KEYS.approver}`);
+    await rig.add({ name: "stored" });
     for (const [name, value] of [
       ["hosts", ["*.com"]],
       ["hosts", ["*"]],
@@ -221,6 +223,8 @@ describe("bounds", () => {
       const { status, text } = await rig.add({ [name]: value });
       expect([status, text.includes(`"field":"${name}`)], `${name} ${JSON.stringify(value)}`).toEqual([400, true]);
       expect(text).not.toContain("X-Evil");
+      const changed = await rig.call("PATCH", "/v1/credentials/stored", { [name]: value });
+      expect([changed.status, changed.text.includes(`"field":"${name}`)], `stored: ${name}`).toEqual([400, true]);
     }
   });
 
