@@ -65,7 +65,8 @@ export function createTransport(settings: ClientSettings): Transport {
           if (made >= tries || !isWorthAnotherTry(error, call)) throw error;
           const retryAfterMs = error instanceof OutgateError ? (error.retryAfterMs ?? 0) : 0;
           const backoff = retryDelayMs(made - 1, { baseMs: retryBaseMs, capMs: RETRY_AFTER_MS_MAX });
-          await rest(Math.min(RETRY_AFTER_MS_MAX, Math.max(retryAfterMs, backoff)), call.signal);
+          await pause(Math.min(RETRY_AFTER_MS_MAX, Math.max(retryAfterMs, backoff)), call.signal);
+          call.signal?.throwIfAborted();
         }
       }
     },
@@ -162,23 +163,12 @@ function isWorthAnotherTry(error: unknown, { isRepeatable }: HttpCall): boolean 
   return isRepeatable && (isTemporary || [502, 503, 504].includes(error.status ?? 0));
 }
 
-/** Pauses. Throws the signal's reason as soon as it is aborted. */
-async function rest(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  await pause(ms, signal);
-  signal?.throwIfAborted();
-}
-
-interface Backoff {
-  readonly baseMs: number;
-  readonly capMs: number;
-}
-
 /** Keeps clients that failed together from retrying together. */
 const JITTER = 0.25;
 
 /** Pause in milliseconds after `before` earlier failures: doubles each time up to `capMs`, and varies by a quarter. */
-export function retryDelayMs(before: number, { baseMs, capMs }: Backoff, chance = Math.random()): number {
-  return Math.min(capMs, baseMs * 2 ** before) * (1 + JITTER * (2 * chance - 1));
+export function retryDelayMs(before: number, { baseMs, capMs }: Readonly<Record<"baseMs" | "capMs", number>>): number {
+  return Math.min(capMs, baseMs * 2 ** before) * (1 + JITTER * (2 * Math.random() - 1));
 }
 
 type ErrorBody = ErrorEnvelope["error"];

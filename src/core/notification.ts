@@ -1,5 +1,6 @@
 import { describeNotStarted, type NotStartedReason } from "./settle.ts";
-import { RETRY_JITTER, NOTIFY_DELAYS_MS } from "./limits.ts";
+import { NOTIFY_DELAYS_MS } from "./limits.ts";
+import { jittered } from "./retry.ts";
 import { isTooLate, type TimelineEvent } from "./timeline.ts";
 import type { Action, ActionStatus } from "./action.ts";
 import { SYSTEM } from "./roles.ts";
@@ -119,9 +120,8 @@ function delayBefore(attempts: number, failure: Failure, chance: number): number
   const plain = NOTIFY_DELAYS_MS[attempts - 1];
   if (plain === undefined || failure.kind === "refused") return null;
   if (failure.kind === "interrupted") return 0;
-  const delayMs = Math.round(plain * (1 + RETRY_JITTER * (2 * chance - 1)));
   // The later time, or a receiver that always answers "retry in a second" would use up all attempts in seconds.
-  return Math.max(delayMs, failure.notBeforeMs ?? 0);
+  return Math.max(jittered(plain, chance), failure.notBeforeMs ?? 0);
 }
 
 const CALLBACK_EVENTS: Readonly<Record<ActionStatus, CallbackEvent | null>> = {

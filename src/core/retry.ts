@@ -52,7 +52,12 @@ export interface Backoff {
 export function backoffMs(failures: number, { baseMs, capMs }: Backoff, chance: number): number {
   // The bound keeps many failures from overflowing to Infinity; 2^53 ms is above every cap.
   const plain = Math.min(capMs, baseMs * 2 ** Math.min(failures - 1, 53));
-  return Math.max(1, Math.round(plain * (1 + RETRY_JITTER * (2 * chance - 1))));
+  return Math.max(1, jittered(plain, chance));
+}
+
+/** Up to 20 % less or more, in whole milliseconds. `chance` is uniform in [0, 1). */
+export function jittered(ms: number, chance: number): number {
+  return Math.round(ms * (1 + RETRY_JITTER * (2 * chance - 1)));
 }
 
 /**
