@@ -10,7 +10,7 @@ import {
   stopOnSignal,
   terminalOf,
 } from "./app/process.ts";
-import { type Config, listeningOn, RELEASE, targetPolicyOf } from "./config/config.ts";
+import { type Config, type Env, listeningOn, RELEASE, targetPolicyOf } from "./config/config.ts";
 import { databasePlace } from "./config/values.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
 import { systemIds } from "./core/ids.ts";
@@ -44,7 +44,7 @@ interface ServeOptions {
  * start, it prints one sentence to standard error and exits with code 1.
  */
 export async function serve(
-  env: Readonly<Record<string, string | undefined>>,
+  env: Env,
   { outputFd = 1, insteadOfKeys, advice = "", clock = systemClock, divert = (sender) => sender }: ServeOptions = {},
 ): Promise<Served> {
   // New files are readable for this user only.

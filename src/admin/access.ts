@@ -5,7 +5,7 @@ import { type FactStore, StoreUnavailable } from "../core/store.ts";
 import { keyCreated, keyRow } from "../accounts/keys.ts";
 import { SYSTEM } from "../core/roles.ts";
 import { auditOfSystem } from "../core/audit.ts";
-import { type Config, readConfig } from "../config/config.ts";
+import { type Config, type Env, readConfig } from "../config/config.ts";
 import { PASSWORD_LINK_MS_MAX } from "../core/limits.ts";
 import { addressOf } from "../config/values.ts";
 import { createCredentials, type CredentialFactory } from "../crypto/tokens.ts";
@@ -24,7 +24,7 @@ export interface AdminParts {
 
 /** Runs on the database of these settings, even while a service is running. Throws an error for the operator. */
 export async function withAdminStore<T>(
-  env: Readonly<Record<string, string | undefined>>,
+  env: Env,
   work: (parts: AdminParts & { readonly config: Config }) => Promise<T>,
 ): Promise<T> {
   const config = readConfig(env);

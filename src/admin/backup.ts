@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { copyDatabase, factsIn } from "../../db/backup.ts";
 import { databaseExists } from "../../db/open.ts";
-import { type Config, InvalidSettings, readConfig, targetPolicyOf } from "../config/config.ts";
+import { type Config, type Env, InvalidSettings, readConfig, targetPolicyOf } from "../config/config.ts";
 import { copyKeyFile, errorCodeOf, KEY_FACTS, keyFileOf, loadPresentKey } from "../crypto/master-key.ts";
 import { settingNames, SETTINGS, textsOf } from "../config/settings.ts";
 import { maskText } from "../receipts/masking.ts";
@@ -56,7 +56,7 @@ interface SettingsReport {
 }
 
 /** Validates the settings as a start would. */
-export function reportSettings(env: Readonly<Record<string, string | undefined>>): SettingsReport {
+export function reportSettings(env: Env): SettingsReport {
   const texts = textsOf(env);
   const shown = settingNames().flatMap((name) => {
     const { [name]: text } = texts;

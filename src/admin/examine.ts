@@ -1,10 +1,8 @@
 import { databaseExists, sizeOfFile } from "../../db/open.ts";
 import { type ServerSize, serverSize } from "../accounts/server-size.ts";
-import { type Config, readConfig } from "../config/config.ts";
+import { type Config, type Env, readConfig } from "../config/config.ts";
 import { KEY_FACTS, keyFileOf, loadPresentKey } from "../crypto/master-key.ts";
 import { withAdminStore } from "./access.ts";
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 interface Examined {
   /** Null: the database is on another machine. */

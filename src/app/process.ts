@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { isatty } from "node:tty";
 import type { FirstKeys, StartOutput } from "../accounts/first-start.ts";
-import { type Config, readConfig, RELEASE, releaseText } from "../config/config.ts";
+import { type Config, type Env, readConfig, RELEASE, releaseText } from "../config/config.ts";
 import { localUrl, databasePlace } from "../config/values.ts";
 import { systemClock } from "../core/clock.ts";
 import { DRAIN_MS_MAX, START_STEP_STOP_MS } from "../core/limits.ts";
@@ -18,8 +18,6 @@ const SAME_SIGNAL_MS = 200;
 
 /** The width of the text where no terminal says its own. */
 const TEXT_COLUMNS = 100;
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** How the output looks. */
 export function terminalOf({ logFormat }: Config, env: Env, fd: 1 | 2) {

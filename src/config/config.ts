@@ -39,8 +39,10 @@ export class InvalidSettings extends Error {
   }
 }
 
+export type Env = Readonly<Record<string, string | undefined>>;
+
 /** Reads the settings from the environment and ignores other variables. Throws `InvalidSettings`. */
-export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+export function readConfig(env: Env): Config {
   const texts = textsOf(env);
   const fetchesMax = fetchesMaxOf(env["BUN_CONFIG_MAX_HTTP_REQUESTS"]);
   const read = readSettings(texts);
