@@ -87,13 +87,13 @@ export function createOAuthClientService(app: AppContext, { secrets, forget }: A
     };
   };
 
-  const list = async (caller: Caller) => {
+  /** Throws `not_found`. */
+  const find = async (caller: Caller, clientId: string) => {
     authorize(caller, "manage");
-    const [clients, connections] = await Promise.all([
-      store.clients(caller.accountId),
-      connectionsByClient(caller.accountId),
-    ]);
-    return clients.map((client) => viewOf(client, connections));
+    const id = artifactId(secrets, "Client", clientId);
+    const artifact = (await store.clients(caller.accountId)).find((one) => one.id === id);
+    if (artifact === undefined) throw notFound("client");
+    return { artifact, stored: storedClient(secrets, artifact) };
   };
 
   const endConnections = async (caller: Caller, clientId: string): Promise<void> => {
@@ -108,7 +108,12 @@ export function createOAuthClientService(app: AppContext, { secrets, forget }: A
 
   return {
     /** The account's clients, oldest first, without their secrets. */
-    list,
+    async list(caller: Caller) {
+      authorize(caller, "manage");
+      const { accountId } = caller;
+      const [clients, connections] = await Promise.all([store.clients(accountId), connectionsByClient(accountId)]);
+      return clients.map((client) => viewOf(client, connections));
+    },
 
     /** Returns the secret, shown only now; null for a public client. Throws `validation_error`, also beyond `OAUTH_CLIENTS_PER_ACCOUNT_MAX`. */
     async add(caller: Caller, { name, redirect_uris, type }: CreateOAuthClient) {
@@ -150,17 +155,13 @@ export function createOAuthClientService(app: AppContext, { secrets, forget }: A
 
     /** Ends the old secret at once; tokens stay valid. Throws `not_found`, and `validation_error` for a public client. */
     async replaceSecret(caller: Caller, clientId: string) {
-      authorize(caller, "manage");
-      const id = artifactId(secrets, "Client", clientId);
-      const artifact = (await store.clients(caller.accountId)).find((one) => one.id === id);
-      if (artifact === undefined) throw notFound("client");
-      const stored = payloadOf(secrets, artifact);
-      if (stored["client_secret"] === undefined) {
+      const { artifact, stored } = await find(caller, clientId);
+      if (stored.client_secret === undefined) {
         throw new DomainError("validation_error", "This client is public: it has no secret.");
       }
       const secret = secrets.newToken();
-      const sealedPayload = secrets.seal(JSON.stringify({ ...stored, client_secret: secret }), artifactPlace(id));
-      const changed = { ...artifact, sealedPayload };
+      const payload = JSON.stringify({ ...stored, client_secret: secret });
+      const changed = { ...artifact, sealedPayload: secrets.seal(payload, artifactPlace(artifact.id)) };
       const client = viewOf(changed, await connectionsByClient(caller.accountId));
       const entry = { kind: "oauth_client_changed", subject: clientId, detail: { name: client.name } } as const;
       if (!(await store.changeClient(changed, auditOf(caller, entry, clock.now())))) throw notFound("client");
@@ -169,13 +170,11 @@ export function createOAuthClientService(app: AppContext, { secrets, forget }: A
 
     /** Deletes a client and ends its connections, so that their keys are revoked. Throws `not_found`. */
     async remove(caller: Caller, clientId: string): Promise<void> {
-      const found = (await list(caller)).find(({ id }) => id === clientId);
-      if (found === undefined) throw notFound("client");
+      const { artifact, stored } = await find(caller, clientId);
       // Connections first: after a crash in between, the client can still be deleted.
       await endConnections(caller, clientId);
-      const entry = { kind: "oauth_client_removed", subject: clientId, detail: { name: found.name } } as const;
-      const id = artifactId(secrets, "Client", clientId);
-      if (!(await store.removeClient(caller.accountId, id, auditOf(caller, entry, clock.now()))))
+      const entry = { kind: "oauth_client_removed", subject: clientId, detail: { name: stored.client_name } } as const;
+      if (!(await store.removeClient(caller.accountId, artifact.id, auditOf(caller, entry, clock.now()))))
         throw notFound("client");
       // Ends the connections made meanwhile. Without the client, no code gives tokens any more.
       await endConnections(caller, clientId);
@@ -183,11 +182,7 @@ export function createOAuthClientService(app: AppContext, { secrets, forget }: A
   };
 }
 
-export function clientCreator(secrets: Pick<Secrets, "open">, artifact: OAuthArtifact): Actor {
-  return storedClient(secrets, artifact).created_by;
-}
-
-function storedClient(secrets: Pick<Secrets, "open">, artifact: OAuthArtifact): StoredClient {
+export function storedClient(secrets: Pick<Secrets, "open">, artifact: OAuthArtifact): StoredClient {
   const stored: unknown = payloadOf(secrets, artifact);
   // Safe: `add` sealed it.
   return stored as StoredClient;

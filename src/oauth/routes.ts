@@ -115,8 +115,8 @@ function refusal(status: number, error: string, description: string): BridgedRes
   return { status, headers: new Headers(JSON_TYPE), body };
 }
 
-/** The library's headers that clients need. We set the others ourselves. */
-const KEPT_HEADERS = ["content-type", "www-authenticate"];
+/** The headers that clients need. We set the others ourselves. */
+const KEPT_HEADERS = ["content-type", "www-authenticate", "retry-after"];
 
 function answerProtocol(
   headers: Readonly<Record<string, string>>,
@@ -126,7 +126,7 @@ function answerProtocol(
     const answered = await answer(context).catch(refused(context));
     const init = { status: answered.status, headers: { ...headers, "cache-control": "no-store" } };
     const response = new Response(answered.body === "" ? null : answered.body, init);
-    for (const name of [...KEPT_HEADERS, "retry-after"]) {
+    for (const name of KEPT_HEADERS) {
       const value = answered.headers.get(name);
       if (value !== null) response.headers.set(name, value);
     }

@@ -4,7 +4,7 @@ import type { CreateKey, KeyService } from "../accounts/keys.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { RecentMap } from "../core/recent-map.ts";
 import { type Actor, authorize, type Caller } from "../core/roles.ts";
-import { clientCreator } from "./account-clients.ts";
+import { storedClient } from "./account-clients.ts";
 import { OAUTH_INTERACTIONS_PER_PERSON_MAX, OAUTH_PEOPLE_COUNTED_MAX } from "../core/limits.ts";
 import type { OAuthStore } from "../core/oauth-store.ts";
 import { answerBy, type BridgedRequest, type BridgedResponse, nodeExchange } from "./bridge.ts";
@@ -93,7 +93,7 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
 
   const addedTo = async (accountId: string, clientId: string): Promise<ConsentRequest["added"]> => {
     const found = isDocumentAddress(clientId) ? null : await store.find(artifactId(secrets, "Client", clientId));
-    return found?.accountId === accountId ? { by: clientCreator(secrets, found), at: found.createdAt } : null;
+    return found?.accountId === accountId ? { by: storedClient(secrets, found).created_by, at: found.createdAt } : null;
   };
 
   const interactionOf = async ({ accountId }: Caller, headers: Headers, uid: string) => {
