@@ -128,11 +128,6 @@ describe("settings", () => {
     for (const text of ["", "[]", "{"]) expect(parseHostSettings(text)).toEqual(NO_HOST_SETTINGS);
   });
 
-  test("are none if a stored one would let no call through, or end every attempt at once", () => {
-    for (const text of ['{"max_concurrent":0}', '{"max_per_second":0}', '{"timeout_ms":0}'])
-      expect(parseHostSettings(text)).toEqual(NO_HOST_SETTINGS);
-  });
-
   test("keep a limit beside what another version stores, and beside what is beyond the bounds of requests today", () => {
     for (const more of ['"other":1', '"timeout_ms":999999999', '"backoff":{"base_ms":1,"cap_ms":9999999999}']) {
       const settings = parseHostSettings(`{"max_per_second":1,"default_credential":"stripe-live",${more}}`);
