@@ -5,6 +5,7 @@ import type { DeliveryResult } from "../core/notification.ts";
 import type { OutboundRequest, Sender, SendLimits, Stopped } from "../outbound/deadline.ts";
 import { providerPolicy } from "../config/target-policy.ts";
 import { createSender } from "../outbound/send.ts";
+import { describeNotStarted } from "../core/settle.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Mail } from "./messages.ts";
 import { retryAfterMs } from "../core/retry.ts";
@@ -29,6 +30,7 @@ export const NO_MAILER = {
 /** Why a message that somebody waits for was not delivered; null if it was. */
 export function messageError(delivery: DeliveryResult): string | null {
   if (delivery.kind === "delivered") return null;
+  if (delivery.kind === "not_started" && delivery.why === "no_file") return describeNotStarted(delivery.why);
   return "error" in delivery ? delivery.error : "Nothing was sent: the service is stopping.";
 }
 

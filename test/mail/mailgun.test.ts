@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { USER_AGENT } from "../../src/config/config.ts";
 import type { DeliveryResult } from "../../src/core/notification.ts";
-import { createMailgun } from "../../src/mail/mailer.ts";
+import { createMailgun, messageError } from "../../src/mail/mailer.ts";
 import { passwordMessage } from "../../src/mail/messages.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
@@ -183,6 +183,13 @@ describe("a provider that misbehaves", () => {
     const url = target.url("");
     await target[Symbol.asyncDispose]();
     expect(await give(url)).toEqual(failure("The mail provider refused the connection."));
+  });
+
+  test("is out of reach because no file is free: the mail waits, and who waits for it reads why", async () => {
+    const sender: Sender = { send: async () => ({ kind: "not_sent", fault: "no_file" }) };
+    const delivery = await give("http://127.0.0.1:9", { sender });
+    expect(delivery).toEqual({ kind: "not_started", why: "no_file" });
+    expect(messageError(delivery)).toBe("Nothing was sent yet: the service had too many files and connections open.");
   });
 
   test("is one that hangs when the service stops: interrupted, and due again", async () => {
