@@ -204,11 +204,7 @@ const PRIVATE_ENDINGS = [".internal", ".local", ".home.arpa"];
  */
 export function readHost(text: string): { readonly host: string } | { readonly problem: string } {
   const host = text.includes("*") ? null : normalHost(text.trim());
-  if (host === null) {
-    return {
-      problem: "Must be a host name or an IP address, with or without a port, like api.example.com or 10.0.0.7:8080.",
-    };
-  }
+  if (host === null) return { problem: NOT_A_HOST };
   if (!DEFAULT_PORT.test(host)) return { host };
   return { problem: "Leave out the port 443 of https and the port 80 of http, which are the default." };
 }
@@ -220,6 +216,9 @@ export function checkHost(text: string, code: "validation_error" | "not_found"):
   if (code === "not_found") throw new DomainError(code, `There is no such host. ${read.problem}`);
   throw new DomainError(code, "The host is not valid.", [{ field: "host", message: read.problem }]);
 }
+
+export const NOT_A_HOST =
+  "Must be a host name or an IP address, with or without a port, like api.example.com or 10.0.0.7:8080.";
 
 /** An IPv6 address is in brackets, so that its last part is no port. */
 const DEFAULT_PORT = /:(80|443)$/;

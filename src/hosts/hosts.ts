@@ -13,7 +13,7 @@ import { DomainError, invalidField } from "../core/domain-error.ts";
 import { ALL_HOSTS, type HostSettings, type HostSettingsRow, type KnownHostSettings } from "../core/host-settings.ts";
 import { HOST_SETTINGS_MAX } from "../core/limits.ts";
 import { authorize, type Caller, viewerOf } from "../core/roles.ts";
-import { checkHost } from "../core/target.ts";
+import { checkHost, NOT_A_HOST } from "../core/target.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
@@ -128,7 +128,7 @@ const serialize = ({ settings, ...row }: HostSettingsRow) => toJson(HostSettings
 
 const HostParams = pathParams(
   Type.Object({ host: t.hostSchema("The host of a target, with its port unless that is the scheme's default.") }),
-  "There is no such host.",
+  `There is no such host. ${NOT_A_HOST}`,
 );
 
 /** The settings of hosts, and those of the account for all hosts. */

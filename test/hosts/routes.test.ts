@@ -67,6 +67,11 @@ describe("/v1/hosts", () => {
       const expected = field === null ? [404, {}] : [400, { error: { details: [{ field }] } }];
       expect([refused.status, refused.json], path).toMatchObject(expected);
     }
+    // As people type it.
+    const { json } = await app.call("PUT", "/v1/hosts/https%3A%2F%2Fapi.example.com", { max_per_second: 5 });
+    expect(json.error.message).toBe(
+      "There is no such host. Must be a host name or an IP address, with or without a port, like api.example.com or 10.0.0.7:8080.",
+    );
     expect(JSON.parse((await app.call("GET", "/v1/hosts")).text)).toEqual({ data: [], defaults: {} });
   });
 });
