@@ -99,13 +99,13 @@ export function describeTables(dialect: typeof SQLITE) {
         personId: text("person_id").notNull(),
         joinedAt: time("joined_at").notNull(),
         role: text({ enum: MEMBER_ROLES }).notNull().default("owner"),
-        /** When they last used this account. A log-in begins in the account that was used last. */
+        /** When they last used this account. A login begins in the account that was used last. */
         lastSeenAt: time("last_seen_at"),
       },
       (row) => [
         primaryKey({ columns: [row.accountId, row.personId] }),
         index("members_by_account").on(row.accountId, row.joinedAt, row.personId), // people of an account, the first first
-        index("members_by_person").on(row.personId, row.joinedAt, row.accountId), // accounts of a person, at a log-in
+        index("members_by_person").on(row.personId, row.joinedAt, row.accountId), // accounts of a person, at a login
       ],
     ),
 

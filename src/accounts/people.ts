@@ -72,7 +72,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
   const { people } = app.store;
   const { passwords, secrets, signUpGate } = needs;
   const sessions = createSessionRegistry({ people, secrets, clock });
-  /** Shared by log-in and the check of the current password, so that a session does not allow guessing it faster. */
+  /** Shared by login and the check of the current password, so that a session does not allow guessing it faster. */
   const throttleLogIn = createLogInThrottle(clock);
   const throttleSignUp = createClientThrottle(clock, SIGN_UPS_PER_CLIENT_MAX, "sign-ups");
   const auditRefused = createSignInAudit(app);
@@ -169,7 +169,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
       uncount = throttleLogIn({ email, client, device: known?.device.deviceId ?? null });
       const member = known?.member ?? (await people.find(email));
       const lane = laneOf(source, email, personId ?? known?.device.personId ?? null);
-      // A schema bounds the password of a log-in, but not that of a form that confirms a session.
+      // A schema bounds the password of a login, but not that of a form that confirms a session.
       const isTooLong = personId !== null && password.length > PASSWORD_CHARS_MAX;
       // Without a hash, every password is wrong, after the same time.
       const hash = member === null || member.person.passwordHash === NO_PASSWORD ? null : member.person.passwordHash;

@@ -30,12 +30,12 @@ export function createLogInThrottle(clock: Pick<Clock, "monotonicMs">): (attempt
   const clients = createWindowCounter(clock, WRONG_LOGINS_PER_CLIENT_MAX);
   return ({ email, client, device }) => {
     if (device !== null) {
-      refuseFor(devices.waitMs(device), "failed log-ins");
+      refuseFor(devices.waitMs(device), "failed logins");
       return devices.count(device);
     }
     // Unknown addresses count the same; otherwise, the answer would reveal which addresses exist.
     const account = `${client} ${emailKey(email)}`;
-    refuseFor(Math.max(accounts.waitMs(account), clients.waitMs(client)), "failed log-ins");
+    refuseFor(Math.max(accounts.waitMs(account), clients.waitMs(client)), "failed logins");
     const uncounts = [accounts.count(account), clients.count(client)];
     return () => uncounts.forEach((uncount) => uncount());
   };
@@ -88,7 +88,7 @@ function createWindowCounter(clock: Pick<Clock, "monotonicMs">, countMax: number
 type RefusedSignIn = keyof typeof SIGN_IN_ENTRIES_MAX;
 
 /**
- * Records failed log-ins in the audit log: the first `SIGN_IN_ENTRIES_MAX` of a window one by one, the others as one entry
+ * Records failed logins in the audit log: the first `SIGN_IN_ENTRIES_MAX` of a window one by one, the others as one entry
  * with a count, so that guessing can't flood the log. It runs in the background and ignores errors: the time of the answer
  * must not reveal whether an address exists.
  */

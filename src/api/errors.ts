@@ -81,7 +81,7 @@ export const ERROR_MEANING = {
   too_many_keys: "The account has reached its limit of live keys.",
   last_owner: "The account would have no person who owns it.",
   payload_too_large: "The body is too large, or came in too many chunks.",
-  rate_limited: "The account makes too many requests, or a client too many failed log-ins or sign-ups.",
+  rate_limited: "The account makes too many requests, or a client too many failed logins or sign-ups.",
   internal_error: "The service failed unexpectedly.",
   unavailable: "The service can't reach its database at the moment.",
 } as const satisfies Record<ErrorCode, string>;

@@ -195,7 +195,7 @@ function warningsOf(settings: EnvironmentSettings, { host, baseUrl, dispatchConc
     [
       // Outgate serves no TLS itself, so an https BASE_URL means a proxy.
       baseUrl?.protocol === "https:" && settings.TRUSTED_PROXIES.length === 0,
-      "BASE_URL is https:// and TRUSTED_PROXIES is not set: all clients behind the proxy count as one at log-in. Set it to the proxy's address.",
+      "BASE_URL is https:// and TRUSTED_PROXIES is not set: all clients behind the proxy count as one at login. Set it to the proxy's address.",
     ],
     [
       MAILGUN_API_KEY === undefined && (MAILGUN_DOMAIN ?? MAILGUN_FROM) !== undefined,

@@ -50,7 +50,7 @@ export const FORM_FIELDS_MAX = 100;
 /** Bytes of an editable body in a form's encoding: it must fit into the form with everything else. */
 export const EDITED_BODY_BYTES_MAX = 40_960;
 /**
- * Clients of OAuth begin with addresses of some thousands. Encoded twice, as in the address of the log-in page, one of letters and
+ * Clients of OAuth begin with addresses of some thousands. Encoded twice, as in the address of the login page, one of letters and
  * codes fits into the 16 KB of a request's head.
  */
 export const NEXT_CHARS_MAX = 8_192;
@@ -371,9 +371,9 @@ export const AUDIT_SCANS_MAX = 10;
 export const AUDIT_MENU_MAX = 40;
 /** Characters of an actor in a query: a kind and an address. */
 export const ACTOR_CHARS_MAX = 300;
-/** Failed log-ins to one address in a window with an entry each. Further ones share an entry with their count. */
+/** Failed logins to one address in a window with an entry each. Further ones share an entry with their count. */
 export const SIGN_IN_ENTRIES_MAX = { sign_in_failed: 10, sign_in_throttled: 1 } as const;
-/** Addresses whose failed log-ins are counted at a time. Others have no entries. */
+/** Addresses whose failed logins are counted at a time. Others have no entries. */
 export const SIGN_INS_COUNTED_MAX = 10_000;
 
 // People and their sessions
@@ -383,7 +383,7 @@ export const PASSWORD_CHARS_MAX = 256;
 /** Concurrent password hashes: each takes 64 MiB and a core for 0.1 s. */
 export const PASSWORD_HASHES_MAX = 2;
 /**
- * Log-ins and sign-ups that may wait (about 8 s): for known devices, for others, and in one lane. Above it, they are refused
+ * Logins and sign-ups that may wait (about 8 s): for known devices, for others, and in one lane. Above it, they are refused
  * (503).
  */
 export const PASSWORD_HASHES_WAITING_MAX = 128;
@@ -393,13 +393,13 @@ export const PASSWORD_HASH_CLIENTS_COUNTED_MAX = 1_000;
 /** Turns of known devices in a row before another device's, so that known people can't keep strangers waiting. */
 export const PASSWORD_HASHES_OF_KNOWN_IN_A_ROW_MAX = 2;
 export const SESSION_MS_MAX = 7 * DAY_MS;
-/** Sessions of one person. A further log-in ends the oldest. */
+/** Sessions of one person. A further login ends the oldest. */
 export const SESSIONS_PER_PERSON_MAX = 100;
 export const WELCOME_LINK_MS_MAX = 7 * DAY_MS;
 export const PASSWORD_LINK_MS_MAX = DAY_MS;
 export const INVITATION_MS_MAX = 7 * DAY_MS;
 export const INVITATIONS_OPEN_MAX = 100;
-/** Open invitations of one address, in all accounts, that a log-in reads to find a valid one. */
+/** Open invitations of one address, in all accounts, that a login reads to find a valid one. */
 export const INVITATIONS_OF_ADDRESS_READ_MAX = 10;
 export const PEOPLE_PER_ACCOUNT_MAX = 500;
 /** The last used accounts of a person that the pages offer. */
@@ -413,11 +413,11 @@ export const OIDC_CALL_MS_MAX = 10 * SECOND_MS;
 /** How long a provider's metadata is used, and how long one that can't be reached is not asked again. */
 export const OIDC_FRESH_MS = 60 * MINUTE_MS;
 export const OIDC_PAUSE_MS = 5 * SECOND_MS;
-/** Sign-ins with a provider that a client may begin or end in a window of log-ins, since each calls the provider. */
+/** Sign-ins with a provider that a client may begin or end in a window of logins, since each calls the provider. */
 export const OIDC_PER_CLIENT_MAX = 40;
 /** How long a browser counts as a known device. Chrome keeps no cookie longer. */
 export const DEVICE_MS_MAX = 400 * DAY_MS;
-/** Failed log-ins and sign-ups in a window, and how many names of each kind are counted. */
+/** Failed logins and sign-ups in a window, and how many names of each kind are counted. */
 export const LOGIN_WINDOW_MS = MINUTE_MS;
 export const WRONG_LOGINS_PER_ACCOUNT_AND_CLIENT_MAX = 5;
 export const SIGN_UPS_PER_CLIENT_MAX = 20;
@@ -751,7 +751,7 @@ export const RECEIPT_RELOAD_SECONDS_MAX = 60;
 /** A receipt reloads after this fraction (1/20) of the time since the last change, within the bounds above. */
 export const RECEIPT_RELOAD_SHARE = 20;
 
-// Documentation, which needs no log-in
+// Documentation, which needs no login
 
 export const API_NESTING_MAX = 4;
 export const DOCS_QUERY_CHARS_MAX = 100;
@@ -899,9 +899,9 @@ export const CREDENTIAL_REQUEST_RECIPIENTS_MAX = 20;
 
 /** Codes and tokens kept of one connection. Used ones too, since they reveal that a token is used twice. */
 export const OAUTH_TOKENS_PER_GRANT_MAX = 100;
-/** Log-ins of one account waiting for consent. */
+/** Logins of one account waiting for consent. */
 export const OAUTH_INTERACTIONS_PER_ACCOUNT_MAX = 50;
-/** Log-ins of one person, so that nobody pushes out other people's, and for how many people they are counted. */
+/** Logins of one person, so that nobody pushes out other people's, and for how many people they are counted. */
 export const OAUTH_INTERACTIONS_PER_PERSON_MAX = 10;
 export const OAUTH_PEOPLE_COUNTED_MAX = 10_000;
 /** Clients of all accounts that registered themselves, and how long one without a connection is kept. */

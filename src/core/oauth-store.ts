@@ -16,7 +16,7 @@ export const OAUTH_KINDS = [
 export type OAuthKind = (typeof OAUTH_KINDS)[number];
 
 /**
- * One artifact of the authorization server: a log-in that waits for consent, a connection (`Grant`), a code, a token, a client
+ * One artifact of the authorization server: a login that waits for consent, a connection (`Grant`), a code, a token, a client
  * that registered itself or that an account has added, or an assertion that a client has signed and may send once. It is stored
  * by a hash, so that nobody who reads the table can use it.
  */

@@ -19,7 +19,7 @@ export interface Person {
 export interface StartedSession {
   readonly person: Person;
   readonly sessionToken: string;
-  /** Identifies this device at later log-ins. */
+  /** Identifies this device at later logins. */
   readonly deviceToken: string;
   /** They have joined the account by an invitation at the same time. */
   readonly isJoined?: true;

@@ -6,7 +6,7 @@ import { subkey } from "./master-key.ts";
 /** A browser in which a person has logged in before. */
 export interface KnownDevice {
   readonly personId: string;
-  /** New at each log-in. */
+  /** New at each login. */
   readonly deviceId: string;
   readonly expiresAt: Date;
 }

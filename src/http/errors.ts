@@ -8,7 +8,7 @@ import type { PageUser } from "../ui/text.ts";
 import { isApiPath, isMcpPath, pathAndQuery, type RequestContext } from "./request.ts";
 import { Misdirected } from "./own-origin.ts";
 
-/** Thrown to end a request with this response, such as a log-in page or a form that asks for something first. */
+/** Thrown to end a request with this response, such as a login page or a form that asks for something first. */
 export class EarlyAnswer extends Error {
   override readonly name = "EarlyAnswer";
   readonly answer: Response;

@@ -20,7 +20,7 @@ export function createOwnOrigin({ baseUrl }: { readonly baseUrl: string }) {
   const refuse = () => {
     throw new DomainError(
       "forbidden",
-      `Forms and log-outs are accepted only from Outgate's own pages at ${baseUrl} (the setting BASE_URL). Programs send JSON, and log out by dropping their cookie.`,
+      `Forms and logouts are accepted only from Outgate's own pages at ${baseUrl} (the setting BASE_URL). Programs send JSON, and log out by dropping their cookie.`,
     );
   };
   return {

@@ -45,7 +45,7 @@ export async function noContent(work: Promise<unknown>): Promise<Response> {
 }
 
 /**
- * Which security headers a page gets. `own`: pages behind the log-in. The others are opened by a token in their path: the
+ * Which security headers a page gets. `own`: pages behind the login. The others are opened by a token in their path: the
  * receipt (`live` while it may change), the approval page, and `notice` for errors on either.
  */
 export type PageKind = "own" | "receipt" | "live" | "approval" | "notice";

@@ -51,7 +51,7 @@ export function createSessions({ peopleService, baseUrl, isStopped }: SessionDep
   const { sessionSecret } = peopleService;
   const ownOrigin = createOwnOrigin({ baseUrl });
   const cookie = createSessionCookie(baseUrl);
-  /** Marks a browser in which somebody has logged in before, for the log-in throttle. It authenticates nobody. */
+  /** Marks a browser in which somebody has logged in before, for the login throttle. It authenticates nobody. */
   const deviceCookie = createOwnCookie({ baseUrl, name: "outgate_device", form: DEVICE, lastsMs: DEVICE_MS_MAX });
   const isHttps = baseUrl.startsWith("https:");
 
@@ -144,7 +144,7 @@ const NOT_KEPT: ReadonlySet<string> = new Set([
   "password",
 ]);
 
-/** The origin of a log-in, for throttling. `form`: sent by a page; null for JSON. */
+/** The origin of a login, for throttling. `form`: sent by a page; null for JSON. */
 export function sourceOf(
   context: RequestContext,
   { deviceCookie }: { readonly deviceCookie: OwnCookie },
@@ -173,7 +173,7 @@ function secretIn(form: Form): string | null {
   return /^[0-9a-f]{64}$/.test(secret) ? secret : null;
 }
 
-/** Throws `forbidden` unless the form was rendered in this session; a page from before the last log-in wasn't. */
+/** Throws `forbidden` unless the form was rendered in this session; a page from before the last login wasn't. */
 export function checkFormToken(form: Form, person: Person): void {
   if (isSame(form.get(FORM_TOKEN_FIELD) ?? "", person.formToken)) return;
   throw new DomainError(
@@ -182,7 +182,7 @@ export function checkFormToken(form: Form, person: Person): void {
   );
 }
 
-/** Where people go after log-in. */
+/** Where people go after login. */
 export const HOME_PATH = "/approvals";
 
 /** Not `//`; only visible ASCII, since browsers drop a tab and read `/\t/` as `//`, and no backslash, which they read as a slash. */

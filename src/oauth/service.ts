@@ -160,7 +160,7 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
 
     registration,
 
-    /** Begins a log-in for a person with a session here. Redirects to the consent page, or back to the client. */
+    /** Begins a login for a person with a session here. Redirects to the consent page, or back to the client. */
     authorize: (caller: Caller, search: string, headers: Headers): Promise<BridgedResponse> => {
       const target = `${AUTHORIZE_PATH}?${authorizationQuery(search).toString()}`;
       const begin = () => answer({ ...cookiesOf(headers), method: "GET", target, body: "" });

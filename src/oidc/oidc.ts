@@ -53,7 +53,7 @@ interface OidcNeeds {
 export type Oidc = ReturnType<typeof createOidc>;
 
 /**
- * Log-in with an OpenID provider, by the authorization code flow with PKCE. Reads the provider's metadata at the first sign-in
+ * Login with an OpenID provider, by the authorization code flow with PKCE. Reads the provider's metadata at the first sign-in
  * and keeps it for `OIDC_FRESH_MS`; after a failure, asks again only after `OIDC_PAUSE_MS`. All calls go through our sender:
  * to checked addresses, without redirects, with a bounded answer.
  */
@@ -118,7 +118,7 @@ export function createOidc(app: AppPart<"clock", "people" | "team">, needs: Oidc
   };
 
   return {
-    /** The issuer's host, for the log-in button. */
+    /** The issuer's host, for the login button. */
     name: new URL(settings.issuer).host,
 
     /** Counts the sign-ins that a client begins or ends. Throws `RetryLater`. */

@@ -27,7 +27,7 @@ const NONE = compileQuery(NO_QUERY);
 
 const UNCACHED = { "cache-control": "no-store" } as const;
 
-/** Sign-up, log-in and log-out: JSON for programs, forms for our own pages. Refuses requests from other sites' pages. */
+/** Sign-up, login and logout: JSON for programs, forms for our own pages. Refuses requests from other sites' pages. */
 export function authRoutes(deps: PageDeps) {
   const { cookie, ownOrigin, personOf, peopleService, signUpGate, startSession } = deps;
   const signUpByForm = answers(readForm)(
@@ -182,7 +182,7 @@ function requestKind(context: RequestContext, ownOrigin: OwnOrigin): "form" | "j
   return "form";
 }
 
-/** The log-in and sign-up pages, whose forms go to /auth, and the pages of one-time links. */
+/** The login and sign-up pages, whose forms go to /auth, and the pages of one-time links. */
 export function entryPages(deps: PageDeps) {
   const { personOf, signUpGate, flash } = deps;
   const unlessLoggedIn = async (context: RequestContext, show: (next: string | null) => string | Promise<string>) => {

@@ -192,7 +192,7 @@ export function connectPages(deps: PageDeps) {
   return [routes, resume];
 }
 
-/** A HEAD must neither begin nor end a log-in. */
+/** A HEAD must neither begin nor end a login. */
 function isHead({ request }: RequestContext): boolean {
   return request.method === "HEAD";
 }

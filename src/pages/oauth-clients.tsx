@@ -80,7 +80,7 @@ export function oauthClientPages(deps: PageDeps) {
     intro: (
       <>
         Clients that people of this account can connect by logging in. You need none for claude.ai, ChatGPT and other
-        clients that describe themselves. <a href="/docs/connect">Connect by log-in</a>
+        clients that describe themselves. <a href="/docs/connect">Connect by login</a>
       </>
     ),
     view: async ({ user, now }) => {

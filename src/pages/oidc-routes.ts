@@ -40,7 +40,7 @@ const PLACE = { table: "oidc", row: "flow", column: "cookie" } as const;
 /** Browsers keep 4,096 characters of a cookie, with its name. */
 const SEALED = /^[0-9a-f]{8}\.[A-Za-z0-9+/=]{1,3900}$/;
 
-/** The routes of the log-in button and of the way back. Both answer with pages, since only browsers sign in like this. */
+/** The routes of the login button and of the way back. Both answer with pages, since only browsers sign in like this. */
 export function oidcRoutes(deps: PageDeps) {
   const { oidc, secrets, clock, baseUrl, ownOrigin, log } = deps;
   const routes = createPageRoutes("own");
@@ -154,10 +154,10 @@ function causeOf({ cause }: Error): string {
 }
 
 const REFUSED =
-  "The identity provider's answer doesn't belong to this sign-in, was used before, or was refused. Start again from the log-in page.";
+  "The identity provider's answer doesn't belong to this sign-in, was used before, or was refused. Start again from the login page.";
 
 const STALE =
-  "This sign-in was not started in this browser, or more than ten minutes ago. Start again from the log-in page.";
+  "This sign-in was not started in this browser, or more than ten minutes ago. Start again from the login page.";
 
 const NOT_LET_IN: Readonly<Record<NotLetIn, string>> = {
   unverified:
@@ -171,7 +171,7 @@ const NOT_LET_IN: Readonly<Record<NotLetIn, string>> = {
 
 /** Errors that the provider returns instead of a code (RFC 6749, 4.1.2.1). */
 const PROVIDER_SAYS: Readonly<Record<string, string>> = {
-  access_denied: "The sign-in was cancelled at the identity provider. Start again from the log-in page.",
+  access_denied: "The sign-in was cancelled at the identity provider. Start again from the login page.",
   temporarily_unavailable: AWAY,
   server_error: AWAY,
 };

@@ -92,7 +92,7 @@ export function personPages(deps: PageDeps, formPages: Readonly<Record<string, s
   return routes;
 }
 
-/** The log-in page, which leads back. Its form keeps the note of a decision that nobody made, as the session had ended. */
+/** The login page, which leads back. Its form keeps the note of a decision that nobody made, as the session had ended. */
 async function askToLogIn(deps: PageDeps, context: RequestContext): Promise<Response> {
   const next = pathAndQuery(context);
   const form = await formWithNote(deps, context);

@@ -146,7 +146,7 @@ function Reloading({ reload: { seconds, isOn } }: { readonly reload: ReceiptRelo
   );
 }
 
-/** The body, or the beginning of a long one and where people with a log-in see the rest. */
+/** The body, or the beginning of a long one and where people with a login see the rest. */
 function ReceiptRequest({ action }: { readonly action: SeenAction }) {
   const isLong = (action.body?.length ?? 0) > RECEIPT_BODY_BYTES_MAX;
   const limits = isLong ? { lines: Number.POSITIVE_INFINITY, chars: RECEIPT_BODY_BYTES_MAX } : undefined;

@@ -148,7 +148,7 @@ export function bodyPath(actionId: string): string {
 interface BodyPageProps {
   readonly action: SeenAction;
   readonly back: { readonly href: string; readonly name: string };
-  /** Null if it was opened by a link without a log-in. */
+  /** Null if it was opened by a link without a login. */
   readonly user: PageUser | null;
 }
 

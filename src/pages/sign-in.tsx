@@ -154,7 +154,7 @@ export function oidcProblemPage(message: string): string {
       <PageHead title="You are not logged in" />
       <p>{message}</p>
       <p>
-        <a href="/login">To the log-in page</a>
+        <a href="/login">To the login page</a>
       </p>
     </Layout>,
   );

@@ -153,7 +153,7 @@ const HTMX_CONFIG = JSON.stringify({
 });
 
 interface HeadProps extends Pick<LayoutProps, "title" | "user" | "isStandalone" | "beginsSession" | "goesTo"> {
-  /** Whether the page has live parts, as all pages behind the log-in do. */
+  /** Whether the page has live parts, as all pages behind the login do. */
   readonly hasConsole?: boolean;
 }
 

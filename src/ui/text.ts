@@ -13,7 +13,7 @@ export interface PageUser extends Pick<Person, "email" | "role" | "hasOthers" | 
   readonly accounts?: readonly NavAccount[];
   /** The pause of the whole account, masked for this person; left out if there is none. */
   readonly stop?: Pause;
-  /** A note that came over the log-in; left out if there is none. */
+  /** A note that came over the login; left out if there is none. */
   readonly keptNote?: KeptNote;
 }
 

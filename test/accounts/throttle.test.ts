@@ -27,7 +27,7 @@ const times = (count: number, act: (at: number) => boolean) => Array.from({ leng
 
 const FIVE = [true, true, true, true, true, false];
 
-describe("wrong log-ins", () => {
+describe("wrong logins", () => {
   test("of one address from one client are five in a minute, in any case of the address", () => {
     const { isLetIn } = rig();
     const spelled = (at: number) => (at % 2 === 0 ? "ann@example.com" : "ANN@Example.com");

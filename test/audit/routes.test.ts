@@ -93,7 +93,7 @@ describe("the audit log has an entry for", () => {
     ]);
   });
 
-  test("log-ins, those that failed one by one at first, and a flood of them as a number", async () => {
+  test("logins, those that failed one by one at first, and a flood of them as a number", async () => {
     await signedIn(app);
     for (let n = 0; n < 40; n += 1) await logIn(wrong);
     await logIn({ email: "nobody@example.com", password: "not the password" });

@@ -83,7 +83,7 @@ describe("a sign-up", () => {
   });
 });
 
-describe("a log-in", () => {
+describe("a login", () => {
   test("is 200 with the account, in any case of the address, and a session", async () => {
     const { accountId } = await app.signedUp("Bob@example.com");
     for (const email of ["Bob@example.com", "BOB@EXAMPLE.COM"]) {
@@ -153,7 +153,7 @@ describe("address and password", () => {
   });
 });
 
-describe("a log-out", () => {
+describe("a logout", () => {
   test("is 204, ends the session, and takes the cookie back", async () => {
     const { cookie } = await app.signedUp("fritz@example.com");
     const other = (await app.send("/auth/login", ann({ email: "fritz@example.com" }))).cookie;

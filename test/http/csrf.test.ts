@@ -63,7 +63,7 @@ describe("/auth from a page of", () => {
     const refused = await app.ask("POST", "/auth/logout", { headers: { cookie } });
     expect(refused.status).toBe(403);
     // It has sent no form, and is not told that it had.
-    expect(refused.text).toContain("Forms and log-outs are accepted only from Outgate");
+    expect(refused.text).toContain("Forms and logouts are accepted only from Outgate");
     expect(await app.isIn(cookie)).toBe(true);
   });
 
@@ -197,10 +197,10 @@ describe("a change by cookie", () => {
   });
 });
 
-describe("the log-out of a page", () => {
+describe("the logout of a page", () => {
   const formTokenIn = (html: string) => /name="form_token" value="([0-9a-f]{64})"/.exec(html)?.[1] ?? "";
 
-  test("needs the session's token, and leads to the log-in", async () => {
+  test("needs the session's token, and leads to the login", async () => {
     const signedUp = await app.form("/auth/signup", ann({ email: "gone@example.com" }));
     const { cookie } = signedUp;
     const refused = await app.form("/auth/logout", { form_token: "0".repeat(64) }, { cookie });

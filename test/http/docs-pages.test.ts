@@ -58,7 +58,7 @@ describe("the documentation", () => {
     expect(plain).toContain(firstActionCall(BASE_URL));
   });
 
-  test("is there without any key, log-in, script or foreign file", async () => {
+  test("is there without any key, login, script or foreign file", async () => {
     for (const path of PATHS) {
       const { status, headers, text } = await get(path);
       expect(status, path).toBe(200);

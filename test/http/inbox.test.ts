@@ -132,7 +132,7 @@ describe("a note that comes after the end of the session", () => {
     return { at: entered.headers.get("location"), note: /<textarea[^>]*name="reason"[^>]*>([^<]*)</.exec(shown)?.[1] };
   };
 
-  test("is in the form again after the log-in, even the second one, and decides nothing by itself", async () => {
+  test("is in the form again after the login, even the second one, and decides nothing by itself", async () => {
     const { bob, id, path, fields } = await refused("kept@example.com");
     const answer = await bob.send(`${path}?agent=ci`, fields);
     expect(answer.status).toBe(401);

@@ -23,7 +23,7 @@ const afterOf = ({ headers }: PeopleAnswer) => headers.get("retry-after");
 const deviceOf = ({ headers }: PeopleAnswer) =>
   /outgate_device=[^;]+/.exec(headers.getSetCookie().join("\n"))?.[0] ?? "";
 
-describe("a sixth log-in", () => {
+describe("a sixth login", () => {
   test("after five wrong ones of an address from one client is 429, right or wrong, as long as it says", async () => {
     await using app = await openPeopleServer();
     await app.signedUp();

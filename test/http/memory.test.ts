@@ -39,7 +39,7 @@ describe("a request costs under 10 MB, whatever is in it", () => {
     expect(Math.min(...each)).toBeLessThan(COST_MAX);
   });
 
-  test("200 log-ins without a key that never end keep nothing of their bodies", async () => {
+  test("200 logins without a key that never end keep nothing of their bodies", async () => {
     const port = Number(new URL(await service.ready()).port);
     const head = request("POST /auth/login", ["Content-Type: application/json", "Content-Length: 1000000"]);
     const body = new Uint8Array(999_999);
@@ -56,7 +56,7 @@ describe("a request costs under 10 MB, whatever is in it", () => {
         ),
       );
     }
-    console.log(`memory: unfinished log-ins: ${peaks.map((bytes) => (bytes / MEBIBYTE).toFixed(1)).join(", ")} MB`);
+    console.log(`memory: unfinished logins: ${peaks.map((bytes) => (bytes / MEBIBYTE).toFixed(1)).join(", ")} MB`);
     expect(Math.min(...peaks)).toBeLessThan(5 * COST_MAX);
   }, 120_000);
 

@@ -107,7 +107,7 @@ describe("the stream of our own pages", () => {
     expect(await stream.over()).toBe("closed");
   });
 
-  test("ends at the log-out, at once, and only for whoever logged out", async () => {
+  test("ends at the logout, at once, and only for whoever logged out", async () => {
     await using server = await openPeopleServer();
     const { cookie } = await server.signedUp();
     const elsewhere = (await server.send("/auth/login", credentials())).cookie;

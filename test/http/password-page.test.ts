@@ -68,7 +68,7 @@ describe("a person who changes their password", () => {
     }
   });
 
-  test("with a wrong one changes nothing, and is slowed down like a log-in: together with it", async () => {
+  test("with a wrong one changes nothing, and is slowed down like a login: together with it", async () => {
     await using server = await openPeopleServer();
     const { cookie } = await server.signedUp();
     for (let at = 0; at < 4; at += 1) {

@@ -64,14 +64,14 @@ const PUBLIC =
 
 const IDS = [KNOWN_ID, KNOWN_BULK_ID, KNOWN_KEY_ID, KNOWN_RULE_ID, KNOWN_CREDENTIAL_REQUEST_ID, "grt_1", "ocl_1"];
 
-test("whoever is not logged in is led from every page of people to the log-in and back, with a key too", async () => {
+test("whoever is not logged in is led from every page of people to the login and back, with a key too", async () => {
   const patterns = app.http.routes.flatMap(({ method, path }) =>
     method === "GET" && !PUBLIC.test(path) ? [path] : [],
   );
   expect(patterns.length).toBeGreaterThan(50);
   for (const pattern of [...patterns, "/actions?status=failed"]) {
     const led = [];
-    // Of a place whose id is of another kind nobody is told that it needs a log-in.
+    // Of a place whose id is of another kind nobody is told that it needs a login.
     for (const id of pattern.includes(":") ? IDS : [""]) {
       const path = pattern.replaceAll(/:\w+/g, id);
       const { status, headers } = await app.ask(path, { redirect: "manual" });

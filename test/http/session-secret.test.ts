@@ -31,7 +31,7 @@ const SHOWN = `${KNOWN_ID},1,digest`;
 
 type Fields = Readonly<Record<string, string>>;
 
-/** Every form that a session sends and that changes something, or shows a secret; but the log-out and the new password. */
+/** Every form that a session sends and that changes something, or shows a secret; but the logout and the new password. */
 const FORMS: readonly (readonly [path: string, fields: Fields])[] = [
   [`/approvals/${KNOWN_ID}`, { decision: "approve", requests: SHOWN }],
   ["/approvals/review", { decision: "approve", requests: SHOWN }],
@@ -185,7 +185,7 @@ describe("the question for the password", () => {
     expect(told.find(({ type }) => type === "approved")).toMatchObject({ reason: reason.trim() });
   });
 
-  test("sends an invitation to the address that was typed, and not to that of the log-in", async () => {
+  test("sends an invitation to the address that was typed, and not to that of the login", async () => {
     const { form_token = "" } = await ann.hiddenOf("/settings");
     const fields = { form_token, email: "bob@example.com", role: "reader", ...WITHOUT };
     const asked = await (await ann.send("/settings/people", fields)).text();
@@ -200,7 +200,7 @@ describe("the question for the password", () => {
     expect(data).toMatchObject([{ email: "bob@example.com" }]);
   });
 
-  test("counts wrong answers as wrong log-ins, and lets nothing through after five", async () => {
+  test("counts wrong answers as wrong logins, and lets nothing through after five", async () => {
     const { server, bob } = await open();
     await using _house = server;
     const token = await bob.hiddenOf("/settings");

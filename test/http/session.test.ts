@@ -8,7 +8,7 @@ const DAY_MS = 86_400_000;
 const app = await shared(openPeopleServer());
 
 describe("a session", () => {
-  test("is 256 random bits, new at each log-in", async () => {
+  test("is 256 random bits, new at each login", async () => {
     await app.signedUp("a@example.com");
     const cookies = [];
     for (let at = 0; at < 5; at += 1) {

@@ -61,7 +61,7 @@ export function browserOf(app: RealServer, cookie: string) {
   };
   return {
     cookie,
-    /** Lets a browser be the one that has logged in: with the cookie, and with what the log-in left in its storage. */
+    /** Lets a browser be the one that has logged in: with the cookie, and with what the login left in its storage. */
     async enter(browser: BrowserContext) {
       const [name = "", value = ""] = cookie.split("=");
       await browser.addCookies([{ name, value, url: app.url }]);

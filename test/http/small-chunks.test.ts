@@ -37,7 +37,7 @@ async function pour(line: string, headers: readonly string[], count = CHUNKS): P
 
 /** Who reads a body, and who does not: the status of the answer. */
 const ROUTES: readonly (readonly [string, number, string, readonly string[]])[] = [
-  ["a log-in", 413, "POST /auth/login", [JSON_TYPE]],
+  ["a login", 413, "POST /auth/login", [JSON_TYPE]],
   ["a form that logs in", 413, "POST /auth/login", [FORM, "Sec-Fetch-Site: same-origin"]],
   ["a create", 413, "POST /v1/actions", [KEY, JSON_TYPE]],
   ["an agent's message", 413, "POST /mcp", [KEY, JSON_TYPE]],

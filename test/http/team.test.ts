@@ -113,7 +113,7 @@ describe("an invitation", () => {
     expect(await idOf(BOB)).not.toBe("");
   });
 
-  test("counts wrong passwords as wrong log-ins", async () => {
+  test("counts wrong passwords as wrong logins", async () => {
     await app.call("POST", "/auth/signup", { email: BOB, password: PASSWORD });
     const { path } = await invite(BOB, "reader");
     const tried = [];

@@ -18,8 +18,8 @@ const { approve } = await app.linksOf(held.json.id);
 const paths = { welcome: `/welcome/${welcome}`, invitation: new URL(link).pathname, link: approve };
 /** Everywhere a body is read without a key and without a session. */
 const PLACES: readonly (readonly [string, () => string, "json" | "form"])[] = [
-  ["a log-in", () => "/auth/login", "json"],
-  ["the form of a log-in", () => "/auth/login", "form"],
+  ["a login", () => "/auth/login", "json"],
+  ["the form of a login", () => "/auth/login", "form"],
   ["a sign-up", () => "/auth/signup", "json"],
   ["the form of a sign-up", () => "/auth/signup", "form"],
   ["a one-time link", () => paths.welcome, "form"],

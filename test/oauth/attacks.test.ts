@@ -232,7 +232,7 @@ describe("a request to connect", () => {
 
   test("leads nobody to the address of whoever wrote it unless they go there", async () => {
     const evil = "https://evil.example/client.json";
-    const redirect = "https://evil.example/log-in";
+    const redirect = "https://evil.example/login";
     rig.documents.set(evil, { ...DOCUMENT, client_id: evil, redirect_uris: [redirect] });
     const changes = { client_id: evil, redirect_uri: redirect, prompt: "none" };
     const { began, html } = await rig.browser().open(authorizeUrl(rig, newProof().challenge, changes));

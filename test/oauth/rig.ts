@@ -135,7 +135,7 @@ export function register(rig: Rig, body: object): Promise<Response> {
   });
 }
 
-/** A proof key for one log-in. */
+/** A proof key for one login. */
 export function newProof() {
   const verifier = randomBytes(32).toString("base64url");
   return { verifier, challenge: createHash("sha256").update(verifier).digest("base64url") };

@@ -6,7 +6,7 @@ import { CLIENT_ID, openRig, REDIRECT, type Rig } from "./rig.ts";
 
 const INFO = { name: "helpful", version: "1" };
 
-/** What a program keeps between its log-in and its calls, in memory. */
+/** What a program keeps between its login and its calls, in memory. */
 class Keeper {
   readonly redirectUrl = REDIRECT;
   readonly clientMetadataUrl?: string;

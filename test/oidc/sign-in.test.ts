@@ -434,7 +434,7 @@ describe("while the provider is away", () => {
     const answer = await visitor.post("/auth/oidc", { next: "/actions" });
     const html = await answer.text();
     expect([answer.status, html.includes("can&#39;t be reached")]).toEqual([503, true]);
-    // The log-in page, with where they wanted to go.
+    // The login page, with where they wanted to go.
     expect(html).toContain(`name="next" value="/actions"`);
     expect((await visitor.post("/auth/login", { email: ANN, password: ANN_PASSWORD })).status).toBe(303);
     // It is not asked at every click.

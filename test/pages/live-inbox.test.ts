@@ -37,7 +37,7 @@ describe.skipIf(!HAS_BROWSER)("the inbox in a browser", () => {
     expect(desk.troubles).toEqual([]);
   });
 
-  test("says that the session has ended, and keeps what was typed, also after the log-in", async () => {
+  test("says that the session has ended, and keeps what was typed, also after the login", async () => {
     const bob = await joined(desk.app, "approver");
     const page = await desk.enter(bob);
     const id = await desk.created({ approve: true });
@@ -57,13 +57,13 @@ describe.skipIf(!HAS_BROWSER)("the inbox in a browser", () => {
     const kept = () => page.evaluate<string | null>("sessionStorage.getItem('outgate_notes')");
     expect(await kept()).toContain("Not without a ticket.");
     await page.getByRole("button", { name: "Reject", exact: true }).click();
-    // The log-in made another secret than these browsers are given.
+    // The login made another secret than these browsers are given.
     await confirmPassword(page);
     await page.waitForURL(({ search }) => search.includes(`decided=${id}`));
     expect(await kept()).not.toContain("Not without a ticket.");
   });
 
-  test("keeps the note of a request while another is opened, until the log-out, and shows it to nobody else", async () => {
+  test("keeps the note of a request while another is opened, until the logout, and shows it to nobody else", async () => {
     const bob = await joined(desk.app, "approver", "bob@example.com");
     const [first, second] = [await desk.created({ approve: true }), await desk.created({ approve: true })];
     const page = await desk.enter(bob);

@@ -35,7 +35,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     expect(desk.troubles).toEqual([]);
   });
 
-  test("leaves for the log-in as soon as its session has ended elsewhere, before its next look", async () => {
+  test("leaves for the login as soon as its session has ended elsewhere, before its next look", async () => {
     await using server = await openRealServer({ port: await freePort(), starts: false });
     const bob = await signedIn(server);
     const page = await desk.open("/approvals", server, bob, "a clock of the test");

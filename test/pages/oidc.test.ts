@@ -33,7 +33,7 @@ const app = await shared(
 );
 await signedIn(app);
 
-describe.skipIf(!HAS_BROWSER)("log-in by an identity provider, in a browser under our own CSP", () => {
+describe.skipIf(!HAS_BROWSER)("login by an identity provider, in a browser under our own CSP", () => {
   const browser = useBrowser();
 
   async function enterAs(name: string, javaScriptEnabled: boolean, path = "/login") {
@@ -68,7 +68,7 @@ describe.skipIf(!HAS_BROWSER)("log-in by an identity provider, in a browser unde
   test("says what to do when it fails", async () => {
     const page = await enterAs("refuses", false);
     expect(await page.getByRole("heading").innerText()).toBe("You are not logged in");
-    await page.getByRole("link", { name: "To the log-in page" }).click();
+    await page.getByRole("link", { name: "To the login page" }).click();
     await page.getByLabel("Password").waitFor();
     await page.context().close();
   });

@@ -59,7 +59,7 @@ describe.skipIf(!HAS_BROWSER)("the secret of a session, in a browser", () => {
     await page.getByText("three.example").first().waitFor();
     expect(await secret()).not.toBe(first);
 
-    // Another log-in makes another secret.
+    // Another login makes another secret.
     const second = await secret();
     await page.goto(`${app.url}/more`);
     await page.locator("main").getByRole("button", { name: "Log out" }).click();

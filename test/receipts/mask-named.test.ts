@@ -152,7 +152,7 @@ test.each([
   [`{ 'run': 'curl -u ann:hunter2', 'n': 1 }`, `{ 'run': 'curl -u ann:••••(password,7-chars)', 'n': 1 }`],
   ['curl -u ann:"@hunter2', 'curl -u ann:"••••(password,8-chars)'],
   ["curl -u 'ann:@hunter2", "curl -u 'ann:••••(password,8-chars)"],
-])("the log-in of curl in %p is shown to the public as %p", (text, masked) => {
+])("the login of curl in %p is shown to the public as %p", (text, masked) => {
   expect(maskText(text, "public")).toBe(masked);
   expect(maskText(masked, "public")).toBe(masked);
 });

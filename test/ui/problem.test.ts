@@ -34,14 +34,14 @@ describe("the page of an error", () => {
     expect(shown({ code: "invalid_query", user: USER }).links.join()).not.toContain("Clear filters");
   });
 
-  test("keeps the navigation of whoever is logged in, and leads others to the log-in", () => {
+  test("keeps the navigation of whoever is logged in, and leads others to the login", () => {
     const ann = shown({ code: "not_found", user: USER });
     expect(ann.html).toContain('<nav id="navigation"');
     expect(ann.links).toEqual(["Open Approvals: /approvals", "All actions: /actions", "Docs: /docs"]);
     expect(shown({ code: "not_found" }).links).toEqual(["Log in: /approvals", "Docs: /docs"]);
   });
 
-  test("at another Host leads nowhere, and one that stands alone only to the log-in of its link", () => {
+  test("at another Host leads nowhere, and one that stands alone only to the login of its link", () => {
     expect(shown({ code: "invalid_request", status: 421, isStandalone: true }).links).toEqual([]);
     expect(shown({ code: "unavailable", isStandalone: true, canRetry: true }).links).toEqual(["Try again: "]);
     expect(shown({ code: "not_found", isStandalone: true, isLink: true }).links).toEqual(["Log in: /approvals"]);

@@ -56,7 +56,7 @@ export async function runDemo(io: Io, { port = DEMO_PORT }: DemoFlags): Promise<
   const clock = new TravelClock(systemClock, DAY_MS);
   const outage = { isOn: false };
   const target = startTarget(outage);
-  // Ignores the person's own settings, except for Bun's. Doesn't share the log-in cookie of 127.0.0.1.
+  // Ignores the person's own settings, except for Bun's. Doesn't share the login cookie of 127.0.0.1.
   const env = {
     BUN_CONFIG_MAX_HTTP_REQUESTS: io.env["BUN_CONFIG_MAX_HTTP_REQUESTS"],
     PORT: String(port),

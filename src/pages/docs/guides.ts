@@ -51,7 +51,7 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
     title: "Connect",
     guides: [
       { name: "mcp", title: "Agents over MCP", about: "How to connect agents; the tools.", text: mcp },
-      { name: "connect", title: "Connect by log-in", about: "claude.ai, ChatGPT: OAuth for /mcp.", text: connect },
+      { name: "connect", title: "Connect by login", about: "claude.ai, ChatGPT: OAuth for /mcp.", text: connect },
       { name: "client", title: "TypeScript client", about: "Create, wait, follow, verify; Python.", text: client },
       { name: "cli", title: "Command line", about: "The outgate command.", text: cli },
     ],
@@ -69,7 +69,7 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
       },
       { name: "pages", title: "The pages", about: "What each page is for; keyboard shortcuts.", text: pages },
       { name: "find", title: "Find", about: "Search, counts, export, bulk retry and cancel.", text: find },
-      { name: "people", title: "People", about: "Roles, invitations, log-in by OpenID Connect.", text: people },
+      { name: "people", title: "People", about: "Roles, invitations, login by OpenID Connect.", text: people },
     ],
   },
   {

@@ -1,6 +1,6 @@
 /**
  * Keeps the notes of decisions while a person opens other requests or logs in again. They are in the storage of the tab, each
- * under what its form decides on, and go when that is decided, at a log-out, and with the tab.
+ * under what its form decides on, and go when that is decided, at a logout, and with the tab.
  */
 /** Another name whenever the form of `Notes` changes: a tab may be older than this script. */
 const NAME = "outgate_notes";

@@ -136,7 +136,7 @@ export function testAudit(test: StoreTest): void {
       expect(await kindsOf(db.store)).toEqual(["key_created", "signed_up"]);
     });
 
-    test("a log-in, a change of the password and a log-out", async (db, { people }) => {
+    test("a login, a change of the password and a logout", async (db, { people }) => {
       const signUp = aSignUp();
       await people.signUp(signUp);
       const { id: personId, passwordHash } = signUp.person;

@@ -177,7 +177,7 @@ export function testTeam(test: StoreTest): void {
       expect(await people.switchAccount(session.hash, other.accountId, later(9))).toBe(true);
       const switched = { accountId: other.accountId, role: "reader", hasOthers: true };
       expect(await people.session(session.hash, NOON)).toMatchObject(switched);
-      // The next log-in begins there.
+      // The next login begins there.
       expect(await people.find(person.email)).toMatchObject({ accountId: other.accountId });
       await people.renameAccount(one.accountId, "Acme", anAuditEntry({ accountId: one.accountId }));
       expect(await team.accountsOf(person.id, 10)).toEqual([
