@@ -164,6 +164,7 @@ describe("a key that replaces another", () => {
     const held = (await makeKey({ name: "held", role: "agent", hold: "all" })).json;
     const weaker = { name: "weaker", role: "agent", hold: "writes", replaces: held.id };
     expect(await makeKey(weaker)).toMatchObject({ status: 400, json: { error: { details: [{ field: "hold" }] } } });
+    expect((await makeKey({ ...weaker, weaker_hold: false })).status).toBe(400);
     expect(await makeKey({ ...weaker, weaker_hold: true })).toMatchObject({ status: 201, json: { hold: "writes" } });
     const wide = (await makeKey({ name: "wide", role: "agent", scope: "account" })).json;
     expect((await makeKey({ name: "heir", role: "agent", replaces: wide.id })).json).toMatchObject({
