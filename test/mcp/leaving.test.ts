@@ -100,6 +100,11 @@ test("at most twenty questions of one key are open, and an answered one frees it
   const asked = ids.slice(0, 20).map((id) => agent.call("approve", { id }));
   await until(() => answers.length === 20);
   expect(errorIn(await agent.call("approve", { id: ids[20] }))).toMatchObject({ code: "rate_limited" });
+  await using owner = await connect("legacy", server.mcpUrl, {
+    key: KEYS.owner,
+    answer: () => ({ action: "decline" }),
+  });
+  expect(actionIn(await owner.call("approve", { id: ids[20] })).status).toBe("awaiting_approval");
   answers[0]?.({ action: "decline" });
   await Promise.race(asked);
   asked.push(agent.call("approve", { id: ids[20] }));

@@ -138,7 +138,12 @@ describe("a client that an owner adds", () => {
     const cookie = (begun?.headers.getSetCookie() ?? []).map((one) => one.split(";", 1)[0]).join("; ");
     const headers = new Headers({ cookie });
     expect((await oauth?.consentOf(rig.engine.owner, uid, headers))?.clientId).toBe(id);
-    expect(await oauth?.consentOf(stranger, uid, headers).catch(String)).toContain("This request to connect");
+    for (const [who, request] of [
+      [stranger, uid],
+      [rig.engine.owner, "another"],
+    ] as const) {
+      expect(await oauth?.consentOf(who, request, headers).catch(String)).toContain("This request to connect");
+    }
     const key = { name: "x", role: "agent" } as const;
     expect(await oauth?.consent(stranger, uid, headers, key, async () => {}).catch(String)).toContain("This request");
     expect(await store.accounts.keys(other.id, 9)).toEqual([]);
