@@ -17,7 +17,6 @@ import {
   REGISTER_PATH,
   REVOKE_PATH,
   SCOPE,
-  SESSION_COOKIE,
   shownHost,
   subjectOfKey,
   TOKEN_PATH,
@@ -262,7 +261,7 @@ type Exchange = ReturnType<typeof nodeExchange>;
 /** The cookies by which the library knows the browser that began. */
 function cookiesOf(headers: Headers): { readonly headers: Readonly<Record<string, string>> } {
   const cookies = (headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
-  const own = cookies.filter((pair) => pair.startsWith("outgate_oauth") && !pair.startsWith(SESSION_COOKIE));
+  const own = cookies.filter((pair) => pair.startsWith("outgate_oauth"));
   return { headers: own.length === 0 ? {} : { cookie: own.join("; ") } };
 }
 
