@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createBulk, type BulkRequest } from "../../src/bulk/service.ts";
 import type { BulkEnd } from "../../src/core/bulk-job.ts";
-import { BULK_STEP_ACTIONS } from "../../src/core/limits.ts";
+import { BULK_RUNNING_MAX, BULK_STEP_ACTIONS } from "../../src/core/limits.ts";
 import type { Caller, Role } from "../../src/core/roles.ts";
 import type { JobLeases } from "../../src/runtime/jobs.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { type Engine, openEngine } from "../support/engine.ts";
-import { anApiKey, answered, NOON } from "../support/factory.ts";
+import { anApiKey, anAuditEntry, anAuditQuery, answered, joined, NOON, OTHER_ACCOUNT } from "../support/factory.ts";
 import { refusalOf } from "../actions/callers.ts";
 import { answering } from "../actions/senders.ts";
 
@@ -158,6 +158,8 @@ describe("a bulk job", () => {
       [older, "not_retryable"],
     ]);
     expect(results[1]?.message).toContain("now has its dedupe key");
+    const stranger = { ...owner, accountId: OTHER_ACCOUNT };
+    expect(await refusalOf(bulkService.results(stranger, job.id, ALL))).toMatchObject({ code: "not_found" });
   });
 
   test("of an agent's key covers its own actions; with the scope of the account all", async () => {
@@ -169,6 +171,10 @@ describe("a bulk job", () => {
     const { bulkService } = bulkOf(engine);
     expect((await bulkService.dryRun(agent, RETRY)).matching).toBe(1);
     expect((await bulkService.dryRun({ ...agent, scope: "account" }, RETRY)).matching).toBe(5);
+    const others = { ...RETRY, filter: { status: ["failed" as const], created_by: engine.owner.keyId ?? "" } };
+    expect((await bulkService.dryRun(agent, others)).matching).toBe(0);
+    const next = { ...agent, keyId: systemIds.key(NOON), replaced: new Set([agent.keyId ?? ""]) };
+    expect((await bulkService.dryRun(next, RETRY)).matching).toBe(1);
     const job = await bulkService.start(engine.owner, RETRY);
     expect(await refusalOf(bulkService.stop(agent, job.id))).toMatchObject({ code: "forbidden" });
   });
@@ -200,13 +206,13 @@ describe("a bulk job", () => {
     Object.assign(bulk, {
       settle: async (id: string, ends: readonly BulkEnd[]) => {
         await settle(id, ends);
-        await bulkService.stop(owner, job.id);
+        await bulkService.stop(engine.owner, job.id);
       },
     });
     await bulkRunner.run();
     expect(await bulkService.find(owner, job.id)).toMatchObject({
       status: "stopped",
-      stoppedBy: owner.actor,
+      stoppedBy: engine.owner.actor,
       done: BULK_STEP_ACTIONS,
     });
     await bulkService.stop(owner, job.id);
@@ -222,6 +228,69 @@ describe("a bulk job", () => {
     await bulkRunner.run();
     expect(await bulkService.find(engine.owner, job.id)).toMatchObject({ status: "stopped", stoppedBy: "system" });
     expect(await runOf(engine, id)).toBe(1);
+  });
+
+  test("ends when its account is stopped", async () => {
+    await using engine = await openEngine({ starts: false });
+    const job = await bulkOf(engine, AWAY).bulkService.start(engine.owner, RETRY);
+    const { bulkService, bulkRunner } = createBulk(engine.app, { ...engine, isStopped: () => true });
+    await bulkRunner.run();
+    expect(await bulkService.find(engine.owner, job.id)).toMatchObject({ status: "stopped", stoppedBy: "system" });
+  });
+
+  test("of a person goes on with the role that they have by then", async () => {
+    await using engine = await openEngine({ sender: answering(answered(500)) });
+    const { owner, store } = engine;
+    const { accountId } = owner;
+    await joined(store, { accountId, role: "owner" });
+    const { person } = await joined(store, { accountId, role: "owner" });
+    const [id = ""] = await failed(engine, 1);
+    const caller: Caller = { ...owner, keyId: null, personId: person.id, actor: `user:${person.email}` };
+    const job = await bulkOf(engine, AWAY).bulkService.start(caller, RETRY);
+    expect(await store.team.changeRole(accountId, person.id, "reader", anAuditEntry({ accountId }))).toBe("done");
+    const { bulkService, bulkRunner } = bulkOf(engine);
+    await bulkRunner.run();
+    expect(await bulkService.results(owner, job.id, ALL)).toMatchObject([{ id, status: "failed", code: "forbidden" }]);
+  });
+
+  test("is one of a few in an account, and its reason is masked in the audit log", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { owner, store } = engine;
+    const { bulkService } = bulkOf(engine, AWAY);
+    const reason = `ghp_${"a1B2c3D4e5".repeat(4).slice(0, 36)}`;
+    for (let n = 0; n < BULK_RUNNING_MAX; n += 1) await bulkService.start(owner, { ...RETRY, reason });
+    expect(await refusalOf(bulkService.start(owner, RETRY))).toMatchObject({ code: "too_many_jobs" });
+    const { rows: entries } = await store.audit.page(
+      anAuditQuery({ accountId: owner.accountId, kinds: ["bulk_started"] }),
+    );
+    expect(entries).toHaveLength(BULK_RUNNING_MAX);
+    expect(JSON.stringify(entries)).not.toContain(reason);
+  });
+
+  test("fails no action because the store is away", async () => {
+    await using engine = await openEngine({ sender: answering(answered(500)) });
+    await failed(engine, 2);
+    const retry = () => Promise.reject(new StoreUnavailable("Away."));
+    const away = createBulk(engine.app, { ...engine, actionService: { ...engine.actionService, retry } });
+    const { id } = await away.bulkService.start(engine.owner, RETRY);
+    await away.bulkRunner.run();
+    expect(await away.bulkService.find(engine.owner, id)).toMatchObject({ status: "running", done: 0, failed: 0 });
+    await bulkOf(engine).bulkRunner.run();
+    expect(await away.bulkService.find(engine.owner, id)).toMatchObject({ status: "finished", done: 2 });
+  });
+
+  test("counts as done what it cancelled or rejected and could not note", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { owner, store } = engine;
+    for (const approve of [true, false]) await engine.create({ approve });
+    const { bulkService, bulkRunner } = bulkOf(engine);
+    const settle = store.bulk.settle.bind(store.bulk);
+    Object.assign(store.bulk, { settle: () => Promise.reject(new StoreUnavailable("Away.")) });
+    const { id } = await bulkService.start(owner, { operation: "cancel", filter: {}, reason: null });
+    await bulkRunner.run();
+    Object.assign(store.bulk, { settle });
+    await bulkRunner.run();
+    expect(await bulkService.find(owner, id)).toMatchObject({ status: "finished", done: 2, failed: 0 });
   });
 
   test("goes on after a restart, and does nothing twice that it did and could not note", async () => {

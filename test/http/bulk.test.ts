@@ -4,6 +4,7 @@ import { RawTarget } from "../support/raw-target.ts";
 import { Target } from "../support/target.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
+import { KEYS } from "./stub-server.ts";
 
 const NO_TARGET = "http://127.0.0.1:9/";
 
@@ -55,6 +56,18 @@ describe("POST /v1/bulk", () => {
     for (const id of ids) await server.engine.saw(id, { status: "failed", run: 2 });
     expect((await server.engine.get(other)).run).toBe(1);
     expect((await server.call("DELETE", path)).status).toBe(204);
+  });
+
+  test("shows other keys its filter and reason without secrets", async () => {
+    await using server = await openRealServer({ starts: false });
+    const secret = `ghp_${"a1B2c3D4e5".repeat(4).slice(0, 36)}`;
+    const filter = { status: ["failed"], dedupe: secret };
+    const begun = await server.call("POST", "/v1/bulk", { operation: "retry", filter, reason: `Leaked: ${secret}` });
+    const path = `/v1/bulk/${begun.json.id}`;
+    expect((await server.call("GET", path)).json).toMatchObject({ filter, reason: `Leaked: ${secret}` });
+    const seen = await server.call("GET", path, undefined, KEYS.reader);
+    expect(seen.json).toMatchObject({ filter: { status: ["failed"] }, reason: expect.stringContaining("Leaked: ") });
+    expect(seen.text).not.toContain(secret);
   });
 
   test("takes the ids of actions, a hundred at most, and an export does too", async () => {
