@@ -66,7 +66,8 @@ describe("a request for a credential", () => {
       },
     });
     expect((await rig.create()).status).toBe(400);
-    const granted = await grant(id);
+    const other = await newAgent();
+    const granted = await grant(id, { keys: [other.id] });
     expect(granted).toMatchObject({
       status: 200,
       json: { status: "granted", credential: "stripe-live", decided_by: "key:owner" },
@@ -76,7 +77,7 @@ describe("a request for a credential", () => {
     expect(rig.target.received.at(-1)?.headers.get("authorization")).toBe(`Bearer ${SECRET}`);
     const { json: stored } = await rig.call("GET", "/v1/credentials/stripe-live");
     // What the agent has suggested counts for nothing.
-    expect(stored).toMatchObject({ keys: [rig.agentId], hosts: [rig.host] });
+    expect(stored).toMatchObject({ keys: [other.id, rig.agentId], hosts: [rig.host] });
     expect(stored).not.toHaveProperty("paths");
     expect(await audited(id)).toEqual([
       {
@@ -121,8 +122,8 @@ describe("a request for a credential", () => {
 
   test("is seen by its own key, approvers and readers, and answered by owners alone", async () => {
     const [one, other] = [await newAgent(), await newAgent()];
-    const words = "With sk_live_Zx81Qw93vTyu4242 it works.";
-    const { json } = await ask({ host: "d.example", reason: words }, one.key);
+    const words = `With ${SECRET} it works.`;
+    const { json } = await ask({ host: "d.example", reason: words, paths: [`/${SECRET}`] }, one.key);
     const { id } = json;
     expect(await idsOf("", one.key)).toEqual([id]);
     expect([await idsOf("?status=declined", one.key), await idsOf("?status=cancelled", one.key)]).toEqual([[], []]);
@@ -139,6 +140,9 @@ describe("a request for a credential", () => {
     expect((await ask({ host: "d.example" }, KEYS.approver)).status).toBe(403);
     expect((await read(id)) satisfies object).toMatchObject({ error: { code: "not_found" } });
     expect((await read(id, KEYS.owner))["status"]).toBe("pending");
+    await decline(id, { reason: `No: ${SECRET}` });
+    expect(JSON.stringify(await read(id, KEYS.reader))).not.toContain(SECRET);
+    expect(await read(id, one.key)).toMatchObject({ decision_reason: `No: ${SECRET}` });
   });
 
   test("stays open where its answer is wrong", async () => {
