@@ -39,10 +39,9 @@ export function createFeed(actions: Pick<ActionStore, "changes" | "position" | "
      * unknown id and `rate_limited` if the account has too many streams.
      */
     async open(caller: Caller, lastEventId: string | null): Promise<EventStream> {
-      authorize(caller, "read");
       const { accountId } = caller;
       const from = await startPosition(lastEventId);
-      // Checked again: the key may have been revoked meanwhile.
+      // After the read, since the key may have been revoked meanwhile.
       authorize(caller, "read");
       const account = accounts.get(accountId) ?? new AccountStreams((after) => actions.changes(accountId, after));
       accounts.set(accountId, account);

@@ -114,6 +114,10 @@ describe("a stream of events", () => {
   test("is not opened by a key that is revoked", async () => {
     const caller: Caller = { ...engine.owner, revoked: AbortSignal.abort() };
     expect(await refusalOf(engine.feed.open(caller, null))).toMatchObject({ code: "unauthorized" });
+    const revoking = new AbortController();
+    const opening = engine.feed.open({ ...engine.owner, revoked: revoking.signal }, null);
+    revoking.abort();
+    expect(await refusalOf(opening)).toMatchObject({ code: "unauthorized" });
   });
 
   test.each(["garbage", "MTIz=", "MTIz ", "LTE", "MQ==", positionText(10 ** 14), positionText(2 ** 60), "%00", "12"])(
@@ -212,6 +216,16 @@ test("what is committed while the store is being asked is told, whenever the new
   expect(told).toEqual([all, all, all]);
   for (const stream of streams) stream.end();
   await Promise.all(reading);
+});
+
+test("what a read finds that ends after its stream is told to nobody", async () => {
+  const store = slowStore();
+  const stream = await store.open();
+  store.commit();
+  const reading = stream.next();
+  stream.end();
+  await store.answer();
+  expect(await reading).toBeNull();
 });
 
 test("what another stream asked for before the news is no answer to the news", async () => {
