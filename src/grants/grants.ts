@@ -3,14 +3,13 @@ import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
 import { AccountCache } from "../core/account-settings.ts";
 import type { Action, ActionRequest } from "../core/action.ts";
-import type { AccountStore } from "../core/account-store.ts";
 import { auditOf } from "../core/audit.ts";
 import type { Clock } from "../core/clock.ts";
 import { accountFull, DomainError, invalidFields, type Issue, notFound } from "../core/domain-error.ts";
 import { type FindGrant, type Grant, type Granted, type GrantTerms, isInForce } from "../core/grant.ts";
 import { GRANT_CALLS_MAX, GRANT_MINUTES_MAX, GRANT_VARY_MAX, GRANTS_LISTED_MAX, GRANTS_MAX } from "../core/limits.ts";
 import { hasEnded } from "../core/makers.ts";
-import { authorize, type Caller } from "../core/roles.ts";
+import { authorize, type Caller, mayDo } from "../core/roles.ts";
 import type { Store } from "../core/store.ts";
 import { createApiRoutes, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
@@ -74,19 +73,20 @@ type HashOf = (text: string) => string;
 
 /** The grants of all accounts that may be in force. The store counts their uses. */
 export class KnownGrants extends AccountCache<Grant, ReadonlyMap<string, readonly Grant[]>> implements FindGrant {
-  readonly #accounts: Pick<AccountStore, "findKey">;
+  readonly #store: Pick<Store, "accounts" | "team">;
   readonly #clock: Pick<Clock, "now">;
   readonly #hashOf: HashOf;
 
-  constructor({ grants, accounts }: Pick<Store, "grants" | "accounts">, clock: Pick<Clock, "now">, hashOf: HashOf) {
+  constructor(store: Pick<Store, "grants" | "accounts" | "team">, clock: Pick<Clock, "now">, hashOf: HashOf) {
+    const { grants } = store;
     const listed = { version: () => grants.version(), list: (id: string | null) => grants.list(id, clock.now()) };
     super(listed, (rows) => Map.groupBy(rows, ({ keyId }) => keyId));
-    this.#accounts = accounts;
+    this.#store = store;
     this.#clock = clock;
     this.#hashOf = hashOf;
   }
 
-  /** See `FindGrant`. It ends with the key that made it. */
+  /** See `FindGrant`. The maker of the grant must still be allowed to approve. */
   async find(caller: Caller, request: ActionRequest, over: ReadonlySet<string>): Promise<Granted | null> {
     const { accountId, keyId } = caller;
     const own = keyId === null ? undefined : this.viewOf(accountId)?.get(keyId);
@@ -99,8 +99,7 @@ export class KnownGrants extends AccountCache<Grant, ReadonlyMap<string, readonl
       const name = JSON.stringify(vary);
       const likeness = likenesses.get(name) ?? likenessOf(request, vary, this.#hashOf);
       likenesses.set(name, likeness);
-      if (likeness !== grant.likeness || !isWithin(grant, request) || (await this.#hasExpiredMaker(grant, now)))
-        continue;
+      if (likeness !== grant.likeness || !isWithin(grant, request) || !(await this.#isByApprover(grant, now))) continue;
       const detail = { grant: grant.id, calls: grant.calls, method: request.method, host: request.host };
       return {
         grant,
@@ -110,11 +109,13 @@ export class KnownGrants extends AccountCache<Grant, ReadonlyMap<string, readonl
     return null;
   }
 
-  /** Whether it was made by a key that has expired. Any other loss of the right to approve ends grants in its own commit. */
-  async #hasExpiredMaker({ accountId, createdBy, createdById }: Grant, now: Date): Promise<boolean> {
-    if (createdBy.startsWith("user:")) return false;
-    const key = await this.#accounts.findKey(accountId, createdById);
-    return key === null || hasEnded(key, now);
+  async #isByApprover({ accountId, createdBy, createdById }: Grant, now: Date): Promise<boolean> {
+    if (createdBy.startsWith("user:")) {
+      const member = await this.#store.team.member(accountId, createdById);
+      return member !== null && mayDo(member.role, "approve");
+    }
+    const key = await this.#store.accounts.findKey(accountId, createdById);
+    return key !== null && !hasEnded(key, now) && mayDo(key.role, "approve");
   }
 }
 

@@ -43,11 +43,12 @@ export function numberOf(text: string | null): number | null {
 /** A decimal that is short enough for a double to hold exactly. */
 const PLAIN_NUMBER = /^(0|[1-9]\d{0,11})(\.\d{1,3})?$/;
 
-/** The body to compare, without the values of members that may differ; null: it can't be compared. */
+/** The body to compare, without the values of members that may differ, each of which must be there once. */
 function bodyParts(request: ActionRequest, vary: ReadonlySet<string>): unknown {
   if (vary.size === 0) return [request.body];
   const fields = fieldsOf(request);
-  return fields?.map(({ path, text }) => (vary.has(path) ? [path] : [path, text])) ?? null;
+  if (fields === null || fields.filter(({ path }) => vary.has(path)).length !== vary.size) return null;
+  return fields.map(({ path, text }) => (vary.has(path) ? [path] : [path, text]));
 }
 
 /** The plain values of a JSON body with their paths; null: it is no JSON body, or too large to compare. */
