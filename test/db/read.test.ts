@@ -82,6 +82,7 @@ test("a query of values has each in its place, as its column is stored", async (
     {
       sql: `select "id" from "api_keys" where ("api_keys"."id" = any($1) and "api_keys"."created_at" < $2 and "api_keys"."name" <> $3) limit $4`,
       args: [String.raw`{"k","a\"b"}`, NOON.getTime(), "it's", 7],
+      isVaried: false,
     },
   ]);
 });

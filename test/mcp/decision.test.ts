@@ -147,7 +147,7 @@ test("only a client that can ask gets the next step to ask", async () => {
     const answer = canAsk ? () => ({ action: "cancel" }) : null;
     await using client = await connect("modern", server.mcpUrl, { key, answer });
     const step = String(actionIn(await client.call("get", { id }))["next_step"]);
-    expect(step.includes("with approve"), [key, canAsk].join(" ")).toEqual(isTold);
+    expect(step.includes("call approve"), [key, canAsk].join(" ")).toEqual(isTold);
     expect(step).toContain(`${BASE_URL}/approvals`);
   }
 });
