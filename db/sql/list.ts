@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import {
   and,
   between,
@@ -57,6 +56,9 @@ interface SearchStep {
 /** SQLite reads on this thread, so that the steps of many searches would block the event loop if each took its own turn. */
 const shareTurn = createTurnShare(systemClock);
 
+/** Runs a part of a search in a turn of its account. Only what runs before the first `await` counts, so it reads once at most. */
+type InTurn = <Result>(work: () => Result) => Promise<Result>;
+
 /**
  * Reads rows by one index, newest first, until one more than `query.limit` match or `rowsMax` were read. Reads in short steps, which
  * share turns of the event loop with those of other searches.
@@ -69,16 +71,17 @@ async function* stepsOf(reader: Reader, query: ActionQuery, rowsMax: number): As
   if (isDedupeHidden || query.search.metadata.some(isHidden)) return;
   let { before } = rangeOf(query);
   const page = repeatable(reader, pageOf(reader.dialect, query), true);
+  const inTurn: InTurn = (work) => shareTurn(query.accountId, work);
   const isRefined = needsRefining(query.search);
   let left = query.limit + 1;
   for (let looked = 0; looked < rowsMax && left > 0;) {
     const rows = Math.min(SEARCH_STEP_ROWS, rowsMax - looked);
     // Some candidates may be left out below.
     const from = { before, rows, limit: isRefined ? rows : left };
-    const stretch = await shareTurn(query.accountId, () => page(from));
+    const stretch = await inTurn(() => page(from));
     const end = stretch.find(({ is_end: isEnd }) => isEnd === 1);
     const candidates = stretch.filter(({ matches }) => matches === 1);
-    const found = await shareTurn(query.accountId, () => refine(reader, query, readable(candidates, foundOf)));
+    const found = await refine(reader, query, readable(candidates, foundOf), inTurn);
     left -= found.length;
     const last = left > 0 && end !== undefined ? String(end["id"]) : null;
     yield { found, last };
@@ -272,6 +275,7 @@ async function refine(
   reader: Reader,
   { search, seenAs = null }: Pick<ActionQuery, "search" | "seenAs">,
   rows: readonly Found[],
+  inTurn: InTurn,
 ): Promise<readonly Found[]> {
   if (!needsRefining(search)) return rows;
   const { q, path, outcome } = search;
@@ -286,18 +290,20 @@ async function refine(
     !isBoth(row.url, "url", (url) => matchesPlace(q, { ...row, url }));
   const holds = (text: string | null | undefined, searched: string) =>
     typeof text === "string" && isBoth(text, "text", (seen) => holdsText(seen, searched));
-  const near = rows.filter((row) => matchesResult(search, row) && isAt(row));
+  const near = await inTurn(() => rows.filter((row) => matchesResult(search, row) && isAt(row)));
   const isLong = (row: Found) => row.bytes > SEARCH_NEAR_BYTES;
   const texts = await textsOf(
     reader,
     near.filter((row) => isLong(row) && (asked.length > 0 || isElsewhere(row))),
+    inTurn,
   );
-  const found = near.filter((row) => {
+  const isFound = (row: Found) => {
     const own = texts.get(row.id) ?? row;
     if (!asked.every((name) => holds(textIn(own, name), search[name] ?? ""))) return false;
     return q === null || !isElsewhere(row) || holds(own.title, q);
-  });
-  return outcome === null ? found : withOutcome(reader, outcome, found);
+  };
+  const found = await inTurn(() => near.filter(isFound));
+  return outcome === null ? found : inTurn(() => withOutcome(reader, outcome, found));
 }
 
 function textIn({ title, extras }: Pick<Found, "title" | "extras">, name: (typeof SEARCHED_TEXTS)[number]) {
@@ -306,12 +312,11 @@ function textIn({ title, extras }: Pick<Found, "title" | "extras">, name: (typeo
 }
 
 /** Titles and extras of long rows, read in pieces. A row with neither costs little, since its header says what is null. */
-async function textsOf(reader: Reader, rows: readonly Found[]) {
+async function textsOf(reader: Reader, rows: readonly Found[], inTurn: InTurn) {
   const { isOneOf } = reader.dialect;
   const { id, title, extras } = actions;
   const texts = new Map<string, Pick<Found, "title" | "extras">>();
   for (let left = rows; left.length > 0;) {
-    if (left.length < rows.length) await nextTurn();
     const some = fitting(SEARCH_STEP_BYTES, left);
     left = left.slice(some.length);
     const isOneOfThese = isOneOf(
@@ -320,7 +325,8 @@ async function textsOf(reader: Reader, rows: readonly Found[]) {
     );
     const found = qb.select({ id, title, extras }).from(actions);
     const hasText = or(isNotNull(title), isNotNull(extras));
-    for (const row of await all(reader, found.where(and(isOneOfThese, hasText)))) texts.set(row.id, row);
+    const read = () => all(reader, found.where(and(isOneOfThese, hasText)));
+    for (const row of await inTurn(read)) texts.set(row.id, row);
   }
   return texts;
 }

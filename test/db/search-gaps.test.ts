@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 import { sqliteDialect } from "../../db/libsql/dialect.ts";
 import { createLists } from "../../db/sql/list.ts";
+import type { Reader } from "../../db/sql/sql.ts";
+import { SEARCH_STEP_ROWS } from "../../src/core/limits.ts";
 import { NO_SEARCH } from "../../src/core/search.ts";
 import { ownMs } from "../support/core.ts";
 import { aQuery } from "../support/factory.ts";
@@ -11,15 +13,57 @@ import { maxGapMs } from "./event-loop.ts";
 const GAP_MS_MAX = 50;
 const [SEARCHES, READ_MS] = [60, 3];
 
-test("many searches at once leave the event loop to others", async () => {
-  // As SQLite reads: in this thread, before it returns.
-  const read = () => {
+type Read = Reader["read"];
+
+/** Reads as SQLite does: in this thread, before it returns. */
+function slowly(read: Read): Read {
+  return (statement) => {
     for (const startedMs = ownMs(); ownMs() - startedMs < READ_MS;);
-    return Promise.resolve([]);
+    return read(statement);
   };
-  const lists = createLists({ reader: { dialect: sqliteDialect, read }, seal: testSecrets, onUnreadable: () => {} });
+}
+
+const readNothing: Read = () => Promise.resolve([]);
+
+/** The last row of each step, whose outcome is read by another statement. */
+const FAILED = {
+  id: "act_01kjwa5v00e7v8c9x2m4n6p8qr",
+  run: 1,
+  url: "https://api.example.com/",
+  host: "api.example.com",
+  response_code: null,
+  error_source: "dispatch",
+  last_error: "Refused.",
+  title: null,
+  extras: null,
+  bytes: 1,
+  is_end: 1,
+  matches: 1,
+};
+
+function listsOf(read: Read) {
+  return createLists({ reader: { dialect: sqliteDialect, read }, seal: testSecrets, onUnreadable: () => {} });
+}
+
+test("many searches at once leave the event loop to others", async () => {
+  const lists = listsOf(slowly(readNothing));
   const query = aQuery({ search: { ...NO_SEARCH, title: "order" } });
   await lists.count(query, 10);
   const gap = await maxGapMs(() => Promise.all(Array.from({ length: SEARCHES }, () => lists.count(query, 10))));
   expect(gap).toBeLessThan(GAP_MS_MAX);
+});
+
+test("so do searches that read more about what they found, however many steps they take", async () => {
+  const outcomes = slowly(readNothing);
+  const lists = listsOf((statement) =>
+    statement.sql.includes("timeline") ? outcomes(statement) : Promise.resolve([FAILED]),
+  );
+  const query = aQuery({ search: { ...NO_SEARCH, outcome: "not_sent" } });
+  for (const [searches, steps] of [
+    [SEARCHES, 1],
+    [1, SEARCHES],
+  ] as const) {
+    const all = () => Promise.all(Array.from({ length: searches }, () => lists.count(query, steps * SEARCH_STEP_ROWS)));
+    expect(await maxGapMs(all)).toBeLessThan(GAP_MS_MAX);
+  }
 });
