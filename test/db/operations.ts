@@ -306,7 +306,7 @@ export const OPERATIONS: readonly (readonly [name: string, run: Operation, index
     (store) => store.pauses.unfinished(ACCOUNT, KEY, 9),
     "actions_active actions_held_by_key actions_pending",
   ],
-  ["prune grants", (store) => store.grants.prune(NOON), "actions_ruled grants grants_by_end"],
+  ["prune grants", (store) => store.grants.prune(NOON), "actions_active actions_by_status grants grants_by_end"],
   ["prune pauses", (store) => store.pauses.prune(NOON), "pauses pauses_by_end"],
   ["audit log", (store) => store.audit.page(AUDIT_QUERY), "audit_by_account"],
   ["audit log by kind", (store) => store.audit.page({ ...AUDIT_QUERY, kinds: ["paused"] }), "audit_by_account"],
