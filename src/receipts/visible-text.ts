@@ -18,14 +18,14 @@ const MARK = String.raw`[[\p{M}${BESIDE}]--\p{Default_Ignorable_Code_Point}]`;
 /** What joins with its like into one syllable or letter, however many they are: the parts of Hangul's syllables, and signs before a letter. */
 const JOINED = String.raw`[\u1100-\u115e\ua960-\ua97c]{5,}|[\u1161-\u11a7\ud7b0-\ud7c6]{5,}|[\u11a8-\u11ff\ud7cb-\ud7fb]{5,}|[\u0d4e\u{111c2}\u{111c3}\u{113d1}\u{1193f}\u{11941}\u{11a3a}\u{11a84}-\u{11a89}\u{11d46}\u{11f02}]{5,}`;
 
-const PILED = `${MARK}{5,}|${JOINED}`;
+const PILED = `${MARK}{5,}|(?:${JOINED})${MARK}*`;
 
 /** A quotation mark, in HTML too, or an escape of JSON: with an accent it would look like another sign. Or the start of a line. */
 const BARE = String.raw`[\n\t"]|&quot;|\\(?:u[\da-fA-F]{4}|&quot;|["\\\/bfnrt])?`;
 
 const AFTER_BARE = `(${BARE})${MARK}+`;
 
-/** Runs of any of them. Accents behind an invisible character would be drawn over its code. */
+/** Runs of any of them. Accents behind a character that is shown by its code would be drawn over that. */
 const CODED = new RegExp(`${UNSEEN}+${MARK}*|${PILED}|${AFTER_BARE}`, "gv");
 
 const CODED_IN_LINES = new RegExp(`[${UNSEEN}--[\\n\\t]]+${MARK}*|${PILED}|${AFTER_BARE}`, "gv");

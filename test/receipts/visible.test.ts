@@ -71,6 +71,7 @@ test.each([
     '"\\"<U+20E5> \\n<U+0301> \\u0065<U+0301> \\\\<U+0301> \\/<U+0301>"',
   ],
   ["the code of another character", "a\u202e\u0338\u20ddb", "a<U+202E><U+0338><U+20DD>b"],
+  ["the code of a part of a syllable", `${"\u1100".repeat(5)}\u0338`, `${"\u1100".repeat(4)}<U+1100><U+0338>`],
   ["a quotation mark, however many", `"${"\u0301".repeat(10)}"`, `"${"<U+0301>".repeat(8)}<2 more>"`],
 ])("shows accents behind %s by their codes: they would be drawn over it", (_what, text, shown) => {
   expect(visibleText(text)).toBe(shown);
