@@ -1,17 +1,12 @@
 /** As the time of an alarm: none is set. */
 export const NEVER = Number.POSITIVE_INFINITY;
 
-interface Alarm<Item> {
-  atMs: number;
-  readonly item: Item;
-}
-
 /**
  * What waits for a time, earliest first: a binary heap, so that one timer serves any number of lanes. An item has one alarm at
- * most, however often it is set. None is removed early; the time in the item applies.
+ * most, however often it is set. Only this changes `wakesAtMs`.
  */
 export class Alarms<Item extends { wakesAtMs: number }> {
-  readonly #heap: Alarm<Item>[] = [];
+  readonly #heap: Item[] = [];
   /** The place of each item in the heap. */
   readonly #places = new Map<Item, number>();
 
@@ -21,19 +16,28 @@ export class Alarms<Item extends { wakesAtMs: number }> {
 
   /** The earliest time, in milliseconds; null when nothing is set. */
   get earliestMs(): number | null {
-    return this.#heap[0]?.atMs ?? null;
+    return this.#heap[0]?.wakesAtMs ?? null;
   }
 
   /** Sets the alarm of an item, unless an earlier one is set. */
   set(item: Item, atMs: number): void {
     if (atMs >= item.wakesAtMs) return;
     item.wakesAtMs = atMs;
-    const place = this.#places.get(item) ?? this.#heap.push({ item, atMs }) - 1;
+    const place = this.#places.get(item) ?? this.#heap.push(item) - 1;
     this.#places.set(item, place);
-    const alarm = this.#heap[place];
-    if (alarm !== undefined) alarm.atMs = atMs;
     this.#moveUp(place);
-    // The time of an alarm that no longer applied may have been earlier.
+  }
+
+  /** Removes the alarm of an item, if one is set. */
+  remove(item: Item): void {
+    const place = this.#places.get(item);
+    if (place === undefined) return;
+    this.#swap(place, this.#heap.length - 1);
+    this.#heap.pop();
+    this.#places.delete(item);
+    item.wakesAtMs = NEVER;
+    // Another item is at this place now, from anywhere in the heap.
+    this.#moveUp(place);
     this.#moveDown(place);
   }
 
@@ -42,20 +46,10 @@ export class Alarms<Item extends { wakesAtMs: number }> {
    * lane is taken for idle before its turn.
    */
   *run(nowMs: number): Generator<Item> {
-    for (let first = this.#heap[0]; first !== undefined && first.atMs <= nowMs; first = this.#heap[0]) {
-      this.#removeFirst();
-      if (first.item.wakesAtMs > nowMs) continue;
-      first.item.wakesAtMs = NEVER;
-      yield first.item;
+    for (let first = this.#heap[0]; first !== undefined && first.wakesAtMs <= nowMs; first = this.#heap[0]) {
+      this.remove(first);
+      yield first;
     }
-  }
-
-  #removeFirst(): void {
-    const heap = this.#heap;
-    this.#swap(0, heap.length - 1);
-    const first = heap.pop();
-    if (first !== undefined) this.#places.delete(first.item);
-    this.#moveDown(0);
   }
 
   #moveUp(from: number): void {
@@ -81,7 +75,7 @@ export class Alarms<Item extends { wakesAtMs: number }> {
 
   /** Infinity beyond the end of the heap. */
   #timeAt(at: number): number {
-    return this.#heap[at]?.atMs ?? Number.POSITIVE_INFINITY;
+    return this.#heap[at]?.wakesAtMs ?? NEVER;
   }
 
   #swap(one: number, other: number): void {
@@ -89,6 +83,6 @@ export class Alarms<Item extends { wakesAtMs: number }> {
     if (a === undefined || b === undefined) return;
     this.#heap[one] = b;
     this.#heap[other] = a;
-    this.#places.set(b.item, one).set(a.item, other);
+    this.#places.set(b, one).set(a, other);
   }
 }

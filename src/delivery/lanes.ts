@@ -415,7 +415,11 @@ export class Lanes {
 
   /** Re-evaluates all lanes of a host, since their order depends on what each has in flight. */
   #update(sameHost: HostGroup): void {
-    if (sameHost.slots === 0) for (const lane of sameHost.lanes) [lane.waiting, lane.wakesAtMs] = [0, NEVER];
+    for (const lane of sameHost.slots === 0 ? sameHost.lanes : []) {
+      lane.waiting = 0;
+      // A lane that is made again for the host has one of its own.
+      this.#alarms.remove(lane);
+    }
     const least = this.#leastWaiting(sameHost);
     for (const lane of sameHost.lanes) {
       const isNext =

@@ -688,6 +688,14 @@ describe("slots that other nodes have a part in", () => {
     lanes.found({ ...lane("a", "x"), dueAt: new Date(NOW) }, NOW);
     expect(takeAll(lanes)).toHaveLength(1);
   });
+
+  test("keep nothing of what is due later when other nodes take them over", () => {
+    const { lanes, share } = shared(1);
+    add(lanes, lane("a", "x"), NOW + 500);
+    share.slots = 0;
+    lanes.sharesChanged();
+    expect(lanes.earliestMs).toBeNull();
+  });
 });
 
 describe("what an account sets for a host", () => {
