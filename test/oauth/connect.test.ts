@@ -241,17 +241,20 @@ describe("where OAuth is on", () => {
     expect(hiddenIn(await login.text())["next"]).toBe(long.slice(rig.url.length).replaceAll("&", "&amp;"));
   });
 
-  test("a client ends its connection: the key is revoked at once", async () => {
-    await using rig = await openRig();
-    const { tokens } = await connect(rig);
-    expect((await askMcp(rig, tokens.access_token)).status).toBe(200);
-    const revoked = await postForm(rig, "/oauth/revoke", { token: tokens.refresh_token, client_id: CLIENT_ID });
-    expect(revoked.status).toBe(200);
-    expect((await askMcp(rig, tokens.access_token)).status).toBe(401);
-    const keys = await rig.engine.store.accounts.keys(rig.engine.owner.accountId, 99);
-    expect(keys.find(({ hold }) => hold === "writes")?.revokedAt).not.toBeNull();
-    expect((await refresh(rig, tokens.refresh_token)).json.error).toBe("invalid_grant");
-  });
+  test.each(["access_token", "refresh_token"] as const)(
+    "a client ends its connection by its %s: the key is revoked at once",
+    async (token) => {
+      await using rig = await openRig();
+      const { tokens } = await connect(rig);
+      expect((await askMcp(rig, tokens.access_token)).status).toBe(200);
+      const revoked = await postForm(rig, "/oauth/revoke", { token: tokens[token], client_id: CLIENT_ID });
+      expect(revoked.status).toBe(200);
+      expect((await askMcp(rig, tokens.access_token)).status).toBe(401);
+      const keys = await rig.engine.store.accounts.keys(rig.engine.owner.accountId, 99);
+      expect(keys.find(({ hold }) => hold === "writes")?.revokedAt).not.toBeNull();
+      expect((await refresh(rig, tokens.refresh_token)).json.error).toBe("invalid_grant");
+    },
+  );
 
   test("a key goes on working as before, also for /mcp", async () => {
     await using rig = await openRig();
