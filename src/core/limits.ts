@@ -723,6 +723,8 @@ export const TOOL_REQUESTS_MAX = 10;
 /** Secrets of headers searched for in a response, and the shortest of them. */
 export const ECHOES_MAX = 16;
 export const ECHO_CHARS_MIN = 8;
+/** How much of the end of a cut answer is hidden at most, where it may be the beginning of a secret. */
+export const CUT_SECRET_CHARS_MAX = 1_024;
 export const TOOL_NAME_CHARS_SHOWN = 100;
 /** How long a question stays open, and how many open questions of one key may block a call. */
 export const QUESTION_MS = 10 * MINUTE_MS;

@@ -172,7 +172,7 @@ export function serializeTimeline(caller: Caller, action: Action, entries: reado
   const viewer = viewerOf(caller.role);
   const shown = entries.map((entry) => {
     const isShown = isWhole && (entry.event.type !== "paused" || readsReasons(caller));
-    return isShown ? entry : { ...entry, event: maskedEvent(entry.event, viewer, action.headers) };
+    return isShown ? entry : { ...entry, event: maskedEvent(entry.event, viewer, action) };
   });
   return timelineJson(shown);
 }

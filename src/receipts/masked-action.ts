@@ -1,4 +1,4 @@
-import { ECHOES_MAX } from "../core/limits.ts";
+import { ECHOES_MAX, LOCATION_CHARS_MAX } from "../core/limits.ts";
 import type { MaskedTexts } from "../core/search.ts";
 import { type Action, type LateResult, NO_EXTRAS, type Result, unknownExtras } from "../core/action.ts";
 import type { TimelineEvent, TimelineEntry } from "../core/timeline.ts";
@@ -16,6 +16,7 @@ import {
   maskResponseText,
   maskText,
   maskUrl,
+  withoutCutEnd,
 } from "./masking.ts";
 import { type MaskedAction, markMasked, type SeenAction, type SeenBytes, seenWith, storedOf } from "./seen-action.ts";
 import type { Pause } from "../core/pause.ts";
@@ -69,9 +70,14 @@ class ActionMasking extends Masking {
     return super.hide(secret, kind);
   }
 
+  /** Hides in a JSON text of the target what was hidden so far, and the secrets of these headers. */
+  hideEchoes(json: string, headers: Action["headers"]): string {
+    return hideEchoes(json, headers, [...this.#secrets]);
+  }
+
   /** Hides secrets that a target repeats in its answer, such as `Invalid key: …`. */
   withoutEchoes<Answer extends Result | LateResult>(answer: Answer, headers: Action["headers"]): Answer {
-    const hide = (json: string | null) => json && hideEchoes(json, headers, [...this.#secrets]);
+    const hide = (json: string | null) => json && this.hideEchoes(json, headers);
     return { ...answer, responseBody: hide(answer.responseBody), responseHeaders: hide(answer.responseHeaders) };
   }
 
@@ -135,7 +141,8 @@ const maskMembers = masksBy<Action, ActionMasking>({
 
 const ANSWER = {
   responseCode: AS_IS,
-  responseBody: maskResponseText,
+  responseBody: (json: string, masking: Masking, { responseTruncated }: Pick<Result, "responseTruncated">) =>
+    maskResponseText(json, masking, responseTruncated),
   responseTruncated: AS_IS,
   durationMs: AS_IS,
   responseHeaders: maskResponseHeaders,
@@ -233,7 +240,7 @@ export function maskedEarlier(entries: readonly EarlierRejection[], viewer: View
 
 /** The timeline of a seen action, each text masked by the rules for its author. */
 export function maskedTimeline(timeline: readonly TimelineEntry[], seen: MaskedAction): readonly TimelineEntry[] {
-  return timeline.map((entry) => ({ ...entry, event: maskedEvent(entry.event, seen.viewer, storedOf(seen).headers) }));
+  return timeline.map((entry) => ({ ...entry, event: maskedEvent(entry.event, seen.viewer, storedOf(seen)) }));
 }
 
 type NamesIn<Union> = Union extends unknown ? keyof Union : never;
@@ -255,7 +262,10 @@ const maskEvent = masksBy<EventMembers>({
   duration_ms: AS_IS,
   next_retry_at: AS_IS,
   // The target wrote it. It should be a URL, but may be any text.
-  location: (target, masking) => maskUrl(maskText(target, masking), masking),
+  location(target, masking) {
+    const shown = maskUrl(maskText(target, masking), masking);
+    return target.length < LOCATION_CHARS_MAX ? shown : withoutCutEnd(shown);
+  },
   late: AS_IS,
   run: AS_IS,
   event: AS_IS,
@@ -264,17 +274,20 @@ const maskEvent = masksBy<EventMembers>({
   channel: maskText,
 });
 
-/** Masks an event of an action with these headers, whose secrets the target may repeat in its `location`. */
+/** Masks an event of an action with this URL and these headers, whose secrets the target may repeat in its `location`. */
 export function maskedEvent<Event extends TimelineEvent>(
   event: Event,
   viewer: Viewer,
-  headers: Action["headers"],
+  { url, headers }: Pick<Action, "url" | "headers">,
 ): Event {
   const masked: EventMembers = maskEvent(event, new Masking(viewer));
   const { location = null } = masked;
   // Safe: it has the members of the event, and what is hidden leaves a JSON text one.
   if (location === null) return masked as Event;
-  return { ...masked, location: JSON.parse(hideEchoes(JSON.stringify(location), headers)) as string } as Event;
+  const request = new ActionMasking(viewer);
+  maskUrl(url, request);
+  const hidden = request.hideEchoes(JSON.stringify(location), headers);
+  return { ...masked, location: JSON.parse(hidden) as string } as Event;
 }
 
 /** Masks the name of an actor, which is untrusted text after the first colon. */

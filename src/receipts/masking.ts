@@ -2,9 +2,9 @@ import type { Viewer } from "../core/roles.ts";
 import { BASE64_START, type FormPair } from "../core/body.ts";
 import { jsonIn } from "../core/json.ts";
 import { endOfString } from "../core/json-values.ts";
-import { ECHO_CHARS_MIN, ECHOES_MAX } from "../core/limits.ts";
-import { readHeaders } from "./response-headers.ts";
-import { EditedText, isVisibleHeader, MASK, Masking, secretKind } from "./mask-rules.ts";
+import { CUT_SECRET_CHARS_MAX, ECHO_CHARS_MIN, ECHOES_MAX } from "../core/limits.ts";
+import { CUT_SIGN, readHeaders } from "./response-headers.ts";
+import { EditedText, endOfMask, isVisibleHeader, MASK, Masking, secretKind } from "./mask-rules.ts";
 import { findSecrets } from "./find-secrets.ts";
 import { hasMembers, maskMembers } from "./mask-members.ts";
 import { maskCommand } from "./mask-commands.ts";
@@ -31,9 +31,25 @@ export function maskJsonText(json: string, viewer: For): string {
   return maskMembers(json, masking, (text) => maskNested(text, masking, 1));
 }
 
-/** Masks a target's stored answer like `maskJsonText`, but hides binary data entirely. */
-export function maskResponseText(json: string, viewer: For): string {
-  return json.startsWith(BASE64_START) ? `${BASE64_START}${MASK}"}` : maskJsonText(json, viewer);
+/** Masks a target's stored answer like `maskJsonText`, but hides binary data entirely. `isCut`: the answer was longer. */
+export function maskResponseText(json: string, viewer: For, isCut = false): string {
+  if (json.startsWith(BASE64_START)) return `${BASE64_START}${MASK}"}`;
+  const masked = maskJsonText(json, viewer);
+  // Whatever was cut is stored as a text.
+  return isCut && masked.startsWith('"') ? JSON.stringify(withoutCutEnd(String(JSON.parse(masked)))) : masked;
+}
+
+/**
+ * A masked text that was cut before, without its last word: that may be the beginning of a secret, which has neither the format
+ * nor the end by which it would have been found.
+ */
+export function withoutCutEnd(masked: string): string {
+  const mask = masked.lastIndexOf(MASK);
+  const from = Math.max(mask === -1 ? 0 : endOfMask(masked, mask), masked.length - CUT_SECRET_CHARS_MAX);
+  const end = masked.slice(from);
+  let start = end.length;
+  while (start > 0 && !/[\s"'<>;,&=]/.test(end.charAt(start - 1))) start -= 1;
+  return start === end.length ? masked : masked.slice(0, from + start) + MASK;
 }
 
 /** Masks a name and its value. `kind`: the kind of secret that the name means, or null. */
@@ -60,7 +76,8 @@ export function maskHeaders(headers: Readonly<Record<string, string>>, viewer: F
 export function maskResponseHeaders(json: string, viewer: For): string {
   const masked = readHeaders(json).map(([name, value]) => {
     const text = maskText(value, viewer);
-    return [name, name === "location" ? maskUrl(text, viewer) : text];
+    const shown = name === "location" ? maskUrl(text, viewer) : text;
+    return [name, value.endsWith(CUT_SIGN) ? withoutCutEnd(shown.slice(0, -CUT_SIGN.length)) : shown];
   });
   return JSON.stringify(masked);
 }
@@ -98,14 +115,19 @@ export function hideEchoes(
 }
 
 /**
- * The values of headers with names of secrets, and their words, longest first, in all spellings in which targets repeat them:
- * as JSON, with `\/` for `/` as PHP does, in base64, in hex, and percent-encoded.
+ * The values of headers with names of secrets, their words, and the parts of `Basic` credentials, longest first, in all spellings
+ * in which targets repeat them: as JSON, with `\/` for `/` as PHP does, in base64, in hex, and percent-encoded.
  */
 function secretsOf(headers: Readonly<Record<string, string>>, more: readonly string[]): readonly string[] {
-  const values = Object.entries(headers).flatMap(([name, value]) => (secretKind(name) === null ? [] : [value]));
-  const all = new Set([...values.flatMap((value) => [value, ...value.split(WORDS)]), ...more]);
-  const long = [...all].filter(({ length }) => length >= ECHO_CHARS_MIN);
-  const sorted = long.toSorted((one, other) => other.length - one.length).slice(0, ECHOES_MAX);
+  // Cookies come last: they may have more words than are searched for.
+  const kinds = Object.entries(headers).map(([name, value]) => [secretKind(name), value] as const);
+  const credentials = kinds.filter(([kind]) => kind !== null && kind !== "cookie");
+  const cookies = kinds.filter(([kind]) => kind === "cookie");
+  const spoken = (values: typeof kinds) =>
+    values.flatMap(([, value]) => [value, ...value.split(WORDS), ...basicParts(value)]);
+  const all = new Set([...spoken(credentials), ...more, ...spoken(cookies)]);
+  const searched = [...all].filter(({ length }) => length >= ECHO_CHARS_MIN).slice(0, ECHOES_MAX);
+  const sorted = searched.toSorted((one, other) => other.length - one.length);
   return sorted.flatMap((secret) => {
     const written = JSON.stringify(secret).slice(1, -1);
     const bytes = Buffer.from(secret);
@@ -116,6 +138,14 @@ function secretsOf(headers: Readonly<Record<string, string>>, more: readonly str
 }
 
 const WORDS = /[\s;,=]+/;
+
+/** What `Basic` credentials hold (RFC 7617): the user with the password, and the password alone. */
+function basicParts(value: string): readonly string[] {
+  const encoded = /^basic +([\w+/=-]+)$/i.exec(value.trim())?.[1];
+  if (encoded === undefined) return [];
+  const pair = Buffer.from(encoded, "base64").toString();
+  return pair.includes(":") ? [pair, pair.slice(pair.indexOf(":") + 1)] : [];
+}
 
 function maskHeader(name: string, value: string, masking: Masking): string {
   if (isVisibleHeader(name)) return maskNested(value, masking, 0);

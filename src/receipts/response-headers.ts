@@ -8,6 +8,9 @@ import { jsonIn } from "../core/json.ts";
 
 const RETRY_AFTER = "retry-after";
 
+/** The end of a value that was longer. */
+export const CUT_SIGN = "…";
+
 export type ResponseHeader = readonly [name: string, value: string];
 
 /**
@@ -30,7 +33,7 @@ export async function keptHeaders(
     // Awaited only with a mask: most calls have no credential.
     const [shownName, shownValue] =
       mask === null ? [name, value] : [await mask.maskStart(name, CHARS_MAX), await mask.maskStart(value, CHARS_MAX)];
-    const shortened = shownValue.length <= CHARS_MAX ? shownValue : `${shownValue.slice(0, CHARS_MAX)}…`;
+    const shortened = shownValue.length <= CHARS_MAX ? shownValue : `${shownValue.slice(0, CHARS_MAX)}${CUT_SIGN}`;
     const pair = [shownName, isKept ? shortened : MASK] as const;
     bytes += Buffer.byteLength(pair[0]) + Buffer.byteLength(pair[1]);
     if (bytes > RESPONSE_HEADERS_BYTES_MAX) break;

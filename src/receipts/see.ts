@@ -49,7 +49,7 @@ export async function seeHistory(
   const [masked = maskAction(action, viewer, answers)] = await maskAll([action], viewer, answers);
   const shown = attempts.map((attempt, at) => {
     const { responseHeaders, responseBody, responseTruncated } = masked.answers?.[at] ?? NO_RESULT;
-    const made = maskedEvent(attempt.made, viewer, action.headers);
+    const made = maskedEvent(attempt.made, viewer, action);
     return { ...attempt, responseHeaders, responseBody, responseTruncated, made };
   });
   return { action: masked, attempts: shown };

@@ -4,6 +4,7 @@ import { seeHistory } from "../../src/receipts/see.ts";
 import { maskAction, maskedTimeline } from "../../src/receipts/masked-action.ts";
 import { type Viewer, VIEWERS } from "../../src/core/roles.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
+import { CUT_SECRET_CHARS_MAX, LOCATION_CHARS_MAX } from "../../src/core/limits.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { anAction, anAttempt, aResult, NOON } from "../support/factory.ts";
 
@@ -94,6 +95,35 @@ describe("a masked action", () => {
     expect(shown("decider").result?.responseBody).toBe(hidden.replace("••••, ••••.", "canary-query, canary-body."));
   });
 
+  const answered = (headers: Record<string, string>, responseBody: string, responseTruncated = false) =>
+    maskAction(anAction({ headers, result: aResult({ responseBody, responseTruncated }) }), "public").result
+      ?.responseBody;
+
+  test("hides what the answer repeats of Basic credentials, decoded", () => {
+    const headers = { Authorization: `Basic ${btoa("ann:canary:body 1")}` };
+    const body = '{"error":"ann:canary:body 1 is wrong","tried":"canary:body 1"}';
+    expect(answered(headers, body)).toBe('{"error":"•••• is wrong","tried":"••••"}');
+  });
+
+  test("hides a repeated key however many cookies there are", () => {
+    const cookies = Array.from({ length: 20 }, (_, n) => `theme-of-page-${n}=${"dark".repeat(9)}${n}`);
+    const headers = { Cookie: cookies.join("; "), "X-Api-Key": "canary-key" };
+    expect(answered(headers, '{"error":"Unknown: canary-key"}')).toBe('{"error":"Unknown: ••••"}');
+  });
+
+  test("hides the last word of a cut answer, which may be the beginning of a secret", () => {
+    const headers = { "X-Api-Key": "canary-header-0123" };
+    expect(answered(headers, '"Unknown: canary-header-01"', true)).toBe('"Unknown: ••••"');
+    expect(answered(headers, '"Unknown: canary-header-01"')).toBe('"Unknown: canary-header-01"');
+    const cut = (json: string) => JSON.parse(answered({}, JSON.stringify(json), true) ?? "");
+    expect(cut('{"k":"ghp_A7f3kQ9zL1mW8xYt2RvB5nCd6EgHjKp')).toBe('{"k":"••••');
+    // Where it ends with a mask, or between words, nothing more is hidden.
+    expect(cut('{"token":"abc')).toBe('{"token":"••••(token,3-chars)"');
+    expect(answered({}, '"one two "', true)).toBe('"one two "');
+    // A long word loses only as much as a secret may have.
+    expect(answered({}, `"${"a".repeat(CUT_SECRET_CHARS_MAX + 1)}"`, true)).toBe('"a••••"');
+  });
+
   test("masks a request once, however many attempts are shown with it", async () => {
     let reads = 0;
     const action = anAction();
@@ -150,6 +180,13 @@ describe("a masked row of a timeline", () => {
     [{ ...ATTEMPT, location: null }, {}],
     // What the target repeats of a header.
     [{ ...ATTEMPT, location: "/plain 5e55 words" }, { location: "/••••" }],
+    // And of the URL.
+    [{ ...ATTEMPT, location: "/keys/canary-query" }, { location: "/keys/••••" }],
+    // Where it is cut, its end may be the beginning of a secret.
+    [
+      { ...ATTEMPT, location: `/${"a=1&".repeat(LOCATION_CHARS_MAX)}`.slice(0, LOCATION_CHARS_MAX - 5) + "b=gho" },
+      { location: `/${"a=1&".repeat(LOCATION_CHARS_MAX)}`.slice(0, LOCATION_CHARS_MAX - 5) + "b=••••" },
+    ],
     [
       { type: "approved", actor: "email:ann@example.com", reason: "as Bearer x9Kq2Lm8Vb3Zt7Rw" },
       { reason: "as Bearer ••••(Bearer-token,16-chars,…t7Rw)" },
@@ -165,7 +202,10 @@ describe("a masked row of a timeline", () => {
   ])("%j differs only by its secrets", (event, masked) => {
     const entry = { seq: 7, at: NOON, run: 1, status: "failed", event } as const;
     const [whole] = JSON.parse(timelineJson([entry])).data;
-    const seen = maskAction(anAction({ headers: { "x-api-key": "plain 5e55 words" } }), "public");
+    const seen = maskAction(
+      anAction({ url: "https://api.example.com/?api_key=canary-query", headers: { "x-api-key": "plain 5e55 words" } }),
+      "public",
+    );
     expect(JSON.parse(timelineJson(maskedTimeline([entry], seen))).data).toEqual([{ ...whole, ...masked }]);
   });
 });
