@@ -15,7 +15,7 @@ const ShownRequestJson = Type.Object(
       minLength: 1,
       maxLength: DIGEST_CHARS_MAX,
       description: "The digest of GET /v1/actions/{id}/facts.",
-      examples: ["2:9f86d081884c7d65"],
+      examples: ["9f86d081884c7d659a2feaa0c55ad015"],
     }),
   },
   { title: "ShownRequest", additionalProperties: false, description: "A held request, as it was shown." },

@@ -277,7 +277,6 @@ function viewRoutes(deps: ActionRouteDeps) {
         const view = viewOf(caller, action);
         const viewer = view === "whole" ? "decider" : view;
         const [history, seen] = await Promise.all([actionService.historyOf(action), see(action, viewer)]);
-        // Values that are masked for others could be guessed by their digest.
         const digest = mayDo(caller.role, "approve") ? { digest: actionService.digestOf(action) } : {};
         return jsonOf({ ...maskedFacts(seen, history, baseUrl), run: action.run, ...digest });
       },

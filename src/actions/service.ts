@@ -11,7 +11,7 @@ import { type Action, ACTION_STATUSES, type ActionRequest, firstDueAt, firstStat
 import { type PastAttempt, pastAttempts } from "../core/attempts.ts";
 import { budgetOf } from "../core/key-limits.ts";
 import { authorize, type Caller, viewerOf, viewOf } from "../core/roles.ts";
-import { differs, requestDigest } from "../core/dedupe.ts";
+import { differs } from "../core/dedupe.ts";
 import { COUNTED_MAX, FILTER_VALUES_MAX, LIST_SCAN_ROWS_MAX, RULE_TRIES_MAX } from "../core/limits.ts";
 import type { StatusCounts } from "../api/list-schemas.ts";
 import { creatorOf, creatorOfCopy, decide, NO_RECIPIENTS, refusalOf, rulesChange } from "../core/policy.ts";
@@ -262,8 +262,8 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
     wait: createWait(app),
     /** `approve`, `cancel`, `retry`, `sendNow` and `decideMany`. */
     ...createDecisions(app, needs),
-    /** Identifies what an approver is shown; only for those who may approve, since it covers masked values. */
-    digestOf: (action: Action) => requestDigest(action, hashOf),
+    /** Identifies what an approver is shown, for a decision on exactly that. */
+    digestOf: needs.digestOf,
     /** `held`, `heldAmong` and `historyOf`. */
     ...held,
   };

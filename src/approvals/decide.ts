@@ -35,6 +35,11 @@ export interface DecisionNeeds {
   readonly enqueue: Enqueue;
   readonly recipients: Pick<Recipients, "boundByRules" | "factsFor">;
   readonly hashOf: HashOf;
+  /**
+   * Identifies what a person is shown. It is keyed and differs for each action, since a plain digest would let whoever sees a
+   * request masked test guesses of its values, as of a password.
+   */
+  readonly digestOf: (action: Action) => string;
   readonly rules: Judge;
   readonly grantService: GrantService;
   readonly credentials: CredentialUse;
@@ -58,7 +63,7 @@ type Verdict = (action: Action, input: DecisionInput, caller: Caller) => Decided
  *   comes before the time that the target asked for; and whatever the policy refuses.
  */
 export function createDecisions({ clock, bus, metrics, log, store }: AppContext, needs: DecisionNeeds) {
-  const { enqueue, recipients, hashOf, rules, grantService, credentials } = needs;
+  const { enqueue, recipients, hashOf, digestOf, rules, grantService, credentials } = needs;
   const { actions, rejections } = store;
 
   /** The listed callback hosts, if another key created the action and this caller's callbacks must be listed; else null. */
@@ -160,7 +165,7 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
         requireMayChange(caller, action);
         const now = clock.now();
         const stale = expected === undefined ? null : staleDecision(operation, action, expected);
-        if (expected?.digest !== undefined && expected.digest !== requestDigest(action, hashOf))
+        if (expected?.digest !== undefined && expected.digest !== digestOf(action))
           throw stale ?? new OtherRequest(operation, action);
         const { actor, via } = caller;
         const own = { actor, reason, now, isWithdrawal: isWithdrawal(caller) };

@@ -76,7 +76,10 @@ export const DecisionFacts = Type.Object(
     risks: Type.Array(Risk, { description: "Empty: nothing about it is unusual." }),
     run: Type.Optional(runSchema("The run that awaits the decision.")),
     digest: Type.Optional(
-      plainText("Identifies the request for POST /v1/approvals. Only for keys that may approve.", "2:9f86d081884c7d65"),
+      plainText(
+        "Identifies the request for POST /v1/approvals. Only for keys that may approve.",
+        "9f86d081884c7d659a2feaa0c55ad015",
+      ),
     ),
   },
   {

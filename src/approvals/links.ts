@@ -5,7 +5,6 @@ import { APPROVAL_LINK_MS } from "../core/limits.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { Caller } from "../core/roles.ts";
 import { isHeldIn, OtherRequest, type Decide } from "../core/changes.ts";
-import { requestDigest } from "../core/dedupe.ts";
 import { type DecisionHistory, NO_HISTORY } from "./facts.ts";
 import { isAlreadyDecided } from "./decide.ts";
 import type { Recipients } from "./recipients.ts";
@@ -26,8 +25,12 @@ export function createLinksOf(links: LinkStore, secrets: Pick<Secrets, "approval
 }
 
 interface FollowLinkNeeds {
-  readonly secrets: Pick<Secrets, "readApprovalToken" | "isOfHash" | "hash" | "requestToken">;
-  readonly actionService: { readonly approve: Decide; readonly cancel: Decide };
+  readonly secrets: Pick<Secrets, "readApprovalToken" | "isOfHash">;
+  readonly actionService: {
+    readonly approve: Decide;
+    readonly cancel: Decide;
+    readonly digestOf: (action: Action) => string;
+  };
   readonly recipients: Pick<Recipients, "mayMail">;
   readonly historyOf: HistoryOf;
 }
@@ -44,10 +47,7 @@ export interface OpenedLink {
   readonly isLive: boolean;
   /** `NO_HISTORY` if the link is not live. */
   readonly history: DecisionHistory;
-  /**
-   * Identifies the request, for the form that decides on it; empty if the link is not live. It is keyed, since a plain digest
-   * would let whoever has the link test guesses of the masked values.
-   */
+  /** Identifies the request, for the form that decides on it; empty if the link is not live. */
   readonly digest: string;
 }
 
@@ -66,7 +66,6 @@ interface LinkDecision extends Pick<OpenedLink, "decision"> {
 export function createFollowLink({ clock, store }: AppContext, needs: FollowLinkNeeds) {
   const { secrets, actionService, recipients, historyOf } = needs;
   const { actions, links } = store;
-  const digestOf = (action: Action) => requestDigest(action, (text) => secrets.hash(text));
   const open = async (token: string): Promise<OpenedLink | null> => {
     const claimed = secrets.readApprovalToken(token);
     const link = claimed === null ? null : await links.find(claimed);
@@ -78,7 +77,7 @@ export function createFollowLink({ clock, store }: AppContext, needs: FollowLink
     // The recipient may have been removed from the account or from APPROVERS since the mail was sent.
     const isLive = isOpen && (await recipients.mayMail(action.accountId, action.creator, action.notifyEmail ?? ""));
     if (!isLive) return { action, decision, expiresAt, isLive, history: NO_HISTORY, digest: "" };
-    const digest = secrets.requestToken(digestOf(action));
+    const digest = actionService.digestOf(action);
     return { action, decision, expiresAt, isLive, history: await historyOf(action), digest };
   };
   return {
@@ -98,7 +97,7 @@ export function createFollowLink({ clock, store }: AppContext, needs: FollowLink
       const email = notifyEmail ?? "";
       const holder = { keyId: null, keyName: email, role: "approver", hold: "none", actor: `email:${email}` } as const;
       const caller: Caller = { accountId, ...holder, client };
-      const expected = { run: action.run, isHeld: true, digest: digestOf(action) };
+      const expected = { run: action.run, isHeld: true, digest: opened.digest };
       try {
         await actionService[operation](caller, action.id, reason, expected);
       } catch (error) {

@@ -75,7 +75,7 @@ interface ExpectedRun {
   readonly run: number;
   /** The decision applies only while that run awaits approval. */
   readonly isHeld: boolean;
-  /** `requestDigest` of the request that was shown; absent: whatever is stored. */
+  /** The service's `digestOf` the action that was shown; absent: whatever is stored. */
   readonly digest?: string;
 }
 

@@ -85,8 +85,8 @@ export function createTokens(masterKey: Uint8Array, linkKey: Uint8Array) {
     },
     /** The token of an invitation's link: 256 bits of MAC, so that its mail can be rendered again. Only its hash is stored. */
     invitationToken: (invitationId: string) => hmac(invitationKey, invitationId).toString("hex"),
-    /** Identifies a request by its digest, for people who could guess masked values by the digest itself. */
-    requestToken: (digest: string) => hmac(requestKey, digest).toString("hex"),
+    /** Identifies the request of an action for whoever decides, who could guess masked values by its digest itself. */
+    requestToken: (actionId: string, digest: string) => hmac(requestKey, `${actionId} ${digest}`).toString("hex"),
     /** Whether a text has this hash (SHA-256, hex). */
     isOfHash(text: string, hash: string): boolean {
       const given = Bun.CryptoHasher.hash("sha256", text);

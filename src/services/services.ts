@@ -23,6 +23,7 @@ import { createCredentialUse } from "../credentials/use.ts";
 import { createChannelService } from "../channels/channels.ts";
 import { effectiveSettings } from "../config/config.ts";
 import { checkTarget, providerPolicy, type TargetPolicy } from "../config/target-policy.ts";
+import { requestDigest } from "../core/dedupe.ts";
 import { REVOKED_KEY_TAKEN_MS_MAX, SHARED_FRESH_MS, SIGNING_SECRETS_FRESH_MS } from "../core/limits.ts";
 import type { Caller } from "../core/roles.ts";
 import { StoreUnavailable } from "../core/store.ts";
@@ -131,6 +132,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     reserve: delivery.reserve,
     recipients,
     hashOf,
+    digestOf: (action) => secrets.requestToken(action.id, requestDigest(action, hashOf)),
     rules,
     grants,
     grantService,

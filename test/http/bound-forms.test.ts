@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { requestDigest } from "../../src/core/dedupe.ts";
 import { later } from "../support/factory.ts";
 import { hiddenIn, pressLink } from "../support/forms.ts";
 import { openRealServer } from "./real-server.ts";
+import { KEYS } from "./stub-server.ts";
 import { signedIn } from "./signed-in.ts";
 import { shared } from "../support/shared.ts";
 
@@ -89,13 +91,23 @@ describe.each(DECISIONS)("on %s (%s) the form to %s", (_name, place, decision, m
   });
 });
 
-test("the form of a link has no digest by which masked values could be guessed", async () => {
-  const id = await created(HELD);
+test("nobody who decides gets a digest by which masked values could be guessed", async () => {
+  const url = "http://127.0.0.1:9/shops";
+  const id = await created({ ...HELD, url, headers: { Authorization: `Basic ${btoa("shop:autumn24")}` } });
   const { approve } = await app.linksOf(id);
-  const digest = app.engine.actionService.digestOf(await app.engine.get(id));
-  const html = await (await fetch(app.url + approve)).text();
-  expect(await ann.pageOf(`/approvals/${id}`)).toContain(digest);
-  expect(html).not.toContain(digest);
-  expect((await pressLink(app.url + approve, { requests: `${id},1,${digest}`, decision: "approve" })).status).toBe(409);
-  expect(await stateOf(id)).toEqual(["awaiting_approval", 1]);
+  const { json } = await app.call("GET", `/v1/actions/${id}/facts`, undefined, KEYS.approver);
+  const { digest } = json as never as { digest: string };
+  const ofLink = hiddenIn(await (await fetch(app.url + approve)).text());
+  const ofPage = hiddenIn(await ann.pageOf(`/approvals/${id}`));
+  const requests = `${id},1,${digest}`;
+  expect([ofLink["requests"], ofPage["requests"]]).toEqual([requests, requests]);
+  // Of the right guess, and of a request that the guesser could create.
+  const guess = requestDigest(await app.engine.get(id), (text) => new Bun.SHA256().update(text).digest("hex"));
+  const other = await created({ ...HELD, url, headers: { Authorization: `Basic ${btoa("shop:autumn24")}` } });
+  expect(guess).not.toContain(digest);
+  expect(digest).not.toBe(app.engine.actionService.digestOf(await app.engine.get(other)));
+  for (const wrong of [guess, guess.replace(/^2:/, "")]) {
+    const pressed = await pressLink(app.url + approve, { requests: `${id},1,${wrong}`, decision: "approve" });
+    expect([pressed.status, await stateOf(id)]).toEqual([409, ["awaiting_approval", 1]]);
+  }
 });
