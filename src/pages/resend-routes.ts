@@ -80,13 +80,17 @@ function refused(message: string): DomainError {
 
 /**
  * The same key for a form that is sent twice, by a double click or from the history, so that the target gets the call once. An
- * edited form is another request. Null if the form has no id.
+ * edited form is another request. Null if the form has no id. Readers and receipts show the key, so it doesn't contain the id:
+ * without that, nobody can find out what was typed by trying values.
  */
 function idempotencyKeyIn(form: Form): string | null {
   const id = form.get("form_id") ?? "";
   if (!FORM_ID.test(id)) return null;
-  const typed = JSON.stringify(["method", "url", "title", "headers", "body"].map((name) => form.get(name) ?? null));
-  return `${id}-${new Bun.CryptoHasher("sha256").update(typed).digest("hex").slice(0, 32)}`;
+  const typed = ["method", "url", "title", "headers", "body"].map((name) => form.get(name) ?? null);
+  return `req_${new Bun.CryptoHasher("sha256")
+    .update(JSON.stringify([id, ...typed]))
+    .digest("hex")
+    .slice(0, 32)}`;
 }
 
 /** The edited fields in a form. Ignores fields that can't be edited for this body. */
