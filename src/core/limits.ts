@@ -822,7 +822,7 @@ export const BUDGET_MINUTES_MAX = 10_080;
 export const BUDGET_WINDOW_PARTS = 60;
 /** How long counts are kept after their window, since nodes' clocks differ and an action may be cancelled later. */
 export const BUDGET_KEPT_MS = 2 * DAY_MS;
-/** Comparisons with earlier rules, and of their hosts, to find rules that never apply: about 30 ms. */
+/** Comparisons with earlier rules, and of their lists and paths, to find rules that never apply: about 30 ms. */
 export const RULE_WARNING_STEPS_MAX = 150_000;
 /** The newest actions on which a new or changed rule is tried. */
 export const RULE_DRAFT_ACTIONS = 100;

@@ -107,8 +107,7 @@ const CONDITIONS: { readonly [Name in ConditionName]: ConditionKind<Given[Name]>
     covers: (one, other) => one.over <= other.over,
   },
   between: { holds: null, covers: (one, other) => Bun.deepEquals(one, other) },
-  // `deadRules` compares hosts, after all others since the lists may be long.
-  hosts: { holds: null, covers: () => true },
+  hosts: { holds: null, covers: (one, other) => coversList(one, other, coversHost) },
   path: { holds: null, covers: (one, other) => isUnder({ path: other, isAmbiguous: false }, one) },
   when: { holds: null, covers: (one, other) => one === other },
   // A rule that counts lets later rules decide until its limit is reached.
@@ -357,24 +356,41 @@ export function decideByWalks(
 
 // Rules that never apply
 
-/** Rules that an earlier one keeps from applying, by their ids, and what to say of them. Of very many with long lists, the first. */
-export function deadRules(rules: readonly CompiledRule[]): ReadonlyMap<string, string> {
+/**
+ * Rules that an earlier one keeps from applying, by their ids, and what to say of them. Of very many with long lists or paths, the
+ * first. `id`: asks only about this rule.
+ */
+export function deadRules(rules: readonly CompiledRule[], id: string | null = null): ReadonlyMap<string, string> {
   const dead = new Map<string, string>();
   const earlier: CompiledRule[] = [];
   let stepsLeft = RULE_WARNING_STEPS_MAX;
+  const covers = ({ definition: one }: CompiledRule, { definition: other }: CompiledRule) => {
+    stepsLeft -= 1;
+    if (stepsLeft < 0 || !SHORT_CONDITIONS.every((name) => coversMember(name, one, other))) return false;
+    stepsLeft -= longComparisons(one, other);
+    return stepsLeft >= 0 && LONG_CONDITIONS.every((name) => coversMember(name, one, other));
+  };
   for (const rule of rules) {
-    const before = earlier.find((other) => {
-      stepsLeft -= 1;
-      if (stepsLeft < 0 || !coversFields(other.definition, rule.definition)) return false;
-      const [hosts, wanted] = [other.definition.hosts, rule.definition.hosts];
-      stepsLeft -= (hosts?.length ?? 0) * (wanted?.length ?? 0);
-      return stepsLeft >= 0 && (hosts === undefined || (wanted !== undefined && coversList(hosts, wanted, coversHost)));
-    });
+    const before = id === null || id === rule.id ? earlier.find((other) => covers(other, rule)) : undefined;
     if (before !== undefined) dead.set(rule.id, deadBehind(before, rule));
     // A rule with counters lets later rules decide until its limit is reached.
     else if (rule.counters.length === 0) earlier.push(rule);
   }
   return dead;
+}
+
+const LONG_LISTS = ["keys", "credentials", "hosts"] as const;
+
+/** Conditions that are compared last, since each may be long. */
+const LONG_CONDITIONS: readonly ConditionName[] = [...LONG_LISTS, "path"];
+
+const SHORT_CONDITIONS = CONDITION_NAMES.filter((name) => !LONG_CONDITIONS.includes(name));
+
+/** The most comparisons of list members, and characters of a path that is compared by its segments. */
+function longComparisons(one: RuleDefinition, other: RuleDefinition): number {
+  const ofLists = LONG_LISTS.map((name) => (one[name]?.length ?? 0) * (other[name]?.length ?? 0));
+  const ofPath = one.path?.includes("*") === true ? (other.path?.length ?? 0) : 0;
+  return ofLists.reduce((sum, count) => sum + count, ofPath);
 }
 
 function deadBehind(before: CompiledRule, rule: CompiledRule): string {
@@ -383,11 +399,6 @@ function deadBehind(before: CompiledRule, rule: CompiledRule): string {
   return before.definition.effect === "allow" && rule.definition.effect !== "allow"
     ? `Applies only where a path can be read in different ways: ${name} before it allows all other calls that it is about.`
     : `Never applies: ${name} before it decides on all calls that it is about.`;
-}
-
-/** Whether the first rule applies to every request to which the other one does, leaving hosts aside. */
-function coversFields(one: RuleDefinition, other: RuleDefinition): boolean {
-  return CONDITION_NAMES.every((name) => coversMember(name, one, other));
 }
 
 function coversList<Item>(

@@ -130,7 +130,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
     // Without the owner's message to agents, every reason is about the request.
     const { message: _message, explain: _explain, ...conditions } = definitionOf(row);
     const undecidable = await undecidableOn(accountId, ruleFrom(conditions, id, row.version));
-    const warnings = [deadRules(known.rulesOf(accountId)).get(id), undecidable];
+    const warnings = [deadRules(known.rulesOf(accountId), id).get(id), undecidable];
     return { row, position, warnings: warnings.filter((text) => typeof text === "string") };
   };
 
