@@ -128,19 +128,23 @@ export class Lanes {
     if (lane.waiting === 1) this.#update(lane.sameHost);
   }
 
-  /** Notes the earliest row of a lane as the store has it. */
-  found(head: LaneHead, nowMs: number): void {
-    const lane = this.#laneOf(head);
-    if (lane === null) return;
-    this.#noteDue(lane, head.dueAt, nowMs);
-    if (head.dueAt.getTime() > nowMs) return this.#alarms.set(lane, head.dueAt.getTime());
-    // If rows are known to wait already, their claim tells whether there are more.
-    if (lane.waiting === 0) this.#open(lane);
+  /** Notes the earliest rows of lanes as the store has them. */
+  found(heads: readonly LaneHead[], nowMs: number): void {
+    const due: Lane[] = [];
+    for (const head of heads) {
+      const lane = this.#laneOf(head);
+      if (lane === null) continue;
+      this.#noteDue(lane, head.dueAt, nowMs);
+      if (head.dueAt.getTime() > nowMs) this.#alarms.set(lane, head.dueAt.getTime());
+      // If rows are known to wait already, their claim tells whether there are more.
+      else if (lane.waiting === 0) due.push(lane);
+    }
+    this.#open(due);
   }
 
   /** Opens the lanes whose next row has become due. */
   wake(nowMs: number): void {
-    for (const lane of this.#alarms.run(nowMs)) this.#open(lane);
+    this.#open([...this.#alarms.run(nowMs)]);
   }
 
   /** Opens the hosts whose rate allows another call now. */
@@ -154,10 +158,13 @@ export class Lanes {
     if (dueAt.getTime() < nowMs - COMMIT_MS) lane.lateCount += 1;
   }
 
-  #open(lane: Lane): void {
-    lane.waiting = Number.POSITIVE_INFINITY;
-    lane.refreshCount += 1;
-    this.#update(lane.sameHost);
+  /** Re-evaluates each host once, since all its lanes are read for that, and thousands may become due at the same time. */
+  #open(lanes: readonly Lane[]): void {
+    for (const lane of lanes) {
+      lane.waiting = Number.POSITIVE_INFINITY;
+      lane.refreshCount += 1;
+    }
+    for (const host of new Set(lanes.map(({ sameHost }) => sameHost))) this.#update(host);
   }
 
   /** Takes at most `slotsMax` slots for small rows. `answered` or `failed` gives back unused ones, `release` the others. */

@@ -393,7 +393,7 @@ export class Scheduler<Row extends QueueRow> {
   async #readLanes(after: LaneName | null, isWanted: (head: LaneHead) => boolean): Promise<LaneName | null> {
     const heads = await this.#options.queue.lanes(after, LANES_PER_PAGE);
     const nowMs = this.#nowMs();
-    for (const head of heads) if (isWanted(head)) this.#lanes.found(head, nowMs);
+    this.#lanes.found(heads.filter(isWanted), nowMs);
     this.#tick();
     return heads.length < LANES_PER_PAGE ? null : (heads.at(-1) ?? null);
   }

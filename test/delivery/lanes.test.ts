@@ -49,6 +49,36 @@ test("accounts take turns, and in each its hosts", () => {
   expect(hosts(takeAll(lanes))).toEqual(["ax", "bx", "ay", "ax", "ax"]);
 });
 
+test.each<[string, (lanes: Lanes, all: readonly LaneName[]) => void]>([
+  [
+    "become due at the same time",
+    (lanes, all) => {
+      for (const name of all) add(lanes, name, NOW + 1);
+      lanes.wake(NOW + 1);
+    },
+  ],
+  [
+    "are found due",
+    (lanes, all) =>
+      lanes.found(
+        all.map((name) => ({ ...name, dueAt: new Date(NOW) })),
+        NOW,
+      ),
+  ],
+])("lanes of one host that %s are each looked at a few times only", (_what, open) => {
+  let looks = 0;
+  const isPaused = () => {
+    looks += 1;
+    return false;
+  };
+  const lanes = new Lanes({ total: 100, perHost: 9, largeBytes: 0 }, { isPaused });
+  const all = Array.from({ length: 1_000 }, (_, n) => lane("a", "x", `key_${n}`));
+  open(lanes, all);
+  // For each other one, it would be half a million.
+  expect(looks).toBeLessThanOrEqual(4 * all.length);
+  expect(lanes.take(9)).toHaveLength(9);
+});
+
 test("keys with the same number of calls in flight take turns", () => {
   const lanes = lanesOf({ total: 1, perHost: 9 });
   for (const key of ["one", "two"]) for (let n = 0; n < 2; n += 1) add(lanes, lane("a", key, key));
@@ -203,7 +233,7 @@ describe("of the rows of a lane that the store has, memory knows no number:", ()
   /** A lane that the sweep found, with a claim that took all its slots. */
   function swept(limits = { total: 40, perHost: 10 }) {
     const lanes = lanesOf(limits);
-    lanes.found({ ...lane("a", "x"), dueAt: new Date(NOW) }, NOW);
+    lanes.found([{ ...lane("a", "x"), dueAt: new Date(NOW) }], NOW);
     const [ask] = lanes.take(100);
     if (ask === undefined) throw new Error("Nothing was taken.");
     return { lanes, ask };
@@ -226,7 +256,7 @@ describe("of the rows of a lane that the store has, memory knows no number:", ()
     expect(ask.lane.dueFromMs).toBe(NOW - 2_500);
     // A row that has been due for long, as after a pause, is looked for, also where this claim did not see it.
     const late = swept();
-    late.lanes.found({ ...lane("a", "x"), dueAt: new Date(NOW - 60_000) }, NOW);
+    late.lanes.found([{ ...lane("a", "x"), dueAt: new Date(NOW - 60_000) }], NOW);
     late.lanes.answered(late.ask, 10, undefined, AT);
     expect(late.ask.lane.dueFromMs).toBeLessThanOrEqual(NOW - 60_000);
     add(lanes, lane("a", "x"), NOW - 90_000);
@@ -668,7 +698,7 @@ describe("slots that other nodes have a part in", () => {
   test("of a host that only other nodes call are none, and its lanes take no room", () => {
     const { lanes, share } = shared(0);
     add(lanes, lane("a", "x"));
-    lanes.found({ ...lane("a", "x"), dueAt: new Date(NOW) }, NOW);
+    lanes.found([{ ...lane("a", "x"), dueAt: new Date(NOW) }], NOW);
     add(lanes, lane("a", "x"), NOW + 5);
     expect([takeAll(lanes).length, lanes.reserve(lane("a", "x")), lanes.earliestMs]).toEqual([0, null, null]);
     share.slots = 1;
@@ -685,7 +715,7 @@ describe("slots that other nodes have a part in", () => {
     share.slots = 1;
     lanes.sharesChanged();
     expect(takeAll(lanes)).toHaveLength(0);
-    lanes.found({ ...lane("a", "x"), dueAt: new Date(NOW) }, NOW);
+    lanes.found([{ ...lane("a", "x"), dueAt: new Date(NOW) }], NOW);
     expect(takeAll(lanes)).toHaveLength(1);
   });
 
