@@ -119,16 +119,41 @@ export function compactJson(text: string): string {
   return new Compactor(text).wholeText();
 }
 
-/** The text with every list empty. */
-export function withoutLists(json: string): string {
+/**
+ * The text, which has no white space, with lists empty in these members of the outermost object. Any other list that has a list in it,
+ * or more than `JSON_MEMBERS_MAX` objects, is `[null]` then: no field of ours has one, and it would cost as much.
+ */
+export function withoutLists(json: string, members: readonly string[]): string {
+  const names = new Set(members.map((name) => JSON.stringify(name)));
+  /** Where the lists and objects begin that are open, outermost first. */
+  const open: number[] = [];
+  const isIn = (opening: string) => json[open.at(-1) ?? -1] === opening;
   let text = "";
-  let copied = 0;
+  let [copied, opaqueEnd, objects] = [0, 0, 0];
+  const replace = (from: number, by: string): number => {
+    text += json.slice(copied, from) + by;
+    copied = endOfValue(json, from);
+    return copied;
+  };
   for (let at = 0; at < json.length;) {
-    if (json[at] === "[") {
-      text += `${json.slice(copied, at)}[]`;
-      copied = endOfValue(json, at);
-      at = copied;
-    } else at = json[at] === '"' ? endOfString(json, at) : at + 1;
+    const char = json[at];
+    if (char === '"') {
+      const end = endOfString(json, at);
+      const isMember = open.length === 1 && isIn("{") && json[end] === ":";
+      if (isMember && names.has(json.slice(at, end))) opaqueEnd = endOfValue(json, end + 1);
+      at = end;
+    } else if (char === "[" || char === "{") {
+      const isList = char === "[";
+      if (isList && at < opaqueEnd) at = replace(at, "[]");
+      else if (isIn("[") && (isList || (objects += 1) > JSON_MEMBERS_MAX)) at = replace(open.pop() ?? at, "[null]");
+      else {
+        open.push(at);
+        at += 1;
+      }
+    } else {
+      if (char === "]" || char === "}") open.pop();
+      at += 1;
+    }
   }
   return text + json.slice(copied);
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
+import { JSON_MEMBERS_MAX } from "../../src/core/limits.ts";
 import { compactJson, parseExactly, withoutLists } from "../../src/core/json.ts";
 import { runsOf, SEED } from "../support/long.ts";
 import { words } from "../support/words.ts";
@@ -115,10 +116,15 @@ describe("a JSON text without white space", () => {
   });
 
   test.each([
-    [`{"a":[1,[2],{"b":[3]}],"c":{"d":[]},"e":"[4]"}`, `{"a":[],"c":{"d":[]},"e":"[4]"}`],
-    ["[[]]", "[]"],
+    [`{"body":[1,[2],{"b":[3]}],"c":{"d":[5]},"e":"[4]"}`, `{"body":[],"c":{"d":[5]},"e":"[4]"}`],
+    [`{"body":{"a":[1],"b":{"c":[2]}},"json":[3],"c":[4]}`, `{"body":{"a":[],"b":{"c":[]}},"json":[],"c":[4]}`],
+    [`{"a":{"body":[1]},"b":"body","c":["body",2]}`, `{"a":{"body":[1]},"b":"body","c":["body",2]}`],
+    [`{"a":[{"b":[1],"c":[0,[2],3]},4]}`, `{"a":[{"b":[1],"c":[null]},4]}`],
+    [`{"a":[{"b":[1]},[2]],"c":[3]}`, `{"a":[null],"c":[3]}`],
+    [`{"a":[${"{},".repeat(JSON_MEMBERS_MAX)}{}],"b":[1]}`, `{"a":[null],"b":[1]}`],
+    ["[[]]", "[null]"],
     [`{"a":1}`, `{"a":1}`],
-  ])("%s with empty lists is %s", (text, expected) => {
-    expect(withoutLists(text)).toBe(expected);
+  ])("%s without lists in body, json and lists is %s", (text, expected) => {
+    expect(withoutLists(text, ["body", "json"])).toBe(expected);
   });
 });

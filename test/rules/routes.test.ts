@@ -46,6 +46,23 @@ describe("a request", () => {
     });
   });
 
+  test("of more than 128 KB has its lists, and so do rules that are replaced", async () => {
+    const rules = Array.from({ length: 400 }, (_, n) => ({
+      name: `R${n}`,
+      effect: "hold",
+      message: "m".repeat(450),
+      keys: ["key_x"],
+    }));
+    expect((await app.call("PUT", "/v1/rules", { rules })).status).toBe(200);
+    const { data } = (await app.call("GET", "/v1/rules")).json as { data: unknown };
+    expect(data).toMatchObject(rules);
+    const large = { body: { list: [1, [2]], text: "x".repeat(200_000) }, give_up_on: [400, 404] };
+    const { status, json } = await created(large);
+    expect([status, json["give_up_on"], json["body"]]).toEqual([201, [400, 404], large.body]);
+    const form = { to: ["a", "b"], text: "x".repeat(200_000) };
+    expect((await created({ form, body: undefined })).json["form"]).toEqual(form);
+  });
+
   test("that a rule refuses is no action, but one row of the audit log, and the agent is told the owner's words", async () => {
     const id = await rule({
       name: "No deletes",
