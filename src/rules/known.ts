@@ -17,6 +17,7 @@ import { KEYS_LISTED_MAX } from "../core/limits.ts";
 import { isHeldBy } from "../core/policy.ts";
 import { describeActor, mayDo } from "../core/roles.ts";
 import { countName, type RuleCount } from "../core/rule-count.ts";
+import type { RuleRow } from "../core/account-rules.ts";
 import type { Store } from "../core/store.ts";
 import { isSend } from "../core/timeline.ts";
 import { createTurnShare } from "../runtime/fair-share.ts";
@@ -40,11 +41,26 @@ interface AccountRules {
   readonly version: string;
   /** When this process first knew them. */
   readonly knownSince: Date;
-  /** Rules by their stored text, compiled at the first use: a node also has the rules of accounts for which it sends nothing. */
-  readonly each: ReadonlyMap<string, () => CompiledRule>;
+  /** By id. */
+  readonly each: ReadonlyMap<string, KnownRule>;
   readonly all: () => RuleList;
   isCompiled: boolean;
 }
+
+interface KnownRule extends Pick<RuleRow, "version" | "definition"> {
+  /** Compiles it at the first use: a node also has the rules of accounts for which it sends nothing. */
+  readonly compiled: () => CompiledRule;
+}
+
+// Not closures of `read`: what a rule that is kept refers to would keep all rules that were read before it.
+const knownRule = (row: RuleRow): KnownRule => ({
+  version: row.version,
+  definition: row.definition,
+  compiled: lazily(() => storedRule(row)),
+});
+
+const listOf = (each: AccountRules["each"]) =>
+  lazily(() => new RuleList(Array.from(each.values(), ({ compiled }) => compiled())));
 
 export type KnownRules = ReturnType<typeof createKnownRules>;
 
@@ -101,12 +117,12 @@ export function createKnownRules(
     const before = known.get(accountId)?.each;
     const each = new Map(
       rows.map((row) => {
-        const name = JSON.stringify([row.id, row.version, row.definition]);
-        return [name, before?.get(name) ?? lazily(() => storedRule(row))];
+        const one = before?.get(row.id);
+        const isSame = one?.version === row.version && one.definition === row.definition;
+        return [row.id, isSame ? one : knownRule(row)];
       }),
     );
-    const all = lazily(() => new RuleList(Array.from(each.values(), (rule) => rule())));
-    known.set(accountId, { version, knownSince: clock.now(), each, all, isCompiled: false });
+    known.set(accountId, { version, knownSince: clock.now(), each, all: listOf(each), isCompiled: false });
   }
 
   /** The rules of an account as this process knows them. */
@@ -117,7 +133,7 @@ export function createKnownRules(
   /** Compiles rules with pauses, since compiling hundreds at once would block the event loop. */
   async function compile(accountId: string, own: AccountRules): Promise<void> {
     if (own.isCompiled) return;
-    for (const rule of own.each.values()) await shareTurn(accountId, rule);
+    for (const { compiled } of own.each.values()) await shareTurn(accountId, compiled);
     own.isCompiled = true;
   }
 

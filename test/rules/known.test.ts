@@ -4,6 +4,7 @@ import { TURN_MS_MAX } from "../../src/core/limits.ts";
 import { createKnownRules } from "../../src/rules/known.ts";
 import { ACCOUNT, anAuditEntry, aRule, OTHER_ACCOUNT } from "../support/factory.ts";
 import { FakeClock } from "../support/clock.ts";
+import { until } from "../support/until.ts";
 import { openFileStore } from "../support/store.ts";
 
 test("a change of one account's rules has those of no other account read again, on this node and on others", async () => {
@@ -57,6 +58,29 @@ test("a rule is compiled again only if it was changed", async () => {
   ]);
   expect(after[1]).toBe(before[0]);
   expect(after[0]).not.toBe(before[1]);
+});
+
+test("what a rule was before a change is forgotten, although others are kept", async () => {
+  await using db = await openFileStore();
+  const { rules } = db.store;
+  const read: WeakRef<RuleRow>[] = [];
+  const list = async (accountId: string) => {
+    const rows = await rules.list(accountId);
+    for (const row of rows) if (row.id === "rul_b") read.push(new WeakRef(row));
+    return rows;
+  };
+  const known = createKnownRules({ ...db.store, rules: { ...rules, list } }, new FakeClock(), (text) => text);
+  for (let version = 1; version <= 10; version += 1) {
+    const expected = await rules.versionOf(ACCOUNT);
+    const rows = [aRule("rul_a"), aRule("rul_b", { version })];
+    await rules.replace({ accountId: ACCOUNT, rules: rows, expected, audit: anAuditEntry() });
+    await known.reload();
+    expect(known.rulesOf(ACCOUNT)).toHaveLength(2);
+  }
+  await until(() => {
+    Bun.gc(true);
+    return read.filter((row) => row.deref() !== undefined).length <= 3;
+  });
 });
 
 test("rules are compiled with pauses for whoever reads all of them, and once", async () => {
