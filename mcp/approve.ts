@@ -47,7 +47,7 @@ export async function askForApproval(deps: AgentDeps, call: ToolCall): Promise<T
   const action = await actionService.get(caller, id);
   requireMayChange(caller, action);
   requireRun(action, run);
-  if (!mayApproveIt(caller.role, action)) return refuse(deps, call);
+  if (!mayApproveIt(caller, action)) return refuse(deps, call);
   // The role alone must not decide: this client's user expects to be asked.
   if (elicitation.era === "unreachable") return refuse(deps, call, notAskable(deps, OTHER_NODE));
   const isAnswered = elicitation.era === "modern" && (elicitation.answers !== null || elicitation.state !== undefined);

@@ -395,7 +395,7 @@ function mayAsk({ config }: DescribeDeps, { caller, elicitation }: Reader, actio
   return (
     config.agentApproval === "elicit" &&
     mayApproveWhenAsked(caller.role) &&
-    mayApproveIt(caller.role, action) &&
+    mayApproveIt(caller, action) &&
     mayChange(caller, action) &&
     elicitation !== null &&
     elicitation.era !== "unreachable"

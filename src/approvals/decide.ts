@@ -142,7 +142,7 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
 
   const decisions: Readonly<Record<Operation | "sendNow", Verdict>> = {
     async approve(action, input, caller) {
-      if (!mayApproveIt(caller.role, action)) return beyondElicitation(action);
+      if (!mayApproveIt(caller, action)) return beyondElicitation(action);
       if (!mayDo(caller.role, "approve")) {
         // The requester itself asked for approval, and the rules may have become stricter since.
         const { ruling } = await judgeAgain(rules, action, caller, input);
@@ -257,7 +257,7 @@ const AUDITED = { approve: "approved", cancel: "cancelled", retry: "retried", se
 function beyondElicitation({ id }: Action): DomainError {
   return new DomainError(
     "forbidden",
-    `Action ${id} is held because its key has a hold, or by a rule. A key with the role agent can't approve it, even if its client asked a person; approve it with an owner or approver key, on the pages or by mail.`,
+    `Action ${id} is held by a hold or a rule, or is none that this key may send without approval. A key with the role agent can't approve it, even if its client asked a person; approve it with an owner or approver key, on the pages or by mail.`,
   );
 }
 

@@ -2,7 +2,7 @@ import type { Action, ActionRequest, Creator, LimitedCreator } from "./action.ts
 import { type ActionPolicy, policyOfHold, policyOfRuling, refusedBy, type Ruling } from "./action-policy.ts";
 import { type Grant, policyOfGrant } from "./grant.ts";
 import { budgetSpent, limitRefusal } from "./key-limits.ts";
-import { type Caller, type Hold, isHeld, mayDo, type Role } from "./roles.ts";
+import { type Caller, type Hold, isHeld, mayDo } from "./roles.ts";
 import { DomainError, invalidField, invalidFields, type Issue, TooEarly } from "./domain-error.ts";
 import { HELD_PER_KEY_MAX, REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "./limits.ts";
 import { methodsOf, type SentRequest } from "./method-overrides.ts";
@@ -313,9 +313,17 @@ function windowEnd(at: Date): Date {
   return new Date(at.getTime() + REJECTION_WINDOW_MS);
 }
 
-/** Whether a client with this role may pass on a person's approval: holds and rules restrict agents and their clients. */
-export function mayApproveIt(role: Role, action: SentRequest & Pick<Action, "creator" | "policy">): boolean {
-  return mayDo(role, "approve") || !(isHeldBy(action.creator.hold, action) || action.policy?.by === "rule");
+/**
+ * Whether the caller's client may pass on a person's approval. Holds and rules restrict agents and their clients, and so do the
+ * hold and the limits of the caller's own key: what it may not send by itself, it may not release for another key either.
+ */
+export function mayApproveIt(
+  { role, hold, limits }: Pick<Caller, "role" | "hold" | "limits">,
+  action: SentRequest & Pick<Action, "creator" | "policy">,
+): boolean {
+  if (mayDo(role, "approve")) return true;
+  if (action.policy?.by === "rule" || [action.creator.hold, hold].some((one) => isHeldBy(one, action))) return false;
+  return limits === undefined || limitRefusal(limits, action) === null;
 }
 
 /** A caller as the creator of what they request. */

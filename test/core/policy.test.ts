@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { HELD_PER_KEY_MAX, REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "../../src/core/limits.ts";
-import { type Hold, HOLDS, ROLES } from "../../src/core/roles.ts";
+import type { Action } from "../../src/core/action.ts";
+import { type Caller, type Hold, HOLDS, NO_KEY_LIMITS, ROLES } from "../../src/core/roles.ts";
 import {
   creatorOf,
   creatorOfCopy,
@@ -360,14 +361,23 @@ describe("what is sent later", () => {
   });
 
   test("is approved by no agent's client if a hold holds it; owners and approvers may", () => {
+    const rolesFor = (action: Action, key: Partial<Pick<Caller, "hold" | "limits">> = {}) =>
+      ROLES.filter((role) => mayApproveIt({ role, hold: "none", ...key }, action));
     const held = anAction({ creator: { role: "agent", hold: "all" }, method: "GET", body: null });
     const asked = anAction({ creator: { role: "agent", hold: "none" } });
     const disguised = anAction({ creator: { role: "agent", hold: "writes" }, body: null, ...DISGUISED });
-    expect(ROLES.filter((role) => mayApproveIt(role, disguised))).toEqual(["owner", "approver"]);
+    expect(rolesFor(disguised)).toEqual(["owner", "approver"]);
     const ofRule = anAction({ policy: policyOfRuling(HOLDS_IT.ruling) });
-    expect(ROLES.filter((role) => mayApproveIt(role, held))).toEqual(["owner", "approver"]);
-    expect(ROLES.filter((role) => mayApproveIt(role, ofRule))).toEqual(["owner", "approver"]);
-    expect(ROLES.filter((role) => mayApproveIt(role, asked))).toEqual([...ROLES]);
+    expect(rolesFor(held)).toEqual(["owner", "approver"]);
+    expect(rolesFor(ofRule)).toEqual(["owner", "approver"]);
+    expect(rolesFor(asked)).toEqual([...ROLES]);
+    // Nor by the client of a key that may not send the like without approval.
+    expect(rolesFor(asked, { hold: "all" })).toEqual(["owner", "approver"]);
+    expect(rolesFor(asked, { limits: { ...NO_KEY_LIMITS, hosts: ["other.example.com"] } })).toEqual([
+      "owner",
+      "approver",
+    ]);
+    expect(rolesFor(asked, { limits: { ...NO_KEY_LIMITS, dailyActions: 1 } })).toEqual([...ROLES]);
   });
 });
 

@@ -66,6 +66,20 @@ describe.each(REVISIONS)("a client of the kind %s that can ask", (kind) => {
     }
   });
 
+  test("asks nobody for a key with a hold or a limit about what an earlier key without them has asked for", async () => {
+    const key = async (body: object) => (await server.call("POST", "/v1/keys", { role: "agent", ...body })).json;
+    const old = await key({ name: "old", hold: "none" });
+    const asked = { url: "https://api.example.com/orders/7", approve: true };
+    const { id } = (await server.call("POST", "/v1/actions", asked, old.key)).json;
+    for (const limit of [{ hold: "all" }, { hold: "none", hosts: ["other.example.com"] }]) {
+      const next = await key({ name: "next", replaces: old.id, ...limit });
+      await using agent = await connect(kind, server.mcpUrl, { key: next.key, answer: YES });
+      expect(JSON.stringify(await agent.call("approve", { id }))).toContain("unavailable");
+      expect(agent.questions).toEqual([]);
+      expect(await stateOf(id)).toEqual(HELD);
+    }
+  });
+
   test.each([
     ["declined", { action: "decline" }],
     ["closed", { action: "cancel" }],
