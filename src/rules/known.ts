@@ -187,7 +187,7 @@ export function createKnownRules(
   }
 
   async function judgeAtSend(action: Action, now: Date): Promise<Before | null> {
-    const isLate = now.getTime() - action.createdAt.getTime() > SENT_AT_ONCE_MS;
+    const isLate = !isWithin(SENT_AT_ONCE_MS, action, now);
     if (isLate && cluster !== null) await reloadOf(action.accountId);
     // A hold that a grant lifted holds again once the grant was ended.
     const ungranted = isLate && (await isUngranted(action));
@@ -208,7 +208,7 @@ export function createKnownRules(
     // Without rules there is nothing to judge.
     if (own === undefined) return true;
     const isKnown = createdAt.getTime() - own.knownSince.getTime() > CREATE_MS_MAX;
-    return isKnown && now.getTime() - createdAt.getTime() < CREATE_MS_MAX && extras.runAt === undefined && run === 1;
+    return isKnown && isWithin(CREATE_MS_MAX, { createdAt }, now) && extras.runAt === undefined && run === 1;
   }
 
   /** What the rules in force say before a send. Once somebody has decided on the call, they can only refuse it. */
@@ -274,6 +274,15 @@ export function createKnownRules(
     },
   } satisfies Judge;
   return { ...judging, reload, rulesOf, compiledRules, walksFor };
+}
+
+/**
+ * Whether an action was created within this time. If the clock was set back since, it is unknown when; another node's clock may be
+ * a little ahead.
+ */
+function isWithin(ms: number, { createdAt }: Pick<Action, "createdAt">, now: Date): boolean {
+  const sinceMs = now.getTime() - createdAt.getTime();
+  return sinceMs >= -SENT_AT_ONCE_MS && sinceMs <= ms;
 }
 
 /** The counts to which a call was not added yet, because their rules are new or depend on the time. */
