@@ -1,7 +1,10 @@
+import { and, eq, sql } from "drizzle-orm";
+import { DECISIONS } from "../../src/core/action.ts";
 import type { LinkStore } from "../../src/core/store.ts";
-import { findRow } from "../sql/read.ts";
-import { command } from "./command.ts";
-import { approvalLinks } from "../libsql/schema.ts";
+import { all, findRow, qb } from "../sql/read.ts";
+import { command, type Tx } from "./command.ts";
+import { insertEach, upsertList } from "./lists.ts";
+import { actions, approvalLinks, people } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
 
 /** Stores links. A link that is stored again for a repeated mail keeps its expiry; its hash may differ after a key change. */
@@ -18,6 +21,28 @@ export const keep = command<LinkStore["keep"]>(async (tx, links, expiresAt) => {
   }
   return new Date(Math.min(...ends));
 });
+
+const ENDED = upsertList(approvalLinks, ["actionId", "run", "decision"], ["expiresAt"]);
+
+/**
+ * Ends the links to a person who may no longer approve, also those of mails that still have to be sent, which find them ended. They
+ * stay ended if the right returns. An owner's key may name anyone, so who is no member is not refused by that alone.
+ */
+export async function endLinksOf(
+  tx: Tx,
+  { accountId, personId, at }: Readonly<{ accountId: string; personId: string; at: Date }>,
+): Promise<void> {
+  const person = await findRow(tx, people, { id: personId });
+  if (person === null) return;
+  const { id, run, status, notifyEmail } = actions;
+  // A literal, since SQLite uses the partial index only if it sees the value.
+  const isHeld = and(eq(actions.accountId, accountId), sql`${status} = 'awaiting_approval'`);
+  const isTheirs = eq(sql`lower(${notifyEmail})`, person.emailKey);
+  const held = await all(tx, qb.select({ id, run }).from(actions).where(and(isHeld, isTheirs)));
+  await insertEach(tx.lists, ENDED, held, (action) =>
+    DECISIONS.map((decision) => [action.id, action.run, decision, "", at.getTime()]),
+  );
+}
 
 export const forgetAll = command<LinkStore["forgetAll"]>(async ({ db }) => {
   await db.delete(approvalLinks);

@@ -33,6 +33,7 @@ import { command, deleteSome, type Tx } from "./command.ts";
 import type { Invitation, Joining, TeamStore } from "../../src/core/team-store.ts";
 import { addNotifications, pruneNotifications } from "./outbox.ts";
 import { endGrantsOf } from "./grants.ts";
+import { endLinksOf } from "./links.ts";
 import { revokeConnections } from "./oauth.ts";
 import {
   accounts,
@@ -339,7 +340,9 @@ export const changeRole = command<TeamStore["changeRole"]>(
     await tx.db.update(members).set({ role }).where(hasValues(members, { accountId, personId }));
     if (role !== "owner") await revokeConnections(tx, { accountId, personId, at: audit.at });
     await addToAudit(tx, audit);
-    if (!mayDo(role, "approve")) await endGrantsOf(tx, { accountId, makerId: personId, at: audit.at, by: audit.actor });
+    if (mayDo(role, "approve")) return "done";
+    await endGrantsOf(tx, { accountId, makerId: personId, at: audit.at, by: audit.actor });
+    await endLinksOf(tx, { accountId, personId, at: audit.at });
     return "done";
   },
   (accountId) => [accountLock(accountId), rulesLock(accountId)],
@@ -353,6 +356,7 @@ export const remove = command<TeamStore["remove"]>(
     await revokeConnections(tx, { accountId, personId, at: audit.at });
     await addToAudit(tx, audit);
     await endGrantsOf(tx, { accountId, makerId: personId, at: audit.at, by: audit.actor });
+    await endLinksOf(tx, { accountId, personId, at: audit.at });
     for (const table of [members, sessions, welcomeLinks]) {
       await tx.db.delete(table).where(and(eq(table.accountId, accountId), eq(table.personId, personId)));
     }

@@ -273,7 +273,10 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
 
   const approvalMail = async ({ message, run }: Notification, action: Action): Promise<MailNow> => {
     if (!isHeldIn(action, run)) return DECIDED_BEFORE;
-    const kept = await linksOf(action, clock.now());
+    const now = clock.now();
+    const kept = await linksOf(action, now);
+    // The person that it was for may no longer approve.
+    if (kept.expiresAt <= now) return NOT_AN_APPROVER;
     const links = { ...kept, expiresAt: earlierEnd(kept.expiresAt, approvalTtlHours) };
     const [shown, history] = await Promise.all([see(action, "mail"), historyOf(action)]);
     const receiptUrl = receiptLink(action.id);

@@ -230,7 +230,7 @@ export const OPERATIONS: readonly (readonly [name: string, run: Operation, index
   [
     "what a team does",
     teamLives,
-    "api_keys api_keys_by_account grants_in_force identities_once invitations invitations_once members members_by_account members_by_person oauth_artifacts_by_account people people_email_key_unique sessions sessions_by_person welcome_links_by_account",
+    "actions_held_by_host api_keys api_keys_by_account grants_in_force identities_once invitations invitations_once members members_by_account members_by_person oauth_artifacts_by_account people people_email_key_unique sessions sessions_by_person welcome_links_by_account",
   ],
   ["grants that can be ended", ({ grants }) => grants.listOpen("acc_x", NOON, 9), "grants_in_force"],
   ["sessions of a person", ({ people }) => people.sessionsOf("x", NOON), "sessions_by_person"],

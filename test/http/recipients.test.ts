@@ -3,16 +3,19 @@ import { describe, expect, test } from "bun:test";
 import { openFile } from "../../db/libsql/file.ts";
 import { CALLBACK_HOSTS_MAX } from "../../src/core/limits.ts";
 import type { Hold, Role } from "../../src/core/roles.ts";
+import { eventually } from "../support/eventually.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { testSecrets } from "../support/store.ts";
 import { type Received, Target } from "../support/target.ts";
 import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
-import { ANN, signedIn } from "./signed-in.ts";
+import { ANN, joined, signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
 import { shared } from "../support/shared.ts";
 import { runStatements } from "../../db/commands/statements.ts";
 
 const MONTH_MS = 30 * 86_400_000;
+
+const BOB = "bob@example.com";
 
 const as = (key: string) => ({ authorization: `Bearer ${key}` });
 
@@ -136,6 +139,49 @@ describe("who may be asked by mail", () => {
       expect(one).toMatchObject({ delivered: false, error: expect.stringContaining("neither of a person") });
     }
     expect(mailbox.posted).toHaveLength(1);
+  });
+});
+
+describe("an approver whom an owner's key has named", () => {
+  test.each([
+    ["is removed", "DELETE", undefined],
+    ["becomes a reader", "PATCH", { role: "reader" }],
+  ])("and who then %s decides by no link, whether its mail was sent or not", async (_what, method, body) => {
+    await using mailbox = new Mailbox();
+    await using app = await openRealServer({ env: mailbox.env });
+    const { engine } = app;
+    await signedIn(app);
+    await joined(app, "approver", BOB);
+    const people = (await app.call("GET", "/v1/people")).json.data as unknown as readonly {
+      id: string;
+      email: string;
+    }[];
+    const bob = people.find(({ email }) => email === BOB)?.id ?? "";
+    const asked = (email: string) => create(app, KEYS.owner, { approve: true, notify: { email } });
+    const { id } = (await asked(BOB.toUpperCase())).json;
+    const { id: ofOther } = (await asked("carol@example.org")).json;
+    // One is the invitation.
+    await mailbox.took(3);
+    const links = [await app.linksOf(id), await app.linksOf(ofOther)] as const;
+    mailbox.script = 500;
+    const { id: unsent } = (await asked(BOB)).json;
+    await eventually(() => (mailbox.posted.length > 3 ? true : null), "a mail that failed");
+
+    expect((await app.call(method, `/v1/people/${bob}`, body)).status).toBeLessThan(300);
+    mailbox.script = "take";
+    engine.clock.advance(60_000);
+    const mail = (await engine.told(unsent, "mail", 2)).at(-1);
+    expect(mail).toMatchObject({ delivered: false, error: expect.stringContaining("neither of a person") });
+    for (const { approve, reject } of [links[0], await app.linksOf(unsent)]) {
+      for (const [path, decision] of [
+        [approve, "approve"],
+        [reject, "reject"],
+      ] as const)
+        expect((await pressLink(app.url + path, { decision })).headers.get("location")).toStartWith("/r/");
+    }
+    for (const one of [id, unsent]) expect((await engine.get(one)).status).toBe("awaiting_approval");
+    await pressLink(app.url + links[1].approve, { decision: "approve" });
+    expect((await engine.get(ofOther)).approvedBy).toBe("email:carol@example.org");
   });
 });
 

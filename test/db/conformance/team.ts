@@ -72,6 +72,39 @@ export function testTeam(test: StoreTest): void {
       expect((await audited(db.store, { accountId })).map(({ kind }) => kind)).toEqual(["member_role_changed"]);
     });
 
+    test("ends the links to them with the right to approve, also those that are stored later, and no others", async (db) => {
+      const { team, links } = db.store;
+      for (const loses of ["lowered", "removed"] as const) {
+        const { accountId } = await anAccountOfAnn(db);
+        const { person } = await joins(db, accountId, "approver");
+        const asked = async (notifyEmail: string, ofAccount = accountId) => {
+          const held = aCreation({ accountId: ofAccount, approve: true, notifyEmail });
+          await db.actions.create(held);
+          return { actionId: held.action.id, run: 1, decision: "approve", hash: held.action.id } as const;
+        };
+        const [own, unsent, other] = [
+          await asked(person.email.toUpperCase()),
+          await asked(person.email),
+          await asked(`not-${person.email}`),
+        ];
+        const elsewhere = await asked(person.email, "acc_other");
+        await links.keep([own, other, elsewhere], later(7));
+        const audit = anAuditEntry({ at: later(1) });
+        if (loses === "removed") expect(await team.remove(accountId, person.id, audit)).toBe("done");
+        else expect(await team.changeRole(accountId, person.id, "reader", audit)).toBe("done");
+        expect(await links.keep([unsent], later(7))).toEqual(later(1));
+        for (const [link, expiresAt] of [
+          [own, later(1)],
+          [unsent, later(1)],
+          [other, later(7)],
+          [elsewhere, later(7)],
+        ] as const)
+          expect((await links.find(link))?.expiresAt).toEqual(expiresAt);
+        // What is kept under the same name leads to the receipt.
+        expect((await links.find(own))?.hash).toBe(own.hash);
+      }
+    });
+
     test("ends their grants with the right to approve, and these stay ended when the right returns", async (db) => {
       const { accountId } = await anAccountOfAnn(db);
       const { person } = await joins(db, accountId, "approver");
