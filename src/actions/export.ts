@@ -27,12 +27,20 @@ interface ExportRequest {
   readonly filter: CountFilter;
 }
 
-/** Streams every action that a filter finds, newest first, masked for the caller as a list is. */
-export type ExportActions = (context: RequestContext, caller: Caller, request: ExportRequest) => Promise<Response>;
+/**
+ * Streams every action that a filter finds, newest first, masked for the caller as a list is. Calls `left` once it has ended, or
+ * can't begin.
+ */
+export type ExportActions = (
+  context: RequestContext,
+  caller: Caller,
+  request: ExportRequest,
+  left?: () => void,
+) => Promise<Response>;
 
 /**
  * Creates exports. An action that was stored at the start and matches throughout comes exactly once; later ones may be left out. A
- * client that leaves ends the export. An error, a revoked key or a stop of the service breaks off the connection, which a client sees.
+ * client that leaves ends the export. An error, a revoked key, the end of a session or a stop of the service breaks off the connection, which a client sees.
  */
 export function createExportActions({ actionService, serialize, draining }: ExportDeps): ExportActions {
   const refusal = `The account has ${EXPORTS_PER_ACCOUNT_MAX} exports open. Wait for one to end.`;
@@ -69,10 +77,18 @@ export function createExportActions({ actionService, serialize, draining }: Expo
     } while (before !== null);
   }
 
-  return async (context, caller, request) => {
+  async function* exportOf(caller: Caller, request: ExportRequest, left: () => void): AsyncGenerator<string> {
+    try {
+      yield* open.during(caller.accountId, pagesOf(caller, request));
+    } finally {
+      left();
+    }
+  }
+
+  return async (context, caller, request, left = () => {}) => {
     // A search may take longer than an idle connection is kept.
     context.server?.timeout(context.request, IDLE_EXPORT_SECONDS);
-    const stream = await streamOf(open.during(caller.accountId, pagesOf(caller, request)));
+    const stream = await streamOf(exportOf(caller, request, left));
     context.kind = "stream";
     return new Response(stream, { headers: headersFor(request.format) });
   };

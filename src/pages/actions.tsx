@@ -271,9 +271,13 @@ function SelectionBar(props: ActionsProps) {
 export function actionListRoutes(deps: PageDeps) {
   return personPages(deps)
     .get(ACTIONS_PATH, ({ context, person }) => list(deps, context, person))
-    .get(EXPORT_PATH, ({ context, person }) => {
-      const { format = "ndjson", ...filter } = readQuery(context.search, EXPORT);
-      return deps.exportActions(context, person.caller, { format, filter: checkFilters(filter) });
+    .get(EXPORT_PATH, async ({ context }) => {
+      const { format = "ndjson", ...query } = readQuery(context.search, EXPORT);
+      const filter = checkFilters(query);
+      // It may take long, and must end with the session.
+      const watched = await deps.watchOf(context);
+      if (watched === null) throw new DomainError("forbidden", "Your session has ended. Log in again.");
+      return deps.exportActions(context, watched.caller, { format, filter }, watched.release);
     });
 }
 

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { EXPORT_PAGE_ACTIONS } from "../../src/core/limits.ts";
 import { openRealServer } from "./real-server.ts";
 import { joined, SESSION_SECRET, signedIn } from "./signed-in.ts";
 import { exchange } from "./wire.ts";
@@ -38,4 +39,34 @@ test.each([
   };
   expect(await approve(async () => {})).toEqual(["303", "pending"]);
   expect(await approve(() => app.call(method, `/v1/people/${id}`, body))).toEqual(["403", "awaiting_approval"]);
+});
+
+test.each([
+  ["removed", "DELETE", undefined],
+  ["lowered", "PATCH", { role: "reader" }],
+] as const)("an export breaks off where its person is %s meanwhile", async (_way, method, body) => {
+  await using app = await openRealServer({ starts: false });
+  await signedIn(app);
+  const approver = await joined(app, "approver");
+  const people = (await app.call("GET", "/v1/people")).json.data as readonly { id: string; email: string }[];
+  const { id = "" } = people.find(({ email }) => email === "approver@example.com") ?? {};
+  const large = { text: "long words ".repeat(4_000) };
+  const count = 2 * EXPORT_PAGE_ACTIONS + 1;
+  await Promise.all(Array.from({ length: count }, () => app.engine.create({ body: JSON.stringify(large) })));
+  /** How many actions an export has, if something else happens after its first bytes; null: it broke off. */
+  const exported = async (meanwhile: () => Promise<unknown>) => {
+    const reader = (await approver.context("/actions/export")).body?.getReader();
+    const decoder = new TextDecoder();
+    let text = decoder.decode((await reader?.read())?.value, { stream: true });
+    await meanwhile();
+    try {
+      for (let step = await reader?.read(); step?.done === false; step = await reader?.read())
+        text += decoder.decode(step.value, { stream: true });
+    } catch {
+      return null;
+    }
+    return text.trimEnd().split("\n").length;
+  };
+  expect(await exported(async () => {})).toBe(count);
+  expect(await exported(() => app.call(method, `/v1/people/${id}`, body))).toBeNull();
 });
