@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { afterRunning, type Clock, systemClock } from "../../src/core/clock.ts";
+import { afterRunning, type Clock, sleep, systemClock } from "../../src/core/clock.ts";
 import {
   FLUSH_BYTES_MAX,
   FLUSH_ROWS_MAX,
@@ -211,7 +211,7 @@ async function whileBusy<Result>(work: () => Promise<Result>, clock: Pick<Clock,
       return await work();
     } catch (error) {
       if (faultOf(error) !== "busy") throw error;
-      await new Promise<void>((resolve) => void clock.after(pauseMs, resolve));
+      await sleep(clock, pauseMs);
     }
   }
   return work();

@@ -3,7 +3,7 @@ import { createPruneActivity } from "../events/activity-job.ts";
 import { createExpireUnsent, createExpire } from "../approvals/expire.ts";
 import type { Job } from "../runtime/jobs.ts";
 import type { Log } from "../observability/log.ts";
-import type { Clock } from "../core/clock.ts";
+import { type Clock, sleep } from "../core/clock.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { Services } from "../services/services.ts";
 import type { FileStore, UpkeepStore } from "../core/store.ts";
@@ -106,7 +106,7 @@ interface PruneDeps {
  * pass over years of actions delays no other write.
  */
 export function createPrune({ upkeep, file, clock, log }: PruneDeps, days: number): Job["run"] {
-  const pause = () => new Promise<void>((resolve) => void clock.after(PRUNE_PAUSE_MS, resolve));
+  const pause = () => sleep(clock, PRUNE_PAUSE_MS);
   return async (now, stop) => {
     const times = { now, finishedUntil: new Date(now.getTime() - days * DAY_MS) };
     let deleted = 0;

@@ -26,6 +26,11 @@ export function catchTimerErrors(clock: Clock, onError: (error: unknown) => void
   };
 }
 
+/** Resolves after the delay. */
+export function sleep(clock: Pick<Clock, "after">, delayMs: number): Promise<void> {
+  return new Promise((resolve) => void clock.after(delayMs, resolve));
+}
+
 /**
  * Calls `run` after the delay, unless it was cancelled. If the process itself stood still, as by SIGSTOP, what is waited for had
  * no time either and may come at once: then it waits once more.

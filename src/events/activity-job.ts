@@ -7,7 +7,7 @@ import {
   OVERVIEW_RANGES,
 } from "../core/limits.ts";
 import type { ActivityPage, ActivityStore, FirstStep } from "../core/activity-store.ts";
-import type { Clock } from "../core/clock.ts";
+import { type Clock, sleep } from "../core/clock.ts";
 import { type Store, StoreUnavailable } from "../core/store.ts";
 import { type ActivityGroup, ActivityTally, firstSlotOf, RANGE_NAMES } from "../core/activity.ts";
 
@@ -36,7 +36,7 @@ export function createCountActivity({ store, clock }: CountActivityDeps) {
     /** Counts everything up to now, with a pause after each step. */
     run: async (_now: Date, stop: AbortSignal): Promise<void> => {
       while (!stop.aborted && !(await step(true)).isLast) {
-        await new Promise<void>((resolve) => void clock.after(ACTIVITY_PAUSE_MS, resolve));
+        await sleep(clock, ACTIVITY_PAUSE_MS);
       }
     },
 

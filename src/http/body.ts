@@ -15,7 +15,7 @@ import {
   UNPROVED_BODY_BYTES_MAX,
 } from "../core/limits.ts";
 import { DomainError } from "../core/domain-error.ts";
-import type { Clock } from "../core/clock.ts";
+import { type Clock, sleep } from "../core/clock.ts";
 
 type Body = ReadableStream<Uint8Array>;
 
@@ -192,7 +192,7 @@ async function dropRest(reader: Reader, ready: Promise<unknown>, clock: Clock) {
       // Pause, so that Bun joins the chunks that arrive meanwhile.
       if (chunks % CHUNKS_DROPPED_PER_TURN_MAX === 0) await nextTurn();
     }
-    await new Promise<void>((resolve) => void clock.after(REFUSED_BODY_LINGER_MS, resolve));
+    await sleep(clock, REFUSED_BODY_LINGER_MS);
     await stop();
   } catch {
     // The client has left.

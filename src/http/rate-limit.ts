@@ -6,7 +6,7 @@ import {
   REFUSALS_HELD_MAX,
   REFUSAL_HELD_MS,
 } from "../core/limits.ts";
-import type { Clock } from "../core/clock.ts";
+import { type Clock, sleep } from "../core/clock.ts";
 import type { Caller } from "../core/roles.ts";
 
 type Requester = Pick<Caller, "accountId" | "keyId">;
@@ -70,7 +70,7 @@ export function createHoldRefusal(clock: Pick<Clock, "after">): () => Promise<vo
     delayedTotal += 1;
     // Spread evenly by the golden ratio: if they were answered together, the clients would return in one burst.
     const waitMs = REFUSAL_HELD_MS * (0.5 + ((delayedTotal * 0.618_034) % 1));
-    await new Promise<void>((resolve) => void clock.after(waitMs, resolve));
+    await sleep(clock, waitMs);
     delayed -= 1;
   };
 }

@@ -1,7 +1,7 @@
 import { type ClusterStore, StoreUnavailable } from "../core/store.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import type { Clock } from "../core/clock.ts";
+import { type Clock, sleep } from "../core/clock.ts";
 import { Cron } from "croner";
 import { JOB_LEASE_MS, JOB_RENEW_MS, JOB_REST_MS, START_LOOK_MS, START_WAIT_MS_MAX } from "../core/limits.ts";
 
@@ -186,7 +186,7 @@ export async function inTurn<T>(
       const reason = "other nodes are starting and don't end";
       throw new StoreUnavailable("Other nodes have been starting for too long.", { reason });
     }
-    await new Promise<void>((resolve) => void clock.after(START_LOOK_MS, resolve));
+    await sleep(clock, START_LOOK_MS);
   }
   try {
     return await work();
