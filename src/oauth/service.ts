@@ -5,7 +5,11 @@ import { DomainError } from "../core/domain-error.ts";
 import { RecentMap } from "../core/recent-map.ts";
 import { type Actor, authorize, type Caller } from "../core/roles.ts";
 import { storedClient } from "./account-clients.ts";
-import { OAUTH_INTERACTIONS_PER_PERSON_MAX, OAUTH_PEOPLE_COUNTED_MAX } from "../core/limits.ts";
+import {
+  OAUTH_CONNECTION_MS_MAX,
+  OAUTH_INTERACTIONS_PER_PERSON_MAX,
+  OAUTH_PEOPLE_COUNTED_MAX,
+} from "../core/limits.ts";
 import type { OAuthStore } from "../core/oauth-store.ts";
 import { answerBy, type BridgedRequest, type BridgedResponse, nodeExchange } from "./bridge.ts";
 import { createClientDocuments, isDocumentAddress, SIGNING_ALGORITHMS } from "./clients.ts";
@@ -188,7 +192,10 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
       authorize(caller, "manage");
       const asked = await interactionOf(caller, headers, uid);
       // Before the request is used up, so that the person can correct the form.
-      const { row } = await keyService.create(caller, key);
+      const latest = new Date(clock.now().getTime() + OAUTH_CONNECTION_MS_MAX);
+      const isOfTokens = key.expires_at === undefined || new Date(key.expires_at) > latest;
+      // A key ends with its tokens, and lists say so.
+      const { row } = await keyService.create(caller, isOfTokens ? { ...key, expires_at: latest.toISOString() } : key);
       const until = row.expiresAt === null ? {} : { until: row.expiresAt };
       const connect = async () => {
         await prepare(row.id);

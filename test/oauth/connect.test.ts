@@ -1,6 +1,13 @@
 import { describe, expect, setSystemTime, test } from "bun:test";
 import { resolve } from "node:path";
-import { DAY_MS, OAUTH_ACCESS_TOKEN_MS_MAX, OAUTH_CODE_MS_MAX, OAUTH_CONSENT_MS_MAX } from "../../src/core/limits.ts";
+import {
+  DAY_MS,
+  MINUTE_MS,
+  OAUTH_ACCESS_TOKEN_MS_MAX,
+  OAUTH_CODE_MS_MAX,
+  OAUTH_CONNECTION_MS_MAX,
+  OAUTH_CONSENT_MS_MAX,
+} from "../../src/core/limits.ts";
 import { openRealServer } from "../http/real-server.ts";
 import { hiddenIn } from "../support/forms.ts";
 import { librariesOf } from "../support/libraries.ts";
@@ -269,6 +276,21 @@ describe("where OAuth is on", () => {
     expect((await askMcp(rig, tokens.access_token)).status).toBe(200);
     rig.engine.clock.advance(2 * DAY_MS + 60_000);
     expect((await askMcp(rig, tokens.access_token)).status).toBe(401);
+    expect((await refresh(rig, tokens.refresh_token)).json.error).toBe("invalid_grant");
+  });
+
+  test.each([
+    ["without an end", ""],
+    ["with one beyond a year", "2031-01-01T00:00"],
+  ])("a connection %s ends with its tokens after a year, and the list of keys says so", async (_what, end) => {
+    await using rig = await openRig();
+    const { clock } = rig.engine;
+    const year = new Date(clock.now().getTime() + OAUTH_CONNECTION_MS_MAX);
+    const { tokens } = await connect(rig, { expires_at: end });
+    const { data } = (await rig.call("GET", "/v1/keys")).json;
+    const ends = new Date(String(data.find((key) => key["hold"] === "writes")?.["expires_at"]));
+    expect(Math.abs(ends.getTime() - year.getTime())).toBeLessThan(MINUTE_MS);
+    clock.advance(OAUTH_CONNECTION_MS_MAX + MINUTE_MS);
     expect((await refresh(rig, tokens.refresh_token)).json.error).toBe("invalid_grant");
   });
 
