@@ -8,6 +8,7 @@ import {
   LOOK_ALIKES_MIN,
 } from "../core/limits.ts";
 import { type RequesterTextName, requesterTexts, withoutTexts } from "../core/action.ts";
+import { mayBeSentBefore } from "../core/changes.ts";
 import { jsonLeaves } from "../core/json-tree.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { utcMinute } from "./facts.ts";
@@ -117,7 +118,7 @@ function describe({ action, reason, risks, hasHistory }: SeenRequest): Described
   // Tells `/a`, `/a?`, `/a?b` and `/a?b=` apart, whose fields look the same.
   const marks = [afterPath.length > 0, ...query.split("&").map((pair) => pair.includes("="))];
   const scheme = action.url.slice(0, start);
-  const settings = [scheme, callback, run, retries, onUnknown, withoutTexts(extras)];
+  const settings = [scheme, callback, run, mayBeSentBefore(action), retries, onUnknown, withoutTexts(extras)];
   return { shape: JSON.stringify([keyId, createdBy, method, host, settings, risks, marks, names]), fields };
 }
 

@@ -109,6 +109,16 @@ export function retry(action: Action, { actor, reason, now }: DecisionInput): Ch
   return step(action, moved, action.approve ? [retried, { type: "held", ...heldBy(action.policy) }] : [retried]);
 }
 
+/**
+ * Whether an earlier run may have sent the request. Never false if one has: of each run there are at least two revisions, its
+ * end and the retry, and of one that claimed an attempt at least three.
+ */
+export function mayBeSentBefore(action: Pick<Action, "run" | "revision" | "status" | "approvedAt">): boolean {
+  const { run, revision, status, approvedAt } = action;
+  const ofThisRun = (approvedAt === null ? 0 : 1) + (status === "cancelled" ? 1 : 0);
+  return run > 1 && revision - ofThisRun >= 2 * run;
+}
+
 /** The operations that an action allows at this time: the `actions` field. */
 export function operationsOf(action: Action, now: Date): readonly Operation[] {
   const operations = operationsIn(action.status);

@@ -2,11 +2,12 @@
 import type { Child } from "hono/jsx";
 import { mayDo, type Role } from "../core/roles.ts";
 import { awaitsRunAt, isExpired, nextRetryAt, isLateSuccess } from "../core/action.ts";
+import { mayBeSentBefore } from "../core/changes.ts";
 import { type ErrorKind, errorKindOf } from "../core/outcome.ts";
 import { firstAction } from "../accounts/first-action.ts";
 import { latestDecision, type TimelineEntry } from "../core/timeline.ts";
 import { sentence, Time, UntilTime, UntrustedLines, UntrustedText } from "../ui/parts.tsx";
-import { counted, duration, lateText } from "../ui/text.ts";
+import { counted, duration, inThisRun, lateText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 import { reasonSaid } from "./action-row.tsx";
 import { ActorName } from "./timeline.tsx";
@@ -220,7 +221,7 @@ function cancelledText({ action, timeline, role }: StoryProps): Child {
   );
 }
 
-/** Limits a statement to this run if there were earlier ones, for which it may be false. */
-function earlierRuns({ run }: SeenAction, what: string): string {
-  return run === 1 ? `${what}.` : `${what} in run ${run}; the target may have received it in an earlier run.`;
+/** Limits a statement to this run if it may be false for earlier ones. */
+function earlierRuns(action: SeenAction, what: string): string {
+  return `${what}${mayBeSentBefore(action) ? inThisRun(action.run) : ""}.`;
 }

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import { REQUESTER_TEXTS } from "../core/action.ts";
+import { mayBeSentBefore } from "../core/changes.ts";
 import { mayDo } from "../core/roles.ts";
 import {
   type DifferingField,
@@ -126,7 +127,7 @@ function ReviewedOne({ group, body, user, now, leaveOut }: ReviewedProps & { rea
         user={user}
         now={now}
       />
-      {action.run === 1 && action.callback === null ? null : <p class="small">{waitingText(action)}</p>}
+      {!mayBeSentBefore(action) && action.callback === null ? null : <p class="small">{waitingText(action)}</p>}
       <CardFoot action={action} now={now} leaveOut={leaveOut} />
     </article>
   );
@@ -167,7 +168,7 @@ function ReviewedGroup({ group, user, now, leaveOut }: ReviewedProps) {
           ))}
         </ul>
       )}
-      {action.run === 1 && action.callback === null ? null : <p class="small">{waitingText(action)}</p>}
+      {!mayBeSentBefore(action) && action.callback === null ? null : <p class="small">{waitingText(action)}</p>}
       <Values
         label="What they share"
         rows={(fields ?? []).filter(isShownShared).map((field) => [field, field.value])}

@@ -2,6 +2,7 @@ import type { Person } from "../core/session.ts";
 import type { AccountLabel } from "../core/account-store.ts";
 import type { Counted } from "../core/store.ts";
 import type { Action } from "../core/action.ts";
+import { mayBeSentBefore } from "../core/changes.ts";
 import type { Pause } from "../core/pause.ts";
 import type { TimelineEvent, TimelineEntry } from "../core/timeline.ts";
 import { hasScope, type Hold, type KeyScope, type Role } from "../core/roles.ts";
@@ -142,15 +143,21 @@ export function lateText({ status, run, lateResult }: Pick<Action, "status" | "r
 }
 
 /**
- * The sentence about a held action on pages and in mails. Speaks only about this run, since earlier runs may have sent the
- * request. Callbacks of a held action are sent before the decision.
+ * The sentence about a held action on pages and in mails. Speaks only about this run if earlier runs may have sent the request.
+ * Callbacks of a held action are sent before the decision.
  */
-export function waitingText({ run, callback }: Pick<Action, "run" | "callback">): string {
+export function waitingText(action: Parameters<typeof mayBeSentBefore>[0] & Pick<Action, "callback">): string {
+  const { run, callback } = action;
   const what = callback === null ? "Nothing has been sent" : "The request has not been sent";
-  const where = run === 1 ? "" : ` in run ${run}; the target may have received it in an earlier run`;
+  const where = mayBeSentBefore(action) ? inThisRun(run) : "";
   const notified =
     callback === null ? "" : " Its callback is notified that it is awaiting approval, and of the result.";
   return `It is awaiting approval. ${what}${where}.${notified}`;
+}
+
+/** What limits a statement to this run, as it may be false for earlier ones. */
+export function inThisRun(run: number): string {
+  return ` in run ${run}; the target may have received it in an earlier run`;
 }
 
 /** A timeline event that has an actor. */

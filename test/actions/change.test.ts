@@ -8,7 +8,16 @@ import {
   nextRetryAt,
   type Operation,
 } from "../../src/core/action.ts";
-import { type ApprovalInput, approve, cancel, type DecisionInput, givesBack, retry } from "../../src/core/changes.ts";
+import {
+  type ApprovalInput,
+  approve,
+  cancel,
+  type Change,
+  type DecisionInput,
+  givesBack,
+  mayBeSentBefore,
+  retry,
+} from "../../src/core/changes.ts";
 import { anAction, anAttempt, aDecision, later, NOON } from "../support/factory.ts";
 
 const RESULT = {
@@ -100,6 +109,47 @@ test.each([
     before: action,
     after: { ...action, revision: action.revision + 1, status: "cancelled", dueAt: null, finishedAt: NOON },
     events: [{ type, actor: "email:a@example.com", reason: null }],
+  });
+});
+
+describe("whether an earlier run may have sent the request", () => {
+  const after = (change: Change | DomainError): Action => {
+    if (change instanceof DomainError) throw change;
+    return change.after;
+  };
+  const cancelled = (action: Action) => after(cancel(action, aDecision()));
+  const retried = (action: Action) => after(retry(action, aDecision()));
+  /** As after a claim, and after its attempt failed: each is one revision. */
+  const sent = (action: Action): Action => ({ ...action, status: "failed", revision: action.revision + 2 });
+
+  test("is no while each was rejected or cancelled as it began, whatever becomes of this run", () => {
+    for (const approved of [true, false]) {
+      let action = anAction({ approve: approved, status: approved ? "awaiting_approval" : "pending" });
+      for (const run of [1, 2, 3, 4]) {
+        expect({ run: action.run, before: mayBeSentBefore(action) }).toEqual({ run, before: false });
+        expect(mayBeSentBefore(cancelled(action))).toBe(false);
+        if (approved) {
+          const released = after(approve(action, aDecision()));
+          expect(mayBeSentBefore(released)).toBe(false);
+          expect(mayBeSentBefore(cancelled(released))).toBe(false);
+        }
+        action = retried(cancelled(action));
+      }
+    }
+  });
+
+  test("is yes from the run on that follows an attempt", () => {
+    for (const approved of [true, false]) {
+      for (const sentRun of [1, 2, 3]) {
+        let action = anAction({ approve: approved, status: approved ? "awaiting_approval" : "pending" });
+        for (const run of [1, 2, 3, 4]) {
+          const released = approved ? after(approve(action, aDecision())) : action;
+          const shown = [action, released, cancelled(action), cancelled(released)].map(mayBeSentBefore);
+          expect({ run, shown: [...new Set(shown)] }).toEqual({ run, shown: [run > sentRun] });
+          action = retried(run === sentRun ? sent(released) : cancelled(action));
+        }
+      }
+    }
   });
 });
 

@@ -32,7 +32,8 @@ test("a yes that came through an agent's client says so, on the receipt", () => 
 
 test("whoever decides on a run that was begun again is not told that nothing was ever sent", () => {
   const decides = (run: number) => {
-    const action = anAction({ status: "awaiting_approval", approve: true, run });
+    // Each run before was approved, sent and retried.
+    const action = anAction({ status: "awaiting_approval", approve: true, run, revision: 4 * run - 3 });
     const email = approvalMessage(maskedMail({ ...anApprovalMail(action), run }), "confirm");
     return [confirmOf(action), requestPageOf(action), email.html, email.text];
   };
@@ -41,7 +42,7 @@ test("whoever decides on a run that was begun again is not told that nothing was
     expect(page).toContain("Nothing has been sent in run 2; the target may have received it in an earlier run.");
     expect(page).not.toContain("Nothing has been sent.");
   }
-  const again = anAction({ status: "awaiting_approval", approve: true, run: 2 });
+  const again = anAction({ status: "awaiting_approval", approve: true, run: 2, revision: 5 });
   const inbox = inboxOf([again]);
   expect(inbox).toContain("Nothing has been sent in run 2;");
   expect(receiptOf({ ...again, run: 1 })).toContain("It has not been sent. ");

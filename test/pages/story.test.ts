@@ -120,7 +120,7 @@ describe("the sentence about an action", () => {
   test("says who rejected it and why, and hides no earlier run", () => {
     const rejected: TimelineEvent = { type: "rejected", actor: "user:ann@example.com", reason: "Too much" };
     const entry: TimelineEntry = { seq: 1, at: later(1), run: 2, status: "cancelled", event: rejected };
-    const text = told({ status: "cancelled", run: 2, approve: true }, [entry]);
+    const text = told({ status: "cancelled", run: 2, revision: 6, approve: true }, [entry]);
     expect(text).toContain("Rejected by ann@example.com in the console : Too much");
     expect(text).toContain("the target may have received it in an earlier run");
   });
