@@ -4,6 +4,7 @@ import { type ListColumn, type Page, printList, type Session, withSession } from
 import type { OutgateClient } from "../client/client.ts";
 import type { PutDefaults } from "../client/openapi.ts";
 import type { StatusPattern } from "../core/retry.ts";
+import { HTTP_METHODS } from "../core/target.ts";
 import { ATTEMPT_TIMEOUT_SET_MS_MAX, ATTEMPT_TIMEOUT_SET_MS_MIN } from "../core/limits.ts";
 
 export const JSON_OPTION = ["--json", "print JSON also on a terminal"] as const;
@@ -191,9 +192,11 @@ export class CliCommand extends Command {
     // Leaves out the value after a `=`, which may be a secret.
     const quoted = /'([^'=]*)/.exec(message)?.[1] ?? "";
     if (this.parent === null && code === "commander.unknownOption")
-      return `Unknown option '${quoted}'. The options of a command stand behind it.`;
+      return `Unknown option '${quoted}'. Options go after the command, as in \`outgate list --json\`.`;
     if (this.parent === null) return unknownCommand(this, extra ?? "");
     if (code === "commander.missingArgument") return `<${quoted}> is missing.`;
+    if (code === "commander.excessArguments" && this.name() === "send" && isMethod(this.args[0]))
+      return `The method is an option: --method ${this.args[0]}.`;
     if (code === "commander.excessArguments")
       return this.#unknownVerb(extra) ?? `${JSON.stringify(extra)} is one argument too many.`;
     if (code === "commander.unknownOption") {
@@ -223,6 +226,10 @@ function callOf(command: Command): string {
   const rest = command.usage().replace("[options]", "").trim();
   const hasOptions = command.options.some(({ long }) => long !== "--api-key-file" && long !== "--json");
   return [command.parent?.name(), name, rest, hasOptions ? "[options]" : ""].filter(Boolean).join(" ");
+}
+
+function isMethod(word = ""): boolean {
+  return HTTP_METHODS.some((method) => method === word.toUpperCase());
 }
 
 /** Whether a word is the name or alias of a command. */
@@ -311,15 +318,30 @@ export function oneOf(name: string, words: readonly string[]): (text: string) =>
   };
 }
 
-/** Commander's suggestion for a mistyped command or option, as ` Did you mean retry?`; empty if nothing is close. */
+/** Words for the same thing: the first that a program or group has is what people mean by the others. */
+const SYNONYMS: readonly (readonly string[])[] = [
+  ["add", "create", "set", "invite", "new", "put"],
+  ["remove", "revoke", "end", "delete", "rm", "unset"],
+  ["list", "ls", "actions"],
+  ["get", "show"],
+  ["send", "create", "new", "call", "request", "post", "curl"],
+  ["watch", "events", "logs", "tail"],
+];
+
+/** A suggestion for a mistyped command or option, as ` Did you mean retry?`; empty if nothing is close. */
 function suggestionFor(typed: string, words: readonly string[]): string {
+  const same = SYNONYMS.filter((group) => group.includes(typed)).flatMap((group) => group);
+  const synonym = same.find((word) => words.includes(word));
+  if (synonym !== undefined) return ` Did you mean ${synonym}?`;
+  // Mistyped words nearly always begin as what was meant: `events` is no attempt at `grants`.
+  const initial = (word: string) => word.replace(/^-{1,2}/, "").charAt(0);
   // Commander doesn't export its comparison, so this lets it find the same mistake.
   const asked = new Command()
     .helpOption(false)
     .helpCommand(false)
     .exitOverride()
     .configureOutput({ writeErr() {} });
-  for (const word of words) {
+  for (const word of words.filter((one) => initial(one) === initial(typed))) {
     if (word.startsWith("--")) asked.option(word);
     else asked.command(word);
   }

@@ -65,11 +65,17 @@ function sentenceOf({ code, message }: OutgateError, url: string): string {
     return `${message} Start it with \`npm start\` or \`outgate serve\`, or set OUTGATE_URL to its address.`;
   }
   if (code === "unauthorized") {
-    return `${url} does not accept the API key: it is mistyped, revoked, or of another service.`;
+    return `${url} does not accept the API key: it is mistyped, revoked, expired, or of another service.`;
+  }
+  if (code === "not_found" && message === UNKNOWN_PATH) {
+    return `Outgate answers at ${url}, but does not have the path. Set OUTGATE_URL to the address of its first page.`;
   }
   if (code === "not_outgate") return `${message} Set OUTGATE_URL to the address of Outgate; it is ${url} now.`;
   return message;
 }
+
+/** What the service says of a path that it does not have, as below an OUTGATE_URL with a path of a page. */
+const UNKNOWN_PATH = "This path does not exist.";
 
 /** A name that JavaScript takes for an index and moves before all others. */
 const INDEX = /^\d{1,10}$/;

@@ -42,7 +42,7 @@ export async function runCommandLine(args: readonly string[], io: Io, addMore?: 
 export function createProgram(io: Io, addMore: AddCommands = () => {}): CliCommand {
   const program = new CliCommand("outgate", io)
     .description("outgate: the action delivery service")
-    .version(releaseText(RELEASE), "--version", "print the version")
+    .version(releaseText(RELEASE), "-v, --version", "print the version")
     .helpOption("-h, --help", "show the options")
     .enablePositionalOptions()
     .showSuggestionAfterError(false)
@@ -79,7 +79,7 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
   program
     .command("version", { hidden: true })
     .description("print the version")
-    .runs(async () => io.out(`${releaseText(RELEASE)}\n`));
+    .runs(async () => void io.out(`${releaseText(RELEASE)}\n`));
   return program;
 }
 

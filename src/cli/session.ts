@@ -33,9 +33,10 @@ export function ownPort(env: Io["env"]): number | null {
 export function parseUrl(text: string, what: string): string {
   const url = /^https?:\/\//i.test(text) ? URL.parse(text) : null;
   const isAddress = url !== null && url.username === "" && url.search === "" && url.hash === "";
-  // Refuses the API's address, which other clients take, because we add its paths.
-  if (!isAddress || /\/v1\/*$/.test(url.pathname)) {
-    throw new Error(`${what} must be the address of Outgate, such as ${URL_DEFAULT}.`);
+  // Refuses the addresses of API and MCP, which other clients take, because we add the paths.
+  if (!isAddress || /\/(?:v1|mcp)\/*$/.test(url.pathname)) {
+    const form = "with http:// or https://, and without /v1 or /mcp";
+    throw new Error(`${what} must be the address of Outgate, ${form}, such as ${URL_DEFAULT}.`);
   }
   return url.href.replace(/(?<!\/)\/+$/, "");
 }

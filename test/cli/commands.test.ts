@@ -549,7 +549,9 @@ describe("outgate keys", () => {
     expect(refused.err).toContain("A key with the role reader may not do this");
     expect((await say(["keys", "revoke", row?.id ?? ""])).code).toBe(0);
     const revoked = await say(["list"], { env: { OUTGATE_API_KEY: key } });
-    expect(revoked.err).toBe(`${url} does not accept the API key: it is mistyped, revoked, or of another service.\n`);
+    expect(revoked.err).toBe(
+      `${url} does not accept the API key: it is mistyped, revoked, expired, or of another service.\n`,
+    );
   });
 
   test.each([
@@ -592,9 +594,13 @@ test("without a service, or with something else in its place, a command says wha
   const keyless = await say(["list"], { env: { OUTGATE_API_KEY: "" } });
   expect(keyless.code).toBe(2);
   expect(keyless.err).toStartWith("There is no API key. Run `outgate login`");
-  for (const address of ["localhost", "http://127.0.0.1:3000/v1", "http://127.0.0.1:3000/v1/"]) {
+  const { origin } = new URL(url);
+  for (const address of ["localhost", `${origin}/v1`, `${origin}/v1/`, `${origin}/mcp`, `${origin}/?a=1`]) {
     expect((await say(["list"], { env: { OUTGATE_URL: address } })).err).toContain("OUTGATE_URL must be");
   }
+  expect((await say(["list"], { env: { OUTGATE_URL: `${origin}/` } })).code).toBe(0);
+  const below = await say(["list"], { env: { OUTGATE_URL: `${origin}/approvals` } });
+  expect(below.err).toContain(`Outgate answers at ${origin}/approvals, but does not have the path.`);
 });
 
 test("a problem that the service finds is told by the option that was given, and once", async () => {

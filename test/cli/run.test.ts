@@ -34,7 +34,8 @@ describe("the command line", () => {
   });
 
   test("says its version", async () => {
-    expect(await say("--version")).toEqual({ code: 0, out: `${releaseText(RELEASE)}\n`, err: "" });
+    const version = { code: 0, out: `${releaseText(RELEASE)}\n`, err: "" };
+    for (const word of ["--version", "-v", "version"]) expect(await say(word)).toEqual(version);
   });
 
   test.each([
@@ -45,6 +46,9 @@ describe("the command line", () => {
     ["start", "serve"],
     ["run", "serve"],
     ["up", "serve"],
+    ["ls", "list"],
+    ["create", "send"],
+    ["events", "watch"],
   ])("takes %j for a mistyped %s", async (typed, meant) => {
     const { code, err } = await say(typed);
     expect({ code, err }).toEqual({ code: 2, err: `Unknown command "${typed}". Did you mean ${meant}?\n` });
@@ -77,9 +81,13 @@ describe("the command line", () => {
       err: expect.stringContaining("bulk results <id>"),
     });
     expect((await say("--json", "list")).err).toBe(
-      "Unknown option '--json'. The options of a command stand behind it.\n",
+      "Unknown option '--json'. Options go after the command, as in `outgate list --json`.\n",
     );
     expect((await say("keys", "revok")).err).toContain('not "revok". Did you mean revoke?');
+    expect((await say("rules", "set")).err).toContain('not "set". Did you mean add?');
+    expect((await say("keys", "delete")).err).toContain("Did you mean revoke?");
+    expect((await say("hosts", "add", "a.example")).err).toContain("Did you mean set?");
+    expect((await say("send", "post", "http://a.example/")).err).toStartWith("The method is an option: --method post.");
     expect((await say("list", "--frobnicate")).err).toStartWith("Unknown option '--frobnicate'.\n");
   });
 

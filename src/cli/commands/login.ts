@@ -85,7 +85,7 @@ function addressIn(text: string): string {
   // Never quoted: it may be a key.
   if (!/^https?:\/\//i.test(text)) {
     throw new UsageError(
-      "login takes the address of a service. It asks for the key, which belongs on no command line: others can read it there.",
+      "login takes the address of a service, with http:// or https://. It asks for the key, which belongs on no command line: others can read it there.",
     );
   }
   return parseUrl(text, "The address");
