@@ -85,9 +85,9 @@ export function createHttp(services: RouteServices, settings: HttpSettings, othe
     ...others,
   ];
   const operations = apiOperations(modules.flatMap(({ routes }) => routes));
-  const { sessionOf } = pages;
+  const { personOnError } = pages;
   const challenge = deps.oauth === null ? null : mcpChallenge(baseUrl);
-  return createHttpServer({ ...deps, sessionOf, mcpChallenge: challenge }, modules);
+  return createHttpServer({ ...deps, personOnError, mcpChallenge: challenge }, modules);
 }
 
 /**

@@ -38,15 +38,15 @@ export interface RefuseDeps {
   readonly log: Log;
   /** `WWW-Authenticate` of /mcp; null: clients need a key. */
   readonly mcpChallenge: string | null;
-  /** Who is logged in, for the navigation of the page; null: nobody. */
-  readonly sessionOf: (context: RequestContext) => Promise<PageUser | null>;
+  /** Who is logged in, for the navigation of the page; null: nobody. Never rejects. */
+  readonly personOnError: (context: RequestContext) => Promise<PageUser | null>;
 }
 
 /** Answers with an error, as an envelope or a page. An unexpected error is logged; the caller sees only `internal_error`. */
 export async function refuse(
   context: RequestContext,
   error: unknown,
-  { log, sessionOf, mcpChallenge }: RefuseDeps,
+  { log, personOnError, mcpChallenge }: RefuseDeps,
 ): Promise<Response> {
   // Reading a body, or waiting, ends with this error. Any other error after the client has left is still reported.
   const hasLeft = context.request.signal.aborted && error instanceof Error && error.name === "AbortError";
@@ -84,8 +84,7 @@ export async function refuse(
   // For a foreign Host, no asset would be served to the page.
   const isStandalone = kind !== "own" || isMisdirected;
   const { caller } = context;
-  // An error of the store must not replace the error to report.
-  const user = isStandalone ? null : await sessionOf(context).catch(() => null);
+  const user = isStandalone ? null : await personOnError(context);
   context.caller = caller;
   const html = problemPage({
     status,

@@ -9,7 +9,7 @@ import { HOME_PATH, type Person, sourceOf } from "../http/session.ts";
 import { Copied } from "../ui/controls.tsx";
 import { Button, Check, PostForm, Submit } from "../ui/form.tsx";
 import { LOG_IN_PATH, render, SETTINGS_LINK } from "../ui/layout.tsx";
-import { Ago, Card, Facts, Name, Problem, sentence, UntrustedText, Notice } from "../ui/parts.tsx";
+import { Ago, Card, Facts, Name, Problem, sentence, Time, UntrustedText, Notice } from "../ui/parts.tsx";
 import { browserName, duration, networkText, roleLabel } from "../ui/text.ts";
 import { FIRST_STEPS_PATH } from "./first-steps.tsx";
 import { answers, EMPTY_FORM, type FormState } from "./forms.ts";
@@ -147,13 +147,13 @@ async function accountPage(deps: PageDeps, user: Person, state: AccountState = {
           ["Logged in", ({ createdAt }) => <Ago at={createdAt} now={now} />],
           ["Last used", ({ lastSeenAt }) => <AgoOr at={lastSeenAt} now={now} />],
         ]}
-        actions={({ id, client, ...session }) =>
+        actions={({ id, client, browser, createdAt, ...session }) =>
           session.isCurrent ? null : (
             <RowAction
               user={user}
               path={SESSIONS_PATH}
               fields={[["id", id]]}
-              of={`the session from ${client === null ? "an unknown address" : networkText(client)}`}
+              of={sentence`the session of ${<Time at={createdAt} />}, ${<BrowserName agent={browser} />} from ${client === null ? "an unknown address" : networkText(client)}`}
               name="End"
             />
           )
@@ -183,13 +183,16 @@ function BrowserName({ agent }: { readonly agent: string | null }) {
 }
 
 export function accountPages(deps: PageDeps) {
-  const { teamService, peopleService, ownFormOf, flash } = deps;
-  const switchTo = answers(ownFormOf)(async ({ person, form }) => {
+  const { teamService, peopleService, ownFormOf, inNavigation, flash } = deps;
+  const switchTo = answers(
+    ownFormOf,
+    inNavigation,
+  )(async ({ person, form }) => {
     const account = form.get("account") ?? "";
     await teamService.switchTo(person, AccountParams["~standard"].validate({ id: account }).value.id);
     return HOME_PATH;
   });
-  const leave = answers(ownFormOf)(
+  const leave = answers(ownFormOf, inNavigation)(
     async ({ person, form }) => {
       if (form.get("sure") !== "yes")
         throw new DomainError("validation_error", "Tick the box to confirm that you leave.");
@@ -199,14 +202,17 @@ export function accountPages(deps: PageDeps) {
     },
     ({ person }, { problem }) => accountPage(deps, person, { problem }),
   );
-  const rename = answers(ownFormOf)(
+  const rename = answers(ownFormOf, inNavigation)(
     async ({ person, form }) => {
       await peopleService.renameAccount(person.caller, NAME_FORM.check(form).name);
       return LOG_IN_PATH;
     },
     ({ person }, typed) => accountPage(deps, person, { typed }),
   );
-  const end = answers(ownFormOf)(async ({ person, form }) => {
+  const end = answers(
+    ownFormOf,
+    inNavigation,
+  )(async ({ person, form }) => {
     const id = form.get("id");
     if (id === undefined) throw new DomainError("validation_error", "Choose which session ends.");
     await teamService.endSessions(person, id === "" ? null : id);
@@ -285,8 +291,8 @@ function passwordPage(user: Person, typed: Typed): string {
 
 /** Pages for changing a password, for people who are logged in and know the old one. */
 export function passwordPages(deps: PageDeps) {
-  const { peopleService, tokenFormOf, startSession, flash, log, ownMails } = deps;
-  const change = answers(tokenFormOf)(
+  const { peopleService, tokenFormOf, inNavigation, startSession, flash, log, ownMails } = deps;
+  const change = answers(tokenFormOf, inNavigation)(
     async ({ context, person, form }) => {
       const asked = checkPasswordChange({
         current_password: form.get("current_password") ?? null,
@@ -299,7 +305,7 @@ export function passwordPages(deps: PageDeps) {
     ({ person }, typed) => passwordPage(person, typed),
   );
   // Asks for no password: these people have none, and the link goes only to their own address.
-  const mailLink = answers(tokenFormOf)(
+  const mailLink = answers(tokenFormOf, inNavigation)(
     async ({ person }) => {
       const { error } = await ownMails.sendPasswordLink(person);
       if (error !== null) throw new DomainError("unavailable", error);

@@ -99,7 +99,7 @@ function decide(deps: PageDeps): AnswerById {
 }
 
 /** Shows secrets only in the response to a form, which is not cached and has no address. */
-function reveal({ actionService, answer, auditService }: PageDeps): AnswerById {
+function reveal({ actionService, answer, auditService, inNavigation }: PageDeps): AnswerById {
   return answer<ById>(async ({ context, person, params }) => {
     const id = noteActionId(context, params);
     if (!mayDo(person.caller.role, "approve")) throw new DomainError("forbidden", "Your role can't view secrets.");
@@ -107,7 +107,10 @@ function reveal({ actionService, answer, auditService }: PageDeps): AnswerById {
     // Recorded first, so that secrets are never shown without an audit entry.
     await auditService.record(person.caller, { kind: "revealed", subject: id, detail: { what: "request" } });
     const whole = seeWhole({ ...action, url: sentUrl(action.url) });
-    return page("own", revealedPage({ action: whole, digest: actionService.digestOf(action), user: person }));
+    return page(
+      "own",
+      revealedPage({ action: whole, digest: actionService.digestOf(action), user: await inNavigation(person) }),
+    );
   });
 }
 

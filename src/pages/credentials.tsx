@@ -408,7 +408,7 @@ export function credentialPages(deps: PageDeps) {
     async ({ person, params: { name }, form }) => {
       const found = await credentialService.test(person.caller, name, TRY_FORM.check(form).url);
       const url = { ...EMPTY_FORM, values: form };
-      return page("own", await credentialPage(deps, person, { name, url, answer: found }));
+      return page("own", await credentialPage(deps, await deps.inNavigation(person), { name, url, answer: found }));
     },
     ({ person, params: { name } }, url) => credentialPage(deps, person, { name, url }),
     // The URL is out of bounds.

@@ -63,9 +63,12 @@ export type Again<Params, Who> = (asked: PersonRequest<Params, Who>, refused: Re
 /**
  * Answers forms that `formOf` reads. It also checks who sent them, unless a form begins a session or comes from a link. `act`
  * does what a form asks for and returns the next path, or a response. If it refuses, `again` renders the form's page. If that
- * fails too, for example because something is gone, the person gets an error page.
+ * fails too, for example because something is gone, the person gets an error page. `shown` adds what its navigation shows.
  */
-export function answers<Who>(formOf: (context: RequestContext, person: Who) => Promise<Form>) {
+export function answers<Who>(
+  formOf: (context: RequestContext, person: Who) => Promise<Form>,
+  shown = (person: Who): Who | Promise<Who> => person,
+) {
   return <Params = unknown>(
     act: (asked: PersonRequest<Params, Who>) => Promise<Response | string>,
     again?: Again<Params, Who>,
@@ -84,7 +87,7 @@ export function answers<Who>(formOf: (context: RequestContext, person: Who) => P
         if (error.code === "forbidden" && forbidden === "elsewhere") throw error;
         const { code, issues, message } = error;
         const problem = issuesText(issues) || message;
-        const html = await again(asked, { values: form, issues, problem, code });
+        const html = await again({ ...asked, person: await shown(person) }, { values: form, issues, problem, code });
         context.errorCode = code;
         return page(context.page ?? "own", html, { status: HTTP_STATUS[code], headers: headersOf(error) });
       }

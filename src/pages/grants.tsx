@@ -3,7 +3,7 @@ import { describeActor } from "../core/roles.ts";
 import { GrantParams, type NamedGrant } from "../grants/grants.ts";
 import type { Person } from "../http/session.ts";
 import { actionPath, render } from "../ui/layout.tsx";
-import { Name, sentence, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { Name, sentence, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
 import { unlessGone } from "./forms.ts";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
@@ -43,12 +43,12 @@ function grantsPage(user: Person, grants: readonly NamedGrant[], now: Date): str
           ["Used", usedCell],
           ["Ends", ({ expiresAt }) => <UntilTime at={expiresAt} now={now} />],
         ]}
-        actions={({ id, keyName }) => (
+        actions={({ id, keyName, createdAt }) => (
           <RowAction
             user={user}
             path={`${GRANTS_PATH}/${id}/end`}
             name="End"
-            of={sentence`the grant of ${<UntrustedText text={keyName} />}`}
+            of={sentence`the grant of ${<UntrustedText text={keyName} />} of ${<Time at={createdAt} />}`}
           />
         )}
         empty={{

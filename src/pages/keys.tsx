@@ -105,24 +105,27 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
               (key) => (
                 <RowLink
                   href={listPath({ created_by: key.id })}
-                  of={`actions of ${key.name}`}
+                  of={`actions of ${nameWithEnd(key)}`}
                   name={`${number(key.actionsLastDay)}${key.actionsLastDay >= KEY_ACTIONS_COUNTED_MAX ? "+" : ""}`}
                 />
               ),
               "number",
             ],
           ]}
-          actions={({ id, name }) => (
-            <RowMenu
-              of={name}
-              items={[
-                <RowLink href={`/keys/new?replaces=${id}`} of={name} name="Rotate" />,
-                <RowLink href={listPath({ created_by: id })} of={name} name="Show actions" />,
-                pauseOrResume(user, paused.get(id), `?key=${id}`, name),
-              ]}
-              ends={<RowLink href={`/keys/${id}/revoke`} of={name} name="Revoke" />}
-            />
-          )}
+          actions={(key) => {
+            const [id, of] = [key.id, nameWithEnd(key)];
+            return (
+              <RowMenu
+                of={of}
+                items={[
+                  <RowLink href={`/keys/new?replaces=${id}`} of={of} name="Rotate" />,
+                  <RowLink href={listPath({ created_by: id })} of={of} name="Show actions" />,
+                  pauseOrResume(user, paused.get(id), `?key=${id}`, of),
+                ]}
+                ends={<RowLink href={`/keys/${id}/revoke`} of={of} name="Revoke" />}
+              />
+            );
+          }}
         />
       )}
       {over.length === 0 ? null : (
@@ -141,12 +144,12 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
               ],
               ["Last call", (key) => lastCall(key, now)],
             ]}
-            actions={({ id, name }) => (
+            actions={(key) => (
               <RowMenu
-                of={name}
+                of={nameWithEnd(key)}
                 items={[
-                  <RowLink href={`/keys/new?replaces=${id}`} of={name} name="Replace" />,
-                  <RowLink href={listPath({ created_by: id })} of={name} name="Show actions" />,
+                  <RowLink href={`/keys/new?replaces=${key.id}`} of={nameWithEnd(key)} name="Replace" />,
+                  <RowLink href={listPath({ created_by: key.id })} of={nameWithEnd(key)} name="Show actions" />,
                 ]}
               />
             )}
@@ -218,6 +221,11 @@ function limitsCell(key: ListedKeyView, now: Date) {
   return limits.length === 0 ? <None>None</None> : limits.map((limit) => <div>{limit}</div>);
 }
 
+/** Tells keys with one name apart, such as one and its replacement. */
+function nameWithEnd({ name, last4 }: KeyView): string {
+  return `${name} …${last4}`;
+}
+
 function KeyWithEnd({ name, last4 }: KeyView) {
   return (
     <>
@@ -244,7 +252,7 @@ export function FormerKeys({ user, keys }: { readonly user: PageUser; readonly k
         ["Role", ({ role }) => roleLabel(role)],
         ["Created by", ({ createdBy }) => makerName(createdBy)],
       ]}
-      actions={({ id, name }) => <RowAction user={user} path={`/keys/${id}/revoke`} of={name} name="Revoke" />}
+      actions={(key) => <RowAction user={user} path={`/keys/${key.id}/revoke`} of={nameWithEnd(key)} name="Revoke" />}
     />
   );
 }

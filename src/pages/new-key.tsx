@@ -230,8 +230,8 @@ export function newKeyPages(deps: PageDeps) {
       // The key is there: it must be shown, whatever comes of the rule.
       const isUnbraked = isBraked && !(await ruleService.brakeLoops(person.caller, row.id).then(() => true, notBraked));
       const flashed = { key, closesSignUps, isUnbraked };
-      return flash.showSecretOnce(person, `/keys/${row.id}/made`, MADE_KEY, flashed, () =>
-        page("own", madeKeyPage(deps, person, row, flashed)),
+      return flash.showSecretOnce(person, `/keys/${row.id}/made`, MADE_KEY, flashed, async () =>
+        page("own", madeKeyPage(deps, await deps.inNavigation(person), row, flashed)),
       );
     },
     async ({ person, form }, typed) => newKeyPage(deps, person, typed, await keyOf(person, form.get("replaces"))),

@@ -140,8 +140,8 @@ export function oauthClientPages(deps: PageDeps) {
     create: async (person, body) => {
       const { secret, ...client } = await oauthClients.add(person.caller, body);
       const shown = { secret };
-      return flash.showSecretOnce(person, `${CLIENTS_PATH}/${client.id}/made`, CLIENT_SECRET, shown, () =>
-        page("own", newClientPage(deps, person, client, shown)),
+      return flash.showSecretOnce(person, `${CLIENTS_PATH}/${client.id}/made`, CLIENT_SECRET, shown, async () =>
+        page("own", newClientPage(deps, await deps.inNavigation(person), client, shown)),
       );
     },
   });

@@ -7,7 +7,14 @@ import { type Caller, viewerOf } from "../core/roles.ts";
 import type { ApiOperation } from "../http/openapi.ts";
 import { type Form, pathAndQuery, readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { createFlash, createPersonRoutes, createSessions, nextOf, type PersonOf } from "../http/session.ts";
+import {
+  createFlash,
+  createPersonRoutes,
+  createSessions,
+  nextOf,
+  type Person,
+  type PersonOf,
+} from "../http/session.ts";
 import { maskedPause } from "../receipts/masked-action.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { createOwnTurns } from "../runtime/fair-share.ts";
@@ -46,22 +53,32 @@ export function createPageDeps(needs: PageNeeds) {
     const stop = maskedPause(pause, viewerOf(person.role));
     return stop === null ? person : { ...person, stop };
   };
-  /** The person with what the navigation shows. Forms and streams don't need that. */
-  const personOf: PersonOf = async (context) => {
-    await ownTurn();
-    const person = await sessionOf(context);
-    if (person === null || context.request.method !== "GET") return person;
+  const withNavigation = async (person: Person) => {
     const { caller } = person;
     const [badges, accounts] = await Promise.all([badgesOf(needs, caller), needs.teamService.accountsOf(person)]);
-    const keptNote = flash.read(context, person, KEPT_NOTE);
-    const shown = { ...person, badges, ...(keptNote?.person === person.email && { keptNote }) };
+    const shown = { ...person, badges };
     // A single account without a name is not worth showing.
     if (accounts.length === 1 && accounts[0]?.name === null) return shown;
     const isCurrent = (accountId: string) => accountId === caller.accountId;
     return { ...shown, accounts: accounts.map((one) => ({ ...one, isCurrent: isCurrent(one.accountId) })) };
   };
-  const answer = answers(sessions.formOf);
-  return { ...needs, ...sessions, sessionOf, personOf, answer, flash };
+  /** The person with what the navigation shows, if it can be read: a form may have made a secret that only its answer shows. */
+  const inNavigation = (person: Person): Promise<Person> => withNavigation(person).catch(() => person);
+  /** The person, for `GET` with what the navigation shows. Forms need that only if they show a page, and streams never. */
+  const personOf: PersonOf = async (context) => {
+    await ownTurn();
+    const person = await sessionOf(context);
+    if (person === null || context.request.method !== "GET") return person;
+    const keptNote = flash.read(context, person, KEPT_NOTE);
+    return { ...(await withNavigation(person)), ...(keptNote?.person === person.email && { keptNote }) };
+  };
+  /** The person for the page of an error, which must come whatever else fails. */
+  const personOnError: PersonOf = async (context) => {
+    const person = await sessionOf(context).catch(() => null);
+    return person && inNavigation(person);
+  };
+  const answer = answers(sessions.formOf, inNavigation);
+  return { ...needs, ...sessions, sessionOf, personOf, personOnError, inNavigation, answer, flash };
 }
 
 /** What pages are made with, including sessions, forms and cookies. */

@@ -84,7 +84,7 @@ export function createPages(needs: PageNeeds) {
     docsPages(deps),
     assetRoutes(),
   ] as const;
-  return { routes, sessionOf: deps.sessionOf };
+  return { routes, personOnError: deps.personOnError };
 }
 
 /**

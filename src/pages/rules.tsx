@@ -371,7 +371,7 @@ export function rulePages(deps: PageDeps) {
     const { definition, before } = ruleIn(form);
     const result = await ruleService.tryRule(person.caller, definition, { id: row?.id ?? null, before });
     const typed = { ...EMPTY_FORM, values: form };
-    return page("own", await ruleFormPage(deps, person, { typed, row, result }));
+    return page("own", await ruleFormPage(deps, await deps.inNavigation(person), { typed, row, result }));
   };
   const add = answer(
     async ({ person, form }) => {

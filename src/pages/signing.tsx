@@ -270,11 +270,14 @@ const SIGNED = { calls: "call", callbacks: "callback", all: "call and callback" 
 
 /** The pages of signing secrets. A secret appears only in the response to a form, never in a URL. */
 export function signingPages(deps: PageDeps) {
-  const { signingService, verifyService, answer, flash } = deps;
+  const { signingService, verifyService, answer, inNavigation, flash } = deps;
   const again = ({ person }: { readonly person: Person }, typed: FormState) => signingPage(deps, person, { typed });
   const secretHtml = async (user: Person, { origin, use }: Place, isRotated: boolean) =>
     secretPage(user, await signingService.read(user.caller, origin, use), use, isRotated);
-  const show = answer(async ({ person, form }) => page("own", await secretHtml(person, placeIn(form), false)), again);
+  const show = answer(
+    async ({ person, form }) => page("own", await secretHtml(await inNavigation(person), placeIn(form), false)),
+    again,
+  );
 
   /** When the previous secret expires; null if there is none. */
   const overlapEndOf = ({ caller }: Person, place: Place | null) =>
@@ -290,13 +293,14 @@ export function signingPages(deps: PageDeps) {
     const place = (form.get("origin") ?? "") === "" ? null : placeIn(form);
     const seen = form.get("seen");
     const endsNow = await overlapEndOf(person, place);
-    if (seen !== stateOf(endsNow)) return page("own", askRotationPage(person, place, endsNow, seen !== undefined));
+    if (seen !== stateOf(endsNow))
+      return page("own", askRotationPage(await inNavigation(person), place, endsNow, seen !== undefined));
     const { previousExpiresAt } = await signingService.rotate(person.caller, place?.origin ?? null, place?.use ?? null);
     const result = { place, untilMs: previousExpiresAt.getTime() };
     // A rotation of all secrets shows none.
     if (place === null) return flash.redirect(person, ROTATED_PATH, ROTATED, result);
     return flash.showSecretOnce(person, ROTATED_PATH, ROTATED, result, async () =>
-      page("own", await rotatedHtml(person, result)),
+      page("own", await rotatedHtml(await inNavigation(person), result)),
     );
   }, again);
 
@@ -305,7 +309,10 @@ export function signingPages(deps: PageDeps) {
     async ({ person, form }) => {
       const { origin, use } = placeIn(form);
       const found = await verifyService.check(person.caller, origin, use, messageIn(form));
-      return page("own", await signingPage(deps, person, { checked: { ...EMPTY_FORM, values: form }, found }));
+      return page(
+        "own",
+        await signingPage(deps, await inNavigation(person), { checked: { ...EMPTY_FORM, values: form }, found }),
+      );
     },
     ({ person }, checked) => signingPage(deps, person, { checked }),
   );

@@ -184,8 +184,8 @@ export function peoplePages(deps: PageDeps) {
     create: async (person, { email, role }) => {
       const { link, isMailed } = await teamService.invite(person.caller, email, role);
       const invited = { email, link, isMailed };
-      return flash.showSecretOnce(person, INVITED_PATH, INVITED, invited, () =>
-        page("own", invitedPage(person, invited)),
+      return flash.showSecretOnce(person, INVITED_PATH, INVITED, invited, async () =>
+        page("own", invitedPage(await deps.inNavigation(person), invited)),
       );
     },
   });

@@ -141,7 +141,9 @@ describe("a form of a session", () => {
     right.calls.length = 0;
     const foreign = await right.post(path, fields, { origin: "https://evil.example" });
     const tokenless = await right.post(path, { ...fields, form_token: `${FORM_TOKEN}0` });
-    expect([foreign.status, tokenless.status, right.calls]).toEqual([403, 403, []]);
+    // The page of the error reads only what its navigation counts.
+    const others = right.calls.filter((name) => name !== "counts");
+    expect([foreign.status, tokenless.status, others]).toEqual([403, 403, []]);
   });
 
   test("is in the list above wherever it leads: one more needs a row", () => {

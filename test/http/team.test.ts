@@ -400,6 +400,8 @@ describe("the sessions of a person", () => {
     const [phone, laptop] = [await logIn("Phone\u00e9 <b>1"), await logIn("Laptop 2")];
     const html = await ann.pageOf("/settings/login");
     for (const said of ["Phone &lt;b&gt;1", "Laptop 2", "127.0.0.1", "This one"]) expect(html).toContain(said);
+    const named = [...html.matchAll(/<button[^>]*>End<span class="visually-hidden">(.*?)<\/span><\/button>/g)];
+    expect(new Set(named.map(([, name]) => name)).size).toBe(2);
     const ids = [...html.matchAll(/name="id" value="([0-9a-f]{32})"/g)].map(([, id]) => id);
     expect(new Set(ids).size).toBe(2);
     // Not the hash by which the store knows it.

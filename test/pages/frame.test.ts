@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, describe, expect, test } from "bun:test";
 import type { BrowserContext } from "playwright-core";
 import { openRealServer } from "../http/real-server.ts";
-import { signedIn } from "../http/signed-in.ts";
+import { joined, signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { HAS_BROWSER, type Watched, watchPageIn } from "../support/browser.ts";
 import { textOf } from "../support/forms.ts";
@@ -37,6 +37,24 @@ test("the navigation counts what waits and what failed in the last day, and the 
   const page = await bob.pageOf("/overview");
   expect(page).not.toContain('class="badge');
   expect(page).toMatch(/<link id="icon"[^>]* href="\/assets\/icon-[0-9a-f]/);
+});
+
+test("the navigation counts on every page: refused forms, what a form shows, and errors too", async () => {
+  const reader = await joined(app, "reader");
+  const key = { name: "counted", role: "reader", hold: "none" };
+  const shown = {
+    "a refused form": ann.press("/keys", { ...key, name: "" }),
+    "a refused form of one's own account": ann.press("/settings/login/leave"),
+    "a new key": ann.press("/keys", key),
+    "a signing secret": ann.press("/settings/signing-secret", { origin: "https://a.example" }),
+    "an action's secrets": ann.press(`/actions/${own.refund}/reveal`),
+    "no such page": ann.context("/nowhere", { headers: { accept: "text/html" } }),
+    "not allowed": reader.context("/keys/new", { headers: { accept: "text/html" } }),
+  };
+  for (const [what, answer] of Object.entries(shown)) {
+    const text = textOf(await (await answer).text());
+    expect({ what, text }).toEqual({ what, text: expect.stringContaining("Approvals 2 awaiting approval") });
+  }
 });
 
 describe("the palette", () => {
