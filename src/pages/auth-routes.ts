@@ -4,7 +4,7 @@ import { compileQuery } from "../api/schema-helpers.ts";
 import type { Log } from "../observability/log.ts";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { answers, EMPTY_FORM } from "./forms.ts";
-import { KEPT_NOTE, noteIn } from "./kept-note.ts";
+import { landOn, noteIn } from "./kept-note.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
 import { logInPage, MADE_ACCOUNT, signedUpPage, signUpPage, welcomePage, withNext } from "./sign-in.tsx";
 import { json, page, seeOther, UNLISTED } from "../http/response.ts";
@@ -44,12 +44,7 @@ export function authRoutes(deps: PageDeps) {
     async ({ context, form }) => {
       const entered = await peopleService.logIn(credentialsIn(form), sourceOf(context, deps, form));
       const next = nextOf(form.get("next")) ?? HOME_PATH;
-      const note = noteIn(form);
-      if (note === null) return startSession(context, entered, seeOther("own", next));
-      const [path = ""] = next.split("?");
-      const answer = deps.flash.redirect(entered.person, path, KEPT_NOTE, note);
-      answer.headers.set("location", next);
-      return startSession(context, entered, answer);
+      return startSession(context, entered, landOn(deps.flash, next, entered, noteIn(form)));
     },
     ({ form }, typed) => logInPage(deps, nextOf(form.get("next")), typed),
   );

@@ -6,10 +6,11 @@ import { type ErrorCode, RetryLater } from "../core/domain-error.ts";
 import { OIDC_FLOW_MS_MAX } from "../core/limits.ts";
 import { createPageRoutes } from "../http/operation.ts";
 import { readForm, type RequestContext } from "../http/request.ts";
-import { page, seeOther } from "../http/response.ts";
+import { page } from "../http/response.ts";
 import { createOwnCookie, HOME_PATH, nextOf, sourceOf } from "../http/session.ts";
 import type { Log } from "../observability/log.ts";
 import { EMPTY_FORM } from "./forms.ts";
+import { NoteMembers, landOn, noteIn } from "./kept-note.ts";
 import type { PageDeps } from "./page-deps.ts";
 import { goesOnPage, logInPage, oidcProblemPage } from "./sign-in.tsx";
 import {
@@ -28,6 +29,7 @@ const Flow = Type.Object({
   verifier: Type.String(),
   sessionSecret: nullable(Type.String()),
   next: nullable(Type.String()),
+  note: Type.Optional(NoteMembers),
   expiresMs: Type.Number(),
 });
 
@@ -63,9 +65,10 @@ export function oidcRoutes(deps: PageDeps) {
       const expiresMs = clock.now().getTime() + OIDC_FLOW_MS_MAX;
       const flow: Flow = { ...challenge, next, sessionSecret: source.sessionSecret, expiresMs };
       const seal = (kept: Flow) => secrets.seal(JSON.stringify(kept), PLACE);
-      const whole = seal(flow);
-      // Whoever comes from a longer address is signed in all the same.
-      const sealed = SEALED.test(whole) ? whole : seal({ ...flow, next: null });
+      const note = noteIn(form);
+      // Whoever has a longer note, or comes from a longer address, is signed in all the same.
+      const wholes = [...(note === null ? [] : [seal({ ...flow, note })]), seal(flow)];
+      const sealed = wholes.find((whole) => SEALED.test(whole)) ?? seal({ ...flow, next: null });
       // Not a redirect: our CSP lets forms lead to our own pages alone, in Chrome also by redirects.
       const html = goesOnPage(`Log in with ${oidc.name}`, address, `Continue to ${oidc.name}`);
       return page("own", html, { headers: { "set-cookie": cookie.set(sealed) } });
@@ -74,7 +77,7 @@ export function oidcRoutes(deps: PageDeps) {
       if (known === null) throw error;
       // The password still works.
       context.errorCode = known.code;
-      const html = await logInPage(deps, next, { ...EMPTY_FORM, problem: known.message });
+      const html = await logInPage(deps, next, { ...EMPTY_FORM, values: form, problem: known.message });
       return page("own", html, { status: HTTP_STATUS[known.code], headers: known.headers });
     }
   };
@@ -110,7 +113,9 @@ export function oidcRoutes(deps: PageDeps) {
       const by = { ...source, sessionSecret: flow.sessionSecret };
       const entered = await oidc.finish(context.search, flow, by, invitation);
       if (typeof entered === "string") return refuse("forbidden", NOT_LET_IN[entered]);
-      return deps.startSession(context, entered, seeOther("own", landingOf(flow.next, entered), gone));
+      const answer = landOn(deps.flash, landingOf(flow.next, entered), entered, flow.note ?? null);
+      answer.headers.append("set-cookie", gone["set-cookie"]);
+      return deps.startSession(context, entered, answer);
     } catch (error) {
       const known = knownProblem(error, log, context);
       if (known === null) throw error;

@@ -80,9 +80,8 @@ interface EntryFormProps extends Omit<CredentialFieldsProps, "isChange"> {
 
 /** A form that begins a session. */
 export function EntryForm({ action, next = null, button, note = null, children, ...fields }: EntryFormProps) {
-  const kept = note === null ? [] : Object.entries(note);
   return (
-    <PostForm user={null} action={action} class="card" beginsSession fields={[...nextField(next), ...kept]}>
+    <PostForm user={null} action={action} class="card" beginsSession fields={fieldsOf(next, note)}>
       {children}
       <CredentialFields {...fields} />
       <Button>{button}</Button>
@@ -90,8 +89,8 @@ export function EntryForm({ action, next = null, button, note = null, children, 
   );
 }
 
-function nextField(next: string | null) {
-  return next === null ? [] : ([["next", next]] as const);
+function fieldsOf(next: string | null, note: KeptNote | null): readonly (readonly [name: string, value: string])[] {
+  return [...(next === null ? [] : [["next", next] as const]), ...Object.entries(note ?? {})];
 }
 
 type EntryNeeds = Pick<RouteServices, "signUpGate" | "oidc">;
@@ -111,7 +110,7 @@ export async function logInPage({ signUpGate, oidc }: EntryNeeds, next: string |
       )}
       <EntryForm action="/auth/login" next={next} typed={typed} note={note} password="known" button="Log in" />
       {oidc === null ? null : <p class="or quiet small">or</p>}
-      <ProviderForm oidc={oidc} next={next} />
+      <ProviderForm oidc={oidc} next={next} note={note} />
       {signupsOpen ? (
         <p class="quiet">
           New here? <a href={withNext("/signup", next)}>Sign up</a>
@@ -125,11 +124,17 @@ export async function logInPage({ signUpGate, oidc }: EntryNeeds, next: string |
   );
 }
 
+interface ProviderFormProps extends Pick<EntryNeeds, "oidc"> {
+  readonly next: string | null;
+  /** A note that it keeps; left out or null for none. */
+  readonly note?: KeptNote | null;
+}
+
 /** The button of the identity provider, in its own form, so that no password is sent along. Null without a provider. */
-export function ProviderForm({ oidc, next }: Pick<EntryNeeds, "oidc"> & { readonly next: string | null }) {
+export function ProviderForm({ oidc, next, note = null }: ProviderFormProps) {
   if (oidc === null) return null;
   return (
-    <PostForm user={null} action={OIDC_PATH} beginsSession fields={nextField(next)}>
+    <PostForm user={null} action={OIDC_PATH} beginsSession fields={fieldsOf(next, note)}>
       <Button look="plain">Log in with {oidc.name}</Button>
     </PostForm>
   );

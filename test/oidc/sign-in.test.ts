@@ -309,6 +309,33 @@ describe("a provider's word", () => {
   });
 });
 
+describe("the note of a decision that came after the session had ended", () => {
+  const decideLate = async (reason: string) => {
+    const request = { url: "https://api.example.com/pay", body: {}, approve: true };
+    const { id } = (await app.call("POST", "/v1/actions", request)).json;
+    const visitor = new Visitor();
+    const path = `/approvals/${id}`;
+    const login = await visitor.post(path, { ...(await ann.hiddenOf(path)), decision: "reject", reason });
+    expect(login.status).toBe(401);
+    const [, form = ""] = (await login.text()).split('action="/auth/oidc"');
+    return { visitor, path, answer: await visitor.signIn("ann", hiddenIn(form)) };
+  };
+  const noteOf = async ({ visitor, path }: Awaited<ReturnType<typeof decideLate>>) =>
+    /<textarea[^>]*name="reason"[^>]*>([^<]*)</.exec(await (await visitor.ask(path)).text())?.[1];
+
+  test("is in the form to which the login leads", async () => {
+    const late = await decideLate(`Zu teuer: ${"ä".repeat(900)}`);
+    expect([late.answer.status, late.answer.headers.get("location")]).toEqual([303, late.path]);
+    expect(await noteOf(late)).toBe(`Zu teuer: ${"ä".repeat(900)}`);
+  });
+
+  test("is left out if the cookie has no room for it, and the login leads there all the same", async () => {
+    const late = await decideLate("高".repeat(1_000));
+    expect([late.answer.status, late.answer.headers.get("location")]).toEqual([303, late.path]);
+    expect(await noteOf(late)).toBe("");
+  });
+});
+
 describe("the answer of a provider", () => {
   test("is of the browser that began, once, and for ten minutes", async () => {
     const [visitor, other] = [new Visitor(), new Visitor()];
