@@ -1,9 +1,10 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { providerPolicy, publicPolicy } from "../../src/config/target-policy.ts";
 import {
   OAUTH_DOCUMENT_CHARS_MAX,
   OAUTH_DOCUMENT_FRESH_MS,
   OAUTH_DOCUMENT_KEPT_MS,
+  OAUTH_DOCUMENT_MS_MAX,
   OAUTH_DOCUMENTS_AT_ONCE_MAX,
   OAUTH_DOCUMENTS_KEPT_MAX,
   OAUTH_DOCUMENTS_PER_ACCOUNT_MAX,
@@ -16,6 +17,9 @@ import { createSender } from "../../src/outbound/send.ts";
 import { FakeClock } from "../support/clock.ts";
 import { CLIENT_ID, DOCUMENT } from "./rig.ts";
 import { words } from "../support/words.ts";
+
+/** One test waits for the deadline of a read, which is as long as the usual patience. */
+setDefaultTimeout(6 * OAUTH_DOCUMENT_MS_MAX);
 
 function answered(body: string, more: Partial<Extract<Outcome, { kind: "answered" }>> = {}): Outcome {
   const none = { headers: null, truncated: false, brokenBy: null, retryAfter: null, location: null };
