@@ -1,4 +1,5 @@
 import type { Action } from "../../src/core/action.ts";
+import { mayBeSentBefore } from "../../src/core/changes.ts";
 import type { TimelineEntry } from "../../src/core/timeline.ts";
 import type { ActionChange, Store } from "../../src/core/store.ts";
 import type { Clients } from "./clients.ts";
@@ -102,6 +103,8 @@ function checkRecorded(world: World, { id, run, attempt, outcome, isKnown, by }:
   if (isKnown && !by.isDead && !isRecorded) world.violate("a known result is kept", `${name}: ${outcome.kind} ${code}`);
   const isMarked = isRecorded || made.some((event) => event.outcome === "unknown");
   if (!isMarked) world.violate("possible doubles are marked", name);
+  const isBefore = past !== undefined && run < past.action.run;
+  if (isBefore && !mayBeSentBefore(past.action)) world.violate("later runs tell of earlier sends", name);
 }
 
 /** One callback for each final state and each late result, and it arrives. */
