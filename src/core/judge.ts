@@ -12,7 +12,9 @@ export interface Requester extends Pick<Caller, "accountId" | "role" | "keyName"
 /** The requester of an action, from the action alone. `Judge.requesterOf` adds the keys that were replaced. */
 export function requesterOf({ accountId, creator, createdBy, keyId }: Action): Requester {
   const keyName = createdBy.slice(createdBy.indexOf(":") + 1);
-  return { accountId, role: creator.role, keyName, keyId: keyId === "" ? null : keyId };
+  // A person's copy of an agent's action has the agent as its creator, but rules judge it as the person's, and only owners copy.
+  const role = createdBy.startsWith("user:") ? "owner" : creator.role;
+  return { accountId, role, keyName, keyId: keyId === "" ? null : keyId };
 }
 
 /** What the rules in force say about a request. */

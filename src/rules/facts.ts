@@ -97,7 +97,10 @@ export class ActionFacts {
   }
 }
 
-/** `key` in expressions. The texts are empty if a person created the action, who has no key. */
+/**
+ * `key` in expressions. The texts are empty if a person created the action, who has no key. The agent at the standard input of this
+ * process has none either, but a name and a role, so that rules about agents apply to it.
+ */
 export class KeyFacts {
   readonly id: string;
   readonly name: string;
@@ -107,8 +110,9 @@ export class KeyFacts {
 
   constructor({ keyId, keyName, role, replaced = NO_IDS }: RuledKey) {
     this.id = keyId ?? "";
-    this.name = keyId === null ? "" : keyName;
-    this.role = keyId === null ? "" : role;
+    const isPerson = keyId === null && role !== "agent";
+    this.name = isPerson ? "" : keyName;
+    this.role = isPerson ? "" : role;
     this.ids = keyId === null ? NO_IDS : new Set([keyId]).union(replaced);
   }
 }

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "bun:test";
+import { requesterOf } from "../../src/core/judge.ts";
 import type { Caller } from "../../src/core/roles.ts";
 import { answering } from "../actions/senders.ts";
 import { type Answer, openRealServer, type RealServer } from "../http/real-server.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { eventually } from "../support/eventually.ts";
+import { requestFor } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { fresh } from "../support/shared.ts";
 
@@ -73,6 +75,28 @@ test("what a rule says and compares is told to the account, and not to whoever h
     }
   }
 });
+
+test.each(['key.role == "agent"', 'key.name == "stdio"'])(
+  "the agent at standard input is held where %s",
+  async (when) => {
+    const { owner, actionService } = app.engine;
+    const stdio = { ...owner, keyId: null, keyName: "stdio", role: "agent", actor: "key:stdio" } as const;
+    const ann = {
+      ...owner,
+      keyId: null,
+      personId: "per_ann",
+      keyName: "stdio",
+      actor: "user:ann@example.com",
+    } as const;
+    await rule({ when });
+    const statusOf = async (caller: Caller) => (await actionService.create(caller, requestFor({}))).action.status;
+    expect([await statusOf(stdio), await statusOf(ann)]).toEqual(["awaiting_approval", "pending"]);
+    // So is its own at a later look, and not what a person has copied of it.
+    const held = await app.engine.get((await actionService.create(stdio, requestFor({}))).action.id);
+    const copy = (await actionService.create(ann, requestFor({}), { copyOf: held })).action;
+    expect([requesterOf(held).role, requesterOf(copy).role]).toEqual(["agent", "owner"]);
+  },
+);
 
 test("why a rule can't be decided has no secret of the request in it", async () => {
   const secret = "sk_live_4eC39HqLyjWDarjtT1zdp7dc";
