@@ -131,7 +131,7 @@ const CARD_CHARS_MAX = 40;
 
 const WRITTEN_NUMBER = /^(?:"[\d -]+"|\d+)/;
 
-const NAMED_VALUE = /"(?:value|val|content)"\s*:/i;
+const NAMED_VALUE = /"(?:(?:string|parameter)?value|val|content)"\s*:/i;
 
 /**
  * The positions and kinds of values that another member of their object names as secret, in any order:
@@ -169,7 +169,7 @@ function namedValues(text: string): ReadonlyMap<number, string> {
 }
 
 /** The length with quotes. No naming or named member has a longer name. */
-const NAME_CHARS_MAX = 10;
+const NAME_CHARS_MAX = 17;
 
 /** Like `JSON.stringify`, but several times as fast for masks and other texts in which nothing is escaped. */
 function quoted(text: string): string {

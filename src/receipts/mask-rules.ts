@@ -231,9 +231,9 @@ export function isCardNumber(digits: string): boolean {
 }
 
 /** Members that name what their neighbour holds: `- name: DB_PASSWORD`, `value: …`. */
-const NAMING: ReadonlySet<string> = new Set(["name", "key", "field", "header"]);
+const NAMING: ReadonlySet<string> = new Set("name key field header label property variable parameterkey".split(" "));
 
-const NAMED: ReadonlySet<string> = new Set(["value", "val", "content"]);
+const NAMED: ReadonlySet<string> = new Set("value val content stringvalue parametervalue".split(" "));
 
 /** Whether a member with this name says what another member, with a name in `NAMED`, holds. */
 export function isNamingMember(name: string): boolean {

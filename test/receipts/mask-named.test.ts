@@ -198,6 +198,17 @@ describe("JSON that says in one member what another is called", () => {
       '{"name":"token","value":["a",{"b":"c"}]}',
       '{"name":"token","value":["••••(token,1-char)",{"b":"••••(token,1-char)"}]}',
     ],
+    // As CloudFormation, OpenTelemetry and lists of fields write them.
+    [
+      '{"ParameterKey":"DBPassword","ParameterValue":"hunter2"}',
+      '{"ParameterKey":"••••(key,10-chars)","ParameterValue":"••••(password,7-chars)"}',
+    ],
+    [
+      '{"key":"db.password","value":{"stringValue":"hunter2"}}',
+      '{"key":"db.password","value":{"stringValue":"••••(password,7-chars)"}}',
+    ],
+    ['{"key":"db.password","stringValue":"hunter2"}', '{"key":"db.password","stringValue":"••••(password,7-chars)"}'],
+    ['{"label":"Password","value":"hunter2"}', '{"label":"Password","value":"••••(password,7-chars)"}'],
     ['{"name":"token","value":12}', '{"name":"token","value":"••••(token,2-chars)"}'],
   ])("%s is shown to the public as %s", (json, masked) => {
     expect(maskJsonText(json, "public")).toBe(masked);
