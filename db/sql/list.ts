@@ -22,6 +22,7 @@ import { firstActionId } from "../../src/core/ids.ts";
 import {
   LIST_BYTES_MAX,
   LIST_SCAN_ROWS_MAX,
+  SEARCH_MASKED_CHARS,
   SEARCH_NEAR_BYTES,
   SEARCH_STEP_BYTES,
   SEARCH_STEP_ROWS,
@@ -280,9 +281,7 @@ async function refine(
   if (!needsRefining(search)) return rows;
   const { q, path, outcome } = search;
   const asked = SEARCHED_TEXTS.filter((name) => search[name] !== null);
-  // Mask only texts that match: masking ten thousand texts would take seconds.
-  const isBoth = (text: string, mask: "url" | "text", matches: (seen: string) => boolean) =>
-    matches(text) && (seenAs === null || matches(seenAs[mask](text)));
+  const isBoth = bothMatch(seenAs);
   const isAt = (row: Found) => path === null || isBoth(row.url, "url", (url) => pathOf(url).startsWith(path));
   const isElsewhere = (row: Found) =>
     q !== null &&
@@ -304,6 +303,27 @@ async function refine(
   };
   const found = await inTurn(() => near.filter(isFound));
   return outcome === null ? found : inTurn(() => withOutcome(reader, outcome, found));
+}
+
+type Masks = "url" | "text";
+
+/**
+ * Tells whether a text matches as it was written and as the caller sees it. Beyond `SEARCH_MASKED_CHARS` it masks only what matches,
+ * since masking ten thousand long texts takes seconds. Up to that it masks whatever it is given: otherwise the time of a search would
+ * tell whether a hidden value matches, and so the value, letter by letter.
+ */
+function bothMatch(seenAs: ActionQuery["seenAs"]) {
+  const known = { url: new Map<string, string>(), text: new Map<string, string>() };
+  let charsLeft = SEARCH_MASKED_CHARS;
+  return (text: string, mask: Masks, matches: (seen: string) => boolean): boolean => {
+    if (seenAs === null || seenAs === undefined) return matches(text);
+    const before = known[mask].get(text);
+    if (before === undefined && text.length > charsLeft) return matches(text) && matches(seenAs[mask](text));
+    const seen = before ?? seenAs[mask](text);
+    if (before === undefined) charsLeft -= text.length;
+    known[mask].set(text, seen);
+    return matches(text) && matches(seen);
+  };
 }
 
 function textIn({ title, extras }: Pick<Found, "title" | "extras">, name: (typeof SEARCHED_TEXTS)[number]) {

@@ -19,6 +19,7 @@ import {
   anAction,
   creationOf,
 } from "../../support/factory.ts";
+import { NO_SEARCH, type Search } from "../../../src/core/search.ts";
 import type { StoreTest } from "./store-test.ts";
 import { attempted, claimed, createdAction, attemptedAction, stored } from "./steps.ts";
 import { parseExtras } from "../../../src/core/extras-schema.ts";
@@ -47,6 +48,31 @@ const BODIES = [
 
 /** What is written comes back to the byte, whatever is in it. */
 export function testTexts(test: StoreTest): void {
+  test("a search masks as many texts for a right guess of a hidden value as for a wrong one, or its time would tell", async (db) => {
+    const url = "https://api.example.com/hooks?api_key=abcdefgh";
+    await db.actions.create(aCreation({ url, title: "Rotate abcdefgh" }));
+    const masksFor = async (search: Partial<Search>) => {
+      let masks = 0;
+      const hide = (text: string) => {
+        masks += 1;
+        return text.replace("abcdefgh", "***");
+      };
+      const seenAs = { url: hide, text: hide, showsMetadata: () => true };
+      const { actions } = await db.actions.list(aQuery({ search: { ...NO_SEARCH, ...search }, seenAs }));
+      expect(actions).toEqual([]);
+      return masks;
+    };
+    for (const [right, wrong] of [
+      [{ q: "abcd" }, { q: "abce" }],
+      [{ title: "abcd" }, { title: "abce" }],
+      [{ path: "/hooks?api_key=abcd" }, { path: "/hooks?api_key=abce" }],
+    ]) {
+      const masks = await masksFor({ ...right });
+      expect(masks).toBeGreaterThan(0);
+      expect(await masksFor({ ...wrong })).toBe(masks);
+    }
+  });
+
   test("an action comes back as it was created, every member of it", async (db) => {
     const creation = aCreation({
       url: "https://User.example.com:8443/p?q='\"#f",
