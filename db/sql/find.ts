@@ -1,6 +1,8 @@
 import { and, asc, desc, eq, exists, getTableColumns, gt, inArray, like, lt, lte, sql } from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action } from "../../src/core/action.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { createTurnShare } from "../../src/runtime/fair-share.ts";
 import {
   ATTEMPTS_KEPT,
   EVENT_PAGE_BYTES_MAX,
@@ -58,9 +60,17 @@ export async function findRows(reader: Reader, ids: readonly string[]): Promise<
   return ids.map((id) => byId.get(id)).filter((row) => row !== undefined);
 }
 
-/** These actions in this order, to show them, without those that can't be read. */
-export async function findActions({ reader, seal }: ActionReads, ids: readonly string[]): Promise<readonly Action[]> {
-  return readable(await findRows(reader, ids), (row) => shownActionOf(row, seal));
+/** SQLite reads on this thread, so that many searches and lists would block the event loop if each took its own turn. */
+export const shareTurn = createTurnShare(systemClock);
+
+/** These actions of an account in this order, to show them, without those that can't be read. */
+export async function findActions(
+  { reader, seal }: ActionReads,
+  accountId: string,
+  ids: readonly string[],
+): Promise<readonly Action[]> {
+  const rows = await shareTurn(accountId, () => findRows(reader, ids));
+  return shareTurn(accountId, () => readable(rows, (row) => shownActionOf(row, seal)));
 }
 
 /** The first rows whose `bytes` fit together, but at least one. */
@@ -112,9 +122,9 @@ const POSITION = prepare({ position: "number" }, (arg) =>
   qb.select({ seq: timeline.seq }).from(timeline).where(eq(timeline.seq, arg.position)),
 );
 
-async function changesOf(db: ActionReads, rows: readonly Row[]): Promise<readonly ActionChange[]> {
+async function changesOf(db: ActionReads, accountId: string, rows: readonly Row[]): Promise<readonly ActionChange[]> {
   const ids = new Set(rows.map((row) => String(row["action_id"])));
-  const byId = new Map((await findActions(db, [...ids])).map((action) => [action.id, action]));
+  const byId = new Map((await findActions(db, accountId, [...ids])).map((action) => [action.id, action]));
   const runs = new Map<string, readonly TimelineEntry[]>();
   const changes: ActionChange[] = [];
   for (const row of rows) {
@@ -240,7 +250,7 @@ export function createFinds(reads: ActionReads) {
       const page = fitting(EVENT_PAGE_BYTES_MAX, found);
       const isCut = page.length < found.length || found.length === EVENT_PAGE_MAX;
       const position = isCut ? Number(page.at(-1)?.["seq"]) : until;
-      return { changes: await changesOf(reads, page), position, isLast: position === newest };
+      return { changes: await changesOf(reads, accountId, page), position, isLast: position === newest };
     },
     position: () => readPosition(reader),
     // Position 0 always exists; any other exists as long as its row.

@@ -138,14 +138,17 @@ export function createHeldReads(reads: ActionReads) {
       const fit = fitting(LIST_BYTES_MAX, sized).map((one) => one.id);
       const shown = next.slice(0, next.findLastIndex((one) => one.id === fit.at(-1)) + 1);
       const isCut = next.length > shown.length;
-      return { actions: await findActions(reads, fit.toSorted()), after: isCut ? textOf(behind(place, shown)) : null };
+      return {
+        actions: await findActions(reads, accountId, fit.toSorted()),
+        after: isCut ? textOf(behind(place, shown)) : null,
+      };
     },
 
     async heldAmong(accountId, among) {
       const found = await all(reader, sizesOf(among).orderBy(id));
       const held = found.filter((one) => one.accountId === accountId && one.status === "awaiting_approval");
       const ids = fitting(LIST_BYTES_MAX, held).map((one) => one.id);
-      return findActions(reads, ids);
+      return findActions(reads, accountId, ids);
     },
 
     async waitingApprovals(accountId, now) {

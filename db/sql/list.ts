@@ -17,7 +17,6 @@ import {
 import { unionAll } from "drizzle-orm/sqlite-core";
 import { ACTION_STATUSES } from "../../src/core/action.ts";
 import { parseExtras } from "../../src/core/extras-schema.ts";
-import { systemClock } from "../../src/core/clock.ts";
 import { firstActionId } from "../../src/core/ids.ts";
 import {
   LIST_BYTES_MAX,
@@ -41,9 +40,8 @@ import {
   SEARCHED_TEXTS,
 } from "../../src/core/search.ts";
 import type { ActionQuery, ActionStore } from "../../src/core/store.ts";
-import { createTurnShare } from "../../src/runtime/fair-share.ts";
 import { actionMetadata, actions, timeline } from "../libsql/schema.ts";
-import { type ActionReads, findActions, fitting } from "./find.ts";
+import { type ActionReads, findActions, fitting, shareTurn } from "./find.ts";
 import { AFTER_ALL_IDS, all, bytesOfAction, get, membersIn, qb, repeatable } from "./read.ts";
 import type { Reader, Dialect, Row } from "./sql.ts";
 import { only, readable, rowReader } from "./rows.ts";
@@ -53,9 +51,6 @@ interface SearchStep {
   /** The last row that was read, if there may be more to find; else null. */
   readonly last: string | null;
 }
-
-/** SQLite reads on this thread, so that the steps of many searches would block the event loop if each took its own turn. */
-const shareTurn = createTurnShare(systemClock);
 
 /** Runs a part of a search in a turn of its account. Only what runs before the first `await` counts, so it reads once at most. */
 type InTurn = <Result>(work: () => Result) => Promise<Result>;
@@ -393,7 +388,7 @@ export function createLists(reads: ActionReads): Pick<ActionStore, "list" | "cou
     async list(query) {
       const { found, last } = await search(query, LIST_SCAN_ROWS_MAX);
       const ids = fitting(query.bytesMax ?? LIST_BYTES_MAX, found.slice(0, query.limit)).map((row) => row.id);
-      const listed = await findActions(reads, ids);
+      const listed = await findActions(reads, query.accountId, ids);
       if (found.length > ids.length) return { actions: listed, before: ids.at(-1) ?? null, searchedUntil: null };
       return { actions: listed, before: last, searchedUntil: await createdAtOf(last) };
     },
