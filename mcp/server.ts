@@ -34,7 +34,10 @@ export function createAgentServer(deps: AgentDeps): () => McpServer {
       resources: { listChanged: false, subscribe: false },
       prompts: { listChanged: false },
     });
-    server.setRequestHandler("tools/list", () => ({ tools }));
+    server.setRequestHandler("tools/list", async (_request, ctx) => {
+      await callExchange(ctx).turn();
+      return { tools };
+    });
     server.setRequestHandler("tools/call", callTool);
     server.setRequestHandler("resources/list", (_request, ctx) => listResources(deps, callExchange(ctx).caller));
     server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: [...RESOURCE_TEMPLATES] }));
