@@ -383,7 +383,10 @@ describe("a person of several accounts", () => {
     const hidden = await bob.hiddenOf("/settings");
     const hasEnded = await watch();
     const atOnce = await Promise.all([1, 2].map(() => bob.send(path, hidden)));
-    expect(atOnce.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([303, 404]);
+    const [joined, refused = 0] = atOnce.map(({ status }) => status).toSorted((one, other) => one - other);
+    expect(joined).toBe(303);
+    // 403 if the session was in the new account by the time at which the second form had arrived.
+    expect([403, 404]).toContain(refused);
     expect(hasEnded()).toBe(true);
     // The session is in the other account, whose log has it.
     expect((await bob.context("/keys")).status).toBe(403);
