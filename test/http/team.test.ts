@@ -383,8 +383,8 @@ describe("a person of several accounts", () => {
     const hidden = await bob.hiddenOf("/settings");
     const hasEnded = await watch();
     const atOnce = await Promise.all([1, 2].map(() => bob.send(path, hidden)));
-    const [joined, refused = 0] = atOnce.map(({ status }) => status).toSorted((one, other) => one - other);
-    expect(joined).toBe(303);
+    const [entered, refused = 0] = atOnce.map(({ status }) => status).toSorted((one, other) => one - other);
+    expect(entered).toBe(303);
     // 403 if the session was in the new account by the time at which the second form had arrived.
     expect([403, 404]).toContain(refused);
     expect(hasEnded()).toBe(true);
