@@ -794,6 +794,8 @@ export const TRANSFER_REPORT_MS = SECOND_MS;
 // Rules
 
 export const RULES_MAX = 500;
+/** Characters of all rules of an account: each change reads and writes all of them, and every node has them in memory. */
+export const RULES_CHARS_MAX = MEGABYTE;
 export const RULE_EXPRESSION_BYTES_MAX = 4_096;
 /** Characters of a `like` pattern, and instructions of an expression's patterns. A search may run each at each character. */
 export const RULE_PATTERN_CHARS_MAX = 500;
@@ -865,6 +867,8 @@ export const GRANT_FIELDS_SHOWN_MAX = 40;
 export const CREDENTIALS_MAX = 200;
 export const CREDENTIAL_HOSTS_MAX = 20;
 export const CREDENTIAL_PATHS_MAX = 50;
+/** Characters of all paths of a credential: every node has all credentials in memory, and a list shows them whole. */
+export const CREDENTIAL_PATHS_CHARS_MAX = 8_192;
 export const CREDENTIAL_KEYS_MAX = 500;
 /** A shorter secret would be found in any answer. */
 export const CREDENTIAL_SECRET_CHARS_MIN = 8;

@@ -1,6 +1,7 @@
 import { addressOfHost } from "../core/addresses.ts";
 import type { CredentialBounds } from "../core/credential.ts";
 import type { Issue } from "../core/domain-error.ts";
+import { CREDENTIAL_PATHS_CHARS_MAX } from "../core/limits.ts";
 import { readHosts } from "../core/key-limits.ts";
 import { methodsOf, type SentRequest } from "../core/method-overrides.ts";
 import { isUnder, normalPrefix, type SentTarget, sentTarget, type HttpMethod } from "../core/target.ts";
@@ -19,6 +20,9 @@ export function boundsFrom({ hosts, paths, methods }: Pick<ChangeCredential, "ho
   const prefixes = paths?.map((path) => (DOTS.test(path) ? null : normalPrefix(path)));
   for (const [at, prefix] of (prefixes ?? []).entries()) {
     if (prefix === null) issues.push({ field: `paths.${at}`, message: NO_PREFIX });
+  }
+  if ((prefixes ?? []).reduce((sum, prefix) => sum + (prefix?.length ?? 0), 0) > CREDENTIAL_PATHS_CHARS_MAX) {
+    issues.push({ field: "paths", message: `Have more than ${CREDENTIAL_PATHS_CHARS_MAX} characters in all.` });
   }
   return {
     bounds: {
@@ -121,17 +125,24 @@ const SECRET_GIVERS: readonly SecretGiver[] = [
 
 /** The endpoints within the bounds that answer with a new secret: of known services or, if there are none, general ones. */
 function secretGivers(bounds: CredentialBounds): readonly string[] {
-  const reached = SECRET_GIVERS.filter((giver) => reaches(bounds, giver));
+  const prefixes = bounds.paths?.map(segmentsOf) ?? null;
+  const reached = SECRET_GIVERS.filter((giver) => reaches(bounds, prefixes, giver));
   const known = new Set(reached.flatMap(([host, , what]) => (host === null ? [] : [what])));
   const [[, , first] = []] = reached;
   if (known.size > 0 || first === undefined) return [...known];
   return [bounds.paths === null ? `any path, and so token endpoints such as ${first}` : first];
 }
 
-function reaches({ hosts, paths, methods }: CredentialBounds, [host, path, , its = ["POST"]]: SecretGiver): boolean {
+/** `prefixes`: the bounds' paths by segments; null: any path. */
+function reaches(
+  { hosts, methods }: CredentialBounds,
+  prefixes: readonly (readonly string[])[] | null,
+  [host, path, , its = ["POST"]]: SecretGiver,
+): boolean {
+  const wanted = segmentsOf(path);
   return (
     (host === null || hosts.some((one) => mayBeHost(one, host))) &&
-    (paths === null || paths.some((prefix) => alike(segmentsOf(prefix), segmentsOf(path)))) &&
+    (prefixes === null || prefixes.some((prefix) => alike(prefix, wanted))) &&
     (methods === null || its === null || methods.some((one) => its.includes(one)))
   );
 }
@@ -146,8 +157,12 @@ function mayBeHost(allowed: string, wanted: string): boolean {
     : labels.length > below.length && alike(below, labels);
 }
 
+/** More segments than the path of an endpoint has. A list of credentials has thousands of paths, each with up to hundreds of segments. */
+const SEGMENTS_READ = 16;
+
+/** The first segments of a path. */
 function segmentsOf(path: string): readonly string[] {
-  return path.split("/").filter((segment) => segment !== "");
+  return path.split("/", SEGMENTS_READ).filter((segment) => segment !== "");
 }
 
 /** Whether two lists agree up to the end of the shorter one: paths below an endpoint, such as the rotation of one key, are part of it. */

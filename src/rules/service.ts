@@ -11,6 +11,7 @@ import {
   RULE_LIST_MAX,
   RULE_TRIES_MAX,
   RULE_UNDO_MS_MAX,
+  RULES_CHARS_MAX,
   RULES_MAX,
 } from "../core/limits.ts";
 import { rulesChange } from "../core/policy.ts";
@@ -61,6 +62,10 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       const rows = edit(stored, { changedAt, changedBy });
       if (rows === null) return stored;
       if (rows.length > RULES_MAX) throw accountFull(RULES_MAX, "rules");
+      // Rules that are too long already, from before this bound, can be made shorter one by one.
+      if (charsOf(rows) > Math.max(RULES_CHARS_MAX, charsOf(stored))) {
+        throw accountFull(RULES_CHARS_MAX, "characters of rules", "Shorten or remove some.");
+      }
       const audited = detail === undefined ? changeOf(stored, rows) : { subject: "", detail };
       const audit = auditOf(caller, { kind: "rules_changed", ...audited }, changedAt);
       if (await rules.replace({ accountId, rules: rows, expected, audit })) {
@@ -304,6 +309,10 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       return write(caller, edit, { change: "replaced", rules: definitions.length });
     },
   };
+}
+
+function charsOf(rows: readonly RuleRow[]): number {
+  return rows.reduce((sum, { definition }) => sum + definition.length, 0);
 }
 
 function rowIn(rows: readonly RuleRow[], id: string): RuleRow {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { CredentialBounds } from "../../src/core/credential.ts";
-import { describeBounds, outOfBounds } from "../../src/credentials/bounds.ts";
+import { boundsFrom, describeBounds, outOfBounds, warningsOf } from "../../src/credentials/bounds.ts";
 import type { HttpMethod } from "../../src/core/target.ts";
 
 const STRIPE: CredentialBounds = {
@@ -77,6 +77,22 @@ describe("a credential goes", () => {
   test("to any path where none is named, however it is written", () => {
     expect(bound("https://api.stripe.com/v1//charges/%2e%2e", "POST", { paths: null })).toBeNull();
   });
+});
+
+test("paths have 8,192 characters in all, however many they are", () => {
+  const paths = Array.from({ length: 8 }, (_, n) => `/${n}${"x".repeat(1_022)}`);
+  expect(boundsFrom({ paths }).issues).toEqual([]);
+  expect(boundsFrom({ paths: [...paths, "/y"] }).issues).toEqual([
+    { field: "paths", message: "Have more than 8192 characters in all." },
+  ]);
+});
+
+test("many long paths are compared with endpoints only as far as those go", () => {
+  // Without that, 200 credentials take 3 s.
+  const paths = Array.from({ length: 50 }, (_, n) => `/${"a/".repeat(500)}${n}`);
+  const beganMs = performance.now();
+  for (let n = 0; n < 200; n += 1) warningsOf({ hosts: ["api.stripe.com", "api.github.com"], paths, methods: null });
+  expect(performance.now() - beganMs).toBeLessThan(600);
 });
 
 test("bounds are told in words", () => {

@@ -63,6 +63,23 @@ describe("a request", () => {
     expect((await created({ form, body: undefined })).json["form"]).toEqual(form);
   });
 
+  test("cannot make the rules of an account longer than a megabyte in all", async () => {
+    const hosts = Array.from(
+      { length: 100 },
+      (_, n) => `${"a".repeat(60)}.${"b".repeat(60)}.${"c".repeat(60)}.h${n}.example.com`,
+    );
+    const rules = Array.from({ length: 49 }, (_, n) => ({ name: `R${n}`, effect: "hold", hosts }));
+    expect((await app.call("PUT", "/v1/rules", { rules })).status).toBe(200);
+    const add = () => app.call("POST", "/v1/rules", { name: "More", effect: "hold", hosts });
+    let more = await add();
+    for (let n = 0; n < 10 && more.status === 201; n += 1) more = await add();
+    expect([more.status, more.json.error?.message]).toEqual([
+      400,
+      "An account has at most 1048576 characters of rules. Shorten or remove some.",
+    ]);
+    await rule({ name: "Short" });
+  });
+
   test("that a rule refuses is no action, but one row of the audit log, and the agent is told the owner's words", async () => {
     const id = await rule({
       name: "No deletes",
