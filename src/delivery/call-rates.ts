@@ -4,6 +4,7 @@ import { BEGIN_WAIT_MS_MAX, RATE_EARLY_MS, RATE_SECOND_MS } from "../core/limits
 import type { LaneName } from "../core/store.ts";
 import type { NodeShare } from "../runtime/membership.ts";
 import { hostNameOf } from "./lane.ts";
+import { forgetOver } from "./token-bucket.ts";
 
 /** An account and a host. */
 type Called = Pick<LaneName, "accountId" | "host">;
@@ -37,9 +38,11 @@ export class CallRates {
   /** How long a call that is claimed now would wait in `mayBegin`. */
   readonly waitMs = (called: Called): number => this.#gateOf(called)?.waitMs() ?? 0;
 
-  /** Call it when an account has changed its limits, or a node has come or gone. What waits keeps to the new ones. */
-  changed(): void {
-    for (const gate of this.#hosts.values()) gate.setPace(this.#paceOf(gate.called));
+  /** Call it when an account has changed its limits, or (null) a node has come or gone. What waits keeps to the new ones. */
+  changed(accountId: string | null): void {
+    for (const gate of this.#hosts.values()) {
+      if (accountId === null || gate.called.accountId === accountId) gate.setPace(this.#paceOf(gate.called));
+    }
   }
 
   #gateOf(called: Called): Pick<CallGate, "begin" | "waitMs"> | null {
@@ -50,7 +53,7 @@ export class CallRates {
     const known = this.#hosts.get(name);
     known?.setPace(pace);
     if (known !== undefined) return known;
-    for (const [other, gate] of this.#hosts) if (gate.isIdle) this.#hosts.delete(other);
+    forgetOver(this.#hosts, (gate) => gate.isIdle);
     const gate = new CallGate(this.#needs.clock, called, pace);
     this.#hosts.set(name, gate);
     return gate;

@@ -140,14 +140,14 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
 
   const loops = [actionLoop, callbacks, mails, messages];
   hosts.onChange((accountId) => {
-    rates.changed();
+    rates.changed(accountId);
     for (const loop of [actionLoop, callbacks]) loop.limitsChanged(accountId);
   });
   paused.onChange((accountId) => {
     for (const loop of loops) loop.pauseChanged(accountId);
   });
   node?.membership.onChange(() => {
-    rates.changed();
+    rates.changed(null);
     for (const loop of loops) loop.sharesChanged();
   });
 

@@ -12,7 +12,7 @@ import { type NodeShare, WHOLE_SHARE } from "../runtime/membership.ts";
 import { Alarms, NEVER } from "./alarms.ts";
 import { Group, HostGroup, hostNameOf, keyNameOf, Lane, nameOf } from "./lane.ts";
 import { FREE_FACTOR, mayTake, Rotation } from "./rotation.ts";
-import { TokenBucket } from "./token-bucket.ts";
+import { forgetOver, TokenBucket } from "./token-bucket.ts";
 
 /** How much may be in flight at a time. */
 export interface SlotLimits {
@@ -314,16 +314,14 @@ export class Lanes {
   /** Divides the slots of an account's hosts again after it has changed their limits. */
   limitsChanged(accountId: string): void {
     for (const host of this.#hostsOf(accountId)) this.#divide(host);
-    for (const [name, bucket] of this.#buckets) this.#forgetBucket(name, bucket);
   }
 
   #hostsOf(accountId: string): ReadonlySet<HostGroup> {
     return new Set([...(this.#accounts.get(accountId)?.lanes ?? [])].map(({ sameHost }) => sameHost));
   }
 
-  #forgetBucket(name: string, bucket: TokenBucket): void {
-    if (!this.#hosts.has(name) && bucket.isFull(this.#rules.monotonicMs())) this.#buckets.delete(name);
-  }
+  readonly #isBucketOver = (bucket: TokenBucket, name: string): boolean =>
+    !this.#hosts.has(name) && bucket.isFull(this.#rules.monotonicMs());
 
   #divide(host: HostGroup): void {
     const [lane] = host.lanes;
@@ -352,6 +350,7 @@ export class Lanes {
     const known = this.#buckets.get(name);
     const bucket = known ?? new TokenBucket(perSecond, nowMs);
     known?.setRate(perSecond, nowMs);
+    if (known === undefined) forgetOver(this.#buckets, this.#isBucketOver);
     this.#buckets.set(name, bucket);
     return bucket;
   }
@@ -454,7 +453,8 @@ export class Lanes {
     leave(this.#accounts, lane.accountId, lane);
     leave(this.#keys, keyNameOf(lane), lane);
     leave(this.#hosts, lane.sameHost.name, lane);
-    if (lane.sameHost.bucket !== null) this.#forgetBucket(lane.sameHost.name, lane.sameHost.bucket);
+    const { name, bucket } = lane.sameHost;
+    if (bucket !== null && this.#isBucketOver(bucket, name)) this.#buckets.delete(name);
   }
 }
 

@@ -9,7 +9,7 @@ import {
   RATE_SECOND_MS,
 } from "../../src/core/limits.ts";
 import { CallGate, CallRates } from "../../src/delivery/call-rates.ts";
-import { TokenBucket } from "../../src/delivery/token-bucket.ts";
+import { forgetOver, TokenBucket } from "../../src/delivery/token-bucket.ts";
 import { callersOfRate, shareOfHost, shareOfRate, WHOLE_SHARE } from "../../src/runtime/membership.ts";
 import { FakeClock } from "../support/clock.ts";
 
@@ -39,6 +39,17 @@ function mostInASecond(times: readonly number[]): number {
 const pauses = fc.array(fc.oneof(fc.integer({ min: 0, max: 30 }), fc.integer({ min: 0, max: 3_000 })), {
   minLength: 1,
   maxLength: 400,
+});
+
+test("a map that forgets what is over as it grows has at most about twice as many as are not over", () => {
+  const map = new Map<string, number>();
+  for (let n = 0; n < 5_000; n += 1) {
+    // Each lasts for the next hundred, but every thousandth for ever.
+    forgetOver(map, (from) => from % 1_000 !== 0 && from < n - 100);
+    map.set(String(n), n);
+  }
+  expect(map.size).toBeLessThan(250);
+  expect([...map.values()].filter((n) => n % 1_000 === 0 || n >= 4_899)).toHaveLength(106);
 });
 
 describe("a token bucket", () => {
@@ -238,6 +249,24 @@ describe("where calls leave", () => {
     expect(calls.waitMs(called)).toBeCloseTo(RATE_SECOND_MS / 10 - RATE_EARLY_MS);
   });
 
+  test("a call to a further host costs the same however many have been called", () => {
+    const HOSTS = 5_000;
+    const clock = new FakeClock();
+    let looks = 0;
+    const counted = {
+      after: () => () => {},
+      monotonicMs: () => {
+        looks += 1;
+        return clock.monotonicMs();
+      },
+    };
+    const limitsOf = () => ({ maxPerSecond: 0.01, maxConcurrent: null });
+    const rates = new CallRates({ clock: counted, limitsOf, share: WHOLE_SHARE, perHost: 9 });
+    for (let n = 0; n < HOSTS; n += 1) expect(rates.mayBegin({ accountId: "a", host: `h${n}` })).toBe(true);
+    // A look at each of the others would be 12 million.
+    expect(looks).toBeLessThan(20 * HOSTS);
+  });
+
   describe("calls that wait when the limits of their host change", () => {
     /** Six calls at 20 a second, of which one has left, and when each of the others left or was given back. */
     function waiting() {
@@ -271,7 +300,7 @@ describe("where calls leave", () => {
         /** How they ended, in milliseconds after the first, once the limits changed and time passed. */
         async after(change: Partial<typeof limits>, ms: number): Promise<readonly string[]> {
           Object.assign(limits, change);
-          rates.changed();
+          rates.changed(null);
           for (let passed = 0; passed < ms; passed += 1) {
             await Promise.resolve();
             clock.advance(1);
