@@ -64,7 +64,8 @@ export function createSigningService(
   const cached = new Map<string, FoundSecrets & { readonly readAtMs: number }>();
   /** Root secrets by account. They never change. */
   const rootSecrets = new Map<string, Uint8Array>();
-  let forgotten = 0;
+  /** Reads that have begun. Each is stale after a rotation by its account. */
+  const reads = new Set<{ readonly accountId: string; isStale: boolean }>();
 
   const open = (accountId: string, sealed: string, place: SealedPlace): Uint8Array => {
     try {
@@ -122,10 +123,11 @@ export function createSigningService(
     // Use the absolute age, so that setting the clock back doesn't extend the cache.
     const ageMs = known === undefined ? Number.POSITIVE_INFINITY : Math.abs(now.getTime() - known.readAtMs);
     if (known !== undefined && ageMs < freshMs) return known;
-    const before = forgotten;
-    const found = await find(accountId, origin, now, use);
-    // A rotation happened while this was read, perhaps of this origin: the result may be stale.
-    if (forgotten !== before) return findCached(accountId, origin, now, use);
+    const read = { accountId, isStale: false };
+    reads.add(read);
+    const found = await find(accountId, origin, now, use).finally(() => reads.delete(read));
+    // Perhaps of this origin.
+    if (read.isStale) return findCached(accountId, origin, now, use);
     if (cached.size >= CACHED_MAX) cached.clear();
     cached.set(name, { ...found, readAtMs: now.getTime() });
     return found;
@@ -183,7 +185,7 @@ export function createSigningService(
       const entry = auditOf(caller, { kind: "signing_secret_rotated", subject: origin ?? "" }, rotatedAt);
       await signing.rotate({ id, accountId, origin, use, sealedSeed, rotatedAt }, entry);
       // After the write, so that a read that starts now finds the new seed.
-      forgotten += 1;
+      for (const read of reads) if (read.accountId === accountId) read.isStale = true;
       const prefix = origin === null ? `${accountId} ` : `${accountId} ${origin} `;
       for (const name of cached.keys()) if (name.startsWith(prefix)) cached.delete(name);
       return { origin, rotatedAt, previousExpiresAt: overlapEnd(rotatedAt) };

@@ -113,6 +113,25 @@ describe("a rotation", () => {
     expect(await signing()).toEqual(await early);
   });
 
+  test("by other accounts, however often, has what is read for a call read once", async () => {
+    let reads = 0;
+    await using engine = await openEngine({
+      starts: false,
+      wrapStore: wrapping("signing", (signing) => ({
+        seeds: async (...place) => {
+          reads += 1;
+          // As if another one rotated its secrets all the time.
+          if (reads < 5) await service.rotate(other, null);
+          return signing.seeds(...place);
+        },
+      })),
+    });
+    const { owner, clock, signingService: service } = engine;
+    const other = await anotherOwner(engine);
+    expect(await service.inUse(owner.accountId, ORIGIN, clock.now(), "calls")).toHaveLength(1);
+    expect(reads).toBe(1);
+  });
+
   test("by another process on the same store is read at once, and signs within a minute", async () => {
     await using engine = await openEngine({ starts: false });
     const { owner, clock } = engine;
