@@ -54,6 +54,7 @@ const SECRET_FIELD = {
 const BOUND_FIELDS = {
   hosts: { hint: "One a line, like api.stripe.com, or *.example.com for every name below." },
   paths: {
+    type: "lines",
     hint: "One a line, like /v1/charges: where paths begin, in whole segments. Empty: any path, also those that give out new secrets.",
   },
   methods: { isCode: true, hint: "None chosen: any method." },

@@ -25,6 +25,7 @@ const CLIENT_FORM = schemaForm(CreateOAuthClient, {
   },
   redirect_uris: {
     label: "Redirect URIs",
+    type: "lines",
     hint: "One a line, exactly as the client gives them. On 127.0.0.1 and localhost any port fits.",
   },
   type: {

@@ -23,7 +23,10 @@ interface FieldSpec extends Pick<
   readonly hint?: string;
   /** The message for any refused value, if the schema's messages are for programs. */
   readonly wrong?: string | undefined;
-  /** By default follows from the member's type: a list has lines. A duration is written as "90 s". */
+  /**
+   * By default follows from the member's type: a list has lines, on which commas and semicolons also separate items. With "lines",
+   * only line breaks do, because an item may have those signs in it. A duration is written as "90 s".
+   */
   readonly type?: FieldProps["type"] | "duration";
   /** Radio buttons. */
   readonly choices?: readonly Choice[];
@@ -312,7 +315,7 @@ function valueIn(form: Form, name: string, { type, items }: Member, shown: Field
   const given = form.get(name);
   if (type === "array") {
     const boxes = chosenIn(form, name);
-    const lines = (given ?? "").split(/[\r\n,;]/).map((line) => line.trim());
+    const lines = (given ?? "").split(shown === "lines" ? /[\r\n]/ : /[\r\n,;]/).map((line) => line.trim());
     const texts = boxes.length > 0 ? boxes : lines.filter((line) => line !== "");
     if (texts.length === 0) return undefined;
     return items?.type === "string" ? texts : texts.map(numberIn);

@@ -61,6 +61,20 @@ describe("the page of a request for a credential", () => {
     expect(textOf(await ann.pageOf("/audit"))).toContain("granted the request for a credential for");
   });
 
+  test("keeps a suggested path with a comma in one piece: what is behind the comma is no path of its own", async () => {
+    const [name, path] = ["in-one-piece", "/v1/charges,/"];
+    const id = await ask({ host: rig.host, name, paths: [path] });
+    expect(await ann.pageOf(pathOf(id))).toContain(`${path}</textarea>`);
+    const fields = { name, kind: "bearer", secret: SECRET, hosts: rig.host, paths: path };
+    expect((await send(`${pathOf(id)}/grant`, pathOf(id), fields)).status).toBe(303);
+    const credential = `/v1/credentials/${name}`;
+    expect((await rig.call("GET", credential)).json["paths"]).toEqual([path]);
+    const page = `/settings/credentials/${name}`;
+    expect((await send(page, page, { hosts: rig.host, paths: path, [`key_${rig.agentId}`]: "yes" })).status).toBe(303);
+    expect((await rig.call("GET", credential)).json["paths"]).toEqual([path]);
+    await rig.call("DELETE", credential);
+  });
+
   test("declines with a reason, and tells of a credential for the same host", async () => {
     const id = await ask({ host: rig.host });
     expect(textOf(await ann.pageOf(pathOf(id)))).toContain("There is a credential for this host: stripe-live");
