@@ -259,7 +259,9 @@ function textOfBody(request: RiskInput): string {
   const { body } = request;
   const member = bodyMemberOf(request);
   if (body === null) return "";
-  const beginning = body.slice(0, RISK_DECODED_CHARS_MAX);
+  // Four characters are three bytes.
+  const charsMax = member === "base64" ? Math.ceil(RISK_DECODED_CHARS_MAX / 3) * 4 : RISK_DECODED_CHARS_MAX;
+  const beginning = body.slice(0, charsMax);
   if (member === "form") return formPairs(beginning).flat().join("\n").replaceAll("\r", "");
   if (member === "base64") return unescapedJson(Buffer.from(beginning, "base64").toString("utf8"));
   return unescapedJson(beginning);

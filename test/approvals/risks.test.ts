@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { USUAL_BODY_BYTES_MAX } from "../../src/core/limits.ts";
 import { NO_EXTRAS } from "../../src/core/action.ts";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { type RiskInput, risksOf } from "../../src/approvals/risks.ts";
@@ -215,4 +216,14 @@ test("a callback to another host is told, in its ASCII form", () => {
   expect(textsOf({ callback: "https://раураl.example:81/x" })).toEqual([
     "Its callback goes to another host: xn--l-7sba6dbr.example:81.",
   ]);
+});
+
+test("bytes that are not unusually large are searched to their end", () => {
+  const inBytes = (length: number) => {
+    const bytes = Buffer.from(`${"x".repeat(length - 3)}\u200b`);
+    return textsOf({ body: bytes.toString("base64"), extras: { bodyKind: "base64" } });
+  };
+  const hidden = "Characters that cannot be seen are in the body.";
+  expect([inBytes(40_000), inBytes(USUAL_BODY_BYTES_MAX)]).toEqual([[hidden], [hidden]]);
+  expect(inBytes(USUAL_BODY_BYTES_MAX + 3)).toEqual(["Unusually large: a body of 65.5 kB."]);
 });
