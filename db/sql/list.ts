@@ -190,7 +190,9 @@ function filters({ isOneOf }: Dialect, query: ActionQuery): SQL | undefined {
   /** Whether the host matches. A name without a port means any port. The default port of a scheme is not stored. */
   function isHost(asked: string) {
     const scheme = SCHEME_OF_PORT.get(/:(\d+)$/.exec(asked)?.[1] ?? "");
-    const isOfScheme = scheme === undefined ? undefined : sql`${host} = ${hostname} and ${url} like ${`${scheme}:%`}`;
+    // Stored as it was written, so perhaps in capitals: `like` ignores case in SQLite, but not in PostgreSQL.
+    const isScheme = sql`lower(substr(${url}, 1, ${`${scheme}:`.length})) = ${`${scheme}:`}`;
+    const isOfScheme = scheme === undefined ? undefined : and(eq(host, hostname), isScheme);
     return and(eq(hostname, hostnameOf(asked)), or(eq(hostname, asked), eq(host, asked), isOfScheme));
   }
 

@@ -150,7 +150,7 @@ function bodyOf(action: Action, masking: Masking): Known | null {
 
 /** The typed text with hidden values filled in; null: it has a mask whose value is not certain. */
 function unmasked(typed: string, { shown, whole, isJson = false }: Known, secrets: ReadonlyMap<string, string | null>) {
-  if (typed === shown.replaceAll("\r\n", "\n")) return whole;
+  if (typed === shown.replaceAll(/\r\n?/g, "\n")) return whole;
   if (!typed.includes(MASK)) return typed;
   const fill = (text: string) =>
     text.replaceAll(MASK_PATTERN, (mask) => {
@@ -174,11 +174,11 @@ function hasSameOrigin(url: string, other: string): boolean {
   return origin !== undefined && origin === normalTarget(other)?.origin;
 }
 
-/** The body in the form in which its kind is stored. An empty text is no body. */
+/** The body in the form in which its kind is stored. A text that was emptied is no body. */
 function bodyToStore(action: Action, text: string): string | null | { readonly problem: string } {
-  if (text.trim() === "") return null;
+  if (text.trim() === "" && text !== action.body) return null;
   const member = bodyMemberOf(action) ?? "body";
-  if (member === "text") return text;
+  if (member === "text") return withBreaksOf(action.body ?? "", text);
   const json = jsonOf(text);
   if (json === null) return { problem: "Is not valid JSON." };
   if (isJsonMember(member)) return json;
@@ -187,6 +187,16 @@ function bodyToStore(action: Action, text: string): string | null | { readonly p
   if ("encoded" in form) return form.encoded;
   return { problem: issuesText(form.issues, withField) };
 }
+
+/** The typed text with the line breaks of the stored one, since forms send all of them as one kind. */
+function withBreaksOf(stored: string, typed: string): string | { readonly problem: string } {
+  const breaks = new Set(stored.match(/\r\n?|\n/g));
+  if (typed === stored || breaks.size === 0) return typed;
+  const [only = "", ...others] = breaks;
+  return others.length === 0 ? typed.replaceAll("\n", only) : { problem: MIXED_BREAKS };
+}
+
+const MIXED_BREAKS = "Has line breaks of several kinds, of which a form keeps one: leave the body as it was.";
 
 /** The JSON text without white space; null: it is no JSON, or nested too deep. */
 function jsonOf(text: string): string | null {

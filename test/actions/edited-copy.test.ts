@@ -51,6 +51,24 @@ describe("the fields to edit", () => {
 });
 
 describe("an edited copy", () => {
+  // A browser shows each line break as LF and sends it as CRLF.
+  const asSent = (text: string | null) => (text ?? "").replaceAll(/\r\n?|\n/g, "\r\n");
+  const sentBack = (body: string, change = (text: string) => text) =>
+    edit(anAction({ body, extras: { bodyKind: "text" } }), (shown) => ({ body: asSent(change(shown.body ?? "")) }));
+
+  test("keeps the line breaks of a text: a multipart body has CRLF, which its target needs", () => {
+    for (const body of ["--b\r\n\r\nx\r\n--b--\r\n", "a\nb\n", "a\rb", "a\nb\r\nc\rd", " ", "", "x"]) {
+      expect(actionIn(sentBack(body)).body).toBe(body);
+    }
+    const edited = (body: string) => sentBack(body, (text) => text.replace("x", "y\nz"));
+    expect(actionIn(edited("--b\r\n\r\nx\r\n--b--\r\n")).body).toBe("--b\r\n\r\ny\r\nz\r\n--b--\r\n");
+    expect(actionIn(edited("x\n")).body).toBe("y\nz\n");
+    expect(actionIn(edited("x\r")).body).toBe("y\rz\r");
+    expect(actionIn(edited("x")).body).toBe("y\nz");
+    expect(problemsOf(edited("a\nb\r\nx"))).toEqual(["body"]);
+    expect(actionIn(sentBack("x", () => " ")).body).toBeNull();
+  });
+
   test("of unchanged fields is the same request, as a copy of the other", () => {
     const action = anAction(SECRETIVE);
     const { url, body, headers, extras } = actionIn(edit(action));

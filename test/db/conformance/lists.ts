@@ -191,7 +191,8 @@ export function testLists(test: StoreTest): void {
 
     test("by the host takes any port of a name, and the one port of a name with a port", async (db) => {
       const targets = ["http://[::1]:3000/x", "http://b.example/x", "http://sub.a.example/x", "https://a.example/x"];
-      for (const url of [...targets, "http://a.example:8080/x"]) await createdAction(db.actions, { url });
+      for (const url of [...targets, "http://a.example:8080/x", "HTTPS://C.example/x"])
+        await createdAction(db.actions, { url });
       const expected = {
         "a.example": ["http://a.example:8080/x", "https://a.example/x"],
         "a.example:8080": ["http://a.example:8080/x"],
@@ -202,6 +203,7 @@ export function testLists(test: StoreTest): void {
         "b.example:80": ["http://b.example/x"],
         "b.example:443": [],
         "b.example": ["http://b.example/x"],
+        "c.example:443": ["HTTPS://C.example/x"],
         example: [],
         "[::1]": ["http://[::1]:3000/x"],
         "[::1]:3000": ["http://[::1]:3000/x"],
