@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { copyDatabase, factsIn } from "../../db/backup.ts";
 import { databaseExists } from "../../db/open.ts";
 import { type Config, type Env, InvalidSettings, readConfig, targetPolicyOf } from "../config/config.ts";
-import { copyKeyFile, errorCodeOf, KEY_FACTS, keyFileOf, loadPresentKey } from "../crypto/master-key.ts";
+import { copyKeyFile, errorCodeOf, KEY_FACTS, keyFileOf, loadPresentKey, syncFolder } from "../crypto/master-key.ts";
 import { settingNames, SETTINGS, textsOf } from "../config/settings.ts";
 import { maskText } from "../receipts/masking.ts";
 import { describeTargetPolicy } from "../config/target-policy.ts";
@@ -16,7 +16,8 @@ interface Backup {
 
 /**
  * Copies a consistent snapshot of the database and its key into a folder, even while the service runs. Checks that the copy is
- * intact and belongs to the key. Overwrites nothing, and leaves nothing if it fails. Throws an error for the operator.
+ * intact and belongs to the key. Overwrites nothing, and leaves nothing if it fails. If it is killed, it leaves a folder by which
+ * nobody takes what is there for a backup: the database gets its name last of all. Throws an error for the operator.
  */
 export function backUp({ database, secretKey }: Config, folder: string): Backup {
   if (database.kind === "remote") {
@@ -30,19 +31,33 @@ export function backUp({ database, secretKey }: Config, folder: string): Backup 
     throw new Error(`The folder ${folder} can't be made (${errorCodeOf(cause)}). Choose another one.`, { cause });
   }
   const copy = join(folder, basename(path));
-  for (const file of [copy, keyFileOf(copy)]) {
-    if (existsSync(file))
-      throw new Error(`There is a file ${file} already. Choose another folder: a backup never overwrites files.`);
+  const copiedKey = keyFileOf(copy);
+  const unfinished = `${copy}.unfinished`;
+  try {
+    mkdirSync(unfinished, { mode: 0o700 });
+  } catch (cause) {
+    const problem =
+      errorCodeOf(cause) === "EEXIST"
+        ? `Another backup to ${folder} is running or was interrupted: it left ${unfinished}.`
+        : `The folder ${unfinished} can't be made (${errorCodeOf(cause)}).`;
+    throw new Error(`${problem} Choose another folder.`, { cause });
   }
   try {
-    copyDatabase(path, copy);
-    const keyFile = secretKey === null ? copyKeyFile(keyFileOf(path), keyFileOf(copy)) : null;
-    const [present = null, next = null] = factsIn(copy, [KEY_FACTS.present, KEY_FACTS.next]);
-    loadPresentKey({ secretKey, keyFile }, { present, next });
-    return { database: copy, keyFile };
-  } catch (error) {
-    for (const file of [copy, `${copy}-journal`, keyFileOf(copy)]) rmSync(file, { force: true });
-    throw error;
+    const taken = [copy, copiedKey].find((file) => existsSync(file));
+    if (taken !== undefined) {
+      throw new Error(`There is a file ${taken} already. Choose another folder: a backup never overwrites files.`);
+    }
+    const written = join(unfinished, basename(path));
+    copyDatabase(path, written);
+    const key = secretKey === null ? copyKeyFile(keyFileOf(path), join(unfinished, basename(copiedKey))) : null;
+    const [present = null, next = null] = factsIn(written, [KEY_FACTS.present, KEY_FACTS.next]);
+    loadPresentKey({ secretKey, keyFile: key }, { present, next });
+    if (key !== null) renameSync(key, copiedKey);
+    renameSync(written, copy);
+    syncFolder(folder);
+    return { database: copy, keyFile: key === null ? null : copiedKey };
+  } finally {
+    rmSync(unfinished, { recursive: true, force: true });
   }
 }
 

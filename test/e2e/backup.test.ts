@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { Database } from "bun:sqlite";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Service } from "../support/service.ts";
 import { sharedFolder } from "../support/shared.ts";
@@ -84,6 +85,49 @@ describe("a backup by the commands of docs/operations.md", () => {
     expect(done.output).toContain("The key is the setting SECRET_KEY");
     expect(done.output).not.toContain(env.SECRET_KEY);
     expect(readdirSync(join(folder.path, "b"))).toEqual(["outgate.db"]);
+  });
+});
+
+describe("a backup that is killed", () => {
+  test("has its database only once it is complete, with its key", async () => {
+    await using folder = await temporaryFolder();
+    {
+      await using service = new Service({ folder: folder.path });
+      await service.ready();
+      await service.end();
+    }
+    const large = new Database(join(folder.path, "data/outgate.db"));
+    large.run("CREATE TABLE large AS SELECT randomblob(33554432) AS bytes");
+    large.close();
+    const to = join(folder.path, "b");
+    const copy = join(to, "outgate.db");
+    const command = openGuideShell({ folder: folder.path }, "")("exec outgate backup b", {});
+    while (!existsSync(copy)) await Bun.sleep(1);
+    // What a kill at this moment would leave.
+    const names = readdirSync(to);
+    const database = new Database(copy, { readonly: true });
+    const found = database.query("PRAGMA quick_check(1)").values();
+    database.close();
+    expect({ names: names.filter((name) => !name.endsWith(".unfinished")).toSorted(), found }).toEqual({
+      names: ["outgate.db", "outgate.db.key"],
+      found: [["ok"]],
+    });
+    expect(await command).toMatchObject({ code: 0, errors: "" });
+    expect(readdirSync(to).toSorted()).toEqual(["outgate.db", "outgate.db.key"]);
+  });
+
+  test("leaves a folder into which no other is written", async () => {
+    await using folder = await temporaryFolder();
+    {
+      await using service = new Service({ folder: folder.path });
+      await service.ready();
+      await service.end();
+    }
+    mkdirSync(join(folder.path, "b/outgate.db.unfinished"), { recursive: true });
+    const refused = await shell(folder.path, "outgate backup b");
+    expect(refused.code).not.toBe(0);
+    expect(refused.errors).toContain("Another backup to b is running or was interrupted");
+    expect(readdirSync(join(folder.path, "b"))).toEqual(["outgate.db.unfinished"]);
   });
 });
 
