@@ -40,6 +40,17 @@ test("what was approved before digests covered the callback is still sent, and n
   expect(matchesApproval({ ...request, approvedDigest: `2:${approvedDigest}` }, hashOf)).toBe(false);
 });
 
+test("what was approved with a credential may not be sent with another one, or without", () => {
+  const credential = { id: "crd_1", name: "a", kind: "bearer" as const, hosts: ["h.example"] };
+  const own = anAction({ approve: true, extras: { credential } });
+  const approvedOwn = { ...own, approvedDigest: requestDigest(own, hashOf) };
+  const other = { ...credential, id: "crd_2" };
+  const mayBeSent = [own.extras, { credential: other }, NO_EXTRAS].map((extras) =>
+    matchesApproval({ ...approvedOwn, extras }, hashOf),
+  );
+  expect(mayBeSent).toEqual([true, false, false]);
+});
+
 test("what needs no approval is not looked at", () => {
   const unused = () => {
     throw new Error("Nothing is to be hashed.");
