@@ -43,7 +43,7 @@ const GUARDS = [
   ...["generated", "generated-databases", "hostile-lengths", "held-bodies", "loop-gaps"].map(inHttp),
   ...["login-throttle", "memory", "receipt-load", "slow-readers", "small-chunks", "unproved"].map(inHttp),
   ...["lane-growth", "pages-under-writes", "postgres-connection", "postgres-nodes", "postgres-races"].map(inDb),
-  ...["faults", "lock", "sqld", "threaded"].map(inDb),
+  ...["faults", "lock", "search-gaps", "sqld", "threaded"].map(inDb),
   ...["deadline", "hostile-connections", "rebinding", "resolving"].map((name) => `test/outbound/${name}.test.ts`),
   "test/build/binary.test.ts",
   "test/build/package.test.ts",
