@@ -117,12 +117,19 @@ export class KeyFacts {
   }
 }
 
-/** A path as targets that ignore case compare it. Decoding adds no slash, since paths with an encoded slash are ambiguous. */
+/**
+ * A path as targets that ignore case compare it. Decoding adds no slash, since paths with an encoded slash are ambiguous. A segment
+ * that is no UTF-8 stays encoded, but must not keep those before it so.
+ */
 export function foldPath(path: string): string {
+  return path.split("/").map(foldSegment).join("/");
+}
+
+function foldSegment(segment: string): string {
   try {
-    return foldName(decodeURIComponent(path));
+    return foldName(decodeURIComponent(segment));
   } catch {
-    return path.toLowerCase();
+    return segment.toLowerCase();
   }
 }
 

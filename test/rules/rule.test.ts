@@ -239,6 +239,17 @@ test("a path that differs only by its ending is not allowed by a rule, and held 
     expect(at(path, { effect: "hold", path: "/pay" })).toBeNull();
 });
 
+test("a segment that is no UTF-8 hides no other from a rule about paths", () => {
+  const decided = (path: string, prefix: string, effect: "hold" | "allow" = "hold") =>
+    decide([{ effect, path: prefix }], { request: { url: `https://api.example.com${path}` } });
+  for (const path of ["/CAF%C3%A9/x", "/CAF%C3%A9/%FF", "/caf%C3%89/x%ff/y"]) {
+    expect(decided(path, "/caf%C3%A9")).toBe("hold r0");
+    expect(decided(path, "/caf%C3%A9", "allow")).toBeNull();
+  }
+  expect(decided("/A%20B/%FF", "/a%20b")).toBe("hold r0");
+  expect(decided("/caf%FF/%C3%A9", "/caf%C3%A9")).toBeNull();
+});
+
 test("a path that names a script in front is not allowed by a rule, and held by one", () => {
   const at = (path: string, definition: Definition) =>
     decide([definition], { request: { url: `https://api.example.com${path}` } });
