@@ -224,9 +224,9 @@ export function GroupRow({ group, ...props }: RowProps & { readonly group: Reque
 /** How many columns a list shows: one that tells requests apart, and an amount. The review shows all. */
 const LIST_COLUMNS_MAX = 2;
 
-/** The page on which these requests are decided together. */
-export function reviewPath(ids: readonly string[]): string {
-  return REVIEW_PATH + queryText({ id: ids });
+/** The page on which these requests are decided together. `decided`: an id of those decided on the page before. */
+export function reviewPath(ids: readonly string[], decided?: string): string {
+  return REVIEW_PATH + queryText({ id: ids, decided });
 }
 
 /** What a group's requests have in common, and their number. */

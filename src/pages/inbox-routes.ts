@@ -179,7 +179,7 @@ function decideOnMany(deps: PageDeps): AnswerPerson {
       await deps.actionService.decideMany(person.caller, choiceInForm(form, DECISIONS), requests);
       const rest = restIn(form);
       const ids = requests.map(({ id }) => id);
-      return rest.length > 0 ? reviewPath(rest) : decidedPath(ids, "");
+      return rest.length > 0 ? reviewPath(rest, ids.at(-1)) : decidedPath(ids, "");
     },
     async ({ person }, { problem, values }) => {
       const ids = [...requestsInForm(values).map(({ id }) => id), ...restIn(values)];

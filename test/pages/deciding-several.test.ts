@@ -142,6 +142,24 @@ describe.skipIf(!HAS_BROWSER)("whoever decides on several requests in a browser"
     for (const id of ids) expect((await desk.app.engine.get(id)).approvedBy).toBe("user:ann@example.com");
   });
 
+  test("takes a second click after a decision for no decision on the next page of the review", async () => {
+    const ids: string[] = [];
+    // Too large together for one page.
+    for (let n = 0; n < 9; n += 1) ids.push(await created({ url: `http://127.0.0.1:9/${n}?${"q".repeat(8_000)}` }));
+    const page = await desk.enter(desk.ann);
+    // The time since the page was opened stands still.
+    await page.addInitScript("performance.now = () => 0");
+    await page.goto(`${desk.app.url}/approvals/review?${ids.map((id) => `id=${id}`).join("&")}`);
+    await page.getByText("1 more selected request on the next page").waitFor();
+    await page.locator('#review button[value="reject"]').click();
+    await page.locator(`#review[data-shown="${ids[8]} 1"]`).waitFor();
+    await page.evaluate("document.querySelector('#review button[value=reject]').click()");
+    // A form that was sent would lead away from the page before this is answered.
+    expect(await page.evaluate("fetch('/more').then(({ status }) => status)")).toBe(200);
+    const decided = await Promise.all(ids.map(async (id) => (await desk.actionOf(id)).status !== "awaiting_approval"));
+    expect(decided).toEqual(ids.map((_id, at) => at < 8));
+  });
+
   test("reads on first sight that it is one of several look-alikes", async () => {
     const alike = [];
     for (const amount of [12, 48, 99]) alike.push(await created({ body: { amount } }));
