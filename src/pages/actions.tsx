@@ -84,7 +84,7 @@ function actionsPage(props: ActionsProps): string {
         {actions.length === 0 ? (
           <Pager {...props} />
         ) : (
-          <form id="selection" method="get" action={`${BULK_PATH}/new`}>
+          <form id="selection" method="get" action={`${BULK_PATH}/new`} autocomplete="off">
             <ActionTable {...props} />
             <Pager {...props} />
             <SelectionBar {...props} />

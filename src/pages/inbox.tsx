@@ -85,7 +85,8 @@ export function inboxPage(props: InboxProps): string {
             </p>
             {all === 0 ? null : <Filters {...props} />}
           </div>
-          <form class="inbox-form" action={REVIEW_PATH}>
+          {/* Without: browsers that go back tick the boxes at the same places, where other requests may be by now. */}
+          <form class="inbox-form" action={REVIEW_PATH} autocomplete="off">
             <ol id="waiting">
               {decided.map((one) => (
                 <DecidedRow decided={one} now={now} />

@@ -160,6 +160,27 @@ describe.skipIf(!HAS_BROWSER)("whoever decides on several requests in a browser"
     expect(decided).toEqual(ids.map((_id, at) => at < 8));
   });
 
+  test("finds no boxes ticked that the browser ticks at the places of others when going back", async () => {
+    const ids: string[] = [];
+    for (const name of ["one", "two", "three"]) ids.push(await created({ url: `http://127.0.0.1:9/${name}` }));
+    const page = await openAt("/approvals");
+    for (const [path, change] of [
+      ["/approvals", () => desk.app.call("POST", `/v1/actions/${ids[0]}/cancel`)],
+      ["/actions", () => created({ url: "http://127.0.0.1:9/four" })],
+    ] as const) {
+      await page.goto(desk.app.url + path);
+      await desk.updated(page);
+      await page.locator(`input[name=id][value="${ids[1]}"]`).check();
+      await page.goto(`${desk.app.url}/more`);
+      await change();
+      await page.goBack();
+      await desk.updated(page);
+      expect(
+        await page.evaluate("[...document.querySelectorAll('[name=id]:checked')].map(({ value }) => value)"),
+      ).toEqual([]);
+    }
+  });
+
   test("reads on first sight that it is one of several look-alikes", async () => {
     const alike = [];
     for (const amount of [12, 48, 99]) alike.push(await created({ body: { amount } }));
