@@ -173,7 +173,7 @@ export interface RejectionStore {
 
 /** Whether a reason has any visible letter, digit or sign. Some Unicode letters are blank. */
 export function saysWhy(reason: string | null): boolean {
-  return reason !== null && /(?![\u115f\u1160\u2800\u3164\uffa0])[\p{L}\p{N}\p{S}]/u.test(reason);
+  return reason !== null && /(?![\u115f\u1160\u2800\u3164\uffa0\ufffc])[\p{L}\p{N}\p{S}]/u.test(reason);
 }
 
 /** Rejections at this time or earlier no longer count. */

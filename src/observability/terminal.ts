@@ -16,11 +16,14 @@ export function createPaint({ isTty, env }: TerminalOutput): Paint {
   return (text, color) => (isColored && text !== "" ? `\u001b[${COLORS[color]}m${text}\u001b[0m` : text);
 }
 
-/** Control, format and bidirectional characters, which can control a terminal or hide text. */
-const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+/** Characters that nobody sees; the variation selector of an emoji stays behind it. */
+const UNSEEN = String.raw`[\p{Cf}\p{Zl}\p{Zp}\p{Cs}\u2800\ufffc[\p{Default_Ignorable_Code_Point}--\ufe0f]]|(?<!\p{Extended_Pictographic})\ufe0f`;
+
+/** Control, invisible and bidirectional characters, which can control a terminal or hide text. */
+const UNSAFE = new RegExp(String.raw`\p{Cc}|${UNSEEN}`, "gv");
 
 /** The same, but for line breaks. */
-export const UNSAFE_IN_LINES = /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+export const UNSAFE_IN_LINES = new RegExp(String.raw`[\p{Cc}--\n]|${UNSEEN}`, "gv");
 
 /** Untrusted text for a terminal: unsafe characters are shown as codes. */
 export function visible(text: string, keepsLines = false): string {

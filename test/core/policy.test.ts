@@ -210,7 +210,7 @@ describe("the policy decides", () => {
     ["the retry of a rejected action", aRetry(rejected(REJECTED), APPROVED), "refuse: invalid_request reason"],
     [
       "the same with a blank reason",
-      aRetry({ ...rejected(REJECTED), reason: " \u2800" }, APPROVED),
+      aRetry({ ...rejected(REJECTED), reason: " \u2800\ufffc" }, APPROVED),
       "refuse: invalid_request reason",
     ],
     ["the same with a reason", aRetry({ ...rejected(REJECTED), reason: "Due." }, APPROVED), "hold: caller"],

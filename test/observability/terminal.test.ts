@@ -25,4 +25,8 @@ test("a text is cut at the columns, not at the characters", () => {
 test("what acts on a terminal or hides is shown as its code", () => {
   expect(visible("a\u001b[31m\u202e\n")).toBe("a<U+001B>[31m<U+202E><U+000A>");
   expect(visible("a\n\u0007b", true)).toBe("a\n<U+0007>b");
+  expect(visible("a\u3164b\u2800\u115f\ufe01\u{e0101}\ufffc", true)).toBe(
+    "a<U+3164>b<U+2800><U+115F><U+FE01><U+E0101><U+FFFC>",
+  );
+  expect(visible("❤\ufe0f a\ufe0f")).toBe("❤\ufe0f a<U+FE0F>");
 });

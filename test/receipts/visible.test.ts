@@ -24,6 +24,7 @@ test.each([
   ["a line that ends unseen", "a\u2028b", "a<U+2028>b"],
   ["tags", "\u{E0041}", "<U+E0041>"],
   ["fillers", "\u3164\u115F\u2800", "<U+3164><U+115F><U+2800>"],
+  ["the sign for an object, which browsers don't draw", "pay\uFFFCpal", "pay<U+FFFC>pal"],
   ["half of a pair", "\ud83d!", "<U+D83D>!"],
 ])("shows %s by its code", (_what, text, shown) => {
   expect(visibleText(text)).toBe(shown);
