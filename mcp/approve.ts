@@ -60,7 +60,7 @@ export async function askForApproval(deps: AgentDeps, call: ToolCall): Promise<T
     return settle(deps, call, action, elicitation.answers?.[QUESTION]);
   }
   requireHeld(action);
-  const [history, seen] = await Promise.all([actionService.historyOf(action), see(action, "decider")]);
+  const [history, seen] = await Promise.all([actionService.historyOf(action), see(action, "mail")]);
   const form = formOf(seen, maskedFacts(seen, history, deps.config.baseUrl));
   if (Buffer.byteLength(form.message) > QUESTION_BYTES_MAX) return refuse(deps, call, notAskable(deps, TOO_LONG));
   if (elicitation.era === "modern") return { form, state: stateOf(deps, caller, action) };
@@ -143,7 +143,7 @@ const APPROVAL_FORM = compile(ApprovalForm);
 // Safe: an object with two strings, which is a form in the protocol's terms.
 const FORM_SCHEMA = schemaJson(ApprovalForm) as QuestionForm["requestedSchema"];
 
-/** The question: one fact per line, risks below the URL, the body indented. Safe as Markdown, HTML and plain text. */
+/** The question: one fact per line, risks below the URL, body and headers indented. Safe as Markdown, HTML and plain text. */
 export function formOf(action: SeenAction, { facts, risks }: DecisionFacts): QuestionForm {
   const warnings = risks.map(({ level, text }) => `${level === "note" ? "" : "! "}${plain(text)}`);
   const lines = [
@@ -151,7 +151,7 @@ export function formOf(action: SeenAction, { facts, risks }: DecisionFacts): Que
     ...facts.flatMap(({ name, label, value }) => [
       `${label}: ${ADDRESS_FACTS.has(name) ? plainUrl(value) : unlinked(plain(value))}`,
       ...(name === "url" ? warnings : []),
-      ...(name === "body" ? linesOfBody(action) : []),
+      ...(name === "body" ? [...linesOfBody(action), ...linesOfHeaders(action)] : []),
     ]),
     "The action's link shows the whole request, after you log in.",
   ];
@@ -180,6 +180,12 @@ function linesOfBody(action: SeenAction): readonly string[] {
   const shown = body.fields?.map((pair) => pair.join(": ")) ?? body.text?.split("\n") ?? ["Bytes that are not text."];
   const rest = body.rest === null ? [] : [`(${body.rest}: the action's link shows all of it.)`];
   return [...shown, ...rest].map((line) => BODY_INDENT + unlinked(plain(line)));
+}
+
+/** The headers, most values hidden: a name alone may say that the target does something else, such as `X-Amz-Copy-Source`. */
+function linesOfHeaders({ headers }: SeenAction): readonly string[] {
+  const shown = Object.entries(headers ?? {}).map((pair) => BODY_INDENT + unlinked(plain(pair.join(": "))));
+  return shown.length === 0 ? [] : ["Headers:", ...shown];
 }
 
 /** Code in Markdown. */

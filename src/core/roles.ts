@@ -50,8 +50,8 @@ export function isWithdrawal({ role, via, clearsUp }: Pick<Caller, "role" | "via
 }
 
 /**
- * For whom an action is masked. A decider sees more, since they must know what they approve. A mail stays where it was sent, so
- * it shows no header value that may be a secret.
+ * For whom an action is masked. A decider sees more, since they must know what they approve. A mail stays where it was sent, as
+ * does a question in an agent's client, so it shows no header value that may be a secret.
  */
 export const VIEWERS = ["public", "mail", "decider"] as const;
 
