@@ -181,7 +181,7 @@ export function isSent({ place }: Pick<GroupField, "place">): boolean {
  */
 export function inReadingOrder(differing: readonly DifferingField[]): readonly DifferingField[] {
   const sent = differing.filter(isSent);
-  const identifier = sent.find(({ name, place }) => place === "path" || IDENTIFIER.test(name));
+  const identifier = sent.find(({ name, place }) => place === "path" || isIdentifier(name));
   const distinct = sent.find(({ name, values }) => !AMOUNT.test(name) && new Set(values).size === values.length);
   const leading = [identifier ?? distinct, sent.find(({ name }) => AMOUNT.test(name))];
   return [...new Set([...leading, ...sent, ...differing])].filter((field) => field !== undefined);
@@ -196,14 +196,23 @@ interface Outlier {
   readonly why: string;
 }
 
-/** The sent values that stand out: a number far from the median, or one value where all other requests share another. */
+/**
+ * The sent values that stand out: a number far from the median, what is no number among numbers, or one value where all other
+ * requests share another.
+ */
 export function outliersIn(differing: readonly DifferingField[]): readonly Outlier[] {
   return differing.filter(isSent).flatMap((field) => {
-    const numbers = field.values.map(numberIn);
-    const isNumeric =
-      numbers.every((number) => number !== null) && !IDENTIFIER.test(field.name) && field.place !== "path";
-    return isNumeric ? farFromMedian(field, numbers.map(Number)) : oddOneOut(field);
+    const isAmount = !isIdentifier(field.name) && field.place !== "path";
+    const far = isAmount ? farFromOthers(field) : [];
+    return far.length > 0 ? far : oddOneOut(field);
   });
+}
+
+function farFromOthers(field: DifferingField): readonly Outlier[] {
+  const numbers = field.values.map(numberIn);
+  const others = numbers.flatMap((number, at) => (number === null ? [{ field, at, why: "not a plain number" }] : []));
+  if (others.length === 0) return farFromMedian(field, numbers.map(Number));
+  return 2 * others.length < numbers.length ? others : [];
 }
 
 /** A number stands out from this many times the median on. */
@@ -253,15 +262,18 @@ interface NumberRange {
 export function rangeOf(differing: readonly DifferingField[]): NumberRange | null {
   const ranges = differing.filter(({ place }) => place === "body").flatMap(rangeIn);
   const isAmount = ({ name }: NumberRange) => AMOUNT.test(name);
-  return ranges.find(isAmount) ?? ranges.find(({ name }) => !IDENTIFIER.test(name)) ?? null;
+  return ranges.find(isAmount) ?? ranges.find(({ name }) => !isIdentifier(name)) ?? null;
 }
 
 const AMOUNT = /amount|total|price|sum|cost|quantity|value/i;
 
-const IDENTIFIER = /id$|number$|code$|key$/i;
+/** Whether a field names something: `order_id`, `orderId`, but not `amount_paid` or `bid`. */
+function isIdentifier(name: string): boolean {
+  return /(?:^|[^a-z])id$|number$|code$|key$/i.test(name) || /[a-z\d]I[dD]$/.test(name);
+}
 
-/** A plain decimal number, as JSON or in a field of a form. */
-const NUMBER = /^-?\d{1,15}(?:\.\d{1,9})?$/;
+/** A number, as JSON or in a field of a form: the requester may also write a large amount as `1e9`. */
+const NUMBER = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i;
 
 function rangeIn({ name, values }: DifferingField): readonly NumberRange[] {
   if (!values.every((value) => NUMBER.test(value))) return [];

@@ -187,6 +187,30 @@ describe("what requests differ in", () => {
     expect(told(field("body", "role", '"member"', '"admin"', '"member"'))).toEqual([
       'role "admin": only here; the others have "member"',
     ]);
+    expect(told(field("body", "amount", "0", "0", "9900000"))).toEqual([
+      "amount 9900000: only here; the others have 0",
+    ]);
+  });
+
+  test("names an amount whatever its field is called and however the requester writes it", () => {
+    expect(told(field("body", "amount_paid", "12", "14", "9900"), field("body", "maxBid", "1", "2", "70"))).toEqual([
+      "amount_paid 9900: highest, 707 times the median",
+      "maxBid 70: highest, 35 times the median",
+    ]);
+    expect(told(field("body", "bid", "1", "2", "70"))).toEqual(["bid 70: highest, 35 times the median"]);
+    for (const written of ["99e5", "9900000.0000000000", "99000E+2"]) {
+      expect(told(field("body", "amount", "1900", "2100", written))).toEqual([
+        `amount ${written}: highest, 4,714 times the median`,
+      ]);
+    }
+    const vast = "9".repeat(40);
+    expect(told(field("body", "amount", "1900", vast, "2100"))[0]).toStartWith(`amount ${vast}: highest, `);
+    expect(told(field("body", "amount", "1900", "1e999", "2100"))).toEqual([
+      "amount 1e999: highest, ∞ times the median",
+    ]);
+    expect(told(field("body", "amount", "1900", "9_900_000", "2100"))).toEqual([
+      "amount 9_900_000: not a plain number",
+    ]);
   });
 
   test("names nothing of numbers near each other, of ids, of three different words, and of what the requester says", () => {
