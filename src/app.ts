@@ -14,6 +14,7 @@ import { type Config, type Env, listeningOn, RELEASE, targetPolicyOf } from "./c
 import { databasePlace } from "./config/values.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
 import { systemIds } from "./core/ids.ts";
+import { KeyChanged } from "./crypto/master-key.ts";
 import { StoreLost, type StoreUnavailable } from "./core/store.ts";
 import { explainPortErrors, openStartServer } from "./http/listen.ts";
 import { createLog, createLogText, jsonLine, writerTo } from "./observability/log.ts";
@@ -61,6 +62,8 @@ export async function serve(
   const onFatal = (cause: unknown) => {
     if (cause instanceof StoreLost) {
       log.error("store.lost", { message: `${cause.message} Ending: only one service may send from a database.` });
+    } else if (cause instanceof KeyChanged) {
+      log.error("key.changed", { message: cause.message });
     } else log.error("store.not_durable", { message: "A commit could not be made durable. Ending; start again." });
     process.exit(1);
   };

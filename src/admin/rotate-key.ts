@@ -17,7 +17,7 @@ import {
 } from "../crypto/master-key.ts";
 import { createSecrets, linkKeyOf, type Secrets, checkOpens, keptLinkKey } from "../crypto/secrets.ts";
 import { FIRST_KEYS_FACT, FIRST_KEYS_PLACE } from "../accounts/first-start.ts";
-import type { Store } from "../core/store.ts";
+import type { NodeRow, Store } from "../core/store.ts";
 import { NODE_LIVES_MS, RESEAL_ROWS_MAX, UNDECRYPTABLE_LISTED_MAX } from "../core/limits.ts";
 import type { SealedStore, SealedText, SealedPlace } from "../core/account-store.ts";
 
@@ -53,24 +53,31 @@ export async function rotateKey(config: Config, options: RotateKeyOptions, deps:
   const present = loadMasterKey({ secretKey, keyFile, databaseExists: true, random }).bytes;
   const seal = createSecrets(present, random);
   const store = await openStore({ url, authToken, seal, now: deps.clock.now(), onFatal: deps.onFatal });
+  const asNode = { id: crypto.randomUUID(), startedAt: deps.clock.now(), version: VERSION };
+  const requireAlone = () => requireNoNodes(store, asNode);
   try {
-    await requireNoNodes(store, deps.clock.now());
+    await requireAlone();
     const keys = await checkKeys(store, present, nextKeyOf(options.newKey, keyFile, random));
-    const done = keys.isDone ? NOTHING_RESEALED : await changeKey(store, { ...keys, random }, options.newLinks);
+    const done = keys.isDone
+      ? NOTHING_RESEALED
+      : await changeKey(store, { ...keys, random, requireAlone }, options.newLinks);
     const isInFile = keyFile !== null && options.newKey === null;
     const keptFile = isInFile ? adoptNextKey(keyFile, keyIdOf(present)) : null;
     return { ...done, newKeyId: keyIdOf(keys.next), keptFile };
   } finally {
+    // If it can't, it counts as a service that was killed.
+    await store.cluster?.leave(asNode.id).catch(() => {});
     await store.close();
   }
 }
 
-/** Throws an error for the operator if services use the database: they would continue with the old key. */
-async function requireNoNodes({ cluster }: Pick<Store, "cluster">, startedAt: Date): Promise<void> {
+/**
+ * Throws an error for the operator if services use the database: they would continue with the old key. Counts as a service itself, so
+ * that of two rotations that begin at once, at most one goes on.
+ */
+async function requireNoNodes({ cluster }: Pick<Store, "cluster">, asNode: NodeRow): Promise<void> {
   if (cluster === null) return;
-  const id = crypto.randomUUID();
-  const live = await cluster.beat({ id, startedAt, version: VERSION }, NODE_LIVES_MS);
-  await cluster.leave(id);
+  const live = await cluster.beat(asNode, NODE_LIVES_MS);
   if (live.length <= 1) return;
   const those = live.length === 2 ? "A service uses" : `${live.length - 1} services use`;
   throw new Error(
@@ -95,6 +102,8 @@ interface NextKey {
 interface Keys {
   readonly present: Uint8Array;
   readonly next: Uint8Array;
+  /** An interrupted run has begun to encrypt under the next key. */
+  readonly isBegun: boolean;
   /** Everything is under the next key: the last run was interrupted just before its end. */
   readonly isDone: boolean;
 }
@@ -107,11 +116,11 @@ export async function checkKeys({ facts }: Store, present: Uint8Array, { existin
   const next = existing ?? make();
   if (mark !== fingerprint(present)) {
     if (mark !== fingerprint(next) || nextMark !== null) throw new Error(ANOTHER_KEY);
-    return { present, next, isDone: true };
+    return { present, next, isBegun: false, isDone: true };
   }
   if (nextMark !== null && nextMark !== fingerprint(next)) throw new Error(NEXT_KEY_MISSING);
   if (keyIdOf(next) === keyIdOf(present)) throw new Error("The new key is the one that is in use. Make another one.");
-  return { present, next, isDone: false };
+  return { present, next, isBegun: nextMark !== null, isDone: false };
 }
 
 /**
@@ -120,12 +129,26 @@ export async function checkKeys({ facts }: Store, present: Uint8Array, { existin
  */
 export async function changeKey(
   store: Store,
-  { present, next, random }: Omit<Keys, "isDone"> & { readonly random: (count: number) => Uint8Array },
+  {
+    present,
+    next,
+    isBegun,
+    random,
+    requireAlone,
+  }: Omit<Keys, "isDone"> & {
+    readonly random: (count: number) => Uint8Array;
+    readonly requireAlone: () => Promise<void>;
+  },
   newLinks: boolean,
 ): Promise<Resealed> {
   const [from, to] = [createSecrets(present, random), createSecrets(next, random)];
   await checkOpens(store, from, to);
   await store.facts.write(KEY_FACTS.next, fingerprint(next));
+  // A node that joins finds the mark, and one that has joined before is found here.
+  await requireAlone().catch(async (error: unknown) => {
+    if (!isBegun) await store.facts.writeAll({ [KEY_FACTS.next]: null });
+    throw error;
+  });
   const result = await resealAll(store.sealed, { from, to }, keyIdOf(next));
   // Approval links are verified by stored hashes, so a new link key alone would not invalidate them.
   if (newLinks) await store.links.forgetAll();

@@ -3,11 +3,11 @@ import { refusedPlace, singlePathOf } from "../../db/libsql/inspect.ts";
 import { databaseExists, openStore } from "../../db/open.ts";
 import type { Config } from "../config/config.ts";
 import { addressOf } from "../config/values.ts";
-import { keyFileOf, loadMasterKey } from "../crypto/master-key.ts";
+import { fingerprint, keyFileOf, KeyChanged, loadMasterKey } from "../crypto/master-key.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
 import { type Store, StoreUnavailable } from "../core/store.ts";
-import { createSecrets, type Secrets, checkMasterKey, keptLinkKey } from "../crypto/secrets.ts";
+import { createSecrets, type Secrets, checkKeyMark, checkMasterKey, keptLinkKey } from "../crypto/secrets.ts";
 import { bootstrap } from "../accounts/first-start.ts";
 import { inTurn } from "../runtime/jobs.ts";
 import { createNode, type Node } from "../runtime/node.ts";
@@ -19,14 +19,16 @@ interface EncryptedStore {
   readonly store: Store;
   readonly secrets: Secrets;
   readonly warnings: readonly string[];
+  /** Ends the process if another master key was set meanwhile: what it encrypts could not be read. */
+  readonly recheckKey: () => Promise<void>;
 }
 
 interface EncryptedStoreDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   /**
-   * Called if a commit could not be made durable, or with `StoreLost` if another service has taken over the database. The
-   * process must end at once.
+   * Called if a commit could not be made durable, with `StoreLost` if another service has taken over the database, or with
+   * `KeyChanged`. The process must end at once.
    */
   readonly onFatal: (cause: unknown) => void;
   /** Called each time a call finds the store unavailable. */
@@ -102,7 +104,14 @@ async function open({ database, secretKey }: Config, deps: EncryptedStoreDeps): 
     await (store.cluster === null ? check() : inTurn("start", { cluster: store.cluster, nodeId, clock }, check));
     const linkKey = await keptLinkKey(store, seal);
     const secrets = linkKey === null ? seal : createSecrets(masterKey.bytes, random, linkKey);
-    return { store, secrets, warnings: masterKey.warning === null ? [] : [masterKey.warning] };
+    const recheckKey = async () => {
+      await checkKeyMark(store, fingerprint(masterKey.bytes)).catch((error: unknown) => {
+        if (!(error instanceof StoreUnavailable))
+          onFatal(new KeyChanged(String(error instanceof Error ? error.message : error)));
+        throw error;
+      });
+    };
+    return { store, secrets, warnings: masterKey.warning === null ? [] : [masterKey.warning], recheckKey };
   } catch (error) {
     await store.close();
     throw error;
@@ -133,7 +142,8 @@ export async function openForService(config: Config, deps: OpeningDeps) {
   const { accounts, people, facts, cluster } = store;
   let node: Node | null = null;
   try {
-    node = cluster === null ? null : await createNode({ ...deps, cluster, id: nodeId });
+    node =
+      cluster === null ? null : await createNode({ ...deps, cluster, id: nodeId, onBack: encryptedStore.recheckKey });
     const clock = node?.clock ?? deps.clock;
     const givenOwnerKey = config.bootstrapApiKey;
     const isNew = (await accounts.first()) === null;

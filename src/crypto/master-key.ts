@@ -230,6 +230,11 @@ export const ANOTHER_KEY =
   "The master key is not the one that this database is sealed under. Set SECRET_KEY to that key, or put its key file back. " +
   "If a change of the key was interrupted, run `outgate rotate-secret-key` again.";
 
+/** The master key of the database was changed while this process was taken for dead. */
+export class KeyChanged extends Error {
+  override readonly name = "KeyChanged";
+}
+
 /** The facts of a database about its master key; null: the database has none. */
 interface KeyFacts {
   readonly present: string | null;

@@ -153,17 +153,18 @@ export async function checkMasterKey(
   secrets: Pick<Secrets, "open">,
 ): Promise<void> {
   const mark = fingerprint(masterKey);
-  const { facts } = store;
-  const [present, next, transfer] = await Promise.all([
-    facts.read(KEY_FACTS.present),
-    facts.read(KEY_FACTS.next),
-    facts.read(TRANSFER_FACT),
-  ]);
-  if (next !== null) throw new Error(INTERRUPTED);
+  const [present, transfer] = await Promise.all([checkKeyMark(store, mark), store.facts.read(TRANSFER_FACT)]);
   if (transfer !== null) throw new Error(UNFINISHED_COPY);
-  if (present !== null && present !== mark) throw new Error(ANOTHER_KEY);
   await checkOpens(store, secrets);
   if (present === null) await store.facts.write(KEY_FACTS.present, mark);
+}
+
+/** Throws if the store is encrypted under another key by now, or is about to be. Returns its mark; null: it has none yet. */
+export async function checkKeyMark({ facts }: Pick<Store, "facts">, mark: string): Promise<string | null> {
+  const [present, next] = await Promise.all([facts.read(KEY_FACTS.present), facts.read(KEY_FACTS.next)]);
+  if (next !== null) throw new Error(INTERRUPTED);
+  if (present !== null && present !== mark) throw new Error(ANOTHER_KEY);
+  return present;
 }
 
 /** Throws unless a key decrypts the first account's root secret: a damaged store may still have its check value. */

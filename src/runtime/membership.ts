@@ -3,10 +3,12 @@ import { type ClusterStore, type LiveNode, type NodeRow, StoreUnavailable } from
 import type { Log } from "../observability/log.ts";
 import type { NodeClock } from "./node-clock.ts";
 
-interface MembershipDeps {
+export interface MembershipDeps {
   readonly cluster: Pick<ClusterStore, "beat" | "leave">;
   readonly self: NodeRow;
   readonly clock: Pick<NodeClock, "now" | "after" | "isSure" | "onSure">;
+  /** Runs each time that the node joins or returns, before it may claim, after the others count it. If it rejects, the node is not back. */
+  readonly onBack: () => Promise<void>;
   readonly log: Pick<Log, "info" | "warn">;
 }
 
@@ -93,11 +95,12 @@ export class NodeMembership {
   }
 
   async #beat(): Promise<void> {
-    const { cluster, self, clock } = this.#deps;
+    const { cluster, self, clock, onBack } = this.#deps;
     const begunAtMs = clock.now().getTime();
     const live = await cluster.beat(self, NODE_LIVES_MS);
     // True after a suspend, too: by now the time was read again, or it is in doubt and will be.
     const isBack = !this.#isFresh(clock.now().getTime());
+    if (isBack) await onBack();
     this.#beatAtMs = begunAtMs;
     if (isBack) this.#cameAtMs = live.find(({ id }) => id === self.id)?.beatAt.getTime() ?? Number.POSITIVE_INFINITY;
     this.#update(live, isBack);

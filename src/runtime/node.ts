@@ -1,13 +1,20 @@
 import { VERSION } from "../config/config.ts";
 import { FIRST_KEYS_LEASE_MS, JOB_LEASE_MS } from "../core/limits.ts";
-import { NodeMembership, type NodeShare, callersOfRate, shareOfHost, shareOfRate } from "./membership.ts";
+import {
+  type MembershipDeps,
+  NodeMembership,
+  type NodeShare,
+  callersOfRate,
+  shareOfHost,
+  shareOfRate,
+} from "./membership.ts";
 import { type ClusterStore, StoreUnavailable } from "../core/store.ts";
 import type { Log } from "../observability/log.ts";
 import type { Clock } from "../core/clock.ts";
 import { createJobLeases, inTurn, type JobLeases, type RecoveryLease } from "./jobs.ts";
 import { NodeClock } from "./node-clock.ts";
 
-interface NodeDeps {
+interface NodeDeps extends Pick<MembershipDeps, "onBack"> {
   readonly id: string;
   readonly cluster: ClusterStore;
   /** The clocks of this machine. */
@@ -25,14 +32,14 @@ export type Node = Awaited<ReturnType<typeof createNode>>;
  * Reads the database's clock and follows it. The other nodes count this one only after `membership.start`. Rejects if the
  * database is unavailable.
  */
-export async function createNode({ id, cluster, clock: machine, log }: NodeDeps) {
+export async function createNode({ id, cluster, clock: machine, log, onBack }: NodeDeps) {
   const onError = (error: unknown) => {
     // `Outage` reports that the store is unavailable.
     if (!(error instanceof StoreUnavailable)) log.warn("clock.not_read", { node: id });
   };
   const clock = await NodeClock.start({ cluster, machine, onError });
   const self = { id, startedAt: clock.now(), version: VERSION };
-  const membership = new NodeMembership({ cluster, self, clock, log });
+  const membership = new NodeMembership({ cluster, self, clock, log, onBack });
   const jobs: JobLeases = createJobLeases({ cluster, nodeId: id, clock });
   const share: NodeShare = {
     mayClaim: () => membership.mayClaim(),

@@ -21,7 +21,7 @@ import { readConfig } from "../../src/config/config.ts";
 import { RESEAL_ROWS_MAX } from "../../src/core/limits.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import type { Store } from "../../src/core/store.ts";
-import { keyIdOf, readNextKey, makeNextKey } from "../../src/crypto/master-key.ts";
+import { KEY_FACTS, keyIdOf, readNextKey, makeNextKey } from "../../src/crypto/master-key.ts";
 import { bytesOfDatabase, fillDatabase, rotateKeyOf, readThroughKey, refusalOf } from "../key-files.ts";
 import { openEncryptedStore } from "../../src/app/encrypted-store.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
@@ -230,7 +230,7 @@ describe("a change of the master key that is stopped", () => {
       const stopped = stoppedAfter(store, writes);
       const next = { existing: readNextKey(keyFile), make: () => makeNextKey(keyFile, random) };
       const keys = await checkKeys(stopped, keyIn(keyFile), next);
-      await changeKey(stopped, { ...keys, random }, false);
+      await changeKey(stopped, { ...keys, random, requireAlone: async () => {} }, false);
       return true;
     } catch (error) {
       if (!(error instanceof Stopped)) throw error;
@@ -264,6 +264,24 @@ describe("a change of the master key that is stopped", () => {
     await rotateKeyOf(folder.path);
     expect(await readThroughKey(folder.path)).toEqual(before);
     expect(existsSync(join(folder.path, "outgate.db.key.next"))).toBe(false);
+  });
+
+  test("because a service joined meanwhile has changed nothing", async () => {
+    await using folder = await temporaryFolder();
+    const before = await fillDatabase(folder.path, 3);
+    const present = keyIn(join(folder.path, "outgate.db.key"));
+    const store = await openStoreAt(join(folder.path, "outgate.db"));
+    const keys = await checkKeys(store, present, { existing: new Uint8Array(randomBytes(32)), make: () => present });
+    const marks: unknown[] = [];
+    const requireAlone = async () => {
+      marks.push(await store.facts.read(KEY_FACTS.next));
+      throw new Error("A service uses this database.");
+    };
+    expect(await refusalOf(changeKey(store, { ...keys, random, requireAlone }, false))).toContain("A service uses");
+    await store.close();
+    // A service that joins after this question finds the mark.
+    expect(marks).toEqual([expect.any(String)]);
+    expect(await readThroughKey(folder.path)).toEqual(before);
   });
 
   test("between its two names for the old key file is brought to its end by another run", async () => {

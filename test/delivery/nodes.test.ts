@@ -66,7 +66,7 @@ async function cluster() {
   const start = async (id: string, { wrapStore, ...options }: EngineOptions & { wallAheadMs?: number } = {}) => {
     const machine = new FakeClock(new Date(database.now().getTime() + (options.wallAheadMs ?? 0)));
     machines.set(id, machine);
-    const node = await createNode({ id, cluster: memory, clock: machine, log: SILENT });
+    const node = await createNode({ id, cluster: memory, clock: machine, log: SILENT, onBack: async () => {} });
     const of = shared.of(engines.length);
     const engine = await openEngine({
       ...options,

@@ -12,6 +12,8 @@ function nodes() {
   const cluster = new MemoryCluster(() => database.now().getTime());
   const all = new Map<string, FakeClock>();
   const missed = new Map<string, number>();
+  const backs: string[] = [];
+  const state = { isRefused: false };
   const open = (id: string) => {
     const timers = new FakeClock(database.now());
     let tell = () => {};
@@ -28,12 +30,19 @@ function nodes() {
     const self = { id, startedAt: database.now(), version: "1" };
     const logged: unknown[] = [];
     const note = (event: string, fields?: object) => void logged.push({ event, ...fields });
-    const membership = new NodeMembership({ cluster, self, clock, log: { info: note, warn: note } });
+    const onBack = async () => {
+      backs.push(id);
+      if (state.isRefused) throw new Error("The key was changed.");
+    };
+    const membership = new NodeMembership({ cluster, self, clock, log: { info: note, warn: note }, onBack });
     all.set(id, timers);
     return { membership, clock, logged };
   };
   return {
     cluster,
+    /** Which nodes joined or returned, and whether they may. */
+    backs,
+    state,
     open,
     /** Time passes in steps, for all nodes but those that stand still. */
     pass: async (ms: number, ...still: readonly string[]) => {
@@ -104,6 +113,21 @@ describe("a node", () => {
     expect(b.mayClaim()).toBe(false);
     await pass(NODE_BEAT_MS + NODE_JOIN_BEAT_MS);
     expect([a.nodes, b.mayClaim()]).toEqual([["a", "b"], true]);
+  });
+
+  test("is checked when it joins and when it returns, and claims nothing unless that succeeds", async () => {
+    const { open, pass, backs, state } = nodes();
+    const { membership: a } = open("a");
+    await a.start();
+    await pass(2 * NODE_BEAT_MS);
+    expect(backs).toEqual(["a"]);
+    state.isRefused = true;
+    await pass(NODE_LIVES_MS + NODE_BEAT_MS, "a");
+    await pass(SECOND_MS / 4);
+    expect([backs, a.mayClaim()]).toEqual([["a", "a"], false]);
+    state.isRefused = false;
+    await pass(NODE_BEAT_MS);
+    expect([backs, a.mayClaim()]).toEqual([["a", "a", "a"], true]);
   });
 
   test("claims nothing once it could not say for its time that it lives, nor while its clock is in doubt", async () => {

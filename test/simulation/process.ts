@@ -145,7 +145,10 @@ export class Process {
       clock: this.clock,
     });
     const log = this.#log();
-    this.#node = cluster === null ? null : await createNode({ id: ids.node(), cluster, clock: this.clock, log });
+    this.#node =
+      cluster === null
+        ? null
+        : await createNode({ id: ids.node(), cluster, clock: this.clock, log, onBack: async () => {} });
     const metrics = new Metrics();
     const clock = this.#node?.clock ?? this.clock;
     const app = { clock, ids, log, metrics, config: CONFIG, store, bus: createBus() };
