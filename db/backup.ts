@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { closeSync, fsyncSync, openSync } from "node:fs";
 import { reasonAt, singlePathOf } from "./libsql/inspect.ts";
+import { RESTORED_POSITIONS } from "../src/core/limits.ts";
 import { codeOf } from "./sql/errors.ts";
 
 /** How long to wait for a lock. A running service holds it for milliseconds. */
@@ -33,6 +34,28 @@ export function copyDatabase(path: string, to: string): void {
   try {
     if (JSON.stringify(copy.query("PRAGMA quick_check(1)").values()) === '[["ok"]]') return;
     throw new Error(`The copy ${to} of the database is not sound: the database may be damaged. Look at it first.`);
+  } finally {
+    copy.close();
+  }
+}
+
+/**
+ * Moves the event stream of a copy past every position that the service may still give out before the copy replaces it: a client that
+ * stands at one would go on in the middle of other events. An empty row holds the new position, as after pruning.
+ */
+export function movePositions(path: string): void {
+  const copy = new Database(path, { readwrite: true, create: false });
+  try {
+    copy.transaction(() => {
+      const newest = copy.query<{ seq: number; at: number }, []>("SELECT max(seq) AS seq, at FROM timeline").get();
+      const position = (newest?.seq ?? 0) + RESTORED_POSITIONS;
+      copy.run("DELETE FROM timeline WHERE action_id = ''");
+      copy.run(
+        `INSERT INTO timeline (seq, action_id, account_id, at, run, revision, type, status, detail)
+          VALUES (?, '', '', ?, 1, 0, 'restored', 'cancelled', '{}')`,
+        [position, newest?.at ?? 0],
+      );
+    })();
   } finally {
     copy.close();
   }

@@ -1,4 +1,4 @@
-import { TRANSACTION_MS_MAX } from "../../src/core/limits.ts";
+import { RESTORED_POSITIONS, TRANSACTION_MS_MAX } from "../../src/core/limits.ts";
 import { ranIn, requireAll } from "../libsql/migrate.ts";
 import type { PostgresSql } from "./connection.ts";
 import { START_LOCK } from "./queries.ts";
@@ -47,10 +47,10 @@ const HAS_MIGRATIONS = "select cast(to_regclass('migrations') is not null as int
 const RAN = "select name from migrations order by name";
 
 /**
- * Keeps positions rising: a database that was restored on another server, where transactions have lower numbers, goes on after
- * its newest position.
+ * Keeps positions rising: a database that was restored on another server, where transactions have lower numbers, goes on far after
+ * its newest position, past those that were given out since the backup.
  */
-const RAISE_BASE = `update positions set base = newest.seq + 1 - newest.xid * 4096
+const RAISE_BASE = `update positions set base = newest.seq + ${RESTORED_POSITIONS} - newest.xid * 4096
   from (select max(seq) as seq, pg_current_xact_id()::text::bigint as xid from timeline) newest
   where newest.seq >= base + newest.xid * 4096`;
 

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
-import { copyDatabase, factsIn } from "../../db/backup.ts";
+import { copyDatabase, factsIn, movePositions } from "../../db/backup.ts";
 import { databaseExists } from "../../db/open.ts";
 import { type Config, type Env, InvalidSettings, readConfig, targetPolicyOf } from "../config/config.ts";
 import { copyKeyFile, errorCodeOf, KEY_FACTS, keyFileOf, loadPresentKey, syncFolder } from "../crypto/master-key.ts";
@@ -49,6 +49,7 @@ export function backUp({ database, secretKey }: Config, folder: string): Backup 
     }
     const written = join(unfinished, basename(path));
     copyDatabase(path, written);
+    movePositions(written);
     const key = secretKey === null ? copyKeyFile(keyFileOf(path), join(unfinished, basename(copiedKey))) : null;
     const [present = null, next = null] = factsIn(written, [KEY_FACTS.present, KEY_FACTS.next]);
     loadPresentKey({ secretKey, keyFile: key }, { present, next });

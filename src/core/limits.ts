@@ -311,6 +311,9 @@ export const EVENT_PAGE_BYTES_MAX = 262_144;
 /** Rows of the timeline that are scanned before other work gets its turn: about a millisecond. */
 export const EVENT_SCAN_ROWS_MAX = 10_000;
 
+/** Positions of the event stream that a restored database leaves out: more than were given out since the backup. */
+export const RESTORED_POSITIONS = 2 ** 40;
+
 // Changes made by other nodes
 
 /** How often a node reads other nodes' changes, and the least time between two reads after hints. */

@@ -1,0 +1,86 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { copyDatabase, movePositions } from "../../db/backup.ts";
+import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
+import { migratePostgres } from "../../db/postgres/migrate.ts";
+import { runStatements } from "../../db/commands/statements.ts";
+import type { Store } from "../../src/core/store.ts";
+import { ACCOUNT, aCreation, NOON } from "../support/factory.ts";
+import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
+import { openStoreAt, temporaryFolder } from "../support/store.ts";
+
+async function createSome(store: Store, count: number): Promise<number> {
+  for (let n = 0; n < count; n += 1) await store.actions.create(aCreation());
+  return store.actions.position();
+}
+
+test("a restored backup knows no position that the service gave out after it", async () => {
+  await using folder = await temporaryFolder();
+  const store = await openStoreAt(folder.file);
+  const atBackup = await createSome(store, 3);
+  const copy = join(folder.path, "copy.db");
+  copyDatabase(folder.file, copy);
+  movePositions(copy);
+  const given = await createSome(store, 3);
+  expect(given).toBeGreaterThan(atBackup);
+  await store.close();
+
+  const restored = await openStoreAt(copy);
+  await createSome(restored, 2 * (given - atBackup));
+  const { actions } = restored;
+  expect([await actions.knowsPosition(atBackup), await actions.knowsPosition(given)]).toEqual([true, false]);
+  // A client of before the backup gets what was created since, and nothing else.
+  expect((await actions.changes(ACCOUNT, atBackup)).changes).toHaveLength(2 * (given - atBackup));
+  await restored.close();
+
+  // A backup of the restored database, and one of that before anything happened in it.
+  for (const [from, to] of [
+    [copy, "second.db"],
+    [join(folder.path, "second.db"), "third.db"],
+  ] as const) {
+    copyDatabase(from, join(folder.path, to));
+    movePositions(join(folder.path, to));
+  }
+  const third = await openStoreAt(join(folder.path, "third.db"));
+  expect(await third.actions.knowsPosition(atBackup)).toBe(true);
+  expect(await createSome(third, 1)).toBeGreaterThan(3 * 2 ** 40);
+  await third.close();
+});
+
+test("a backup of a database without events moves its positions, too", async () => {
+  await using folder = await temporaryFolder();
+  await (await openStoreAt(folder.file)).close();
+  const copy = join(folder.path, "copy.db");
+  copyDatabase(folder.file, copy);
+  movePositions(copy);
+  const restored = await openStoreAt(copy);
+  expect(await createSome(restored, 1)).toBeGreaterThan(2 ** 40);
+  await restored.close();
+});
+
+async function insertEvent(sql: PostgresSql, actionId: string): Promise<number> {
+  const text = `insert into timeline (action_id, account_id, at, run, revision, type, status, detail)
+    values ($1, 'acc_one', 0, 1, 1, 'created', 'pending', '{}')`;
+  await runStatements(sql, [{ sql: text, args: [actionId] }]);
+  const [row] = await sql.read({ sql: "select max(seq) as seq from timeline", args: [] });
+  return Number(row?.["seq"]);
+}
+
+test.skipIf(!hasPostgres)("a dump restored where transactions have lower numbers leaves positions out", async () => {
+  const url = await createDatabase();
+  const sql = openPostgres(url);
+  try {
+    await migratePostgres(sql, NOON);
+    const atDump = await insertEvent(sql, "one");
+    // As on another server with a thousand fewer transactions.
+    await runStatements(sql, [{ sql: "update positions set base = base - 4096 * 1000", args: [] }]);
+    await migratePostgres(sql, NOON);
+    expect((await insertEvent(sql, "two")) - atDump).toBeGreaterThan(2 ** 40 - 1);
+    // Further starts leave it as it is.
+    await migratePostgres(sql, NOON);
+    expect((await insertEvent(sql, "three")) - atDump).toBeLessThan(2 ** 40 + 4096 * 10_000);
+  } finally {
+    await sql.close();
+    await dropDatabase(url);
+  }
+});
