@@ -1,4 +1,5 @@
 import Type, { type Static } from "typebox";
+import { readMediaType } from "../api/media-type.ts";
 import { compile } from "../api/schema-helpers.ts";
 import type { Clock } from "../core/clock.ts";
 import {
@@ -13,6 +14,7 @@ import {
   OAUTH_REDIRECTS_MAX,
 } from "../core/limits.ts";
 import type { Sender } from "../outbound/deadline.ts";
+import { readHeaders } from "../receipts/response-headers.ts";
 
 /** A client's metadata, with the names of RFC 7591. */
 export interface ClientMetadata {
@@ -217,7 +219,19 @@ async function fetchJson(sender: Sender, url: string, what: "metadata document" 
   if (outcome.truncated || outcome.body === null || outcome.body.length > OAUTH_DOCUMENT_CHARS_MAX) {
     throw new UnusableDocument(`${of} answers nothing, or more than ${OAUTH_DOCUMENT_CHARS_MAX} characters.`);
   }
+  if (what === "metadata document" && !isJsonType(outcome.headers)) {
+    throw new UnusableDocument(`${of} answers with another content type than application/json.`);
+  }
   return JSON.parse(outcome.body);
+}
+
+/**
+ * Whether an answer calls itself JSON. The host of a document vouches for its client, and many hosts show files of anybody, such as
+ * texts and images.
+ */
+function isJsonType(headers: string | null): boolean {
+  const [, type = ""] = readHeaders(headers).find(([name]) => name === "content-type") ?? [];
+  return /^application\/(?:json|[\w.-]+\+json)$/.test(readMediaType(type).essence);
 }
 
 /** Reads and checks the document at an address. Throws `UnusableDocument`. */

@@ -22,11 +22,21 @@ import { words } from "../support/words.ts";
 setDefaultTimeout(6 * OAUTH_DOCUMENT_MS_MAX);
 
 function answered(body: string, more: Partial<Extract<Outcome, { kind: "answered" }>> = {}): Outcome {
-  const none = { headers: null, truncated: false, brokenBy: null, retryAfter: null, location: null };
+  const none = {
+    headers: typed("application/json"),
+    truncated: false,
+    brokenBy: null,
+    retryAfter: null,
+    location: null,
+  };
   return { kind: "answered", code: 200, body, ...none, ...more };
 }
 
+const typed = (type: string) => JSON.stringify([["content-type", type]]);
+
 const sending = (outcome: Outcome): Sender => ({ send: () => Promise.resolve(outcome) });
+
+const WHOLE = JSON.stringify(DOCUMENT);
 
 const problemOf = (outcome: Outcome) =>
   fetchDocument(sending(outcome), CLIENT_ID).then(
@@ -69,10 +79,20 @@ describe("the metadata document of a client", () => {
       answered(JSON.stringify({ ...DOCUMENT, token_endpoint_auth_method: "client_secret_post" })),
       "auth_method",
     ],
+    ["a file that somebody has put there", answered(WHOLE, { headers: typed("text/plain") }), "content type"],
+    ["a type that only begins so", answered(WHOLE, { headers: typed("application/jsonp") }), "content type"],
+    ["no type", answered(WHOLE, { headers: null }), "content type"],
     ["a script", answered(JSON.stringify({ ...DOCUMENT, redirect_uris: ["javascript:x"] })), "redirect URI"],
   ])("is refused with %s", async (_what, outcome, problem) => {
     expect(await problemOf(outcome)).toContain(problem);
   });
+
+  test.each(["application/json; charset=utf-8", "Application/JSON", "application/vnd.client+json"])(
+    "may be %s",
+    async (type) => {
+      expect(await problemOf(answered(WHOLE, { headers: typed(type) }))).toBe(null);
+    },
+  );
 
   test("may prove who the client is by a key of its own, as ChatGPT does, or do without", async () => {
     const signed = {

@@ -31,7 +31,8 @@ export async function openRig(options: RealServerOptions = {}) {
       read.push(url);
       const found = documents.get(url);
       if (found === undefined) return Promise.resolve({ kind: "not_sent", fault: "refused" });
-      const answer = { code: 200, body: JSON.stringify(found), headers: null, truncated: false } as const;
+      const headers = JSON.stringify([["content-type", "application/json"]]);
+      const answer = { code: 200, body: JSON.stringify(found), headers, truncated: false } as const;
       return Promise.resolve({ kind: "answered", ...answer, brokenBy: null, retryAfter: null, location: null });
     },
   };
