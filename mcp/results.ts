@@ -85,6 +85,9 @@ const REJECTED_BEFORE = "Tell the person that it was rejected; call again, with 
 
 const SEE_WHAT_CAN_BE_DONE = "Call get: the field actions says what can be done.";
 
+const CREATED_PERHAPS =
+  "a create only with the same idempotency_key. If it had none, call list first: the action may exist.";
+
 const NEXT_STEPS: Readonly<Partial<Record<ErrorCode, string>>> = {
   validation_error: "Correct the fields in details, and call again; a create with the same idempotency_key.",
   missing_field: "Call again with url.",
@@ -100,8 +103,8 @@ const NEXT_STEPS: Readonly<Partial<Record<ErrorCode, string>>> = {
   not_cancellable: SEE_WHAT_CAN_BE_DONE,
   not_retryable: SEE_WHAT_CAN_BE_DONE,
   too_many_held: "Tell the person what awaits a decision; held actions that are not needed can be cancelled.",
-  unavailable: "Call again in a second; a create with the same idempotency_key.",
-  internal_error: "Call again once, a create with the same idempotency_key; then tell the person.",
+  unavailable: `Call again in a second; ${CREATED_PERHAPS}`,
+  internal_error: `Call again once, then tell the person; ${CREATED_PERHAPS}`,
 };
 
 /** Any error as a `DomainError`. An unexpected one is logged; the caller gets an id that identifies it in the log. */

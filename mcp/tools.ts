@@ -13,6 +13,7 @@ import { Counts } from "../src/core/counts.ts";
 import { authorize, type Caller, type Permission } from "../src/core/roles.ts";
 import { type Action, isTerminal } from "../src/core/action.ts";
 import { createCheckCreate } from "../src/actions/create-schema.ts";
+import { createdIfAway } from "../src/actions/wait.ts";
 import { checkList, ListQuery } from "../src/api/list-schemas.ts";
 import type { ListedCredentialRequest } from "../src/core/credential.ts";
 import { AskCredentialBody, serializeRequest } from "../src/credentials/requests.ts";
@@ -364,7 +365,8 @@ async function create(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
   const { action, differs } = await deps.actionService.create(caller, checked, { reason, sync, credential });
   // A rule has held it, so answer: the model can tell its user instead of waiting.
   const isHeld = differs === undefined && action.status === "awaiting_approval";
-  const latest = sync && !isHeld ? await waitForEnd(deps, call, action, waitSeconds) : action;
+  const waited = () => waitForEnd(deps, call, action, waitSeconds).catch(createdIfAway(action));
+  const latest = sync && !isHeld ? await waited() : action;
   return { json: await describeAction(deps, call, latest, differs === undefined ? {} : { differs }) };
 }
 

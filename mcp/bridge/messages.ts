@@ -131,7 +131,7 @@ export function connectionMessage(error: unknown): string {
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") return "The host name in OUTGATE_URL can't be resolved.";
   const failure = tlsFailureOf(error);
   if (failure !== null) return describeTlsFailure(failure, "OUTGATE_URL");
-  return "The connection to Outgate was lost. Repeat the call with the same idempotency_key.";
+  return "The connection to Outgate was lost. Repeat a create only with the same idempotency_key; if it had none, call list first: the action may exist.";
 }
 
 function codeOf(error: unknown): string | null {

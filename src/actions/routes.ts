@@ -15,6 +15,7 @@ import { see, seeAll } from "../receipts/see.ts";
 import { type Action, isTerminal } from "../core/action.ts";
 import type { ExportActions } from "./export.ts";
 import { createCheckCreate, type CreateRules } from "./create-schema.ts";
+import { createdIfAway } from "./wait.ts";
 import {
   ActionCounts,
   ActionPageJson,
@@ -136,7 +137,8 @@ function mainRoutes(deps: ActionRouteDeps) {
         const isHeld = differs === undefined && action.status === "awaiting_approval";
         const isWaiting = sync && !isHeld && !isTerminal(action.status);
         const seconds = query.wait ?? WAIT_SECONDS_DEFAULT;
-        const shown = isWaiting ? await waitFor(context, caller, action.id, seconds) : action;
+        const waited = () => waitFor(context, caller, action.id, seconds).catch(createdIfAway(action));
+        const shown = isWaiting ? await waited() : action;
         const seen = await see(shown, caller);
         if (differs !== undefined) return json(serialize(caller, seen, differs));
         return json(serialize(caller, seen), 201, { location: `/v1/actions/${action.id}` });

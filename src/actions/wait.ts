@@ -2,6 +2,7 @@ import type { AppContext } from "../runtime/app-context.ts";
 import { type Action, isTerminal } from "../core/action.ts";
 import { authorize, type Caller, holderIdOf } from "../core/roles.ts";
 import { notFound } from "../core/domain-error.ts";
+import { StoreUnavailable } from "../core/store.ts";
 import { WAITERS_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import { countByHolder, holderToEvict } from "../runtime/fair-share.ts";
 
@@ -55,6 +56,17 @@ export function createWait({ clock, bus, store: { actions } }: AppContext) {
       waiters.delete(waiter);
       if (waiters.size === 0 && waiting.get(accountId) === waiters) waiting.delete(accountId);
     }
+  };
+}
+
+/**
+ * For the wait of a create: if the store goes away meanwhile, returns the action as it was created. An error would hide its id
+ * and ask for the create again, which sends it twice if it has no key.
+ */
+export function createdIfAway(created: Action) {
+  return (error: unknown): Action => {
+    if (error instanceof StoreUnavailable) return created;
+    throw error;
   };
 }
 

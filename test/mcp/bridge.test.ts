@@ -86,7 +86,10 @@ describe("a relay", () => {
         () => Promise.reject(new TypeError("fetch failed", { cause: failed("ERR_SSL_WRONG_VERSION_NUMBER") })),
         "TLS handshake with Outgate at OUTGATE_URL failed",
       ],
-      [() => Promise.reject(new Error("socket hang up")), "Repeat the call with the same idempotency_key"],
+      [
+        () => Promise.reject(new Error("socket hang up")),
+        "Repeat a create only with the same idempotency_key; if it had none, call list first",
+      ],
       [() => stream(":\n\n"), "lost before the response came"],
       [
         () => Response.json({ error: { code: "unauthorized", message: "Send a key." } }, { status: 401 }),

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { HELD_BODY_BYTES_MAX } from "../../src/core/limits.ts";
+import { StoreUnavailable } from "../../src/core/store.ts";
 import { whileStreaming } from "../../src/http/sse.ts";
 import { aRequestContext, KEYS, limitsServer } from "../http/stub-server.ts";
 import { fresh } from "../support/shared.ts";
+import { wrapping } from "../support/engine.ts";
 import { until } from "../support/until.ts";
 import { actionIn, REVISIONS, connect } from "./clients.ts";
 import { type TestServer, openServer } from "./test-server.ts";
@@ -12,7 +14,32 @@ let server: TestServer;
 
 fresh(async () => (server = await openServer({ starts: false })));
 
+/** A server whose store is away as soon as it has stored an action. */
+async function openGoingAway() {
+  let isAway = false;
+  const wrapStore = wrapping("actions", (actions) => ({
+    async create(creation) {
+      const created = await actions.create(creation);
+      isAway = true;
+      return created;
+    },
+    find: (accountId, id) => (isAway ? Promise.reject(new StoreUnavailable("away")) : actions.find(accountId, id)),
+  }));
+  return openServer({ starts: false, wrapStore });
+}
+
 const hold = async () => (await server.engine.create({ approve: true })).id;
+
+test("a create that waits returns its action where the store goes away meanwhile, so that nobody creates it again", async () => {
+  await using away = await openGoingAway();
+  await using agent = await connect("modern", away.mcpUrl);
+  const created = await agent.call("create", { url: "https://api.example.com/orders", sync: true });
+  expect(actionIn(created)).toMatchObject({ status: "pending", attempts: 0 });
+  await using other = await openGoingAway();
+  const answer = await other.call("POST", "/v1/actions", { url: "https://api.example.com/orders", sync: true });
+  expect([answer.status, answer.json.status]).toEqual([201, "pending"]);
+  expect(answer.headers.get("location")).toBe(`/v1/actions/${answer.json.id}`);
+});
 
 describe.each(REVISIONS)("a wait by a client of the kind %s", (kind) => {
   test("with a progress token is notified every few seconds and at each change, with growing numbers", async () => {
