@@ -226,9 +226,18 @@ function millisecondsOf(text: string | null): number | null {
 
 function envelopeOf(value: unknown): ErrorBody | null {
   const error = typeof value === "object" && value !== null && "error" in value ? value.error : null;
-  if (typeof error !== "object" || error === null || !("code" in error) || !("message" in error)) return null;
+  if (!hasTexts(error, "code", "message")) return null;
+  const { details = [] } = error;
+  // Other services have errors with these names, too.
+  if (!Array.isArray(details) || !details.every((issue) => hasTexts(issue, "field", "message"))) return null;
   // Safe: a body of this form is the API's error envelope.
   return error as ErrorBody;
+}
+
+function hasTexts(value: unknown, ...names: readonly string[]): value is { readonly details?: unknown } {
+  if (typeof value !== "object" || value === null) return false;
+  const members = new Map<string, unknown>(Object.entries(value));
+  return names.every((name) => typeof members.get(name) === "string");
 }
 
 /** Resolves after so many milliseconds, or as soon as the signal is aborted. Browsers have no `node:timers/promises`. */

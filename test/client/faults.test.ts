@@ -123,6 +123,15 @@ describe("what went wrong is said in words of our own", () => {
     ["a redirect", () => Response.redirect("http://127.0.0.1:9/", 302)],
     ["broken JSON", () => new Response("{", { headers: { "content-type": "application/json" } })],
     ["JSON of an error that is none of ours", () => Response.json({ oops: true }, { status: 418 })],
+    ["an error with a number", () => Response.json({ error: { code: 403, message: "No." } }, { status: 403 })],
+    [
+      "an error with other details",
+      () => Response.json({ error: { code: "a", message: "b", details: [{}] } }, { status: 400 }),
+    ],
+    [
+      "an error with details that are no list",
+      () => Response.json({ error: { code: "a", message: "b", details: "c" } }, { status: 400 }),
+    ],
     ["JSON of something else", () => Response.json({ status: "ok" })],
     ["JSON that is no object", () => Response.json(["limits"])],
     ["plain text", () => new Response("OK", { headers: { "content-type": "text/plain" } })],
