@@ -73,26 +73,23 @@ export function isUsableRedirect(uri: string): boolean {
   // Refuses a text that `URL` would change, because it leads somewhere else than it says.
   if (url.protocol === "http:") return LOOPBACK_REDIRECT.test(uri);
   if (url.protocol === "https:") return url.href === uri || url.href === `${uri}/`;
-  return APP_SCHEME.test(uri) && !SCRIPT_SCHEMES.has(url.protocol);
+  return APP_SCHEME.test(uri) && !NO_APPS.has(url.protocol) && !url.protocol.startsWith("ms-");
 }
 
 const LOOPBACK_REDIRECT = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?(\/[!-~]*)?$/;
 
 const APP_SCHEME = /^[a-z][a-z0-9+.-]*:[!-~]+$/;
 
-const SCRIPT_SCHEMES: ReadonlySet<string> = new Set([
-  "javascript:",
-  "vbscript:",
-  "data:",
-  "blob:",
-  "file:",
-  "about:",
-  "filesystem:",
-  "view-source:",
-  "ws:",
-  "wss:",
-  "ftp:",
-]);
+/**
+ * Schemes of browsers and systems, which no client can have: also who refuses to connect it is sent there. Those that Windows has
+ * for its own programs begin with `ms-`.
+ */
+const NO_APPS: ReadonlySet<string> = new Set(
+  `javascript vbscript data blob file about filesystem view-source ws wss ftp jar res resource chrome edge intent mailto tel sms
+  smsto facetime ldap ldaps telnet ssh sftp smb nfs shell search search-ms magnet`
+    .split(/\s+/)
+    .map((scheme) => `${scheme}:`),
+);
 
 /** The client that the metadata describes, without any other members. */
 export function clientMetadata(
