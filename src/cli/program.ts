@@ -79,7 +79,9 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
   program
     .command("version", { hidden: true })
     .description("print the version")
-    .runs(async () => void io.out(`${releaseText(RELEASE)}\n`));
+    .runs(async () => {
+      io.out(`${releaseText(RELEASE)}\n`);
+    });
   return program;
 }
 
