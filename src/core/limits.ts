@@ -868,6 +868,8 @@ export const GRANT_FIELDS_SHOWN_MAX = 40;
 // Credentials
 
 export const CREDENTIALS_MAX = 200;
+/** The credentials for a host, apart from the call's own, that its answers are searched for: those used last. */
+export const CREDENTIALS_HIDDEN_PER_HOST_MAX = 5;
 export const CREDENTIAL_HOSTS_MAX = 20;
 export const CREDENTIAL_PATHS_MAX = 50;
 /** Characters of all paths of a credential: every node has all credentials in memory, and a list shows them whole. */

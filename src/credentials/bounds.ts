@@ -61,6 +61,12 @@ export function outOfBounds(
   return method === undefined ? null : { bound: "methods", found: method };
 }
 
+/** Whether its secret may have been sent to the host of this URL. */
+export function isForHostOf({ hosts }: Pick<CredentialBounds, "hosts">, url: string): boolean {
+  const target = sentTarget(url);
+  return hosts.some((allowed) => isHost(allowed, target));
+}
+
 /** Compares label by label, so that names with equal endings differ. A host without a port means the scheme's default port. */
 function isHost(allowed: string, { host }: SentTarget): boolean {
   if (!allowed.startsWith("*.")) return allowed === host;

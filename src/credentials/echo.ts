@@ -11,15 +11,23 @@ let longMasking = Promise.resolve();
 /** Finds secrets in answers, in every form in which targets repeat what they were sent. */
 export class Echo {
   readonly #needles: readonly Needle[];
+  /** Whether the call itself has a secret. */
+  readonly #isOfCall: boolean;
   /** How many characters at the end of a text may be the beginning of a needle. */
   readonly #startChars: number;
   count = 0;
+  /** The same, of the other secrets too. */
+  #hidden = 0;
   /** Parts read in this turn, for all texts together: an answer has many headers. */
   #partsInTurn = 0;
 
-  /** `secrets`: the secret, and header values made from it. */
-  constructor(secrets: readonly string[]) {
-    const needles = secrets.flatMap(needlesOf);
+  /** `secrets`: the secret of the call, and header values made from it. `others`: what earlier calls may have brought to the host. */
+  constructor(secrets: readonly string[], others: readonly string[] = []) {
+    const needles = [
+      ...others.flatMap((other) => needlesOf(other, false)),
+      ...secrets.flatMap((secret) => needlesOf(secret, true)),
+    ];
+    this.#isOfCall = secrets.length > 0;
     this.#needles = [...new Map(needles.map((needle) => [needle.text, needle])).values()];
     this.#startChars = Math.max(0, ...this.#needles.map(({ text }) => text.length));
   }
@@ -45,10 +53,19 @@ export class Echo {
     return this.#inTurns(this.#masking(text.slice(0, read), text.length > read));
   }
 
-  /** A body as text without secrets. Null: it is compressed or in an encoding that can't be searched, so it is withheld. */
-  async maskBody(bytes: Uint8Array, isCut: boolean, head: AnswerHead): Promise<string | null> {
-    const text = isPlain(head) ? plainText(bytes, isCut) : null;
-    return text === null ? null : this.#inTurns(this.#masking(text, isCut));
+  /**
+   * A body as text without secrets. Null: it is compressed or in an encoding that can't be searched, so it is withheld. If the call
+   * has no secret, bytes that are no text stay as they are, unless they hold one in ASCII.
+   */
+  async maskBody(bytes: Uint8Array, isCut: boolean, head: AnswerHead): Promise<string | Uint8Array | null> {
+    if (!isPlain(head)) return null;
+    const text = plainText(bytes, isCut);
+    if (text !== null) return this.#inTurns(this.#masking(text, isCut));
+    if (this.#isOfCall) return null;
+    const before = this.#hidden;
+    // Without NUL, UTF-16 is ASCII, too.
+    await this.#inTurns(this.#masking(Buffer.from(bytes).toString("latin1").replaceAll("\0", ""), false));
+    return this.#hidden === before ? bytes : null;
   }
 
   /** Yields to other work, since a target may send a text that takes long to search. */
@@ -76,6 +93,7 @@ export class Echo {
 
   *#masking(text: string, isCut: boolean): Steps<string> {
     let found: readonly Range[] = [];
+    let ofCall: readonly Range[] = [];
     let shownTo = text.length;
     for (const view of viewsOf(text)) {
       if (typeof view === "number") {
@@ -88,10 +106,12 @@ export class Echo {
         const ranges = yield* rangesOf(view, searched, needle);
         // Merge at once: a text full of secrets has them in every view again.
         if (ranges.length > 0) found = merged([...found, ...ranges]);
+        if (ranges.length > 0 && needle.isOfCall) ofCall = merged([...ofCall, ...ranges]);
         yield searched.length / CHARS_PER_PART;
       }
     }
-    this.count += found.length;
+    this.count += ofCall.length;
+    this.#hidden += found.length;
     return masked(text, shownTo < text.length ? merged([...found, [shownTo, text.length]]) : found);
   }
 
@@ -133,10 +153,12 @@ function masked(text: string, ranges: readonly Range[]): string {
 /** A text to look for, in lower case. `isLoose`: a base64 character on either side may also hold bits of the secret. */
 interface Needle {
   readonly text: string;
+  /** Whether it is of the call's own secret. */
+  readonly isOfCall: boolean;
   readonly isLoose: boolean;
 }
 
-function needlesOf(secret: string): readonly Needle[] {
+function needlesOf(secret: string, isOfCall: boolean): readonly Needle[] {
   const bytes = Buffer.from(secret);
   const plain = [
     secret,
@@ -152,8 +174,8 @@ function needlesOf(secret: string): readonly Needle[] {
     return [core, core.replaceAll("+", "-").replaceAll("/", "_")];
   });
   return [
-    ...plain.map((text) => ({ text: lowerCase(text), isLoose: false })),
-    ...encoded.map((text) => ({ text: lowerCase(text), isLoose: true })),
+    ...plain.map((text) => ({ text: lowerCase(text), isLoose: false, isOfCall })),
+    ...encoded.map((text) => ({ text: lowerCase(text), isLoose: true, isOfCall })),
   ].filter(({ text }) => text.length >= NEEDLE_CHARS_MIN);
 }
 

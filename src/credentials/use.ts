@@ -2,6 +2,7 @@ import type { Action, ActionRequest } from "../core/action.ts";
 import { type AuditDetail, type AuditEntry, auditOf, auditOfSystem } from "../core/audit.ts";
 import type { Credential, CredentialBounds, RequestedCredential } from "../core/credential.ts";
 import { DomainError, invalidField, notFound } from "../core/domain-error.ts";
+import { CREDENTIALS_HIDDEN_PER_HOST_MAX } from "../core/limits.ts";
 import type { KnownHostSettings } from "../core/host-settings.ts";
 import type { SentRequest } from "../core/method-overrides.ts";
 import type { Fault } from "../core/outcome.ts";
@@ -11,7 +12,7 @@ import { isPrivateAddress, mayGoPlain, type TargetPolicy } from "../config/targe
 import type { Secrets } from "../crypto/secrets.ts";
 import type { OutboundRequest, Route } from "../outbound/deadline.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { describeBounds, outOfBounds } from "./bounds.ts";
+import { describeBounds, isForHostOf, outOfBounds } from "./bounds.ts";
 import { Echo } from "./echo.ts";
 import { applyCredential, clashingHeader } from "./kinds.ts";
 import { hasExpired, type KnownCredentials, mayUse } from "./known.ts";
@@ -25,8 +26,11 @@ interface CredentialUseNeeds {
 }
 
 /** A request as it is sent, and the secrets to mask in its answer. */
-interface Opened {
+interface Opened extends Masked {
   readonly name: string;
+}
+
+interface Masked {
   readonly headers: OutboundRequest["headers"];
   readonly mask: Echo;
 }
@@ -88,8 +92,22 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
     return { ...request, extras: { ...request.extras, credential: requestedOf(found) } };
   };
 
+  /** The secrets of other credentials for a host, which it may still show, for example in a log of requests. */
+  const secretsBeside = async ({ accountId, beside }: Pick<Use, "accountId" | "beside">, request: OutboundRequest) => {
+    const found: string[] = [];
+    for (const id of beside) {
+      const credential = await credentials.find(accountId, id);
+      const secret = credential === null ? null : secretIn(credential.sealedSecret, id, accountId);
+      if (credential === null || secret === null) continue;
+      found.push(secret, ...applyCredential(credential.settings, request, secret, clock.now()).secrets);
+    }
+    return found;
+  };
+
   /** Opens the secret as it is now, once its use is noted. */
-  const open = async ({ accountId, id, check, entry }: Use, request: OutboundRequest): Promise<Opened | Fault> => {
+  const open = async (use: Use, request: OutboundRequest): Promise<Opened | Fault> => {
+    const { accountId, id, check, entry } = use;
+    const beside = await secretsBeside(use, request);
     for (let tries = 0; tries < TRIES_MAX; tries += 1) {
       const credential = await credentials.find(accountId, id);
       if (credential === null) return "credential_deleted";
@@ -101,7 +119,7 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
       if (secret === null) return "credential_unreadable";
       if (!(await credentials.use(credential, now, entry(credential, now)))) continue;
       const own = applyCredential(settings, request, secret, now);
-      const mask = new Echo([secret, ...own.secrets]);
+      const mask = new Echo([secret, ...own.secrets], beside);
       return { name: credential.name, headers: [...request.headers, ...own.headers], mask };
     }
     return "credential_unreadable";
@@ -138,6 +156,16 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
         const audited = { kind: "credential_echoed", subject: id, detail } as const;
         await credentials.noteEcho(accountId, id, host, auditOfSystem(accountId, audited, clock.now()));
       },
+    };
+  };
+
+  /** For a call that has no credential, to a host that may know some. */
+  const attemptWithout = (use: Pick<Use, "accountId" | "beside">): AttemptCredential => {
+    return {
+      async complete(request) {
+        return { headers: request.headers, mask: new Echo([], await secretsBeside(use, request)) };
+      },
+      async answered() {},
     };
   };
 
@@ -184,10 +212,17 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
     forAttempt(action: Action): AttemptCredential | null {
       const { accountId, host, method, createdBy: actor, keyId: key } = action;
       const { credential: requested } = action.extras;
-      if (requested === undefined) return null;
+      const beside = known
+        .of(accountId)
+        .filter((one) => one.id !== requested?.id && isForHostOf(one, action.url))
+        .toSorted((one, other) => lastUseMs(other) - lastUseMs(one))
+        .slice(0, CREDENTIALS_HIDDEN_PER_HOST_MAX)
+        .map(({ id }) => id);
+      if (requested === undefined) return beside.length === 0 ? null : attemptWithout({ accountId, beside });
       return attemptWith({
         accountId,
         id: requested.id,
+        beside,
         host,
         detail: { action: action.id },
         check: (credential, now) => faultOf(credential, action, now),
@@ -210,6 +245,7 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
       return attemptWith({
         accountId,
         id: credential.id,
+        beside: [],
         host,
         detail: {},
         check: (now, at) => stateFault(now, at) ?? (outOfBounds(now, request) === null ? null : "credential_bounds"),
@@ -224,6 +260,8 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
 interface Use {
   readonly accountId: string;
   readonly id: string;
+  /** The ids of other credentials that its host may know. */
+  readonly beside: readonly string[];
   readonly host: string;
   /** Further details for the audit entry of an echo. */
   readonly detail: AuditDetail;
@@ -234,7 +272,7 @@ interface Use {
 
 interface AttemptCredential {
   /** Adds the credential to the request and notes its use, or says why it can't. Rejects when the store is unavailable. */
-  complete(request: OutboundRequest, route: Route): Promise<Opened | Fault>;
+  complete(request: OutboundRequest, route: Route): Promise<Masked | Fault>;
   /** Notes the host if its answer contained the secret, which was masked. */
   answered(): Promise<void>;
 }
@@ -247,6 +285,10 @@ function faultOf(credential: Credential, action: Action, now: Date): Fault | nul
   if (keyId !== "" && creator.role === "agent" && !credential.keys.includes(keyId)) return "credential_key";
   const isOutside = outOfBounds(credential, action) !== null || clashingHeader(credential.settings, headers) !== null;
   return isOutside ? "credential_bounds" : null;
+}
+
+function lastUseMs({ lastUsedAt }: Pick<Credential, "lastUsedAt">): number {
+  return lastUsedAt?.getTime() ?? 0;
 }
 
 function stateFault(credential: Credential, now: Date): Fault | null {

@@ -106,8 +106,8 @@ export interface AnswerHead {
 export interface AnswerMask {
   /** Masks the beginning of a text, at least its first `charsMax` characters. */
   maskStart(text: string, charsMax: number): Promise<string>;
-  /** Masks a body. Null: it can't be searched, so it is withheld. */
-  maskBody(bytes: Uint8Array, isCut: boolean, head: AnswerHead): Promise<string | null>;
+  /** Masks a body; bytes: they are shown as they are. Null: it can't be searched, so it is withheld. */
+  maskBody(bytes: Uint8Array, isCut: boolean, head: AnswerHead): Promise<string | Uint8Array | null>;
 }
 
 /** The whole request, with what was added in the last step, and what its answer may not show. */

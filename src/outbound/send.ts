@@ -278,10 +278,11 @@ async function maskedJson(
 ): Promise<string | null> {
   if (bytes.byteLength === 0) return null;
   const text = await mask.maskBody(bytes, truncated, head);
-  return text === null ? JSON.stringify(WITHHELD) : responseJson(Buffer.from(text), truncated);
+  if (text === null) return JSON.stringify(WITHHELD);
+  return responseJson(typeof text === "string" ? Buffer.from(text) : text, truncated);
 }
 
-/** Shown instead of a body that can't be searched for a credential. */
+/** Shown instead of a body that can't be searched for credentials. */
 const WITHHELD = "withheld: it may contain the credential";
 
 /** Decodes UTF-8; null: it is none. Leaves out an incomplete last character of a truncated text. */

@@ -1,0 +1,76 @@
+import { describe, expect, test } from "bun:test";
+import { ECHO_MASK } from "../../src/credentials/echo.ts";
+import { KEYS } from "../http/stub-server.ts";
+import type { Received } from "../support/target.ts";
+import { type CredentialRig, openCredentials, SECRET } from "./rig.ts";
+
+type Form = (authorization: string) => Response;
+
+/** A target that keeps what its last call was sent with, and shows it to whoever asks later, as logs and inspectors do. */
+function keeping(form: Form) {
+  let kept = "";
+  return ({ headers, path }: Received) => {
+    if (path === "/log") return form(kept);
+    kept = headers.get("authorization") ?? "";
+    return new Response("ok");
+  };
+}
+
+/** What a call without a credential reads, after one with it. */
+async function readLater(form: Form, more: object = {}) {
+  await using rig = await openCredentials(keeping(form));
+  await rig.add(more);
+  await rig.ended(await rig.create());
+  return (await log(rig)).json["response_body"];
+}
+
+const log = async (rig: CredentialRig) =>
+  rig.ended(
+    await rig.call("POST", "/v1/actions", { url: `${rig.target.url}log`, method: "GET", retries: 1 }, KEYS.agent),
+  );
+
+describe("what a host shows of a credential in an answer to a later call", () => {
+  test("is masked, also where that call has no credential or another one", async () => {
+    const shows = (last: string) => Response.json({ last });
+    expect(await readLater(shows)).toEqual({ last: ECHO_MASK });
+    const basic = { kind: "basic", username: "ann" };
+    expect(await readLater(shows, basic)).toEqual({ last: ECHO_MASK });
+    await using rig = await openCredentials(keeping(shows));
+    await rig.add({ keys: [] });
+    await rig.add({ name: "other", secret: "another-secret-of-4242" });
+    await rig.ended(await rig.create({ credential: "stripe-live" }, KEYS.owner), KEYS.owner);
+    const other = await rig.ended(
+      await rig.create({ url: `${rig.target.url}log`, method: "GET", credential: "other" }),
+    );
+    expect(other.json["response_body"]).toEqual({ last: ECHO_MASK });
+    // It says nothing of the credential with which the second call went.
+    expect((await rig.call("GET", "/v1/credentials/other")).json["echoed_by"] ?? []).toEqual([]);
+  });
+
+  test("is withheld in bytes that are no text, which stay as they are without it", async () => {
+    const withheld = "withheld: it may contain the credential";
+    const bytes = (text: string) => new Response(Buffer.concat([Buffer.from([0xff, 0xd8]), Buffer.from(text)]));
+    expect(await readLater(bytes)).toBe(withheld);
+    expect(await readLater((text) => new Response(Buffer.from(`\u00ff${text}`, "utf16le")))).toBe(withheld);
+    expect(await readLater((text) => new Response(text.slice(7, 14), { status: 206 }))).toBe(withheld);
+    expect(await readLater(() => bytes("an image"))).toEqual({ encoding: "base64", data: "/9hhbiBpbWFnZQ==" });
+  });
+});
+
+test("calls to hosts for which there is no credential are searched for none", async () => {
+  const shows = (last: string) => Response.json({ last });
+  await using rig = await openCredentials(keeping(shows));
+  await rig.add({ hosts: ["api.example.com"] });
+  await rig.ended(
+    await rig.call(
+      "POST",
+      "/v1/actions",
+      { url: rig.target.url, headers: { authorization: `Bearer ${SECRET}` }, retries: 1 },
+      KEYS.owner,
+    ),
+    KEYS.owner,
+  );
+  const asked = { url: `${rig.target.url}log`, method: "GET", retries: 1 };
+  const read = await rig.ended(await rig.call("POST", "/v1/actions", asked, KEYS.owner), KEYS.owner);
+  expect(read.json["response_body"]).toEqual({ last: `Bearer ${SECRET}` });
+});
