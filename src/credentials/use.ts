@@ -215,7 +215,11 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
       const beside = known
         .of(accountId)
         .filter((one) => one.id !== requested?.id && isForHostOf(one, action.url))
-        .toSorted((one, other) => lastUseMs(other) - lastUseMs(one))
+        // First those that the key itself can bring there.
+        .toSorted((one, other) => {
+          const byKey = Number(other.keys.includes(key)) - Number(one.keys.includes(key));
+          return byKey || lastUseMs(other) - lastUseMs(one);
+        })
         .slice(0, CREDENTIALS_HIDDEN_PER_HOST_MAX)
         .map(({ id }) => id);
       if (requested === undefined) return beside.length === 0 ? null : attemptWithout({ accountId, beside });

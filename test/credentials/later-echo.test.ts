@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { CREDENTIALS_HIDDEN_PER_HOST_MAX } from "../../src/core/limits.ts";
 import { ECHO_MASK } from "../../src/credentials/echo.ts";
 import { KEYS } from "../http/stub-server.ts";
 import type { Received } from "../support/target.ts";
@@ -55,6 +56,17 @@ describe("what a host shows of a credential in an answer to a later call", () =>
     expect(await readLater((text) => new Response(text.slice(7, 14), { status: 206 }))).toBe(withheld);
     expect(await readLater(() => bytes("an image"))).toEqual({ encoding: "base64", data: "/9hhbiBpbWFnZQ==" });
   });
+});
+
+test("credentials that the key may use are looked for before those of others", async () => {
+  await using rig = await openCredentials(keeping((last) => Response.json({ last })));
+  for (let at = 0; at <= CREDENTIALS_HIDDEN_PER_HOST_MAX; at += 1) {
+    await rig.add({ name: `owner-${at}`, secret: `another-secret-${at}`, keys: [] });
+    await rig.ended(await rig.create({ credential: `owner-${at}` }, KEYS.owner), KEYS.owner);
+  }
+  await rig.add();
+  await rig.ended(await rig.create());
+  expect((await log(rig)).json["response_body"]).toEqual({ last: ECHO_MASK });
 });
 
 test("calls to hosts for which there is no credential are searched for none", async () => {
