@@ -61,10 +61,14 @@ export function outOfBounds(
   return method === undefined ? null : { bound: "methods", found: method };
 }
 
-/** Whether its secret may have been sent to the host of this URL. */
-export function isForHostOf({ hosts }: Pick<CredentialBounds, "hosts">, url: string): boolean {
+/** The credentials whose secrets may have been sent to the host of this URL. */
+export function forHostOf<Bounds extends Pick<CredentialBounds, "hosts">>(
+  url: string,
+  credentials: readonly Bounds[],
+): readonly Bounds[] {
+  if (credentials.length === 0) return [];
   const target = sentTarget(url);
-  return hosts.some((allowed) => isHost(allowed, target));
+  return credentials.filter(({ hosts }) => hosts.some((allowed) => isHost(allowed, target)));
 }
 
 /** Compares label by label, so that names with equal endings differ. A host without a port means the scheme's default port. */

@@ -12,7 +12,7 @@ import { isPrivateAddress, mayGoPlain, type TargetPolicy } from "../config/targe
 import type { Secrets } from "../crypto/secrets.ts";
 import type { OutboundRequest, Route } from "../outbound/deadline.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { describeBounds, isForHostOf, outOfBounds } from "./bounds.ts";
+import { describeBounds, forHostOf, outOfBounds } from "./bounds.ts";
 import { Echo } from "./echo.ts";
 import { applyCredential, clashingHeader } from "./kinds.ts";
 import { hasExpired, type KnownCredentials, mayUse } from "./known.ts";
@@ -93,9 +93,12 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
   };
 
   /** The secrets of other credentials for a host, which it may still show, for example in a log of requests. */
-  const secretsBeside = async ({ accountId, beside }: Pick<Use, "accountId" | "beside">, request: OutboundRequest) => {
+  const secretsOfOthers = async (
+    { accountId, others }: Pick<Use, "accountId" | "others">,
+    request: OutboundRequest,
+  ) => {
     const found: string[] = [];
-    for (const id of beside) {
+    for (const id of others) {
       const credential = await credentials.find(accountId, id);
       const secret = credential === null ? null : secretIn(credential.sealedSecret, id, accountId);
       if (credential === null || secret === null) continue;
@@ -107,7 +110,7 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
   /** Opens the secret as it is now, once its use is noted. */
   const open = async (use: Use, request: OutboundRequest): Promise<Opened | Fault> => {
     const { accountId, id, check, entry } = use;
-    const beside = await secretsBeside(use, request);
+    const others = await secretsOfOthers(use, request);
     for (let tries = 0; tries < TRIES_MAX; tries += 1) {
       const credential = await credentials.find(accountId, id);
       if (credential === null) return "credential_deleted";
@@ -119,7 +122,7 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
       if (secret === null) return "credential_unreadable";
       if (!(await credentials.use(credential, now, entry(credential, now)))) continue;
       const own = applyCredential(settings, request, secret, now);
-      const mask = new Echo([secret, ...own.secrets], beside);
+      const mask = new Echo([secret, ...own.secrets], others);
       return { name: credential.name, headers: [...request.headers, ...own.headers], mask };
     }
     return "credential_unreadable";
@@ -160,10 +163,10 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
   };
 
   /** For a call that has no credential, to a host that may know some. */
-  const attemptWithout = (use: Pick<Use, "accountId" | "beside">): AttemptCredential => {
+  const attemptWithout = (use: Pick<Use, "accountId" | "others">): AttemptCredential => {
     return {
       async complete(request) {
-        return { headers: request.headers, mask: new Echo([], await secretsBeside(use, request)) };
+        return { headers: request.headers, mask: new Echo([], await secretsOfOthers(use, request)) };
       },
       async answered() {},
     };
@@ -212,9 +215,8 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
     forAttempt(action: Action): AttemptCredential | null {
       const { accountId, host, method, createdBy: actor, keyId: key } = action;
       const { credential: requested } = action.extras;
-      const beside = known
-        .of(accountId)
-        .filter((one) => one.id !== requested?.id && isForHostOf(one, action.url))
+      const others = forHostOf(action.url, known.of(accountId))
+        .filter((one) => one.id !== requested?.id)
         // First those that the key itself can bring there.
         .toSorted((one, other) => {
           const byKey = Number(other.keys.includes(key)) - Number(one.keys.includes(key));
@@ -222,11 +224,11 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
         })
         .slice(0, CREDENTIALS_HIDDEN_PER_HOST_MAX)
         .map(({ id }) => id);
-      if (requested === undefined) return beside.length === 0 ? null : attemptWithout({ accountId, beside });
+      if (requested === undefined) return others.length === 0 ? null : attemptWithout({ accountId, others });
       return attemptWith({
         accountId,
         id: requested.id,
-        beside,
+        others,
         host,
         detail: { action: action.id },
         check: (credential, now) => faultOf(credential, action, now),
@@ -249,7 +251,7 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
       return attemptWith({
         accountId,
         id: credential.id,
-        beside: [],
+        others: [],
         host,
         detail: {},
         check: (now, at) => stateFault(now, at) ?? (outOfBounds(now, request) === null ? null : "credential_bounds"),
@@ -265,7 +267,7 @@ interface Use {
   readonly accountId: string;
   readonly id: string;
   /** The ids of other credentials that its host may know. */
-  readonly beside: readonly string[];
+  readonly others: readonly string[];
   readonly host: string;
   /** Further details for the audit entry of an echo. */
   readonly detail: AuditDetail;
