@@ -267,7 +267,7 @@ export function rangeOf(differing: readonly DifferingField[]): NumberRange | nul
 
 const AMOUNT = /amount|total|price|sum|cost|quantity|value/i;
 
-/** Whether a field names something: `order_id`, `orderId`, but not `amount_paid` or `bid`. */
+/** Whether a field names something: `order_id`, also without the underscore, but not `amount_paid` or `bid`. */
 function isIdentifier(name: string): boolean {
   return /(?:^|[^a-z])id$|number$|code$|key$/i.test(name) || /[a-z\d]I[dD]$/.test(name);
 }
