@@ -46,16 +46,14 @@ export function copyDatabase(path: string, to: string): void {
 export function movePositions(path: string): void {
   const copy = new Database(path, { readwrite: true, create: false });
   try {
-    copy.transaction(() => {
-      const newest = copy.query<{ seq: number; at: number }, []>("SELECT max(seq) AS seq, at FROM timeline").get();
-      const position = (newest?.seq ?? 0) + RESTORED_POSITIONS;
-      copy.run("DELETE FROM timeline WHERE action_id = ''");
-      copy.run(
-        `INSERT INTO timeline (seq, action_id, account_id, at, run, revision, type, status, detail)
-          VALUES (?, '', '', ?, 1, 0, 'restored', 'cancelled', '{}')`,
-        [position, newest?.at ?? 0],
-      );
-    })();
+    const newest = copy.query<{ seq: number; at: number }, []>("SELECT max(seq) AS seq, at FROM timeline").get();
+    const position = (newest?.seq ?? 0) + RESTORED_POSITIONS;
+    copy.run("DELETE FROM timeline WHERE action_id = ''");
+    copy.run(
+      `INSERT INTO timeline (seq, action_id, account_id, at, run, revision, type, status, detail)
+        VALUES (?, '', '', ?, 1, 0, 'restored', 'cancelled', '{}')`,
+      [position, newest?.at ?? 0],
+    );
   } finally {
     copy.close();
   }
