@@ -17,6 +17,7 @@ import {
   sizeOf,
   UNREADABLE,
   unreadable,
+  watchFile,
 } from "./libsql/inspect.ts";
 import { checkMigrated, migrate } from "./libsql/migrate.ts";
 import { createFactStore } from "./commands/facts.ts";
@@ -103,7 +104,13 @@ async function openOwnFile(name: string, onDeath: (cause: unknown) => void): Pro
   try {
     const sql = await openThreaded(path, onDeath);
     for (const suffix of ["", "-wal", "-shm", ".lock"]) if (existsSync(path + suffix)) chmodSync(path + suffix, 0o600);
-    return { ...sql, close: () => sql.close().then(release) };
+    const unwatch = watchFile(path, onDeath);
+    const close = async () => {
+      unwatch();
+      await sql.close();
+      release();
+    };
+    return { ...sql, close };
   } catch (error) {
     release();
     throw error;

@@ -12,6 +12,8 @@ import {
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { realPathOf } from "../../src/config/values.ts";
+import { FILE_LOOK_MS } from "../../src/core/limits.ts";
+import { StoreLost } from "../../src/core/store.ts";
 import { codeOf, faultOf, reasonOf } from "../sql/errors.ts";
 
 /** The database file exists, but can't be read. */
@@ -173,6 +175,35 @@ export function hasRoom(path: string): boolean {
 /** Why a file that is there can't be opened: a service locks it as long as its disk is full. */
 export function reasonAt(path: string, cause: unknown): string {
   return hasRoom(path) ? reasonOf(cause) : "the disk is full";
+}
+
+/**
+ * Calls `onLost` once if the file or its lock is deleted, moved or replaced, after which another service could open the same file, or
+ * another one at its path, and send the same calls. Returns a function that ends the watch.
+ */
+export function watchFile(path: string, onLost: (cause: StoreLost) => void): () => void {
+  const files = [path, `${path}.lock`].map((file) => ({ file, id: identityOf(file) }));
+  const timer = setInterval(() => {
+    const changed = files.find(({ file, id }) => ![id, UNKNOWN].includes(identityOf(file)));
+    if (changed === undefined) return;
+    clearInterval(timer);
+    onLost(new StoreLost(`The file ${changed.file} was deleted, moved or replaced while the service ran.`));
+  }, FILE_LOOK_MS);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+/** The disk or network did not tell: no reason to end a service. */
+const UNKNOWN = "unknown";
+
+/** Names a file on this machine, whatever its path; "": there is none. */
+function identityOf(file: string): string {
+  try {
+    const found = statSync(file, { bigint: true, throwIfNoEntry: false });
+    return found === undefined ? "" : `${found.dev} ${found.ino}`;
+  } catch {
+    return UNKNOWN;
+  }
 }
 
 function takeLock(file: string, path: string, real: string): Database {

@@ -640,6 +640,8 @@ export const POSTGRES_READERS = 4;
 export const READY_MS_MAX = 1_500;
 export const READY_FRESH_MS = SECOND_MS;
 export const COUNTS_FRESH_MS = 10 * SECOND_MS;
+/** How often a service looks whether its database file is still the one at its path. */
+export const FILE_LOOK_MS = SECOND_MS;
 /** The lock of a service on a remote database lasts this long, and is renewed this often. */
 export const SERVICE_LOCK_MS = 15 * SECOND_MS;
 export const SERVICE_LOCK_BEAT_MS = 3 * SECOND_MS;

@@ -1,13 +1,24 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
-import { join } from "node:path";
+import {
+  copyFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
 import { copyDatabase } from "../../db/backup.ts";
 import { DatabaseInUse, lockFile } from "../../db/libsql/inspect.ts";
 import { openAdminStore } from "../../db/open.ts";
 import { openTransferSource } from "../../db/transfer/source.ts";
+import { StoreLost } from "../../src/core/store.ts";
 import { ACCOUNT, aCreation } from "../support/factory.ts";
-import { openStoreAt, temporaryFolder } from "../support/store.ts";
+import { openStoreAt, openStoreOf, temporaryFolder } from "../support/store.ts";
 import { startChild } from "./processes.ts";
 
 test("a second process on one file is refused within a second, and says why", async () => {
@@ -54,6 +65,30 @@ test("a start that fails lets the file go", async () => {
   await Bun.write(folder.file, "no database at all ".repeat(100));
   expect(await openStoreAt(folder.file).then(Boolean, () => "refused")).toBe("refused");
   lockFile(folder.file).release();
+});
+
+test.each([
+  ["its lock is deleted", (file: string) => rmSync(`${file}.lock`), ".lock"],
+  [
+    "its folder is moved, as to restore a backup",
+    (file: string) => renameSync(dirname(file), `${dirname(file)}.before`),
+    "",
+  ],
+  [
+    "another file takes its place",
+    (file: string) => (renameSync(file, `${file}.old`), copyFileSync(`${file}.old`, file)),
+    "",
+  ],
+] as const)("a service that runs is told that it may be alone no more: %s", async (_, change, suffix) => {
+  await using folder = await temporaryFolder();
+  const file = join(folder.path, "data/outgate.db");
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  const store = await openStoreOf(`file:${file}`, { onFatal: resolve });
+  change(file);
+  expect(await promise).toEqual(
+    new StoreLost(`The file ${file}${suffix} was deleted, moved or replaced while the service ran.`),
+  );
+  await store.close();
 });
 
 describe("a file has one lock under all its names", () => {
