@@ -93,6 +93,11 @@ export function unreadable(path: string): DatabaseUnreadable {
   );
 }
 
+/** The path of the file beside a database that says that it was migrated, so that no service sends its calls once more. */
+export function migratedMarkOf(path: string): string {
+  return `${realPathOf(path)}.migrated`;
+}
+
 /** Another process has this database open. */
 export class DatabaseInUse extends Error {
   override readonly name = "DatabaseInUse";

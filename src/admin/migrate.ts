@@ -1,3 +1,5 @@
+import { rmSync } from "node:fs";
+import { migratedMarkOf } from "../../db/libsql/inspect.ts";
 import { DatabaseFault, reasonOf } from "../../db/sql/errors.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import { copyRows, type OnProgress, type VerifiedTable, verifyRows } from "../../db/transfer/copy.ts";
@@ -12,7 +14,7 @@ import { openTransferSource, type TransferSource } from "../../db/transfer/sourc
 import { migratePostgres } from "../../db/postgres/migrate.ts";
 import type { Config } from "../config/config.ts";
 import { databaseFault, isPostgresUrl } from "../config/values.ts";
-import { KEY_FACTS, keyFileOf, loadPresentKey } from "../crypto/master-key.ts";
+import { KEY_FACTS, keyFileOf, loadPresentKey, writeDurably } from "../crypto/master-key.ts";
 import type { Clock } from "../core/clock.ts";
 
 interface MigrateDeps {
@@ -26,6 +28,8 @@ export interface Migrated {
   readonly path: string;
   /** The file with the master key, which the nodes need; null: it is the setting SECRET_KEY. */
   readonly keyFile: string | null;
+  /** The file by which a service refuses to start on the database file; null: it could not be made. */
+  readonly mark: string | null;
 }
 
 /**
@@ -54,7 +58,7 @@ export async function migrateToPostgres(
     const tables = await transfer(source, target, deps).catch((error: unknown) => {
       throw explained(error, target);
     });
-    return { tables, path, keyFile };
+    return { tables, path, keyFile, mark: markMigrated(path, target, deps.clock.now()) };
   } finally {
     source.close();
   }
@@ -78,6 +82,18 @@ async function transfer(
     return tables;
   } finally {
     await sql.close();
+  }
+}
+
+/** The copy is complete by now, so that a mark which can't be made must not fail the migration. */
+function markMigrated(path: string, { name }: Target, at: Date): string | null {
+  const mark = migratedMarkOf(path);
+  try {
+    rmSync(mark, { force: true });
+    writeDurably(mark, `${name} ${at.toISOString()}\n`);
+    return mark;
+  } catch {
+    return null;
   }
 }
 

@@ -10,10 +10,11 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { copyDatabase } from "../../db/backup.ts";
-import { DatabaseInUse, lockFile } from "../../db/libsql/inspect.ts";
+import { DatabaseInUse, lockFile, migratedMarkOf } from "../../db/libsql/inspect.ts";
 import { openAdminStore } from "../../db/open.ts";
 import { openTransferSource } from "../../db/transfer/source.ts";
 import { StoreLost } from "../../src/core/store.ts";
@@ -65,6 +66,20 @@ test("a start that fails lets the file go", async () => {
   await Bun.write(folder.file, "no database at all ".repeat(100));
   expect(await openStoreAt(folder.file).then(Boolean, () => "refused")).toBe("refused");
   lockFile(folder.file).release();
+});
+
+test("a file that was migrated is opened by no service until its mark is deleted", async () => {
+  await using folder = await temporaryFolder();
+  await (await openStoreAt(folder.file)).close();
+  const mark = migratedMarkOf(folder.file);
+  writeFileSync(mark, "");
+  const link = join(folder.path, "link.db");
+  symlinkSync(folder.file, link);
+  for (const name of [folder.file, link]) {
+    expect(await openStoreAt(name).then(String, String)).toContain(`you may delete ${mark} and go on with the file`);
+  }
+  rmSync(mark);
+  await (await openStoreAt(link)).close();
 });
 
 test.each([

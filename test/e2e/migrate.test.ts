@@ -155,6 +155,11 @@ describe.skipIf(!hasPostgres)("outgate migrate", () => {
     expect(out + err).not.toContain(key);
     expect(out + err).not.toContain(to);
     expect(digestsOf(folder.path)).toEqual(before);
+    // A supervisor that still has the old settings sends nothing once more.
+    await using again = new Service({ folder: folder.path, env });
+    expect(await again.process.exited).toBe(1);
+    expect(await again.complaint()).toContain("was migrated to PostgreSQL");
+    expect(digestsOf(folder.path)).toEqual(before);
 
     isListening = true;
     const tried = { callbacks: listener.received.length, calls: failing.received.length };

@@ -205,7 +205,7 @@ export async function migrateDatabase({ env, out, err }: Io, to: string): Promis
   out(migratedText(migrated));
 }
 
-function migratedText({ tables, path, keyFile }: Migrated): string {
+function migratedText({ tables, path, keyFile, mark }: Migrated): string {
   const rows = tables.reduce((sum, table) => sum + table.rows, 0);
   const width = Math.max(...tables.map(({ name }) => name.length));
   const lines = tables.map(
@@ -221,7 +221,12 @@ ${lines.join("")}
 Next:
 1. ${key}
 2. Set DATABASE_URL on every node to the PostgreSQL database, and start them.
-3. Keep the file and its key as a backup. Don't start a service on it again: it would send the same calls once more.
+3. Keep the file and its key as a backup. Don't start a service on it again: it would send the same calls once more.${
+    mark === null
+      ? ""
+      : `
+   While ${mark} is there, none starts.`
+  }
 `;
 }
 
