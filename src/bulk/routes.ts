@@ -24,7 +24,7 @@ const Filter = Type.Object(FILTERS, {
   additionalProperties: false,
   minProperties: 1,
   description:
-    "Which actions, by the parameters of GET /v1/actions. Without status and id: retry takes failed ones, cancel those that are pending or awaiting approval.",
+    "Which actions, by the parameters of GET /v1/actions. Without status and id: retry takes failed ones, cancel those that are pending or awaiting approval. No list may be empty.",
   examples: [{ status: ["failed"], host: "api.example.com" }],
 });
 

@@ -19,6 +19,22 @@ async function failed(server: RealServer, members: object = {}): Promise<string>
 }
 
 describe("POST /v1/bulk", () => {
+  test("refuses an empty list in a filter: no ids are no actions, and not all", async () => {
+    await using server = await openRealServer();
+    const id = await created(server);
+    for (const name of ["id", "status", "response_code", "metadata"]) {
+      for (const filter of [{ [name]: [] }, { method: "POST", [name]: [] }]) {
+        const answer = await server.call("POST", "/v1/bulk", { operation: "cancel", filter });
+        expect([answer.status, answer.json.error], name).toMatchObject([
+          400,
+          { details: [{ field: `filter.${name}`, message: "May not be empty." }] },
+        ]);
+      }
+    }
+    await server.bulkRunner.run();
+    expect((await server.engine.get(id)).status).toBe("awaiting_approval");
+  });
+
   test("says what it would do, does it, and tells how far it is and what became of each", async () => {
     await using server = await openRealServer();
     await using down = new Target(500);
