@@ -3,7 +3,7 @@ import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operat
 import { jsonOf, noContent, prefersNdjson, streamOf } from "../http/response.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
 import type { RuleRow } from "../core/account-rules.ts";
-import { DomainError } from "../core/domain-error.ts";
+import { DomainError, invalidField } from "../core/domain-error.ts";
 import type { Caller } from "../core/roles.ts";
 import { DRY_RUN_ACTIONS_DEFAULT, IDLE_EXPORT_SECONDS } from "../core/limits.ts";
 import {
@@ -99,6 +99,8 @@ export function ruleRoutes(deps: WaitingDeps & { readonly ruleService: RuleServi
       "/v1/rules/dry-run",
       async ({ context, caller, body: { rules = null, last = DRY_RUN_ACTIONS_DEFAULT, since } }) => {
         const range = { last, since: since === undefined ? null : new Date(since) };
+        // A leap second has the format, but JavaScript has none.
+        if (Number.isNaN(range.since?.getTime())) throw invalidField("since", "Is not a date and time.");
         const steps = await ruleService.dryRun(caller, rules, range);
         if (prefersNdjson(context.request)) {
           context.server?.timeout(context.request, IDLE_EXPORT_SECONDS);

@@ -195,6 +195,8 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
     /** Replaces the given members of a rule. Throws `not_found`, `validation_error`. */
     async change(caller: Caller, id: string, { unset = [], ...patch }: ChangeRuleBody): Promise<PlacedRule> {
       const gone: readonly string[] = unset;
+      const both = gone.filter((field) => field in patch);
+      if (both.length > 0) throw invalidFields(both.map((field) => ({ field, message: "Is also in unset." })));
       const rows = await write(caller, (stored, at) => {
         const row = rowIn(stored, id);
         const members = Object.entries({ ...definitionOf(row), ...patch }).filter(([name]) => !gone.includes(name));

@@ -186,6 +186,16 @@ describe("/v1/rules", () => {
     }
   });
 
+  test("refuses a change that gives a condition and takes it away", async () => {
+    const id = await rule({ path: "/pay" });
+    const changed = await app.call("PATCH", `/v1/rules/${id}`, { path: "/refund", effect: "allow", unset: ["path"] });
+    expect([changed.status, changed.json.error]).toMatchObject([
+      400,
+      { details: [{ field: "path", message: "Is also in unset." }] },
+    ]);
+    expect((await app.call("GET", "/v1/rules")).json.data).toMatchObject([{ id, path: "/pay", effect: "hold" }]);
+  });
+
   test("changes, reorders, replaces and removes; each is audited, and is in force at once", async () => {
     const [one, two] = [await rule(LARGE), await rule({ name: "Two", effect: "allow" })];
     const changed = await app.call("PATCH", `/v1/rules/${one}`, { effect: "refuse", unset: ["when"] });
@@ -359,6 +369,8 @@ describe("a dry run", () => {
       { looked_at: 1, held: 1 },
     ]);
     const wrong = await app.call("POST", "/v1/rules/dry-run", { rules: [{ name: "All", effect: "hold", path: "x" }] });
+    const leap = await app.call("POST", "/v1/rules/dry-run", { since: "2016-12-31T23:59:60Z" });
+    expect([leap.status, leap.json.error]).toMatchObject([400, { details: [{ field: "since" }] }]);
     expect([wrong.status, wrong.json.error]).toMatchObject([400, { details: [{ field: "rules.0.path" }] }]);
   });
 });
