@@ -46,7 +46,8 @@ export const ERROR_DETAILS_BYTES_MAX = 8_192;
 export const ERROR_TEXT_BYTES_MAX = 1_024;
 /** A form from one of our pages. */
 export const FORM_BYTES_MAX = 65_536;
-export const FORM_FIELDS_MAX = 100;
+/** Room for each key that a credential may list (`CREDENTIAL_KEYS_MAX`), besides the other fields. */
+export const FORM_FIELDS_MAX = 600;
 /** Bytes of an editable body in a form's encoding: it must fit into the form with everything else. */
 export const EDITED_BODY_BYTES_MAX = 40_960;
 /**

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { DAY_MS } from "../../src/core/limits.ts";
+import { CREDENTIAL_KEYS_MAX, DAY_MS, LIVE_KEYS_MAX } from "../../src/core/limits.ts";
+import { openRealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { textOf } from "../support/forms.ts";
 import { echoes, openCredentials, SECRET } from "./rig.ts";
@@ -248,3 +249,23 @@ test("a review of requests that look alike names the credential that they are se
   const page = textOf(await ann.pageOf(`/approvals/review?${ids.map((id) => `id=${id}`).join("&")}`));
   expect(page).toMatch(/v1\/charges × 3 .*Credential shop-live \(Bearer, ••••4242\), for /);
 });
+
+test("a credential keeps its keys when its page is saved, as many as it may list", async () => {
+  await using app = await openRealServer();
+  const owner = await signedIn(app);
+  const keys: string[] = [];
+  // Besides those of the server.
+  for (let at = 0; at < Math.min(CREDENTIAL_KEYS_MAX, LIVE_KEYS_MAX) - 10; at += 1) {
+    keys.push((await app.call("POST", "/v1/keys", { name: `k${at}`, role: "agent" })).json.id);
+  }
+  const added = { name: "many", kind: "bearer", secret: SECRET, hosts: ["a.example"], keys };
+  expect((await app.call("POST", "/v1/credentials", added)).status).toBe(201);
+  const page = `${PATH}/many`;
+  const boxes = Object.fromEntries(keys.map((id) => [`key_${id}`, "yes"]));
+  const saved = await owner.send(page, { ...(await owner.hiddenOf(page)), ...boxes, hosts: "b.example" });
+  expect(saved.status).toBe(303);
+  const { json } = await app.call("GET", "/v1/credentials/many");
+  // The page has them in another order.
+  const expected = { hosts: ["b.example"], keys: expect.arrayContaining(keys) };
+  expect(json).toMatchObject(expected);
+}, 30_000);
