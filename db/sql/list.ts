@@ -79,7 +79,9 @@ async function* stepsOf(reader: Reader, query: ActionQuery, rowsMax: number): As
     const candidates = stretch.filter(({ matches }) => matches === 1);
     const found = await refine(reader, query, readable(candidates, foundOf), inTurn);
     left -= found.length;
-    const last = left > 0 && end !== undefined ? String(end["id"]) : null;
+    // If an unreadable row took the place of a match, the end was cut off.
+    const next = end ?? (stretch.length === from.limit ? stretch.at(-1) : undefined);
+    const last = left > 0 && next !== undefined ? String(next["id"]) : null;
     yield { found, last };
     if (last === null) return;
     looked += rows;

@@ -6,7 +6,7 @@ import { actionJson } from "../../src/receipts/action-json.ts";
 import { seeAll } from "../../src/receipts/see.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
-import { DATE_MS_MAX } from "../../src/core/limits.ts";
+import { DATE_MS_MAX, SEARCH_STEP_ROWS } from "../../src/core/limits.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { actionOf, answering } from "../actions/senders.ts";
 import { type Engine, openEngine } from "../support/engine.ts";
@@ -173,6 +173,25 @@ test("a held action that can't be read is left out of the list, and never sent",
   await engine.actionService.approve(engine.owner, good.id, null);
   await engine.saw(good.id, { status: "completed" });
   expect(sender.sent.map(actionOf)).toEqual([good.id]);
+});
+
+test("an action that can't be read ends no list: what is older is on the next page", async () => {
+  await using engine = await openEngine({ starts: false });
+  const ids: string[] = [];
+  // More than one step of a search has.
+  for (let count = 0; count < SEARCH_STEP_ROWS + 10; count += 1)
+    ids.unshift((await engine.create({ approve: true })).id);
+  const [newest = "", ...others] = ids;
+  using db = new Database(join(engine.folder, "outgate.db"));
+  expect(byHand(db, "UPDATE actions SET run = 'soon' WHERE id = ?", newest)).toBe(true);
+  const listed: string[] = [];
+  let before: string | null = null;
+  do {
+    const page = await engine.store.actions.list(aQuery({ accountId: engine.owner.accountId, limit: 20, before }));
+    listed.push(...page.actions.map(({ id }) => id));
+    ({ before } = page);
+  } while (before !== null);
+  expect(listed).toEqual(others);
 });
 
 test.each([
