@@ -7,6 +7,17 @@ describe.skipIf(!HAS_BROWSER)("whoever decides in a browser", () => {
   const LONG = { text: Array.from({ length: 300 }, (_, n) => `line ${n}`).join("\n") };
   const MORE_BELOW = /^Approve ?, \d+ more lines below$/;
 
+  test("sees every space of what is sent: two are not one, and a name that begins with one is another", async () => {
+    const json = await created({ body: { "to  ann": "a   b", rows: ["x  y", "z", "x", "y"].map((of) => ({ of })) } });
+    const headers = { Accept: "text/plain,  text/csv" };
+    const form = await desk.created({ approve: true, form: { " admin": "a   b" }, headers });
+    const page = await openAt(`/approvals/${json}`);
+    for (const text of ['"to  ann": "a   b"', '{"of": "x  y"}']) expect(await textOf(page, "#request")).toContain(text);
+    await page.goto(`${desk.app.url}/approvals/${form}`);
+    for (const text of [" admin\ta   b", "text/plain,  text/csv"])
+      expect(await textOf(page, "#request")).toContain(text);
+  });
+
   test("is told on the action's own page how much of it is below, at any width, until it was in view", async () => {
     const id = await created({ body: LONG });
     for (const viewport of [
