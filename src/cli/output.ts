@@ -6,7 +6,40 @@ import { OutgateError } from "../client/transport.ts";
 
 /** JSON on one line or indented. Writes unsafe characters as JSON escapes, which keeps its meaning. */
 export function jsonText(value: unknown, isIndented: boolean): string {
-  return `${visibleJson(JSON.stringify(value, null, isIndented ? 2 : undefined))}\n`;
+  return `${visibleJson(written(value, isIndented ? 2 : undefined))}\n`;
+}
+
+/** JSON with numbers as they were written. Without `JSON.rawJSON`, they are marked; no text can contain the random mark. */
+function written(value: unknown, indent: number | undefined): string {
+  if (HAS_RAW_JSON) return JSON.stringify(value, null, indent);
+  const mark = crypto.randomUUID();
+  const json = JSON.stringify(
+    value,
+    function (this: Readonly<Record<string, unknown>>, name, one: unknown) {
+      const own = this[name];
+      return own instanceof WrittenNumber ? mark + own.rawJSON : one;
+    },
+    indent,
+  );
+  const [start = "", ...numbers] = json.split(`"${mark}`);
+  // Drops the quotation mark behind each number.
+  return start + numbers.map((number) => number.replace('"', "")).join("");
+}
+
+/** Node has it from version 22 on. */
+const HAS_RAW_JSON = "rawJSON" in JSON;
+
+/** A number that a double would change, in place of what `JSON.rawJSON` makes. */
+class WrittenNumber {
+  readonly rawJSON: string;
+
+  constructor(text: string) {
+    this.rawJSON = text;
+  }
+
+  toJSON(): number {
+    return Number(this.rawJSON);
+  }
 }
 
 /** JSON text, or lines of it, for a terminal. Escapes unsafe characters, which occur only inside of strings. */
@@ -19,10 +52,13 @@ export function visibleJson(json: string): string {
   );
 }
 
-/** Parses JSON as `parseExactly` does. Members keep the order in which they are written, even if their names are numbers. */
+/**
+ * Parses JSON so that `jsonText` prints every number as it was written. Members keep the order in which they are written, even
+ * if their names are numbers.
+ */
 export function parseInOrder(text: string): unknown {
   const value = parseExactly(text);
-  return INDEX_IN_JSON.test(text) ? ordered(value, compactJson(text)) : value;
+  return needsOrder(text) ? ordered(value, compactJson(text)) : value;
 }
 
 /** Parses a JSON object from the command line. Throws `UsageError`. */
@@ -82,6 +118,13 @@ const INDEX = /^\d{1,10}$/;
 
 const INDEX_IN_JSON = /"\d{1,10}"\s*:/;
 
+/** What a double may change: many digits, a fraction, an exponent, or a minus before a zero. */
+const LONG_NUMBER = /\d{16}|\d[.eE]|-0/;
+
+function needsOrder(json: string): boolean {
+  return INDEX_IN_JSON.test(json) || (!HAS_RAW_JSON && LONG_NUMBER.test(json));
+}
+
 /**
  * An object that keeps the order of its entries when it is enumerated or written as JSON, even for names that are whole
  * numbers, because fields of a form are sent in this order. The last value of a name counts.
@@ -93,9 +136,10 @@ export function inOrder<Value>(entries: readonly (readonly [name: string, value:
   return new Proxy(object, { ownKeys: () => names });
 }
 
-/** A value of this JSON with its members in the order of the text. */
+/** A value of this JSON with its members in the order of the text, and its numbers as the text has them. */
 function ordered(value: unknown, json: string): unknown {
-  if (!INDEX_IN_JSON.test(json) || typeof value !== "object" || value === null) return value;
+  if (typeof value === "number" && !HAS_RAW_JSON && String(value) !== json) return new WrittenNumber(json);
+  if (!needsOrder(json) || typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {
     const texts = [...elementsIn(json)];
     return value.map((element: unknown, at) => ordered(element, texts[at] ?? ""));

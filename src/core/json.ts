@@ -74,7 +74,7 @@ function isFractional(byte: number | undefined): boolean {
   return byte === 0x2e || byte === 0x65 || byte === 0x45;
 }
 
-/** Parses so that `JSON.stringify` prints every number as it was written. Node before 22 rounds long ones. */
+/** Parses so that `JSON.stringify` prints every number as it was written. Node before 22 can't: see `parseInOrder`. */
 export function parseExactly(text: string): unknown {
   return JSON.parse(text, (_name: string, value: unknown, context?: { source?: string }) => {
     const source = context?.source;

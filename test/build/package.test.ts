@@ -96,6 +96,17 @@ test("Node imports it and calls a service, and the command line does", async () 
   expect(help.out).not.toContain("\n  serve ");
   const sent = await ran(["npx", "--offline", "outgate", "send", target.url, "--sync"], env);
   expect(JSON.parse(sent.out)).toMatchObject({ status: "completed" });
+  // Node before 22 can't print them by itself, and people approve what they are shown.
+  const body =
+    '{"account":9007199254740993,"amount":12345678901234567890,"rate":1.0,"n":-0,"of":[1e400,{"7":0.10}],"text":"1e5"}';
+  const held = await fetch(`${env.OUTGATE_URL}/v1/actions`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${OWNER_KEY}`, "Content-Type": "application/json" },
+    body: `{"url":${JSON.stringify(target.url)},"approve":true,"body":${body}}`,
+  });
+  const { id } = (await held.json()) as { readonly id: string };
+  const shown = await ran(["npx", "--offline", "outgate", "show", id], env);
+  expect(shown.out.replaceAll(/\s/g, "")).toContain(`"body":${body}`);
 
   const launch = { command: "node", args: ["node_modules/outgate/outgate.js", "mcp"], cwd: app };
   await using agent = await connect("modern", { ...launch, env: { ...env, PATH: process.env["PATH"] ?? "" } });
