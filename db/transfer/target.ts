@@ -36,6 +36,11 @@ export interface TransferStart {
   readonly progress: TransferProgress;
 }
 
+/** An earlier run has completed this copy. */
+export class TransferDone extends Error {
+  override readonly name = "TransferDone";
+}
+
 /** Another process has continued this copy meanwhile. Nothing was written. */
 class TransferTaken extends Error {
   override readonly name = "TransferTaken";
@@ -82,7 +87,7 @@ async function takeEmpty(sql: Sql, progress: TransferProgress, done: string | nu
   ]);
   if (taken?.changes === 1) return;
   if (done !== null && progressIn(done).source === progress.source) {
-    throw new Error(
+    throw new TransferDone(
       "This file was migrated to this PostgreSQL database before, completely: start the nodes on it. Nothing was copied again.",
     );
   }

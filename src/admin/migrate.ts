@@ -7,6 +7,7 @@ import {
   analyzeCopy,
   finishTransfer,
   startTransfer,
+  TransferDone,
   type TransferStart,
   openTransferTarget,
 } from "../../db/transfer/target.ts";
@@ -56,6 +57,8 @@ export async function migrateToPostgres(
     const facts = { present: source.fact(KEY_FACTS.present), next: source.fact(KEY_FACTS.next) };
     loadPresentKey({ secretKey, keyFile }, facts);
     const tables = await transfer(source, target, deps).catch((error: unknown) => {
+      // The run that completed it may have been killed before it made the mark.
+      if (error instanceof TransferDone) markMigrated(path, target, deps.clock.now());
       throw explained(error, target);
     });
     return { tables, path, keyFile, mark: markMigrated(path, target, deps.clock.now()) };

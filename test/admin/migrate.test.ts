@@ -1,11 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
 import { migrateToPostgres } from "../../src/admin/migrate.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { fillDatabase, refusalOf } from "../key-files.ts";
 import { NOON } from "../support/factory.ts";
+import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { runStatements } from "../../db/commands/statements.ts";
 
@@ -38,6 +40,21 @@ describe("a migration", () => {
     await runStatements(sql, [{ sql: "INSERT INTO facts (name, value) VALUES ('next-master-key', 'x')", args: [] }]);
     await sql.close();
     expect(await refusalOf(run(folder.path, NOWHERE))).toContain("A change of the master key was interrupted");
+  });
+
+  test.skipIf(!hasPostgres)("keeps services off the file, also if it was killed before it said so", async () => {
+    await using folder = await temporaryFolder();
+    await fillDatabase(folder.path, 1);
+    const to = await createDatabase();
+    try {
+      const { mark } = await run(folder.path, to);
+      expect(mark).toBe(join(folder.path, "outgate.db.migrated"));
+      rmSync(mark ?? "");
+      expect(await refusalOf(run(folder.path, to))).toContain("was migrated to this PostgreSQL database before");
+      expect(existsSync(mark ?? "")).toBe(true);
+    } finally {
+      await dropDatabase(to);
+    }
   });
 
   test.each([
