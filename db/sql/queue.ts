@@ -19,6 +19,7 @@ import type {
   ClaimedRows,
   LaneHead,
   LaneName,
+  OutboxEntry,
   OutboxStore,
   Queue,
   SetBack,
@@ -399,11 +400,17 @@ export function createOutboxStore(db: QueueContext): OutboxStore {
       return hasRow(reader, timeline, hasValues(timeline, { actionId, subject: subjectOf(before), at }));
     },
     async list(accountId, before, limit) {
-      const listed = qb
-        .select(NOTIFICATION_COLUMNS)
-        .from(outbox)
-        .where(and(eq(outbox.accountId, accountId), lt(outbox.id, before ?? AFTER_ALL_IDS)));
-      return readable(await raw(reader, listed.orderBy(desc(outbox.id)).limit(limit)), entryOf);
+      const entries: OutboxEntry[] = [];
+      for (let from = before ?? AFTER_ALL_IDS; ;) {
+        const isEarlier = and(eq(outbox.accountId, accountId), lt(outbox.id, from));
+        const newestFirst = qb.select(NOTIFICATION_COLUMNS).from(outbox).where(isEarlier).orderBy(desc(outbox.id));
+        const rows = await raw(reader, newestFirst.limit(limit));
+        entries.push(...readable(rows, entryOf));
+        // The caller takes fewer for the last page, so read on for those that can't be read.
+        const last = rows.at(-1);
+        if (rows.length < limit || entries.length >= limit || last === undefined) return entries.slice(0, limit);
+        from = String(last["id"]);
+      }
     },
     async waiting() {
       const unsent = async (kind: NotificationKind) => {

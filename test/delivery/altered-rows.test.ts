@@ -320,6 +320,24 @@ test("a time that can't be read keeps no other from being moved after the clock 
   db.close();
 });
 
+test("a callback that can't be read ends no list of callbacks", async () => {
+  await using engine = await openEngine({ starts: false });
+  for (let count = 0; count < 6; count += 1)
+    await engine.create({ approve: true, callback: "http://127.0.0.1:9/hook" });
+  const { accountId } = engine.owner;
+  const all = (await engine.store.outbox.list(accountId, null, 10)).map(({ id }) => id);
+  expect(all).toHaveLength(6);
+  using db = new Database(join(engine.folder, "outgate.db"));
+  for (const id of all.slice(0, 3)) byHand(db, "UPDATE outbox SET attempts = 'soon' WHERE id = ?", id);
+  const listed = async (limit: number) => (await engine.store.outbox.list(accountId, null, limit)).map(({ id }) => id);
+  expect(await Promise.all([1, 2, 3, 10].map(listed))).toEqual([
+    all.slice(3, 4),
+    all.slice(3, 5),
+    all.slice(3),
+    all.slice(3),
+  ]);
+});
+
 test("a callback, altered in any column, is given up with one line in the log or goes its way, and holds up no other", async () => {
   await using folder = await temporaryFolder();
   const before = await openEngine({ folder: folder.path, starts: false });
