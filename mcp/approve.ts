@@ -155,8 +155,11 @@ export function formOf(action: SeenAction, { facts, risks }: DecisionFacts): Que
     ]),
     "The action's link shows the whole request, after you log in.",
   ];
-  return { message: shortLines(lines, facts).join("\n"), requestedSchema: FORM_SCHEMA };
+  return { message: shortLines(lines, facts).join(LINE_END), requestedSchema: FORM_SCHEMA };
 }
+
+/** A line break in Markdown, too. There, lines would else flow together, and a text look like the next facts. */
+const LINE_END = "  \n";
 
 /** Shortens a question by cutting its longest lines, but never those about where the call goes or its risks. */
 function shortLines(lines: readonly string[], facts: DecisionFacts["facts"]): readonly string[] {
@@ -170,7 +173,7 @@ function shortLines(lines: readonly string[], facts: DecisionFacts["facts"]): re
   return [...members.map(([, json]) => String(JSON.parse(json))), "Lines that end with … are cut."];
 }
 
-/** The beginning of the body, indented so that no line can pass for one of ours. */
+/** The beginning of the body below an empty line, indented so that no line can pass for one of ours. */
 function linesOfBody(action: SeenAction): readonly string[] {
   const body = shownBody(action, {
     lines: QUESTION_BODY_LINES_MAX,
@@ -179,25 +182,30 @@ function linesOfBody(action: SeenAction): readonly string[] {
   if (body === null) return [];
   const shown = body.fields?.map((pair) => pair.join(": ")) ?? body.text?.split("\n") ?? ["Bytes that are not text."];
   const rest = body.rest === null ? [] : [`(${body.rest}: the action's link shows all of it.)`];
-  return [...shown, ...rest].map((line) => BODY_INDENT + unlinked(plain(line)));
+  return ["", ...[...shown, ...rest].map((line) => BODY_INDENT + unlinked(plain(line)))];
 }
 
 /** The headers, most values hidden: a name alone may say that the target does something else, such as `X-Amz-Copy-Source`. */
 function linesOfHeaders({ headers }: SeenAction): readonly string[] {
   const shown = Object.entries(headers ?? {}).map((pair) => BODY_INDENT + unlinked(plain(pair.join(": "))));
-  return shown.length === 0 ? [] : ["Headers:", ...shown];
+  return shown.length === 0 ? [] : ["Headers:", "", ...shown];
 }
 
-/** Code in Markdown. */
+/** Code in Markdown, if an empty line is before it. */
 const BODY_INDENT = "    ";
 
-/** Characters of links, code and tags, for clients that render Markdown or HTML. */
-const MARKUP = /[[\]<>`|\\#]/g;
+/** Characters of links, code, tags, emphasis and entities, for clients that render Markdown or HTML. In a word, `_` is none. */
+const MARKUP = /[[\]<>`|\\#*~]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])|&(?=#?\w{1,31};)/gu;
 
 /** Untrusted text without markup, invisible characters and links. */
 function plain(text: string): string {
   const visible = visibleText(text, { mark: (code) => `(${code})` });
-  return visible.replaceAll(MARKUP, (character) => encodeURIComponent(character)).replaceAll("://", ":%2F%2F");
+  return visible.replaceAll(MARKUP, percentCode).replaceAll("://", ":%2F%2F");
+}
+
+/** Also of characters that need no encoding in a URL. */
+function percentCode(character: string): string {
+  return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 }
 
 /** The text without host names, which some clients turn into links. */
@@ -214,7 +222,7 @@ const HOST_OF_ADDRESS = /^https?:\/\/\[[0-9a-f:.]+\]/;
 function plainUrl(url: string): string {
   const [host = ""] = HOST_OF_ADDRESS.exec(url) ?? [];
   const rest = url.slice(host.length).toWellFormed();
-  return host + rest.replaceAll(UNPLAIN, (character) => encodeURIComponent(character));
+  return host + rest.replaceAll(UNPLAIN, (character) => encodeURIComponent(character)).replaceAll(MARKUP, percentCode);
 }
 
 /** What the person decided. A string says why there was no decision, and the action stays held. */
