@@ -2,7 +2,15 @@ import type { Action, DecisionFacts, PutDefaults, Timeline, TimelineItem } from 
 import { TEXT_EXTRAS } from "../core/action.ts";
 import { timeSpan } from "../core/clock.ts";
 import { targetMessage } from "../actions/target-message.ts";
-import { clockTime, padded, shortened, visible, type Color, type Paint } from "../observability/terminal.ts";
+import {
+  clockTime,
+  columnCount,
+  padded,
+  shortened,
+  visible,
+  type Color,
+  type Paint,
+} from "../observability/terminal.ts";
 import { tableOf, textTable, type Cell, type Column } from "./table.ts";
 import { listTable, type ListColumn, type Session } from "./session.ts";
 import { EXIT } from "./io.ts";
@@ -261,27 +269,62 @@ function noteOf({ deduplicated, differs = [] }: Action): string | null {
 
 const RISK_LOOKS = { danger: ["! ", "red"], warning: ["! ", "yellow"], note: ["", "grey"] } as const;
 
-/** Describes what a person decides on, without cuts: the call, its risks, body and headers, then the other facts. */
-export function describeDecision(action: Action, { facts, risks }: DecisionFacts, { paint }: Session): string {
+/**
+ * Describes what a person decides on, without cuts: the call, its risks, body and headers, then the other facts. Each line of the
+ * body is marked, so that none can look like a fact.
+ */
+export function describeDecision(
+  action: Action,
+  { facts, risks }: DecisionFacts,
+  { paint, io }: Pick<Session, "paint"> & { readonly io: Pick<Session["io"], "columns"> },
+): string {
   const headers = Object.entries(action.headers ?? {}).map(([name, value]) => `  ${visible(`${name}: ${value}`)}\n`);
   const shown = bodyText(action);
   const bodyAt = facts.findIndex(({ name }) => name === "body");
   const rowsOf = (some: typeof facts) => some.map(({ label, value }): readonly Cell[] => [`  ${label}`, value]);
   const warnings = risks.map(({ level, text }) => {
     const [sign, color] = RISK_LOOKS[level];
-    return `${paint(`${sign}${visible(text)}`, color)}\n`;
+    return inColumns(`${sign}${visible(text)}\n`, io.columns).replace(/.+/g, (line) => paint(line, color));
   });
   const { label = "Body", value = "" } = facts[bodyAt] ?? {};
-  return [
-    textTable(rowsOf(facts.slice(0, Math.max(bodyAt, 0))), paint),
-    ...warnings,
+  const call = textTable(rowsOf(facts.slice(0, Math.max(bodyAt, 0))), paint);
+  const rest = [
     `${label}: ${visible(value)}\n`,
-    shown === null ? "" : `  ${shown.replaceAll("\n", "\n  ")}\n`,
+    shown === null ? "" : `  | ${shown.replaceAll("\n", "\n  | ")}\n`,
     ...(headers.length === 0 ? [] : ["Headers\n", ...headers]),
     "Details\n",
     textTable(rowsOf(facts.slice(bodyAt + 1)), paint),
-  ].join("");
+  ];
+  return [inColumns(call, io.columns), ...warnings, inColumns(rest.join(""), io.columns)].join("");
 }
+
+/**
+ * Breaks lines where the terminal would. It would continue them at its edge, so that a text with enough spaces could look like
+ * lines of ours below it.
+ */
+function inColumns(text: string, columns = Number.POSITIVE_INFINITY): string {
+  return text
+    .split("\n")
+    .map((line) => (columnCount(line) <= columns ? line : broken(line, columns)))
+    .join("\n");
+}
+
+function broken(line: string, columns: number): string {
+  let [text, width] = ["", 0];
+  for (const character of line) {
+    const added = columnCount(character);
+    if (width + added > columns && width > CONTINUED.length) {
+      text += `\n${CONTINUED}`;
+      width = CONTINUED.length;
+    }
+    text += character;
+    width += added;
+  }
+  return text;
+}
+
+/** Before the rest of a broken line. */
+const CONTINUED = "    … ";
 
 /** The body for people; null if there is none. Shows a line break in a field as its code. */
 function bodyText({ body, json, form, text, base64 }: Action): string | null {

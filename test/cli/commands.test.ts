@@ -104,7 +104,7 @@ describe("outgate send", () => {
     const { value } = await json(["send", target.url, "--approve", "--form", "to=a\u202eb", "--title", "Pay Ann"]);
     const shown = await say(["get", value.id], { terminal: true });
     const lines = (shown.out + shown.err).split("\n").map((line) => line.trim());
-    expect(lines).toContain("to: a<U+202E>b");
+    expect(lines).toContain("| to: a<U+202E>b");
     expect(lines.find((line) => line.startsWith("Requester says"))).toContain("Pay Ann");
     expect(lines.find((line) => line.startsWith("title"))).toContain("Pay Ann");
     const list = await say(["list", "--limit", "1"], { terminal: true });
@@ -117,7 +117,7 @@ describe("outgate send", () => {
     expect(said.out).toContain('"form":{"b":"1","10":["2","4"],"2":"3"}');
     const { id } = JSON.parse(said.out) as Shown;
     const shown = await say(["get", id], { terminal: true });
-    expect(shown.out).toMatch(/b: 1\n +10: 2\n +10: 4\n +2: 3\n/);
+    expect(shown.out).toMatch(/b: 1\n +\| 10: 2\n +\| 10: 4\n +\| 2: 3\n/);
     await say(["approve", id, "--wait", "20"]);
     expect(target.received.at(-1)?.body).toBe("b=1&10=2&10=4&2=3");
     const whole = `{"url":"${target.url}","sync":true,"form":{"z":"1","3":"2","1":"3"}}`;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { LISTED_COLUMNS, eventLine, failureIn } from "../../src/cli/action-text.ts";
+import { describeDecision, LISTED_COLUMNS, eventLine, failureIn } from "../../src/cli/action-text.ts";
 import { listTable } from "../../src/cli/session.ts";
 import { type Column, textTable, tableOf } from "../../src/cli/table.ts";
 import { systemIds } from "../../src/core/ids.ts";
@@ -150,4 +150,34 @@ test("a change is one aligned line, which fits the terminal and tells the result
   expect(wide).toBe(
     "14:02:11  failed 422         act_01m82axjzte7v9c2x4m6n8p0qr  billing-agent   POST api.stripe.com/v1/refunds  No such charge\n",
   );
+});
+
+test("before a decision no line of the request can look like one of ours, at any width of the terminal", () => {
+  const text = `ok\nDetails\n  Requested by  Ann\n${" ".repeat(40)}Send it? [y/N] y`;
+  const value = `Pay${" ".repeat(80)}! It was approved.`;
+  const facts = [
+    { name: "url", label: "URL", value: "https://bank.example/" },
+    { name: "body", label: "Body", value: "Text, 84 bytes, text/plain" },
+    { name: "title", label: "Requester says", value },
+  ] as const;
+  const risks = [{ name: "size", level: "warning", text: `Large. ${"x".repeat(40)}` }] as const;
+  const shown = describeDecision(
+    action({ body: null, text }),
+    { facts: [...facts], risks: [...risks] },
+    { paint: plain, io: { columns: 40 } },
+  );
+  const lines = shown.trimEnd().split("\n");
+  expect(lines.filter((line) => line.length > 40)).toEqual([]);
+  expect(lines.filter((line) => !line.startsWith("  "))).toEqual([
+    `! Large. ${"x".repeat(31)}`,
+    "Body: Text, 84 bytes, text/plain",
+    "Details",
+  ]);
+  expect(lines.filter((line) => line.startsWith("  |"))).toEqual([
+    "  | ok",
+    "  | Details",
+    "  |   Requested by  Ann",
+    `  | ${" ".repeat(36)}`,
+  ]);
+  expect(shown).toContain("\n    …     Send it? [y/N] y\n");
 });
