@@ -176,18 +176,22 @@ function maskNested(text: string, masking: Masking, depth: number): string {
   return maskEntities(named, isQuoted, inner);
 }
 
-/** A line with the names of at least two columns, separated by commas, semicolons or tabs. */
-const COLUMNS =
-  /^"?[\w\u0080-\uffff .-]{1,64}"?(?:([,;\t])"?[\w\u0080-\uffff .-]{1,64}"?)(?:\1"?[\w\u0080-\uffff .-]{1,64}"?){0,62}\r?$/;
+/** The first column's name, and the sign behind it: a comma, a semicolon or a tab. */
+const FIRST_COLUMN = /^"?[\w\u0080-\uffff .-]{1,64}"?([,;\t])/;
 
-const COLUMNS_CHARS_MAX = 4_096;
+const COLUMN = /^[\w\u0080-\uffff .-]{1,64}$/;
+
+/** Of a line with the names of columns, of which a table may have thousands. */
+const COLUMNS_CHARS_MAX = 16_384;
 
 /** Masks table columns with the name of a secret, as in `email,password` and the lines below it (RFC 4180). */
 function maskColumns(text: string, masking: Masking): string {
   const end = text.indexOf("\n");
-  const sign = end === -1 || end > COLUMNS_CHARS_MAX ? undefined : COLUMNS.exec(text.slice(0, end))?.[1];
+  const sign = end === -1 || end > COLUMNS_CHARS_MAX ? undefined : FIRST_COLUMN.exec(text)?.[1];
   if (sign === undefined) return text;
-  const kinds = fieldsOf(text.slice(0, end), sign).map(({ value }) => secretKind(value));
+  const columns = fieldsOf(text.slice(0, end), sign);
+  if (!columns.every(({ value }) => COLUMN.test(value))) return text;
+  const kinds = columns.map(({ value }) => secretKind(value));
   if (kinds.every((kind) => kind === null)) return text;
   const masked = new EditedText(text);
   for (let start = end + 1; start < text.length;) {

@@ -161,6 +161,14 @@ describe("a text that is a table", () => {
     expect(masked(text)).toBe(expected);
     expect(masked(expected)).toBe(expected);
   });
+
+  test.each([2, 64, 65, 66, 1_000])("hides the secrets in one of %d columns", (count) => {
+    const table = (secret: string) => {
+      const names = Array.from({ length: count - 1 }, (_, at) => `column ${at}`);
+      return `${[...names, "password"].join(",")}\n${[...names.map(() => "x"), secret].join(",")}\n`;
+    };
+    expect(masked(table("hunter2"))).toBe(table("••••(password,7-chars)"));
+  });
 });
 
 test("the private parts of a JSON Web Key are hidden, and the public ones are not", () => {
