@@ -6,11 +6,11 @@ import { OutgateError } from "../client/transport.ts";
 
 /** JSON on one line or indented. Writes unsafe characters as JSON escapes, which keeps its meaning. */
 export function jsonText(value: unknown, isIndented: boolean): string {
-  return `${visibleJson(written(value, isIndented ? 2 : undefined))}\n`;
+  return `${visibleJson(exactJson(value, isIndented ? 2 : undefined))}\n`;
 }
 
 /** JSON with numbers as they were written. Without `JSON.rawJSON`, they are marked; no text can contain the random mark. */
-function written(value: unknown, indent: number | undefined): string {
+export function exactJson(value: unknown, indent?: number): string {
   if (HAS_RAW_JSON) return JSON.stringify(value, null, indent);
   const mark = crypto.randomUUID();
   const json = JSON.stringify(

@@ -1,7 +1,7 @@
 import { createClient } from "../client/client.ts";
 import { type Io, readValue, UsageError } from "./io.ts";
 import { createPaint, type Paint, visible } from "../observability/terminal.ts";
-import { explain, jsonText, parseInOrder } from "./output.ts";
+import { exactJson, explain, jsonText, parseInOrder } from "./output.ts";
 import { type Cell, type Column, tableOf } from "./table.ts";
 import { apiKeyIn, apiKeyOf } from "../client/api-key-file.ts";
 import { readLogin } from "./login-file.ts";
@@ -74,7 +74,7 @@ export function openSession(io: Io, { url, key: apiKey, source: keySource }: Ser
   /** Prints lines for people. */
   const say = (text: string) => io.out(text.endsWith("\n") ? text : `${text}\n`);
   return {
-    client: createClient({ url, apiKey, parse: parseInOrder }),
+    client: createClient({ url, apiKey, parse: parseInOrder, stringify: exactJson }),
     url,
     keySource,
     io,

@@ -90,7 +90,7 @@ export function createTransport(settings: ClientSettings): Transport {
 type Send = (limit?: AbortSignal) => Promise<Response>;
 
 /** Throws a `TypeError` for values that no request can hold, such as a `BigInt` in a body or a line break in a key. */
-function prepare({ url, apiKey }: ClientSettings, call: HttpCall): Send {
+function prepare({ url, apiKey, stringify = JSON.stringify }: ClientSettings, call: HttpCall): Send {
   const { route, query = {}, headers, body, signal } = call;
   const [method = "", path = ""] = route.split(" ");
   const search = new URLSearchParams();
@@ -105,7 +105,7 @@ function prepare({ url, apiKey }: ClientSettings, call: HttpCall): Send {
       ...(body === undefined ? {} : { "content-type": "application/json" }),
       ...headers,
     }),
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(body === undefined ? {} : { body: stringify(body) }),
     retry: 0,
     throwHttpErrors: false,
     redirect: "manual",

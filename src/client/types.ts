@@ -15,6 +15,8 @@ export interface ClientSettings {
   readonly retryBaseMs?: number;
   /** Parses the JSON of responses; `JSON.parse` rounds large numbers. */
   readonly parse?: (text: string) => unknown;
+  /** Writes the JSON of requests. */
+  readonly stringify?: (value: unknown) => string;
 }
 
 /** Options of every call. */

@@ -107,6 +107,8 @@ test("Node imports it and calls a service, and the command line does", async () 
   const { id } = (await held.json()) as { readonly id: string };
   const shown = await ran(["npx", "--offline", "outgate", "show", id], env);
   expect(shown.out.replaceAll(/\s/g, "")).toContain(`"body":${body}`);
+  await ran(["npx", "--offline", "outgate", "send", target.url, "--sync", "-d", body], env);
+  expect(target.received.at(-1)?.body).toBe(body);
 
   const launch = { command: "node", args: ["node_modules/outgate/outgate.js", "mcp"], cwd: app };
   await using agent = await connect("modern", { ...launch, env: { ...env, PATH: process.env["PATH"] ?? "" } });
