@@ -134,7 +134,8 @@ describe("the review of several requests", () => {
     // A page has so many bytes: the next one follows the decision.
     expect(page).toContain("1 more selected request on the next page");
     const answer = await decide(ids, { decision: "reject" });
-    expect([answer.status, answer.headers.get("location")]).toEqual([303, pathOf([ids[1] ?? ""])]);
+    const next = `${pathOf([ids[1] ?? ""])}&decided=${ids[0]}`;
+    expect([answer.status, answer.headers.get("location")]).toEqual([303, next]);
     expect(await Promise.all(ids.map(statusOf))).toEqual(["cancelled", "awaiting_approval", "awaiting_approval"]);
     await decide(ids.slice(1, 2), { decision: "reject" });
   });
