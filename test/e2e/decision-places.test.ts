@@ -66,7 +66,8 @@ async function placesOf(id: string, run = 1): Promise<Readonly<Record<string, st
     review: textOf(await ann.pageOf(`/approvals/review?id=${id}`)),
     "held page": textOf(await ann.pageOf(`/approvals/${id}`)),
     "action's page": textOf(await ann.pageOf(`/actions/${id}`)),
-    "MCP question": await question(id),
+    // Clients may render it as Markdown, where this would be emphasis.
+    "MCP question": (await question(id)).replaceAll("%5F", "_"),
     "command line": await commandLine(id, "n\n"),
   };
 }
