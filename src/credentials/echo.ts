@@ -55,13 +55,14 @@ export class Echo {
 
   /**
    * A body as text without secrets. Null: it is compressed or in an encoding that can't be searched, so it is withheld. If the call
-   * has no secret, bytes that are no text stay as they are, unless they hold one in ASCII.
+   * has no secret, bytes that are no text stay as they are, unless they hold one in ASCII, or were cut, so that they may end with the
+   * beginning of one.
    */
   async maskBody(bytes: Uint8Array, isCut: boolean, head: AnswerHead): Promise<string | Uint8Array | null> {
     if (!isPlain(head)) return null;
     const text = plainText(bytes, isCut);
     if (text !== null) return this.#inTurns(this.#masking(text, isCut));
-    if (this.#isOfCall) return null;
+    if (this.#isOfCall || isCut) return null;
     const before = this.#hidden;
     // Without NUL, UTF-16 is ASCII, too.
     await this.#inTurns(this.#masking(Buffer.from(bytes).toString("latin1").replaceAll("\0", ""), false));

@@ -97,14 +97,12 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
     { accountId, others }: Pick<Use, "accountId" | "others">,
     request: OutboundRequest,
   ) => {
-    const found: string[] = [];
-    for (const id of others) {
-      const credential = await credentials.find(accountId, id);
-      const secret = credential === null ? null : secretIn(credential.sealedSecret, id, accountId);
-      if (credential === null || secret === null) continue;
-      found.push(secret, ...applyCredential(credential.settings, request, secret, clock.now()).secrets);
-    }
-    return found;
+    const found = await Promise.all(others.map((id) => credentials.find(accountId, id)));
+    return found.flatMap((credential) => {
+      const secret = credential === null ? null : secretIn(credential.sealedSecret, credential.id, accountId);
+      if (credential === null || secret === null) return [];
+      return [secret, ...applyCredential(credential.settings, request, secret, clock.now()).secrets];
+    });
   };
 
   /** Opens the secret as it is now, once its use is noted. */
