@@ -101,15 +101,16 @@ async function openShared({ url, authToken, onFatal, onWait, lockTimes }: StoreS
 /** Locks and opens the file. Closing it releases the lock. */
 async function openOwnFile(name: string, onDeath: (cause: unknown) => void): Promise<Sql> {
   mkdirSync(dirname(name), { recursive: true, mode: 0o700 });
-  const mark = migratedMarkOf(name);
-  if (existsSync(mark)) {
-    throw new Error(
-      `The database ${name} was migrated to PostgreSQL: a service on the file would send the same calls once more. Set DATABASE_URL to ` +
-        `that database. If no service has run on it since, you may delete ${mark} and go on with the file.`,
-    );
-  }
   const { path, release } = lockFile(name);
   try {
+    // Under the lock, since a migration makes it under the same one.
+    const mark = migratedMarkOf(path);
+    if (existsSync(mark)) {
+      throw new Error(
+        `The database ${name} was migrated to PostgreSQL: a service on the file would send the same calls once more. Set DATABASE_URL to ` +
+          `that database. If no service has run on it since, you may delete ${mark} and go on with the file.`,
+      );
+    }
     const sql = await openThreaded(path, onDeath);
     for (const suffix of ["", "-wal", "-shm", ".lock"]) if (existsSync(path + suffix)) chmodSync(path + suffix, 0o600);
     const unwatch = watchFile(path, onDeath);

@@ -78,6 +78,10 @@ test("a file that was migrated is opened by no service until its mark is deleted
   for (const name of [folder.file, link]) {
     expect(await openStoreAt(name).then(String, String)).toContain(`you may delete ${mark} and go on with the file`);
   }
+  // While the migration that will make it runs, the file is in use: the mark is looked for only under the lock.
+  const migration = lockFile(folder.file);
+  expect(await openStoreAt(folder.file).then(Boolean, (error: unknown) => error)).toBeInstanceOf(DatabaseInUse);
+  migration.release();
   rmSync(mark);
   await (await openStoreAt(link)).close();
 });
