@@ -275,8 +275,8 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
     if (!isHeldIn(action, run)) return DECIDED_BEFORE;
     const now = clock.now();
     const kept = await linksOf(action, now);
-    // The person that it was for may no longer approve.
-    if (kept.expiresAt <= now) return NOT_AN_APPROVER;
+    // By a change of who may approve, or because mails could not be sent for so long.
+    if (kept.expiresAt <= now) return LINKS_ENDED;
     const links = { ...kept, expiresAt: earlierEnd(kept.expiresAt, approvalTtlHours) };
     const [shown, history] = await Promise.all([see(action, "mail"), historyOf(action)]);
     const receiptUrl = receiptLink(action.id);
@@ -392,6 +392,11 @@ const MAILED_DECISIONS: Readonly<Partial<Record<string, DecidedMail["decision"]>
 const NOT_AN_APPROVER: DeliveryResult = {
   kind: "withheld",
   error: "No mail was sent: the address is neither of a person of this account nor one of the APPROVERS.",
+};
+
+const LINKS_ENDED: DeliveryResult = {
+  kind: "withheld",
+  error: "No mail was sent: its links have ended, since the person lost the right to approve or after seven days.",
 };
 
 const DECIDED_BEFORE: DeliveryResult = { kind: "withheld", error: "No mail was sent: it was decided before." };

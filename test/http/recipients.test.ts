@@ -171,7 +171,7 @@ describe("an approver whom an owner's key has named", () => {
     mailbox.script = "take";
     engine.clock.advance(60_000);
     const mail = (await engine.told(unsent, "mail", 2)).at(-1);
-    expect(mail).toMatchObject({ delivered: false, error: expect.stringContaining("neither of a person") });
+    expect(mail).toMatchObject({ delivered: false, error: expect.stringContaining("its links have ended") });
     for (const { approve, reject } of [links[0], await app.linksOf(unsent)]) {
       for (const [path, decision] of [
         [approve, "approve"],
