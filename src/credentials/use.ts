@@ -6,6 +6,7 @@ import { CREDENTIALS_HIDDEN_PER_HOST_MAX } from "../core/limits.ts";
 import type { KnownHostSettings } from "../core/host-settings.ts";
 import type { SentRequest } from "../core/method-overrides.ts";
 import type { Fault } from "../core/outcome.ts";
+import { StoreUnavailable } from "../core/store.ts";
 import type { Caller } from "../core/roles.ts";
 import { parseTarget } from "../core/target.ts";
 import { isPrivateAddress, mayGoPlain, type TargetPolicy } from "../config/target-policy.ts";
@@ -92,17 +93,29 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
     return { ...request, extras: { ...request.extras, credential: requestedOf(found) } };
   };
 
-  /** The secrets of other credentials for a host, which it may still show, for example in a log of requests. */
+  /**
+   * The secrets of other credentials for a host, which it may still show, for example in a log of requests. One that can't be read is
+   * left out: it must not keep other calls from the host.
+   */
   const secretsOfOthers = async (
     { accountId, others }: Pick<Use, "accountId" | "others">,
     request: OutboundRequest,
-  ) => {
-    const found = await Promise.all(others.map((id) => credentials.find(accountId, id)));
-    return found.flatMap((credential) => {
-      const secret = credential === null ? null : secretIn(credential.sealedSecret, credential.id, accountId);
-      if (credential === null || secret === null) return [];
-      return [secret, ...applyCredential(credential.settings, request, secret, clock.now()).secrets];
-    });
+  ): Promise<readonly string[]> => {
+    const found: string[] = [];
+    const add = async (id: string) => {
+      const credential = await credentials.find(accountId, id);
+      const secret = credential === null ? null : secretIn(credential.sealedSecret, id, accountId);
+      if (credential === null || secret === null) return;
+      // Also without its other forms, if this version doesn't know its kind.
+      found.push(secret);
+      found.push(...applyCredential(credential.settings, request, secret, clock.now()).secrets);
+    };
+    const unlessAway = (id: string) => (error: unknown) => {
+      if (error instanceof StoreUnavailable) throw error;
+      log.error("credential.unreadable", { credential: id, error: error instanceof Error ? error.name : "unknown" });
+    };
+    await Promise.all(others.map((id) => add(id).catch(unlessAway(id))));
+    return found;
   };
 
   /** Opens the secret as it is now, once its use is noted. */

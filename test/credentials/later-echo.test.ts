@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { runStatements } from "../../db/commands/statements.ts";
+import { openFile } from "../../db/libsql/file.ts";
 import { CREDENTIALS_HIDDEN_PER_HOST_MAX, RESPONSE_BODY_BYTES_MAX } from "../../src/core/limits.ts";
 import { ECHO_MASK } from "../../src/credentials/echo.ts";
 import { KEYS } from "../http/stub-server.ts";
@@ -71,6 +73,22 @@ test("credentials that the key may use are looked for before those of others", a
   await rig.ended(await rig.create());
   expect((await log(rig)).json["response_body"]).toEqual({ last: ECHO_MASK });
 });
+
+test.each([`'{"kind":"of-a-later-version"}'`, "'no JSON'"])(
+  "one that is altered to %s keeps no other call from its host",
+  async (settings) => {
+    await using rig = await openCredentials(keeping((last) => Response.json({ last })));
+    await rig.add();
+    await rig.add({ name: "altered", secret: "another-secret-of-4242" });
+    const file = openFile(`${rig.app.engine.folder}/outgate.db`, "shared");
+    await runStatements(file, [
+      { sql: `update credentials set settings = ${settings} where name = 'altered'`, args: [] },
+    ]);
+    await file.close();
+    expect((await rig.ended(await rig.create())).json.status).toBe("completed");
+    expect((await log(rig)).json["response_body"]).toEqual({ last: ECHO_MASK });
+  },
+);
 
 test("calls to hosts for which there is no credential are searched for none", async () => {
   const shows = (last: string) => Response.json({ last });
