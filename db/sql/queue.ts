@@ -6,6 +6,7 @@ import { type Claimed, startAttempt } from "../../src/core/settle.ts";
 import {
   DATE_MS_MAX,
   DUE_LANES_SCANNED_MAX,
+  LIST_SCAN_ROWS_MAX,
   METRIC_COUNT_MAX,
   PENDING_SCAN_ROWS_MAX,
   RECOVERY_BYTES_MAX,
@@ -401,16 +402,18 @@ export function createOutboxStore(db: QueueContext): OutboxStore {
     },
     async list(accountId, before, limit) {
       const entries: OutboxEntry[] = [];
-      for (let from = before ?? AFTER_ALL_IDS; ;) {
+      let from = before ?? AFTER_ALL_IDS;
+      // The caller takes fewer for the last page, so read on for those that can't be read.
+      for (let looked = 0; looked < LIST_SCAN_ROWS_MAX && entries.length < limit; looked += limit) {
+        if (looked > 0) await nextTurn();
         const isEarlier = and(eq(outbox.accountId, accountId), lt(outbox.id, from));
         const newestFirst = qb.select(NOTIFICATION_COLUMNS).from(outbox).where(isEarlier).orderBy(desc(outbox.id));
         const rows = await raw(reader, newestFirst.limit(limit));
         entries.push(...readable(rows, entryOf));
-        // The caller takes fewer for the last page, so read on for those that can't be read.
-        const last = rows.at(-1);
-        if (rows.length < limit || entries.length >= limit || last === undefined) return entries.slice(0, limit);
-        from = String(last["id"]);
+        if (rows.length < limit) break;
+        from = String(rows.at(-1)?.["id"]);
       }
+      return entries.slice(0, limit);
     },
     async waiting() {
       const unsent = async (kind: NotificationKind) => {

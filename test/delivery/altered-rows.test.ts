@@ -336,6 +336,11 @@ test("a callback that can't be read ends no list of callbacks", async () => {
     all.slice(3),
     all.slice(3),
   ]);
+  // However many there are, other work goes on.
+  let isTurnOfOthers = false;
+  void turn().then(() => (isTurnOfOthers = true));
+  await listed(1);
+  expect(isTurnOfOthers).toBe(true);
 });
 
 test("a callback, altered in any column, is given up with one line in the log or goes its way, and holds up no other", async () => {
