@@ -1,9 +1,8 @@
 import { and, eq, sql } from "drizzle-orm";
 import { DECISIONS } from "../../src/core/action.ts";
 import type { LinkStore } from "../../src/core/store.ts";
-import { all, findRow, qb } from "../sql/read.ts";
+import { findRow, qb } from "../sql/read.ts";
 import { command, type Tx } from "./command.ts";
-import { insertEach, upsertList } from "./lists.ts";
 import { actions, approvalLinks, people } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
 
@@ -22,8 +21,6 @@ export const keep = command<LinkStore["keep"]>(async (tx, links, expiresAt) => {
   return new Date(Math.min(...ends));
 });
 
-const ENDED = upsertList(approvalLinks, ["actionId", "run", "decision"], ["expiresAt"]);
-
 /**
  * Ends the links to a person who may no longer approve, also those of mails that still have to be sent, which find them ended. They
  * stay ended if the right returns. An owner's key may name anyone, so who is no member is not refused by that alone.
@@ -38,10 +35,19 @@ export async function endLinksOf(
   // A literal, since SQLite uses the partial index only if it sees the value.
   const isHeld = and(eq(actions.accountId, accountId), sql`${status} = 'awaiting_approval'`);
   const isTheirs = eq(sql`lower(${notifyEmail})`, person.emailKey);
-  const held = await all(tx, qb.select({ id, run }).from(actions).where(and(isHeld, isTheirs)));
-  await insertEach(tx.lists, ENDED, held, (action) =>
-    DECISIONS.map((decision) => [action.id, action.run, decision, "", at.getTime()]),
-  );
+  const expiresAt = sql<number>`${sql.raw(String(at.getTime()))}`.as("expires_at");
+  // The database inserts them by itself, since an account may have very many.
+  for (const one of DECISIONS) {
+    const decision = sql<typeof one>`${sql.raw(`'${one}'`)}`.as("decision");
+    const ended = { actionId: id, run, decision, hash: sql<string>`''`.as("hash"), expiresAt };
+    await tx.db
+      .insert(approvalLinks)
+      .select(qb.select(ended).from(actions).where(and(isHeld, isTheirs)))
+      .onConflictDoUpdate({
+        target: [approvalLinks.actionId, approvalLinks.run, approvalLinks.decision],
+        set: { expiresAt: at },
+      });
+  }
 }
 
 export const forgetAll = command<LinkStore["forgetAll"]>(async ({ db }) => {
