@@ -338,9 +338,10 @@ test("a callback that can't be read ends no list of callbacks", async () => {
   ]);
   // However many there are, other work goes on.
   let isTurnOfOthers = false;
-  void turn().then(() => (isTurnOfOthers = true));
+  const others = turn().then(() => (isTurnOfOthers = true));
   await listed(1);
   expect(isTurnOfOthers).toBe(true);
+  await others;
 });
 
 test("a callback, altered in any column, is given up with one line in the log or goes its way, and holds up no other", async () => {
