@@ -125,35 +125,46 @@ export function compactJson(text: string): string {
  */
 export function withoutLists(json: string, members: readonly string[]): string {
   const names = new Set(members.map((name) => JSON.stringify(name)));
-  /** Where the lists and objects begin that are open, outermost first. */
-  const open: number[] = [];
-  const isIn = (opening: string) => json[open.at(-1) ?? -1] === opening;
-  let text = "";
-  let [copied, opaqueEnd, objects] = [0, 0, 0];
-  const replace = (from: number, by: string): number => {
-    text += json.slice(copied, from) + by;
-    copied = endOfValue(json, from);
-    return copied;
+  /** The lists and objects that are open, outermost first: where they begin, and whether they will be `[null]`. */
+  const open: { readonly start: number; isNull: boolean }[] = [];
+  /** What stands for which parts, in their order. */
+  const edits: { readonly from: number; readonly to: number; readonly by: string }[] = [];
+  const replace = (from: number, to: number, by: string): number => {
+    // What was replaced within that part goes with it.
+    while ((edits.at(-1)?.from ?? -1) > from) edits.pop();
+    edits.push({ from, to, by });
+    return to;
   };
+  let [opaqueEnd, objects] = [0, 0];
   for (let at = 0; at < json.length;) {
     const char = json[at];
+    const outer = open.at(-1);
+    const opening = outer && json[outer.start];
     if (char === '"') {
       const end = endOfString(json, at);
-      const isMember = open.length === 1 && isIn("{") && json[end] === ":";
+      const isMember = open.length === 1 && opening === "{" && json[end] === ":";
       if (isMember && names.has(json.slice(at, end))) opaqueEnd = endOfValue(json, end + 1);
       at = end;
     } else if (char === "[" || char === "{") {
       const isList = char === "[";
-      if (isList && at < opaqueEnd) at = replace(at, "[]");
-      else if (isIn("[") && (isList || (objects += 1) > JSON_MEMBERS_MAX)) at = replace(open.pop() ?? at, "[null]");
-      else {
-        open.push(at);
+      if (isList && at < opaqueEnd) at = replace(at, endOfValue(json, at), "[]");
+      else if (outer && opening === "[" && (isList || (objects += 1) > JSON_MEMBERS_MAX)) {
+        outer.isNull = true;
+        at = endOfValue(json, at);
+      } else {
+        open.push({ start: at, isNull: false });
         at += 1;
       }
     } else {
-      if (char === "]" || char === "}") open.pop();
+      const closed = char === "]" || char === "}" ? open.pop() : undefined;
       at += 1;
+      if (closed?.isNull === true) replace(closed.start, at, "[null]");
     }
+  }
+  let [text, copied] = ["", 0];
+  for (const { from, to, by } of edits) {
+    text += json.slice(copied, from) + by;
+    copied = to;
   }
   return text + json.slice(copied);
 }
