@@ -57,7 +57,7 @@ export function maskNamed(text: string, isQuoted: boolean, masking: Masking): st
 }
 
 /** `isNamedMember` and `isNamingMember` know no longer names. */
-const PAIR_CHARS_MAX = 7;
+const PAIR_CHARS_MAX = 14;
 
 /** How far back to look for a bracket around a name. */
 const FLOW_CHARS_MAX = 256;

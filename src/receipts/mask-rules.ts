@@ -166,11 +166,14 @@ export function secretKind(name: string): string | null {
   if (!MAY_BE_SENSITIVE.test(bare)) return null;
   const known = NAMES_READ.get(bare);
   if (known !== undefined) return known;
-  const latin = inLatin(bare);
-  const found = firstKind(latin, kindInName) ?? WORDS.get(ENDING.exec(latin)?.[1]?.toLowerCase() ?? "") ?? null;
+  const found = isNamingMember(bare) ? null : kindOfWords(inLatin(bare));
   // Store a copy of the name: a slice of a body would keep the whole body in memory.
   if (NAMES_READ.size < NAMES_READ_MAX) NAMES_READ.set(Buffer.from(bare).toString(), found);
   return found;
+}
+
+function kindOfWords(name: string): string | null {
+  return firstKind(name, kindInName) ?? WORDS.get(ENDING.exec(name)?.[1]?.toLowerCase() ?? "") ?? null;
 }
 
 /** What names were found to mean. Splitting a name is the slowest step, and most texts repeat a few names. */

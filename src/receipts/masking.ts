@@ -48,9 +48,13 @@ export function withoutCutEnd(masked: string): string {
   const from = Math.max(mask === -1 ? 0 : endOfMask(masked, mask), masked.length - CUT_SECRET_CHARS_MAX);
   const end = masked.slice(from);
   let start = end.length;
-  while (start > 0 && !/[\s"'<>;,&=]/.test(end.charAt(start - 1))) start -= 1;
-  return start === end.length ? masked : masked.slice(0, from + start) + MASK;
+  while (start > 0 && !WORD_ENDS.test(end.charAt(start - 1))) start -= 1;
+  // From there on the end may begin within a character.
+  return start === end.length ? masked : masked.slice(0, from + start).toWellFormed() + MASK;
 }
+
+/** What no usual token or password has in it, besides the signs that end a sentence where no spaces are written. */
+const WORD_ENDS = /[\s"'<>;,&=\u3001-\u3011\uff01\uff0c\uff1a\uff1b\uff1f]/;
 
 /** Masks a name and its value. `kind`: the kind of secret that the name means, or null. */
 export function maskPair([name, value]: FormPair, kind: string | null, masking: Masking): FormPair {

@@ -21,6 +21,11 @@ const LINES: readonly (readonly [form: string, text: string])[] = [
     "YAML, what a variable is called",
     "env:\n  - name: DB_PASSWORD\n    value: S\n  - name: LOG_LEVEL\n    value: debug",
   ],
+  [
+    "YAML, a parameter of CloudFormation",
+    "- ParameterKey: DbPassword\n  ParameterValue: S\n- ParameterKey: Region\n  ParameterValue: eu",
+  ],
+  ["YAML, an attribute of OpenTelemetry", "- key: db.password\n  stringValue: S\n- key: page\n  stringValue: a"],
   ["YAML, a text of its own", "api_key: |\n  S\nport: 80"],
   ["YAML, folded", "users:\n  token: >-\n    S\n  port: 80"],
   ["YAML, a map", "credentials:\n  ann: S\nport: 80"],
@@ -201,7 +206,7 @@ describe("JSON that says in one member what another is called", () => {
     // As CloudFormation, OpenTelemetry and lists of fields write them.
     [
       '{"ParameterKey":"DBPassword","ParameterValue":"hunter2"}',
-      '{"ParameterKey":"••••(key,10-chars)","ParameterValue":"••••(password,7-chars)"}',
+      '{"ParameterKey":"DBPassword","ParameterValue":"••••(password,7-chars)"}',
     ],
     [
       '{"key":"db.password","value":{"stringValue":"hunter2"}}',

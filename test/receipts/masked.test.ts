@@ -122,6 +122,10 @@ describe("a masked action", () => {
     expect(answered({}, '"one two "', true)).toBe('"one two "');
     // A long word loses only as much as a secret may have.
     expect(answered({}, `"${"a".repeat(CUT_SECRET_CHARS_MAX + 1)}"`, true)).toBe('"a••••"');
+    const emoji = cut(`${"😀".repeat(CUT_SECRET_CHARS_MAX)}a`);
+    expect(emoji).toEndWith("😀\ufffd••••");
+    // Where words have no spaces between them.
+    expect(cut("今日は良い天気です。明日も".repeat(99))).toEndWith("今日は良い天気です。••••");
   });
 
   test("masks a request once, however many attempts are shown with it", async () => {
