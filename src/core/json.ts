@@ -120,8 +120,8 @@ export function compactJson(text: string): string {
 }
 
 /**
- * The text, which has no white space, with lists empty in these members of the outermost object. Any other list that has a list in it,
- * or more than `JSON_MEMBERS_MAX` objects, is `[null]` then: no field of ours has one, and it would cost as much.
+ * The text, which has no white space, with lists empty in these members of the outermost object. Any other list is
+ * `[null]` if it has a list in it, or an object beyond the first `JSON_MEMBERS_MAX` in lists: no field of ours does, and it would cost as much.
  */
 export function withoutLists(json: string, members: readonly string[]): string {
   const names = new Set(members.map((name) => JSON.stringify(name)));

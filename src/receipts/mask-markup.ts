@@ -39,7 +39,7 @@ function kindOfContent(element: string, attributes: string): string | null {
 }
 
 /** An attribute that may hold what another one names. */
-const VALUED = /[\0-\x20"'/](?:value|val|content)[\0-\x20]*=/gi;
+const VALUED = /[\0-\x20"'/](?:(?:string|parameter)?value|val|content)[\0-\x20]*=/gi;
 
 /** Masks values that another attribute of their element names as secret, in any order: `<input type=password value=…>`. */
 function maskAttributes(text: string, masking: Masking): string {

@@ -54,6 +54,10 @@ const LINES: readonly (readonly [form: string, text: string])[] = [
   ["arguments of GraphQL", 'mutation { login(user: "ann", password: "S", page: 2) { name } }'],
   ["XML", "<login><password>S</password><page>2</page></login>"],
   ["HTML", '<input name="password" value="S"><input name="page" value="2">'],
+  [
+    "XML, an attribute of a longer name",
+    '<attribute key="db.password" stringValue="S"/><attribute key="page" stringValue="2"/>',
+  ],
   ["HTML, the value first", '<input value="S" name="password"><input name="page" value="2">'],
   ["HTML, both values first", '<input value="S" name="password"><input value="2" name="page">'],
   ["HTML in capitals", "<INPUT\nVALUE='S' NAME='password' >\n<INPUT\n\tVALUE='2' NAME='page'/>"],
