@@ -365,9 +365,11 @@ async function create(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
   const { action, differs } = await deps.actionService.create(caller, checked, { reason, sync, credential });
   // A rule has held it, so answer: the model can tell its user instead of waiting.
   const isHeld = differs === undefined && action.status === "awaiting_approval";
-  const waited = () => waitForEnd(deps, call, action, waitSeconds).catch(createdIfAway(action));
-  const latest = sync && !isHeld ? await waited() : action;
-  return { json: await describeAction(deps, call, latest, differs === undefined ? {} : { differs }) };
+  const created = createdIfAway(action);
+  const latest = sync && !isHeld ? await waitForEnd(deps, call, action, waitSeconds).catch(created) : action;
+  const describe = (one: Action) => describeAction(deps, call, one, differs === undefined ? {} : { differs });
+  // Describing one that has ended reads its timeline; of one just created nothing more is read.
+  return { json: await describe(latest).catch((error: unknown) => describe(created(error))) };
 }
 
 /** Reports issues of the options and of the request together. */

@@ -41,6 +41,16 @@ test("a create that waits returns its action where the store goes away meanwhile
   expect(answer.headers.get("location")).toBe(`/v1/actions/${answer.json.id}`);
 });
 
+test("so does one that has failed, where its timeline can't be read any more", async () => {
+  const wrapStore = wrapping("actions", () => ({
+    timeline: () => Promise.reject(new StoreUnavailable("away")),
+  }));
+  await using away = await openServer({ wrapStore });
+  await using agent = await connect("modern", away.mcpUrl);
+  const created = await agent.call("create", { url: "http://127.0.0.1:9/orders", sync: true, retries: 1 });
+  expect(actionIn(created)).toMatchObject({ status: "pending", attempts: 0 });
+});
+
 describe.each(REVISIONS)("a wait by a client of the kind %s", (kind) => {
   test("with a progress token is notified every few seconds and at each change, with growing numbers", async () => {
     const id = await hold();
