@@ -73,9 +73,18 @@ function createBulkService({ store: { bulk, actions }, clock, ids }: AppContext,
       };
     },
 
-    /** Begins a job on the actions that match now. Throws `too_many_jobs`. */
-    async start(caller: Caller, request: BulkRequest): Promise<BulkJob> {
+    /**
+     * Begins a job on the actions that match now. Throws `too_many_jobs`, and `validation_error` if more match than the
+     * `counted` ones that a person was shown.
+     */
+    async start(caller: Caller, request: BulkRequest, counted = BULK_ACTIONS_MAX): Promise<BulkJob> {
       const found = await matching(caller, request);
+      const count = found.actions.length;
+      if (count > counted)
+        throw new DomainError(
+          "validation_error",
+          `${count} actions match now, ${counted} when you looked. Check again.`,
+        );
       const now = clock.now();
       const { operation, reason } = request;
       const job: BulkJob = {
@@ -85,7 +94,7 @@ function createBulkService({ store: { bulk, actions }, clock, ids }: AppContext,
         filter: JSON.stringify(request.filter),
         reason,
         status: "running",
-        matching: found.actions.length,
+        matching: count,
         done: 0,
         failed: 0,
         createdAt: now,

@@ -119,7 +119,14 @@ async function newBulkPage({ bulkService }: PageDeps, user: Person, props: NewBu
             <p>{what}</p>
             {isMore ? <p>More actions match. Start again when this job has ended.</p> : null}
             <UnknownOutcomes operation={operation} found={found} />
-            <PostForm user={user} action={`${BULK_PATH}${queryText(query)}`} fields={[["operation", operation]]}>
+            <PostForm
+              user={user}
+              action={`${BULK_PATH}${queryText(query)}`}
+              fields={[
+                ["operation", operation],
+                ["counted", String(matching)],
+              ]}
+            >
               <ReasonField value={reason} hint="Shown in the timeline of each action." />
               <div class="buttons">
                 <Button
@@ -310,7 +317,10 @@ export function bulkPages(deps: PageDeps) {
   const begin = answer(
     async ({ context, person, form }) => {
       const { operation, query: filter } = jobIn(context, form);
-      const job = await bulkService.start(person.caller, { operation, filter, reason: reasonInForm(form) });
+      const request = { operation, filter, reason: reasonInForm(form) };
+      // Without its count the form shows none, so it covers none.
+      const shown = Number(form.get("counted") ?? 0);
+      const job = await bulkService.start(person.caller, request, Number.isInteger(shown) ? shown : 0);
       return bulkPath(job.id);
     },
     ({ context, person }, { problem, values }) =>

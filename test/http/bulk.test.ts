@@ -154,6 +154,22 @@ describe("the pages of bulk jobs", () => {
     expect(retried).toMatchObject({ actor: "user:ann@example.com", reason: "It is up again." });
   });
 
+  test("cover at most as many actions as they showed", async () => {
+    await using server = await openRealServer();
+    await using down = new Target(500);
+    const bob = await signedIn(server);
+    await failed(server, { url: down.url });
+    const fields = await bob.hiddenOf("/bulk/new?operation=retry&status=failed");
+    await failed(server, { url: down.url });
+    const refused = await bob.send("/bulk?status=failed", { ...fields, reason: "It is up again." });
+    const shown = await refused.text();
+    expect(refused.status).toBe(400);
+    expect(shown).toContain("2 actions match now, 1 when you looked. Check again.");
+    expect(shown).toContain("It is up again.");
+    expect(shown).toContain('name="counted" value="2"');
+    expect((await bob.send("/bulk?status=failed", { ...fields, counted: "2" })).status).toBe(303);
+  });
+
   test("ask about the selected actions, and what can't be included", async () => {
     await using server = await openRealServer();
     const bob = await signedIn(server);
