@@ -73,17 +73,17 @@ export function isUsableRedirect(uri: string): boolean {
   // Refuses a text that `URL` would change, because it leads somewhere else than it says.
   if (url.protocol === "http:") return LOOPBACK_REDIRECT.test(uri);
   if (url.protocol === "https:") return url.href === uri || url.href === `${uri}/`;
-  return APP_SCHEME.test(uri) && !NO_APPS.has(url.protocol) && !url.protocol.startsWith("ms-");
+  return APP_SCHEME.test(uri) && !NO_APPS.has(url.protocol) && !OF_SYSTEM.test(url.protocol);
 }
 
 const LOOPBACK_REDIRECT = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?(\/[!-~]*)?$/;
 
 const APP_SCHEME = /^[a-z][a-z0-9+.-]*:[!-~]+$/;
 
-/**
- * Schemes of browsers and systems, which no client can have: also who refuses to connect it is sent there. Those that Windows has
- * for its own programs begin with `ms-`.
- */
+/** Schemes that Windows and Apple's systems have for their own programs, such as one that installs what it is given. */
+const OF_SYSTEM = /^(?:ms-|itms|x-apple|app-?prefs|prefs:)/;
+
+/** Schemes of browsers and systems, which no client can have: also who refuses to connect it is sent there. */
 const NO_APPS: ReadonlySet<string> = new Set(
   `javascript vbscript data blob file about filesystem view-source ws wss ftp jar res resource chrome edge intent mailto tel sms
   smsto facetime ldap ldaps telnet ssh sftp smb nfs shell search search-ms magnet`

@@ -16,8 +16,8 @@ export function createPaint({ isTty, env }: TerminalOutput): Paint {
   return (text, color) => (isColored && text !== "" ? `\u001b[${COLORS[color]}m${text}\u001b[0m` : text);
 }
 
-/** Characters that nobody sees; the variation selector of an emoji stays behind it. */
-const UNSEEN = String.raw`[\p{Cf}\p{Zl}\p{Zp}\p{Cs}\u2800\ufffc[\p{Default_Ignorable_Code_Point}--\ufe0f]]|(?<!\p{Extended_Pictographic})\ufe0f`;
+/** Characters that nobody sees; the variation selector of an emoji or a keycap stays behind it. */
+const UNSEEN = String.raw`[\p{Cf}\p{Zl}\p{Zp}\p{Cs}\u2800\ufffc[\p{Default_Ignorable_Code_Point}--\ufe0f]]|(?<!\p{Extended_Pictographic}|[0-9#*](?=\ufe0f\u20e3))\ufe0f`;
 
 /** Control, invisible and bidirectional characters, which can control a terminal or hide text. */
 const UNSAFE = new RegExp(String.raw`\p{Cc}|${UNSEEN}`, "gv");

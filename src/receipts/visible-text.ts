@@ -44,6 +44,13 @@ const OF_EMOJI = /^\ufe0f?\u200d?$/;
 
 const EMOJI = /(?:\p{Extended_Pictographic}|\p{Emoji_Modifier})$/u;
 
+/**
+ * Joiners where the spelling of Persian and of languages of India needs them (RFC 5892, A.1 and A.2), and the signs of a keycap, which
+ * stand out by its frame.
+ */
+const SPELLED =
+  /^(?:[بپتٹثجچحخسشصضطظعغفقكکگلمنهھيیئ]\u200c[\p{Script=Arabic}&&\p{L}]|[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca][\u200c\u200d]\p{L}|[0-9#*]\ufe0f\u20e3)$/v;
+
 /** The rest of a longer run is shown as a count. */
 const CODES_SHOWN_MAX = 8;
 
@@ -70,7 +77,7 @@ export function visibleText(
   let runs = 0;
   const coded = keepsLines ? CODED_IN_LINES : CODED;
   for (const { 0: run, 1: bare = "", index } of text.matchAll(coded)) {
-    if (index < shownTo || isOfEmoji(run, text, index)) continue;
+    if (index < shownTo || isVisible(run, text, index)) continue;
     const kept = IS_PILED.test(run) ? keptOf(run) : bare;
     shown += text.slice(shownTo, index) + kept;
     if (kept.length < run.length) shown += codesOf(run.slice(kept.length), mark);
@@ -91,12 +98,14 @@ const DOT_OF_NAME = /[.\u3002\uff0e\uff61](?=\p{L})/gu;
 
 /** Whether the text has invisible characters other than newlines and tabs. */
 export function hasUnseen(text: string): boolean {
-  for (const { 0: run, index } of text.matchAll(UNSEEN_IN_LINES)) if (!isOfEmoji(run, text, index)) return true;
+  for (const { 0: run, index } of text.matchAll(UNSEEN_IN_LINES)) if (!isVisible(run, text, index)) return true;
   return false;
 }
 
-function isOfEmoji(run: string, text: string, at: number): boolean {
-  return OF_EMOJI.test(run) && EMOJI.test(text.slice(Math.max(0, at - 2), at));
+/** Whether a run changes what is seen around it, so that it needs no codes. */
+function isVisible(run: string, text: string, at: number): boolean {
+  if (OF_EMOJI.test(run) && EMOJI.test(text.slice(Math.max(0, at - 2), at))) return true;
+  return at > 0 && SPELLED.test(text.slice(at - 1, at + 2));
 }
 
 /** The beginning of a run of marks that is shown as it is: most runs of a language to their end. */

@@ -295,7 +295,7 @@ test("a redirect URI leads to https, to this machine, or to an app", () => {
       http://x.example/cb http://127.0.0.2/cb http://localhost.evil.example/ http://0177.0.0.1/ http://127.1/
       https://a:b@x.example/cb https://x.example/cb#x https://X.example/cb https://x.example:443/cb
       javascript:alert(1) JavaScript:alert(1) data:text/html,x vbscript:x file:///etc/passwd about:blank /cb //x
-      https://x.example/a/../b http://localhost@evil.example/ ms-msdt:/id search-ms:query=x intent://x/ mailto:a@x.example
+      https://x.example/a/../b http://localhost@evil.example/ ms-msdt:/id itms-services:/x x-apple.systempreferences:x search-ms:query=x intent://x/ mailto:a@x.example
       tel:112 ldap://x.example/ ssh://x.example/ smb://x.example/ jar:https://x.example/ shell:startup chrome://settings
     `),
     "https://exämple.com/",

@@ -28,5 +28,5 @@ test("what acts on a terminal or hides is shown as its code", () => {
   expect(visible("a\u3164b\u2800\u115f\ufe01\u{e0101}\ufffc", true)).toBe(
     "a<U+3164>b<U+2800><U+115F><U+FE01><U+E0101><U+FFFC>",
   );
-  expect(visible("❤\ufe0f a\ufe0f")).toBe("❤\ufe0f a<U+FE0F>");
+  expect(visible("❤\ufe0f 1\ufe0f\u20e3 a\ufe0f")).toBe("❤\ufe0f 1\ufe0f\u20e3 a<U+FE0F>");
 });

@@ -7,7 +7,8 @@ test("text that can be seen is left as it is, emoji too", () => {
     "POST https://api.example.com/ä?q=1",
     "Zażółć 日本語 שלום e\u0301",
     "พี่ที่ Tiếng Việt in letters and accents: ê\u0323\u0301 שָׁ֑ל ကျွန်ုပ်",
-    "👍🏽 ❤\ufe0f 👩\u200d💻 👁\ufe0f\u200d🗨\ufe0f",
+    "👍🏽 ❤\ufe0f 👩\u200d💻 👁\ufe0f\u200d🗨\ufe0f 1\ufe0f\u20e3",
+    "می\u200cخواهم क्\u200dष",
   ]) {
     expect(visibleText(text)).toBe(text);
   }
@@ -21,6 +22,8 @@ test.each([
   ["isolates and marks", "\u2066\u2069\u200E\u061C", "<U+2066><U+2069><U+200E><U+061C>"],
   ["nothing of no width", "pay\u200Bpal\uFEFF\u00AD", "pay<U+200B>pal<U+FEFF><U+00AD>"],
   ["what joins emoji, where there is none", "pay\u200Dpal\uFE0F", "pay<U+200D>pal<U+FE0F>"],
+  ["what joins letters, where it changes nothing", "ا\u200cن س\u200c\u200cن", "ا<U+200C>ن س<U+200C><U+200C>ن"],
+  ["the signs of a keycap, where there is none", "a\uFE0F\u20E3", "a<U+FE0F><U+20E3>"],
   ["a line that ends unseen", "a\u2028b", "a<U+2028>b"],
   ["tags", "\u{E0041}", "<U+E0041>"],
   ["fillers", "\u3164\u115F\u2800", "<U+3164><U+115F><U+2800>"],
