@@ -3,7 +3,7 @@ import type { Caller } from "../../src/core/roles.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { eventually } from "../support/eventually.ts";
 import { actionIn, REVISIONS, connect, errorIn, type Result } from "./clients.ts";
-import { BASE_URL, type TestServer, openServer } from "./test-server.ts";
+import { type TestServer, openServer } from "./test-server.ts";
 import { shared } from "../support/shared.ts";
 
 const server = await shared(openServer({ starts: false, env: { APPROVAL_TTL_HOURS: "2" } }));
@@ -135,22 +135,6 @@ test.each(["legacy", "first"] as const)(
     expect(seen).toEqual(decided("approved", "mcp:agent", "sorry, I was away", "elicitation"));
   },
 );
-
-test("only a client that can ask gets the next step to ask", async () => {
-  const id = await hold();
-  for (const [key, canAsk, isTold] of [
-    [KEYS.agent, true, true],
-    [KEYS.agent, false, false],
-    [KEYS.owner, false, false],
-    [KEYS.reader, true, false],
-  ] as const) {
-    const answer = canAsk ? () => ({ action: "cancel" }) : null;
-    await using client = await connect("modern", server.mcpUrl, { key, answer });
-    const step = String(actionIn(await client.call("get", { id }))["next_step"]);
-    expect(step.includes("call approve"), [key, canAsk].join(" ")).toEqual(isTold);
-    expect(step).toContain(`${BASE_URL}/approvals`);
-  }
-});
 
 test("where AGENT_APPROVAL is off no text sends an agent to the approve tool", async () => {
   const texts = async (where: TestServer) => {

@@ -164,13 +164,6 @@ describe("the request in a tool result", () => {
     expect(action.cut).toEqual([bodyKind]);
     expect(action.body_note).toContain(`it has ${Buffer.byteLength(body)} bytes`);
   });
-
-  test("is complete while the result has at most 16 KiB, with numbers as they were written and without a note", async () => {
-    const body = `{"n":1.0,"note":"${"x".repeat(15_000)}"}`;
-    const text = await textOf(anAction({ body }), "agent");
-    expect(text.includes(`"body":${body},`)).toBe(true);
-    expect(text.includes("body_note")).toBe(false);
-  });
 });
 
 /** The longest that the API accepts of everything, in characters that JSON writes longer than they are. */
@@ -241,6 +234,16 @@ describe("the result of a held action", () => {
       const result = await stepFor(anAction({ ...held, policy: policyOfHold(by) }), "agent");
       expect(result.policy).toEqual({ effect: "hold", by });
       expect(result.next_step).toStartWith("It is held: call approve to ask your person, or they decide at ");
+    }
+    const silent = { caller: callerOf("owner"), elicitation: null };
+    for (const reader of [
+      silent,
+      { ...silent, caller: callerOf("agent") },
+      { ...silent, caller: callerOf("reader") },
+    ]) {
+      const { next_step: step } = JSON.parse(await describeAction(deps, reader, anAction(held)));
+      expect(step).not.toContain("call approve");
+      expect(step).toContain("https://outgate.example.com/approvals");
     }
   });
 
@@ -371,11 +374,6 @@ test("a result hides the secrets of headers that the target repeats, and only th
       n: "••••",
     });
   }
-  const read = (size: number) => {
-    const long = JSON.stringify({ "a\\": `${"\\".repeat(size)}canary-two`, more: '"'.repeat(size) });
-    return () => expect(hideEchoes(long, headers)).not.toContain("canary");
-  };
-  expect(growthOf(read, 30_000)).toBeLessThanOrEqual(GROWTH_MAX);
 });
 
 test("an answer is read in linear time, and however its target writes slashes", () => {
@@ -400,7 +398,7 @@ test("an answer is read in linear time, and however its target writes slashes", 
     list: ["••••", 47_110_815_471, 0.471_108_154_7],
     text: "••••",
   });
-  for (const character of ["x", '"', "\u00e4"]) {
+  for (const character of ["x", '"', "\\", "\u00e4"]) {
     const read = (size: number) => {
       const long = JSON.stringify(`${character.repeat(size)}${headers.Authorization}`);
       return () => expect(hideEchoes(long, headers)).not.toContain("canary");
