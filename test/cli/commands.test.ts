@@ -4,7 +4,6 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CreateAction } from "../../src/api/action-schemas.ts";
 import { runCommandLine } from "../../src/cli/program.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
@@ -35,16 +34,6 @@ async function json(args: readonly string[], options: OutgateOptions = {}) {
 const held = async () => (await json(["send", target.url, "--approve"])).value.id;
 
 describe("outgate send", () => {
-  test("has an option for every member of a create", async () => {
-    const { out } = await say(["send", "--help"]);
-    const options = { body: "data", json: "data", headers: "header", delay_seconds: "delay" };
-    const { url: _argument, ...members } = CreateAction.properties;
-    for (const member of Object.keys(members)) {
-      const option = new Map(Object.entries(options)).get(member) ?? member.replaceAll("_", "-");
-      expect(out).toMatch(new RegExp(`--${option}\\b`));
-    }
-  });
-
   test("sends a call, and says as JSON what became of it", async () => {
     const { code, value } = await json(["send", target.url, "-d", '{"n":1}', "-H", "X-Plan: gold", "--sync"]);
     expect(code).toBe(0);
@@ -365,23 +354,6 @@ test("in a pipe a list is a line of JSON for each row, and says on standard erro
 });
 
 describe("outgate approve, reject, cancel and retry", () => {
-  test("decide, and give their reason", async () => {
-    const id = await held();
-    expect(await json(["reject", id, "--reason", "not today"])).toMatchObject({
-      code: 0,
-      value: { status: "cancelled" },
-    });
-    expect(await json(["retry", id])).toMatchObject({ code: 0, value: { status: "awaiting_approval" } });
-    expect(await json(["approve", id, "--wait", "20"])).toMatchObject({ code: 0, value: { status: "completed" } });
-    const { said } = await json(["get", id, "--timeline"]);
-    expect(said.out).toContain("not today");
-    const other = await held();
-    expect(await json(["cancel", other])).toMatchObject({ code: 0, value: { status: "cancelled" } });
-    const late = await say(["approve", other]);
-    expect(late.code).toBe(1);
-    expect(late.err).toContain("is cancelled and cannot be approved");
-  });
-
   test("name the run that they are about, and are refused where a retry has begun the next one", async () => {
     const { id } = (await json(["send", target.url, "--approve", "--reason", "The invoice is due."])).value;
     expect((await say(["get", id, "--timeline"])).out).toContain("The invoice is due.");

@@ -1,12 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import type { TObject } from "typebox";
+import { CreateAction } from "../../src/api/action-schemas.ts";
+import { PutDefaults, PutHostSettings } from "../../src/api/host-settings.ts";
+import { ListQuery } from "../../src/api/list-schemas.ts";
+import { CreateRuleBody } from "../../src/rules/schemas.ts";
 import { SERVICE_COMMANDS } from "../../src/cli/command.ts";
 import { createProgram, runCommandLine } from "../../src/cli/program.ts";
 import { addServerCommands } from "../../src/cli/server-commands.ts";
 import { RELEASE, releaseText } from "../../src/config/config.ts";
 import { librariesOf } from "../support/libraries.ts";
 import { COMMAND_LINE } from "../support/programs.ts";
-import { saidBy } from "./outgate.ts";
+import { outgate, saidBy } from "./outgate.ts";
 
 const NOWHERE = { env: {}, out: () => {}, err: () => {}, isTty: false };
 
@@ -14,14 +19,7 @@ const COMMANDS = createProgram(NOWHERE, addServerCommands).commands.filter(
   (command) => !["version", "complete"].includes(command.name()),
 );
 
-/** Runs a command line and keeps what it says. */
-async function say(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  let out = "";
-  let err = "";
-  const io = { env: {}, out: (text: string) => (out += text), err: (text: string) => (err += text), isTty: false };
-  const code = await runCommandLine(args, io, addServerCommands);
-  return { code, out, err };
-}
+const say = (...args: readonly string[]) => outgate(args);
 
 describe("the command line", () => {
   test.each([[[]], [["help"]], [["--help"]], [["-h"]]])("lists its commands on %p", async (args) => {
@@ -125,18 +123,31 @@ describe("the command line", () => {
     expect((await say("backup", "--token=secret")).err).toStartWith("backup takes a folder.\n");
   });
 
-  test("shows the usage of a command that is called wrongly", async () => {
-    const { code, err } = await say("serve", "now");
-    expect(code).toBe(2);
-    expect(err).toContain("serve takes no arguments");
-    expect(err).toContain("Usage: outgate serve");
-  });
-
   test.each(COMMANDS.map((command) => command.name()))("%s tells how it is called", async (name) => {
     const { code, out } = await say(name, "--help");
     expect(code).toBe(0);
     expect(out).toContain(`outgate ${name}`);
   });
+});
+
+type Command = (typeof COMMANDS)[number];
+
+/** `others`: options and arguments that stand for members of another name. */
+test.each<[command: string, schema: TObject, others: Readonly<Record<string, string>>]>([
+  ["send", CreateAction, { url: "<url>", body: "data", json: "data", headers: "header" }],
+  ["list", ListQuery, { reason: "reason_text" }],
+  ["hosts set", PutHostSettings, {}],
+  ["hosts defaults", PutDefaults, {}],
+  ["rules add", CreateRuleBody, { name: "<name>" }],
+])("outgate %s has an option for every member of its request", (words, schema, others) => {
+  const { options, registeredArguments } = words.split(" ").reduce<Command>((at, word) => {
+    return at.commands.find((one) => one.name() === word) ?? at;
+  }, createProgram(NOWHERE));
+  const names = new Set([
+    ...options.map((option) => option.attributeName()),
+    ...registeredArguments.map((argument) => `<${argument.name()}>`),
+  ]);
+  expect(Object.keys(schema.properties).filter((name) => !names.has(others[name] ?? name))).toEqual([]);
 });
 
 test("no command waits for libraries of the service: schemas alone take a tenth of a second", async () => {

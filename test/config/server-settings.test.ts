@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readConfig, serverSettings } from "../../src/config/config.ts";
+import { effectiveSettings, readConfig, serverSettings, targetPolicyOf } from "../../src/config/config.ts";
 import { settingNames } from "../../src/config/settings.ts";
 
 const SECRETS = {
@@ -24,15 +24,13 @@ const settingsOf = (env: Readonly<Record<string, string>>) =>
   new Map(serverSettings(readConfig(env)).map((setting) => [setting.name, setting]));
 
 test("every setting is listed with what it does, and which of them are set", () => {
-  const settings = settingsOf(OTHERS_ONLY);
+  const settings = settingsOf({ RETENTION_DAYS: "30" });
   expect([...settings.keys()]).toEqual([...settingNames()]);
   for (const { description } of settings.values()) expect(description).toEndWith(".");
   expect(settings.get("RETENTION_DAYS")).toMatchObject({ value: "30", isSet: true, isSecret: false });
   expect(settings.get("PORT")).toMatchObject({ value: "3000", isSet: false });
   expect(settings.get("APPROVAL_TTL_HOURS")).toMatchObject({ value: null, isSet: false });
 });
-
-const OTHERS_ONLY = { RETENTION_DAYS: "30" };
 
 test("no secret is among the values, nor the password of the database", () => {
   const settings = settingsOf({ ...SECRETS, ...OTHERS });
@@ -52,4 +50,36 @@ test("values are those in force, and not the words of the environment", () => {
   expect(settings.get("BASE_URL")?.value).toBe("http://127.0.0.1:3000");
   expect(settings.get("AGENT_APPROVAL")?.value).toBe("elicit");
   expect(settingsOf({ APPROVERS: "@example.com" }).get("SIGNUPS")?.value).toBe("closed (by APPROVERS)");
+});
+
+const EFFECTIVE = {
+  HOST: "0.0.0.0",
+  ALLOWED_PRIVATE_TARGETS: "10.7.0.0/16,billing.internal",
+  APPROVERS: "boss@example.com",
+  SECRET_KEY: "5".repeat(64),
+  BOOTSTRAP_API_KEY: "og_bootstrap_0123456789",
+  MAILGUN_API_KEY: "mail-key-0123456789",
+  MAILGUN_DOMAIN: "mg.example.com",
+};
+
+test("the operator's account reads what is in force; another's reads no inside name, and nobody a secret", () => {
+  const config = readConfig(EFFECTIVE);
+  const own = effectiveSettings(config, targetPolicyOf(config), true);
+  expect(own.targets).toBe("Calls may go to public addresses and to 10.7.0.0/16, billing.internal.");
+  expect(own).toMatchObject({ approvers: ["boss@example.com"], sendsMail: true, rateLimitPerSecond: 100 });
+  const strangers = effectiveSettings(config, targetPolicyOf(config), false);
+  expect(strangers.targets).toBe("Calls may go to public addresses and to 2 private targets that the server lists.");
+  expect(strangers.approvers).toEqual(["Those that the server lists (1)."]);
+  for (const inside of ["10.7", "internal", "boss"]) expect(JSON.stringify(strangers)).not.toContain(inside);
+  for (const secret of ["55555", "og_bootstrap", "mail-key"]) expect(JSON.stringify(own)).not.toContain(secret);
+});
+
+test("where nothing is listed there is nothing to count", () => {
+  const config = readConfig({});
+  expect(effectiveSettings(config, targetPolicyOf(config), false)).toMatchObject({
+    targets: "Calls may go to public addresses and to loopback (this server listens only there).",
+    approvers: [],
+    approvalTtlHours: null,
+    sendsMail: false,
+  });
 });

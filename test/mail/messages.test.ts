@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { approvalMessage, channelMessage, decisionMessage } from "../../src/mail/messages.ts";
+import { approvalMessage, channelMessage, decisionMessage, invitationMessage } from "../../src/mail/messages.ts";
 import { NO_EXTRAS } from "../../src/core/action.ts";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { aDecidedMail, anApprovalMail, LINKS, maskedMail } from "./message.ts";
 import { quickestMs } from "../support/core.ts";
+import { anInvitation } from "../support/factory.ts";
 import { GROWTH_MAX, growthOf } from "../support/growth.ts";
 
 const letterOf = (...action: Parameters<typeof anApprovalMail>) =>
@@ -268,4 +269,28 @@ test("a mail that tells of another's decision says who decided, how, when and wh
   const secret = "ghp_canary0Name1x9Kq2Lm8Vb3Zt7Rw4Yp5Ab6C";
   const masked = decisionMessage(maskedMail(aDecidedMail({ actor: `key:${secret}`, reason: secret })));
   expect(masked.text + masked.html).not.toContain("canary");
+});
+
+const invitationFor = (name: string | null, email: string | null) =>
+  invitationMessage({
+    to: "bob@example.com",
+    invitation: anInvitation(),
+    link: "https://outgate.example/join/0123",
+    account: { name, email },
+  });
+
+describe("the mail of an invitation", () => {
+  test("quotes the name of the account beside the address of its first person", () => {
+    const { subject, text, html } = invitationFor("Acme\u202e <b>Payments</b>", "ann@example.com");
+    expect(text).toContain("Account of: ann@example.com");
+    expect(text).toMatch(/Account: “Acme.* <b>Payments<\/b>”/);
+    for (const one of [subject, text, html]) expect(one).not.toContain("\u202e");
+    expect(html).toContain("&lt;b&gt;Payments&lt;/b&gt;");
+    expect(subject).not.toContain("Acme");
+  });
+
+  test("names no account that has no name", () => {
+    expect(invitationFor(null, "ann@example.com").text).not.toContain("Account:");
+    expect(invitationFor(null, null).text).not.toContain("Account of:");
+  });
 });

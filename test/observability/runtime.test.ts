@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { type Clock, systemClock } from "../../src/core/clock.ts";
-import { LoopLag } from "../../src/observability/runtime.ts";
+import { cached, LoopLag } from "../../src/observability/runtime.ts";
 
 /** A monotonic clock whose timer runs as late as it is told. */
 function openClock() {
@@ -75,4 +75,33 @@ test("an event loop that is really held shows up", async () => {
   const maxMs = lag.takeMaxMs();
   lag.stop();
   expect(maxMs).toBeGreaterThanOrEqual(195);
+});
+
+test("a cached value is read once for all who ask while it reads, and for so long behind it, also where it fails", async () => {
+  let nowMs = 0;
+  let reads = 0;
+  let gate = Promise.withResolvers<number>();
+  const read = cached(
+    10,
+    () => nowMs,
+    () => {
+      reads += 1;
+      return gate.promise;
+    },
+  );
+  const both = [read(), read()];
+  nowMs = 100;
+  both.push(read());
+  gate.resolve(7);
+  expect(await Promise.all(both)).toEqual([7, 7, 7]);
+  nowMs = 109;
+  expect(await read()).toBe(7);
+  expect(reads).toBe(1);
+  gate = Promise.withResolvers();
+  nowMs = 110;
+  const failed = read();
+  gate.reject(new Error("away"));
+  expect(await failed.catch(String)).toBe("Error: away");
+  expect(await read().catch(String)).toBe("Error: away");
+  expect(reads).toBe(2);
 });

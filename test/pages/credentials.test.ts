@@ -36,28 +36,4 @@ describe.skipIf(!HAS_BROWSER)("an owner in a browser", () => {
     await page.getByText("with stripe-live (Bearer, ••••4242)").waitFor();
     expect(desk.troubles).toEqual([]);
   });
-
-  test("fills in what an agent asks for", async () => {
-    const asked = { host: "api.github.com", reason: "To close the issue.", name: "github", methods: ["POST"] };
-    const agent = { authorization: `Bearer ${KEYS.agent}` };
-    const { json } = await desk.app.call("POST", "/v1/credential-requests", JSON.stringify(asked), agent);
-    const page = await openAt("/approvals", { viewport: { width: 375, height: 667 } });
-    await page.getByRole("link", { name: /^Credential for api\.github\.com/ }).click();
-    await page.getByText("To close the issue.").waitFor();
-    await page.getByText("Bearer", { exact: true }).click();
-    expect(await page.getByLabel("Header", { exact: true }).isVisible()).toBe(false);
-    await page.getByLabel("Secret").fill("ghp_0123456789abcdefghijklmnopqrstuv4242");
-    expect(await page.evaluate<boolean>("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
-    await page.getByRole("button", { name: "Grant" }).click();
-    await page.getByText("Granted", { exact: true }).waitFor();
-    const { text } = await desk.app.call("GET", `/v1/credential-requests/${json.id}`, undefined, agent);
-    expect(JSON.parse(text)).toMatchObject({ status: "granted", credential: "github" });
-    const { keyId } = await desk.app.authenticate(agent.authorization);
-    expect(await service().find(desk.app.engine.owner, "github")).toMatchObject({
-      hosts: ["api.github.com"],
-      methods: ["POST"],
-      keys: [keyId ?? ""],
-    });
-    expect(desk.troubles).toEqual([]);
-  });
 });

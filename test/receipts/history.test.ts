@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { ACTION_STATUSES, isTerminal } from "../../src/core/action.ts";
+import { RECEIPT_RELOAD_SECONDS_MAX, RECEIPT_RELOAD_SECONDS_MIN } from "../../src/core/limits.ts";
 import type { TimelineEntry, TimelineEvent } from "../../src/core/timeline.ts";
-import { partIn, receiptHistory } from "../../src/receipts/history.ts";
-import { anAttempt, NOON } from "../support/factory.ts";
+import { partIn, receiptHistory, receiptReloadSeconds } from "../../src/receipts/history.ts";
+import { anAttempt, later, NOON } from "../support/factory.ts";
 
 const ATTEMPT = anAttempt(1, { response_code: 500 });
 
@@ -55,5 +57,46 @@ describe("the part of a timeline that a receipt shows", () => {
     ["reload=off&earlier=1", 1],
   ])("is asked for by a short number: %j", (search, part) => {
     expect(partIn(search)).toBe(part);
+  });
+});
+
+const HELD = { status: "awaiting_approval", dueAt: null } as const;
+
+const SECOND = 1_000;
+
+describe("a receipt is loaded again", () => {
+  test.each([
+    [0, 2],
+    [40, 2],
+    [60, 3],
+    [600, 30],
+    [1_200, 60],
+    [86_400, 60],
+  ])("%d s after the last change: after %d s", (waited, seconds) => {
+    expect(receiptReloadSeconds(HELD, NOON, later(waited * SECOND))).toBe(seconds);
+  });
+
+  test("right after an attempt that is due", () => {
+    const waits = { status: "pending", dueAt: later(630 * SECOND) } as const;
+    expect(receiptReloadSeconds(waits, NOON, later(600 * SECOND))).toBe(30);
+    expect(receiptReloadSeconds(waits, NOON, later(620 * SECOND))).toBe(11);
+    expect(receiptReloadSeconds(waits, NOON, later(630 * SECOND))).toBe(32);
+  });
+
+  test("as long as it has not ended, within its bounds, whatever the clocks say", () => {
+    const delays = [-1_000_000, -1, 0, 0.1, 59.9, 1e9].map((seconds) => later(seconds * SECOND));
+    const cases = ACTION_STATUSES.flatMap((status) =>
+      delays.flatMap((now) => [null, NOON, ...delays].map((dueAt) => ({ status, dueAt, now }))),
+    );
+    for (const { now, ...action } of cases) {
+      const reloads = receiptReloadSeconds(action, NOON, now);
+      const isWithin =
+        Number.isInteger(reloads) &&
+        (reloads ?? 0) >= RECEIPT_RELOAD_SECONDS_MIN &&
+        (reloads ?? 0) <= RECEIPT_RELOAD_SECONDS_MAX;
+      expect({ ...action, now, isRight: isTerminal(action.status) ? reloads === null : isWithin }).toMatchObject({
+        isRight: true,
+      });
+    }
   });
 });
