@@ -1,9 +1,9 @@
-import type { CreateAction } from "../client/openapi.ts";
+import type { CreateAction, CreateCredential, CreateRule, GrantTerms } from "../client/openapi.ts";
 import { BROKEN_HOST, UNKNOWN_CHARGE } from "./target.ts";
 
-/** The agents of the demo, and which of their calls need approval. */
+/** The agents of the demo, and which of their calls need approval, whatever the rules say. */
 export const DEMO_AGENTS = {
-  "billing-agent": "writes",
+  "billing-agent": "none",
   "crm-sync": "none",
   "support-agent": "none",
   "deploy-bot": "none",
@@ -17,6 +17,42 @@ export const DEMO_PEOPLE = ["dana@acme.example", "marcus@acme.example"] as const
 
 export type DemoPerson = (typeof DEMO_PEOPLE)[number];
 
+const [DANA, MARCUS] = DEMO_PEOPLE;
+
+/** The secret that the billing agent's calls are sent with, which it never sees. */
+export const DEMO_CREDENTIAL: CreateCredential = {
+  name: "stripe-live",
+  kind: "bearer",
+  secret: "sk_demo_51Pq0xAcmeRefunds7vK2",
+  hosts: ["api.stripe.com"],
+  paths: ["/v1/refunds", "/v1/credit_notes"],
+};
+
+export const DEMO_RULES: readonly CreateRule[] = [
+  {
+    name: "Keep contacts",
+    effect: "refuse",
+    hosts: ["api.hubapi.com"],
+    methods: ["DELETE"],
+    message: "Contacts are never deleted. Set lifecyclestage to archived instead.",
+  },
+  {
+    name: "Hold payments above 10 EUR",
+    effect: "hold",
+    hosts: ["api.stripe.com"],
+    methods: ["POST"],
+    when: "number(action.body.amount) > 1000",
+    message: "A person approves payments above 10 EUR.",
+    explain: true,
+  },
+  {
+    name: "Hold deployments to production",
+    effect: "hold",
+    hosts: ["api.github.com"],
+    when: 'action.body.environment == "production"',
+  },
+];
+
 export const DAY_MINUTES = 24 * 60;
 
 /** What happens at a minute of the day. */
@@ -29,7 +65,10 @@ export type Step = { readonly at: number } & (
       readonly by: DemoPerson;
       readonly verb: "approve" | "cancel";
       readonly reason?: string;
+      readonly grant?: GrantTerms;
     }
+  /** A create that a rule refuses. */
+  | { readonly kind: "refused"; readonly agent: DemoAgent; readonly request: CreateAction }
   | { readonly kind: "outage"; readonly isOn: boolean }
 );
 
@@ -50,7 +89,10 @@ const create = (at: number, agent: DemoAgent, name: string, request: CreateActio
 
 const STRIPE = "https://api.stripe.com";
 
-const STRIPE_HEADERS = { Authorization: "Bearer sk_demo_51Pq0xAcmeRefunds7vK2", "Stripe-Version": "2025-03-31.basil" };
+/** How the billing agent calls. */
+const CALL_STRIPE = { credential: DEMO_CREDENTIAL.name, headers: { "Stripe-Version": "2025-03-31.basil" } };
+
+const HUBSPOT_HEADERS = { Authorization: "Bearer pat-demo-7f3a9c" };
 
 const FIRST_NAMES = ["Amara", "Bo", "Chiara", "Dmitri", "Elif", "Femi", "Greta", "Hugo", "Ines", "Jonas"] as const;
 
@@ -69,13 +111,23 @@ function contacts(): readonly Step[] {
       return create(at, "crm-sync", `contact ${id}`, {
         url: `https://api.hubapi.com/crm/v3/objects/contacts/${id}`,
         method: "PATCH",
-        headers: { Authorization: "Bearer pat-demo-7f3a9c" },
+        headers: HUBSPOT_HEADERS,
         body: { properties },
         metadata: { contact: String(id) },
       });
     }),
   );
-  return [...steps, { at: 700, kind: "outage", isOn: true }, { at: 770, kind: "outage", isOn: false }];
+  const gone = {
+    url: "https://api.hubapi.com/crm/v3/objects/contacts/4117",
+    method: "DELETE",
+    headers: HUBSPOT_HEADERS,
+  } as const;
+  return [
+    ...steps,
+    { at: 540, kind: "refused", agent: "crm-sync", request: gone },
+    { at: 700, kind: "outage", isOn: true },
+    { at: 770, kind: "outage", isOn: false },
+  ];
 }
 
 const SUBJECTS = ["Parcel never arrived", "Invoice has the wrong address", "Cancel my plan", "Charged twice"] as const;
@@ -105,8 +157,9 @@ function tickets(): readonly Step[] {
   });
 }
 
+/** Every second one goes to production. Dana approves the second of these, and allows such calls for a week. */
 function deployments(): readonly Step[] {
-  return [130.4, 395.7, 640.2, 905.9, 1_180.1, 1_395.6].map((at, n) =>
+  const steps = [130.4, 395.7, 640.2, 905.9, 1_180.1, 1_395.6].map((at, n) =>
     create(at, "deploy-bot", `deployment ${n}`, {
       url: "https://api.github.com/repos/acme/shop/deployments",
       headers: { Authorization: "Bearer ghp-demo-deploy", Accept: "application/vnd.github+json" },
@@ -116,6 +169,17 @@ function deployments(): readonly Step[] {
       on_unknown: "stop",
     }),
   );
+  const approved = { kind: "decide", by: DANA, verb: "approve" } as const;
+  return [
+    ...steps,
+    { at: 399.1, name: "deployment 1", ...approved },
+    {
+      at: 910.3,
+      name: "deployment 3",
+      ...approved,
+      grant: { minutes: 7 * DAY_MINUTES, calls: 10, vary: ["body.ref"] },
+    },
+  ];
 }
 
 interface Refund {
@@ -124,14 +188,12 @@ interface Refund {
   readonly cents: number;
   readonly charge?: string;
   readonly reason: string;
-  /** Who decided, and how many minutes later; absent if it is still awaiting approval. */
+  /** Who decided, and how many minutes later; absent if it is still awaiting approval, or no rule held it. */
   readonly by?: DemoPerson;
   readonly after?: number;
   /** Why it was rejected; absent if it was approved. */
   readonly why?: string;
 }
-
-const [DANA, MARCUS] = DEMO_PEOPLE;
 
 const REFUNDS: readonly Refund[] = [
   { at: 95, order: 5_921, cents: 1_200, reason: "The parcel was lost.", by: MARCUS, after: 4 },
@@ -146,7 +208,7 @@ const REFUNDS: readonly Refund[] = [
     by: MARCUS,
     after: 9,
   },
-  { at: 610, order: 5_963, cents: 890, reason: "Late delivery.", by: MARCUS, after: 6 },
+  { at: 610, order: 5_963, cents: 890, reason: "Late delivery." },
   {
     at: 820,
     order: 5_977,
@@ -170,7 +232,7 @@ function refunds(): readonly Step[] {
     const name = `refund ${order} ${cents}`;
     const asked = create(at, "billing-agent", name, {
       url: `${STRIPE}/v1/refunds`,
-      headers: STRIPE_HEADERS,
+      ...CALL_STRIPE,
       form: {
         charge: charge ?? `ch_3Pq${order}Kd`,
         amount: String(cents),
@@ -229,7 +291,7 @@ function waiting(): readonly Step[] {
   return notes.map(([invoice, euros, amount], n) =>
     create(1_430 + n * 1.3, "billing-agent", `note ${invoice}`, {
       url: `${STRIPE}/v1/credit_notes`,
-      headers: STRIPE_HEADERS,
+      ...CALL_STRIPE,
       form: { invoice: `in_${invoice}`, amount, reason: "duplicate" },
       title: `Credit note, ${euros} EUR`,
       reason: "The customer paid twice.",

@@ -1,10 +1,21 @@
-import type { Action } from "../client/openapi.ts";
+import type { Action, Approval } from "../client/openapi.ts";
 import type { Caller, MemberRole } from "../core/roles.ts";
 import { createClient, type OutgateClient } from "../client/client.ts";
+import { OutgateError } from "../client/transport.ts";
 import { DEMO_SETTLE_MS_MAX, MINUTE_MS } from "../core/limits.ts";
 import type { Paint } from "../observability/terminal.ts";
 import type { TravelClock } from "./clock.ts";
-import { DAY_MINUTES, DEMO_AGENTS, DEMO_PEOPLE, type DemoAgent, type DemoPerson, demoDay, type Step } from "./day.ts";
+import {
+  DAY_MINUTES,
+  DEMO_AGENTS,
+  DEMO_CREDENTIAL,
+  DEMO_PEOPLE,
+  DEMO_RULES,
+  type DemoAgent,
+  type DemoPerson,
+  demoDay,
+  type Step,
+} from "./day.ts";
 import type { TargetOutage } from "./target.ts";
 
 export interface DemoService {
@@ -35,6 +46,9 @@ export async function playDay(service: DemoService, deps: PlayDeps): Promise<Pla
   const { clock, machineNow, outage } = deps;
   const owner = createClient({ url: service.url, apiKey: service.ownerKey });
   const [agents, people] = [await createAgents(service, owner), await letPeopleIn(service, owner, deps.password)];
+  const billing = (await owner.listKeys()).data.filter(({ name }) => name === "billing-agent");
+  await owner.createCredential({ ...DEMO_CREDENTIAL, keys: billing.map(({ id }) => id) });
+  for (const rule of DEMO_RULES) await owner.createRule(rule);
   const begunMs = clock.now().getTime();
   const created = new Map<string, string>();
 
@@ -43,7 +57,8 @@ export async function playDay(service: DemoService, deps: PlayDeps): Promise<Pla
     else if (step.kind === "create") {
       const { id } = await agents[step.agent].create(step.request);
       created.set(step.name, id);
-    } else await decide(service, people[step.by], { ...step, id: created.get(step.name) ?? "" });
+    } else if (step.kind === "refused") await refused(agents[step.agent].create(step.request));
+    else await decide(service, people[step.by], { ...step, id: created.get(step.name) ?? "" });
   };
   const steps = demoDay();
   for (const at of new Set(steps.map((step) => step.at))) {
@@ -55,6 +70,17 @@ export async function playDay(service: DemoService, deps: PlayDeps): Promise<Pla
   const { data } = await owner.countActions();
   const countOf = (status: Action["status"]) => data.find((one) => one.status === status)?.count ?? 0;
   return { actions: data.reduce((sum, { count }) => sum + count, 0), waiting: countOf("awaiting_approval") };
+}
+
+/** Waits for a create that a rule refuses. */
+async function refused(created: Promise<Action>): Promise<void> {
+  try {
+    await created;
+  } catch (error) {
+    if (error instanceof OutgateError && error.code === "forbidden") return;
+    throw error;
+  }
+  throw new Error("The demo's service accepted what a rule refuses.");
 }
 
 async function createAgents(
@@ -107,11 +133,13 @@ async function enter(link: string, fields: Readonly<Record<string, string>>): Pr
 interface DemoDecision {
   readonly id: string;
   readonly verb: "approve" | "cancel";
-  readonly reason?: string;
+  readonly reason?: Approval["reason"];
+  readonly grant?: Approval["grant"];
 }
 
-async function decide({ answerAs }: DemoService, person: Caller, { id, verb, reason }: DemoDecision): Promise<void> {
-  const body = JSON.stringify(reason === undefined ? {} : { reason });
+async function decide({ answerAs }: DemoService, person: Caller, decision: DemoDecision): Promise<void> {
+  const { id, verb, reason, grant } = decision;
+  const body = JSON.stringify({ reason, grant });
   const headers = { "content-type": "application/json", "content-length": String(Buffer.byteLength(body)) };
   const request = new Request(`http://localhost/v1/actions/${id}/${verb}`, { method: "POST", headers, body });
   const answer = await answerAs(person, request);

@@ -79,6 +79,9 @@ test("the demo plays a day in a database of its own, lets its reader in, and lea
       new Set(["user:dana@acme.example", "user:marcus@acme.example"]),
     );
 
+    expect(new Set(actions.map(({ policy }) => policy?.by))).toEqual(new Set([undefined, "key", "rule", "grant"]));
+    expect(await client.listCredentials()).toMatchObject({ data: [{ name: "stripe-live", uses_last_week: 10 }] });
+
     // What its reader approves goes to the target of the demo.
     const held = actions.find(({ status, url: called }) => status === "awaiting_approval" && called.includes("stripe"));
     await client.approveAction(held?.id ?? "");
