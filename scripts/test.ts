@@ -39,7 +39,7 @@ const TIMINGS = "--timings=test/timings.json";
 const GUARDS = [
   ...["attacks", "cluster", "faults", "migrate", "nodes", "nodes-waits"].map(inE2e),
   ...["remote", "rotate-key", "start", "stop"].map(inE2e),
-  ...["callback-crash", "large-rows", "slow-account"].map((name) => `test/delivery/${name}.test.ts`),
+  ...["callback-crash", "large-rows"].map((name) => `test/delivery/${name}.test.ts`),
   ...["generated", "generated-databases", "hostile-lengths", "held-bodies", "loop-gaps"].map(inHttp),
   ...["login-throttle", "memory", "receipt-load", "slow-readers", "small-chunks", "unproved"].map(inHttp),
   ...["lane-growth", "pages-under-writes", "postgres-connection", "postgres-nodes", "postgres-races"].map(inDb),

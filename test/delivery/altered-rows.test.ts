@@ -36,6 +36,12 @@ function byHand(db: Database, text: string, ...values: (string | number)[]): boo
   }
 }
 
+/** Writes to the file of an engine by hand. */
+function alter({ folder }: Engine, text: string, ...values: (string | number)[]): void {
+  using db = new Database(join(folder, "outgate.db"));
+  expect(byHand(db, text, ...values)).toBe(true);
+}
+
 /** Seconds as a running process sees them: work goes on between one timer and the next. */
 async function seconds({ clock }: Engine, count: number): Promise<void> {
   for (let second = 0; second < count; second += 1) {
@@ -163,9 +169,7 @@ test("a held action that can't be read is left out of the list, and never sent",
   const sender = answering(answered(200));
   await using engine = await openEngine({ sender });
   const [altered, good] = [await engine.create({ approve: true }), await engine.create({ approve: true })];
-  const db = new Database(join(engine.folder, "outgate.db"));
-  byHand(db, "UPDATE actions SET url = 'nowhere' WHERE id = ?", altered.id);
-  db.close();
+  alter(engine, "UPDATE actions SET url = 'nowhere' WHERE id = ?", altered.id);
   const { actions } = await engine.store.actions.held(engine.owner.accountId, null, 10);
   expect(actions.map(({ id }) => id)).toEqual([good.id]);
   const refused = await engine.actionService.approve(engine.owner, altered.id, null).catch((error: unknown) => error);
@@ -182,8 +186,7 @@ test("an action that can't be read ends no list: what is older is on the next pa
   for (let count = 0; count < SEARCH_STEP_ROWS + 10; count += 1)
     ids.unshift((await engine.create({ approve: true })).id);
   const [newest = "", ...others] = ids;
-  using db = new Database(join(engine.folder, "outgate.db"));
-  expect(byHand(db, "UPDATE actions SET run = 'soon' WHERE id = ?", newest)).toBe(true);
+  alter(engine, "UPDATE actions SET run = 'soon' WHERE id = ?", newest);
   const listed: string[] = [];
   let before: string | null = null;
   do {
@@ -205,9 +208,7 @@ test.each([
   await using engine = await openEngine({ sender: answering(answered(200), answered(200)) });
   const [altered, good] = [await engine.create({}), await engine.create({})];
   for (const { id } of [altered, good]) await engine.saw(id, { status: "completed" });
-  const db = new Database(join(engine.folder, "outgate.db"));
-  byHand(db, `UPDATE actions SET ${column} = ? WHERE id = ?`, value, altered.id);
-  db.close();
+  alter(engine, `UPDATE actions SET ${column} = ? WHERE id = ?`, value, altered.id);
   const { actions } = await engine.actionService.list(engine.owner, { ...QUERY, before: null });
   const shown = await seeAll(actions, "decider");
   for (const one of shown) JSON.parse(actionJson(one, { now: engine.clock.now(), receiptUrl: null }));
@@ -219,9 +220,7 @@ test("a channel of a kind that was altered leads nowhere, and can be seen and re
   const { owner, services } = engine;
   const asked = { name: "ops", kind: "slack", url: "https://hooks.example.com/" } as const;
   const { id } = await services.channelService.add(owner, asked);
-  const db = new Database(join(engine.folder, "outgate.db"));
-  byHand(db, "UPDATE channels SET kind = 'pager' WHERE id = ?", id);
-  db.close();
+  alter(engine, "UPDATE channels SET kind = 'pager' WHERE id = ?", id);
   expect(await services.channelService.list(owner)).toMatchObject([{ id, kind: "webhook", url: null }]);
 });
 
@@ -230,9 +229,7 @@ test("an action that was altered after its end is not sent again, with a line in
   await using engine = await openEngine({ sender });
   const { id } = await engine.create({ retries: 1 });
   await engine.saw(id, { status: "failed" });
-  const db = new Database(join(engine.folder, "outgate.db"));
-  byHand(db, "UPDATE actions SET method = 'SEND' WHERE id = ?", id);
-  db.close();
+  alter(engine, "UPDATE actions SET method = 'SEND' WHERE id = ?", id);
   const refused = await engine.actionService.retry(engine.owner, id, null).catch((error: unknown) => error);
   expect(refused).toMatchObject({ code: "not_found" });
   expect(namedIn(engine, "action", "action_id").has(id)).toBe(true);
@@ -247,9 +244,7 @@ test.each([
   await using engine = await openEngine({ sender });
   const { id } = await engine.create(key);
   await engine.saw(id, { status: "completed" });
-  const db = new Database(join(engine.folder, "outgate.db"));
-  byHand(db, "UPDATE actions SET method = 'SEND' WHERE id = ?", id);
-  db.close();
+  alter(engine, "UPDATE actions SET method = 'SEND' WHERE id = ?", id);
   const refused = await engine.create(key).catch((error: unknown) => error);
   const issues = [
     { field, message: expect.stringContaining(`This key names action ${id}, whose stored row can't be read`) },
@@ -265,9 +260,7 @@ test("a retry whose dedupe key an action has that can't be read is refused and n
   await engine.saw(first.id, { status: "failed" });
   const second = await engine.create({ dedupe: "d", retries: 1 });
   await engine.saw(second.id, { status: "completed" });
-  const db = new Database(join(engine.folder, "outgate.db"));
-  byHand(db, "UPDATE actions SET method = 'SEND' WHERE id = ?", second.id);
-  db.close();
+  alter(engine, "UPDATE actions SET method = 'SEND' WHERE id = ?", second.id);
   const refused = await engine.actionService.retry(engine.owner, first.id, null).catch((error: unknown) => error);
   const message = `Action ${first.id} cannot be retried: action ${second.id} now has its dedupe key and is completed.`;
   expect(refused).toMatchObject({ code: "not_retryable", message });
@@ -278,9 +271,7 @@ test("an action whose revision was set back, as by a part of a backup, fails uns
   await using engine = await openEngine({ sender });
   const { id } = await engine.create({ retries: 3 });
   await engine.saw(id, { status: "pending", attempts: 1 });
-  const db = new Database(join(engine.folder, "outgate.db"));
-  byHand(db, "UPDATE actions SET revision = 1, attempts = 0, due_at = 0 WHERE id = ?", id);
-  db.close();
+  alter(engine, "UPDATE actions SET revision = 1, attempts = 0, due_at = 0 WHERE id = ?", id);
   const others = await Promise.all(Array.from({ length: 10 }, () => engine.create({})));
   await seconds(engine, 5);
   for (const other of others) await engine.saw(other.id, { status: "completed", attempts: 1 });
@@ -296,9 +287,7 @@ test("a row that is due after all dates is not asked for again and again", async
   await using engine = await openEngine({ starts: false });
   const { store, clock } = engine;
   const { id } = await engine.create({});
-  const db = new Database(join(engine.folder, "outgate.db"));
-  byHand(db, "UPDATE actions SET due_at = 9223372036854775807 WHERE id = ?", id);
-  db.close();
+  alter(engine, "UPDATE actions SET due_at = 9223372036854775807 WHERE id = ?", id);
   const [lane] = await store.actions.lanes(null, 10);
   expect(lane?.dueAt).toEqual(new Date(DATE_MS_MAX));
   const lanes = lane === undefined ? [] : [{ ...lane, limit: 1 }];
@@ -327,8 +316,7 @@ test("a callback that can't be read ends no list of callbacks", async () => {
   const { accountId } = engine.owner;
   const all = (await engine.store.outbox.list(accountId, null, 10)).map(({ id }) => id);
   expect(all).toHaveLength(6);
-  using db = new Database(join(engine.folder, "outgate.db"));
-  for (const id of all.slice(0, 3)) byHand(db, "UPDATE outbox SET attempts = 'soon' WHERE id = ?", id);
+  for (const id of all.slice(0, 3)) alter(engine, "UPDATE outbox SET attempts = 'soon' WHERE id = ?", id);
   const listed = async (limit: number) => (await engine.store.outbox.list(accountId, null, limit)).map(({ id }) => id);
   expect(await Promise.all([1, 2, 3, 10].map(listed))).toEqual([
     all.slice(3, 4),
@@ -391,14 +379,12 @@ test.each([
 
 test("a line of a timeline that can't be read fails no page that shows it", async () => {
   await using engine = await openEngine({ sender: answering(answered(200)) });
-  const db = new Database(join(engine.folder, "outgate.db"));
   const changes = ["type = 'nothing'", "detail = '[1'", "status = 'soon'", "run = x'00ff'"];
   for (const change of changes) {
     const { id } = await engine.create({});
     await engine.saw(id, { status: "completed" });
-    byHand(db, `UPDATE timeline SET ${change} WHERE action_id = ? AND type = 'attempt'`, id);
+    alter(engine, `UPDATE timeline SET ${change} WHERE action_id = ? AND type = 'attempt'`, id);
     await isAnswerable(engine, id);
   }
   await readsAll(engine);
-  db.close();
 });

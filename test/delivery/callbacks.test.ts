@@ -113,18 +113,6 @@ test("a receiver that is down for ten minutes gets every callback later, under t
   expect(await engine.get(id)).toEqual(done);
 });
 
-test("a receiver at an address that is not allowed is given up at once", async () => {
-  const { sender } = receiver({ kind: "not_sent", fault: "address_private" });
-  await using engine = await openEngine({ sender });
-  const { id } = await engine.create({ callback: HOOKS });
-  expect(await engine.told(id, "callback", 1)).toMatchObject([
-    {
-      delivered: false,
-      error: "The target's address is not allowed (see ALLOWED_PRIVATE_TARGETS). Given up after 1 attempt.",
-    },
-  ]);
-});
-
 test("a receiver that redirects is met as a target is: one call, one of our sentences", async () => {
   await using hooks = await openRawTarget(answers(302, "", ["Location: /elsewhere"]));
   await using engine = await openEngine();

@@ -3,7 +3,7 @@ import { mayUseKept } from "../../src/core/outcome.ts";
 import { NOTIFY_DELAYS_MS } from "../../src/core/limits.ts";
 import { anAction } from "../support/factory.ts";
 import { openEngine } from "../support/engine.ts";
-import { answersOn, openRawTarget, type RawTarget, resets } from "../support/raw-target.ts";
+import { answersOn, openRawTarget, type RawTarget } from "../support/raw-target.ts";
 import { until } from "../support/until.ts";
 
 const header = (request: string, name: string) =>
@@ -36,32 +36,6 @@ test("an action goes over kept connections until its last attempt, which has a f
       [3, false],
     ],
     2,
-  ]);
-});
-
-test("a target that resets kept connections sees no more sends than `retries`, each once", async () => {
-  await using target = await openRawTarget((socket, request) => {
-    const behave = target.requests.length === 1 ? answersOn(200) : resets();
-    behave(socket, request);
-  });
-  await using engine = await openEngine();
-  const first = await engine.create({ url: target.url() });
-  await engine.saw(first.id, { status: "completed" });
-  const { id } = await engine.create({ url: target.url(), retries: 3 });
-  for (const [attempts, delayMs] of [
-    [1, 2_000],
-    [2, 4_000],
-  ] as const) {
-    const { result } = await engine.saw(id, { status: "pending", attempts });
-    expect(result?.lastError).toBe("The target closed the connection before the whole answer came.");
-    engine.clock.advance(delayMs);
-  }
-  await engine.saw(id, { status: "failed", attempts: 3 });
-  engine.clock.advance(3_600_000);
-  expect(attemptsAt(target).slice(1)).toEqual([
-    [1, true],
-    [2, false],
-    [3, false],
   ]);
 });
 

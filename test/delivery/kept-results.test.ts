@@ -59,22 +59,6 @@ describe("a known result that can't be written", () => {
     expect(engine.lines.filter(({ event }) => event === "action.result_kept")).toHaveLength(1);
   });
 
-  test("of a callback is kept by the same rule", async () => {
-    const { state, wrapStore } = narrowStore();
-    const sender = answering(answered(200));
-    await using engine = await openEngine({ sender, wrapStore });
-    state.isFull = true;
-    const { id } = await engine.create({ approve: true, callback: "http://127.0.0.1:9/hook" });
-    await eventually(() => state.refusals || null, "the first write");
-    await pass(engine, 120_000);
-    expect(await engine.renderMetrics()).toMatch(/^outgate_results_kept 1$/m);
-    state.isFull = false;
-    await pass(engine, 2_000);
-    expect(await engine.told(id, "callback", 1)).toMatchObject([{ delivered: true, attempts: 1 }]);
-    await pass(engine, 10_000);
-    expect(sender.sent).toHaveLength(1);
-  });
-
   test("is waited for by a stop, which ends half a second after its limit in any case", async () => {
     const { state, wrapStore } = narrowStore();
     await using engine = await openEngine({ sender: answering(answered(200)), wrapStore });

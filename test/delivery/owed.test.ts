@@ -25,24 +25,14 @@ describe.each(ACTION_STATUSES)("an action that is %s now", (status) => {
   const isHeld = status === "awaiting_approval";
   const mail: readonly NewNotification[] = isHeld ? [{ kind: "mail", event: "approval", target: EMAIL }] : [];
 
-  test("owes a callback where there is news, and a mail where it is held", () => {
-    for (const approve of [true, false]) {
-      expect(
-        notificationsFor({ status, approve, callback: CALLBACK, notifyEmail: EMAIL, approvedBy: null }, []),
-      ).toEqual([...callback, ...mail]);
-    }
-  });
-
-  test("owes nothing to whom nobody named", () => {
-    expect(
-      notificationsFor({ status, approve: true, callback: CALLBACK, notifyEmail: null, approvedBy: null }, []),
-    ).toEqual(callback);
-    expect(
-      notificationsFor({ status, approve: true, callback: null, notifyEmail: EMAIL, approvedBy: null }, []),
-    ).toEqual(mail);
-    expect(
-      notificationsFor({ status, approve: true, callback: null, notifyEmail: null, approvedBy: null }, []),
-    ).toEqual([]);
+  test("owes a callback where there is news and a mail where it is held, to whom somebody named", () => {
+    const owed = (named: { callback?: string; notifyEmail?: string }, approve = true) =>
+      notificationsFor({ status, approve, callback: null, notifyEmail: null, approvedBy: null, ...named }, []);
+    for (const approve of [true, false])
+      expect(owed({ callback: CALLBACK, notifyEmail: EMAIL }, approve)).toEqual([...callback, ...mail]);
+    expect(owed({ callback: CALLBACK })).toEqual(callback);
+    expect(owed({ notifyEmail: EMAIL })).toEqual(mail);
+    expect(owed({})).toEqual([]);
   });
 });
 
