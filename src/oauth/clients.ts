@@ -2,6 +2,7 @@ import Type, { type Static } from "typebox";
 import { readMediaType } from "../api/media-type.ts";
 import { compile } from "../api/schema-helpers.ts";
 import type { Clock } from "../core/clock.ts";
+import { jsonIn } from "../core/json.ts";
 import {
   OAUTH_DOCUMENT_CHARS_MAX,
   OAUTH_DOCUMENT_FRESH_MS,
@@ -199,7 +200,7 @@ function usable({ client }: Pick<Known, "client">): ClientMetadata {
 /** The host does not answer properly now, but may later. */
 class DocumentAway extends UnusableDocument {}
 
-/** Reads JSON for a client. Throws `UnusableDocument`. */
+/** Reads JSON for a client; undefined: it is none. Throws `UnusableDocument`. */
 async function fetchJson(sender: Sender, url: string, what: "metadata document" | "keys"): Promise<unknown> {
   const outcome = await sender.send(
     { url, method: "GET", headers: [["Accept", "application/json"]], body: null },
@@ -219,7 +220,7 @@ async function fetchJson(sender: Sender, url: string, what: "metadata document" 
   if (what === "metadata document" && !isJsonType(outcome.headers)) {
     throw new UnusableDocument(`${of} answers with another content type than application/json.`);
   }
-  return JSON.parse(outcome.body);
+  return jsonIn(outcome.body);
 }
 
 /**

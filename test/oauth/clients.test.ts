@@ -71,6 +71,7 @@ describe("the metadata document of a client", () => {
     ["an error", answered("{}", { code: 404 }), "answers 404"],
     ["half of it", answered("{", { brokenBy: "closed", truncated: true }), "did not answer whole"],
     ["a page", answered('"<html>"'), "no valid client_id"],
+    ["no JSON", answered("<html>"), "no valid client_id"],
     ["a long text", answered(JSON.stringify({ ...DOCUMENT, x: "x".repeat(OAUTH_DOCUMENT_CHARS_MAX) })), "more than"],
     ["another client", answered(JSON.stringify({ ...DOCUMENT, client_id: `${CLIENT_ID}2` })), "another client_id"],
     ["no addresses", answered(JSON.stringify({ ...DOCUMENT, redirect_uris: [] })), "no valid client_id"],
