@@ -157,16 +157,22 @@ export const switchAccount = command<PeopleStore["switchAccount"]>(async (tx, ha
 
 const hasMember = (tx: Tx, accountId: string) => hasRow(tx, members, eq(members.accountId, accountId));
 
+/** The links that reset a person's password, which is one for all their accounts. */
+function isResetOf(personId: string): SQL | undefined {
+  const own = qb.select({ id: members.accountId }).from(members).where(eq(members.personId, personId));
+  return and(inArray(welcomeLinks.accountId, own), eq(welcomeLinks.personId, personId));
+}
+
 export const offer = command<PeopleStore["offer"]>(
   async (tx, link) => {
     const { accountId, personId } = link;
     if (personId === null && (await hasMember(tx, accountId))) return false;
-    const isForSame = personId === null ? isNull(welcomeLinks.personId) : eq(welcomeLinks.personId, personId);
-    await tx.db.delete(welcomeLinks).where(and(eq(welcomeLinks.accountId, accountId), isForSame));
+    const isFirst = and(eq(welcomeLinks.accountId, accountId), isNull(welcomeLinks.personId));
+    await tx.db.delete(welcomeLinks).where(personId === null ? isFirst : isResetOf(personId));
     await tx.db.insert(welcomeLinks).values(link);
     return true;
   },
-  ({ accountId }) => [accountLock(accountId)],
+  ({ accountId, personId }) => [accountLock(accountId), ...(personId === null ? [] : [personLock(personId)])],
 );
 
 export const welcome = command<PeopleStore["welcome"]>(
@@ -215,9 +221,7 @@ export const changePassword = command<PeopleStore["changePassword"]>(
     await tx.db.insert(sessions).values(session);
     await addToAudit(tx, audit);
     await endOthers(tx, session);
-    const own = qb.select({ id: members.accountId }).from(members).where(eq(members.personId, personId));
-    const isReset = and(inArray(welcomeLinks.accountId, own), eq(welcomeLinks.personId, personId));
-    await tx.db.delete(welcomeLinks).where(isReset);
+    await tx.db.delete(welcomeLinks).where(isResetOf(personId));
     return true;
   },
   ({ personId }) => [personLock(personId)],

@@ -14,6 +14,7 @@ import {
   aPerson,
   aSession,
   aSignUp,
+  aWelcomeLink,
   joined,
   later,
   NOON,
@@ -160,6 +161,17 @@ export function testTeam(test: StoreTest): void {
       expect(await people.session(other.session.hash, NOON)).not.toBeNull();
       expect(await people.find(person.email)).toMatchObject({ accountId: elsewhere.accountId });
       expect(await team.remove(accountId, person.id, AUDIT)).toBe("gone");
+    });
+
+    test("has one link that resets their password, whichever of their accounts it is made in", async (db) => {
+      const [one, other] = [await anAccountOfAnn(db), await anAccountOfAnn(db)];
+      const { person } = await joins(db, one.accountId, "reader");
+      await joins(db, other.accountId, "reader", { known: person });
+      const { people } = db.store;
+      await people.offer(aWelcomeLink({ hash: "first", accountId: one.accountId, personId: person.id }));
+      await people.offer(aWelcomeLink({ hash: "second", accountId: other.accountId, personId: person.id }));
+      expect(await people.link("first", NOON)).toBeNull();
+      expect(await people.link("second", NOON)).not.toBeNull();
     });
 
     test("who is in no account any more is forgotten: their address is free", async (db, { team, people }) => {
