@@ -353,7 +353,10 @@ export interface SealedPlace {
   readonly column: string;
 }
 
-/** An address in lower case, as a map key: addresses are ASCII, and case doesn't matter. */
+/**
+ * An address without case, as a map key. Only of ASCII, as our addresses are: identity providers allow more, and the Kelvin sign
+ * in lower case is a `k`.
+ */
 export function emailKey(email: string): string {
-  return email.toLowerCase();
+  return email.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }

@@ -5,7 +5,7 @@ import { newSession } from "../accounts/sessions.ts";
 import type { TeamService } from "../accounts/team.ts";
 import { createClientThrottle } from "../accounts/throttle.ts";
 import type { Config } from "../config/config.ts";
-import type { Member } from "../core/account-store.ts";
+import { emailKey, type Member } from "../core/account-store.ts";
 import { auditOf } from "../core/audit.ts";
 import { OIDC_CALL_MS_MAX, OIDC_FRESH_MS, OIDC_PAUSE_MS, OIDC_PER_CLIENT_MAX } from "../core/limits.ts";
 import type { RequestSource, StartedSession } from "../core/session.ts";
@@ -151,7 +151,7 @@ export function createOidc(app: AppPart<"clock", "people" | "team">, needs: Oidc
     ): Promise<StartedSession | NotLetIn> {
       const { identity, email } = await claimsIn(search, challenge);
       if (email === null) return "unverified";
-      const domain = email.slice(email.lastIndexOf("@") + 1).toLowerCase();
+      const domain = emailKey(email.slice(email.lastIndexOf("@") + 1));
       if (!settings.allowedDomains.includes(domain)) return "other_domain";
       const known = await team.identified(identity);
       if (known !== null) return (await enter(known, identity, false, source)) ?? "no_account";

@@ -5,7 +5,7 @@ import { createOidc } from "../../src/oidc/oidc.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { providerPolicy } from "../../src/config/target-policy.ts";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
-import { ANN, ANN_PASSWORD, cookiesIn, SESSION_SECRET, signedIn } from "../http/signed-in.ts";
+import { ANN, ANN_PASSWORD, cookiesIn, joined, SESSION_SECRET, signedIn } from "../http/signed-in.ts";
 import type { Mail } from "../../src/mail/messages.ts";
 import { OWN_ORIGIN } from "../http/stub-server.ts";
 import { OIDC_CLIENT, OidcServer } from "../support/oidc.ts";
@@ -218,6 +218,12 @@ describe("somebody with an account", () => {
     await refusedWith(await new Visitor().signIn("other"), 403, "belongs to somebody else");
   });
 
+  test("is nobody whose address differs by a letter that only looks the same without case", async () => {
+    await joined(app, "owner", "kim@example.com");
+    provider.people.set("other", { subject: "subject-of-another", email: "\u212aim@example.com" });
+    await refusedWith(await new Visitor().signIn("other"), 403, "Nobody with your address");
+  });
+
   test("loses a password that was never used in this browser: it may be of whoever signed up with their address", async () => {
     await invite("bob@example.com");
     const visitor = new Visitor();
@@ -255,8 +261,8 @@ describe("somebody without an account", () => {
     const visitor = new Visitor();
     const html = await (await visitor.ask(path)).text();
     expect(html).toContain("Log in with id.example");
-    const joined = await visitor.signIn("bob", { next: path });
-    expect([joined.status, joined.headers.get("location")]).toEqual([303, "/approvals"]);
+    const entered = await visitor.signIn("bob", { next: path });
+    expect([entered.status, entered.headers.get("location")]).toEqual([303, "/approvals"]);
     expect((await peopleOf()).toSorted()).toEqual(["Bob@example.com", ANN]);
     expect((await fetch(app.url + path)).status).toBe(404);
     // No password lets them in, and the provider does again.
