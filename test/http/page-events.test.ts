@@ -50,15 +50,6 @@ describe("the stream of our own pages", () => {
     expect(JSON.parse(told?.data ?? "").data).toEqual({ id: json.id, status: "awaiting_approval" });
   });
 
-  test("goes on behind the last event that a page has heard", async () => {
-    await using first = await open();
-    await first.heard(begun);
-    const position = first.lastEventId;
-    const { json } = await create();
-    await using second = await open({ "last-event-id": position });
-    await second.heard((heard) => actionsIn(heard).some(({ data }) => data.includes(json.id)));
-  });
-
   test("begins with the requests for credentials that wait, and tells when they are others", async () => {
     await using stream = await open();
     await stream.heard((heard) => requestsIn(heard).length > 0);
