@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { createSessions } from "../../src/http/session.ts";
 import { createOwnOrigin } from "../../src/http/own-origin.ts";
-import { createPageRoutes } from "../../src/http/operation.ts";
+import { hiddenIn } from "../support/forms.ts";
 import { ann, codeOf, openPeopleServer, type PeopleServer } from "./people-server.ts";
+import { SESSION_SECRET } from "./signed-in.ts";
 import { OWN_ORIGIN } from "./stub-server.ts";
 import { shared } from "../support/shared.ts";
 
@@ -113,101 +113,82 @@ describe("own origins", () => {
 });
 
 describe("a change by cookie", () => {
-  /** A page of ours that changes something, as others are built. */
-  async function withChange() {
-    const changes: string[] = [];
-    let server: PeopleServer | null = null;
-    const { personOf, tokenFormOf: formOf } = createSessions({
-      baseUrl: OWN_ORIGIN,
-      isStopped: () => false,
-      peopleService: {
-        resume: async (token) => (await server?.resume(token)) ?? null,
-        watchSession: async () => null,
-        sessionSecret: { isRight: () => false, confirm: async () => {} },
-      },
-    });
-    const routes = createPageRoutes("own")
-      .post("/change", async ({ context }) => {
-        const person = await personOf(context);
-        if (person === null) return new Response("nobody", { status: 401 });
-        changes.push((await formOf(context, person)).get("what") ?? "");
-        return new Response(person.email);
-      })
-      .get("/token", async ({ context }) => new Response((await personOf(context))?.formToken ?? ""));
-    server = await openPeopleServer({ routes: [routes] });
-    return { server, changes };
-  }
+  const PATH = "/settings/login/name";
+
+  /** A session that one of our pages began, and the token of its forms. */
+  const enter = async (server: PeopleServer, email: string, path = "/auth/signup") => {
+    const { cookie } = await server.form(path, ann({ email }));
+    const { form_token: token = "" } = hiddenIn((await server.get("/settings/login", { cookie })).text);
+    return { cookie, token };
+  };
+
+  const nameOf = async (server: PeopleServer, { cookie }: { readonly cookie: string }) =>
+    /name="name"[^>]* value="([^"]*)"/.exec((await server.get("/settings/login", { cookie })).text)?.[1];
 
   test("needs our own page and the session's token in its form; else nothing is changed", async () => {
-    const { server, changes } = await withChange();
-    await using _house = server;
-    const [one, other] = [await server.signedUp("a@example.com"), await server.signedUp("b@example.com")];
-    const later = (await server.send("/auth/login", ann({ email: "a@example.com" }))).cookie;
-    const tokenOf = async (cookie: string) => (await server.get("/token", { cookie })).text;
-    const token = await tokenOf(one.cookie);
+    await using server = await openPeopleServer();
+    const [one, other] = [await enter(server, "a@example.com"), await enter(server, "b@example.com")];
+    const later = await enter(server, "a@example.com", "/auth/login");
+    const { cookie, token } = one;
     expect(token).toMatch(/^[0-9a-f]{64}$/);
-    expect(token).not.toBe(one.cookie.split("=")[1] ?? "");
+    expect(token).not.toBe(cookie.split("=")[1] ?? "");
 
     const change = (fields: Record<string, string>, headers: Record<string, string> = {}) =>
-      server.form("/change", { what: "x", ...fields }, { cookie: one.cookie, ...headers });
+      server.form(PATH, { name: "Acme", ...fields }, { cookie, ...headers });
     const refused = [
       await change({}),
       await change({ form_token: "" }),
       await change({ form_token: `${token}0` }),
       await change({ form_token: token.slice(0, -1) }),
-      await change({ form_token: await tokenOf(other.cookie) }),
-      await change({ form_token: await tokenOf(later) }),
-      await change({ form_token: one.cookie.split("=")[1] ?? "" }),
+      await change({ form_token: other.token }),
+      await change({ form_token: later.token }),
+      await change({ form_token: cookie.split("=")[1] ?? "" }),
       await change({ form_token: token }, { origin: "https://evil.example" }),
       await change({ form_token: token }, { origin: "null", "sec-fetch-site": "same-origin" }),
     ];
     expect(refused.map(({ status }) => status)).toEqual(refused.map(() => 403));
-    expect(changes).toEqual([]);
-    const taken = await change({ form_token: token });
-    expect([taken.status, taken.text, changes]).toEqual([200, "a@example.com", ["x"]]);
+    expect(await nameOf(server, one)).toBe("");
+    expect((await change({ form_token: token })).status).toBe(303);
     expect(server.lines.at(-1)?.fields).toMatchObject({ person_id: expect.stringMatching(/^per_/), key_id: undefined });
+    expect(await nameOf(server, one)).toBe("Acme");
   });
 
   test("is refused without a session, and with one that has ended", async () => {
-    const { server, changes } = await withChange();
-    await using _house = server;
-    const { cookie } = await server.signedUp();
-    const token = (await server.get("/token", { cookie })).text;
-    await server.ask("POST", "/auth/logout", { headers: { cookie, origin: OWN_ORIGIN } });
-    expect((await server.form("/change", { form_token: token }, { cookie })).status).toBe(401);
-    expect((await server.form("/change", { form_token: token })).status).toBe(401);
-    expect(changes).toEqual([]);
+    await using server = await openPeopleServer();
+    const { cookie, token } = await enter(server, "a@example.com");
+    await server.form("/auth/logout", { form_token: token }, { cookie });
+    for (const headers of [{ cookie }, {}]) {
+      const refused = await server.form(PATH, { name: "Acme", form_token: token }, headers);
+      expect([refused.status, refused.headers.get("location")]).toEqual([303, expect.stringMatching(/^\/login/)]);
+    }
   });
 
   test("by a form that is too large, not UTF-8, or has a field twice is refused", async () => {
-    const { server, changes } = await withChange();
-    await using _house = server;
-    const { cookie } = await server.signedUp();
-    const token = (await server.get("/token", { cookie })).text;
-    const raw = (body: string | Uint8Array) =>
-      server.ask("POST", "/change", {
-        body,
-        headers: { cookie, origin: OWN_ORIGIN, "content-type": "application/x-www-form-urlencoded" },
-      });
-    expect((await raw(`form_token=${token}&what=${"x".repeat(65_536)}`)).status).toBe(413);
-    expect((await raw(Buffer.from(`form_token=${token}&what=\xff`, "latin1"))).status).toBe(400);
-    expect((await raw(`form_token=${token}&what=1&what=2`)).status).toBe(400);
-    expect((await raw(`form_token=${token}&what=2`)).status).toBe(200);
-    expect(changes).toEqual(["2"]);
+    await using server = await openPeopleServer();
+    const one = await enter(server, "a@example.com");
+    const type = { "content-type": "application/x-www-form-urlencoded" };
+    const raw = async (rest: string | Uint8Array) => {
+      const start = `form_token=${one.token}&session_secret=${SESSION_SECRET}&name=`;
+      const body = Buffer.concat([Buffer.from(start), Buffer.from(rest)]);
+      return (await server.ask("POST", PATH, { body, headers: { cookie: one.cookie, origin: OWN_ORIGIN, ...type } }))
+        .status;
+    };
+    expect(await raw("x".repeat(65_536))).toBe(413);
+    expect(await raw(Uint8Array.of(0xff))).toBe(400);
+    expect(await raw("1&name=2")).toBe(400);
+    expect([await raw("2"), await nameOf(server, one)]).toEqual([303, "2"]);
   });
 });
 
 describe("the logout of a page", () => {
-  const formTokenIn = (html: string) => /name="form_token" value="([0-9a-f]{64})"/.exec(html)?.[1] ?? "";
-
   test("needs the session's token, and leads to the login", async () => {
     const signedUp = await app.form("/auth/signup", ann({ email: "gone@example.com" }));
     const { cookie } = signedUp;
     const refused = await app.form("/auth/logout", { form_token: "0".repeat(64) }, { cookie });
     expect([refused.status, refused.headers.get("content-type")]).toEqual([403, "text/html; charset=utf-8"]);
     expect(await app.isIn(cookie)).toBe(true);
-    const html = (await app.get("/approvals", { cookie })).text;
-    const answer = await app.form("/auth/logout", { form_token: formTokenIn(html) }, { cookie });
+    const { form_token } = hiddenIn((await app.get("/approvals", { cookie })).text);
+    const answer = await app.form("/auth/logout", { form_token }, { cookie });
     expect({ status: answer.status, to: answer.headers.get("location") }).toEqual({ status: 303, to: "/login" });
     expect(answer.headers.get("set-cookie")).toContain("Max-Age=0");
     expect(await app.isIn(cookie)).toBe(false);
