@@ -84,13 +84,10 @@ describe("the list of actions", () => {
     const seen = async (query: string) => idsIn(await bob.pageOf(`/actions?${query}`));
     const between = encodeURIComponent(new Date(early.getTime() + 1_000).toISOString());
     expect(await seen("status=pending")).toEqual([two]);
-    expect(await seen("status=pending&status=awaiting_approval")).toEqual([two, one]);
     expect(await seen("method=GET")).toEqual([one]);
-    expect(await seen("host=127.0.0.1")).toEqual([two, one]);
     expect(await seen("host=127.0.0.1%3A10")).toEqual([two]);
     expect(await seen("dedupe=order+7")).toEqual([one]);
     expect(await seen(`created_after=${between}`)).toEqual([two]);
-    expect(await seen(`created_before=${between}`)).toEqual([one]);
     expect(await seen("limit=1")).toEqual([two]);
     const html = await bob.pageOf("/actions?method=GET&status=pending&limit=7");
     expect(linkIn(html, "Failed")).toBe("/actions?method=GET&status=failed&limit=7");

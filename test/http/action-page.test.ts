@@ -36,34 +36,27 @@ describe("the page of an action", () => {
     expect(held).not.toContain('id="response"');
   });
 
-  test("advises owners to store a secret that an agent sent itself", async () => {
-    const pageWith = async (headers: object, more: object, key: string = KEYS.agent) =>
-      ann.pageOf(`/actions/${await created({ headers, ...more }, key)}`);
+  test("advises owners, and nobody else, to store a secret that an agent sent itself", async () => {
+    const pageWith = async (headers: object, more: object = {}, key: string = KEYS.agent, who = ann) =>
+      who.pageOf(`/actions/${await created({ headers, ...more }, key)}`);
+    const secret = "Bearer 4711-x9Kq2Lm8Vb3Zt7Rw";
     for (const more of [{}, { approve: true }]) {
       for (const name of ["Authorization", "x-api-key", "X-Auth-Token"]) {
-        const html = await pageWith({ [name]: "Bearer 4711-x9Kq2Lm8Vb3Zt7Rw" }, more);
+        const html = await pageWith({ [name]: secret }, more);
         expect(html).toContain('href="/settings/credentials?host=127.0.0.1%3A9#add"');
         expect(textOf(html)).toContain(`The agent sent ${name} itself`);
       }
-      for (const headers of [
-        {},
-        { Accept: "*/*" },
-        { "Idempotency-Key": crypto.randomUUID() },
-        { Cookie: "sid=4711" },
-      ]) {
-        expect(await pageWith(headers, more)).not.toContain("as a credential");
-      }
-      expect(await pageWith({ Authorization: "Bearer mine" }, more, KEYS.owner)).not.toContain("as a credential");
     }
-    expect((await ann.context("/settings/credentials?host=127.0.0.1%3A9")).status).toBe(200);
-  });
-
-  test("advises nobody else, who could not store it", async () => {
     const approver = await joined(app, "approver");
-    const id = await created({ headers: { Authorization: "Bearer 4711-x9Kq2Lm8Vb3Zt7Rw" } }, KEYS.agent);
-    const html = await approver.pageOf(`/actions/${id}`);
-    expect(textOf(html)).toContain("Authorization");
-    expect(html).not.toContain("as a credential");
+    for (const html of [
+      await pageWith({ Accept: "*/*" }),
+      await pageWith({ "Idempotency-Key": crypto.randomUUID() }),
+      await pageWith({ Cookie: "sid=4711" }),
+      await pageWith({ Authorization: secret }, {}, KEYS.owner),
+      await pageWith({ Authorization: secret }, {}, KEYS.agent, approver),
+    ]) {
+      expect(html).not.toContain("as a credential");
+    }
   });
 
   test("says in its head what happened and what to do, before the response", async () => {
@@ -207,31 +200,6 @@ describe("a decision on it", () => {
   });
 });
 
-test("what is secret is shown by a form alone, on a page that nothing keeps", async () => {
-  await using target = new Target(() => Response.json({ session: "canary-answerx9Kq2Lm8Vb3Zt7Rw" }));
-  const id = await ended(
-    {
-      url: `${target.url}?token=canary-queryx9Kq2Lm8Vb3Zt7Rw`,
-      headers: { Authorization: "Bearer canary-header" },
-      body: { password: "canary-bodyx9Kq2Lm8Vb3Zt7Rw" },
-    },
-    "completed",
-  );
-  expect(await ann.pageOf(`/actions/${id}`)).toContain("Show secrets");
-  const response = await say(id, {}, "/reveal");
-  expect(response.headers.get("cache-control")).toBe("private, no-store");
-  const html = await response.text();
-  for (const secret of [
-    "canary-queryx9Kq2Lm8Vb3Zt7Rw",
-    "Bearer canary-header",
-    "canary-bodyx9Kq2Lm8Vb3Zt7Rw",
-    "canary-answerx9Kq2Lm8Vb3Zt7Rw",
-  ]) {
-    expect(html).toContain(secret);
-  }
-  expect((await ann.context(`/actions/${id}/reveal`)).status).toBe(405);
-});
-
 describe("send again as new", () => {
   const again = async (id: string, more: object = {}) =>
     ann.send(`/actions/${id}/edit`, { ...(await ann.editFieldsOf(id)), ...more });
@@ -320,22 +288,6 @@ describe("send again as new", () => {
     expect(anew[1]).not.toBe(one[1]);
     expect((await copyOf({ ...fields, body: '{"n":3}' }))[1]).not.toBe(one[1]);
   });
-
-  test("is judged as every create is", async () => {
-    const id = await ended({}, "failed");
-    const { store } = app.engine;
-    const stored = await app.engine.get(id);
-    const find = store.actions.find.bind(store.actions);
-    // As if the settings had changed since.
-    Object.assign(store.actions, { find: async () => ({ ...stored, url: "http://169.254.169.254/" }) });
-    try {
-      const refused = await again(id);
-      expect(refused.status).toBe(400);
-      expect(await refused.text()).toContain("url: ");
-    } finally {
-      Object.assign(store.actions, { find });
-    }
-  });
 });
 
 describe("edit and resend", () => {
@@ -383,9 +335,6 @@ describe("edit and resend", () => {
     for (const [wrong, said] of [
       [{ url: "http://127.0.0.1:10/" }, "kept for the same host only"],
       [{ headers: "X-Copy: ••••(Stripe-key,30-chars,…CDEF)" }, "can&#39;t be kept"],
-      [{ body: '{"other":"••••"}' }, "can&#39;t be kept"],
-      [{ headers: "no header" }, "Name: value"],
-      [{ body: "{" }, "Is not valid JSON."],
       [{ url: "http://169.254.169.254/", headers: "", body: "" }, "url: "],
     ] as const) {
       const refused = await resend(id, { ...fields, ...wrong });

@@ -99,13 +99,16 @@ describe("whoever decides sees", () => {
   });
 
   test("the hidden values after a form was sent, which the audit log tells, and decides there", async () => {
-    const { id, links } = await shownOf({ headers: { "X-Key": PASSWORD }, body: { a: TOKEN } });
+    const url = `${URL_OF}?token=${PASSWORD}-of-query`;
+    const { id, links } = await shownOf({ url, headers: { "X-Key": PASSWORD }, body: { a: TOKEN } });
     const html = await ann.pageOf(`/approvals/${id}`);
     expect(html).toContain(`action="/actions/${id}/reveal"`);
     const fields = await ann.hiddenOf(`/approvals/${id}`);
-    const revealed = await (await ann.send(`/actions/${id}/reveal`, fields)).text();
-    expect(revealed).toContain(PASSWORD);
-    expect(revealed).toContain(TOKEN);
+    const answer = await ann.send(`/actions/${id}/reveal`, fields);
+    expect(answer.headers.get("cache-control")).toBe("private, no-store");
+    const revealed = await answer.text();
+    for (const secret of [`>${PASSWORD}<`, `${PASSWORD}-of-query`, TOKEN]) expect(revealed).toContain(secret);
+    expect((await ann.context(`/actions/${id}/reveal`)).status).toBe(405);
     expect(revealed).toContain('value="approve"');
     const { text: audit } = await app.call("GET", "/v1/audit?kind=revealed");
     expect(JSON.parse(audit).data[0]).toMatchObject({ kind: "revealed", subject: id });

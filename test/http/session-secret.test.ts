@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { hiddenIn } from "../support/forms.ts";
 import { FORM_FIELDS_MAX } from "../../src/core/limits.ts";
 import { ACCOUNT, anAction } from "../support/factory.ts";
 import { openRealServer, type RealServer, type RealServerOptions } from "./real-server.ts";
-import { ANN_PASSWORD, SESSION_SECRET, signedIn } from "./signed-in.ts";
+import { ANN_PASSWORD, browserOf, sessionIn, SESSION_SECRET, signedIn } from "./signed-in.ts";
 import {
   stubActionService,
   stubPeopleService,
@@ -120,31 +119,30 @@ const right = await shared(stubServer(true));
 const secure = await shared(stubServer(false, "https://outgate.example"));
 
 describe("a form of a session", () => {
-  test.each(FORMS)("to %s changes nothing and shows nothing by cookie and form token alone", async (path, fields) => {
-    without.calls.length = 0;
-    const answer = await without.post(path, fields);
-    const html = await answer.text();
-    expect([answer.status, html.includes("Confirm with your password")]).toEqual([403, true]);
-    expect(html).not.toMatch(/whsec_|og_new/);
-    expect([without.calls, answer.headers.getSetCookie()]).toEqual([[], []]);
-    // It is the secret that was missing.
-    for (const other of [right, secure]) {
-      const done = await other.post(path, fields);
-      expect(done.status < 400, other.origin).toBe(true);
-      expect(await done.text()).not.toContain("Confirm with your password");
-    }
-  });
-
   // Which origins and tokens are none of ours: test/http/csrf.test.ts.
-  test.each(FORMS)("to %s changes nothing from another site, nor without the token of its session", async (...form) => {
-    const [path, fields] = form;
-    right.calls.length = 0;
-    const foreign = await right.post(path, fields, { origin: "https://evil.example" });
-    const tokenless = await right.post(path, { ...fields, form_token: `${FORM_TOKEN}0` });
-    // The page of the error reads only what its navigation counts.
-    const others = right.calls.filter((name) => name !== "counts");
-    expect([foreign.status, tokenless.status, others]).toEqual([403, 403, []]);
-  });
+  test.each(FORMS)(
+    "to %s takes the secret, our own page and the token of its session, or does nothing",
+    async (...form) => {
+      const [path, fields] = form;
+      for (const { calls } of [without, right]) calls.length = 0;
+      const foreign = await right.post(path, fields, { origin: "https://evil.example" });
+      const tokenless = await right.post(path, { ...fields, form_token: `${FORM_TOKEN}0` });
+      // The page of the error reads only what its navigation counts.
+      const others = right.calls.filter((name) => name !== "counts");
+      expect([foreign.status, tokenless.status, others]).toEqual([403, 403, []]);
+      const answer = await without.post(path, fields);
+      const html = await answer.text();
+      expect([answer.status, html.includes("Confirm with your password")]).toEqual([403, true]);
+      expect(html).not.toMatch(/whsec_|og_new/);
+      expect([without.calls, answer.headers.getSetCookie()]).toEqual([[], []]);
+      // It is the secret that was missing.
+      for (const other of [right, secure]) {
+        const done = await other.post(path, fields);
+        expect(done.status < 400, other.origin).toBe(true);
+        expect(await done.text()).not.toContain("Confirm with your password");
+      }
+    },
+  );
 
   test("is in the list above wherever it leads: one more needs a row", () => {
     const posts = stubHttp(stubDeps()).routes.filter(({ method }) => method === "POST");
@@ -222,15 +220,12 @@ describe("the question for the password", () => {
   test("is asked once of a session from before where scripts run, and each time where none does", async () => {
     const { server, bob } = await open();
     await using _house = server;
-    const login = JSON.stringify({ email: "ann@example.com", password: ANN_PASSWORD });
-    const headers = { "content-type": "application/json" };
-    const entered = await fetch(`${server.url}/auth/login`, { method: "POST", headers, body: login });
-    const cookie = (entered.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
-    const html = await (await bob.context("/settings", { headers: { cookie } })).text();
-    const { form_token = "" } = hiddenIn(html);
+    const login = { email: "ann@example.com", password: ANN_PASSWORD };
+    const other = browserOf(server, sessionIn(await server.call("POST", "/auth/login", login)));
+    const { form_token = "" } = await other.hiddenOf("/settings");
     const send = async (fields: Fields) => {
       const all = { form_token, host: "hooks.example.com", ...fields };
-      return (await bob.send("/settings/callback-hosts", all, { cookie })).status;
+      return (await other.send("/settings/callback-hosts", all)).status;
     };
     const password = { confirm_password: ANN_PASSWORD };
     expect([await send(WITHOUT), await send({ ...WITHOUT, ...password }), await send(WITHOUT)]).toEqual([
@@ -238,8 +233,8 @@ describe("the question for the password", () => {
     ]);
     expect([await send({}), await send(password), await send({})]).toEqual([403, 303, 303]);
     // That session's alone: the other one has its own.
-    const other: Fields = { ...(await bob.hiddenOf("/settings")), host: "a.example", session_secret: "ab".repeat(32) };
-    expect((await bob.send("/settings/callback-hosts", other)).status).toBe(403);
+    const own: Fields = { ...(await bob.hiddenOf("/settings")), host: "a.example", session_secret: "ab".repeat(32) };
+    expect((await bob.send("/settings/callback-hosts", own)).status).toBe(403);
   });
 
   test("takes no other session's secret, and none that is not one", async () => {
@@ -274,14 +269,9 @@ describe("the question for the password", () => {
     expect(wrong.status).toBe(401);
     const changed = await bob.send("/settings/password", { ...fields, current_password: ANN_PASSWORD });
     expect(changed.status).toBe(303);
-    const cookie = (changed.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
-    const [session] = (changed.headers.getSetCookie().find((set) => set.startsWith("outgate_session")) ?? cookie).split(
-      ";",
-    );
-    const html = await (await bob.context("/settings", { headers: { cookie: session ?? "" } })).text();
-    const { form_token = "" } = hiddenIn(html);
-    const host = { form_token, host: "hooks.example.com" };
-    expect((await bob.send("/settings/callback-hosts", host, { cookie: session ?? "" })).status).toBe(303);
+    const again = browserOf(server, sessionIn(changed));
+    const host = { ...(await again.hiddenOf("/settings")), host: "hooks.example.com" };
+    expect((await again.send("/settings/callback-hosts", host)).status).toBe(303);
   });
 });
 

@@ -4,7 +4,7 @@ import { INVITATION_MS_MAX } from "../../src/core/limits.ts";
 import { Listener } from "../support/listener.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { openRealServer, type RealServer, type RealServerOptions } from "./real-server.ts";
-import { ANN, ANN_PASSWORD, browserOf, joined, sessionIn, SESSION_SECRET, signedIn } from "./signed-in.ts";
+import { ANN, ANN_PASSWORD, browserOf, joined, sessionIn, signedIn } from "./signed-in.ts";
 
 const BOB = "bob@example.com";
 const PASSWORD = ANN_PASSWORD;
@@ -29,12 +29,7 @@ const invite = async (email: string, role: string, headers: Readonly<Record<stri
 
 /** Posts a form as a browser that has this cookie, or none. */
 const post = (path: string, fields: Readonly<Record<string, string>>, cookie = "") =>
-  fetch(app.url + path, {
-    method: "POST",
-    redirect: "manual",
-    headers: { cookie, origin: app.origin },
-    body: new URLSearchParams({ session_secret: SESSION_SECRET, ...fields }),
-  });
+  browserOf(app, cookie).send(path, fields);
 
 const people = async () =>
   (await app.call("GET", "/v1/people")).json.data as unknown as readonly {
