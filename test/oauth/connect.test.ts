@@ -211,16 +211,6 @@ describe("where OAuth is on", () => {
     }
   });
 
-  test("a person who does not want to says so to the client, and nothing is created", async () => {
-    await using rig = await openRig();
-    const before = await rig.engine.store.accounts.keys(rig.engine.owner.accountId, 99);
-    const browser = rig.browser();
-    const page = await browser.open(authorizeUrl(rig, newProof().challenge));
-    const back = await browser.follow(await browser.press(page, "deny"));
-    expect(back.searchParams.get("error")).toBe("access_denied");
-    expect(await rig.engine.store.accounts.keys(rig.engine.owner.accountId, 99)).toEqual(before);
-  });
-
   test("a form with a mistake is shown again, and can be corrected", async () => {
     await using rig = await openRig();
     const { challenge, verifier } = newProof();
