@@ -56,7 +56,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     .map((name) => `set_config('${name}', '${transactionMsMax}', true)`)
     .join(", ");
   // Prepared, since planning so many calls takes longer than all else that begins and ends a transaction.
-  const settings = { ...named(`select ${bounds}, ${BY_INDEX}`), values: [] };
+  const settings = { ...named(`select ${bounds}, ${BY_INDEX}, ${AS_WRITTEN}`), values: [] };
 
   // Sent over a reader: over the writer, it could become part of the next transaction and be lost with it.
   const committed = () => onCommit?.((text, values) => idlest().send(text, values));
@@ -182,6 +182,13 @@ async function orFault<Result>(answer: Promise<Result>): Promise<Result> {
 const BY_INDEX = ["enable_sort", "enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"]
   .map((name) => `set_config('${name}', 'off', true)`)
   .join(", ");
+
+/**
+ * What a role or server may have set otherwise: lists have nulls, and a commit that is acknowledged is on the server's disk. `local`
+ * doesn't wait for a standby, which `off` doesn't either.
+ */
+const AS_WRITTEN = `set_config('array_nulls', 'on', true),
+  case current_setting('synchronous_commit') when 'off' then set_config('synchronous_commit', 'local', true) end`;
 
 /**
  * Finds reads that look into a table for each step of a recursion or each item of a list (`itemsOf`), and counts up to a bound,

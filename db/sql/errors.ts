@@ -26,12 +26,14 @@ export class NoAnswer extends Error {
 
 /** An error that the connection has already classified. */
 export class DatabaseFault extends Error {
-  override readonly name = "DatabaseFault";
+  /** With the code, which is all that the log may say of it. */
+  override readonly name: string;
   readonly kind: FaultKind;
   readonly isConstraint: boolean;
 
   constructor(kind: FaultKind, isOfConstraint: boolean, cause: unknown) {
     super(cause instanceof Error ? cause.message : "The database failed.", { cause });
+    this.name = `DatabaseFault ${codeOf(cause)}`.trimEnd();
     this.kind = kind;
     this.isConstraint = isOfConstraint;
   }

@@ -56,13 +56,15 @@ interface OutageDeps {
 }
 
 /**
- * Logs an outage of the store once, however many calls find it unavailable, and once that it is over because the store can be
- * written again. So code that finds the store unavailable need not log it.
+ * Logs an outage of the store once, and again if the reason becomes another one, however many calls find it unavailable, and once that
+ * it is over because the store can be written again. So code that finds the store unavailable need not log it.
  */
 export class Outage {
   readonly #deps: OutageDeps;
   #probe: (() => Promise<void>) | null = null;
   #sinceMs: number | null = null;
+  /** The reasons that were logged of this outage. */
+  readonly #reasons = new Set<string>();
   #cancel: () => void = () => {};
 
   constructor(deps: OutageDeps) {
@@ -77,9 +79,9 @@ export class Outage {
   /** Call it each time that a call finds the store unavailable. */
   begin({ reason }: StoreUnavailable): void {
     if (this.#probe === null || this.#sinceMs !== null) return;
-    const { clock, log, database } = this.#deps;
-    this.#sinceMs = clock.monotonicMs();
-    log.error("store.away", { reason, database });
+    this.#sinceMs = this.#deps.clock.monotonicMs();
+    this.#reasons.clear();
+    this.#tell(reason);
     this.#askLater();
   }
 
@@ -89,6 +91,12 @@ export class Outage {
     this.#cancel();
   }
 
+  #tell(reason: string): void {
+    const { log, database } = this.#deps;
+    if (!this.#reasons.has(reason)) log.error("store.away", { reason, database });
+    this.#reasons.add(reason);
+  }
+
   #askLater(): void {
     this.#cancel = this.#deps.clock.after(STORE_RETRY_MS, () => void this.#ask());
   }
@@ -96,13 +104,16 @@ export class Outage {
   async #ask(): Promise<void> {
     const probe = this.#probe;
     if (probe === null) return;
-    const isBack = await probe().then(
-      () => true,
-      // A full queue of writes is no outage.
-      (error: unknown) => error instanceof StoreBusy,
+    const error: unknown = await probe().then(
+      () => null,
+      (reason: unknown) => reason,
     );
     if (this.#probe === null || this.#sinceMs === null) return;
-    if (!isBack) return this.#askLater();
+    // A full queue of writes is no outage.
+    if (error !== null && !(error instanceof StoreBusy)) {
+      if (error instanceof StoreUnavailable) this.#tell(error.reason);
+      return this.#askLater();
+    }
     const { clock, log } = this.#deps;
     const awayMs = Math.round(clock.monotonicMs() - this.#sinceMs);
     this.#sinceMs = null;

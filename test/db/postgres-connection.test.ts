@@ -58,6 +58,8 @@ test("a privilege that was taken away comes back: the database is away until the
   denied.code = "42501";
   expect(faultIn(denied)).toMatchObject({ kind: "unavailable" });
   expect(isConnectionSound(denied)).toBe(true);
+  // The log has names of errors alone.
+  expect(faultIn(denied).name).toBe("DatabaseFault 42501");
 });
 
 describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
@@ -261,6 +263,22 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     const steps = (plan?.rows ?? []).map((row) => String(row["QUERY PLAN"])).join("\n");
     expect(steps).toContain("Index Scan using actions_pkey on actions");
     await sql.close();
+  });
+
+  test("stores nulls of lists, and on the server's disk, whatever the role sets", async () => {
+    await using db = await openMigrated();
+    const settings = ["array_nulls = off", "synchronous_commit = off"];
+    for (const setting of settings) await db.client.query(`alter database ${db.client.database} set ${setting}`);
+    const sql = openPostgres(db.url);
+    const store = storeOver(sql, { isOnlyProcess: false });
+    expect(await createdAction(store.actions)).toMatchObject({ dedupe: null, finishedAt: null });
+    const shown = { sql: "select current_setting('synchronous_commit') as waits", args: [] };
+    expect((await runStatements(sql, [shown]))[0]?.rows).toEqual([{ waits: "local" }]);
+    await db.client.query(`alter database ${db.client.database} set synchronous_commit = remote_apply`);
+    const waiting = openPostgres(db.url);
+    expect((await runStatements(waiting, [shown]))[0]?.rows).toEqual([{ waits: "remote_apply" }]);
+    await waiting.close();
+    await store.close();
   });
 
   test("prepares a bounded number of lists, whatever filters callers combine", async () => {

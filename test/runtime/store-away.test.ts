@@ -99,6 +99,18 @@ describe("an outage", () => {
     outage.stop();
   });
 
+  test("is told once for each reason, since the first is often only that connections were lost", async () => {
+    const { clock, lines, outage, state } = watched();
+    outage.begin(new StoreUnavailable("Away.", { reason: "it could not be reached" }));
+    await pass(clock, 1_000);
+    state.probe = () => Promise.reject(new StoreUnavailable("Away.", { reason: "the database takes no writes" }));
+    for (const ms of [1_000, 1_000]) await pass(clock, ms);
+    state.probe = () => Promise.resolve();
+    await pass(clock, 1_000);
+    const reasons = ["it could not be reached", "too many connections", "the database takes no writes", undefined];
+    expect(lines.map(([, fields]) => fields?.["reason"])).toEqual(reasons);
+  });
+
   test("is over when the store only has too much to write", async () => {
     const { clock, lines, outage, state } = watched();
     outage.begin(AWAY);
