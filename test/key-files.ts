@@ -1,12 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { NO_SEARCH } from "../src/core/search.ts";
 import { join } from "node:path";
 import { createLinksOf } from "../src/approvals/links.ts";
 import { readConfig } from "../src/config/config.ts";
 import { systemIds } from "../src/core/ids.ts";
 import { rotateKey, type RotateKeyOptions } from "../src/admin/rotate-key.ts";
 import { type Engine, openEngine } from "./support/engine.ts";
-import { NOON } from "./support/factory.ts";
+import { aQuery, NOON } from "./support/factory.ts";
 
 type Env = Readonly<Record<string, string>>;
 
@@ -66,28 +65,13 @@ async function sight(engine: Engine): Promise<Sight> {
   };
 }
 
-async function allActions({ store, owner }: Engine) {
-  const query = {
-    accountId: owner.accountId,
-    statuses: [],
-    method: null,
-    host: null,
-    dedupe: null,
-    createdBy: null,
-  } as const;
+async function allActions({ store, owner: { accountId } }: Engine) {
   const found = [];
   for (let before: string | null = null; ;) {
-    const page = await store.actions.list({
-      ...query,
-      createdAfter: null,
-      createdBefore: null,
-      search: NO_SEARCH,
-      before,
-      limit: 100,
-    });
+    const page = await store.actions.list(aQuery({ accountId, before, limit: 100 }));
     found.push(...page.actions);
     if (page.before === null) return found;
-    before = page.before;
+    ({ before } = page);
   }
 }
 

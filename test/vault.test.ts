@@ -1,15 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import {
-  chmodSync,
-  chownSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, chownSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openFile } from "../db/libsql/file.ts";
 import { fillDatabase, readThroughKey, refusalOf } from "./key-files.ts";
@@ -48,17 +39,8 @@ const DAMAGES: readonly (readonly [what: string, damage: (folder: string) => unk
     (folder) => truncateSync(keyIn(folder), 20),
     /^The key file \S+ is broken: it must hold 32 bytes/,
   ],
-  ["an empty key file", (folder) => truncateSync(keyIn(folder), 0), /^The key file \S+ is broken/],
   ["no key file", (folder) => rmSync(keyIn(folder)), /its key file \S+ is missing. Put the file back/],
   ["a database cut short", (folder) => truncateSync(pathIn(folder), 8_192), /can't be read: it is damaged, cut short/],
-  [
-    "bytes flipped in the middle of the database",
-    (folder) => {
-      const bytes = readFileSync(pathIn(folder));
-      writeFileSync(pathIn(folder), bytes.fill(0x5a, 40_960, 45_056));
-    },
-    /can't be read: it is damaged/,
-  ],
   [
     "a root secret that does not open",
     (folder) => byHand(folder, "UPDATE accounts SET sealed_root_secret = substr(sealed_root_secret, 1, 30)"),
@@ -91,19 +73,6 @@ describe("a start that can't read or unseal what is there", () => {
     expect(contents(folder.path)).toEqual(before);
   });
 
-  test("opens again when the key or a backup is put back", async () => {
-    await using folder = await temporaryFolder();
-    const whole = await fillDatabase(folder.path, 300);
-    const backup = contents(folder.path);
-    for (const [what, damage] of DAMAGES) {
-      await damage(folder.path);
-      expect(await readThroughKey(folder.path).then(() => what, String)).not.toBe(what);
-      for (const [name, text] of Object.entries(backup)) writeFileSync(join(folder.path, name), text, "latin1");
-      for (const suffix of ["-wal", "-shm"]) rmSync(pathIn(folder.path) + suffix, { force: true });
-      expect(await readThroughKey(folder.path)).toEqual(whole);
-    }
-  });
-
   test("is refused by a setting that is another key, and the key file is not looked at", async () => {
     await using folder = await temporaryFolder();
     const whole = await fillDatabase(folder.path, 2);
@@ -114,15 +83,6 @@ describe("a start that can't read or unseal what is there", () => {
 });
 
 describe("a start where no database can be says so, and what to set", () => {
-  test("a folder has its name", async () => {
-    await using folder = await temporaryFolder();
-    mkdirSync(pathIn(folder.path));
-    expect(await refusalOf(readThroughKey(folder.path))).toBe(
-      `The database ${pathIn(folder.path)} is a folder. Set DATABASE_URL to a file in it, such as ` +
-        `file:${pathIn(folder.path)}/outgate.db.`,
-    );
-  });
-
   test("a file is in the place of a folder", async () => {
     await using folder = await temporaryFolder();
     const file = join(folder.path, "file");

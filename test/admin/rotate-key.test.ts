@@ -30,11 +30,16 @@ const newKeyText = () => randomBytes(32).toString("base64");
 
 const keyIn = (file: string) => readKey(readFileSync(file, "latin1").trim()) ?? new Uint8Array();
 
+/** A database in a folder of its own, and what hangs on its key. */
+async function filled(...given: [actions: number, env?: Readonly<Record<string, string>>]) {
+  const folder = await temporaryFolder();
+  return { ...folder, keyFile: `${folder.file}.key`, before: await fillDatabase(folder.path, ...given) };
+}
+
 describe("a new master key", () => {
   test("seals everything, and what was read, signed and sent with a link stays what it is", async () => {
-    await using folder = await temporaryFolder();
-    const before = await fillDatabase(folder.path, 2 * RESEAL_ROWS_MAX + 7);
-    const keyFile = join(folder.path, "outgate.db.key");
+    await using folder = await filled(2 * RESEAL_ROWS_MAX + 7);
+    const { keyFile } = folder;
     const oldId = keyIdOf(keyIn(keyFile));
     expect(bytesOfDatabase(folder.path)).toContain(`${oldId}.`);
 
@@ -48,8 +53,9 @@ describe("a new master key", () => {
       keptFile: `${keyFile}.${oldId}`,
     });
     expect(rotated.newKeyId).not.toBe(oldId);
+    expect(bytesOfDatabase(folder.path)).not.toContain(`${oldId}.`);
     expect(keyIdOf(keyIn(`${keyFile}.${oldId}`))).toBe(oldId);
-    expect(await readThroughKey(folder.path)).toEqual(before);
+    expect(await readThroughKey(folder.path)).toEqual(folder.before);
     const modes = readdirSync(folder.path).map((name) => statSync(join(folder.path, name)).mode & 0o777);
     expect(new Set(modes)).toEqual(new Set([0o600]));
   });
@@ -73,50 +79,39 @@ describe("a new master key", () => {
     expect(await start()).toEqual(made);
   });
 
-  test("leaves nothing in the files that the old one opens", async () => {
-    await using folder = await temporaryFolder();
-    await fillDatabase(folder.path, 300);
-    const oldId = keyIdOf(keyIn(join(folder.path, "outgate.db.key")));
-    await rotateKeyOf(folder.path);
-    expect(bytesOfDatabase(folder.path).split(`${oldId}.`)).toHaveLength(1);
-  });
-
   test("can be followed by another one, and another", async () => {
-    await using folder = await temporaryFolder();
-    const before = await fillDatabase(folder.path, 3);
+    await using folder = await filled(3);
     for (let n = 0; n < 3; n += 1) await rotateKeyOf(folder.path);
-    expect(await readThroughKey(folder.path)).toEqual(before);
+    expect(await readThroughKey(folder.path)).toEqual(folder.before);
     expect(readdirSync(folder.path).filter((name) => /\.key\.[0-9a-f]{8}$/.test(name))).toHaveLength(3);
   });
 
   test.each(["beside the file", "beside a link to it, where earlier versions made it"])(
     "is found and kept %s",
     async (place) => {
-      await using folder = await temporaryFolder();
       await using elsewhere = await temporaryFolder();
-      const before = await fillDatabase(folder.path, 3);
+      await using folder = await filled(3);
       const link = join(elsewhere.path, "link.db");
-      symlinkSync(join(folder.path, "outgate.db"), link);
+      symlinkSync(folder.file, link);
       const isBesideFile = place === "beside the file";
-      const keyFile = isBesideFile ? join(folder.path, "outgate.db.key") : `${link}.key`;
-      if (!isBesideFile) renameSync(join(folder.path, "outgate.db.key"), keyFile);
+      const keyFile = isBesideFile ? folder.keyFile : `${link}.key`;
+      if (!isBesideFile) renameSync(folder.keyFile, keyFile);
       const env = { DATABASE_URL: `file:${link}` };
       const { newKeyId } = await rotateKeyOf(folder.path, {}, env);
       expect(keyIdOf(keyIn(keyFile))).toBe(newKeyId);
-      expect(await readThroughKey(folder.path, env)).toEqual(before);
-      if (isBesideFile) expect(await readThroughKey(folder.path)).toEqual(before);
+      expect(await readThroughKey(folder.path, env)).toEqual(folder.before);
+      if (isBesideFile) expect(await readThroughKey(folder.path)).toEqual(folder.before);
       else expect(readdirSync(folder.path).some((name) => name.endsWith(".key"))).toBe(false);
     },
   );
 
   test("makes links that were sent worthless where that is asked for, and nothing else", async () => {
-    await using folder = await temporaryFolder();
-    const before = await fillDatabase(folder.path, 3);
+    await using folder = await filled(3);
     await rotateKeyOf(folder.path, { newLinks: true });
     const after = await readThroughKey(folder.path);
-    expect({ ...after, links: before.links, receipts: before.receipts }).toEqual(before);
+    expect({ ...after, links: folder.before.links, receipts: folder.before.receipts }).toEqual(folder.before);
     const same = [...after.links, ...after.receipts].filter((link) =>
-      [...before.links, ...before.receipts].includes(link),
+      [...folder.before.links, ...folder.before.receipts].includes(link),
     );
     expect(same).toEqual([]);
     // A change after that keeps the new ones again.
@@ -125,26 +120,24 @@ describe("a new master key", () => {
   });
 
   test("is taken from the settings where the old one is", async () => {
-    await using folder = await temporaryFolder();
     const [old, next] = [newKeyText(), newKeyText()];
-    const before = await fillDatabase(folder.path, 3, { SECRET_KEY: old });
+    await using folder = await filled(3, { SECRET_KEY: old });
     const rotated = await rotateKeyOf(folder.path, { newKey: readKey(next) }, { SECRET_KEY: old });
     expect(rotated).toMatchObject({ count: 6, keptFile: null, newKeyId: keyIdOf(readKey(next) ?? new Uint8Array()) });
-    expect(await readThroughKey(folder.path, { SECRET_KEY: next })).toEqual(before);
+    expect(await readThroughKey(folder.path, { SECRET_KEY: next })).toEqual(folder.before);
     expect(await refusalOf(readThroughKey(folder.path, { SECRET_KEY: old }))).toContain(
       "The master key is not the one",
     );
     // Run again by mistake, it says that it is done and changes nothing.
     expect(await rotateKeyOf(folder.path, { newKey: readKey(next) }, { SECRET_KEY: old })).toMatchObject({ count: 0 });
-    expect(await readThroughKey(folder.path, { SECRET_KEY: next })).toEqual(before);
+    expect(await readThroughKey(folder.path, { SECRET_KEY: next })).toEqual(folder.before);
   });
 
   test("moves from the file into the settings", async () => {
-    await using folder = await temporaryFolder();
-    const before = await fillDatabase(folder.path, 3);
+    await using folder = await filled(3);
     const next = newKeyText();
     expect(await rotateKeyOf(folder.path, { newKey: readKey(next) })).toMatchObject({ keptFile: null });
-    expect(await readThroughKey(folder.path, { SECRET_KEY: next })).toEqual(before);
+    expect(await readThroughKey(folder.path, { SECRET_KEY: next })).toEqual(folder.before);
     expect(await refusalOf(readThroughKey(folder.path))).toContain("Set SECRET_KEY to that key");
   });
 
@@ -167,13 +160,12 @@ describe("a new master key", () => {
 
 describe("the change of the master key is refused", () => {
   test("while a service has the database", async () => {
-    await using folder = await temporaryFolder();
-    const before = await fillDatabase(folder.path, 2);
-    const store = await openStoreAt(join(folder.path, "outgate.db"));
+    await using folder = await filled(2);
+    const store = await openStoreAt(folder.file);
     expect(await rotateKeyOf(folder.path).catch((error: unknown) => error)).toBeInstanceOf(DatabaseInUse);
     await store.close();
     expect(readdirSync(folder.path).some((name) => name.endsWith(".next"))).toBe(false);
-    expect(await readThroughKey(folder.path)).toEqual(before);
+    expect(await readThroughKey(folder.path)).toEqual(folder.before);
   });
 
   test("where there is no database, and none is made", async () => {
@@ -183,9 +175,8 @@ describe("the change of the master key is refused", () => {
   });
 
   test("with the key that is in use, with a wrong one, and without a new one to a setting", async () => {
-    await using folder = await temporaryFolder();
     const old = newKeyText();
-    const before = await fillDatabase(folder.path, 2, { SECRET_KEY: old });
+    await using folder = await filled(2, { SECRET_KEY: old });
     const rotate = (newKey: string | null, secretKey: string) =>
       refusalOf(
         rotateKeyOf(folder.path, { newKey: newKey === null ? null : readKey(newKey) }, { SECRET_KEY: secretKey }),
@@ -193,7 +184,7 @@ describe("the change of the master key is refused", () => {
     expect(await rotate(old, old)).toContain("The new key is the one that is in use");
     expect(await rotate(newKeyText(), newKeyText())).toContain("The master key is not the one");
     expect(await rotate(null, old)).toContain("set the new one as NEW_SECRET_KEY");
-    expect(await readThroughKey(folder.path, { SECRET_KEY: old })).toEqual(before);
+    expect(await readThroughKey(folder.path, { SECRET_KEY: old })).toEqual(folder.before);
   });
 });
 
@@ -241,36 +232,26 @@ describe("a change of the master key that is stopped", () => {
   };
 
   test("after any of its writes keeps the service away, and another run brings it to its end", async () => {
-    await using folder = await temporaryFolder();
-    const before = await fillDatabase(folder.path, 2 * RESEAL_ROWS_MAX);
+    await using folder = await filled(2 * RESEAL_ROWS_MAX);
     const ends: boolean[] = [];
     // Begun; three commits of texts; the end. Each time it is stopped a write further on, and goes on where it was.
     for (let writes = 0; ends.at(-1) !== true && writes < 9; writes += 1) {
       ends.push(await stopAt(folder.path, writes));
-      if (writes === 0) expect(await readThroughKey(folder.path)).toEqual(before);
+      if (writes === 0) expect(await readThroughKey(folder.path)).toEqual(folder.before);
       else if (ends.at(-1) === false) expect(await refusalOf(readThroughKey(folder.path))).toContain("was interrupted");
     }
     expect(ends.length).toBeGreaterThan(3);
     // All of it is done but for the key file.
     expect(await refusalOf(readThroughKey(folder.path))).toContain("The master key is not the one");
     expect(await rotateKeyOf(folder.path)).toMatchObject({ count: 0, unopened: 0 });
-    expect(await readThroughKey(folder.path)).toEqual(before);
-  });
-
-  test.each([1, 2, 3, 4])("after write %i is brought to its end by one more run", async (writes) => {
-    await using folder = await temporaryFolder();
-    const before = await fillDatabase(folder.path, 2 * RESEAL_ROWS_MAX);
-    expect(await stopAt(folder.path, writes)).toBe(false);
-    await rotateKeyOf(folder.path);
-    expect(await readThroughKey(folder.path)).toEqual(before);
-    expect(existsSync(join(folder.path, "outgate.db.key.next"))).toBe(false);
+    expect(await readThroughKey(folder.path)).toEqual(folder.before);
+    expect(existsSync(`${folder.keyFile}.next`)).toBe(false);
   });
 
   test("because a service joined meanwhile has changed nothing", async () => {
-    await using folder = await temporaryFolder();
-    const before = await fillDatabase(folder.path, 3);
-    const present = keyIn(join(folder.path, "outgate.db.key"));
-    const store = await openStoreAt(join(folder.path, "outgate.db"));
+    await using folder = await filled(3);
+    const present = keyIn(folder.keyFile);
+    const store = await openStoreAt(folder.file);
     const keys = await checkKeys(store, present, { existing: new Uint8Array(randomBytes(32)), make: () => present });
     const marks: unknown[] = [];
     const requireAlone = async () => {
@@ -281,23 +262,21 @@ describe("a change of the master key that is stopped", () => {
     await store.close();
     // A service that joins after this question finds the mark.
     expect(marks).toEqual([expect.any(String)]);
-    expect(await readThroughKey(folder.path)).toEqual(before);
+    expect(await readThroughKey(folder.path)).toEqual(folder.before);
   });
 
   test("between its two names for the old key file is brought to its end by another run", async () => {
-    await using folder = await temporaryFolder();
-    const before = await fillDatabase(folder.path, 3);
+    await using folder = await filled(3);
     expect(await stopAt(folder.path, 99)).toBe(true);
-    const keyFile = join(folder.path, "outgate.db.key");
+    const { keyFile } = folder;
     const kept = `${keyFile}.${keyIdOf(keyIn(keyFile))}`;
     linkSync(keyFile, kept);
     expect(await rotateKeyOf(folder.path)).toMatchObject({ count: 0, keptFile: kept });
-    expect(await readThroughKey(folder.path)).toEqual(before);
+    expect(await readThroughKey(folder.path)).toEqual(folder.before);
   });
 
   test("goes on with its own next key and no other", async () => {
-    await using folder = await temporaryFolder();
-    const before = await fillDatabase(folder.path, 2 * RESEAL_ROWS_MAX);
+    await using folder = await filled(2 * RESEAL_ROWS_MAX);
     await stopAt(folder.path, 2);
     const nextFile = join(folder.path, "outgate.db.key.next");
     const aside = join(folder.path, "aside");
@@ -311,15 +290,14 @@ describe("a change of the master key that is stopped", () => {
     rmSync(nextFile);
     renameSync(aside, nextFile);
     await rotateKeyOf(folder.path);
-    expect(await readThroughKey(folder.path)).toEqual(before);
+    expect(await readThroughKey(folder.path)).toEqual(folder.before);
   });
 
   test("before anything was sealed leaves a next key that the next run takes", async () => {
-    await using folder = await temporaryFolder();
-    const before = await fillDatabase(folder.path, 3);
-    const next = makeNextKey(join(folder.path, "outgate.db.key"), random);
-    expect(await readThroughKey(folder.path)).toEqual(before);
+    await using folder = await filled(3);
+    const next = makeNextKey(folder.keyFile, random);
+    expect(await readThroughKey(folder.path)).toEqual(folder.before);
     expect(await rotateKeyOf(folder.path)).toMatchObject({ newKeyId: keyIdOf(next) });
-    expect(await readThroughKey(folder.path)).toEqual(before);
+    expect(await readThroughKey(folder.path)).toEqual(folder.before);
   });
 });

@@ -30,15 +30,7 @@ test("the same text is never sealed alike", () => {
   expect(sealed.size).toBe(1_000);
 });
 
-test.each([
-  ["another table", { ...PLACE, table: "accounts" }],
-  ["another row", { ...PLACE, row: "act_2" }],
-  ["another column", { ...PLACE, column: "body" }],
-])("a text moved to %s does not open", (_, place) => {
-  expect(() => secrets.open(secrets.seal("x", PLACE), place)).toThrow("altered or belongs to another row");
-});
-
-test("places that read the same when joined are different places", () => {
+test("a text does not open at another place, even one that reads the same when joined", () => {
   const parts = ["a", "|", ",", '"', "\0", "b", ""];
   const place = fc.record({ table: fc.constantFrom(...parts), row: fc.string(), column: fc.constantFrom(...parts) });
   const shifted = { table: "a|b", row: "c", column: '","' };
@@ -46,7 +38,7 @@ test("places that read the same when joined are different places", () => {
   fc.assert(
     fc.property(place, place, (one, other) => {
       fc.pre(one.table !== other.table || one.row !== other.row || one.column !== other.column);
-      expect(() => secrets.open(secrets.seal("x", one), other)).toThrow();
+      expect(() => secrets.open(secrets.seal("x", one), other)).toThrow("altered or belongs to another row");
     }),
   );
 });

@@ -8,10 +8,6 @@ const ROOT = new Uint8Array(32).fill(7);
 
 const ORIGIN = "https://api.example.com";
 
-function headersOf(id: string, timestampSeconds: number, signature: string) {
-  return { "webhook-id": id, "webhook-timestamp": String(timestampSeconds), "webhook-signature": signature };
-}
-
 test("a signature is what the Standard Webhooks library computes, for any text", () => {
   const seconds = fc.integer({ min: 0, max: 4_102_444_800 });
   const unit = fc.constantFrom("grapheme" as const, "binary" as const);
@@ -29,28 +25,6 @@ test("a signature is what the Standard Webhooks library computes, for any text",
   );
 });
 
-test("the library accepts a message as we sign it, and none that was changed", () => {
-  const secret = signingSecret(ROOT, ORIGIN, "calls");
-  const timestampSeconds = Math.floor(Date.now() / 1_000);
-  const body = JSON.stringify({ amount: 12, note: "grüße" });
-  const signature = sign(secret, { id: "act_1", timestampSeconds, body });
-  const library = new Webhook(secret);
-  expect(signature).toMatch(/^v1,[A-Za-z0-9+/]{43}=$/);
-  expect(library.verify(body, headersOf("act_1", timestampSeconds, signature))).toEqual({ amount: 12, note: "grüße" });
-  expect(() => library.verify(body.replace("12", "13"), headersOf("act_1", timestampSeconds, signature))).toThrow();
-  expect(() => library.verify(body, headersOf("act_2", timestampSeconds, signature))).toThrow();
-  expect(() => library.verify(body, headersOf("act_1", timestampSeconds - 1, signature))).toThrow();
-});
-
-test("two signatures side by side are accepted under the old secret and the new", () => {
-  const secrets = [signingSecret(ROOT, ORIGIN, "calls"), signingSecret(new Uint8Array(32), ORIGIN, "calls")];
-  const timestampSeconds = Math.floor(Date.now() / 1_000);
-  const list = secrets.map((secret) => sign(secret, { id: "act_1", timestampSeconds, body: "{}" })).join(" ");
-  for (const secret of secrets) {
-    expect(new Webhook(secret).verify("{}", headersOf("act_1", timestampSeconds, list))).toEqual({});
-  }
-});
-
 test("each account and each origin has a secret of its own, of 32 bytes, always the same", () => {
   const origins = [ORIGIN, "http://api.example.com", "https://api.example.com:8443", "https://example.com"];
   const roots = [ROOT, new Uint8Array(randomBytes(32))];
@@ -61,13 +35,6 @@ test("each account and each origin has a secret of its own, of 32 bytes, always 
     expect(secret).toStartWith("whsec_");
     expect(Buffer.from(secret.slice(6), "base64")).toHaveLength(32);
   }
-});
-
-test("one target's secret does not verify what another gets", () => {
-  const timestampSeconds = Math.floor(Date.now() / 1_000);
-  const signature = sign(signingSecret(ROOT, ORIGIN, "calls"), { id: "act_1", timestampSeconds, body: "{}" });
-  const other = new Webhook(signingSecret(ROOT, "https://other.example.com", "calls"));
-  expect(() => other.verify("{}", headersOf("act_1", timestampSeconds, signature))).toThrow();
 });
 
 test("a secret that was given out stays what it is in every version", () => {

@@ -30,29 +30,14 @@ test("a token with any character changed, removed or added opens nothing", () =>
   }
 });
 
-test("the token of one action does not open another, nor a part of it, nor the id alone", () => {
+test("the token of one action does not open another, nor a part of it, nor the id alone, nor garbage", () => {
   const token = secrets.receiptToken(ID);
+  const [id, code] = [token.slice(0, -32), token.slice(-32)];
   const other = systemIds.action(new Date()).slice(4);
-  for (const text of [
-    other + token.slice(-32),
-    ID,
-    ID.slice(4),
-    token.slice(-32),
-    `act_${token}`,
-    token.toUpperCase(),
-    token.slice(0, -32) + token.slice(-32).toUpperCase(),
-    "",
-  ]) {
-    expect(secrets.readReceiptToken(text)).toBeNull();
-  }
+  const parts = [other + code, ID, ID.slice(4), code, `act_${token}`, token.toUpperCase(), id + code.toUpperCase()];
+  const garbage = ["../../etc/passwd", "a".repeat(100_000), "\0".repeat(58), "é".repeat(58), "%00", ""];
+  for (const text of [...parts, ...garbage]) expect(secrets.readReceiptToken(text)).toBeNull();
 });
-
-test.each([["../../etc/passwd"], ["a".repeat(100_000)], ["\0".repeat(58)], ["é".repeat(58)], ["%00"]])(
-  "garbage opens nothing (%#)",
-  (text) => {
-    expect(secrets.readReceiptToken(text)).toBeNull();
-  },
-);
 
 test("a token made under another master key opens nothing", () => {
   const others = createSecrets(new Uint8Array(randomBytes(32)), randomBytes);
