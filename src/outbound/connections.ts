@@ -26,6 +26,8 @@ import {
   type TargetPolicy,
   type TargetVerdict,
 } from "../config/target-policy.ts";
+// oxlint-disable-next-line no-restricted-imports -- no lookup, but its resolvers, which ask through c-ares and without threads
+import { getServers, promises as dns, setServers } from "node:dns";
 import { closeSync, openSync } from "node:fs";
 import { connect } from "node:net";
 import { devNull } from "node:os";
@@ -242,9 +244,22 @@ function checked(
  */
 function lookUp(hostname: string, deadline: Deadline): Promise<readonly (Address | null)[] | NotSent | Stopped> {
   const { promise, resolve } = Promise.withResolvers<readonly (Address | null)[] | NotSent | Stopped>();
-  const giveUp = () => resolve(NOT_RESOLVED);
-  // c-ares reports that it could open no socket as if the server had refused.
-  const onFailure = () => resolve(hasFreeFile() ? NOT_RESOLVED : NO_FILE);
+  let anew: dns.Resolver | null = null;
+  let isOver = false;
+  const giveUp = () => {
+    resolve(NOT_RESOLVED);
+    // For the next attempt. Without a file to read, a new resolver knows no servers.
+    if (hasFreeFile()) followServers(new dns.Resolver());
+  };
+  const onFailure = async () => {
+    if (isOver) return;
+    // c-ares reports that it could open no socket as if the server had refused.
+    if (!hasFreeFile()) return resolve(NO_FILE);
+    anew = new dns.Resolver();
+    followServers(anew);
+    const found = await askAnew(anew, hostname);
+    resolve(found.length === 0 ? NOT_RESOLVED : found);
+  };
   const onAbort = () => resolve(deadline.endedBy() === "interrupted" ? STOPPED : TIMED_OUT);
   const cancel = afterReading(DNS_TIMEOUT_MS, giveUp);
   deadline.signal.addEventListener("abort", onAbort);
@@ -252,9 +267,27 @@ function lookUp(hostname: string, deadline: Deadline): Promise<readonly (Address
     .lookup(hostname, { backend: "c-ares" })
     .then((answers) => resolve(answers.map((answer) => parseAddress(answer.address))), onFailure);
   return promise.finally(() => {
+    isOver = true;
     cancel();
+    anew?.cancel();
     deadline.signal.removeEventListener("abort", onAbort);
   });
+}
+
+/** Asks a new resolver, since the usual one remembers for an hour that a name had no address. Never rejects. */
+async function askAnew(resolver: dns.Resolver, hostname: string): Promise<readonly (Address | null)[]> {
+  const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+  return answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value.map(parseAddress) : []));
+}
+
+/**
+ * Lets all lookups ask the name servers that the machine has now: the usual resolver reads resolv.conf once, and would keep
+ * asking those of a network that this machine has left. Link-local servers are left alone, since their zone is lost here.
+ */
+function followServers(now: dns.Resolver): void {
+  const servers = now.getServers();
+  const isSame = servers.join() === getServers().join();
+  if (!isSame && !servers.some((server) => server.startsWith("fe80:"))) setServers(servers);
 }
 
 /** Whether this process, and its machine, may open one more file or connection now. */

@@ -29,6 +29,15 @@ inside("a resolver", () => {
     });
   });
 
+  test("that has no address for a name is asked again at the next attempt", async () => {
+    await using _target = await openRawTarget(answers(200), { address: ALLOWED, port: PORT });
+    let answer = NOTHING;
+    await using _dns = await serveDns(v4(() => answer));
+    expect((await send("soon.example")).kind).toBe("not_sent");
+    answer = a(ALLOWED);
+    expect((await send("soon.example")).kind).toBe("answered");
+  });
+
   test("that is silent has 3 s, or until the deadline, and then nothing was sent", async () => {
     await using _dns = await serveDns(() => SILENCE);
     const until = (endMs: number, timeoutMs: number) =>
@@ -51,6 +60,24 @@ inside("a resolver", () => {
     const limits = { timeoutMs: 10_000, stop: stop.signal };
     // A name of its own: whoever asks for it meanwhile would wait for the same answer.
     expect(await sender.send(requestTo("http://stopped.example/"), limits)).toEqual({ kind: "stopped" });
+  });
+
+  test("of a network that the machine has left is asked no more, whether it was silent or knew no names", async () => {
+    const config = await Bun.file("/etc/resolv.conf").text();
+    const moveTo = (address: string) => Bun.write("/etc/resolv.conf", config.replace("127.0.0.1", address));
+    await using _target = await openRawTarget(answers(200), { address: ALLOWED, port: PORT });
+    let [old, other] = [SILENCE, a(ALLOWED)];
+    await using _old = await serveDns(v4(() => old));
+    await using _other = await serveDns(
+      v4(() => other),
+      "127.0.0.2",
+    );
+    await moveTo("127.0.0.2");
+    expect((await send("moved.example", { timeoutMs: 10_000 })).kind).toBe("not_sent");
+    expect((await send("moved.example")).kind).toBe("answered");
+    await moveTo("127.0.0.1");
+    [old, other] = [a(ALLOWED), NXDOMAIN];
+    expect((await send("back.example")).kind).toBe("answered");
   });
 
   test("that is dead for 200 names holds up nobody else", async () => {

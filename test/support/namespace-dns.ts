@@ -17,7 +17,7 @@ export type DnsScript = (name: string, type: "A" | "AAAA") => DnsAnswer;
 export const SERVFAIL: DnsAnswer = { kind: "code", code: 2 };
 export const NXDOMAIN: DnsAnswer = { kind: "code", code: 3 };
 export const SILENCE: DnsAnswer = { kind: "silence" };
-/** The name exists and has no address. c-ares keeps this answer for an hour, whatever its SOA says: use a fresh name. */
+/** The name exists and has no address. `Bun.dns.lookup` keeps this answer for an hour, whatever its SOA says. */
 export const NOTHING: DnsAnswer = { kind: "records", records: [] };
 
 /** Records that name these addresses, for a question about IPv4. */
@@ -27,8 +27,8 @@ export function a(...addresses: readonly string[]): DnsAnswer {
 
 const TYPES = { A: 1, CNAME: 5, AAAA: 28 } as const;
 
-/** A name server on 127.0.0.1:53 that says what the script says, every answer with a time to live of 0 (RFC 1035). */
-export async function serveDns(script: DnsScript) {
+/** A name server, on 127.0.0.1:53 unless another address is given, that says what the script says, every answer with a time to live of 0 (RFC 1035). */
+export async function serveDns(script: DnsScript, address = "127.0.0.1") {
   let asked = 0;
   const socket = createSocket("udp4");
   socket.on("message", (query, from) => {
@@ -36,7 +36,7 @@ export async function serveDns(script: DnsScript) {
     const reply = replyTo(query, script);
     if (reply !== null) socket.send(reply, from.port, from.address);
   });
-  socket.bind(53, "127.0.0.1");
+  socket.bind(53, address);
   await once(socket, "listening");
   return {
     /** Questions so far. */
