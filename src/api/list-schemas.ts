@@ -26,7 +26,10 @@ const searched = (description: string, example: string) =>
 
 const METADATA_FILTER_CHARS_MAX = 64 + ":".length + METADATA_VALUE_CHARS_MAX;
 
-/** The filters of lists, counts, exports and bulk jobs. */
+/**
+ * The filters of lists, counts, exports and bulk jobs. No list may be empty: it would match everything, although a caller who
+ * computed no ids means no action.
+ */
 export const FILTERS = {
   q: Type.Optional(
     searched(
@@ -36,6 +39,7 @@ export const FILTERS = {
   ),
   id: Type.Optional(
     Type.Array(ActionId, {
+      minItems: 1,
       maxItems: FILTER_IDS_MAX,
       description: "Only these actions; may repeat.",
       examples: [["act_01kjwa5v00e7v8c9x2m4n6p8qr"]],
@@ -43,6 +47,7 @@ export const FILTERS = {
   ),
   status: Type.Optional(
     Type.Array(Type.Enum([...ACTION_STATUSES], { type: "string" }), {
+      minItems: 1,
       description: "Any of these; may repeat.",
       examples: [["pending", "active"]],
     }),
@@ -56,6 +61,7 @@ export const FILTERS = {
   created_before: Type.Optional(t.dateTime("Created earlier than this.")),
   response_code: Type.Optional(
     Type.Array(Type.String({ pattern: RESPONSE_CODE }), {
+      minItems: 1,
       maxItems: SEARCH_VALUES_MAX,
       description: "Any of these statuses of the target, or classes of them; may repeat.",
       examples: [["422", "5xx"]],
@@ -67,6 +73,7 @@ export const FILTERS = {
   reason: Type.Optional(searched("Text in the requester's reason. Case doesn't count.", "duplicate")),
   metadata: Type.Optional(
     Type.Array(t.storable(Type.String({ pattern: t.METADATA_FILTER, maxLength: METADATA_FILTER_CHARS_MAX })), {
+      minItems: 1,
       maxItems: METADATA_FILTERS_MAX,
       description: "`name:value`, exactly, or a name for any value. May repeat: all of them.",
       examples: [["customer:4711"]],

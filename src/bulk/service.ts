@@ -148,14 +148,8 @@ function createBulkService({ store: { bulk, actions }, clock, ids }: AppContext,
   };
 }
 
-/**
- * The filter with only those statuses, named or by default, to which the operation applies. Refuses empty lists, which no query of a
- * list can have: they would match everything, although a caller who computed no ids means no action.
- */
+/** The filter with only those statuses, named or by default, to which the operation applies. */
 function filterFor(operation: BulkOperation, filter: FilterQuery): CountFilter {
-  const empty = Object.entries(filter).filter(([, value]) => Array.isArray(value) && value.length === 0);
-  if (empty.length > 0)
-    throw invalidFields(empty.map(([name]) => ({ field: `filter.${name}`, message: "May not be empty." })));
   const asked = checkFilters(filter);
   // Somebody decided against a cancelled action, so it is retried only if the filter names it or its status.
   const isNamed = asked.search.ids.length > 0;

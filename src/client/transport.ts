@@ -89,12 +89,17 @@ export function createTransport(settings: ClientSettings): Transport {
 
 type Send = (limit?: AbortSignal) => Promise<Response>;
 
-/** Throws a `TypeError` for values that no request can hold, such as a `BigInt` in a body or a line break in a key. */
+/**
+ * Throws a `TypeError` for values that no request can hold, such as a `BigInt` in a body, a line break in a key, or an empty list: a
+ * query without it would match everything.
+ */
 function prepare({ url, apiKey, stringify = JSON.stringify }: ClientSettings, call: HttpCall): Send {
   const { route, query = {}, headers, body, signal } = call;
   const [method = "", path = ""] = route.split(" ");
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
+    if (Array.isArray(value) && value.length === 0)
+      throw new TypeError(`${name} is an empty list, which no query can hold.`);
     for (const text of [value ?? []].flat()) search.append(name, String(text));
   }
   const target = search.size === 0 ? path : `${path}?${search.toString()}`;

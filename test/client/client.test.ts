@@ -51,6 +51,7 @@ test("says of what can't be sent that it can't, and does not try again", async (
   const calls = [
     slow.create({ url: target.url, body: { amount: 10n } }),
     slow.create({ url: target.url }, { idempotencyKey: "order\n7" }),
+    slow.listActions({ id: [] }),
   ];
   for (const call of calls) expect(await call.catch((error: unknown) => error)).toBeInstanceOf(TypeError);
 });

@@ -134,6 +134,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     expect(await codes("get", { id: "act_nobody" })).toMatchObject({ code: "not_found" });
     expect(await codes("get", { id: 7 })).toMatchObject({ code: "validation_error", details: [{ field: "id" }] });
     expect(await codes("list", { limit: 101 })).toMatchObject({ code: "invalid_query", details: [{ field: "limit" }] });
+    expect(await codes("list", { id: [] })).toMatchObject({ code: "invalid_query", details: [{ field: "id" }] });
     // Of a key only where there is one: a wait has none.
     const tooLong = await codes("wait", { id: "act_nobody", wait: 121 });
     expect(tooLong.code).toBe("validation_error");
