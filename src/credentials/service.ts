@@ -37,6 +37,14 @@ import { secretProblem } from "./kinds.ts";
 /** How often a change is tried if others change the credential first. */
 const TRIES_MAX = 5;
 
+/** Differs after each change, also of a credential that took the name of a deleted one. */
+export function versionOf({ id, revision }: Credential): string {
+  return `${id} ${revision}`;
+}
+
+const CHANGED_SINCE =
+  "Somebody has changed this credential since you opened it. Open it again to see how, or save again to replace that.";
+
 export type CredentialService = ReturnType<typeof createCredentialService>;
 
 interface CredentialNeeds {
@@ -142,8 +150,16 @@ export function createCredentialService(
       return credential;
     },
 
-    /** Changes a credential. Actions requested with it use the secret and bounds as they are at their next send. Throws `not_found`. */
-    async change(caller: Caller, name: string, body: ChangeCredential): Promise<Credential> {
+    /**
+     * Changes a credential. Actions requested with it use the secret and bounds as they are at their next send. `shown`: what
+     * `versionOf` returned when it was shown; null: it doesn't matter. Throws `not_found`, and `validation_error` for another version.
+     */
+    async change(
+      caller: Caller,
+      name: string,
+      body: ChangeCredential,
+      shown: string | null = null,
+    ): Promise<Credential> {
       authorize(caller, "manage");
       const { secret, keys, enabled, expires_at: end, unset = [] } = body;
       const { bounds, issues: outside } = boundsFrom(body);
@@ -154,6 +170,7 @@ export function createCredentialService(
       for (let tries = 0; tries < TRIES_MAX; tries += 1) {
         // Read it in each try: it may have been replaced by one of another kind.
         const stored = await find(caller, name);
+        if (shown !== null && shown !== versionOf(stored)) throw invalidField("version", CHANGED_SINCE);
         const { id, accountId, settings } = stored;
         const problem = secret === undefined ? null : secretProblem(settings.kind, secret);
         const issues = [

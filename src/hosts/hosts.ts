@@ -19,6 +19,14 @@ import { jsonOf, noContent } from "../http/response.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 
+/** Differs after each change; undefined: nothing is set. */
+function versionOf(row: HostSettingsRow | undefined): string {
+  return row?.updatedAt.toISOString() ?? "";
+}
+
+const CHANGED_SINCE =
+  "Somebody has changed these settings since you opened them. Open them again to see how, or save again to replace that.";
+
 /** Every use case of the settings of hosts. Takes normalized hosts. */
 export type HostService = ReturnType<typeof createHostService>;
 
@@ -26,9 +34,16 @@ export function createHostService(
   { store: { hostSettings, credentials }, clock, config: { dispatchPerHost: perHost } }: AppContext,
   known: Pick<KnownHostSettings, "refresh">,
 ) {
-  const put = async (caller: Caller, host: string, settings: HostSettings): Promise<HostSettingsRow> => {
+  const put = async (
+    caller: Caller,
+    host: string,
+    settings: HostSettings,
+    shown: string | null,
+  ): Promise<HostSettingsRow> => {
     authorize(caller, "manage");
     const { accountId, actor: updatedBy } = caller;
+    const before = shown === null ? undefined : (await hostSettings.list(accountId)).find((row) => row.host === host);
+    if (shown !== null && shown !== versionOf(before)) throw invalidField("version", CHANGED_SINCE);
     const row = { accountId, host, settings, updatedAt: clock.now(), updatedBy };
     const detail = { change: "set", ...detailOf(settings) };
     const audit = auditOf(caller, { kind: "host_settings_changed", subject: host, detail }, row.updatedAt);
@@ -57,11 +72,21 @@ export function createHostService(
       return {
         hosts: shown.filter(({ host }) => host !== ALL_HOSTS),
         defaults: rows.find(({ host }) => host === ALL_HOSTS)?.settings ?? NO_HOST_SETTINGS,
+        /** Of a host, or of all hosts. */
+        versionOf: (host: string) => versionOf(rows.find((row) => row.host === host)),
       };
     },
 
-    /** Sets everything of one host; what is null is removed. Throws `validation_error` beyond a limit. */
-    async put(caller: Caller, host: string, settings: HostSettings): Promise<HostSettingsRow> {
+    /**
+     * Sets everything of one host; what is null is removed. `shown`: what `list` said when its settings were shown; null: it
+     * doesn't matter. Throws `validation_error` for another version, and beyond a limit.
+     */
+    async put(
+      caller: Caller,
+      host: string,
+      settings: HostSettings,
+      shown: string | null = null,
+    ): Promise<HostSettingsRow> {
       authorize(caller, "manage");
       if (settings.maxConcurrent !== null && settings.maxConcurrent > perHost) {
         const message = `This server sends at most ${perHost} calls of an account to a host at a time (DISPATCH_PER_HOST).`;
@@ -71,11 +96,12 @@ export function createHostService(
       if (name !== null && !(await credentials.list(caller.accountId)).some((one) => one.name === name)) {
         throw invalidField("default_credential", "This account has no credential of this name.");
       }
-      return put(caller, host, settings);
+      return put(caller, host, settings, shown);
     },
 
     /** Sets everything for all hosts of the account; what is null is removed. */
-    putDefaults: (caller: Caller, settings: HostSettings): Promise<HostSettingsRow> => put(caller, ALL_HOSTS, settings),
+    putDefaults: (caller: Caller, settings: HostSettings, shown: string | null = null): Promise<HostSettingsRow> =>
+      put(caller, ALL_HOSTS, settings, shown),
 
     /** Throws `not_found` if the host has no settings. */
     async remove(caller: Caller, host: string): Promise<void> {

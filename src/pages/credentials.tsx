@@ -7,7 +7,7 @@ import { boundsFrom, warningsOf } from "../credentials/bounds.ts";
 import { ChangeCredential, CreateCredential, type CredentialTest, TestCredential } from "../credentials/schemas.ts";
 import { headersOfCredential } from "../credentials/kinds.ts";
 import { expiresSoon } from "../credentials/known.ts";
-import { type CredentialUses, daysOf, sumOf } from "../credentials/service.ts";
+import { type CredentialUses, daysOf, sumOf, versionOf } from "../credentials/service.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
@@ -30,7 +30,7 @@ import { number } from "../ui/text.ts";
 import { DayBars } from "./chart.tsx";
 import { EMPTY_FORM, filled, type FormState, unlessGone } from "./forms.ts";
 import type { PageDeps } from "./page-deps.ts";
-import { keyBoxes } from "./rule-form.tsx";
+import { keyBoxes, VERSION_FIELD } from "./rule-form.tsx";
 import { schemaForm } from "./schema-form.tsx";
 import { OfRow, RowAction, RowLink, RowMenu, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 import { settingsList } from "./settings-list.tsx";
@@ -298,6 +298,7 @@ async function credentialPage(deps: PageDeps, user: Person, props: OnePageProps)
         <BOUNDS_FORM.Form
           user={user}
           action={credentialPath(name)}
+          fields={[[VERSION_FIELD, versionOf(credential)]]}
           state={bounds}
           now={{ keys: { boxes: keyBoxes(keys, bounds) } }}
           submit="Save"
@@ -398,7 +399,8 @@ export function credentialPages(deps: PageDeps) {
     create: ({ caller }, body) => credentialService.add(caller, body),
   });
   const change = rowForm<ByName>(
-    ({ person, params: { name }, form }) => credentialService.change(person.caller, name, changedIn(form)),
+    ({ person, params: { name }, form }) =>
+      credentialService.change(person.caller, name, changedIn(form), form.get(VERSION_FIELD) ?? ""),
     ({ person, params: { name } }, bounds) => credentialPage(deps, person, { name, bounds }),
   );
   const replace = rowForm<ByName>(

@@ -14,6 +14,7 @@ import { answers, EMPTY_FORM, type FormState, unlessGone } from "./forms.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
 import { Card, Dot, LinkButton, Name, sentence, UntrustedText, Ago } from "../ui/parts.tsx";
 import { ATTEMPT_TIMEOUT_SET_MS_MAX, ATTEMPT_TIMEOUT_SET_MS_MIN } from "../core/limits.ts";
+import { VERSION_FIELD } from "./rule-form.tsx";
 import { everyField, type FieldSpecs, schemaForm } from "./schema-form.tsx";
 import {
   AddedBy,
@@ -224,7 +225,10 @@ export function patternsText(patterns: readonly StatusPattern[]): string {
 }
 
 async function hostFormPage(deps: PageDeps, user: Person, host: string, typed: FormState): Promise<string> {
-  const [{ defaults }, server] = await Promise.all([listForOwner(deps, user), deps.settingsFor(user.caller)]);
+  const [{ defaults, versionOf }, server] = await Promise.all([
+    listForOwner(deps, user),
+    deps.settingsFor(user.caller),
+  ]);
   const isDefaults = host === ALL_HOSTS;
   // The settings that apply if a field is empty.
   const inherited = inheritedSettings(isDefaults ? NO_HOST_SETTINGS : defaults, server);
@@ -233,7 +237,10 @@ async function hostFormPage(deps: PageDeps, user: Person, host: string, typed: F
   const form = {
     user,
     action: HOSTS_PATH,
-    fields: [["host", host]],
+    fields: [
+      ["host", host],
+      [VERSION_FIELD, versionOf(host)],
+    ],
     state: typed,
     now,
     submit: "Save",
@@ -260,10 +267,12 @@ export function hostPages(deps: PageDeps) {
   const put = answer(
     async ({ person, form }) => {
       const host = form.get("host") ?? "";
-      if (host === ALL_HOSTS) await hostService.putDefaults(person.caller, hostSettingsFrom(DEFAULTS_FORM.check(form)));
+      const shown = form.get(VERSION_FIELD) ?? "";
+      if (host === ALL_HOSTS)
+        await hostService.putDefaults(person.caller, hostSettingsFrom(DEFAULTS_FORM.check(form)), shown);
       else {
         const settings = hostSettingsFrom(HOST_FORM.check(form));
-        await hostService.put(person.caller, checkHost(host, "validation_error"), settings);
+        await hostService.put(person.caller, checkHost(host, "validation_error"), settings, shown);
       }
       return HOSTS_PATH;
     },

@@ -236,7 +236,7 @@ const RULE_FORM = schemaForm(CreateRuleBody, {
   },
 } satisfies Required<FieldSpecs<CreateRuleBody>>);
 
-/** The version of the shown rule, because another person may have changed it since. */
+/** The version of what a form shows, because another person may have changed it since. */
 export const VERSION_FIELD = "version";
 
 /** The button that tries the rule and saves nothing. */

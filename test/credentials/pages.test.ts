@@ -94,6 +94,19 @@ describe("the page of credentials", () => {
     expect((await rig.call("GET", "/v1/credentials/api-key")).status).toBe(404);
   });
 
+  test("saves no form over what somebody else has changed since it was opened, until it is sent again", async () => {
+    await rig.add({ name: "shared", keys: [rig.agentId] });
+    const path = `${PATH}/shared`;
+    const opened = { ...(await ann.hiddenOf(path)), hosts: rig.host, paths: "/v1", [`key_${rig.agentId}`]: "yes" };
+    await rig.call("PATCH", "/v1/credentials/shared", { keys: [] });
+    const refused = await send(path, opened, path).then(({ status, html }) => [status, textOf(html)]);
+    expect(refused).toEqual([400, expect.stringContaining("Somebody has changed this credential since you opened it")]);
+    expect((await stored("shared"))["keys"]).toEqual([]);
+    const { version = "" } = await ann.hiddenOf(path);
+    expect((await send(path, { ...opened, version }, path)).status).toBe(303);
+    expect((await stored("shared"))["keys"]).toEqual([rig.agentId]);
+  });
+
   test("warns of endpoints that give out secrets, and tells who has sent one back", async () => {
     await rig.add({ name: "wide", hosts: ["api.stripe.com"] });
     expect(textOf(await ann.pageOf(PATH))).toMatch(/Its bounds include Stripe.{1,6}s \/v1\/api_keys/);

@@ -98,6 +98,12 @@ test("for people, without script, pages set up a host and all hosts, show a refu
   const saved = await ann.send("/settings/hosts", { ...fields, give_up_on: "401, 5xx", max_per_second: "0.5" });
   expect([saved.status, saved.headers.get("location")]).toEqual([303, "/settings/hosts"]);
   await ann.send("/settings/hosts", { ...empty, host: "", timeout_ms: "2000" });
+  // Its form was opened before somebody saved another one.
+  const late = await ann.send("/settings/hosts", { ...fields, give_up_on: "" });
+  expect([late.status, textOf(await late.text())]).toEqual([
+    400,
+    expect.stringContaining("Somebody has changed these"),
+  ]);
   const { json } = await app.call("GET", "/v1/hosts");
   expect(json).toMatchObject({
     data: [
