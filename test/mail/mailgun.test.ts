@@ -61,6 +61,21 @@ test("a message reaches Mailgun as it was written, without tracking, and asks no
   ]);
 });
 
+test("Mailgun finds no variable of its own in the text of a requester", async () => {
+  await using mailbox = new Mailbox();
+  const mailer = await createMailgun(settingsOf(mailbox.url), createSender(LOCAL), CLOCK);
+  const text = "https://a.example/caf%c3%a9s%20?%unsubscribe_url%&%Recipient.name%";
+  await mailer.send(aMessage({ subject: text, text, html: `<a href="/%41%42">${text}</a>` }), {
+    timeoutMs: DEADLINE_MS,
+  });
+  const shown = text.replace("%unsub", "[%]unsub").replace("%Rec", "[%]Rec");
+  expect(mailbox.mails[0]?.fields).toMatchObject({
+    subject: shown,
+    text: shown,
+    html: `<a href="/%41%42">${shown.replaceAll("[%]", "&#37;")}</a>`,
+  });
+});
+
 test("a mail that is about no action names none", async () => {
   await using mailbox = new Mailbox();
   const mailer = await createMailgun(settingsOf(mailbox.url), createSender(LOCAL), CLOCK);
