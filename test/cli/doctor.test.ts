@@ -12,6 +12,7 @@ import { shared } from "../support/shared.ts";
 
 const service = await shared(new Service());
 const url = await service.ready();
+const { port } = new URL(url);
 
 interface Report {
   readonly ok: boolean;
@@ -105,7 +106,6 @@ test("outgate doctor says why a database on another machine can't be used", asyn
 });
 
 test("a command without OUTGATE_URL talks to the service at PORT of this machine", async () => {
-  const { port } = new URL(url);
   const env = { OUTGATE_API_KEY: OWNER_KEY, PORT: port };
   const { found } = await examine(env);
   expect(found("OUTGATE_URL")).toEqual({
@@ -147,4 +147,39 @@ test.each([
   const { code, found } = await examine({ OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY, ...env });
   expect(code).toBe(1);
   expect(found(what)).toMatchObject({ state: "wrong", found: expect.stringContaining(advice) });
+});
+
+test.each([[[]], [["--ready"]]])("outgate health %p says yes of a service that runs, without a key", async (flags) => {
+  const { code, out, err } = await outgate(["health", ...flags], { env: { PORT: port, HOST: "0.0.0.0" } });
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  expect(out).toMatch(/^ok \d+\.\d+\.\d+\n$/);
+});
+
+test("outgate health says no, in one line, where nothing listens", async () => {
+  const { code, out, err } = await outgate(["health"], { env: { PORT: "9" } });
+  expect({ code, out }).toEqual({ code: 1, out: "" });
+  expect(err).toContain("http://127.0.0.1:9");
+});
+
+test("outgate health --ready says no while the service can't store actions, and health says yes", async () => {
+  using starting = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: (request) => {
+      const isReady = new URL(request.url).pathname !== "/ready";
+      return Response.json(
+        { status: isReady ? "ok" : "unavailable", version: "1.2.3" },
+        { status: isReady ? 200 : 503 },
+      );
+    },
+  });
+  const env = { PORT: String(starting.port) };
+  expect((await outgate(["health"], { env })).out).toBe("ok 1.2.3\n");
+  expect((await outgate(["health", "--ready"], { env })).code).toBe(1);
+});
+
+test("outgate health refuses settings that no service could start with", async () => {
+  const { code, err } = await outgate(["health"], { env: { PORT: "many" } });
+  expect(code).toBe(1);
+  expect(err).toContain("PORT is not a whole number");
 });

@@ -6,8 +6,11 @@ import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
 import { shared } from "../support/shared.ts";
+import { freePort } from "../support/free-port.ts";
 
-const EXAMPLES = join(import.meta.dir, "../../examples");
+const ROOT = join(import.meta.dir, "../..");
+
+const EXAMPLES = join(ROOT, "examples");
 
 const service = await shared(new Service({ env: { RETRY_BASE_MS: "1" } }));
 const env = { PATH: process.env["PATH"], OUTGATE_URL: await service.ready(), OUTGATE_API_KEY: OWNER_KEY };
@@ -87,4 +90,37 @@ test("every example is in the list", async () => {
   const files = (await readdir(EXAMPLES)).filter((name) => name !== "README.md");
   expect(files.length).toBeGreaterThan(0);
   for (const name of files) expect(list).toContain(`[${name}](${name})`);
+});
+
+test("the README's walk: a target that fails twice, a signature that its package verifies, a completed action", async () => {
+  const port = await freePort();
+  const target = Bun.spawn([process.execPath, join(EXAMPLES, "flaky-target.ts")], {
+    env: { ...env, TARGET_PORT: String(port) },
+    stdout: "pipe",
+  });
+  try {
+    const lines = target.stdout.getReader();
+    const hello = new TextDecoder().decode((await lines.read()).value);
+    expect(hello).toContain(`Listening on http://127.0.0.1:${port}`);
+
+    const action = await service.create({
+      url: `http://127.0.0.1:${port}/hello`,
+      body: { hello: "world" },
+      sync: true,
+    });
+    expect(action).toMatchObject({ status: "completed", attempts: 3, response_body: { delivered: true, attempts: 3 } });
+    const forged = await fetch(`http://127.0.0.1:${port}/hello`, { method: "POST", body: "{}" });
+    expect(forged.status).toBe(401);
+  } finally {
+    target.kill();
+    await target.exited;
+  }
+});
+
+test("the settings file lists nothing that the README's walk needs", async () => {
+  const readme = await Bun.file(join(ROOT, "README.md")).text();
+  for (const path of ["examples/flaky-target.ts", ".env.example", "src/README.md", "bench/README.md"]) {
+    expect(readme).toContain(path);
+    expect(await Bun.file(join(ROOT, path)).exists()).toBe(true);
+  }
 });

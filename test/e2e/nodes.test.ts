@@ -3,6 +3,7 @@ import { NODE_LIVES_MS, SHARED_FRESH_MS } from "../../src/core/limits.ts";
 import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
 import { Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
+import { nodeKills } from "../support/faults/node-kills.ts";
 
 const SECRET_KEY = "5f".repeat(32);
 
@@ -10,7 +11,7 @@ const SECRET_KEY = "5f".repeat(32);
 const MARGIN_MS = 5_000;
 
 /** Processes that start, join and are missed. */
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 interface Json {
   readonly [name: string]: unknown;
@@ -99,4 +100,18 @@ describe.skipIf(!hasPostgres)("nodes on one PostgreSQL", () => {
     await within(SHARED_FRESH_MS + MARGIN_MS, async () => (await b.final(id))["status"] === "completed");
     expect(idsIn(target)).toEqual([String(id)]);
   });
+});
+
+/** At a small width; `npm run faults` has it at its full one, and the other faults of several nodes. */
+test.skipIf(!hasPostgres)("nodes on one database are killed, and nothing is lost or sent twice", async () => {
+  const width = { clients: 4, pauseMs: 100, chance: Math.random, isAlone: false };
+  const { figures, problems } = await nodeKills({
+    databaseUrl: await createDatabase(),
+    nodes: 2,
+    kills: 1,
+    actions: 100,
+    width,
+  });
+  console.log(JSON.stringify(figures));
+  expect(problems).toEqual([]);
 });

@@ -5,8 +5,7 @@ import { freePort } from "../support/free-port.ts";
 import { COMMAND_LINE } from "../support/programs.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
-import { actionIn, CLIENTS, connect, type Launch } from "./clients.ts";
-import { useEveryTool } from "./every-tool.ts";
+import { actionIn, CLIENTS, connect, type Connected, errorIn, type Launch } from "./clients.ts";
 import { newFolders, shared } from "../support/shared.ts";
 
 // Processes, on a machine that may be busy.
@@ -16,8 +15,8 @@ const OUTGATE = [COMMAND_LINE, "mcp"];
 const YES = () => ({ action: "accept", content: { decision: "approve" } });
 const { PATH = "", HOME = "" } = process.env;
 
+/** The target answers only when this has resolved. */
 let answering = Promise.resolve();
-const answersAfter = (event: Promise<void>) => void (answering = event);
 const newFolder = newFolders();
 const folder = newFolder();
 const service = await shared(new Service());
@@ -36,6 +35,32 @@ const bridge = (command: string, args: readonly string[], key: string): Launch =
   cwd: folder,
 });
 
+/** Uses every tool once, as an agent whose person approves; decisions are written down as those of the actor. */
+async function useEveryTool(
+  agent: Connected,
+  { to, actor }: { readonly to: string; readonly actor: string },
+): Promise<void> {
+  // A client forgets who listens for progress as soon as it has the answer, also where it reads both at once.
+  const heard = Promise.withResolvers<void>();
+  answering = heard.promise;
+  const args = { url: to, body: { n: 1 }, sync: true, idempotency_key: `an intent of ${actor}` };
+  const created = actionIn(await agent.call("create", args, { onprogress: () => heard.resolve() }));
+  expect(created).toMatchObject({ status: "completed", attempts: 1, response_code: 200 });
+  expect(actionIn(await agent.call("create", args))).toMatchObject({ id: created.id, deduplicated: true });
+  expect(actionIn(await agent.call("get", { id: created.id }))).toMatchObject({ id: created.id, status: "completed" });
+
+  const held = actionIn(await agent.call("create", { url: to, approve: true }));
+  const page = (await agent.call("list", { status: ["awaiting_approval"] })).structuredContent;
+  expect(page).toMatchObject({ data: [{ id: held.id }] });
+  expect(actionIn(await agent.call("cancel", { id: held.id }))).toMatchObject({ status: "cancelled" });
+  expect(actionIn(await agent.call("retry", { id: held.id }))).toMatchObject({ status: "awaiting_approval" });
+  const decided = { decision: "approved", decided_by: actor, decided_via: "elicitation" };
+  expect(actionIn(await agent.call("approve", { id: held.id }))).toMatchObject({ approved_by: actor, ...decided });
+  expect(agent.questions).toHaveLength(1);
+  expect(actionIn(await agent.call("wait", { id: held.id }))).toMatchObject({ status: "completed", ...decided });
+  expect(errorIn(await agent.call("approve", { id: held.id })).code).toBe("not_approvable");
+}
+
 test.each(CLIENTS)(
   "a client of the kind %s uses every tool of a remote service by the bridge on Node",
   async (kind) => {
@@ -43,7 +68,7 @@ test.each(CLIENTS)(
     if (node === null) throw new Error("This test needs Node beside Bun.");
     const key = agentKeys[CLIENTS.indexOf(kind)] ?? "";
     await using agent = await connect(kind, bridge(node, [bundle], key), { answer: YES });
-    await useEveryTool({ agent, target: `${target.url}${kind}`, answersAfter, actor: `mcp:${kind}` });
+    await useEveryTool(agent, { to: `${target.url}${kind}`, actor: `mcp:${kind}` });
   },
 );
 
@@ -53,7 +78,7 @@ test("a client uses every tool of a service that it has started, pages included"
   const port = await freePort();
   const launch = { command: process.execPath, args: OUTGATE, env: { PATH, HOME, PORT: String(port) }, cwd };
   await using agent = await connect("legacy", launch, { answer: YES });
-  await useEveryTool({ agent, target: target.url, answersAfter, actor: "mcp:stdio" });
+  await useEveryTool(agent, { to: target.url, actor: "mcp:stdio" });
   expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200);
 });
 

@@ -1,7 +1,8 @@
 import type { LogLevel } from "../../src/config/values.ts";
 import { expect, test } from "bun:test";
 import { createLogText, type LogFields } from "../../src/observability/log.ts";
-import { createPaint } from "../../src/observability/terminal.ts";
+import { createPaint, columnCount, padded, shortened, visible } from "../../src/observability/terminal.ts";
+import { startText } from "../../src/observability/start-text.ts";
 
 const AT = new Date(2026, 2, 1, 14, 2, 11);
 
@@ -147,4 +148,76 @@ test("colours are for terminals, and NO_COLOR switches them off", () => {
   for (const env of [{ NO_COLOR: "1" }, { TERM: "dumb" }]) {
     expect(textWith({ isTty: true, env })("action.attempted", attempt)).not.toContain("\u001b");
   }
+});
+
+const FACTS = {
+  version: "1.2.3",
+  baseUrl: "http://127.0.0.1:3000",
+  database: "./data/outgate.db",
+  nodeId: null,
+  metricsUrl: null,
+  warnings: [],
+  notices: [],
+};
+
+const plain = (text: string) => text;
+
+test("a start tells what runs where, a line each", () => {
+  expect(startText(FACTS, { paint: plain, columns: 100 })).toBe(`
+  Outgate 1.2.3 is running. Ctrl-C stops it.
+
+  Console     http://127.0.0.1:3000      approve, look up, retry
+  API         http://127.0.0.1:3000/v1   reference: http://127.0.0.1:3000/docs/api
+  MCP         http://127.0.0.1:3000/mcp  for agents
+  Database    ./data/outgate.db
+`);
+});
+
+test("what does not fit is left out or wrapped, and several nodes are told apart", () => {
+  const notices = ["A note of some words that is longer than the terminal is wide, and is wrapped."];
+  const more = {
+    ...FACTS,
+    warnings: ["Set BASE_URL."],
+    notices,
+    nodeId: "nod_1",
+    metricsUrl: "http://127.0.0.1:9464/metrics",
+  };
+  const text = startText(more, { paint: plain, columns: 60 });
+  expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(60);
+  expect(text).not.toContain("reference");
+  expect(text).toContain("  Metrics     http://127.0.0.1:9464/metrics\n");
+  expect(text).toContain("  Node        nod_1\n");
+  expect(text).toEndWith(
+    "  Warning     Set BASE_URL.\n  Note        A note of some words that is longer than the\n              terminal is wide, and is wrapped.\n",
+  );
+});
+
+test.each([
+  ["abc", 3],
+  ["äöü", 3],
+  ["a\u0308", 1],
+  ["東京", 4],
+  ["한국", 4],
+  ["🎫", 2],
+  ["…", 1],
+])("%j takes %d columns", (text, columns) => {
+  expect(columnCount(text)).toBe(columns);
+  expect(columnCount(padded(text, 8))).toBe(8);
+});
+
+test("a text is cut at the columns, not at the characters", () => {
+  expect(shortened("abcdef", 6)).toBe("abcdef");
+  expect(shortened("abcdefg", 6)).toBe("abcde…");
+  expect(shortened("abcdefg", 6, "")).toBe("abcdef");
+  expect(shortened("東京東京", 6)).toBe("東京…");
+  expect(shortened("🎫🎫🎫", 4)).toBe("🎫…");
+});
+
+test("what acts on a terminal or hides is shown as its code", () => {
+  expect(visible("a\u001b[31m\u202e\n")).toBe("a<U+001B>[31m<U+202E><U+000A>");
+  expect(visible("a\n\u0007b", true)).toBe("a\n<U+0007>b");
+  expect(visible("a\u3164b\u2800\u115f\ufe01\u{e0101}\ufffc", true)).toBe(
+    "a<U+3164>b<U+2800><U+115F><U+FE01><U+E0101><U+FFFC>",
+  );
+  expect(visible("❤\ufe0f 1\ufe0f\u20e3 a\ufe0f")).toBe("❤\ufe0f 1\ufe0f\u20e3 a<U+FE0F>");
 });

@@ -3,7 +3,7 @@ import { openRealServer } from "../http/real-server.ts";
 import { confirmPassword, signedIn } from "../http/signed-in.ts";
 import { SOME_RULES } from "../http/stub-server.ts";
 import { readConfig, serverSettings } from "../../src/config/config.ts";
-import { barriersOf, HAS_BROWSER, heightsOf, overflowOf } from "../support/browser.ts";
+import { barriersOf, HAS_BROWSER, heightsOf, overflowOf, openPage } from "../support/browser.ts";
 import { IS_LONG } from "../support/long.ts";
 import { freePort } from "../support/free-port.ts";
 import { docsPath, GUIDES } from "../../src/pages/docs/guides.ts";
@@ -163,5 +163,27 @@ describe.skipIf(!HAS_BROWSER)("the looks of overview, keys, settings and docs, i
     await page.keyboard.press("ArrowDown");
     expect(await page.getByRole("radio", { name: /^Approver/ }).isChecked()).toBe(true);
     expect(await page.evaluate("getComputedStyle(document.activeElement).outlineStyle")).toBe("solid");
+  });
+});
+
+describe.skipIf(!HAS_BROWSER)("the pages of somebody who is not logged in, in a browser", () => {
+  const browser = useBrowser();
+
+  test.each([false, true])("fit 320 px, and have no barrier that an audit finds, dark: %p", async (isDark) => {
+    const page = await openPage(browser.chromium, { width: 320, isDark, scripts: true });
+    const seen = async () => ({
+      overflow: await overflowOf(page),
+      barriers: await barriersOf(page, isDark ? "of looks" : "all"),
+    });
+    for (const path of ["/login", "/signup", "/welcome/none"]) {
+      await page.goto(app.url + path);
+      expect(await seen(), path).toEqual({ overflow: 0, barriers: [] });
+    }
+    await page.goto(`${app.url}/signup`);
+    await page.getByLabel("Email").fill(`audited-${isDark}@example.com`);
+    await page.getByLabel("Password").fill("correct horse battery staple");
+    await Promise.all([page.waitForEvent("load"), page.getByRole("button", { name: "Sign up" }).click()]);
+    expect(await barriersOf(page)).toEqual([]);
+    await page.context().close();
   });
 });

@@ -1,14 +1,19 @@
 import {
   acceptedContent,
+  createRequestStateCodec,
   inputRequired,
   type InputRequests,
   ProtocolError,
   ProtocolErrorCode,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { said } from "./content.ts";
-import type { SuiteTool } from "./plain-tools.ts";
-import { mint } from "./state.ts";
+import { said, type SuiteTool } from "./plain-tools.ts";
+
+const codec = createRequestStateCodec<Record<string, unknown>>({ key: crypto.getRandomValues(new Uint8Array(32)) });
+
+/** The state of the suite's own tools, as the SDK makes and checks it; the product's is its own. */
+const mint = (payload: Record<string, unknown>): Promise<string> => codec.mint(payload);
+export const verify = codec.verify.bind(codec);
 
 type Properties = Record<string, { type: "string" } | { type: "boolean" }>;
 const form = (message: string, properties: Properties) =>

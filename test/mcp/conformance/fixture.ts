@@ -7,11 +7,9 @@ import {
   ResourceTemplate,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { ASKING_TOOLS } from "./asking-tools.ts";
-import { image, PIXEL, resource, said, textOf } from "./content.ts";
-import { PLAIN_TOOLS } from "./plain-tools.ts";
+import { ASKING_TOOLS, verify } from "./asking-tools.ts";
+import { image, PIXEL, PLAIN_TOOLS, resource, said, textOf } from "./plain-tools.ts";
 import { PUSHING_TOOLS } from "./pushing-tools.ts";
-import { verify } from "./state.ts";
 
 /** A server with everything that the official suite asks for, to be mounted where the product mounts its own. */
 export function fixtureServer(): McpServer {

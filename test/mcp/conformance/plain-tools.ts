@@ -1,6 +1,20 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { CallToolResult, InputRequiredResult, ServerContext } from "@modelcontextprotocol/server";
-import { audio, image, resource, said, textOf, told } from "./content.ts";
+import type { CallToolResult, ContentBlock, InputRequiredResult, ServerContext } from "@modelcontextprotocol/server";
+
+/** A red pixel, and a sound of no length. */
+export const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
+const SILENCE = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=";
+
+export const textOf = (text: string): ContentBlock => ({ type: "text", text });
+export const image: ContentBlock = { type: "image", data: PIXEL, mimeType: "image/png" };
+const audio: ContentBlock = { type: "audio", data: SILENCE, mimeType: "audio/wav" };
+export const resource = (uri: string, mimeType: string, text: string): ContentBlock => ({
+  type: "resource",
+  resource: { uri, mimeType, text },
+});
+
+const told = (...content: ContentBlock[]): CallToolResult => ({ content });
+export const said = (text: string): CallToolResult => told(textOf(text));
 
 /** A tool of the suite: what it takes, and what it does. */
 export interface SuiteTool {

@@ -1,5 +1,4 @@
-import { said } from "./content.ts";
-import type { SuiteTool } from "./plain-tools.ts";
+import { said, type SuiteTool } from "./plain-tools.ts";
 
 const string = (description: string, more: object = {}) => ({ type: "string", description, ...more });
 const options = ["option1", "option2", "option3"];
