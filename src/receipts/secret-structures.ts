@@ -14,7 +14,7 @@ const NONE: readonly FoundSecret[] = [];
  * an approver.
  */
 export function byStructure(text: string, runs: Runs): readonly FoundSecret[] {
-  const jwts = secretsAt(text, "eyJ", jwtAt, runs);
+  const jwts = jsonWebTokens(text, runs);
   const named = BLANK.test(text) && SCHEMES.some((scheme) => scheme.test(text)) ? credentials(text) : NONE;
   const long = text.length < LONG_CHARS_MIN ? NONE : byLongStructure(text, runs);
   if (jwts.length + named.length + long.length === 0) return NONE;
@@ -52,19 +52,33 @@ function secretsAt(text: string, sign: string, read: SecretAt, runs: Runs): read
   return found;
 }
 
-/** Longer first parts are no JWT headers; decoding them at each `eyJ` would take quadratic time. */
-const JWT_HEADER_CHARS_MAX = 1_024;
+/** How often the sign of a JWT may stand in what comes before the first dot. Decoding all of it at each would take quadratic time. */
+const JWT_SIGNS_MAX = 16;
 
 /** `{"alg":"x"}` */
 const JWT_HEADER_CHARS_MIN = 15;
 
 const JWT_PAYLOAD_CHARS_MIN = 8;
 
+function jsonWebTokens(text: string, runs: Runs): readonly FoundSecret[] {
+  let run = -1;
+  let signs = 0;
+  return secretsAt(
+    text,
+    "eyJ",
+    (_text, start) => {
+      const headerEnd = runs.endOf(start, "base64url");
+      signs = headerEnd === run ? signs + 1 : 1;
+      run = headerEnd;
+      return signs > JWT_SIGNS_MAX ? null : jwtAt(text, start, headerEnd, runs);
+    },
+    runs,
+  );
+}
+
 /** Header and payload, with a signature or without (RFC 7519). */
-function jwtAt(text: string, start: number, runs: Runs): FoundSecret | null {
-  const headerEnd = runs.endOf(start, "base64url");
-  const isHeader = text[headerEnd] === "." && headerEnd - start <= JWT_HEADER_CHARS_MAX;
-  if (!isHeader || !isJoseHeader(text.slice(start, headerEnd))) return null;
+function jwtAt(text: string, start: number, headerEnd: number, runs: Runs): FoundSecret | null {
+  if (text[headerEnd] !== "." || !isJoseHeader(text.slice(start, headerEnd))) return null;
   let end = runs.endOf(headerEnd + 1, "base64url");
   if (end - headerEnd - 1 < JWT_PAYLOAD_CHARS_MIN) return null;
   // A signature; five parts where the token is encrypted (RFC 7516).

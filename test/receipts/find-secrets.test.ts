@@ -68,6 +68,8 @@ describe("a secret of a known structure", () => {
 
   test("is found where it parses", () => {
     expect(textsOf(`the ${jwt}, and`)).toEqual([jwt]);
+    const chain = Buffer.from(JSON.stringify({ alg: "RS256", x5c: ["MIIC".repeat(1_000)] })).toString("base64url");
+    expect(textsOf(`the ${chain}.eyJzdWIiOiIxIn0.c2ln, and`)).toEqual([`${chain}.eyJzdWIiOiIxIn0.c2ln`]);
     expect(textsOf("Basic dXNlcjpwYXNz")).toEqual(["dXNlcjpwYXNz"]);
     expect(textsOf("bearer 3f9a8b7c6d5e4f3a2b1c")).toEqual(["3f9a8b7c6d5e4f3a2b1c"]);
     for (const key of keys) {
