@@ -45,8 +45,15 @@ const POSTGRES = {
 // Safe: the builders of both databases have the same methods, and no value is encoded with these.
 export const tables = describeTables(POSTGRES as unknown as typeof SQLITE);
 
-/** One row: the number added to positions of the timeline, so that they keep rising after a move to another server. */
-export const positions = pgTable("positions", { id: smallint().primaryKey(), base: number("base").notNull() });
+/**
+ * One row: the number added to positions of the timeline, so that they keep rising after a move to another server or back to an
+ * earlier state of this one, each of which begins another history of its log.
+ */
+export const positions = pgTable("positions", {
+  id: smallint().primaryKey(),
+  base: number("base").notNull(),
+  history: text("history").notNull().default(""),
+});
 
 /** The processes that serve from this database. The times are by its clock. */
 export const nodes = pgTable("nodes", {

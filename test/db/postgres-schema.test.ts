@@ -30,7 +30,7 @@ test.skipIf(!hasPostgres)("tables of a newer version are refused, by a start and
       "NewerDatabase: The database was written by a newer version of Outgate (9999_future). Start that version.",
     );
   }
-  await db.client.query("delete from migrations where name in ('9999_future', '0014_room_in_timeline')");
+  await db.client.query("delete from migrations where name in ('9999_future', '0015_histories')");
   expect(await openAdminStore(db.url, null).then(() => null, String)).toBe(
     "OlderDatabase: The database is not of this version of Outgate yet. Start this version once.",
   );

@@ -7,6 +7,7 @@ import { runStatements } from "../../db/commands/statements.ts";
 import type { Store } from "../../src/core/store.ts";
 import { ACCOUNT, aCreation, NOON } from "../support/factory.ts";
 import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
+import { openMigrated } from "../support/postgres-store.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
 
 async function createSome(store: Store, count: number): Promise<number> {
@@ -84,3 +85,19 @@ test.skipIf(!hasPostgres)("a dump restored where transactions have lower numbers
     await dropDatabase(url);
   }
 });
+
+test.skipIf(!hasPostgres)(
+  "a server that lost transactions, as by a promotion, gives no position out again",
+  async () => {
+    await using db = await openMigrated();
+    const nodes = [openPostgres(db.url), openPostgres(db.url)] as const;
+    const before = await insertEvent(nodes[0], "one");
+    // As if the log had begun another history since.
+    await db.client.query("update positions set history = '00000000'");
+    await Promise.all(nodes.map((sql, at) => insertEvent(sql, `two ${at}`)));
+    const { rows } = await db.client.query<{ seq: string }>("select seq from timeline order by seq");
+    const raised = rows.map(({ seq }) => Math.floor((Number(seq) - before) / 2 ** 40));
+    expect(raised).toEqual([0, 1, 1]);
+    await Promise.all(nodes.map((sql) => sql.close()));
+  },
+);
