@@ -28,9 +28,9 @@ import {
 } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
 import { DayBars } from "./chart.tsx";
-import { EMPTY_FORM, filled, type FormState, unlessGone } from "./forms.ts";
+import { EMPTY_FORM, filled, type FormState, unlessGone, VERSION_FIELD, versionField } from "./forms.ts";
 import type { PageDeps } from "./page-deps.ts";
-import { keyBoxes, VERSION_FIELD } from "./rule-form.tsx";
+import { keyBoxes } from "./rule-form.tsx";
 import { schemaForm } from "./schema-form.tsx";
 import { OfRow, RowAction, RowLink, RowMenu, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 import { settingsList } from "./settings-list.tsx";
@@ -298,7 +298,7 @@ async function credentialPage(deps: PageDeps, user: Person, props: OnePageProps)
         <BOUNDS_FORM.Form
           user={user}
           action={credentialPath(name)}
-          fields={[[VERSION_FIELD, versionOf(credential)]]}
+          fields={[versionField(bounds, versionOf(credential))]}
           state={bounds}
           now={{ keys: { boxes: keyBoxes(keys, bounds) } }}
           submit="Save"

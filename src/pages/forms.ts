@@ -39,6 +39,18 @@ function isAbout({ field }: Issue, name: string): boolean {
   return field === name || field.startsWith(`${name}.`);
 }
 
+/** The version of what a form shows, because another person may have changed it since. */
+export const VERSION_FIELD = "version";
+
+/**
+ * The hidden field of the version. A form that is refused for another reason, or only tried, keeps the one that it was opened with, or
+ * sending it again would replace what nobody has said was changed.
+ */
+export function versionField(state: FormState, now: string | number): readonly [string, string | number] {
+  const opened = problemOf(state, VERSION_FIELD) === null ? state.values.get(VERSION_FIELD) : undefined;
+  return [VERSION_FIELD, opened ?? now];
+}
+
 /** A number, if the text is one that can be read exactly. Any other text stays, and the check refuses it. */
 export function numberIn(text: string): number | string {
   const [, digits = "", decimals = ""] = /^0*(\d{1,16})(?:\.(\d{1,9}))?$/.exec(text) ?? [];

@@ -10,11 +10,10 @@ import {
   PutHostSettings,
 } from "../api/host-settings.ts";
 import { Button, Field } from "../ui/form.tsx";
-import { answers, EMPTY_FORM, type FormState, unlessGone } from "./forms.ts";
+import { answers, EMPTY_FORM, type FormState, unlessGone, VERSION_FIELD, versionField } from "./forms.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
 import { Card, Dot, LinkButton, Name, sentence, UntrustedText, Ago } from "../ui/parts.tsx";
 import { ATTEMPT_TIMEOUT_SET_MS_MAX, ATTEMPT_TIMEOUT_SET_MS_MIN } from "../core/limits.ts";
-import { VERSION_FIELD } from "./rule-form.tsx";
 import { everyField, type FieldSpecs, schemaForm } from "./schema-form.tsx";
 import {
   AddedBy,
@@ -237,10 +236,7 @@ async function hostFormPage(deps: PageDeps, user: Person, host: string, typed: F
   const form = {
     user,
     action: HOSTS_PATH,
-    fields: [
-      ["host", host],
-      [VERSION_FIELD, versionOf(host)],
-    ],
+    fields: [["host", host], versionField(typed, versionOf(host))],
     state: typed,
     now,
     submit: "Save",

@@ -14,7 +14,7 @@ import { type Period, PERIODS, WEEKDAYS, type Weekday } from "../core/zones.ts";
 import { Button, PostForm } from "../ui/form.tsx";
 import { LinkButton, Notice } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
-import type { FormState } from "./forms.ts";
+import { type FormState, versionField } from "./forms.ts";
 import { keyLabel } from "./keys.tsx";
 import { chosenIn, type FieldSpecs, schemaForm } from "./schema-form.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
@@ -236,9 +236,6 @@ const RULE_FORM = schemaForm(CreateRuleBody, {
   },
 } satisfies Required<FieldSpecs<CreateRuleBody>>);
 
-/** The version of what a form shows, because another person may have changed it since. */
-export const VERSION_FIELD = "version";
-
 /** The button that tries the rule and saves nothing. */
 export const TRY_FIELD = "try";
 
@@ -265,7 +262,7 @@ export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormP
       <PostForm
         user={user}
         action={changed === null ? rules : `${rules}/${changed.id}`}
-        fields={changed === null ? [] : [[VERSION_FIELD, changed.version]]}
+        fields={changed === null ? [] : [versionField(typed, changed.version)]}
       >
         <Fields of={["name", "effect"]} state={typed} />
         <h2>Which requests</h2>

@@ -36,7 +36,7 @@ import {
   UntrustedText,
 } from "../ui/parts.tsx";
 import { duration, number } from "../ui/text.ts";
-import { EMPTY_FORM, filled, type FormState, type RefusedForm, unlessGone } from "./forms.ts";
+import { EMPTY_FORM, filled, type FormState, type RefusedForm, unlessGone, VERSION_FIELD } from "./forms.ts";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import {
   DAY_LABELS,
@@ -48,7 +48,6 @@ import {
   templatePath,
   TEMPLATES,
   TRY_FIELD,
-  VERSION_FIELD,
 } from "./rule-form.tsx";
 import { EFFECT_TONES, TriedRule } from "./rule-try.tsx";
 import { List, OfRow, RowAction, RowLink, RowMenu, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";

@@ -269,6 +269,9 @@ describe("for people, without script, pages of rules", () => {
   test("ask again where another person has changed the rule since it was opened", async () => {
     const id = await rule(ALL);
     await app.call("PATCH", `/v1/rules/${id}`, `{"effect":"refuse"}`);
+    // A refusal for another reason says nothing of the change, so the form stays one from before it.
+    const wrong = await send(`${PAGE}/${id}`, { ...FIELDS, name: "", version: "1" });
+    expect([wrong.status, hiddenIn(wrong.html)["version"]]).toEqual([400, "1"]);
     const late = await send(`${PAGE}/${id}`, { ...FIELDS, message: "Mine", version: "1" });
     expect(late.status).toBe(400);
     expect(late.html).toContain("owner has changed this rule since you opened it: it has version 2 now.");
