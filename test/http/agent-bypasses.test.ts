@@ -108,6 +108,22 @@ describe("callbacks of a key with limits", () => {
   });
 });
 
+test("an agent tells no target who somebody is: by REST, by MCP, nor where a person edits its request", async () => {
+  const headers = { "X-WebAuth-User": "admin" };
+  const field = { details: [{ field: "headers.X-WebAuth-User" }] };
+  expect((await create(KEYS.agent, { headers })).json.error).toMatchObject(field);
+  await using agent = await connect("modern", app.mcpUrl);
+  expect(errorIn(await agent.call("create", { url: target.url, headers }))).toMatchObject(field);
+  const { id } = (await create(KEYS.agent, { approve: true })).json;
+  const fields = { ...(await ann.editFieldsOf(id)), headers: "X-WebAuth-User: admin" };
+  const edited = await ann.send(`/actions/${id}/edit`, fields);
+  expect([edited.status, await edited.text()]).toEqual([
+    400,
+    expect.stringContaining("tells a target who somebody is"),
+  ]);
+  expect((await create(KEYS.owner, { headers })).status).toBe(201);
+});
+
 test("the daily limit of a key counts each retry of the key that calls it, single and in bulk, and attempts never", async () => {
   await using down = new Target(500);
   await using server = await openServer();
