@@ -206,6 +206,19 @@ describe("a known key", () => {
     expect(revoked?.aborted).toBeTrue();
   });
 
+  test("that another process revoked ends all that is open by it, and nothing of another key", async () => {
+    const other = testSecrets.newApiKey();
+    await using rig = await openAuthenticate([{}, { hash: testSecrets.hash(other) }]);
+    const callers = [await rig.authenticate(`Bearer ${KEY}`), await rig.authenticate(`Bearer ${other}`)];
+    const aborted = () => callers.map(({ revoked }) => revoked?.aborted);
+    await rig.authenticate.recheck();
+    expect(aborted()).toEqual([false, false]);
+    await rig.db.store.accounts.revokeKey(ACCOUNT, rig.key?.id ?? "", NOON);
+    await rig.authenticate.recheck();
+    expect(aborted()).toEqual([true, false]);
+    expect(await refusalOf(rig.authenticate(`Bearer ${KEY}`))).toEqual(UNAUTHORIZED);
+  });
+
   test("that ten thousand others have displaced still ends at once when it is revoked", async () => {
     const any = (accounts: AccountStore): AccountStore => ({
       ...accounts,

@@ -103,6 +103,21 @@ describe("a watched session", () => {
     expect(watch?.caller.revoked?.aborted).toBe(isRevoked);
   });
 
+  test.each<[string, boolean, () => SessionMember | null]>([
+    ["as it was goes on", false, alive],
+    ["in another account is revoked", true, () => ({ ...MEMBER, accountId: "acc_2" })],
+    ["with another role is revoked", true, () => ({ ...MEMBER, role: "reader" })],
+    ["to be over is revoked", true, () => null],
+    ["to be unreadable goes on", false, away],
+  ])("that another process left, found %s", async (_how, isRevoked, again) => {
+    const registry = registryOf(alive, alive, again);
+    const watch = await registry.watchSession(TOKEN);
+    expect(await registry.recheckSessions().catch(String)).toBe(
+      again === away ? "Error: The database is away." : undefined,
+    );
+    expect([registry.readCount(), watch?.caller.revoked?.aborted]).toEqual([3, isRevoked]);
+  });
+
   test.each<[string, string | null, () => SessionMember | null]>([
     ["over", null, () => null],
     ["in another account", null, () => ({ ...MEMBER, accountId: "acc_2" })],
