@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { OAUTH_CLIENTS_PER_ACCOUNT_MAX } from "../../src/core/limits.ts";
-import { anAccount, joined } from "../support/factory.ts";
+import { anAccount, anAuditQuery, joined } from "../support/factory.ts";
 import { outgate } from "../cli/outgate.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { SESSION_SECRET } from "../http/signed-in.ts";
@@ -9,9 +9,9 @@ import {
   askMcp,
   authorizeUrl,
   exchange,
+  newCodeFor,
   newProof,
   openRig,
-  postForm,
   REDIRECT,
   refresh,
   type Rig,
@@ -34,18 +34,9 @@ async function added(rig: Rig, body: object = WORKFLOWS): Promise<NewClient> {
   return json;
 }
 
-/** A code for a client, as its person gets it. */
-async function codeFor(rig: Rig, client_id: string, changes: Readonly<Record<string, string>> = {}) {
-  const { challenge, verifier } = newProof();
-  const browser = rig.browser();
-  const page = await browser.open(authorizeUrl(rig, challenge, { client_id, ...changes }));
-  const back = await browser.follow(await browser.press(page));
-  return { verifier, page, code: back.searchParams.get("code") ?? "" };
-}
-
 /** Tokens for a confidential client that has its secret in the body. */
 async function connected(rig: Rig, { id, secret }: NewClient): Promise<Tokens> {
-  const { code, verifier } = await codeFor(rig, id);
+  const { code, verifier } = await newCodeFor(rig, { client_id: id });
   const { status, json } = await exchange(rig, code, verifier, { client_id: id, client_secret: secret ?? "" });
   expect(status).toBe(200);
   return json;
@@ -61,7 +52,7 @@ describe("a client that an owner adds", () => {
     await using rig = await openRig();
     const client = await added(rig);
     expect(client.secret).toMatch(/^[0-9a-f]{64}$/);
-    const { code, verifier, page } = await codeFor(rig, client.id);
+    const { code, verifier, page } = await newCodeFor(rig, { client_id: client.id });
     expect(page.html).toContain("Workflows");
     // An owner has written the name, and not the client.
     expect(textOf(page.html)).toMatch(/Added to this account 1 Jan 2026 by owner over the API/);
@@ -99,13 +90,10 @@ describe("a client that an owner adds", () => {
     expect(secret).toBeNull();
     const refused = await rig.browser().open(authorizeUrl(rig, "", { client_id: id }));
     expect([refused.began.status, refused.began.headers.get("location")]).toEqual([400, null]);
-    expect(refused.html).toMatch(/<a href="https:\/\/client\.example\/callback\?error=invalid_request&/);
-    const other = await rig
-      .browser()
-      .open(authorizeUrl(rig, newProof().challenge, { client_id: id, redirect_uri: `${REDIRECT}/` }));
-    expect([other.began.status, other.began.headers.get("location")]).toEqual([400, null]);
+    const other = authorizeUrl(rig, newProof().challenge, { client_id: id, redirect_uri: `${REDIRECT}/` });
+    expect((await rig.browser().open(other)).began.status).toBe(400);
     const redirect_uri = "http://127.0.0.1:5000/callback";
-    const { code, verifier } = await codeFor(rig, id, { redirect_uri });
+    const { code, verifier } = await newCodeFor(rig, { client_id: id, redirect_uri });
     expect((await exchange(rig, code, verifier, { client_id: id, redirect_uri })).status).toBe(200);
   });
 
@@ -153,7 +141,7 @@ describe("a client that an owner adds", () => {
     await using rig = await openRig();
     const [one, other] = [await added(rig), await added(rig)];
     const [first, second, kept] = [await connected(rig, one), await connected(rig, one), await connected(rig, other)];
-    const unused = await codeFor(rig, one.id);
+    const unused = await newCodeFor(rig, { client_id: one.id });
     expect((await rig.call("DELETE", `/v1/oauth-clients/${one.id}`)).status).toBe(204);
     for (const { access_token, refresh_token } of [first, second]) {
       expect((await askMcp(rig, access_token)).status).toBe(401);
@@ -167,15 +155,8 @@ describe("a client that an owner adds", () => {
     expect(live).toHaveLength(1);
     expect((await rig.call("DELETE", `/v1/oauth-clients/${one.id}`)).status).toBe(404);
     expect((await listed(rig)).data.map(({ id, connections }) => [id, connections])).toEqual([[other.id, 1]]);
-    const { rows } = await rig.engine.store.audit.page({
-      accountId: rig.engine.owner.accountId,
-      kinds: ["oauth_client_removed", "key_revoked"],
-      actors: [],
-      since: null,
-      until: null,
-      before: null,
-      limit: 9,
-    });
+    const kinds = ["oauth_client_removed", "key_revoked"] as const;
+    const { rows } = await rig.engine.store.audit.page(anAuditQuery({ accountId: rig.engine.owner.accountId, kinds }));
     expect(rows.map(({ kind }) => kind).toSorted()).toEqual([
       "key_revoked",
       "key_revoked",
@@ -304,6 +285,5 @@ describe("the page of clients", () => {
     await using rig = await openRig({ env: { OAUTH: "off" } });
     await added(rig);
     expect(await rig.ann.pageOf(PAGE)).toContain("OAuth is off on this server");
-    expect((await postForm(rig, "/oauth/token", {})).status).toBe(404);
   });
 });

@@ -194,13 +194,21 @@ export const refresh = (rig: Rig, token: string, changes: Readonly<Record<string
   });
 
 /** A code, as a client gets it after its person has consented. */
-export async function newCode(rig: Rig, fields: Readonly<Record<string, string>> = {}, cookie = rig.ann.cookie) {
+export async function newCode(
+  rig: Rig,
+  fields: Readonly<Record<string, string>> = {},
+  cookie = rig.ann.cookie,
+  changes: Readonly<Record<string, string>> = {},
+) {
   const proof = newProof();
   const browser = rig.browser(cookie);
-  const page = await browser.open(authorizeUrl(rig, proof.challenge));
+  const page = await browser.open(authorizeUrl(rig, proof.challenge, changes));
   const back = await browser.follow(await browser.press(page, "allow", fields));
   return { ...proof, back, code: back.searchParams.get("code") ?? "", browser, page };
 }
+
+/** The same for another client, or with another address. */
+export const newCodeFor = (rig: Rig, changes: Readonly<Record<string, string>>) => newCode(rig, {}, undefined, changes);
 
 /** A connection with its tokens. */
 export async function connect(rig: Rig, fields: Readonly<Record<string, string>> = {}, cookie = rig.ann.cookie) {
@@ -240,18 +248,12 @@ export async function addSigned(rig: Rig) {
         client_assertion: `${text}.${Buffer.from(signature).toString("base64url")}`,
       };
     },
-    code: async () => {
-      const { challenge, verifier } = newProof();
-      const browser = rig.browser();
-      const page = await browser.open(authorizeUrl(rig, challenge, { client_id: SIGNED_ID }));
-      const back = await browser.follow(await browser.press(page));
-      return { verifier, code: back.searchParams.get("code") ?? "" };
-    },
+    code: () => newCodeFor(rig, { client_id: SIGNED_ID }),
   };
 }
 
-/** What /mcp answers to a list of its tools. */
-export async function askMcp(rig: Rig, token: string): Promise<Response> {
+/** What /mcp answers, by default to a list of its tools. */
+export async function askMcp(rig: Rig, token: string, method = "tools/list", params: object = {}): Promise<Response> {
   return fetch(rig.mcpUrl, {
     method: "POST",
     headers: {
@@ -260,6 +262,6 @@ export async function askMcp(rig: Rig, token: string): Promise<Response> {
       accept: "application/json, text/event-stream",
       "mcp-protocol-version": "2025-06-18",
     },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} }),
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
   });
 }
