@@ -8,7 +8,7 @@ import { systemIds } from "../../src/core/ids.ts";
 import type { Store } from "../../src/core/store.ts";
 import { isWellFormedApiKey } from "../support/api-key.ts";
 import { FakeClock } from "../support/clock.ts";
-import { NOON } from "../support/factory.ts";
+import { anAuditQuery, NOON } from "../support/factory.ts";
 import { createLog } from "../../src/observability/log.ts";
 import { openFileStore, openStoreAt, temporaryFolder, testSecrets } from "../support/store.ts";
 
@@ -73,8 +73,7 @@ describe("the first start", () => {
     await start(db.store);
     const { accounts, audit } = db.store;
     const accountId = (await accounts.first())?.id ?? "";
-    const all = { accountId, kinds: [], actors: [], since: null, until: null, before: null, limit: 9 };
-    const { rows } = await audit.page(all);
+    const { rows } = await audit.page(anAuditQuery({ accountId }));
     const keys = await accounts.keys(accountId, 9);
     expect(rows).toHaveLength(2);
     expect(new Set(rows.map(({ subject }) => subject))).toEqual(new Set(keys.map(({ id }) => id)));

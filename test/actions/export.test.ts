@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { createExportActions } from "../../src/actions/export.ts";
-import type { Caller } from "../../src/core/roles.ts";
 import { aRequestContext } from "../http/stub-server.ts";
 import { longestTurnMs, ownMs } from "../support/core.ts";
 import { anAction, aQuery } from "../support/factory.ts";
+import { ownerOf } from "../support/owner.ts";
 
 const PAGE_MS = 25;
 const PAGES = 3;
@@ -14,14 +14,7 @@ function hold(): void {
   while (ownMs() < endMs);
 }
 
-const OWNER: Caller = {
-  accountId: "acc_a",
-  keyId: "key_a",
-  keyName: "a",
-  role: "owner",
-  hold: "none",
-  actor: "key:a",
-};
+const OWNER = ownerOf("acc_a");
 
 test("exports that run at the same time hold the event loop for one page, not for one each", async () => {
   const exportActions = createExportActions({

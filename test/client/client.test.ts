@@ -92,7 +92,7 @@ describe("the client", () => {
     expect((await owner.listActions({ limit: 1 })).next_cursor).toBeString();
   });
 
-  test.each(["", ".", ".."])("knows no action with the id %j", async (id) => {
+  test.each(["", ".", "..", "../keys", "act_a?wait=1"])("sends the id %j as one part of the path", async (id) => {
     expect((await refusalOf(owner.getAction(id))).code).toBe("not_found");
   });
 
@@ -179,11 +179,6 @@ describe("the client", () => {
     expect(await refusalOf(owner.getAction("act_nobody"))).toMatchObject({ code: "not_found", status: 404 });
     const { id } = await owner.createAction({ url: target.url, sync: true });
     expect(await refusalOf(owner.cancelAction(id))).toMatchObject({ code: "not_cancellable", status: 409 });
-  });
-
-  test("sends an id as one part of the path, whatever is in it", async () => {
-    expect(await refusalOf(owner.getAction("../keys"))).toMatchObject({ code: "not_found" });
-    expect(await refusalOf(owner.getAction("act_a?wait=1"))).toMatchObject({ code: "not_found" });
   });
 
   test("ends a call when its caller wants no more of it, with the caller's own reason", async () => {

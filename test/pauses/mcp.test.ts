@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { actionIn, REVISIONS, connect } from "../mcp/clients.ts";
 import { openServer } from "../mcp/test-server.ts";
+import { anAuditQuery } from "../support/factory.ts";
 
 test.each(REVISIONS)("a client of the kind %s sees that its action is paused, and what that means", async (kind) => {
   await using server = await openServer();
@@ -23,14 +24,6 @@ test("a decision over MCP is in the audit log as such", async () => {
   await using agent = await connect("modern", server.mcpUrl);
   await agent.call("cancel", { id });
   const { store, owner } = server.engine;
-  const { rows } = await store.audit.page({
-    accountId: owner.accountId,
-    kinds: ["cancelled"],
-    actors: [],
-    since: null,
-    until: null,
-    before: null,
-    limit: 9,
-  });
+  const { rows } = await store.audit.page(anAuditQuery({ accountId: owner.accountId, kinds: ["cancelled"] }));
   expect(rows).toMatchObject([{ kind: "cancelled", subject: id, client: "127.0.0.1", detail: { via: "mcp" } }]);
 });
