@@ -1,11 +1,27 @@
 import { limitsOf } from "../../src/core/roles.ts";
-import { and, count, desc, eq, gt, isNotNull, isNull, lt, lte, sql, type SQL, type SQLWrapper } from "drizzle-orm";
+import {
+  and,
+  type Column,
+  count,
+  desc,
+  eq,
+  gt,
+  isNotNull,
+  isNull,
+  lt,
+  lte,
+  or,
+  sql,
+  type SQL,
+  type SQLWrapper,
+} from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action, ActionStatus } from "../../src/core/action.ts";
 import { type Claimed, startAttempt } from "../../src/core/settle.ts";
 import {
   DATE_MS_MAX,
   DUE_LANES_SCANNED_MAX,
+  LEASE_MS_MAX,
   LIST_SCAN_ROWS_MAX,
   METRIC_COUNT_MAX,
   PENDING_SCAN_ROWS_MAX,
@@ -86,7 +102,7 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
       }
     },
     async orphans(leaseBefore, limit, after) {
-      const isOver = leaseBefore === null ? undefined : lt(leaseUntil, leaseBefore);
+      const isOver = leaseBefore === null ? undefined : isLeaseOver(leaseUntil, leaseBefore);
       // The caller takes an empty page for the last one, so read on if all rows of a page have been ended.
       for (let from = { accountId: after?.accountId ?? "", id: after?.id ?? "" }; ;) {
         const isAfter = sql`(${accountId}, ${id}) > (${from.accountId}, ${from.id})`;
@@ -101,7 +117,8 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
         const rows = await queue.readAll(await findRows(reader, ids));
         // Between the two reads, some may have ended or begun another attempt.
         const left = rows.filter(({ status, leaseUntil: until }) => {
-          return status === "active" && (leaseBefore === null || (until !== null && until < leaseBefore));
+          if (leaseBefore === null || status !== "active") return status === "active";
+          return until !== null && (until < leaseBefore || until > voidFrom(leaseBefore));
         });
         if (left.length > 0 || last === undefined || last.id === from.id) return left;
         from = last;
@@ -117,7 +134,7 @@ function createNotificationQueue(kind: NotificationKind, db: QueueContext): Queu
     ...queue,
     async orphans(leaseBefore, limit, after) {
       const { id, leaseUntil } = outbox;
-      const isOver = leaseBefore === null ? undefined : lt(leaseUntil, leaseBefore);
+      const isOver = leaseBefore === null ? undefined : isLeaseOver(leaseUntil, leaseBefore);
       const isAfter =
         after === null ? undefined : sql`(${leaseUntil}, ${id}) > (${after.leaseUntil ?? 0}, ${after.id})`;
       const orphans = qb
@@ -127,6 +144,15 @@ function createNotificationQueue(kind: NotificationKind, db: QueueContext): Queu
       return queue.readAll(await raw(reader, orphans.orderBy(leaseUntil, id).limit(limit)));
     },
   };
+}
+
+function isLeaseOver(leaseUntil: Column, before: Date): SQL | undefined {
+  return or(lt(leaseUntil, before), gt(leaseUntil, voidFrom(before)));
+}
+
+/** Leases that end later are from before the clock was set back. */
+function voidFrom(now: Date): Date {
+  return new Date(now.getTime() + LEASE_MS_MAX);
 }
 
 /** The claimed row from memory; null: it must be read. `revision`: after the claim. */

@@ -576,6 +576,8 @@ export const LARGE_GARBAGE_BYTES_MAX = 16 * MEGABYTE;
 export const COLLECTED_HEAP_BYTES_MAX = 48 * MEGABYTE;
 /** A lease lasts for the attempt's timeout and this much more, to write the result. */
 export const LEASE_GRACE_MS = 15 * SECOND_MS;
+/** A lease that ends further in the future is from before the clock was set back. */
+export const LEASE_MS_MAX = HOUR_MS + 2 * LEASE_GRACE_MS;
 /** The part of a lease reserved for writing the result, and the least time left before it for an attempt to begin. */
 export const LEASE_WRITE_MS = 5 * SECOND_MS;
 export const ATTEMPT_MS_MIN = SECOND_MS;

@@ -201,8 +201,8 @@ export interface Queue<Row> {
    */
   claimDue(claim: Claim): Promise<ClaimedRows<Row>>;
   /**
-   * Active rows whose lease ended before this time (null: all active rows), in a fixed order after `after`, the last row of the
-   * page before (null: from the first). Pages are also bounded in bytes, so only an empty page is the last.
+   * Active rows whose lease ended before this time, or ends later than any can (null: all active rows), in a fixed order after
+   * `after`, the last row of the page before (null: from the first). Pages are also bounded in bytes, so only an empty page is the last.
    */
   orphans(leaseBefore: Date | null, limit: number, after: Row | null): Promise<readonly Row[]>;
   /** Rows of these accounts that are active under exactly this claim: for claims whose response was lost. */

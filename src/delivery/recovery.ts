@@ -14,6 +14,11 @@ export interface RowEnds<Row> {
   readonly onRescued: (count: number) => void;
 }
 
+interface Orphan {
+  readonly id: string;
+  readonly leaseUntil: Date | null;
+}
+
 /** What a rescue needs of the loop whose rows it ends. */
 interface Rescue<Row> {
   /** What the rows are, for the log. */
@@ -33,7 +38,7 @@ interface Rescue<Row> {
  * all active rows, even before their lease has ended; for the start of the only process of a store. A row that can't be ended
  * is logged and tried again in the next pass. Rejects when the store is unavailable. Does nothing while another node does it.
  */
-export async function rescue<Row extends { readonly id: string }>(of: Rescue<Row>, everything: boolean): Promise<void> {
+export async function rescue<Row extends Orphan>(of: Rescue<Row>, everything: boolean): Promise<void> {
   const { queue, clock, ends, isOurs, lease } = of;
   let rescued = 0;
   // The lease is taken when there is something to end, which is rare, renewed for each page, and released at the end.
@@ -46,7 +51,7 @@ export async function rescue<Row extends { readonly id: string }>(of: Rescue<Row
       // The cursor can't pass a row whose sort key was altered. Such rows come last, so stop there.
       if (last === null || last.id === after?.id) break;
       after = last;
-      const orphans = found.filter((row) => !isOurs(row));
+      const orphans = found.filter((row) => !isOurs(row) && (lease === null || lease.isOver(row.leaseUntil)));
       if (orphans.length > 0 && lease !== null && !(isTaken = await lease.take())) break;
       const results = await Promise.allSettled(orphans.map((row) => recover(of, row)));
       rescued += results.filter((result) => result.status === "fulfilled" && result.value).length;
@@ -60,10 +65,7 @@ export async function rescue<Row extends { readonly id: string }>(of: Rescue<Row
   }
 }
 
-async function recover<Row extends { readonly id: string }>(
-  { name, log, ends }: Rescue<Row>,
-  row: Row,
-): Promise<boolean> {
+async function recover<Row extends Orphan>({ name, log, ends }: Rescue<Row>, row: Row): Promise<boolean> {
   try {
     return await ends.recover(row);
   } catch (error) {

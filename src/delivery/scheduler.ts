@@ -132,7 +132,7 @@ export class Scheduler<Row extends QueueRow> {
   #aheadMs: number;
   /** How far the wall clock was set back since rows were last rescheduled. */
   #setBackMs = 0;
-  /** The last attempt to reschedule failed. */
+  /** The last attempt to reschedule failed, or may have come too early for some rows. */
   #isRescheduleDue = false;
   readonly #reservations: Reservations<Row>;
   /** Claims that are being written. */
@@ -509,14 +509,15 @@ export class Scheduler<Row extends QueueRow> {
 
   /** Moves the due times of rows that were scheduled before the clock was set back, then sweeps. */
   async #reschedule(): Promise<void> {
-    const { clock } = this.#app;
+    const { clock, kept } = this.#app;
     const byMs = this.#setBackMs;
     try {
       for (let count = RESCHEDULE_ROWS_MAX; this.#isRunning && count === RESCHEDULE_ROWS_MAX;) {
         count = await this.#options.queue.reschedule({ now: clock.now(), byMs }, RESCHEDULE_ROWS_MAX);
       }
       this.#setBackMs = Math.max(0, this.#setBackMs - byMs);
-      this.#isRescheduleDue = false;
+      // Results that are kept, and writes under way, may still bring due times from before the clock was set back.
+      this.#isRescheduleDue = byMs > 0 || (this.#isRescheduleDue && kept.count > 0);
     } catch (error) {
       this.#isRescheduleDue = true;
       this.#onError("clock", error);

@@ -200,5 +200,7 @@ export async function inTurn<T>(
 export interface RecoveryLease {
   /** Takes or renews the lease. False: another node has it. */
   take(): Promise<boolean>;
+  /** Whether a row's lease has ended: one that ends later than any can is known to have ended only after a while. */
+  isOver(leaseUntil: Date | null): boolean;
   release(): Promise<void>;
 }

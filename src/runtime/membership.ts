@@ -102,7 +102,9 @@ export class NodeMembership {
     const isBack = !this.#isFresh(clock.now().getTime());
     if (isBack) await onBack();
     this.#beatAtMs = begunAtMs;
-    if (isBack) this.#cameAtMs = live.find(({ id }) => id === self.id)?.beatAt.getTime() ?? Number.POSITIVE_INFINITY;
+    const seenAtMs = live.find(({ id }) => id === self.id)?.beatAt.getTime() ?? Number.POSITIVE_INFINITY;
+    // A later time is from before the database's clock was set back: no other node would report after it for long.
+    if (isBack || seenAtMs < this.#cameAtMs) this.#cameAtMs = seenAtMs;
     this.#update(live, isBack);
   }
 

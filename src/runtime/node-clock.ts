@@ -42,9 +42,10 @@ export class NodeClock implements Clock {
   #reading: ClockReading;
   /** The machine's wall clock minus its monotonic clock, at the last reading. */
   #wallAheadMs: number;
-  /** When the database's clock was last found ahead, by the monotonic clock. */
-  #aheadAtMs = Number.NEGATIVE_INFINITY;
-  #isReading = false;
+  /** When the database's clock was last found to have been set, by the monotonic clock. */
+  #setAtMs = Number.NEGATIVE_INFINITY;
+  /** The read under way; null: none. */
+  #reads: Promise<void> | null = null;
   #isStopped = false;
   #cancel: () => void = () => {};
   #onSure: () => void = () => {};
@@ -86,11 +87,11 @@ export class NodeClock implements Clock {
   }
 
   /**
-   * Whether the database's clock was set forward within this time, such as by a move to another server. Leases taken before
-   * then seem to end too early.
+   * Whether the database's clock was set within this time, such as by a move to another server. Leases taken before then seem to
+   * end too early, or far too late.
    */
-  wasSetForward(withinMs: number): boolean {
-    return this.#deps.machine.monotonicMs() - this.#aheadAtMs < withinMs;
+  wasSet(withinMs: number): boolean {
+    return this.#deps.machine.monotonicMs() - this.#setAtMs < withinMs;
   }
 
   /** Sets the one listener, called when a doubt has ended, so that what paused because of it can continue. */
@@ -99,23 +100,25 @@ export class NodeClock implements Clock {
   }
 
   /** Reads the database's clock again. Never rejects. */
-  async read(): Promise<void> {
-    if (this.#isReading || this.#isStopped) return;
-    this.#isReading = true;
+  read(): Promise<void> {
+    this.#reads ??= this.#read().finally(() => (this.#reads = null));
+    return this.#reads;
+  }
+
+  async #read(): Promise<void> {
+    if (this.#isStopped) return;
     try {
       const aheadMs = wallAheadMs(this.#deps.machine);
       const newer = await readClock(this.#deps);
       const isDoubtful = Math.abs(aheadMs - this.#wallAheadMs) > CLOCK_DOUBT_MS;
       if (isDoubtful || replacesReading(this.#reading, newer)) {
-        if (newer.offsetMs - this.#reading.offsetMs > CLOCK_TOLERANCE_MS) this.#aheadAtMs = newer.atMs;
+        if (Math.abs(newer.offsetMs - this.#reading.offsetMs) > CLOCK_TOLERANCE_MS) this.#setAtMs = newer.atMs;
         this.#reading = newer;
       }
       this.#wallAheadMs = aheadMs;
       if (isDoubtful) this.#onSure();
     } catch (error) {
       this.#deps.onError(error);
-    } finally {
-      this.#isReading = false;
     }
   }
 

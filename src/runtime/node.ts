@@ -38,6 +38,7 @@ export async function createNode({ id, cluster, clock: machine, log, onBack }: N
     if (!(error instanceof StoreUnavailable)) log.warn("clock.not_read", { node: id });
   };
   const clock = await NodeClock.start({ cluster, machine, onError });
+  const startedMs = clock.monotonicMs();
   const self = { id, startedAt: clock.now(), version: VERSION };
   const membership = new NodeMembership({ cluster, self, clock, log, onBack });
   const jobs: JobLeases = createJobLeases({ cluster, nodeId: id, clock });
@@ -56,10 +57,17 @@ export async function createNode({ id, cluster, clock: machine, log, onBack }: N
     share,
     /**
      * The right to end what dead nodes left active in this queue, whose leases last `leaseMs`. No node has it for that long
-     * after the database's clock was set forward: otherwise, rows of live nodes would be ended, too.
+     * after the database's clock was set: otherwise, rows of live nodes would be ended, too. For leases from before it was set back,
+     * a node that has just started waits as well, since it doesn't know when that was.
      */
     recoveryLease: (queue: string, leaseMs: number): RecoveryLease => ({
-      take: async () => !clock.wasSetForward(leaseMs) && cluster.takeJob(`recovery: ${queue}`, id, JOB_LEASE_MS),
+      async take() {
+        // It may have been set since it was last read.
+        await clock.read();
+        return !clock.wasSet(leaseMs) && cluster.takeJob(`recovery: ${queue}`, id, JOB_LEASE_MS);
+      },
+      isOver: (leaseUntil) =>
+        (leaseUntil !== null && leaseUntil <= clock.now()) || clock.monotonicMs() - startedMs > leaseMs,
       release: () => cluster.releaseJob(`recovery: ${queue}`, id),
     }),
     /**

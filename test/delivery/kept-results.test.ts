@@ -34,6 +34,20 @@ async function pass({ clock }: Pick<Engine, "clock">, ms: number): Promise<void>
 }
 
 describe("a known result that can't be written", () => {
+  test("delays no retry if the clock is set back meanwhile", async () => {
+    const { state, wrapStore } = narrowStore();
+    const sender = answering(answered(500), answered(200));
+    await using engine = await openEngine({ sender, wrapStore });
+    state.isFull = true;
+    const { id } = await engine.create({});
+    await eventually(() => state.refusals || null, "the first write");
+    engine.clock.jump(-3_600_000);
+    await pass(engine, 10_000);
+    state.isFull = false;
+    await pass(engine, 10_000);
+    await engine.saw(id, { status: "completed", attempts: 2 });
+  });
+
   test("outlives its lease: it is written when it can be, and never sent again or called unknown", async () => {
     const { state, wrapStore } = narrowStore();
     const sender = answering(answered(200, '"done"'));

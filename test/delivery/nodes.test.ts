@@ -3,7 +3,10 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Outcome } from "../../src/core/outcome.ts";
 import {
   ATTEMPT_TIMEOUT_MS_DEFAULT,
+  ATTEMPT_TIMEOUT_SET_MS_MAX,
+  CLOCK_READ_EVERY_MS,
   CREATE_WAIT_MS,
+  HOUR_MS,
   LEASE_GRACE_MS,
   NODE_BEAT_MS,
   NODE_LIVES_MS,
@@ -245,6 +248,52 @@ test("the database's clock is set forward: nothing of a live node is ended befor
   one.calls[0]?.end(answered(200));
   await a.saw(id, { status: "completed", attempts: 1 });
   expect(two.calls).toHaveLength(0);
+});
+
+describe("the database's clock is set back by hours", () => {
+  test("what a dead node held is sent again as soon as its real lease must be over", async () => {
+    await using nodes = await cluster();
+    const [dead, other] = [target(), target()];
+    const { engine: a } = await nodes.start("a", { sender: dead.sender });
+    await nodes.start("b", { sender: other.sender });
+    await nodes.pass(2 * NODE_BEAT_MS);
+    await a.create({ retries: 2 });
+    await until(() => dead.calls.length === 1);
+    nodes.database.jump(-2 * HOUR_MS);
+    await nodes.pass(LEASE_MS - 1_000, "a");
+    expect(other.calls).toHaveLength(0);
+    // A host may allow the longest timeout, which the other node waits for from when it knows.
+    const longestMs = ATTEMPT_TIMEOUT_SET_MS_MAX - ATTEMPT_TIMEOUT_MS_DEFAULT;
+    await nodes.pass(longestMs + CLOCK_READ_EVERY_MS + 2 * RECOVERY_INTERVAL_MS + 2_000, "a");
+    await until(() => other.calls.length === 1);
+  });
+
+  test("nothing of a live node is ended by one that starts then", async () => {
+    await using nodes = await cluster();
+    const [one, two] = [target(), target()];
+    const { engine: a } = await nodes.start("a", { sender: one.sender });
+    const { id } = await a.create({ retries: 2 });
+    await until(() => one.calls.length === 1);
+    nodes.database.jump(-2 * HOUR_MS);
+    await nodes.start("b", { sender: two.sender });
+    await nodes.pass(2 * RECOVERY_INTERVAL_MS);
+    expect(await a.get(id)).toMatchObject({ status: "active" });
+    one.calls[0]?.end(answered(200));
+    await a.saw(id, { status: "completed", attempts: 1 });
+  });
+
+  test("nothing of a node that has read the clock since is ended by one that has not", async () => {
+    await using nodes = await cluster();
+    const [one, two] = [target(), target()];
+    await nodes.start("a", { sender: one.sender });
+    nodes.database.jump(-2 * HOUR_MS);
+    const { engine: b } = await nodes.start("b", { sender: two.sender });
+    await nodes.pass(NODE_BEAT_MS - 1_000);
+    const { id } = await b.create({ retries: 2 });
+    await nodes.pass(2_000);
+    await until(() => one.calls.length + two.calls.length === 1);
+    expect(await b.get(id)).toMatchObject({ status: "active" });
+  });
 });
 
 test("what a dead node held is sent again within its lease, a recovery and the back-off, and not before its lease", async () => {

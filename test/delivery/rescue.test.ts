@@ -6,11 +6,12 @@ import { FakeClock } from "../support/clock.ts";
 
 interface Row {
   readonly id: string;
+  readonly leaseUntil: null;
 }
 
 /** So many orphans; ending one takes it away unless it can't be written down, or fails. */
 function orphanage(count: number, canWrite: boolean, failures: Readonly<Record<string, Error>> = {}) {
-  let ids = Array.from({ length: count }, (_, n) => ({ id: `n${String(n).padStart(5, "0")}` }));
+  let ids = Array.from({ length: count }, (_, n) => ({ id: `n${String(n).padStart(5, "0")}`, leaseUntil: null }));
   const counts: number[] = [];
   const complaints: unknown[] = [];
   let ended = 0;

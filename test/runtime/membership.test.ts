@@ -39,6 +39,7 @@ function nodes() {
     return { membership, clock, logged };
   };
   return {
+    database,
     cluster,
     /** Which nodes joined or returned, and whether they may. */
     backs,
@@ -83,6 +84,17 @@ describe("a node", () => {
     expect([b.mayClaim(), a.nodes]).toEqual([false, ["a"]]);
     await pass(2 * NODE_JOIN_BEAT_MS);
     expect([b.mayClaim(), a.nodes, a.mayClaim()]).toEqual([true, ["a", "b"], true]);
+  });
+
+  test("that comes just before the database's clock is set back claims when the others know of it", async () => {
+    const { open, pass, database } = nodes();
+    await open("a").membership.start();
+    await pass(NODE_BEAT_MS - SECOND_MS / 2);
+    const { membership } = open("b");
+    await membership.start();
+    database.jump(-3_600_000);
+    await pass(2 * NODE_BEAT_MS);
+    expect(membership.mayClaim()).toBe(true);
   });
 
   test("that died is missed after its time, and holds up none that comes for longer", async () => {

@@ -87,7 +87,7 @@ export class Clients {
   pauseOf(lane: { keyId: string; host: string }, { by, claimedMs }: { by: Process; claimedMs: number }): string | null {
     const pause = this.#pauses.find(({ kind, subject, isEnding, ...paused }) => {
       const isCovered = kind === "account" || subject === lane.keyId || subject === lane.host;
-      const isTold = paused.by === by || claimedMs > paused.answeredMs;
+      const isTold = paused.by === by || (claimedMs > paused.answeredMs && !this.#world.wasClockSet);
       return isCovered && isTold && !isEnding;
     });
     return pause === undefined ? null : `${pause.kind} ${pause.subject}`;

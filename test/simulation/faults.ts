@@ -1,3 +1,4 @@
+import { HOUR_MS, MINUTE_MS } from "../../src/core/limits.ts";
 import type { Way } from "./connection.ts";
 import type { Process } from "./process.ts";
 import type { Random } from "./random.ts";
@@ -12,10 +13,24 @@ export interface Machine {
 }
 
 /** How often each comes. */
-const FAULTS = { kill: 4, crash: 4, stop: 2, freeze: 5, away: 5, full: 2, slow: 3, lost: 3, unsynced: 1 } as const;
+const FAULTS = {
+  kill: 4,
+  crash: 4,
+  stop: 2,
+  freeze: 5,
+  away: 5,
+  full: 2,
+  slow: 3,
+  lost: 3,
+  unsynced: 1,
+  clock: 3,
+} as const;
 
 /** Longer than a lease lasts, so that another node takes over. */
 const LONG_MS = { min: 26_000, max: 36_000 };
+/** How far the wall clock is set. Of several nodes that of the database is: a node that starts just after a step forward takes leases for over. */
+const SET_BACK_MS = [-2 * HOUR_MS, -MINUTE_MS, -4_000];
+const SET_MS = [...SET_BACK_MS, 30_000, 2 * HOUR_MS];
 const SHORT_MS = { min: 200, max: 8_000 };
 
 /** One thing goes wrong, on some machine now or on that of the next call in the middle of it, and is repaired after a while. */
@@ -25,7 +40,8 @@ export function fail(world: World, random: Random, machines: readonly Machine[])
   const isTakenOver = kind === "freeze" || kind === "away";
   const { min, max } = random.chance(isTakenOver ? 0.7 : 0.15) ? LONG_MS : SHORT_MS;
   const begin = (machine: Machine | undefined) => {
-    if (machine !== undefined) breakDown({ world, machine, random, ms: random.between(min, max) }, kind);
+    if (machine !== undefined)
+      breakDown({ world, machine, random, ms: random.between(min, max), isAlone: machines.length === 1 }, kind);
   };
   if (random.chance(isTakenOver ? 0.8 : 0.5)) {
     world.ambushes.push((process) => begin(machines.find((machine) => machine.process === process)));
@@ -37,9 +53,10 @@ interface Broken {
   readonly machine: Machine;
   readonly random: Random;
   readonly ms: number;
+  readonly isAlone: boolean;
 }
 
-function breakDown({ world, machine, random, ms }: Broken, kind: keyof typeof FAULTS): void {
+function breakDown({ world, machine, random, ms, isAlone }: Broken, kind: keyof typeof FAULTS): void {
   const { name, way, process } = machine;
   if (process === null) return;
   const forAWhile = (what: string, set: (isOn: boolean) => void) => {
@@ -68,6 +85,10 @@ function breakDown({ world, machine, random, ms }: Broken, kind: keyof typeof FA
       return forAWhile("the disk is full", (isOn) => (way.isFull = isOn));
     case "slow":
       return forAWhile("writes are slow", (isOn) => (way.isSlow = isOn));
+    case "clock": {
+      const byMs = random.pick(isAlone ? SET_MS : SET_BACK_MS) ?? 0;
+      return world.setClock(byMs);
+    }
     case "lost":
       return forAWhile("answers of writes are lost", (isOn) => (way.isLossy = isOn));
   }

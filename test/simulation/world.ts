@@ -82,6 +82,7 @@ export class World {
   readonly #story: string[] = [];
   #seq = 0;
   #calls = 0;
+  #wasClockSet = false;
 
   private constructor(seed: number, { sql, look }: SeedDatabase) {
     this.random = new Random(seed);
@@ -130,6 +131,17 @@ export class World {
     for (const { id, name, role } of await accounts.keys(accountId, 10)) {
       this.callers.set(name, { accountId, keyId: id, keyName: name, role, hold: "none", actor: `key:${name}` });
     }
+  }
+
+  /** Whether the wall clock was set, after which times of different nodes can't be compared. */
+  get wasClockSet(): boolean {
+    return this.#wasClockSet;
+  }
+
+  setClock(byMs: number): void {
+    this.#wasClockSet = true;
+    this.tell("world", `the wall clock is set by ${byMs} ms`);
+    this.clock.jump(byMs);
   }
 
   caller(name: string): Caller {

@@ -25,7 +25,8 @@ export class MemoryCluster implements ClusterStore {
     return this.#call(() => {
       const nowMs = this.#nowMs();
       this.#nodes.set(node.id, { ...node, beatAt: new Date(nowMs) });
-      for (const [id, { beatAt }] of this.#nodes) if (nowMs - beatAt.getTime() >= livesMs) this.#nodes.delete(id);
+      for (const [id, { beatAt }] of this.#nodes)
+        if (Math.abs(nowMs - beatAt.getTime()) >= livesMs) this.#nodes.delete(id);
       return [...this.#nodes.values()];
     });
   }

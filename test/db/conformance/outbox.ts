@@ -2,7 +2,12 @@ import { DomainError } from "../../../src/core/domain-error.ts";
 import { describe, expect } from "bun:test";
 import { cancel, retry } from "../../../src/core/changes.ts";
 import type { Action } from "../../../src/core/action.ts";
-import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../../src/core/limits.ts";
+import {
+  LEASE_MS_MAX,
+  MAIL_WINDOW_MS,
+  MAILS_PER_ACCOUNT_MAX,
+  MAILS_PER_RECIPIENT_MAX,
+} from "../../../src/core/limits.ts";
 import { type DeliveryResult, type Notification, settleNotification } from "../../../src/core/notification.ts";
 import type { Queue, StoredLink } from "../../../src/core/store.ts";
 import { ACCOUNT, aDecision, creationOf, KEY, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
@@ -210,6 +215,7 @@ export function testOutbox(test: StoreTest): void {
       expect(await leases(later(3_000))).toEqual([1_000, 2_000]);
       expect(await leases(later(3_001), 2)).toEqual([1_000, 2_000]);
       expect(await leases(later(500))).toEqual([]);
+      expect(await leases(later(1_500 - LEASE_MS_MAX))).toEqual([2_000, 3_000]);
       expect(await leases(null)).toEqual([1_000, 2_000, 3_000]);
       expect(await db.notifications.mails.orphans(null, 10, null)).toEqual([]);
     });
