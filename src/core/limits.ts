@@ -885,6 +885,8 @@ export const CREDENTIAL_SECRET_CHARS_MIN = 8;
 export const CREDENTIAL_SECRET_CHARS_MAX = 4_096;
 /** Parts such as escapes that one turn reads in search of a credential, in a few milliseconds. */
 export const ECHO_PARTS_PER_TURN = 8_192;
+/** For the search of one answer, waiting included. Begins at the deadline of the attempt at the latest, so that its claim still holds. */
+export const ECHO_MS_MAX = LEASE_GRACE_MS - LEASE_WRITE_MS;
 export const CREDENTIAL_TEST_BODY_CHARS_MAX = 4_096;
 /** From this many characters on, people see a secret's last four. */
 export const CREDENTIAL_HINT_FROM_CHARS = 16;

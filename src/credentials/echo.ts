@@ -1,12 +1,81 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { ECHO_PARTS_PER_TURN } from "../core/limits.ts";
+import { ECHO_MS_MAX, ECHO_PARTS_PER_TURN } from "../core/limits.ts";
 import type { AnswerHead } from "../outbound/deadline.ts";
 
 /** Replaces a secret in an answer. It is a mask like any other, so it is not masked again. */
 export const ECHO_MASK = "••••";
 
-/** Long texts are searched one at a time, since reading one takes many times its memory. */
-let longMasking = Promise.resolve();
+/** Whose answer is searched. */
+export interface EchoLane {
+  readonly accountId: string;
+  /** Empty: no key. */
+  readonly keyId: string;
+}
+
+interface WaitingText {
+  readonly lane: EchoLane;
+  readonly begin: () => void;
+}
+
+/**
+ * Long texts are searched one at a time, since reading one takes many times its memory. Accounts take turns, and so do the keys of
+ * each: a text may take a second, and a target may send many at once.
+ */
+class LongTexts {
+  readonly #waiting = new Set<WaitingText>();
+  /** The number of the last turn, by account and by key. */
+  readonly #lastTurns = new Map<string, number>();
+  #turns = 0;
+  #isBusy = false;
+
+  /** Waits for a turn. False: none came within `waitMs`. */
+  async begin(lane: EchoLane, waitMs: number): Promise<boolean> {
+    if (!this.#isBusy) {
+      this.#isBusy = true;
+      this.#count(lane);
+      return true;
+    }
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const text = { lane, begin: () => resolve(true) };
+    this.#waiting.add(text);
+    const timer = setTimeout(() => {
+      this.#waiting.delete(text);
+      resolve(false);
+    }, waitMs);
+    return promise.finally(() => clearTimeout(timer));
+  }
+
+  end(): void {
+    let next: WaitingText | null = null;
+    for (const text of this.#waiting) if (next === null || this.#isBefore(text.lane, next.lane)) next = text;
+    if (next === null) {
+      this.#lastTurns.clear();
+      this.#isBusy = false;
+      return;
+    }
+    this.#waiting.delete(next);
+    this.#count(next.lane);
+    next.begin();
+  }
+
+  #count(lane: EchoLane): void {
+    this.#turns += 1;
+    for (const name of namesOf(lane)) this.#lastTurns.set(name, this.#turns);
+  }
+
+  #isBefore(lane: EchoLane, other: EchoLane): boolean {
+    const turnOf = (name: string) => this.#lastTurns.get(name) ?? 0;
+    const [account, key] = namesOf(lane);
+    const [otherAccount, otherKey] = namesOf(other);
+    return turnOf(account) < turnOf(otherAccount) || (account === otherAccount && turnOf(key) < turnOf(otherKey));
+  }
+}
+
+function namesOf({ accountId, keyId }: EchoLane): readonly [account: string, key: string] {
+  return [accountId, `${accountId} ${keyId}`];
+}
+
+const longTexts = new LongTexts();
 
 /** Finds secrets in answers, in every form in which targets repeat what they were sent. */
 export class Echo {
@@ -20,9 +89,20 @@ export class Echo {
   #hidden = 0;
   /** Parts read in this turn, for all texts together: an answer has many headers. */
   #partsInTurn = 0;
+  readonly #lane: EchoLane;
+  readonly #msMax: number;
+  /** When the search of the answer ends, however much is left; null until it begins. */
+  #endMs: number | null = null;
 
   /** `secrets`: the secret of the call, and header values made from it. `others`: what earlier calls may have brought to the host. */
-  constructor(secrets: readonly string[], others: readonly string[] = []) {
+  constructor(
+    secrets: readonly string[],
+    others: readonly string[] = [],
+    lane: EchoLane = { accountId: "", keyId: "" },
+    msMax: number = ECHO_MS_MAX,
+  ) {
+    this.#lane = lane;
+    this.#msMax = msMax;
     const needles = [
       ...others.flatMap((other) => needlesOf(other, false)),
       ...secrets.flatMap((secret) => needlesOf(secret, true)),
@@ -46,15 +126,16 @@ export class Echo {
 
   /**
    * The beginning of a text without secrets. Reads twice `charsMax` characters and no more, since a target may send a header of
-   * hundreds of kilobytes.
+   * hundreds of kilobytes. One that can't be searched in time is masked as a whole.
    */
-  maskStart(text: string, charsMax: number): Promise<string> {
+  async maskStart(text: string, charsMax: number): Promise<string> {
     const read = 2 * charsMax;
-    return this.#inTurns(this.#masking(text.slice(0, read), text.length > read));
+    return (await this.#inTurns(this.#masking(text.slice(0, read), text.length > read))) ?? ECHO_MASK;
   }
 
   /**
-   * A body as text without secrets. Null: it is compressed or in an encoding that can't be searched, so it is withheld. If the call
+   * A body as text without secrets. Null: it is compressed, in an encoding that can't be searched, or not searched in time, so it is
+   * withheld. If the call
    * has no secret, bytes that are no text stay as they are, unless they hold one in ASCII, or were cut, so that they may end with the
    * beginning of one.
    */
@@ -65,14 +146,14 @@ export class Echo {
     if (this.#isOfCall || isCut) return null;
     const before = this.#hidden;
     // Without NUL, UTF-16 is ASCII, too.
-    await this.#inTurns(this.#masking(Buffer.from(bytes).toString("latin1").replaceAll("\0", ""), false));
-    return this.#hidden === before ? bytes : null;
+    const read = await this.#inTurns(this.#masking(Buffer.from(bytes).toString("latin1").replaceAll("\0", ""), false));
+    return read !== null && this.#hidden === before ? bytes : null;
   }
 
-  /** Yields to other work, since a target may send a text that takes long to search. */
-  async #inTurns(masking: Steps<string>): Promise<string> {
-    const own = Promise.withResolvers<void>();
-    let before: Promise<void> | null = null;
+  /** Yields to other work, since a target may send a text that takes long to search. Null: its time is over. */
+  async #inTurns(masking: Steps<string>): Promise<string | null> {
+    this.#endMs ??= performance.now() + this.#msMax;
+    let hasTurn = false;
     try {
       for (;;) {
         const { done, value } = masking.next();
@@ -80,15 +161,14 @@ export class Echo {
         this.#partsInTurn += value;
         if (this.#partsInTurn < ECHO_PARTS_PER_TURN) continue;
         this.#partsInTurn = 0;
-        if (before === null) {
-          before = longMasking;
-          longMasking = own.promise;
-          await before;
-        }
+        const leftMs = this.#endMs - performance.now();
+        if (leftMs <= 0) return null;
+        hasTurn ||= await longTexts.begin(this.#lane, leftMs);
+        if (!hasTurn) return null;
         await nextTurn();
       }
     } finally {
-      own.resolve();
+      if (hasTurn) longTexts.end();
     }
   }
 

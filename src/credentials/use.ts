@@ -14,7 +14,7 @@ import type { Secrets } from "../crypto/secrets.ts";
 import type { OutboundRequest, Route } from "../outbound/deadline.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { describeBounds, forHostOf, outOfBounds } from "./bounds.ts";
-import { Echo } from "./echo.ts";
+import { Echo, type EchoLane } from "./echo.ts";
 import { applyCredential, clashingHeader } from "./kinds.ts";
 import { hasExpired, type KnownCredentials, mayUse } from "./known.ts";
 import type { SealedPlace } from "../core/account-store.ts";
@@ -133,7 +133,7 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
       if (secret === null) return "credential_unreadable";
       if (!(await credentials.use(credential, now, entry(credential, now)))) continue;
       const own = applyCredential(settings, request, secret, now);
-      const mask = new Echo([secret, ...own.secrets], others);
+      const mask = new Echo([secret, ...own.secrets], others, use);
       return { name: credential.name, headers: [...request.headers, ...own.headers], mask };
     }
     return "credential_unreadable";
@@ -174,10 +174,10 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
   };
 
   /** For a call that has no credential, to a host that may know some. */
-  const attemptWithout = (use: Pick<Use, "accountId" | "others">): AttemptCredential => {
+  const attemptWithout = (use: Pick<Use, "accountId" | "keyId" | "others">): AttemptCredential => {
     return {
       async complete(request) {
-        return { headers: request.headers, mask: new Echo([], await secretsOfOthers(use, request)) };
+        return { headers: request.headers, mask: new Echo([], await secretsOfOthers(use, request), use) };
       },
       async answered() {},
     };
@@ -235,9 +235,11 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
         })
         .slice(0, CREDENTIALS_HIDDEN_PER_HOST_MAX)
         .map(({ id }) => id);
-      if (requested === undefined) return others.length === 0 ? null : attemptWithout({ accountId, others });
+      if (requested === undefined)
+        return others.length === 0 ? null : attemptWithout({ accountId, keyId: key, others });
       return attemptWith({
         accountId,
+        keyId: key,
         id: requested.id,
         others,
         host,
@@ -261,6 +263,7 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
       const { host, method } = request;
       return attemptWith({
         accountId,
+        keyId: caller.keyId ?? "",
         id: credential.id,
         others: [],
         host,
@@ -274,8 +277,7 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
 }
 
 /** One use of a credential, which is read from the store in the last step. */
-interface Use {
-  readonly accountId: string;
+interface Use extends EchoLane {
   readonly id: string;
   /** The ids of other credentials that its host may know. */
   readonly others: readonly string[];

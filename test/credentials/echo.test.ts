@@ -208,6 +208,38 @@ describe("a body", () => {
     expect(turns).toBeGreaterThan(20);
   });
 
+  test("that takes long waits for one of each other account, and of each other key of its own", async () => {
+    const ends: string[] = [];
+    const search = async (accountId: string, keyId: string) => {
+      const echo = new Echo([SECRET], [], { accountId, keyId });
+      await echo.maskBody(Buffer.from("%41".repeat(9_000)), false, { status: 200, headers: new Headers() });
+      ends.push(`${accountId} ${keyId}`);
+    };
+    await Promise.all(
+      [
+        ["a", "1"],
+        ["a", "1"],
+        ["a", "1"],
+        ["a", "2"],
+        ["b", "3"],
+      ].map(([a = "", key = ""]) => search(a, key)),
+    );
+    expect(ends).toEqual(["a 1", "b 3", "a 2", "a 1", "a 1"]);
+  });
+
+  test("is withheld if its turn or the end of the search doesn't come in time, and a header is masked", async () => {
+    const text = "%41".repeat(9_000);
+    const search = (msMax: number) =>
+      new Echo([SECRET], [], { accountId: "a", keyId: "1" }, msMax).maskBody(Buffer.from(text), false, {
+        status: 200,
+        headers: new Headers(),
+      });
+    expect(await Promise.all([search(10_000), search(1)])).toEqual([text, null]);
+    expect(await search(0)).toBeNull();
+    expect(await new Echo([SECRET], [], undefined, 0).maskStart(text, 20_000)).toBe(ECHO_MASK);
+    expect(await search(10_000)).toBe(text);
+  });
+
   test("that is full of it, in a text that has every form, holds the event loop for a moment only", async () => {
     const forms = String.raw`%252525 \u005cx &#x26;amp; =3D41 65,66,67 41 42 43 QUJDREVGR0hJSktMTU5P`;
     const text = Buffer.from(`${forms}\nAA\nBB ${"s3cr3t-K!".repeat(10_000)}`);
