@@ -23,6 +23,7 @@ import {
 } from "../core/roles.ts";
 import { DomainError, invalidFields, type Issue, notFound } from "../core/domain-error.ts";
 import {
+  AUDITED_LIST_CHARS_MAX,
   CREDENTIALS_MAX,
   FLASH_MS_MAX,
   HELD_PER_KEY_MAX,
@@ -262,8 +263,6 @@ export function keyCreated(row: ApiKey, credentials: readonly string[] = []): Au
 function inOneLine(value: string | number | readonly string[]): string | number {
   return typeof value === "object" ? value.join(" ").slice(0, AUDITED_LIST_CHARS_MAX) : value;
 }
-
-const AUDITED_LIST_CHARS_MAX = 1_000;
 
 type NewKey = Pick<ApiKey, "accountId" | "name" | "role"> &
   Partial<Pick<ApiKey, "hold" | "scope" | "replaces" | "createdBy" | "createdById" | keyof KeyLimits>>;

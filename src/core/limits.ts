@@ -370,6 +370,8 @@ export const SIGNING_SECRETS_FRESH_MS = MINUTE_MS;
 
 // Audit log
 
+/** Characters of a list in an entry. */
+export const AUDITED_LIST_CHARS_MAX = 1_000;
 /** Entries in one step of an export, rows of one read, and reads for a page with few matches. */
 export const AUDIT_STEP_ROWS = 500;
 export const AUDIT_SCAN_ROWS_MAX = 10_000;

@@ -1,4 +1,4 @@
-import { type AuditCounts, auditOf } from "../core/audit.ts";
+import { type AuditCounts, type AuditDetail, auditOf } from "../core/audit.ts";
 import type {
   Credential,
   CredentialKind,
@@ -8,6 +8,7 @@ import type {
 } from "../core/credential.ts";
 import { DomainError, invalidField, invalidFields, type Issue, notFound, accountFull } from "../core/domain-error.ts";
 import {
+  AUDITED_LIST_CHARS_MAX,
   CREDENTIAL_HINT_FROM_CHARS,
   CREDENTIAL_TEST_BODY_CHARS_MAX,
   CREDENTIAL_USE_DAYS,
@@ -36,6 +37,26 @@ import { secretProblem } from "./kinds.ts";
 
 /** How often a change is tried if others change the credential first. */
 const TRIES_MAX = 5;
+
+/** The members that a patch changes, by the names of the API. Its lists have no order. */
+function changedIn(stored: Credential, patch: CredentialPatch): readonly string[] {
+  const plain = (value: unknown) => (Array.isArray(value) ? new Set<unknown>(value) : value);
+  const members = Object.entries(patch).filter(
+    ([member, value]) => !Bun.deepEquals(plain(value), plain(Reflect.get(stored, member))),
+  );
+  return members.map(([member]) => (member === "expiresAt" ? "expires_at" : member));
+}
+
+/** For the audit log: which keys may use a credential from now on, and which may no more. */
+function keysChanged(before: readonly string[], after: readonly string[]): AuditDetail {
+  const ids = (some: readonly string[], others: readonly string[]) =>
+    some
+      .filter((id) => !others.includes(id))
+      .join(" ")
+      .slice(0, AUDITED_LIST_CHARS_MAX);
+  const [added, removed] = [ids(after, before), ids(before, after)];
+  return { ...(added !== "" && { keys_added: added }), ...(removed !== "" && { keys_removed: removed }) };
+}
 
 /** Differs after each change, also of a credential that took the name of a deleted one. */
 export function versionOf({ id, revision }: Credential): string {
@@ -140,7 +161,12 @@ export function createCredentialService(
         echoes: [],
         ...seal(accountId, id, body.kind, body.secret, now),
       };
-      const detail = { name: body.name, kind: body.kind, hosts: credential.hosts.join(" ") };
+      const detail = {
+        name: body.name,
+        kind: body.kind,
+        hosts: credential.hosts.join(" "),
+        ...keysChanged([], credential.keys),
+      };
       const added = await store(credential, auditOf(caller, { kind: "credential_added", subject: id, detail }, now));
       if (added === "taken") throw invalidField("name", `This account has a credential ${body.name} already.`);
       if (added === "full") {
@@ -165,8 +191,6 @@ export function createCredentialService(
       const { bounds, issues: outside } = boundsFrom(body);
       const expiresAt = end === undefined ? null : new Date(end);
       const now = clock.now();
-      const given = Object.keys(body).filter((field) => field !== "unset");
-      const detail = { name, changed: [...given, ...unset].join(", ") };
       for (let tries = 0; tries < TRIES_MAX; tries += 1) {
         // Read it in each try: it may have been replaced by one of another kind.
         const stored = await find(caller, name);
@@ -176,7 +200,7 @@ export function createCredentialService(
         const issues = [
           ...outside,
           ...(expiresAt === null ? [] : expiryIssues(expiresAt, now)),
-          ...unset.filter((field) => given.includes(field)).map((field) => ({ field, message: "Is also in unset." })),
+          ...unset.filter((field) => field in body).map((field) => ({ field, message: "Is also in unset." })),
           ...(problem === null ? [] : [{ field: "secret", message: problem }]),
           ...(await keyIssues(accountId, keys)),
         ];
@@ -191,8 +215,10 @@ export function createCredentialService(
           ...(expiresAt !== null && { expiresAt }),
           ...(secret !== undefined && { secret: seal(accountId, id, settings.kind, secret, now) }),
         };
+        const changed = changedIn(stored, patch);
+        const detail = { name, changed: changed.join(", "), ...keysChanged(stored.keys, keys ?? stored.keys) };
         const audited = { kind: "credential_changed", subject: id, detail } as const;
-        if (await credentials.change(stored, patch, auditOf(caller, audited, now))) {
+        if (changed.length === 0 || (await credentials.change(stored, patch, auditOf(caller, audited, now)))) {
           await known.refresh(accountId);
           return find(caller, name);
         }

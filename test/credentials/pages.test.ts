@@ -3,6 +3,7 @@ import { CREDENTIAL_KEYS_MAX, DAY_MS, LIVE_KEYS_MAX } from "../../src/core/limit
 import { openRealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { textOf } from "../support/forms.ts";
+import type { AuditRow } from "../../src/core/audit.ts";
 import { echoes, openCredentials, SECRET } from "./rig.ts";
 import { shared } from "../support/shared.ts";
 
@@ -105,6 +106,14 @@ describe("the page of credentials", () => {
     const { version = "" } = await ann.hiddenOf(path);
     expect((await send(path, { ...opened, version }, path)).status).toBe(303);
     expect((await stored("shared"))["keys"]).toEqual([rig.agentId]);
+    // What was changed, not what the form has, and who may use the secret. The same form again changes nothing.
+    expect((await send(path, { ...opened, ...(await ann.hiddenOf(path)) }, path)).status).toBe(303);
+    const log = await rig.call("GET", "/v1/audit?kind=credential_changed&kind=credential_added&limit=3");
+    const [saved, patched, added] = (log.json.data as unknown as readonly AuditRow[]).map(({ detail }) => detail);
+    const key = { keys_added: rig.agentId };
+    expect(saved).toEqual({ via: "page", name: "shared", changed: "paths, keys", ...key });
+    expect(patched).toEqual({ via: "api", name: "shared", changed: "keys", keys_removed: rig.agentId });
+    expect(added).toMatchObject({ name: "shared", ...key });
   });
 
   test("warns of endpoints that give out secrets, and tells who has sent one back", async () => {
