@@ -26,6 +26,8 @@ type RetryFacts = Exclude<Facts, CreateFacts>;
 
 const AGENT = { role: "agent", hold: "none" } as const;
 const HOOK = "https://hooks.example.com/x";
+const CALLBACK = { callback: HOOK };
+const MAIL = { notifyEmail: "a@b.c" };
 
 const aCreate = (overrides: Partial<CreateFacts> = {}, request: Partial<CreateFacts["request"]> = {}): CreateFacts => ({
   operation: "create",
@@ -56,6 +58,7 @@ const aRetry = (overrides: Partial<RetryFacts> = {}, request: Partial<RetryFacts
   request: anAction({ ...REQUEST, ...request }),
 });
 
+const heldSoFar = (heldCount: number) => ({ counts: { ...NO_COUNTS, heldCount } });
 const rejected = (rejections: RejectionCount) => ({ counts: { ...NO_COUNTS, rejections } });
 
 /** "allow", "hold: caller" or "refuse: <code> <fields>". */
@@ -83,6 +86,8 @@ const limitedTo = (methods: readonly HttpMethod[]) => ({
 });
 const [READS, POSTS] = [limitedTo(["GET"]), limitedTo(["POST"])];
 const DISGUISED = { method: "GET", url: "https://api.example.com/x?_method=delete" } as const;
+const NAMES_READ = { method: "GET", url: "https://api.example.com/x?_method=get" } as const;
+const IN_HEADER = { method: "GET", headers: { "X-Verb": "PUT" } } as const;
 const AS_READ = { body: '{"_method":"GET"}' };
 const APPROVED = { approve: true } as const;
 const LISTED = { callbackHosts: ["hooks.example.com"], approvers: [], isMember: false };
@@ -96,14 +101,22 @@ const REPEATED = {
 const ASKED_TO_WAIT = { retryAfter: "7" } as const;
 const SEND_NOW = { operation: "sendNow" } as const;
 const WAITING = { status: "pending", dueAt: later(9_000), attempts: 1 } as const;
+const APPROVED_FOR_LATER = { ...APPROVED, ...WAITING, attempts: 0 } as const;
 const ruled = (effect: Ruling["effect"]) => {
   const rule = { id: "rul_a", name: "Payments", version: 1 };
   return { ruling: { effect, rule, reason: null, isUndecidable: false } };
 };
 const [HOLDS_IT, REFUSES_IT] = [ruled("hold"), ruled("refuse")];
 const GRANTED = { grant: aGrant() };
-const COUNTED_LATER = [["rul_a", "s", NOON.getTime() + 1, "1"]] as const;
+const WAITING_TO_COUNT = { ...WAITING, counted: [["rul_a", "s", NOON.getTime() + 1, "1"]] } as const;
+const adding = (count: Parameters<typeof aRuleCount>[0]) => ({ ...SEND_NOW, added: [aRuleCount(count)] });
+const SPENT = { counts: { ...NO_COUNTS, isBudgetSpent: true } };
 const FULL = { rejectedAt: null, repeatedAt: [], fullSince: NOON };
+
+const FORBIDDEN = "refuse: forbidden";
+const NOT_RETRYABLE = "refuse: not_retryable";
+const NEEDS_REASON = "refuse: invalid_request reason";
+const UNLISTED = "refuse: invalid_url callback";
 
 describe("the policy decides", () => {
   test.each<readonly [string, Facts, string]>([
@@ -111,79 +124,39 @@ describe("the policy decides", () => {
     ["a write in sync that its key has held", aCreate({ caller: WRITES, sync: true }), "refuse: invalid_sync sync"],
     ["a read in sync of that key", aCreate({ caller: WRITES, sync: true }, { method: "GET" }), "allow"],
     ["a create within the limits of its key", aCreate({ caller: LIMITED }), "allow"],
-    ["a create to another host", aCreate({ caller: LIMITED }, { url: "https://evil.example/" }), "refuse: forbidden"],
-    ["a create with another method", aCreate({ caller: LIMITED }, { method: "DELETE" }), "refuse: forbidden"],
-    ["a retry to another host", aRetry({ caller: LIMITED }, { url: "https://evil.example/" }), "refuse: forbidden"],
-    [
-      "a retry beyond the daily limit of its key",
-      aRetry({ caller: LIMITED, counts: { ...NO_COUNTS, isBudgetSpent: true } }),
-      "refuse: forbidden",
-    ],
+    ["a create to another host", aCreate({ caller: LIMITED }, { url: "https://evil.example/" }), FORBIDDEN],
+    ["a create with another method", aCreate({ caller: LIMITED }, { method: "DELETE" }), FORBIDDEN],
+    ["a retry to another host", aRetry({ caller: LIMITED }, { url: "https://evil.example/" }), FORBIDDEN],
+    ["a retry beyond the daily limit of its key", aRetry({ caller: LIMITED, ...SPENT }), FORBIDDEN],
     ["a retry within the limits", aRetry({ caller: LIMITED }), "allow"],
-    [
-      "a read that names a write, of a key that may only read",
-      aCreate({ caller: READS }, DISGUISED),
-      "refuse: forbidden",
-    ],
-    [
-      "a write that names a read, of a key that may only read",
-      aCreate({ caller: READS }, AS_READ),
-      "refuse: forbidden",
-    ],
-    [
-      "a write that names a read, of a key that may only write",
-      aCreate({ caller: POSTS }, AS_READ),
-      "refuse: forbidden",
-    ],
-    [
-      "a read that names a read",
-      aCreate({ caller: READS }, { ...DISGUISED, url: "https://api.example.com/x?_method=get" }),
-      "allow",
-    ],
+    ["a read that names a write, of a key that may only read", aCreate({ caller: READS }, DISGUISED), FORBIDDEN],
+    ["a write that names a read, of a key that may only read", aCreate({ caller: READS }, AS_READ), FORBIDDEN],
+    ["a write that names a read, of a key that may only write", aCreate({ caller: POSTS }, AS_READ), FORBIDDEN],
+    ["a read that names a read", aCreate({ caller: READS }, NAMES_READ), "allow"],
     ["a read that names a write, of a key that holds writes", aCreate({ caller: WRITES }, DISGUISED), "hold: key"],
-    [
-      "a read that names a write in a header",
-      aCreate({ caller: WRITES }, { method: "GET", headers: { "X-Verb": "PUT" } }),
-      "hold: key",
-    ],
-    ["a retry of it by a key that holds writes", aRetry({ caller: WRITES }, DISGUISED), "refuse: forbidden"],
+    ["a read that names a write in a header", aCreate({ caller: WRITES }, IN_HEADER), "hold: key"],
+    ["a retry of it by a key that holds writes", aRetry({ caller: WRITES }, DISGUISED), FORBIDDEN],
 
+    ["an unlisted callback of a key with a hold", aCreate({ caller: WRITES }, CALLBACK), UNLISTED],
+    ["an unlisted callback of a key with a limit", aCreate({ caller: POSTS }, CALLBACK), UNLISTED],
+    ["a listed one", aCreate({ caller: POSTS, recipients: LISTED }, CALLBACK), "allow"],
     [
-      "an unlisted callback of a key with a hold",
-      aCreate({ caller: WRITES }, { callback: HOOK }),
-      "refuse: invalid_url callback",
+      "a retry of another's unlisted callback, by a key with a limit",
+      aRetry({ caller: POSTS, callbackHosts: [] }, CALLBACK),
+      FORBIDDEN,
     ],
-    [
-      "an unlisted callback of a key with a limit",
-      aCreate({ caller: POSTS }, { callback: HOOK }),
-      "refuse: invalid_url callback",
-    ],
-    ["a listed one", aCreate({ caller: POSTS, recipients: LISTED }, { callback: HOOK }), "allow"],
-    [
-      "a retry of another key's unlisted callback, by a key with a limit",
-      aRetry({ caller: POSTS, callbackHosts: [] }, { callback: HOOK }),
-      "refuse: forbidden",
-    ],
-    ["a retry of its own, which is asked before it is sent", aRetry({ caller: POSTS }, { callback: HOOK }), "allow"],
-    [
-      "a retry of a listed one",
-      aRetry({ caller: POSTS, callbackHosts: LISTED.callbackHosts }, { callback: HOOK }),
-      "allow",
-    ],
-    ["a retry by a key without both", aRetry({ callbackHosts: null }, { callback: HOOK }), "allow"],
-    ["a listed callback", aCreate({ caller: WRITES, recipients: LISTED }, { callback: HOOK }), "hold: key"],
+    ["a retry of its own, which is asked before it is sent", aRetry({ caller: POSTS }, CALLBACK), "allow"],
+    ["a retry of a listed one", aRetry({ caller: POSTS, callbackHosts: LISTED.callbackHosts }, CALLBACK), "allow"],
+    ["a retry by a key without both", aRetry({ callbackHosts: null }, CALLBACK), "allow"],
+    ["a listed callback", aCreate({ caller: WRITES, recipients: LISTED }, CALLBACK), "hold: key"],
     [
       "a resend by a person, of a key with a hold",
-      aCreate({ caller: OWNER, creator: creatorOf(WRITES) }, { callback: HOOK }),
-      "refuse: invalid_url callback",
+      aCreate({ caller: OWNER, creator: creatorOf(WRITES) }, CALLBACK),
+      UNLISTED,
     ],
 
-    [
-      "a stranger's address from an agent",
-      aCreate({}, { notifyEmail: "a@b.c" }),
-      "refuse: validation_error notify.email",
-    ],
-    ["a member's address", aCreate({ recipients: MEMBER }, { notifyEmail: "a@b.c" }), "allow"],
+    ["a stranger's address from an agent", aCreate({}, MAIL), "refuse: validation_error notify.email"],
+    ["a member's address", aCreate({ recipients: MEMBER }, MAIL), "allow"],
     ["an approver's address", aCreate({ recipients: APPROVERS }, { notifyEmail: "a@ops.example" }), "allow"],
     [
       "a wrong callback and address",
@@ -191,45 +164,33 @@ describe("the policy decides", () => {
       "refuse: invalid_url callback notify.email",
     ],
 
-    [
-      "the retry of the last held action of a key",
-      aRetry({ counts: { ...NO_COUNTS, heldCount: HELD_PER_KEY_MAX - 1 } }, APPROVED),
-      "hold: caller",
-    ],
-    [
-      "the retry of one held action too many",
-      aRetry({ counts: { ...NO_COUNTS, heldCount: HELD_PER_KEY_MAX } }, APPROVED),
-      "refuse: not_retryable",
-    ],
+    ["the retry of the last held action of a key", aRetry(heldSoFar(HELD_PER_KEY_MAX - 1), APPROVED), "hold: caller"],
+    ["the retry of one held action too many", aRetry(heldSoFar(HELD_PER_KEY_MAX), APPROVED), NOT_RETRYABLE],
 
     [
       "a retry of what was never rejected",
       aRetry(rejected({ ...REJECTED, rejectedAt: null }), APPROVED),
       "hold: caller",
     ],
-    ["the retry of a rejected action", aRetry(rejected(REJECTED), APPROVED), "refuse: invalid_request reason"],
+    ["the retry of a rejected action", aRetry(rejected(REJECTED), APPROVED), NEEDS_REASON],
     [
       "the same with a blank reason",
       aRetry({ ...rejected(REJECTED), reason: " \u2800\ufffc" }, APPROVED),
-      "refuse: invalid_request reason",
+      NEEDS_REASON,
     ],
     ["the same with a reason", aRetry({ ...rejected(REJECTED), reason: "Due." }, APPROVED), "hold: caller"],
     [
       "an unheld retry of a key with a hold",
       aRetry({ caller: WRITES, ...rejected(REJECTED) }, { method: "GET" }),
-      "refuse: invalid_request reason",
+      NEEDS_REASON,
     ],
     ["an unheld retry of a key without", aRetry(rejected(REJECTED)), "allow"],
     ["a rejected retry by an owner", aRetry({ caller: OWNER, ...rejected(REPEATED) }, APPROVED), "hold: caller"],
-    [
-      "a retry that was repeated too often",
-      aRetry({ ...rejected(REPEATED), reason: "Due." }, APPROVED),
-      "refuse: not_retryable",
-    ],
+    ["a retry that was repeated too often", aRetry({ ...rejected(REPEATED), reason: "Due." }, APPROVED), NOT_RETRYABLE],
     [
       "a retry of a key with too many rejections",
       aRetry({ ...rejected(FULL), reason: "Due." }, APPROVED),
-      "refuse: not_retryable",
+      NOT_RETRYABLE,
     ],
 
     ["a call that a rule holds", aCreate(HOLDS_IT), "hold: rule"],
@@ -237,18 +198,18 @@ describe("the policy decides", () => {
     ["the same that asks for approval", aCreate({ ...HOLDS_IT, ...GRANTED }, APPROVED), "hold: rule"],
     ["a held call within a grant, in sync", aCreate({ caller: WRITES, sync: true, ...GRANTED }), "allow: grant"],
     ["a call within a grant that nothing holds", aCreate(GRANTED), "allow"],
-    ["a retry that a rule refuses", aRetry(REFUSES_IT), "refuse: forbidden"],
-    ["a retry that a rule holds", aRetry(HOLDS_IT), "refuse: forbidden"],
+    ["a retry that a rule refuses", aRetry(REFUSES_IT), FORBIDDEN],
+    ["a retry that a rule holds", aRetry(HOLDS_IT), FORBIDDEN],
     ["the same by an owner", aRetry({ ...HOLDS_IT, caller: OWNER }), "hold: rule"],
     ["the same of what needed approval", aRetry(HOLDS_IT, APPROVED), "hold: rule"],
 
     ["a retry", aRetry(), "allow"],
     ["a retry of what needed approval", aRetry({}, APPROVED), "hold: caller"],
-    ["a retry past the hold of the key", aRetry({ caller: WRITES }), "refuse: forbidden"],
+    ["a retry past the hold of the key", aRetry({ caller: WRITES }), FORBIDDEN],
     ["a retry of a read by a key that holds writes", aRetry({ caller: WRITES }, { method: "GET" }), "allow"],
     ["a retry of what needed approval, by a key with a hold", aRetry({ caller: ALL }, APPROVED), "hold: caller"],
 
-    ["a retry before the time that the target asked for", aRetry(ASKED_TO_WAIT), "refuse: not_retryable"],
+    ["a retry before the time that the target asked for", aRetry(ASKED_TO_WAIT), NOT_RETRYABLE],
     ["the same at that time", aRetry({ ...ASKED_TO_WAIT, now: later(7_000) }), "allow"],
     ["the same by an owner", aRetry({ ...ASKED_TO_WAIT, caller: OWNER }), "allow"],
     ["the same of what a person decides on", aRetry(ASKED_TO_WAIT, APPROVED), "hold: caller"],
@@ -256,30 +217,14 @@ describe("the policy decides", () => {
     [
       "sending now what the target asked not to send",
       aRetry({ ...SEND_NOW, ...ASKED_TO_WAIT }, WAITING),
-      "refuse: not_retryable",
+      NOT_RETRYABLE,
     ],
     ["the same at that time", aRetry({ ...SEND_NOW, ...ASKED_TO_WAIT, now: later(9_000) }, WAITING), "allow"],
     ["sending now what was approved and failed", aRetry(SEND_NOW, { ...APPROVED, ...WAITING }), "hold: caller"],
-    [
-      "sending now what a rule counts later",
-      aRetry({ ...SEND_NOW, added: [aRuleCount()] }, { ...WAITING, counted: COUNTED_LATER }),
-      "refuse: not_retryable",
-    ],
-    [
-      "the same in another count of the rule",
-      aRetry({ ...SEND_NOW, added: [aRuleCount({ subject: "t" })] }, { ...WAITING, counted: COUNTED_LATER }),
-      "allow",
-    ],
-    [
-      "sending now what a person approved for a time",
-      aRetry(SEND_NOW, { ...APPROVED, ...WAITING, attempts: 0 }),
-      "refuse: not_retryable",
-    ],
-    [
-      "the same by an owner",
-      aRetry({ ...SEND_NOW, caller: OWNER }, { ...APPROVED, ...WAITING, attempts: 0 }),
-      "hold: caller",
-    ],
+    ["sending now what a rule counts later", aRetry(adding({}), WAITING_TO_COUNT), NOT_RETRYABLE],
+    ["the same in another count of the rule", aRetry(adding({ subject: "t" }), WAITING_TO_COUNT), "allow"],
+    ["sending now what a person approved for a time", aRetry(SEND_NOW, APPROVED_FOR_LATER), NOT_RETRYABLE],
+    ["the same by an owner", aRetry({ ...SEND_NOW, caller: OWNER }, APPROVED_FOR_LATER), "hold: caller"],
   ])("%s", (_name, facts, expected) => {
     expect(decided(facts)).toBe(expected);
   });

@@ -60,6 +60,13 @@ async function openTwo() {
   };
 }
 
+/** A test on two nodes. */
+const race = (name: string, run: (db: Awaited<ReturnType<typeof openTwo>>) => Promise<void>) =>
+  test(name, async () => {
+    await using db = await openTwo();
+    await run(db);
+  });
+
 describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
   test.each([
     ["an idempotency key", { idempotencyKey: "k" }],
@@ -75,8 +82,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect((await db.raw.query("select 1 from actions")).rowCount).toBe(1);
   });
 
-  test("let no call more pass by a grant than it says, and none when it has ended", async () => {
-    await using db = await openTwo();
+  race("let no call more pass by a grant than it says, and none when it has ended", async (db) => {
     await db.one.accounts.addKey(anApiKey({ id: aGrant().createdById }));
     const held = aCreation({ approve: true });
     await db.one.actions.create(held);
@@ -117,8 +123,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect(late?.kind).toBe("grant_over");
   });
 
-  test("leave no grant of a key that is revoked meanwhile", async () => {
-    await using db = await openTwo();
+  race("leave no grant of a key that is revoked meanwhile", async (db) => {
     for (let n = 0; n < 20; n += 1) {
       const [held, key] = [aCreation({ approve: true }), anApiKey()];
       await db.one.accounts.addKey(key);
@@ -133,8 +138,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect(await db.one.grants.listOpen(ACCOUNT, later(2), 9)).toEqual([]);
   });
 
-  test("let no call pass by a grant once its maker's key is revoked, however late the call is written", async () => {
-    await using db = await openTwo();
+  race("let no call pass by a grant once its maker's key is revoked, however late the call is written", async (db) => {
     const [held, maker] = [aCreation({ approve: true }), anApiKey()];
     await db.one.accounts.addKey(maker);
     await db.one.actions.create(held);
@@ -158,8 +162,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect(await created).toMatchObject({ kind: "grant_over" });
   });
 
-  test("let exactly as much pass of a rule's budget as it allows, and give it back once", async () => {
-    await using db = await openTwo();
+  race("let exactly as much pass of a rule's budget as it allows, and give it back once", async (db) => {
     const count = aRuleCount({ amount: "3", limit: "100" });
     const others = aRuleCount({ ruleId: "rul_b", subject: "t", amount: "1", limit: "1000" });
     const creations = db.stores(200).map((store) => {
@@ -189,8 +192,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect(await db.other.actions.beyondCounts([{ ...count, amount: "32" }])).toHaveLength(1);
   });
 
-  test("have every create decided by the rules that are in force when it is committed", async () => {
-    await using db = await openTwo();
+  race("have every create decided by the rules that are in force when it is committed", async (db) => {
     const expected = await db.one.rules.versionOf(ACCOUNT);
     const audit = anAuditEntry({ kind: "rules_changed", subject: "" });
     const creates = db.stores(100).map((store, n) => {
@@ -205,8 +207,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect(new Set(kinds).isSubsetOf(new Set(["created", "rules_changed"]))).toBe(true);
   });
 
-  test("claim each row once", async () => {
-    await using db = await openTwo();
+  race("claim each row once", async (db) => {
     await Promise.all(db.stores(200).map((store) => store.actions.create(aCreation())));
     const claims = await Promise.all(db.stores(60).map((store) => claimDue(store.actions, LANE, { limit: 7 })));
     const ids = claims.flat().map(({ id }) => id);
@@ -220,8 +221,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect(new Set(ids).size).toBe(200);
   });
 
-  test("let one of two deciders win", async () => {
-    await using db = await openTwo();
+  race("let one of two deciders win", async (db) => {
     for (let round = 0; round < 20; round += 1) {
       const held = await createdAction(db.one.actions, { approve: true });
       const won = await Promise.all([
@@ -234,8 +234,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     }
   });
 
-  test("send no more mails to a recipient than one does", async () => {
-    await using db = await openTwo();
+  race("send no more mails to a recipient than one does", async (db) => {
     const held = { approve: true, notifyEmail: "boss@example.com" };
     await Promise.all(db.stores(MAILS_PER_RECIPIENT_MAX + 20).map((store) => store.actions.create(aCreation(held))));
     const mails = await claimDue(db.one.outbox.mails, { ...LANE, host: "boss@example.com" });
@@ -245,8 +244,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect(permitted.filter(Boolean)).toHaveLength(MAILS_PER_RECIPIENT_MAX);
   });
 
-  test("hold no more actions of a key than one does", async () => {
-    await using db = await openTwo();
+  race("hold no more actions of a key than one does", async (db) => {
     const { id } = await createdAction(db.one.actions, { approve: true });
     const { rows } = await db.raw.query<{ column_name: string }>(
       "select column_name from information_schema.columns where table_name = 'actions' and column_name <> 'id'",
@@ -261,8 +259,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect(Object.groupBy(created, ({ kind }) => kind).too_many_held).toHaveLength(30);
   });
 
-  test("run no more bulk jobs of an account than one may", async () => {
-    await using db = await openTwo();
+  race("run no more bulk jobs of an account than one may", async (db) => {
     const stores = db.stores(BULK_RUNNING_MAX * 3);
     const entry = anAuditEntry({ kind: "bulk_started" });
     const added = await Promise.all(stores.map(({ bulk }) => bulk.add(aBulkJob(), [{ id: "act_x", run: 1 }], entry)));
@@ -270,8 +267,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect(await db.one.bulk.running(99)).toHaveLength(BULK_RUNNING_MAX);
   });
 
-  test("claim nothing that a pause covers which is being written", async () => {
-    await using db = await openTwo();
+  race("claim nothing that a pause covers which is being written", async (db) => {
     const action = await createdAction(db.one.actions);
     const pause = aPause();
     const lock = lockQuery([pauseLock(ACCOUNT)]);
@@ -292,8 +288,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect(await create).toEqual({ kind: "created", claimed: null });
   });
 
-  test("stop no account that is allowed at the same time", async () => {
-    await using db = await openTwo();
+  race("stop no account that is allowed at the same time", async (db) => {
     const audit = anAuditEntry({ kind: "account_allowed" });
     for (let round = 0; round < 6; round += 1) {
       const ids = Array.from({ length: 10 }, (_, at) => `acc_${round}_${at}`);
@@ -307,37 +302,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect(both).toEqual([]);
   });
 
-  test("read every change once, in order, while both write", async () => {
-    await using db = await openTwo();
-    let isWriting = true;
-    const seen: string[] = [];
-    let last = 0;
-    const reading = (async () => {
-      for (let position = 0; ;) {
-        const isEnd = !isWriting;
-        const page = await db.one.actions.changes(ACCOUNT, position);
-        for (const { seq, action } of page.changes) {
-          expect(seq).toBeGreaterThan(last);
-          last = seq;
-          seen.push(action.id);
-        }
-        ({ position } = page);
-        if (isEnd && page.isLast) return;
-      }
-    })();
-    const ids: string[] = [];
-    for (let round = 0; round < 25; round += 1) {
-      const creations = db.stores(16).map((store) => ({ store, creation: aCreation() }));
-      ids.push(...creations.map(({ creation }) => creation.action.id));
-      await Promise.all(creations.map(({ store, creation }) => store.actions.create(creation)));
-    }
-    isWriting = false;
-    await reading;
-    expect(seen.toSorted()).toEqual(ids.toSorted());
-  });
-
-  test("stop reading before a change that is not committed yet", async () => {
-    await using db = await openTwo();
+  race("stop reading before a change that is not committed yet", async (db) => {
     const first = await createdAction(db.one.actions);
     await db.raw.query("begin");
     const open = await db.raw.query<{ seq: string }>(
@@ -354,8 +319,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect(await db.one.actions.knowsPosition(after.position)).toBe(true);
   });
 
-  test("go on behind the newest position where transactions have lower numbers than before", async () => {
-    await using db = await openTwo();
+  race("go on behind the newest position where transactions have lower numbers than before", async (db) => {
     const { id } = await createdAction(db.one.actions);
     await db.raw.query("update timeline set seq = seq + 1000000000000");
     const position = 1_000_000_000_000;
@@ -365,8 +329,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect(changes.changes.map(({ action }) => action.id)).toEqual([id, next.id]);
   });
 
-  test("create and retry no more a day with a key than its limit", async () => {
-    await using db = await openTwo();
+  race("create and retry no more a day with a key than its limit", async (db) => {
     const limited = () => ({ ...aCreation(), budget: { limit: 30, day: 20_516 } });
     const failed = await Promise.all(db.stores(50).map(({ actions }) => failedAction(actions, { keyId: "key_other" })));
     const [created, retried] = await Promise.all([
@@ -384,8 +347,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect((await db.raw.query("select created from key_days")).rows).toEqual([{ created: "30" }]);
   });
 
-  test("leave an account an owner, whoever steps down and whoever leaves", async () => {
-    await using db = await openTwo();
+  race("leave an account an owner, whoever steps down and whoever leaves", async (db) => {
     for (let round = 0; round < 10; round += 1) {
       const signUp = aSignUp();
       const accountId = signUp.account.id;
@@ -404,8 +366,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     }
   });
 
-  test("keep no connection of whoever stops to own its account on the other", async () => {
-    await using db = await openTwo();
+  race("keep no connection of whoever stops to own its account on the other", async (db) => {
     const owner = aSignUp();
     await db.one.people.signUp(owner);
     const accountId = owner.account.id;
@@ -422,8 +383,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     }
   });
 
-  test("let one invitation be used once, and end the sessions of whoever is removed on the other", async () => {
-    await using db = await openTwo();
+  race("let one invitation be used once, and end the sessions of whoever is removed on the other", async (db) => {
     const owner = aSignUp();
     await db.one.people.signUp(owner);
     const accountId = owner.account.id;
@@ -440,8 +400,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect(await db.one.people.session(session.hash, NOON)).toBeNull();
   });
 
-  test("leave no session that began with a password which another one replaces", async () => {
-    await using db = await openTwo();
+  race("leave no session that began with a password which another one replaces", async (db) => {
     for (let round = 0; round < 10; round += 1) {
       const signUp = aSignUp();
       const { id: personId, passwordHash } = signUp.person;
@@ -457,8 +416,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     }
   });
 
-  test("let one of two first persons in", async () => {
-    await using db = await openTwo();
+  race("let one of two first persons in", async (db) => {
     const links = [aWelcomeLink(), aWelcomeLink()];
     // An offer voids the link before it: both are live only where they were written at one time.
     for (const { hash } of links) {
@@ -478,8 +436,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect((await db.raw.query("select 1 from members")).rowCount).toBe(1);
   });
 
-  test("sign an address up once", async () => {
-    await using db = await openTwo();
+  race("sign an address up once", async (db) => {
     const signedUp = await Promise.all(
       db.stores(20).map((store) => store.people.signUp(aSignUp({ email: "ann@example.com" }))),
     );

@@ -29,7 +29,6 @@ import {
   decided,
   happeningsOf,
   LEASE,
-  racing,
 } from "./steps.ts";
 import { releaseClaim } from "../../../src/core/settle.ts";
 import { approve, cancel } from "../../../src/core/changes.ts";
@@ -289,19 +288,6 @@ export function testClaims(test: StoreTest): void {
       responseCode: null,
       durationMs: null,
     });
-  });
-
-  test.each([1, 5])("200 concurrent claims of the same lane give each row once (in turns: %s)", async (db, turns) => {
-    const actions = await Promise.all(Array.from({ length: 5 }, () => createdAction(db.actions)));
-    // Each claimant asks for another number of them.
-    const limits = Array.from({ length: 200 }, (_, at) => 1 + (at % 3));
-    const claims = await racing(limits, turns, (limit) => claimDue(db.actions, anAction(), { limit }));
-    const won = claims.flat().map(({ id }) => id);
-    expect(won.toSorted()).toEqual(actions.map(({ id }) => id).toSorted());
-    for (const action of actions) {
-      expect(await stored(db.actions, action)).toMatchObject({ status: "active", attempts: 1, revision: 2 });
-      expect(await happeningsOf(db.actions, action)).toEqual(["created", "started"]);
-    }
   });
 
   test.each(MEMORIES)("a claim gives the change that won, never one that lost, %s", async (db, memory) => {

@@ -43,14 +43,6 @@ export function testGuards(test: StoreTest): void {
       const ends = isApproved ? ["decided"] : ["action.cancelled", "decided"];
       expect(events).toEqual(["action.awaiting_approval", "approval", ...ends]);
     });
-
-    test("twenty of each at once: one decision row, one callback at most", async (db) => {
-      const action = await createdAction(db.actions, HELD);
-      const decisions = Array.from({ length: 40 }, (_, at) => (at % 2 === 0 ? approve : cancel));
-      const won = await Promise.all(decisions.map((decide) => decided(db.actions, decide, action)));
-      expect(won.filter(Boolean)).toHaveLength(1);
-      expect(await happeningsOf(db.actions, action)).toHaveLength(3);
-    });
   });
 
   describe("a change that lost its race", () => {

@@ -149,26 +149,6 @@ export function testKeys(test: StoreTest): void {
       expect(await db.actions.create(aCreation(both))).toMatchObject({ action: { id: byKey.action.id } });
       expect((await db.actions.holderOf(ACCOUNT, "idempotency", "i", NOON))?.id).toBe(byKey.action.id);
     });
-
-    test("means one action for a hundred racing creates while that action fails", async (db) => {
-      const held = await createdAction(db.actions, { dedupe: "d", retries: 1 });
-      const failing = attempted(db.actions, held, answered(500));
-      const creations = Array.from({ length: 100 }, () => aCreation(both));
-      const created = await racing(creations, 9, async (creation) => {
-        const answer = await db.actions.create(creation);
-        return answer.kind === "matched" ? answer.action.id : creation.action.id;
-      });
-      await failing;
-      expect(new Set(created).size).toBe(1);
-      expect((await db.actions.holderOf(ACCOUNT, "idempotency", "i", NOON))?.id).toBe(created[0]);
-    });
-  });
-
-  test("the dedupe key of a failed action goes to one of a hundred racing creates", async (db) => {
-    await failedAction(db.actions, { dedupe: "k" });
-    const creations = Array.from({ length: 100 }, () => aCreation({ dedupe: "k" }));
-    const created = await Promise.all(creations.map((creation) => db.actions.create(creation)));
-    expectOneWinner(creations, created, "dedupe");
   });
 
   test("a create that matched leaves nothing behind", async (db) => {

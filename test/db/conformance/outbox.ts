@@ -13,7 +13,7 @@ import type { Queue, StoredLink } from "../../../src/core/store.ts";
 import { ACCOUNT, aDecision, creationOf, KEY, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { TestStore } from "../../support/store.ts";
 import type { StoreTest } from "./store-test.ts";
-import { claimDue, createdAction, decided, LEASE, racing, stored } from "./steps.ts";
+import { claimDue, createdAction, decided, LEASE, stored } from "./steps.ts";
 
 const HELD = { approve: true, callback: "https://hooks.example.com/a", notifyEmail: "boss@example.com" };
 
@@ -64,15 +64,6 @@ export function testOutbox(test: StoreTest): void {
     await settle(db, await claimOne(db.notifications.callbacks, later(5_000)), { kind: "delivered" });
     expect(await db.notifications.payload(notification.id)).toBeNull();
     expect(await db.notifications.waiting()).toEqual({ callback: 0, mail: 1, message: 0 });
-  });
-
-  test.each([1, 5])("200 concurrent claims of the same rows give each once (in turns: %s)", async (db, turns) => {
-    const actions = await Promise.all(Array.from({ length: 5 }, () => createdAction(db.actions, HELD)));
-    const limits = Array.from({ length: 200 }, (_, at) => 1 + (at % 3));
-    const claims = await racing(limits, turns, (limit) => claimDue(db.notifications.callbacks, LANE, { limit }));
-    expect(claims.flat().map(({ attempts }) => attempts)).toEqual([1, 1, 1, 1, 1]);
-    expect(claims.flat().map(ownerOf).toSorted()).toEqual(actions.map(({ id }) => id).toSorted());
-    for (const action of actions) expect(await stored(db.actions, action)).toEqual(action);
   });
 
   test("an attempt settles once, with one row in the timeline, and leaves the action as it is", async (db) => {
@@ -306,10 +297,6 @@ async function told(db: TestStore, action: Action) {
   const entries = await db.actions.timeline(action.accountId, action.id);
   const callbacks = entries.filter(({ event }) => event.type === "callback");
   return callbacks.map(({ at, run, status, event }) => ({ at, run, status, event }));
-}
-
-function ownerOf({ actionId }: Notification): string {
-  return actionId;
 }
 
 const pair = (actionId: string, run = 1): readonly StoredLink[] => [

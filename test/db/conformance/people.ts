@@ -11,7 +11,7 @@ import {
   NOON,
 } from "../../support/factory.ts";
 import type { StoreTest } from "./store-test.ts";
-import { FRESH, racing, signedUp } from "./steps.ts";
+import { FRESH, signedUp } from "./steps.ts";
 import { systemIds } from "../../../src/core/ids.ts";
 import type { TestStore } from "../../support/store.ts";
 
@@ -45,17 +45,6 @@ export function testPeople(test: StoreTest): void {
         expect(await accounts.keyByHash(late.key.hash)).toBeNull();
         expect(await people.session(late.session.hash, NOON)).toBeNull();
         expect(await people.find(email)).toEqual({ person: first.person, accountId: first.account.id, role: "owner" });
-      }
-    });
-
-    test("wins once of fifty that race for one address, in one turn and in many", async (db) => {
-      for (const turns of [1, 5]) {
-        const signUps = Array.from({ length: 50 }, () => aSignUp({ email: `race${turns}@example.com` }));
-        const won = await racing(signUps, turns, (signUp) => db.store.people.signUp(signUp));
-        expect(won.filter(Boolean)).toHaveLength(1);
-        const winner = signUps[won.indexOf(true)];
-        const found = await Promise.all(signUps.map(({ account }) => db.store.accounts.find(account.id)));
-        expect(found.filter((account) => account !== null)).toEqual([winner?.account ?? anAccount()]);
       }
     });
 
@@ -233,18 +222,6 @@ export function testPeople(test: StoreTest): void {
       expect(await people.welcome("h", late.person, late.session)).toBe("gone");
       expect(await people.find(late.person.email)).toBeNull();
       expect(await people.session(late.session.hash, NOON)).toBeNull();
-    });
-
-    test("lets one of fifty in that race for it, in one turn and in many", async (db, { people }) => {
-      for (const turns of [1, 5]) {
-        const { accountId, taker } = await anEmptyAccount(db);
-        const hash = `h${turns}`;
-        await people.offer(aWelcomeLink({ hash, accountId }));
-        const takers = Array.from({ length: 50 }, () => taker());
-        const became = await racing(takers, turns, ({ person, session }) => people.welcome(hash, person, session));
-        expect(became.toSorted()).toEqual([...Array.from({ length: 49 }, () => "gone" as const), "taken"]);
-        expect((await people.labelOf(accountId)).email).toBe(takers[became.indexOf("taken")]?.person.email ?? "");
-      }
     });
 
     test("stays when the address is another person's", async (db, { people }) => {

@@ -159,13 +159,6 @@ export function testRejections(test: StoreTest): void {
       expect((await ask(db.store, later(4_000), { reason: null })).created.kind).toBe("created");
     });
 
-    test("is not counted twice by the loser of a race", async (db) => {
-      const { asked } = await ask(db.store, NOON);
-      const ends = await Promise.all([1, 2, 3].map((n) => reject(db.store, asked, later(n)).catch(() => false)));
-      expect(ends.filter(Boolean)).toHaveLength(1);
-      expect(await db.count("rejections")).toBe(1);
-    });
-
     test("finds the older action by its key as ever: that is no new question", async (db) => {
       const { asked } = await ask(db.store, NOON, {}, { idempotencyKey: "i", dedupe: "d" });
       await reject(db.store, asked, later(1_000));

@@ -293,25 +293,6 @@ export function testTeam(test: StoreTest): void {
       expect(await team.invitations(accountId, NOON, 500)).toHaveLength(INVITATIONS_OPEN_MAX);
     });
 
-    test("lets one of fifty in that race for it, new or known, and leaves nothing of the others", async (db) => {
-      const { accountId } = await anAccountOfAnn(db);
-      const elsewhere = await anAccountOfAnn(db);
-      for (const turns of [1, 5]) {
-        const { person: known } = await joins(db, elsewhere.accountId, "reader");
-        const invitation = anInvitation({ accountId });
-        await db.store.team.invite(invitation, null, AUDIT);
-        const joinings = Array.from({ length: 50 }, (_, at) =>
-          joining(invitation, at % 2 === 0 ? known : aPerson({ accountId }).person, at % 2 === 1),
-        );
-        const won = await racing(joinings, turns, (each) => db.store.team.join(each));
-        expect(won.filter(Boolean)).toHaveLength(1);
-        const sessions = joinings.map(({ session }) => (typeof session === "string" ? session : session.hash));
-        const begun = await Promise.all(sessions.map((hash) => db.store.people.session(hash, NOON)));
-        expect(begun.map((member) => member !== null)).toEqual([...won]);
-      }
-      expect(await db.store.team.members(accountId, 100)).toHaveLength(3);
-    });
-
     test("is of no use when it was withdrawn or is over, or the person's password has changed", async (db) => {
       const { ann, accountId } = await anAccountOfAnn(db);
       const elsewhere = await anAccountOfAnn(db);
@@ -370,7 +351,7 @@ export function testTeam(test: StoreTest): void {
       ]);
     });
 
-    test("takes the session of a person who is signed in along", async (db) => {
+    test("takes the session of a person who is signed in along, and is used once", async (db) => {
       const { accountId } = await anAccountOfAnn(db);
       const elsewhere = await anAccountOfAnn(db);
       const { person, session } = await joins(db, elsewhere.accountId, "owner");
@@ -378,6 +359,11 @@ export function testTeam(test: StoreTest): void {
       await db.store.team.invite(invitation, null, AUDIT);
       expect(await db.store.team.join({ ...joining(invitation, person, false), session: session.hash })).toBe(true);
       expect(await db.store.people.session(session.hash, NOON)).toMatchObject({ accountId, role: "reader" });
+      // It is used, and whoever is a member already joins by no other one.
+      const other = anInvitation({ accountId });
+      await db.store.team.invite(other, null, AUDIT);
+      expect(await db.store.team.join(joining(invitation, aPerson({ accountId }).person, true))).toBe(false);
+      expect(await db.store.team.join(joining(other, person, false))).toBe(false);
     });
 
     test("that is mailed is a row of the outbox, which goes when it is over", async ({ store: { team, outbox } }) => {
