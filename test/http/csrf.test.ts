@@ -8,27 +8,9 @@ import { shared } from "../support/shared.ts";
 
 const app = await shared(openPeopleServer());
 
-/** What browsers say of a page of another site, and of none. */
-const FOREIGN = [
-  ["another site", { origin: "https://evil.example" }],
-  ["a host that begins like ours", { origin: "http://127.0.0.1.evil.example:3000" }],
-  ["our host with another port", { origin: "http://127.0.0.1:3001" }],
-  ["our host with another scheme", { origin: "https://127.0.0.1:3000" }],
-  ["a page that hides where it is", { origin: "null" }],
-  ["another site, told by Sec-Fetch-Site alone", { "sec-fetch-site": "cross-site" }],
-  ["a sibling, told by Sec-Fetch-Site alone", { "sec-fetch-site": "same-site" }],
-  ["another name of this machine", { origin: "http://localhost:3000" }],
-  ["two of them, ours first", { origin: `${OWN_ORIGIN}, https://evil.example` }],
-] as const;
-
-/** Where our own pages are. */
-const OWN = [
-  ["BASE_URL", { origin: OWN_ORIGIN }],
-  ["no Origin and same-origin", { "sec-fetch-site": "same-origin" }],
-] as const;
-
-describe("/auth from a page of", () => {
-  test.each(FOREIGN)("%s is 403, as JSON and as a form, and nobody comes in or goes", async (_where, headers) => {
+describe("/auth", () => {
+  test("from a page of another site is 403, as JSON and as a form, and nobody comes in or goes", async () => {
+    const headers = { origin: "https://evil.example" };
     const { cookie } = await app.signedUp(`${Bun.randomUUIDv7()}@example.com`);
     const email = `${Bun.randomUUIDv7()}@example.com`;
     for (const path of ["/auth/signup", "/auth/login"]) {
@@ -45,7 +27,8 @@ describe("/auth from a page of", () => {
     expect(await app.isIn(cookie)).toBe(true);
   });
 
-  test.each(OWN)("our own, by %s, is let in and out", async (_where, headers) => {
+  test("from our own page lets in and out", async () => {
+    const headers = { origin: OWN_ORIGIN };
     const email = `${Bun.randomUUIDv7()}@example.com`;
     const { status, cookie } = await app.send("/auth/signup", ann({ email }), headers);
     expect(status).toBe(201);
@@ -55,7 +38,7 @@ describe("/auth from a page of", () => {
     expect(await app.isIn(cookie)).toBe(false);
   });
 
-  test("no page at all is let in with JSON, and neither with a form nor out", async () => {
+  test("from no page at all lets in with JSON, and neither with a form nor out", async () => {
     const { cookie } = await app.signedUp("program@example.com");
     expect((await app.send("/auth/login", ann({ email: "program@example.com" }))).status).toBe(200);
     const body = new URLSearchParams(ann({ email: "program@example.com" }) as Record<string, string>);
@@ -82,15 +65,49 @@ describe("/auth from a page of", () => {
   });
 });
 
+/** What browsers and programs say of where they are, and who is taken by it: a form, JSON, and the form of an approval link. */
+const SENT: readonly (readonly [where: string, headers: Readonly<Record<string, string>>, taken: string])[] = [
+  ["our own page", { origin: OWN_ORIGIN }, "form JSON link"],
+  ["our own page, told by Sec-Fetch-Site alone", { "sec-fetch-site": "same-origin" }, "form JSON link"],
+  ["a program", {}, "JSON link"],
+  ["a page that hides where it is", { origin: "null" }, "link"],
+  ["one of ours that does", { origin: "null", "sec-fetch-site": "same-origin" }, "link"],
+  ["one of others that does", { origin: "null", "sec-fetch-site": "cross-site" }, ""],
+  ["another site", { origin: "https://evil.example" }, ""],
+  ["another site that calls itself the same", { origin: "https://evil.example", "sec-fetch-site": "same-origin" }, ""],
+  ["another site, told by Sec-Fetch-Site alone", { "sec-fetch-site": "cross-site" }, ""],
+  ["a sibling, told by Sec-Fetch-Site alone", { "sec-fetch-site": "same-site" }, ""],
+  ["a bookmark", { "sec-fetch-site": "none" }, ""],
+  ["a host that begins like ours", { origin: "http://127.0.0.1.evil.example:3000" }, ""],
+  ["our host with another port", { origin: "http://127.0.0.1:3001" }, ""],
+  ["our host with another scheme", { origin: "https://127.0.0.1:3000" }, ""],
+  ["another name of this machine", { origin: "http://localhost:3000" }, ""],
+  ["two of them, ours first", { origin: `${OWN_ORIGIN}, https://evil.example` }, ""],
+];
+
 describe("own origins", () => {
-  const isOwn = (baseUrl: string, origin: string) => {
+  const isTaken = (check: () => void) => {
     try {
-      createOwnOrigin({ baseUrl }).require(new Headers({ origin }));
+      check();
       return true;
     } catch {
       return false;
     }
   };
+
+  test.each(SENT)("of %s are told by its headers", (_where, sent, taken) => {
+    const headers = new Headers(sent);
+    const own = createOwnOrigin({ baseUrl: OWN_ORIGIN });
+    const kinds = [
+      isTaken(() => own.require(headers)) ? ["form"] : [],
+      isTaken(() => own.refuseOtherSites(headers)) ? ["JSON"] : [],
+      isTaken(() => own.refuseOtherSitesButNull(headers)) ? ["link"] : [],
+    ];
+    expect(kinds.flat().join(" ")).toBe(taken);
+  });
+
+  const isOwn = (baseUrl: string, origin: string) =>
+    isTaken(() => createOwnOrigin({ baseUrl }).require(new Headers({ origin })));
 
   test("are BASE_URL alone, in the spelling of browsers", () => {
     const address = "https://outgate.example.com";

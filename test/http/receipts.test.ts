@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { ActionJson } from "../../src/api/action-schemas.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { ReceiptJson } from "../../src/receipts/schema.ts";
+import { pageHeaders } from "../../src/http/response.ts";
 import { SHEET_STYLE } from "../../src/ui/sheet-style.ts";
 import { at, OPERATIONS } from "../support/openapi.ts";
 import { requestFor } from "../support/engine.ts";
@@ -85,8 +86,7 @@ describe("a receipt", () => {
       id,
       "PUT",
       "/orders?page=2",
-      "Approved by key",
-      "“",
+      "Approved by a key over the API",
       "Checked it.",
       "Attempt 1: answered 503",
       "Attempt 2: answered 200",
@@ -95,9 +95,7 @@ describe("a receipt", () => {
       "Status 200",
       "UTC",
     ]) {
-      // A name is set apart from the words around it.
-      const shown = seen === "Approved by key" ? /Approved by a key over the API/ : seen;
-      if (seen !== "“") expect(text).toMatch(typeof shown === "string" ? escaped(shown) : shown);
+      expect(text).toContain(seen);
     }
     expect(text).toMatch(/&quot;amount&quot;[:\s]+7/);
     expect(html).toContain('<q class="reason">');
@@ -182,15 +180,7 @@ describe("a receipt", () => {
       await context(receipt, HTML, "HEAD"),
       await context(receipt, JSON_ONLY),
     ]) {
-      expect(Object.fromEntries(response.headers)).toMatchObject({
-        "x-content-type-options": "nosniff",
-        "x-frame-options": "DENY",
-        "cache-control": "private, no-store",
-        "cross-origin-resource-policy": "same-origin",
-        "referrer-policy": "no-referrer",
-        "x-robots-tag": "noindex, nofollow, noarchive",
-        vary: "Accept",
-      });
+      expect(Object.fromEntries(response.headers)).toMatchObject({ ...pageHeaders("receipt"), vary: "Accept" });
       expect(response.headers.get("cross-origin-opener-policy")).toBeNull();
     }
     expect((await context(receipt)).headers.get("content-security-policy")).toBe(
@@ -274,7 +264,3 @@ describe("a token that opens nothing", () => {
     for (const headers of accepts) expect(await words("/r/nonsense", headers)).toBe(page);
   });
 });
-
-function escaped(text: string): RegExp {
-  return new RegExp(text.replaceAll(/[.*+?^$()|[\]\\]/g, String.raw`\$&`));
-}
