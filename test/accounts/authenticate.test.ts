@@ -142,17 +142,9 @@ describe("a known key", () => {
   });
 
   test("is asked for again once it is forgotten, and refused when it is revoked by then", async () => {
-    let revokedAt: Date | null = null;
-    const revocable = (accounts: AccountStore): AccountStore => ({
-      ...accounts,
-      async keyByHash(hash) {
-        const key = await accounts.keyByHash(hash);
-        return key === null ? null : { ...key, revokedAt };
-      },
-    });
-    await using rig = await openAuthenticate([{}], revocable);
+    await using rig = await openAuthenticate();
     await rig.authenticate(`Bearer ${KEY}`);
-    revokedAt = NOON;
+    await rig.db.store.accounts.revokeKey(ACCOUNT, rig.key?.id ?? "", NOON);
     rig.authenticate.forget(testSecrets.hash(KEY));
     expect(await refusalOf(rig.authenticate(`Bearer ${KEY}`))).toMatchObject({ code: "unauthorized" });
     // Nor is a refused key remembered.

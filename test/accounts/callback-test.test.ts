@@ -12,8 +12,7 @@ fresh(async () => (app = await openRealServer()));
 const list = (target: Target) => app.call("POST", "/v1/callback-hosts", { host: new URL(target.url).host });
 
 async function tested(url: string, wrong: boolean, key?: string) {
-  const headers: Readonly<Record<string, string>> = key === undefined ? {} : { authorization: `Bearer ${key}` };
-  const { status, text } = await app.call("POST", "/v1/callback-hosts/test", { url, wrong_signature: wrong }, headers);
+  const { status, text } = await app.call("POST", "/v1/callback-hosts/test", { url, wrong_signature: wrong }, key);
   return { status, json: JSON.parse(text) };
 }
 

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "bun:test";
+import { aRequest } from "../support/factory.ts";
+import { words } from "../support/words.ts";
 import { refusalOf, rigCreate } from "./create-rig.ts";
 
 const check = rigCreate();
 
-const URL = `"url":"https://api.example.com/orders"`;
+const URL = `"url":"https://api.example.com:8443/orders"`;
 
 const create = (members: string) => `{${URL}${members === "" ? "" : `,${members}`}}`;
 
@@ -12,9 +14,82 @@ const chars = (count: number, char = "a") => char.repeat(count);
 /** The number of the case in hostile.md, the body, and the fields that `details` must name, in any order. */
 type Row = readonly [name: string, text: string, fields: readonly string[]];
 
+describe("a create that is accepted", () => {
+  test("has the defaults of the contract", () => {
+    expect(check(create(""))).toEqual({
+      sync: false,
+      reason: null,
+      credential: null,
+      request: { ...aRequest({ url: "https://api.example.com:8443/orders" }), body: null },
+    });
+  });
+
+  test("carries everything that it was given", () => {
+    const { request, sync, reason } = check(
+      create(
+        `"method":"PUT","body":{"a":[1,"x",null]},"headers":{"X-A":"b"},"dedupe":"k 1","retries":100,` +
+          `"on_unknown":"stop","approve":true,"notify":{"email":"ann@example.com"},"callback":"https://cb.example/x","reason":"Agreed."`,
+      ),
+      { idempotencyKey: "order-7" },
+    );
+    expect({ sync, reason }).toEqual({ sync: false, reason: "Agreed." });
+    expect(request).toEqual({
+      url: "https://api.example.com:8443/orders",
+      hostname: "api.example.com",
+      host: "api.example.com:8443",
+      method: "PUT",
+      body: `{"a":[1,"x",null]}`,
+      headers: { "X-A": "b" },
+      dedupe: "k 1",
+      idempotencyKey: "order-7",
+      retries: 100,
+      onUnknown: "stop",
+      approve: true,
+      callback: "https://cb.example/x",
+      notifyEmail: "ann@example.com",
+      title: null,
+      expiresAt: null,
+      extras: { reason: "Agreed." },
+    });
+  });
+
+  test("counts what is null as absent, in every field of ours", () => {
+    const names = words("method body headers dedupe retries on_unknown approve sync notify callback");
+    const nulls = names.map((name) => `"${name}":null`).join(",");
+    expect(check(create(nulls))).toEqual(check(create("")));
+    // B97
+    expect(check(create(`"method":"GET","body":null`)).request.body).toBeNull();
+    // Inside `body` null is data.
+    expect(check(create(`"body":{"a":null}`)).request.body).toBe(`{"a":null}`);
+  });
+
+  test.each(["GET", "POST", "PUT", "PATCH", "DELETE"] as const)("may be a %s", (method) => {
+    expect(check(create(`"method":"${method}"`)).request.method).toBe(method);
+  });
+
+  test("may name somebody to notify without being held", () => {
+    // B98
+    expect(check(create(`"notify":{"email":"ann@example.com"}`)).request).toMatchObject({
+      approve: false,
+      notifyEmail: "ann@example.com",
+    });
+  });
+
+  test.each([
+    [`k1`, "k1"],
+    [`"k1"`, "k1"],
+    [`"a\\"b\\\\c"`, `a"b\\c`],
+    [`"k1`, `"k1`],
+    [`"a"b"`, `"a"b"`],
+    [`a, b`, "a, b"],
+  ])("takes the Idempotency-Key %s as %s", (header, key) => {
+    expect(check(create(""), { idempotencyKey: header }).request.idempotencyKey).toBe(key);
+  });
+});
+
 describe("a create that is refused", () => {
   test("says which setting would allow a private target, and that none allows the others", () => {
-    const words = (host: string) => {
+    const wordsOf = (host: string) => {
       try {
         check(`{"url":"http://${host}/"}`);
       } catch (error) {
@@ -23,9 +98,9 @@ describe("a create that is refused", () => {
       return "";
     };
     for (const host of ["10.1.2.3", "127.0.0.1", "billing.internal"]) {
-      expect(words(host)).toContain("ALLOWED_PRIVATE_TARGETS");
+      expect(wordsOf(host)).toContain("ALLOWED_PRIVATE_TARGETS");
     }
-    expect(words("169.254.169.254")).toContain("no setting opens it");
+    expect(wordsOf("169.254.169.254")).toContain("no setting opens it");
   });
 
   test("with anything else wrong it is validation_error, every issue named", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { contentTypeProblem, isReadAsUtf8 } from "../../src/api/media-type.ts";
+import { contentTypeProblem, isReadAsUtf8, readMediaType } from "../../src/api/media-type.ts";
 import { headerIssues } from "../../src/api/headers.ts";
 
 test.each([
@@ -83,4 +83,20 @@ test("a long header takes linear time", () => {
 test("bytes are shown as UTF-8 only where their target reads them so", () => {
   const types = ["text/plain", "text/plain; charset=utf-8", "text/plain; charset=utf-7", "application/octet-stream"];
   expect(types.map((type) => isReadAsUtf8(type))).toEqual([true, true, false, true]);
+});
+
+test.each<[string, string, readonly string[]]>([
+  ["application/json", "application/json", []],
+  ["Application/JSON; Charset = UTF-8 ", "application/json", ["utf-8"]],
+  ["application/json ;charset=utf-8", "application/json ", ["utf-8"]],
+  ['application/json;charset="utf-8";charset=latin1', "application/json", ["utf-8", "latin1"]],
+  ['application/json; note="a;charset=latin1"', "application/json", []],
+  ['application/json; note="a\\";charset=latin1"', "application/json", []],
+  ['application/json; charset="', "application/json", ['"']],
+  ["application/json; charset", "application/json", [""]],
+  ["application/json; charset==utf-8", "application/json", ["=utf-8"]],
+  ["application/jsonx", "application/jsonx", []],
+  ["", "", []],
+])("a media type is read %p", (header, essence, charsets) => {
+  expect(readMediaType(header)).toEqual({ essence, charsets });
 });

@@ -1,8 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { createExpire } from "../../src/approvals/expire.ts";
+import { ACTION_STATUSES } from "../../src/core/action.ts";
+import { expire as expireRule } from "../../src/core/changes.ts";
 import { EXPIRE_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
 import type { LogFields } from "../../src/observability/log.ts";
 import { type Engine, openEngine, wrapping } from "../support/engine.ts";
+import { anAction, later, NOON } from "../support/factory.ts";
 import { refusalOf } from "../actions/callers.ts";
 
 const HOUR_MS = 3_600_000;
@@ -86,5 +89,39 @@ describe("an action that nobody decides about", () => {
     clock.advance(2 * HOUR_MS);
     await expire(clock.now(), stop.signal);
     expect(await engine.store.actions.waiting()).toMatchObject({ awaiting_approval: 1 });
+  });
+});
+
+const HELD = anAction({ approve: true });
+
+const WAITED = { run: 1, heldAt: NOON, hoursMax: 3 };
+
+const OVER = later(3 * HOUR_MS);
+
+describe("the end of a wait for a person", () => {
+  test("cancels the held run, by the system, with a reason", () => {
+    expect(expireRule(HELD, WAITED, OVER)).toEqual({
+      before: HELD,
+      after: { ...HELD, status: "cancelled", dueAt: null, finishedAt: OVER, revision: 2 },
+      events: [{ type: "cancelled", actor: "system", reason: "Nobody decided within 3 hours." }],
+    });
+  });
+
+  test("says an hour where it is one", () => {
+    const [event] = expireRule(HELD, { ...WAITED, hoursMax: 1 }, OVER)?.events ?? [];
+    expect(event).toMatchObject({ reason: "Nobody decided within an hour." });
+  });
+
+  test("does not come before its time", () => {
+    expect(expireRule(HELD, WAITED, later(3 * HOUR_MS - 1))).toBeNull();
+    expect(expireRule(HELD, { ...WAITED, heldAt: later(1) }, OVER)).toBeNull();
+  });
+
+  test("is that of the run that was looked at, and of no other", () => {
+    expect(expireRule({ ...HELD, run: 2 }, WAITED, OVER)).toBeNull();
+  });
+
+  test.each(ACTION_STATUSES.filter((status) => status !== "awaiting_approval"))("is not for what is %s", (status) => {
+    expect(expireRule({ ...HELD, status }, WAITED, OVER)).toBeNull();
   });
 });

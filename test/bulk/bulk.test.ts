@@ -130,10 +130,7 @@ describe("a bulk job", () => {
     const sender = answering(...[503, 422, 503].map((code) => answered(code)), { kind: "unknown", fault: "closed" });
     await using engine = await openEngine({ sender });
     const owner = await keyOf(engine, "owner");
-    await failed(engine, 1);
-    await failed(engine, 1);
-    await failed(engine, 1);
-    await failed(engine, 1);
+    await failed(engine, 4);
     const { groups } = await bulkOf(engine).bulkService.dryRun(owner, RETRY);
     expect(groups[0]).toMatchObject({ responseCode: 503, count: 2 });
     expect(groups.map(({ responseCode }) => responseCode)).toEqual(expect.arrayContaining([422, null, 503]));

@@ -3,7 +3,7 @@ import { NOTIFICATIONS_SHOWN_MAX } from "../../src/core/limits.ts";
 import { readConfig, serverSettings } from "../../src/config/config.ts";
 import type { Mail } from "../../src/mail/messages.ts";
 import { SOME_RULES } from "./stub-server.ts";
-import { hiddenIn } from "../support/forms.ts";
+import { hiddenIn, textOf } from "../support/forms.ts";
 import { Target } from "../support/target.ts";
 import { openRealServer, STRANGER } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
@@ -142,7 +142,7 @@ describe("the page of notifications", () => {
 });
 
 test("the page of the server says in words what is in force for the calls of others", async () => {
-  const text = (await ann.pageOf("/settings/server")).replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+  const text = textOf(await ann.pageOf("/settings/server"));
   for (const words of [
     "ALLOWED_PRIVATE_TARGETS Calls may go to public addresses only.",
     "APPROVAL_TTL_HOURS Not set",
@@ -182,7 +182,7 @@ test("the page of the server lists every setting for its operator, and tests the
   const html = await bob.pageOf("/settings/server");
   for (const shown of ["RETENTION_DAYS", "mg.example.com", "Deadline of one attempt"]) expect(html).toContain(shown);
   // What people read first, then what the environment has.
-  const text = html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+  const text = textOf(html);
   for (const shown of [
     "ATTEMPT_TIMEOUT_MS 30 s 30000 , default",
     "RETRY_CAP_MS 1.5 h 5400000 ",
@@ -199,6 +199,40 @@ test("the page of the server lists every setting for its operator, and tests the
   expect(sent).toMatchObject([{ event: "tested" }]);
   const again = await bob.send("/settings/server/mail-test", await bob.hiddenOf("/settings/server"));
   expect([again.status, await again.text()]).toEqual([429, expect.stringContaining("Try again in")]);
+});
+
+test("GET /v1/server shows what the page shows, and no secret", async () => {
+  const env = { MAILGUN_API_KEY: "mail-key-0123456789", MAILGUN_DOMAIN: "mg.example.com", RETENTION_DAYS: "30" };
+  const all = serverSettings(readConfig(env));
+  await using server = await openRealServer({ settingsFor: async () => ({ ...SOME_RULES, sendsMail: true, all }) });
+  const { text } = await server.call("GET", "/v1/server");
+  const shown = JSON.parse(text);
+  expect(shown).toMatchObject({ sends_mail: true, retention_days: null, rate_limit_per_second: 100 });
+  expect(shown.settings).toHaveLength(all.length);
+  expect(shown.settings).toContainEqual(expect.objectContaining({ name: "RETENTION_DAYS", value: "30", set: true }));
+  const key = expect.objectContaining({ name: "MAILGUN_API_KEY", value: null, set: true, secret: true });
+  expect(shown.settings).toContainEqual(key);
+  expect(text).not.toContain("mail-key");
+  expect(JSON.parse((await app.call("GET", "/v1/server")).text)).toMatchObject({ settings: null, sends_mail: false });
+});
+
+test("GET /v1/server and the page show the size of the file and what retention would free", async () => {
+  const size = { bytes: 48_200_000, freeBytes: 1_000_000, deletableBytes: 30_000_000, canShrink: false };
+  await using server = await openRealServer({ readSize: async () => ({ ...size, days: 30, isSet: false }) });
+  expect(JSON.parse((await server.call("GET", "/v1/server")).text)).toMatchObject({
+    database: {
+      bytes: 48_200_000,
+      free_bytes: 1_000_000,
+      can_shrink: false,
+      deletable_bytes: 30_000_000,
+      deletable_days: 30,
+    },
+  });
+  const page = textOf(await (await signedIn(server)).pageOf("/settings/server"));
+  for (const shown of ["48.2 MB", "1 MB", "About 30 MB (RETENTION_DAYS=30, which is not set).", "outgate backup"]) {
+    expect(page).toContain(shown);
+  }
+  expect(JSON.parse((await app.call("GET", "/v1/server")).text)).toMatchObject({ database: null });
 });
 
 test("signing secrets are listed by the origins that were called, with a form for each", async () => {

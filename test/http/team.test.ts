@@ -481,10 +481,7 @@ describe("what somebody made who may no longer manage the account", () => {
     ["revoked", true],
     ["replaced and revoked", false],
   ])("by an owner key is found when it is %s", async (how, isVoid) => {
-    const keyOf = async (body: object, key?: string) => {
-      const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
-      return (await app.call("POST", "/v1/keys", body, headers)).json;
-    };
+    const keyOf = async (body: object, key?: string) => (await app.call("POST", "/v1/keys", body, key)).json;
     const boss = await keyOf({ name: "boss", role: "owner" });
     const child = await keyOf({ name: "child", role: "agent" }, boss.key);
     const { path } = await invite(EVE, "owner", { authorization: `Bearer ${boss.key ?? ""}` });
