@@ -1,8 +1,9 @@
-import { and, desc, eq, lt, sql } from "drizzle-orm";
-import type { OriginUse, SigningSeed, SigningStore, SigningUse } from "../../src/core/account-store.ts";
+import { and, desc, eq, inArray, lt, sql } from "drizzle-orm";
+import type { OriginUse, ShownSeed, SigningSeed, SigningStore, SigningUse } from "../../src/core/account-store.ts";
 import { CALLBACKS_SCANNED_MAX, KNOWN_ORIGINS_MAX, SEEDS_LISTED_MAX } from "../../src/core/limits.ts";
 import { normalTarget } from "../../src/core/target.ts";
-import { all, eachValue, hasValues, prepare, qb } from "../sql/read.ts";
+import { accountLock } from "../sql/locks.ts";
+import { all, eachValue, get, hasValues, prepare, qb } from "../sql/read.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { addToAudit } from "./audit.ts";
 import { command } from "./command.ts";
@@ -14,14 +15,25 @@ export const SEEDS_KEPT = 2;
 
 type Seed = Omit<typeof signingSeeds.$inferInsert, "seq">;
 
-export const rotate = command(async (tx, seed: Seed, audit: AuditEntry | undefined) => {
-  await tx.db.insert(signingSeeds).values(seed);
-  await addToAudit(tx, audit);
-  const isOfOrigin = hasValues(signingSeeds, { accountId: seed.accountId, origin: seed.origin });
-  const seeds = qb.select({ seq: signingSeeds.seq }).from(signingSeeds).where(isOfOrigin);
-  const kept = await all(tx, seeds.orderBy(desc(signingSeeds.seq)).limit(SEEDS_KEPT));
-  await tx.db.delete(signingSeeds).where(and(isOfOrigin, lt(signingSeeds.seq, kept.at(-1)?.seq ?? 0)));
-});
+export const rotate = command(
+  async (tx, seed: Seed, audit: AuditEntry | undefined, shown: ShownSeed | undefined) => {
+    const { accountId, origin } = seed;
+    if (shown !== undefined) {
+      const isInUse = and(eq(signingSeeds.accountId, accountId), inArray(signingSeeds.origin, placesOf(shown)));
+      const inUse = qb.select({ id: signingSeeds.id }).from(signingSeeds).where(isInUse);
+      const newest = await get(tx, inUse.orderBy(desc(signingSeeds.seq)).limit(1));
+      if ((newest?.id ?? null) !== shown.id) return false;
+    }
+    await tx.db.insert(signingSeeds).values(seed);
+    await addToAudit(tx, audit);
+    const isOfOrigin = hasValues(signingSeeds, { accountId, origin });
+    const seeds = qb.select({ seq: signingSeeds.seq }).from(signingSeeds).where(isOfOrigin);
+    const kept = await all(tx, seeds.orderBy(desc(signingSeeds.seq)).limit(SEEDS_KEPT));
+    await tx.db.delete(signingSeeds).where(and(isOfOrigin, lt(signingSeeds.seq, kept.at(-1)?.seq ?? 0)));
+    return true;
+  },
+  ({ accountId }) => [accountLock(accountId)],
+);
 
 const SEEDS = prepare({ accountId: "text", places: "list" }, (arg, { isOneOf }) => {
   const isInUse = and(eq(signingSeeds.accountId, arg.accountId), isOneOf(signingSeeds.origin, arg.places));
@@ -43,6 +55,11 @@ const CALLBACKS_TO = "callbacks ";
 function placeOf(origin: string | null, use: SigningUse | null): string {
   if (origin === null) return use === null ? EVERYTHING : EVERY_ORIGIN[use];
   return use === "callbacks" ? CALLBACKS_TO + origin : origin;
+}
+
+/** The places of the seeds in use for an origin. */
+function placesOf({ origin, use }: Pick<ShownSeed, "origin" | "use">): string[] {
+  return [placeOf(origin, use), EVERY_ORIGIN[use], EVERYTHING];
 }
 
 /** The inverse of `placeOf`. */
@@ -69,10 +86,10 @@ function usesOf(rows: readonly { readonly url: string; readonly at: Date }[]): r
 export function createSigningStore({ reader, writer }: Connection): SigningStore {
   const { isOneOf } = reader.dialect;
   return {
-    rotate: ({ use, ...seed }, audit) => writer.run(rotate, { ...seed, origin: placeOf(seed.origin, use) }, audit),
+    rotate: ({ use, ...seed }, audit, shown) =>
+      writer.run(rotate, { ...seed, origin: placeOf(seed.origin, use) }, audit, shown),
     async seeds(accountId, origin, use) {
-      const places = [placeOf(origin, use), EVERY_ORIGIN[use], EVERYTHING];
-      const seeds = await SEEDS.all(reader, { accountId, places });
+      const seeds = await SEEDS.all(reader, { accountId, places: placesOf({ origin, use }) });
       return seeds.map(({ id, origin: place, sealedSeed, rotatedAt }) => {
         return { id, accountId, ...originAndUse(place), sealedSeed, rotatedAt };
       });

@@ -167,23 +167,29 @@ export function createSigningService(
     async overlapEnd(caller: Caller, origin: string, use: SigningUse = "calls"): Promise<Date | null> {
       authorize(caller, "manage");
       const [newest] = await signing.seeds(caller.accountId, origin, use);
-      const end = newest === undefined ? null : overlapEnd(newest.rotatedAt);
-      return end === null || clock.now() >= end ? null : end;
+      return openOverlap(newest, clock.now());
     },
 
     /**
      * Gives one origin, or all (null), a new secret at once. The previous one also signs for 24 hours. A call has at most two signatures,
      * so another rotation within that time ends the oldest secret immediately. Without `use`, it rotates the secret of calls and, for all
-     * origins, also that of callbacks. New secrets come from new random bytes, so that old secrets reveal nothing about them.
+     * origins, also that of callbacks. New secrets come from new random bytes, so that old secrets reveal nothing about them. `shown`: the
+     * `overlapEnd` that was shown; throws `validation_error` if it is another one by now.
      */
-    async rotate(caller: Caller, origin: string | null, use: SigningUse | null = null) {
+    async rotate(caller: Caller, origin: string | null, use: SigningUse | null = null, shown?: ShownOverlap) {
       authorize(caller, "manage");
       const rotatedAt = clock.now();
       const { accountId } = caller;
+      const [newest] = shown === undefined ? [] : await signing.seeds(accountId, shown.origin, shown.use);
+      if (shown !== undefined && openOverlap(newest, rotatedAt)?.getTime() !== shown.end?.getTime())
+        throw rotatedSince();
       const id = ids.row(rotatedAt);
       const sealedSeed = secrets.seal(secrets.newRootSecret(), seedPlace(id));
       const entry = auditOf(caller, { kind: "signing_secret_rotated", subject: origin ?? "" }, rotatedAt);
-      await signing.rotate({ id, accountId, origin, use, sealedSeed, rotatedAt }, entry);
+      const seen = shown && { origin: shown.origin, use: shown.use, id: newest?.id ?? null };
+      // Two at once have both read the same.
+      if (!(await signing.rotate({ id, accountId, origin, use, sealedSeed, rotatedAt }, entry, seen)))
+        throw rotatedSince();
       // After the write, so that a read that starts now finds the new seed.
       for (const read of reads) if (read.accountId === accountId) read.isStale = true;
       const prefix = origin === null ? `${accountId} ` : `${accountId} ${origin} `;
@@ -204,6 +210,23 @@ export function throwExplained(error: unknown): never {
 export function nullIfUnreadable(error: unknown): null {
   if (error instanceof UnreadableSecret) return null;
   throw error;
+}
+
+/** The `overlapEnd` of an origin as somebody saw it. */
+interface ShownOverlap {
+  readonly origin: string;
+  readonly use: SigningUse;
+  readonly end: Date | null;
+}
+
+function rotatedSince(): DomainError {
+  return new DomainError("validation_error", "It was rotated a moment ago. Nothing else was changed.");
+}
+
+/** When the secret before the newest one stops signing; null: it does not sign. */
+function openOverlap(newest: SigningSeed | undefined, now: Date): Date | null {
+  const end = newest === undefined ? null : overlapEnd(newest.rotatedAt);
+  return end === null || now >= end ? null : end;
 }
 
 /** When the secret before a rotation stops signing. */

@@ -276,6 +276,13 @@ export interface SigningSeed {
   readonly rotatedAt: Date;
 }
 
+/** The newest seed for an origin, as somebody saw it; `id` null: there was none. */
+export interface ShownSeed {
+  readonly origin: string;
+  readonly use: SigningUse;
+  readonly id: string | null;
+}
+
 /** An origin to which calls or callbacks went. */
 export interface OriginUse {
   readonly origin: string;
@@ -295,8 +302,11 @@ export interface UsedOrigins {
 export interface SigningStore {
   /** The origins that the account has used or rotated. */
   origins(accountId: string): Promise<UsedOrigins>;
-  /** Adds a seed and deletes those of the same origin and use that two newer ones replace. */
-  rotate(seed: SigningSeed, audit?: AuditEntry): Promise<void>;
+  /**
+   * Adds a seed and deletes those of the same origin and use that two newer ones replace. False, and nothing is written: the newest of
+   * `seeds` for what was shown is another one by now.
+   */
+  rotate(seed: SigningSeed, audit?: AuditEntry, shown?: ShownSeed): Promise<boolean>;
   /** The seeds in use for an origin, its own or those of all origins: at most two, the newest first. */
   seeds(accountId: string, origin: string, use: SigningUse): Promise<readonly SigningSeed[]>;
   /**

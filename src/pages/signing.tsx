@@ -295,7 +295,9 @@ export function signingPages(deps: PageDeps) {
     const endsNow = await overlapEndOf(person, place);
     if (seen !== stateOf(endsNow))
       return page("own", askRotationPage(await inNavigation(person), place, endsNow, seen !== undefined));
-    const { previousExpiresAt } = await signingService.rotate(person.caller, place?.origin ?? null, place?.use ?? null);
+    const [origin, use] = [place?.origin ?? null, place?.use ?? null];
+    const shown = { origin: origin ?? ANY_ORIGIN, use: use ?? "calls", end: endsNow } as const;
+    const { previousExpiresAt } = await signingService.rotate(person.caller, origin, use, shown);
     const result = { place, untilMs: previousExpiresAt.getTime() };
     // A rotation of all secrets shows none.
     if (place === null) return flash.redirect(person, ROTATED_PATH, ROTATED, result);

@@ -92,6 +92,16 @@ describe("signing secrets on the settings page", () => {
     await ann.send("/settings/rotation", hiddenIn(again));
     expect((await apiSecret(origin)).secret).not.toBe(after.secret);
   });
+
+  test("are rotated once by two owners who confirm it at once", async () => {
+    const origin = "https://both.example";
+    const before = await apiSecret(origin);
+    const yes = hiddenIn((await send("/settings/rotation", { origin })).html);
+    const both = await Promise.all([ann.send("/settings/rotation", yes), ann.send("/settings/rotation", yes)]);
+    const refused = both.find(({ status }) => status === 400);
+    expect(await refused?.text()).toContain("It was rotated a moment ago. Nothing else was changed.");
+    expect((await apiSecret(origin)).previous?.secret).toBe(before.secret);
+  });
 });
 
 describe("the page of notifications", () => {

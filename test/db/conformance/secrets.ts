@@ -39,8 +39,10 @@ export function testSecrets(test: StoreTest): void {
   describe("signing seeds", () => {
     test("are none before a rotation, and then as they were written", async (db, { signing }) => {
       expect(await signing.seeds(ACCOUNT, ORIGIN, "calls")).toEqual([]);
-      const seed = aSeed();
-      await signing.rotate(seed);
+      const [seed, none] = [aSeed(), { origin: ORIGIN, use: "calls", id: null } as const];
+      expect(await signing.rotate(seed, undefined, none)).toBe(true);
+      // Shown before that rotation.
+      expect(await signing.rotate(aSeed(), undefined, none)).toBe(false);
       expect(await signing.seeds(ACCOUNT, ORIGIN, "calls")).toEqual([seed]);
       await db.restart();
       expect(await db.store.signing.seeds(ACCOUNT, ORIGIN, "calls")).toEqual([seed]);
