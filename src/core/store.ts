@@ -478,6 +478,8 @@ export interface NodeRow {
 /** A node that lives, with the time of its last beat by the database's clock. */
 export interface LiveNode extends NodeRow {
   readonly beatAt: Date;
+  /** It had more calls in progress to a host then than its share. */
+  readonly isOver: boolean;
 }
 
 /** A row of the timeline, of any account. */
@@ -506,7 +508,7 @@ export interface ClusterStore {
   /** The time of the database's clock. */
   now(): Promise<Date>;
   /** Registers the node or renews it, and returns all live nodes. A node counts as dead `livesMs` after its last beat. */
-  beat(node: NodeRow, livesMs: number): Promise<readonly LiveNode[]>;
+  beat(node: NodeRow, livesMs: number, isOver?: boolean): Promise<readonly LiveNode[]>;
   leave(nodeId: string): Promise<void>;
   /** Takes or renews the right to run a job, for this long. False: another node has it. */
   takeJob(name: string, nodeId: string, lastsMs: number): Promise<boolean>;

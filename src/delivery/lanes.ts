@@ -32,7 +32,7 @@ interface LaneRules {
   readonly isPaused: (lane: LaneName) => boolean;
   /** What the account sets for the host. Call `limitsChanged` when that changes. */
   readonly limitsOf: (lane: LaneName) => HostLimits;
-  readonly share: Pick<NodeShare, "slotsOf" | "rateOf">;
+  readonly share: Pick<NodeShare, "isSettled" | "slotsOf" | "rateOf">;
   /** How long a call of the lane would wait to leave, if its host has a rate. */
   readonly beginWaitMs: (lane: LaneName) => number;
   /** The monotonic clock, for rates. */
@@ -103,6 +103,11 @@ export class Lanes {
 
   get hasFreeSlot(): boolean {
     return this.#taken < this.#limits.total;
+  }
+
+  /** Whether a host that its account limits has more attempts than slots, since they were divided anew. */
+  get isOver(): boolean {
+    return this.#hosts.values().some(({ isLimited, inFlight, slots }) => isLimited && inFlight > slots);
   }
 
   /** When the next row becomes due, in milliseconds; null: none is known. */
@@ -334,12 +339,14 @@ export class Lanes {
   #setLimits(host: HostGroup, lane: LaneName): HostGroup {
     const { maxPerSecond, maxConcurrent } = this.#rules.limitsOf(lane);
     const slots = Math.min(this.#limits.perHost, maxConcurrent ?? this.#limits.perHost);
-    host.slots = this.#rules.share.slotsOf(host.name, slots, maxPerSecond);
+    const { share } = this.#rules;
+    const waits = maxConcurrent !== null && !share.isSettled();
+    host.slots = waits ? 0 : share.slotsOf(host.name, slots, maxPerSecond);
     host.reserve = Math.floor(host.slots * HOST_RESERVE_SHARE);
     host.bucket =
       maxPerSecond === null || host.slots === 0
         ? null
-        : this.#bucketOf(host.name, this.#rules.share.rateOf(host.name, maxPerSecond, slots));
+        : this.#bucketOf(host.name, share.rateOf(host.name, maxPerSecond, slots));
     if (host.bucket === null) this.#buckets.delete(host.name);
     host.isLimited = maxPerSecond !== null || maxConcurrent !== null;
     return host;

@@ -47,7 +47,7 @@ import {
 
 /** What delivery needs of this process as one node of several. */
 export type DeliveryNode = Pick<Node, "id" | "share" | "recoveryLease"> & {
-  readonly membership: Pick<Node["membership"], "onChange">;
+  readonly membership: Pick<Node["membership"], "onChange" | "reportOver">;
 };
 
 /** What every delivery loop needs. */
@@ -185,6 +185,11 @@ export class Scheduler<Row extends QueueRow> {
   /** Rows with an attempt whose result is not recorded yet, for the metrics. */
   get inFlight(): number {
     return this.#work.attempts.size;
+  }
+
+  /** Whether a host has more calls in progress than this process may have there now. */
+  get isOver(): boolean {
+    return this.#lanes.isOver;
   }
 
   /** Whether nothing is claimed because the store is unavailable, for the metrics. */

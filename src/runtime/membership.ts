@@ -16,6 +16,9 @@ export interface MembershipDeps {
  * Which nodes live, and whether this one may claim. A node that joins, or returns after the others took it for dead, claims
  * only once every other node has reported since, since only then do all divide a target's slots with it. A dead node is noticed
  * after `NODE_LIVES_MS`. A node that could not report for so long claims nothing, since the others have taken over its share.
+ *
+ * Calls that the others began before may be more than their new shares. Until these have ended, hosts with a limit of their own are
+ * left to them: see `isSettled`.
  */
 export class NodeMembership {
   readonly #deps: MembershipDeps;
@@ -25,10 +28,14 @@ export class NodeMembership {
   /** The database's time when this node joined. */
   #cameAtMs = Number.POSITIVE_INFINITY;
   #isJoined = false;
+  /** The database's time by which all others counted this node. Null: not yet. */
+  #joinedAtMs: number | null = null;
+  #isSettled = false;
   #isStopped = false;
   #cancel: () => void = () => {};
   #beating: Promise<void> = Promise.resolve();
   #onChange: () => void = () => {};
+  #isOver: () => boolean = () => false;
 
   constructor(deps: MembershipDeps) {
     this.#deps = deps;
@@ -49,6 +56,16 @@ export class NodeMembership {
   /** Sets the one listener, called when nodes have joined or left, and when this one may claim. */
   onChange(listener: () => void): void {
     this.#onChange = listener;
+  }
+
+  /** Sets what tells the others whether this node has more calls in progress to a host than its share. */
+  reportOver(isOver: () => boolean): void {
+    this.#isOver = isOver;
+  }
+
+  /** Whether all others have reported, since this node joined, that their calls in progress are no more than their shares. */
+  get isSettled(): boolean {
+    return this.#isSettled;
   }
 
   /** Whether this node may claim rows now. */
@@ -97,7 +114,7 @@ export class NodeMembership {
   async #beat(): Promise<void> {
     const { cluster, self, clock, onBack } = this.#deps;
     const begunAtMs = clock.now().getTime();
-    const live = await cluster.beat(self, NODE_LIVES_MS);
+    const live = await cluster.beat(self, NODE_LIVES_MS, this.#isOver());
     // True after a suspend, too: by now the time was read again, or it is in doubt and will be.
     const isBack = !this.#isFresh(clock.now().getTime());
     if (isBack) await onBack();
@@ -112,11 +129,20 @@ export class NodeMembership {
     const { self, log } = this.#deps;
     const others = live.filter(({ id }) => id !== self.id);
     const nodes = [self.id, ...others.map(({ id }) => id)].toSorted();
-    const [wasJoined, before] = [this.#isJoined, this.#nodes];
+    const [wasJoined, wasSettled, before] = [this.#isJoined, this.#isSettled, this.#nodes];
     this.#isJoined = (wasJoined && !isBack) || others.every(({ beatAt }) => beatAt.getTime() > this.#cameAtMs);
+    if (!this.#isJoined || isBack) this.#joinedAtMs = null;
+    const joinedAtMs = this.#joinedAtMs;
+    // The report by which the others showed that they count this node was written before they did.
+    this.#isSettled =
+      (wasSettled && !isBack) ||
+      (this.#isJoined && others.length === 0) ||
+      (joinedAtMs !== null && others.every(({ beatAt, isOver }) => beatAt.getTime() > joinedAtMs && !isOver));
+    if (this.#isJoined) this.#joinedAtMs ??= Math.max(...live.map(({ beatAt }) => beatAt.getTime()));
     this.#nodes = nodes;
     const isSame = before.length === nodes.length && before.every((id, n) => id === nodes[n]);
-    if (isSame && this.#isJoined === wasJoined && !isBack) return;
+    const isAsBefore = this.#isJoined === wasJoined && this.#isSettled === wasSettled;
+    if (isSame && isAsBefore && !isBack) return;
     log.info("nodes.changed", { node: self.id, count: nodes.length, claims: this.#isJoined });
     this.#onChange();
   }
@@ -126,6 +152,8 @@ export class NodeMembership {
 export interface NodeShare {
   /** Whether it may claim rows now. */
   readonly mayClaim: () => boolean;
+  /** Whether calls that other processes began, before they shared with this one, have ended. */
+  readonly isSettled: () => boolean;
   /** How many of a host's slots this process has. `name` is any text that identifies the host; `perSecond`: its rate, if any. */
   readonly slotsOf: (name: string, slots: number, perSecond: number | null) => number;
   /** How many of a host's calls per second this process may make, if it has slots of the host. */
@@ -135,6 +163,7 @@ export interface NodeShare {
 /** The share of the only process of a database. */
 export const WHOLE_SHARE: NodeShare = {
   mayClaim: () => true,
+  isSettled: () => true,
   slotsOf: (_name, slots) => slots,
   rateOf: (_name, perSecond) => perSecond,
 };

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "bun:test";
 import type { Lane } from "../../src/delivery/lane.ts";
 import { type LaneClaim, Lanes, type SlotLimits } from "../../src/delivery/lanes.ts";
+import { WHOLE_SHARE } from "../../src/runtime/membership.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import type { HostLimits } from "../../src/core/host-settings.ts";
 import {
@@ -665,7 +666,7 @@ describe("slots that other nodes have a part in", () => {
     const share = { slots };
     const lanes = new Lanes(
       { total: 100, perHost: 64, largeBytes: 0 },
-      { share: { slotsOf: () => share.slots, rateOf: (_name, perSecond) => perSecond } },
+      { share: { ...WHOLE_SHARE, slotsOf: () => share.slots } },
     );
     return { lanes, share };
   };
@@ -730,12 +731,12 @@ describe("slots that other nodes have a part in", () => {
 
 describe("what an account sets for a host", () => {
   const limited = (limits: Partial<HostLimits>) => {
-    const state = { limits, nowMs: 0, nodes: 1 };
+    const state = { limits, nowMs: 0, nodes: 1, isSettled: true };
     const lanes = new Lanes(
       { total: 100, perHost: 64, largeBytes: 9 * LARGE_ROW_BYTES },
       {
         limitsOf: ({ host }) => ({ maxConcurrent: null, maxPerSecond: null, ...(host === "x" && state.limits) }),
-        share: { slotsOf: (_name, slots) => slots, rateOf: (_name, rate) => rate / state.nodes },
+        share: { ...WHOLE_SHARE, isSettled: () => state.isSettled, rateOf: (_name, rate) => rate / state.nodes },
         monotonicMs: () => state.nowMs,
       },
     );
@@ -755,6 +756,23 @@ describe("what an account sets for a host", () => {
     state.limits = {};
     lanes.limitsChanged("a");
     expect(takeAll(lanes)).toHaveLength(3);
+  });
+
+  test("gives no slot while other nodes have more calls there than their shares, and is told if this one has", () => {
+    const { lanes, state } = limited({ maxConcurrent: 2 });
+    state.isSettled = false;
+    for (const host of ["x", "x", "y"]) add(lanes, lane("a", host));
+    expect(hosts(takeAll(lanes))).toEqual(["ay"]);
+    state.isSettled = true;
+    lanes.sharesChanged();
+    for (let n = 0; n < 2; n += 1) add(lanes, lane("a", "x"));
+    const [first] = takeAll(lanes);
+    expect(lanes.isOver).toBe(false);
+    state.limits = { maxConcurrent: 1 };
+    lanes.limitsChanged("a");
+    expect(lanes.isOver).toBe(true);
+    if (first !== undefined) lanes.release(first);
+    expect(lanes.isOver).toBe(false);
   });
 
   test("never exceeds the server's own limit", () => {

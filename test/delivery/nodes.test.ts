@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { NO_HOST_SETTINGS } from "../../src/api/host-settings.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
 import {
   ATTEMPT_TIMEOUT_MS_DEFAULT,
@@ -353,6 +354,24 @@ describe("calls to one host", () => {
     for (const { end } of one.calls.slice(0, 2)) end(answered(200));
     await nodes.pass(3_000);
     expect([one.calls.length, two.calls.length]).toEqual([4, 2]);
+  });
+
+  test("are no more than the account allows either, while those of before a node came go on", async () => {
+    await using nodes = await cluster();
+    const [one, two] = [target(), target()];
+    const { engine: a } = await nodes.start("a", { sender: one.sender });
+    await a.hostService.put(a.owner, "127.0.0.1:9", { ...NO_HOST_SETTINGS, maxConcurrent: 4 });
+    for (let n = 0; n < 10; n += 1) await a.create({});
+    await until(() => one.calls.length === 4);
+    const { node } = await nodes.start("b", { sender: two.sender });
+    await nodes.pass(2 * NODE_BEAT_MS);
+    expect(node.share.mayClaim()).toBe(true);
+    await nodes.pass(3 * NODE_BEAT_MS);
+    expect([one.calls.length, two.calls.length]).toEqual([4, 0]);
+    for (const { end } of one.calls.slice(0, 2)) end(answered(200));
+    await nodes.pass(2 * NODE_BEAT_MS);
+    await until(() => two.calls.length === 2);
+    expect(one.calls).toHaveLength(4);
   });
 
   test("of which there is one at a time stay one at a time, whichever node the action came to", async () => {

@@ -86,6 +86,29 @@ describe("a node", () => {
     expect([b.mayClaim(), a.nodes, a.mayClaim()]).toEqual([true, ["a", "b"], true]);
   });
 
+  test("that comes is settled when each other has reported, since it counts this one, that it has no more calls than its share", async () => {
+    const { open, pass } = nodes();
+    const { membership: a } = open("a");
+    let isOver = false;
+    a.reportOver(() => isOver);
+    await a.start();
+    expect(a.isSettled).toBe(true);
+    const { membership: b } = open("b");
+    await b.start();
+    // What it reports when it first counts the other one is from before.
+    a.onChange(() => void (isOver = true));
+    await pass(4 * NODE_BEAT_MS);
+    expect([b.mayClaim(), b.isSettled, a.isSettled]).toEqual([true, false, true]);
+    let changes = 0;
+    b.onChange(() => void (changes += 1));
+    isOver = false;
+    await pass(2 * NODE_BEAT_MS);
+    expect([b.isSettled, changes]).toEqual([true, 1]);
+    isOver = true;
+    await pass(2 * NODE_BEAT_MS);
+    expect(b.isSettled).toBe(true);
+  });
+
   test("that comes just before the database's clock is set back claims when the others know of it", async () => {
     const { open, pass, database } = nodes();
     await open("a").membership.start();

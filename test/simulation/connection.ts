@@ -122,7 +122,7 @@ export function reachCluster({ world, process, way }: Ends, cluster: ClusterStor
   };
   return {
     now: () => reach(() => cluster.now()),
-    beat: (node, livesMs) => reach(() => cluster.beat(node, livesMs)),
+    beat: (...args) => reach(() => cluster.beat(...args)),
     leave: (nodeId) => reach(() => cluster.leave(nodeId)),
     takeJob: (name, nodeId, lastsMs) => reach(() => cluster.takeJob(name, nodeId, lastsMs)),
     releaseJob: (name, nodeId) => reach(() => cluster.releaseJob(name, nodeId)),

@@ -1,0 +1,1 @@
+ALTER TABLE "nodes" ADD COLUMN "is_over" bigint DEFAULT 0 NOT NULL;
