@@ -5,7 +5,7 @@ import type { DecisionFacts, Fact } from "../approvals/facts.ts";
 import { BROKEN_LINKS, type GroupedFacts, linesOfWords, NO_BODY, WORDS_HEADING } from "./chat-messages.ts";
 import { normalTarget } from "../core/target.ts";
 import { visibleText, withoutLinks } from "../receipts/visible-text.ts";
-import { UntrustedText } from "../ui/parts.tsx";
+import { untrusted } from "../ui/parts.tsx";
 import { render } from "../ui/layout.tsx";
 import { MAIL_PART_BYTES_MAX } from "../core/limits.ts";
 import { cutAt } from "../ui/text.ts";
@@ -38,9 +38,7 @@ export function opening(title: string, sentence: string, text = sentence): Part 
     text,
     html: (
       <>
-        <h1 style={TITLE}>
-          <UntrustedText text={title} />
-        </h1>
+        <h1 style={TITLE}>{untrusted(title)}</h1>
         {paragraph(sentence).html}
       </>
     ),
@@ -50,11 +48,7 @@ export function opening(title: string, sentence: string, text = sentence): Part 
 export function paragraph(text: string): Part {
   return {
     text,
-    html: (
-      <p style={TEXT}>
-        <UntrustedText text={text} />
-      </p>
-    ),
+    html: <p style={TEXT}>{untrusted(text)}</p>,
   };
 }
 
@@ -69,8 +63,7 @@ export function footnote(why: string): Part {
     text: `Lines that start with | are quoted from the request. Secrets are masked as ••••. ${BROKEN_LINKS}\n\n${why}`,
     html: (
       <p class="quiet" style={`${QUIET};margin-top:16px`}>
-        <UntrustedText text={why} /> Secrets are masked as ••••; the request is sent with the real values.{" "}
-        {BROKEN_LINKS}
+        {untrusted(why)} Secrets are masked as ••••; the request is sent with the real values. {BROKEN_LINKS}
       </p>
     ),
   };
@@ -150,7 +143,7 @@ export function factTable(rows: readonly FactRow[]): Part {
   return {
     text: rows.map(([name, value]) => `${name}: ${value}`).join("\n"),
     html: rowsOf(
-      rows.map(([name, value]) => [name, <UntrustedText text={value} />]),
+      rows.map(([name, value]) => [name, untrusted(value)]),
       16,
     ),
   };
@@ -160,7 +153,7 @@ export function factTable(rows: readonly FactRow[]): Part {
 export function details(facts: readonly Fact[]): Part {
   const rows = facts.map(({ name, label, value }) => {
     const isUrl = name === "callback" && normalTarget(value) !== null;
-    return [label, isUrl ? <Address url={value} /> : <UntrustedText text={value} />] as const;
+    return [label, isUrl ? <Address url={value} /> : untrusted(value)] as const;
   });
   const lines = facts.map(({ label, value }) => `${label}: ${visibleText(value)}`);
   return headed("Details", lines, rowsOf(rows, 4), `${HEAD};margin-bottom:0`);
@@ -229,10 +222,7 @@ export function call({ method, host, url }: Pick<MaskedAction, "method" | "host"
     html: (
       <div class="card" style={BOX}>
         <p style="margin:0 0 6px;font-size:16px">
-          <b>{method}</b>{" "}
-          <b style={MONO}>
-            <UntrustedText text={host} />
-          </b>
+          <b>{method}</b> <b style={MONO}>{untrusted(host)}</b>
         </p>
         <Address url={url} />
       </div>
@@ -247,11 +237,9 @@ function Address({ url }: { readonly url: string }) {
   // Keeps the host on one line if possible.
   return (
     <span dir="ltr" style={`${MONO};font-size:13px;word-break:break-all`}>
-      <UntrustedText text={url.slice(0, start)} />
-      <b style="display:inline-block;max-width:100%">
-        <UntrustedText text={url.slice(start, start + host.length)} />
-      </b>
-      <UntrustedText text={url.slice(start + host.length)} />
+      {untrusted(url.slice(0, start))}
+      <b style="display:inline-block;max-width:100%">{untrusted(url.slice(start, start + host.length))}</b>
+      {untrusted(url.slice(start + host.length))}
     </span>
   );
 }
@@ -267,12 +255,12 @@ function warnings(risks: DecisionFacts["risks"]): Part {
           <div class="risk" style={RISK}>
             {others.map(({ level, text }) => (
               <p class={level === "danger" ? "danger" : undefined} style={level === "danger" ? DANGER : "margin:4px 0"}>
-                <UntrustedText text={text} />
+                {untrusted(text)}
               </p>
             ))}
           </div>
         )}
-        {notes.map(({ text }) => note(<UntrustedText text={text} />, "margin:8px 0 0"))}
+        {notes.map(({ text }) => note(untrusted(text), "margin:8px 0 0"))}
       </>
     ),
   };
@@ -301,7 +289,7 @@ function quoted(title: string, { lines, missing }: Quoted): Part {
         {lines.map((line, at) => (
           <>
             {at === 0 ? null : <br />}
-            <UntrustedText text={line} />
+            {untrusted(line)}
           </>
         ))}
       </div>
@@ -315,9 +303,7 @@ function requesterSays(lines: readonly string[]): Part {
   const html = (
     <div class="words" style={WORDS}>
       {lines.map((line) => (
-        <p style="margin:0 0 4px">
-          <UntrustedText text={line} />
-        </p>
+        <p style="margin:0 0 4px">{untrusted(line)}</p>
       ))}
     </div>
   );

@@ -9,7 +9,7 @@ import { HOME_PATH, type Person, sourceOf } from "../http/session.ts";
 import { Copied } from "../ui/controls.tsx";
 import { Button, Check, PostForm, Submit } from "../ui/form.tsx";
 import { LOG_IN_PATH, render, SETTINGS_LINK } from "../ui/layout.tsx";
-import { Ago, Card, Facts, Name, Problem, sentence, Time, UntrustedText, Notice } from "../ui/parts.tsx";
+import { Ago, Card, Facts, Name, Problem, sentence, Time, untrusted, Notice } from "../ui/parts.tsx";
 import { browserName, duration, networkText, roleLabel } from "../ui/text.ts";
 import { FIRST_STEPS_PATH } from "./first-steps.tsx";
 import { answers, EMPTY_FORM, type FormState } from "./forms.ts";
@@ -124,9 +124,7 @@ async function accountPage(deps: PageDeps, user: Person, state: AccountState = {
                 path={`${LOG_IN_PATH}/account`}
                 fields={[["account", one.accountId]]}
                 look="plain"
-                of={sentence`to the account ${one.name === null ? "of " : ""}${(
-                  <UntrustedText text={one.name ?? one.email ?? one.accountId} />
-                )}`}
+                of={sentence`to the account ${one.name === null ? "of " : ""}${untrusted(one.name ?? one.email ?? one.accountId)}`}
                 name="Switch"
               />
             )
@@ -250,8 +248,7 @@ function noPasswordPage({ ownMails, oidc }: PageDeps, user: Person, isSent: bool
         </p>
         {isSent ? (
           <Notice tone="good">
-            A link is on its way to <UntrustedText text={user.email} />. It works once, for{" "}
-            {duration(PASSWORD_LINK_MS_MAX)}.
+            A link is on its way to {untrusted(user.email)}. It works once, for {duration(PASSWORD_LINK_MS_MAX)}.
           </Notice>
         ) : null}
         {isSent || !ownMails.sendsMail ? null : (

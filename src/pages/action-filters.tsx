@@ -10,7 +10,7 @@ import { FilterMenu, Menu } from "../ui/controls.tsx";
 import { Button, Field } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { ACTIONS_PATH, listPath } from "../ui/layout.tsx";
-import { LinkButton, sentence, Time, UntrustedText } from "../ui/parts.tsx";
+import { LinkButton, sentence, Time, untrusted } from "../ui/parts.tsx";
 import { HTTP_METHODS } from "../core/target.ts";
 
 export interface FiltersProps {
@@ -89,7 +89,7 @@ function filtered(query: ListQuery, changes: Parameters<typeof listPath>[1]): st
 
 function AgentMenu({ query, values: { creators } }: FiltersProps) {
   const options = creators.map(({ keyId, createdBy }) => {
-    return [keyId, <UntrustedText text={describeActor(createdBy).name} />] as const;
+    return [keyId, untrusted(describeActor(createdBy).name)] as const;
   });
   const chosen = query.created_by ?? null;
   return (
@@ -106,9 +106,9 @@ function AgentMenu({ query, values: { creators } }: FiltersProps) {
 function HostMenu({ query, typed, values: { hosts } }: FiltersProps) {
   return (
     <FilterMenu
-      label={query.host === undefined ? "Host" : <UntrustedText text={query.host} />}
+      label={query.host === undefined ? "Host" : untrusted(query.host)}
       all="Any host"
-      options={hosts.map((host) => [host, <UntrustedText text={host} />])}
+      options={hosts.map((host) => [host, untrusted(host)])}
       chosen={query.host ?? null}
       path={(host) => filtered(query, { host: host ?? undefined })}
     >

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { awaitsRunAt, isTerminal, nextRetryAt } from "../core/action.ts";
 import { targetMessage } from "../actions/target-message.ts";
-import { Dot, sentence, StatusDot, statusLabel, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { Dot, sentence, StatusDot, statusLabel, UntilTime, untrusted } from "../ui/parts.tsx";
 import { lateText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
@@ -35,7 +35,7 @@ export function Note({ action, now }: { readonly action: SeenAction; readonly no
   const late = isTerminal(status) ? lateText(action) : null;
   const failure = status === "failed" ? (result?.lastError ?? null) : null;
   const text = late ?? reasonSaid(action) ?? failure;
-  return text === null ? null : <UntrustedText text={text} />;
+  return untrusted(text);
 }
 
 /** The target's own words on why it refused; null if it gave none. The body of an interrupted success is no reason. */
@@ -49,7 +49,7 @@ export function RequestTitle({ action }: { readonly action: SeenAction }) {
   return (
     <span class="request-name">
       {title === null ? sentence`${<b class="method">{method}</b>} ` : null}
-      <UntrustedText text={title ?? shownPath(action)} />
+      {untrusted(title ?? shownPath(action))}
     </span>
   );
 }

@@ -6,7 +6,7 @@ import { mayBeSentBefore } from "../core/changes.ts";
 import { type ErrorKind, errorKindOf } from "../core/outcome.ts";
 import { firstAction } from "../accounts/first-action.ts";
 import { latestDecision, type TimelineEntry } from "../core/timeline.ts";
-import { sentence, Time, UntilTime, UntrustedLines, UntrustedText } from "../ui/parts.tsx";
+import { sentence, Time, UntilTime, UntrustedLines, untrusted } from "../ui/parts.tsx";
 import { counted, duration, inThisRun, lateText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 import { reasonSaid } from "./action-row.tsx";
@@ -30,11 +30,7 @@ export function Story(props: StoryProps) {
   return (
     <>
       <p class="story">{told}</p>
-      {message === null ? null : (
-        <p class="story-message">
-          <UntrustedText text={message} />
-        </p>
-      )}
+      {message === null ? null : <p class="story-message">{untrusted(message)}</p>}
     </>
   );
 }
@@ -199,7 +195,7 @@ function cancelledText({ action, timeline, role }: StoryProps): Child {
   if (decision.decision === "refused") {
     return (
       <>
-        <UntrustedText text={decision.reason ?? "A rule refuses this call."} /> {sent}
+        {untrusted(decision.reason ?? "A rule refuses this call.")} {sent}
       </>
     );
   }

@@ -33,7 +33,7 @@ import {
   sentence,
   Time,
   UntrustedLines,
-  UntrustedText,
+  untrusted,
 } from "../ui/parts.tsx";
 import { duration, lastDecision, type PageUser } from "../ui/text.ts";
 import { needsEdit, Story } from "./action-story.tsx";
@@ -160,7 +160,7 @@ function State({ action, timeline, now, pause, user, baseUrl }: ActionProps) {
         <p class="story quiet">
           Allowed by <Name text={policy.name ?? ""} />
           ’s grant
-          {policy.reason === null ? "." : sentence`: ${<UntrustedText text={policy.reason} />}`}
+          {policy.reason === null ? "." : sentence`: ${untrusted(policy.reason)}`}
           {mayDo(user.role, "approve") ? sentence` · ${<a href={SETTINGS_PATHS.grants}>All grants</a>}` : null}
         </p>
       ) : null}
@@ -177,7 +177,7 @@ function CredentialAdvice({ action, user }: ActionProps) {
   return (
     <div class="part part-request">
       <p class="quiet">
-        The agent sent <UntrustedText text={name} /> itself, so it can call this host without Outgate.{" "}
+        The agent sent {untrusted(name)} itself, so it can call this host without Outgate.{" "}
         <a href={newCredentialPath(host)}>Store the secret as a credential</a>, and no agent has to hold it.
       </p>
     </div>
@@ -191,16 +191,12 @@ interface ShownAction {
 /** Quotes the title, which is the requester's text. Method and path are ours. */
 function Headline({ action: { title, method, url } }: ShownAction) {
   if (title !== null) {
-    return (
-      <q class="title">
-        <UntrustedText text={title} />
-      </q>
-    );
+    return <q class="title">{untrusted(title)}</q>;
   }
   return (
     <>
       {/* Enough for two lines. The whole URL is below. */}
-      <span class="method">{method}</span> <UntrustedText text={pathOf(url).slice(0, 120)} />
+      <span class="method">{method}</span> {untrusted(pathOf(url).slice(0, 120))}
     </>
   );
 }
@@ -218,11 +214,7 @@ export function revealedPage({ action, digest, user }: Pick<ActionProps, "digest
       <Notice tone="wait">Secrets are shown in full. They are hidden again when you leave this page.</Notice>
       <Card id="request" title="Request">
         <RequestParts action={action} isOpen={isHeld} />
-        {action.callback === null || !isHeld ? null : (
-          <p>
-            Callback: <UntrustedText text={action.callback} />
-          </p>
-        )}
+        {action.callback === null || !isHeld ? null : <p>Callback: {untrusted(action.callback)}</p>}
       </Card>
       <ResponseView action={action} />
       {isHeld ? (
@@ -367,7 +359,6 @@ function Details({ action, user, receiptUrl, baseUrl }: ActionProps) {
   const { id, createdBy, keyId, hostname, host, extras, run, approve, approvedBy } = action;
   const { dedupe, idempotencyKey } = action;
   const { name, way } = describeActor(createdBy);
-  const untrusted = (text: string | null): Child => (text === null ? null : <UntrustedText text={text} />);
   const at = (time: Date | null): Child => (time === null ? null : <Time at={time} />);
   const copied = (text: string | null, what: string): Child =>
     text === null ? null : <Copied what={what}>{untrusted(text)}</Copied>;
@@ -390,12 +381,7 @@ function Details({ action, user, receiptUrl, baseUrl }: ActionProps) {
             </>,
           ],
           ["Key", keyId === "" ? null : <Copied text={keyId} what="the key's ID" />],
-          [
-            "Host",
-            <a href={listPath({ host: hostname })}>
-              <UntrustedText text={host} />
-            </a>,
-          ],
+          ["Host", <a href={listPath({ host: hostname })}>{untrusted(host)}</a>],
           ...requesterTexts({ title: null, extras }, extras.reason ?? null).map(({ name: said, note, text }) => {
             const shown =
               note === "" ? <UntrustedLines text={text ?? ""} /> : <Metadata name={note} value={text ?? ""} />;
@@ -449,7 +435,7 @@ function Details({ action, user, receiptUrl, baseUrl }: ActionProps) {
 
 /** A metadata entry. The id of a copied action is a link; anybody may write it, so it is among the requester's words. */
 function Metadata({ name, value }: { readonly name: string; readonly value: string }) {
-  const text = <UntrustedText text={`${name}: ${value}`} />;
+  const text = untrusted(`${name}: ${value}`);
   return name === COPY_OF && ACTION_ID.test(value) ? <a href={actionPath(value)}>{text}</a> : text;
 }
 

@@ -42,7 +42,7 @@ import {
   Time,
   Dot,
   ListedTime,
-  UntrustedText,
+  untrusted,
 } from "../ui/parts.tsx";
 import { counted, type PageUser, duration } from "../ui/text.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
@@ -407,9 +407,7 @@ function Row({ action, isPaused, now }: RowProps & { readonly isPaused: boolean;
       <td class="when">
         <ListedTime at={createdAt} as="clock" />
       </td>
-      <td class="who">
-        <UntrustedText text={describeActor(createdBy).name} />
-      </td>
+      <td class="who">{untrusted(describeActor(createdBy).name)}</td>
       <td class="what">
         <a class="row-link" href={actionPath(id)}>
           <What action={action} />
@@ -430,14 +428,14 @@ function Row({ action, isPaused, now }: RowProps & { readonly isPaused: boolean;
 function What({ action: { method, url, host, title, viewer } }: RowProps) {
   const path = pathOf(url);
   // More than a wide screen shows. CSS cuts the rest.
-  const shownPath = <UntrustedText text={path.slice(0, 240)} />;
-  const shownHost = <UntrustedText text={maskText(host, viewer)} />;
+  const shownPath = untrusted(path.slice(0, 240));
+  const shownHost = untrusted(maskText(host, viewer));
   // The host says more than a lone slash.
   const isBare = title === null && path === "/";
   const called = isBare ? shownHost : shownPath;
   return (
     <>
-      <span class="headline">{title === null ? called : <UntrustedText text={title} />}</span>
+      <span class="headline">{title === null ? called : untrusted(title)}</span>
       <small>
         <span class="method">{method}</span> {isBare ? null : shownHost}
         {title === null ? null : shownPath}

@@ -15,7 +15,7 @@ import {
   ListedTime,
   Time,
   UntrustedLines,
-  UntrustedText,
+  untrusted,
 } from "../ui/parts.tsx";
 import { SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 import { counted, duration, inWords, networkText, number, type PageUser } from "../ui/text.ts";
@@ -127,12 +127,11 @@ function Entry({ entry, user, kinds, pathOf, names }: AuditPageProps & { readonl
               ["Entry", <code>{seq}</code>],
               ["Time", <Time at={at} />],
               ["Kind", <code>{kind}</code>],
-              ["Actor", <UntrustedText text={actor} />],
-              ["Subject", subject === "" ? null : <UntrustedText text={subject} />],
-              ["Address", client === "" ? null : <UntrustedText text={networkText(client)} />],
+              ["Actor", untrusted(actor)],
+              ["Subject", subject === "" ? null : untrusted(subject)],
+              ["Address", client === "" ? null : untrusted(networkText(client))],
               ...Object.entries(detail).map(
-                ([name, value]) =>
-                  [inWords(name), value === null ? null : <UntrustedText text={String(value)} />] as const,
+                ([name, value]) => [inWords(name), value === null ? null : untrusted(String(value))] as const,
               ),
             ]}
           />
@@ -262,7 +261,7 @@ const GROUPS = {
   "Hidden values": {
     revealed: ({ subject, detail: { what } }) =>
       what === "signing_secret"
-        ? sentence`viewed the signing secret of ${<UntrustedText text={subject} />}`
+        ? sentence`viewed the signing secret of ${untrusted(subject)}`
         : sentence`viewed the hidden values of ${<a href={actionPath(subject)}>an action</a>}`,
   },
   Pauses: {
@@ -312,7 +311,7 @@ const GROUPS = {
       which === "others" ? "logged out their other sessions" : "ended one of their sessions",
     identity_linked: ({ detail: { issuer, password_removed: isRemoved } }) => {
       const removed = isRemoved === true ? ", and their password was removed" : null;
-      return sentence`linked their login to ${<UntrustedText text={text(issuer)} />}${removed}`;
+      return sentence`linked their login to ${untrusted(text(issuer))}${removed}`;
     },
   },
   Delivery: {
@@ -367,9 +366,7 @@ const GROUPS = {
       return sentence`tested the receiver of callbacks at ${<Name text={subject} />}${failed}${verified}`;
     },
     signing_secret_rotated: ({ subject }) =>
-      subject === ""
-        ? "rotated all signing secrets"
-        : sentence`rotated the signing secret of ${<UntrustedText text={subject} />}`,
+      subject === "" ? "rotated all signing secrets" : sentence`rotated the signing secret of ${untrusted(subject)}`,
   },
   Channels: {
     channel_added: ({ detail: { name, kind } }) =>
@@ -414,7 +411,7 @@ function timesText(count: AuditDetail[string] | undefined): string | null {
 }
 
 function callOf({ subject, detail: { method, host } }: AuditRow) {
-  const call = method === undefined ? "an action" : sentence`${text(method)} ${<UntrustedText text={text(host)} />}`;
+  const call = method === undefined ? "an action" : sentence`${text(method)} ${untrusted(text(host))}`;
   return <a href={actionPath(subject)}>{call}</a>;
 }
 

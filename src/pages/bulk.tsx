@@ -19,7 +19,7 @@ import {
   PageHead,
   Problem,
   Time,
-  UntrustedText,
+  untrusted,
 } from "../ui/parts.tsx";
 import { counted, inWords, number } from "../ui/text.ts";
 import { DomainError } from "../core/domain-error.ts";
@@ -106,7 +106,7 @@ async function newBulkPage({ bulkService }: PageDeps, user: Person, props: NewBu
               {groups.map(({ host, responseCode, count }) => (
                 <li>
                   {`${number(count)} × `}
-                  {responseCode === null ? null : <b>{responseCode}</b>} <UntrustedText text={host} />
+                  {responseCode === null ? null : <b>{responseCode}</b>} {untrusted(host)}
                   {operation === "retry" && responseCode !== null && refusesSame(responseCode) ? (
                     <span class="says">
                       Likely to fail again: the target refused the request. Edit and resend instead.
@@ -173,7 +173,7 @@ function filterRows(filter: Readonly<Record<string, unknown>>, viewer: Viewer): 
       return [label, <a href={`/actions${queryText({ id: value })}`}>{counted(texts.length, "action")}</a>] as const;
     }
     const text = texts.join(", ");
-    return [label, <UntrustedText text={name === "status" ? text.replaceAll("_", " ") : text} />] as const;
+    return [label, untrusted(name === "status" ? text.replaceAll("_", " ") : text)] as const;
   });
 }
 
@@ -258,7 +258,7 @@ function jobRows(job: BulkJob, viewer: Viewer): FactRows {
   return [
     ["Started", <Time at={job.createdAt} />],
     ["By", <ActorName actor={maskedActor(job.createdBy, viewer)} />],
-    ["Reason", job.reason === null ? null : <UntrustedText text={maskText(job.reason, viewer)} />],
+    ["Reason", job.reason === null ? null : untrusted(maskText(job.reason, viewer))],
     ...filterRows(
       jobFilter(job, (text) => text),
       viewer,

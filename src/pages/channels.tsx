@@ -10,7 +10,7 @@ import {
   REMIND_MINUTES_MAX,
   REMIND_MINUTES_MIN,
 } from "../core/limits.ts";
-import { Ago, Dot, Name, UntrustedText } from "../ui/parts.tsx";
+import { Ago, Dot, Name, untrusted } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
 import { unlessGone } from "./forms.ts";
 import type { ById, PageDeps } from "./page-deps.ts";
@@ -52,7 +52,7 @@ const SHOWN_TEST = compile(ShownTest);
 
 function targetCell({ to, url }: Channel) {
   const text = url === null ? to.join(", ") : shownUrl(url);
-  return text === "" ? "Can’t be read: remove the channel, and add it again." : <UntrustedText text={text} />;
+  return text === "" ? "Can’t be read: remove the channel, and add it again." : untrusted(text);
 }
 
 function TestResult({ error, atMs, now }: Static<typeof ShownTest> & { readonly now: Date }) {
@@ -63,7 +63,7 @@ function TestResult({ error, atMs, now }: Static<typeof ShownTest> & { readonly 
         <>The test message was delivered, {ago}.</>
       ) : (
         <>
-          The test message of {ago} was not delivered. <UntrustedText text={error} />
+          The test message of {ago} was not delivered. {untrusted(error)}
         </>
       )}
     </span>
@@ -110,7 +110,7 @@ export function channelPages(deps: PageDeps) {
         ],
       ],
       actions: ({ id, name, enabled }) => {
-        const row = { user, look: "plain", of: <UntrustedText text={name} /> } as const;
+        const row = { user, look: "plain", of: untrusted(name) } as const;
         const path = `${CHANNELS_PATH}/${id}`;
         return (
           <div>

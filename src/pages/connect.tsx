@@ -12,7 +12,7 @@ import { AUTHORIZE_PATH, CONSENT_PATH, SESSION_COOKIE, shownHost } from "../oaut
 import type { ConsentRequest } from "../oauth/service.ts";
 import { Button, CONFIRM_PASSWORD_FIELD, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
-import { Day, Facts, Name, Notice, PageHead, sentence, UntrustedText } from "../ui/parts.tsx";
+import { Day, Facts, Name, Notice, PageHead, sentence, untrusted } from "../ui/parts.tsx";
 import { filled, type FormState } from "./forms.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
 import { KEY_FORM, keyMembersIn, LimitFields, LoopBrake } from "./new-key.tsx";
@@ -41,7 +41,7 @@ async function consentPage(deps: PageDeps, user: Person, asked: ConsentRequest, 
           rows={[
             ["Client", <ClientName of={asked} />],
             ["Added to this account", asked.added === null ? null : added(asked.added, user.role)],
-            ["Its answer goes to", <UntrustedText text={asked.redirectUri} />],
+            ["Its answer goes to", untrusted(asked.redirectUri)],
             ["Account", <Name text={name ?? email ?? user.email} />],
             ["You are", <Name text={user.email} />],
           ]}
@@ -72,11 +72,7 @@ async function consentPage(deps: PageDeps, user: Person, asked: ConsentRequest, 
 function ClientName({ of: { clientName, clientHost } }: { readonly of: ConsentRequest }) {
   const host = <Name text={clientHost} />;
   // The client's own name is less bold than what we know about it.
-  const said = (
-    <span class="name">
-      <UntrustedText text={clientName ?? ""} />
-    </span>
-  );
+  const said = <span class="name">{untrusted(clientName ?? "")}</span>;
   return clientName === null ? host : sentence`${said} (${host})`;
 }
 
@@ -214,7 +210,7 @@ function refusedPage(user: Person, back: URL): string {
           <a href={back.href} rel="noreferrer">
             Go back to the client
           </a>
-        )}, at ${<UntrustedText text={shownHost(back)} />}.`}
+        )}, at ${untrusted(shownHost(back))}.`}
       </p>
     </Layout>,
   );

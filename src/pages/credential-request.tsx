@@ -24,7 +24,7 @@ import {
   Time,
   UntilTime,
   UntrustedBlock,
-  UntrustedText,
+  untrusted,
 } from "../ui/parts.tsx";
 import { agentKeys, CREDENTIAL_FORM, credentialPath } from "./credentials.tsx";
 import { EMPTY_FORM, type FormState } from "./forms.ts";
@@ -85,15 +85,11 @@ export function CredentialRow({ request, now }: { readonly request: SeenCredenti
         <Icon name="keys" />
       </span>
       <a class="inbox-open" href={`${CREDENTIAL_REQUESTS_PATH}/${id}`} data-item="">
-        <span class="request-name">
-          Credential for <UntrustedText text={host} />
-        </span>
+        <span class="request-name">Credential for {untrusted(host)}</span>
         <span class="inbox-age">
           <Ago at={createdAt} now={now} />
         </span>
-        <span class="inbox-asker">
-          <UntrustedText text={agent} /> asks for a secret
-        </span>
+        <span class="inbox-asker">{untrusted(agent)} asks for a secret</span>
       </a>
     </li>
   );
@@ -114,11 +110,7 @@ async function requestPage(deps: PageDeps, user: Person, id: string, refused: Re
   return render(
     <Layout title={title} nav="Approvals" user={user} now={now}>
       <PageHead
-        title={
-          <>
-            Credential for <UntrustedText text={request.host} />
-          </>
-        }
+        title={<>Credential for {untrusted(request.host)}</>}
         back={{ href: "/approvals", name: "Approvals" }}
         intro={sentence`${<Name text={request.agent} />} asks for a secret that calls are sent with.`}
       />
@@ -144,11 +136,11 @@ function requestFacts(request: SeenCredentialRequest, isOwner: boolean, now: Dat
       <Facts
         rows={[
           ["State", <Dot {...STATES[status]} />],
-          ["Host", <UntrustedText text={host} />],
+          ["Host", untrusted(host)],
           ["Reason", <UntrustedBlock label="Reason, in the words of the agent" text={reason} isOpen />],
-          ["Suggested name", name === undefined ? null : <UntrustedText text={name} />],
-          ["Suggested kind", kind === undefined ? null : <UntrustedText text={kind} />],
-          ["Suggested paths", paths === undefined ? null : <UntrustedText text={paths.join(", ")} />],
+          ["Suggested name", untrusted(name)],
+          ["Suggested kind", untrusted(kind)],
+          ["Suggested paths", untrusted(paths?.join(", "))],
           ["Suggested methods", methods === undefined ? null : methods.join(", ")],
           ["Asked", <Ago at={request.createdAt} now={now} />],
           ["Expires", status === "pending" ? <UntilTime at={request.expiresAt} now={now} /> : null],
@@ -158,7 +150,7 @@ function requestFacts(request: SeenCredentialRequest, isOwner: boolean, now: Dat
               ? null
               : sentence`${<Time at={decidedAt} />} by ${<ActorName actor={request.decided_by} />}`,
           ],
-          ["Reason", why === null ? null : <UntrustedText text={why} />],
+          ["Reason", untrusted(why)],
           [
             "Credential",
             credential !== null && isOwner ? (
@@ -205,8 +197,8 @@ async function answerForms(deps: PageDeps, user: Person, request: SeenCredential
       )}
       <Card id="grant" title="Fill in the credential">
         <p class="quiet">
-          <UntrustedText text={agent} /> may use it at once, and learns its name alone. What it has suggested is filled
-          in: check where the secret may go.
+          {untrusted(agent)} may use it at once, and learns its name alone. What it has suggested is filled in: check
+          where the secret may go.
         </p>
         <CREDENTIAL_FORM.Form
           user={user}

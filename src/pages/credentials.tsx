@@ -24,7 +24,7 @@ import {
   SubSection,
   UntilTime,
   UntrustedBlock,
-  UntrustedText,
+  untrusted,
 } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
 import { DayBars } from "./chart.tsx";
@@ -134,8 +134,8 @@ function nameCell({ name, settings, hint, createdAt, createdBy }: Credential, no
       </a>
       <span class="says">
         {KIND_WORDS[settings.kind]}
-        <UntrustedText text={header} />
-        {hint === null ? "" : <UntrustedText text={` ••••${hint}`} />}
+        {untrusted(header)}
+        {hint === null ? "" : untrusted(` ••••${hint}`)}
         {" · added "}
         <Ago at={createdAt} now={now} /> by <ActorName actor={createdBy} />
       </span>
@@ -147,18 +147,16 @@ function boundsCell(credential: Credential) {
   const { hosts, paths, methods, echoes } = credential;
   return (
     <>
-      <UntrustedText text={hosts.join(", ")} />
+      {untrusted(hosts.join(", "))}
       <span class="says">
-        <UntrustedText text={paths === null ? "Any path" : paths.join(", ")} />
+        {untrusted(paths === null ? "Any path" : paths.join(", "))}
         {methods === null ? "" : ` · ${methods.join(", ")}`}
       </span>
       {warningsOf(credential).map((text) => (
         <span class="says says-wait">{text}</span>
       ))}
       {echoes.length === 0 ? null : (
-        <span class="says says-wait">
-          Sent back by <UntrustedText text={echoes.join(", ")} />: it was masked in the answers.
-        </span>
+        <span class="says says-wait">Sent back by {untrusted(echoes.join(", "))}: it was masked in the answers.</span>
       )}
     </>
   );
@@ -172,9 +170,7 @@ function usedCell(credential: Credential, keys: readonly KeyView[], uses: Creden
   const sum = sumOf(days);
   return (
     <>
-      {live.length === 0
-        ? "Owners only"
-        : sentence`Owners, ${<UntrustedText text={live.map(({ name }) => name).join(", ")} />}`}
+      {live.length === 0 ? "Owners only" : sentence`Owners, ${untrusted(live.map(({ name }) => name).join(", "))}`}
       {sum === 0 ? null : (
         <span class="says used-days">
           <DayBars days={days} label={`Uses a day, the last day at the end: ${days.join(", ")}`} />
@@ -323,7 +319,7 @@ function Answer({ status, error, headers, body, truncated }: CredentialTest) {
     <>
       <p role="status">
         <Dot tone={error === null ? "good" : "bad"}>{status === null ? "No answer" : `Status ${status}`}</Dot>
-        {error === null ? null : sentence`: ${<UntrustedText text={error} />}`}
+        {error === null ? null : sentence`: ${untrusted(error)}`}
         {status === null || body !== null ? null : ", without a body"}
       </p>
       {body === null ? null : (
@@ -333,7 +329,7 @@ function Answer({ status, error, headers, body, truncated }: CredentialTest) {
       )}
       {shown.length === 0 ? null : (
         <SubSection title="Headers">
-          <Facts rows={shown.map(([name, value]) => [name, <UntrustedText text={value} />])} />
+          <Facts rows={shown.map(([name, value]) => [name, untrusted(value)])} />
         </SubSection>
       )}
     </>

@@ -14,7 +14,7 @@ import { visibleText } from "../receipts/visible-text.ts";
 import { BEGINNING, limitsOnPage, type PageBody, pageBody } from "../ui/body-view.tsx";
 import { Copied } from "../ui/controls.tsx";
 import { actionPath } from "../ui/layout.tsx";
-import { Ago, Problem, sentence, TimeInWords, UntrustedLines, UntrustedText } from "../ui/parts.tsx";
+import { Ago, Problem, sentence, TimeInWords, UntrustedLines, untrusted } from "../ui/parts.tsx";
 import { type PageUser, waitingText } from "../ui/text.ts";
 import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
 import { grantOffer } from "./grant-form.tsx";
@@ -166,7 +166,7 @@ export function AskedRequest(props: AskedRequestProps) {
         <summary>
           Details{" "}
           <span class="small">
-            <UntrustedText text={describeActor(action.createdBy).name} />
+            {untrusted(describeActor(action.createdBy).name)}
             {now === null ? null : sentence` · ${<Ago at={action.createdAt} now={now} />}`}
           </span>
         </summary>
@@ -225,7 +225,7 @@ export function FactList({ facts, look, action, now }: FactListProps) {
 
 /** Shows a fact as untrusted text, unless it consists of our own words and numbers. */
 function FactValue({ fact: { name, value }, action }: { readonly fact: Fact; readonly action: SeenAction }) {
-  if (name === "title") return sentence`“${<UntrustedText text={value} />}”`;
+  if (name === "title") return sentence`“${untrusted(value)}”`;
   if (name === "method") return <b>{value}</b>;
   const at = timeOf(name, action);
   if (at !== null) return <TimeInWords at={at}>{value}</TimeInWords>;
@@ -275,9 +275,7 @@ export function Risks({ risks }: { readonly risks: readonly DecisionFacts["risks
   return (
     <ul class="risks" aria-label="Warnings" data-asked="">
       {risks.map(({ level, text }) => (
-        <li class={`risk-${level}`}>
-          <UntrustedText text={text} />
-        </li>
+        <li class={`risk-${level}`}>{untrusted(text)}</li>
       ))}
     </ul>
   );
@@ -311,12 +309,12 @@ interface DeciderProps {
 
 /** Names the rule or grant that decided, and why: “Payments above 1000”: A person checks them. Owners get a link to the rule. */
 export function Decider({ policy: { by, id, name, reason }, user }: DeciderProps) {
-  const text = <UntrustedText text={name ?? ""} />;
+  const text = untrusted(name ?? "");
   const isLink = by === "rule" && id !== null && user !== null && mayDo(user.role, "manage");
   return (
     <span class="held-by">
       “{isLink ? <a href={`${SETTINGS_PATHS.rules}/${id}`}>{text}</a> : text}”
-      {reason === null ? null : sentence`: ${<UntrustedText text={reason} />}`}
+      {reason === null ? null : sentence`: ${untrusted(reason)}`}
     </span>
   );
 }

@@ -18,7 +18,7 @@ import {
   renderPart,
 } from "../ui/layout.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
-import { Ago, LinkButton, PageHead, sentence, UntrustedText } from "../ui/parts.tsx";
+import { Ago, LinkButton, PageHead, sentence, untrusted } from "../ui/parts.tsx";
 import { SETTINGS_PATHS, SETTINGS_SECTIONS } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
 import { asSent } from "../receipts/masked-action.ts";
@@ -66,9 +66,9 @@ async function paletteList(deps: PageDeps, user: Person, text: string): Promise<
           id={id}
           href={`${CREDENTIAL_REQUESTS_PATH}/${id}`}
           icon="keys"
-          facts={sentence`${<UntrustedText text={agent} />} · ${<Ago at={createdAt} now={now} />}`}
+          facts={sentence`${untrusted(agent)} · ${<Ago at={createdAt} now={now} />}`}
         >
-          Credential for <UntrustedText text={of} />
+          Credential for {untrusted(of)}
         </Entry>
       )),
     ],
@@ -87,7 +87,7 @@ async function paletteList(deps: PageDeps, user: Person, text: string): Promise<
           ? []
           : [
               <Entry id="pause" href={`${PAUSES_PATH}?host=${encodeURIComponent(host)}`} icon="pause">
-                Pause <UntrustedText text={host} />
+                Pause {untrusted(host)}
               </Entry>,
             ]),
         ...failed.map((action) => (
@@ -146,7 +146,7 @@ function ActionEntry({ action, now }: { readonly action: SeenAction; readonly no
         <>
           <ListedStatus action={action} isQuiet />
           {" · "}
-          <UntrustedText text={describeActor(createdBy).name} />
+          {untrusted(describeActor(createdBy).name)}
           {" · "}
           <Ago at={createdAt} now={now} />
         </>
@@ -161,10 +161,10 @@ function ActionEntry({ action, now }: { readonly action: SeenAction; readonly no
 function ActionName({ action: { method, host, url, title } }: { readonly action: SeenAction }) {
   return title === null ? (
     <>
-      <span class="method">{method}</span> <UntrustedText text={`${host}${pathOf(url)}`} />
+      <span class="method">{method}</span> {untrusted(`${host}${pathOf(url)}`)}
     </>
   ) : (
-    sentence`“${<UntrustedText text={title} />}”`
+    sentence`“${untrusted(title)}”`
   );
 }
 

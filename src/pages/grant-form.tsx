@@ -12,7 +12,7 @@ import { MASK } from "../receipts/mask-rules.ts";
 import type { MaskedAction } from "../receipts/seen-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { Button, Check, Field, FieldGroup } from "../ui/form.tsx";
-import { UntrustedText } from "../ui/parts.tsx";
+import { untrusted } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
 import { EMPTY_FORM, type FormState, numberIn, type RefusedForm } from "./forms.ts";
 
@@ -118,10 +118,7 @@ function VaryRow({ path, text, at, state }: JsonLeaf & { readonly at: number; re
         isChecked={state.values.get(`vary_${at}`) === path}
         label={
           <>
-            <UntrustedText text={memberName(path)} />{" "}
-            <code class="quiet">
-              <UntrustedText text={shown} />
-            </code>
+            {untrusted(memberName(path))} <code class="quiet">{untrusted(shown)}</code>
           </>
         }
       />

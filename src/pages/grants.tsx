@@ -3,7 +3,7 @@ import { describeActor } from "../core/roles.ts";
 import { GrantParams, type NamedGrant } from "../grants/grants.ts";
 import type { Person } from "../http/session.ts";
 import { actionPath, render } from "../ui/layout.tsx";
-import { Name, sentence, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { Name, sentence, Time, UntilTime, untrusted } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
 import { unlessGone } from "./forms.ts";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
@@ -32,7 +32,7 @@ function grantsPage(user: Person, grants: readonly NamedGrant[], now: Date): str
               <>
                 <Name text={keyName} />
                 <span class="says">
-                  Made by <UntrustedText text={describeActor(createdBy).name} /> with{" "}
+                  Made by {untrusted(describeActor(createdBy).name)} with{" "}
                   <a href={actionPath(actionId)}>the approval of an action</a>
                 </span>
               </>
@@ -48,7 +48,7 @@ function grantsPage(user: Person, grants: readonly NamedGrant[], now: Date): str
             user={user}
             path={`${GRANTS_PATH}/${id}/end`}
             name="End"
-            of={sentence`the grant of ${<UntrustedText text={keyName} />} of ${<Time at={createdAt} />}`}
+            of={sentence`the grant of ${untrusted(keyName)} of ${<Time at={createdAt} />}`}
           />
         )}
         empty={{
@@ -82,7 +82,7 @@ function variesCell({ vary, max }: NamedGrant) {
       {vary.map((path, at) => (
         <>
           {at === 0 ? "" : ", "}
-          <UntrustedText text={memberName(path)} />
+          {untrusted(memberName(path))}
           {max[path] === undefined ? null : ` ≤ ${max[path]}`}
         </>
       ))}

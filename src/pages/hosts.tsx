@@ -12,7 +12,7 @@ import {
 import { Button, Field } from "../ui/form.tsx";
 import { answers, EMPTY_FORM, type FormState, unlessGone, VERSION_FIELD, versionField } from "./forms.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
-import { Card, Dot, LinkButton, Name, sentence, UntrustedText, Ago } from "../ui/parts.tsx";
+import { Card, Dot, LinkButton, Name, sentence, untrusted, Ago } from "../ui/parts.tsx";
 import { ATTEMPT_TIMEOUT_SET_MS_MAX, ATTEMPT_TIMEOUT_SET_MS_MIN } from "../core/limits.ts";
 import { everyField, type FieldSpecs, schemaForm } from "./schema-form.tsx";
 import {
@@ -165,7 +165,7 @@ function stateCell(pause: Pause | undefined, now: Date) {
       <Dot tone="wait">Paused</Dot>
       <span class="says">
         <Ago at={pause.createdAt} now={now} />
-        {pause.reason === null ? null : sentence`: ${<UntrustedText text={pause.reason} />}`}
+        {pause.reason === null ? null : sentence`: ${untrusted(pause.reason)}`}
       </span>
     </>
   );
@@ -246,7 +246,7 @@ async function hostFormPage(deps: PageDeps, user: Person, host: string, typed: F
     <SettingsPage
       user={user}
       section="Hosts"
-      title={isDefaults ? "All hosts" : <UntrustedText text={host} />}
+      title={isDefaults ? "All hosts" : untrusted(host)}
       windowTitle={isDefaults ? "All hosts" : "Host"}
       back={{ href: HOSTS_PATH, name: "Hosts" }}
       intro="Where a field is empty, the value in grey applies."

@@ -22,7 +22,7 @@ import { callText } from "./request.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { queryText } from "../ui/layout.tsx";
 import { shownPath, RequestTitle } from "./action-row.tsx";
-import { Ago, sentence, Table, UntrustedText } from "../ui/parts.tsx";
+import { Ago, sentence, Table, untrusted } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { DAY_MS, HELD_CURSOR_CHARS_MAX, HOUR_MS } from "../core/limits.ts";
@@ -87,11 +87,7 @@ export function RequestRow({ request, ...props }: RowProps & { readonly request:
         </span>
         <Asker action={action} />
         <RiskMark risks={request.riskMarks} />
-        {request.rejection === null ? null : (
-          <span class="inbox-rejected">
-            “<UntrustedText text={request.rejection} />”
-          </span>
-        )}
+        {request.rejection === null ? null : <span class="inbox-rejected">“{untrusted(request.rejection)}”</span>}
       </OpenLink>
     </li>
   );
@@ -102,10 +98,10 @@ function Asker({ action, children }: { readonly action: SeenAction; readonly chi
   return (
     <span class="inbox-asker">
       {children}
-      <UntrustedText text={describeActor(action.createdBy).name} />
+      {untrusted(describeActor(action.createdBy).name)}
       {" · "}
       {action.title === null ? null : sentence`${<span class="method">{action.method}</span>} `}
-      <UntrustedText text={action.host} />
+      {untrusted(action.host)}
     </span>
   );
 }
@@ -188,9 +184,7 @@ export function GroupRow({ group, ...props }: RowProps & { readonly group: Reque
           </span>
           <Asker action={action}>
             {isPart ? "On this page · " : null}
-            {range === null
-              ? null
-              : sentence`${<UntrustedText text={range.name} />} ${range.least} to ${range.most} · `}
+            {range === null ? null : sentence`${untrusted(range.name)} ${range.least} to ${range.most} · `}
           </Asker>
           <RiskMark risks={riskMarks} />
         </summary>
@@ -208,7 +202,7 @@ export function GroupRow({ group, ...props }: RowProps & { readonly group: Reque
           ]}
           rows={requests.map((request, at) => [
             ...(mayDecide ? [<Chosen action={request.action} {...props} />] : []),
-            ...fields.map(({ values }) => <UntrustedText text={values[at] ?? ""} />),
+            ...fields.map(({ values }) => untrusted(values[at] ?? "")),
             <OpenLink id={request.action.id} {...props}>
               <Ago at={request.action.createdAt} now={now} />
             </OpenLink>,
@@ -240,10 +234,10 @@ function GroupName({ group: { requests } }: { readonly group: RequestGroup<SeenR
       {title === null ? (
         <>
           <b class="method">{action.method}</b>{" "}
-          <UntrustedText text={others.every((other) => other === path) ? path : commonPath([path, ...others])} />
+          {untrusted(others.every((other) => other === path) ? path : commonPath([path, ...others]))}
         </>
       ) : (
-        <UntrustedText text={title} />
+        untrusted(title)
       )}
     </span>
   );
@@ -271,7 +265,7 @@ export function FieldName({ field: { place, name } }: { readonly field: Pick<Dif
   return (
     <>
       {place === "body" ? null : `${PLACES[place]} `}
-      <UntrustedText text={visibleText(name)} />
+      {untrusted(visibleText(name))}
     </>
   );
 }

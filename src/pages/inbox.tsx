@@ -22,7 +22,7 @@ import {
   REVIEW_PATH,
 } from "./inbox-list.tsx";
 import { actionPath, Layout, OVERVIEW_PATH, render } from "../ui/layout.tsx";
-import { LinkButton, Problem, Time, UntrustedText } from "../ui/parts.tsx";
+import { LinkButton, Problem, Time, untrusted } from "../ui/parts.tsx";
 import { ListedStatus, Note, RequestTitle } from "./action-row.tsx";
 import { CallLine } from "./request.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
@@ -211,7 +211,7 @@ function Filters({ inbox: { requesters, hosts, hasMoreHosts }, query, user }: In
   const path = (changes: Partial<InboxQuery>) => inboxPath({ ...query, after: null, ...changes });
   const named = (name: string, count: number) => (
     <>
-      <UntrustedText text={name} />
+      {untrusted(name)}
       <span class="quiet">{` ${number(count)}${count === COUNTED_MAX ? "+" : ""}`}</span>
     </>
   );

@@ -9,7 +9,7 @@ import { page, seeOther, UNLISTED } from "../http/response.ts";
 import { HOME_PATH, sourceOf } from "../http/session.ts";
 import { Button, PostForm, Submit } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
-import { PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
+import { PageHead, Problem, sentence, untrusted } from "../ui/parts.tsx";
 import { answers, EMPTY_FORM } from "./forms.ts";
 import type { PageDeps } from "./page-deps.ts";
 import { EntryForm, ProviderForm } from "./sign-in.tsx";
@@ -33,9 +33,7 @@ async function joinPage(deps: PageDeps, context: RequestContext, token: string, 
           You are invited as <b>{roleLabel(role).toLowerCase()}</b>
           <InvitedTo account={account} />.
         </p>
-        <p class="quiet">
-          The invitation is for <UntrustedText text={email} /> and works once.
-        </p>
+        <p class="quiet">The invitation is for {untrusted(email)} and works once.</p>
       </PageHead>
       <JoinForm {...invitation} path={path} problem={problem} user={user} />
       {user === null ? <ProviderForm oidc={deps.oidc} next={path} /> : null}
@@ -47,11 +45,11 @@ async function joinPage(deps: PageDeps, context: RequestContext, token: string, 
 function InvitedTo({ account: { name, email } }: Pick<OpenInvitation, "account">) {
   return (
     <>
-      {name === null ? null : sentence` to “${<UntrustedText text={name} />}”`}
+      {name === null ? null : sentence` to “${untrusted(name)}”`}
       {email === null ? null : (
         <>
           {name === null ? " to the account of " : ", the account of "}
-          <UntrustedText text={email} />
+          {untrusted(email)}
         </>
       )}
     </>
@@ -62,9 +60,7 @@ function JoinForm({ path, problem, user, email, isKnown }: JoinProps) {
   if (user !== null && emailKey(user.email) !== emailKey(email)) {
     return (
       <PostForm user={user} action="/auth/logout" class="card">
-        <p>
-          You are logged in as <UntrustedText text={user.email} />. Log out, and open the link again.
-        </p>
+        <p>You are logged in as {untrusted(user.email)}. Log out, and open the link again.</p>
         <Button>Log out</Button>
       </PostForm>
     );

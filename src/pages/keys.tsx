@@ -25,7 +25,7 @@ import {
   sentence,
   StatusDot,
   Time,
-  UntrustedText,
+  untrusted,
 } from "../ui/parts.tsx";
 import { AgoOr, List, None, pauseOrResume, RowAction, RowLink, RowMenu } from "./settings-frame.tsx";
 import { type Choice, counted, number, type PageUser, roleLabel, scopeLabel } from "../ui/text.ts";
@@ -180,7 +180,7 @@ function lastCall({ lastCall: call }: ListedKeyView, now: Date) {
   return (
     <a class="last-call" href={actionPath(id)}>
       <span class="clipped">
-        <code>{method}</code> <UntrustedText text={shown} />
+        <code>{method}</code> {untrusted(shown)}
       </span>
       <span class="says">
         <StatusDot status={status} code={isTerminal(status) ? responseCode : null} /> · <Ago at={createdAt} now={now} />

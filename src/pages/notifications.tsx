@@ -5,7 +5,7 @@ import type { OutboxEntry } from "../core/store.ts";
 import type { NotificationStatus } from "../core/notification.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import { actionPath, render } from "../ui/layout.tsx";
-import { Dot, ListedTime, Name, NextPage, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { Dot, ListedTime, Name, NextPage, UntilTime, untrusted } from "../ui/parts.tsx";
 import { counted, mailName, type PageUser } from "../ui/text.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
 import { List, None, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
@@ -88,14 +88,12 @@ function recipientCell({ message, status, lastError }: ListedNotification, chann
   return (
     <>
       {channel === undefined ? (
-        <UntrustedText text={kind === "callback" ? maskUrl(target, "decider") : maskText(target, "decider")} />
+        untrusted(kind === "callback" ? maskUrl(target, "decider") : maskText(target, "decider"))
       ) : (
         <Name text={channel} />
       )}
       {lastError === null || status === "delivered" ? null : (
-        <span class="says says-bad">
-          <UntrustedText text={maskText(lastError, "decider")} />
-        </span>
+        <span class="says says-bad">{untrusted(maskText(lastError, "decider"))}</span>
       )}
     </>
   );

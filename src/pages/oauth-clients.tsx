@@ -8,7 +8,7 @@ import type { Person } from "../http/session.ts";
 import { type AccountClient, OAuthClientParams, CreateOAuthClient } from "../oauth/account-clients.ts";
 import { Copied } from "../ui/controls.tsx";
 import { render } from "../ui/layout.tsx";
-import { Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
+import { Facts, LinkButton, Name, Notice, untrusted } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
 import { unlessGone } from "./forms.ts";
 import type { ById, PageDeps } from "./page-deps.ts";
@@ -105,16 +105,7 @@ export function oauthClientPages(deps: PageDeps) {
             "main",
           ],
           ["Client id", ({ id }) => <Copied text={id} what="client id" />, "wide"],
-          [
-            "Answers go to",
-            ({ redirectUris }) =>
-              redirectUris.map((uri) => (
-                <div>
-                  <UntrustedText text={uri} />
-                </div>
-              )),
-            "wide",
-          ],
+          ["Answers go to", ({ redirectUris }) => redirectUris.map((uri) => <div>{untrusted(uri)}</div>), "wide"],
           ["Connections", ({ connections }) => (connections === 0 ? <None>None</None> : number(connections))],
         ],
         actions: ({ id, name }) => (

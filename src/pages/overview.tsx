@@ -17,7 +17,7 @@ import { FilterLinks } from "../ui/controls.tsx";
 import { AUDIT_PATH } from "./audit.tsx";
 import { type Age, inboxPath } from "./inbox-list.tsx";
 import { amountText, Layout, listPath, OVERVIEW_PATH, queryText, render } from "../ui/layout.tsx";
-import { Ago, Card, Facts, Notice, sentence, ListedTime, Table, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { Ago, Card, Facts, Notice, sentence, ListedTime, Table, Time, UntilTime, untrusted } from "../ui/parts.tsx";
 import { counted, duration, number, type PageUser } from "../ui/text.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
 import { readQuery, withoutEmpty } from "../http/request.ts";
@@ -132,7 +132,7 @@ function Activity(props: OverviewPageProps) {
             empty="No actions in this range."
             listed={(id) => {
               if (id === "") return { name: "Without a key", filters: null };
-              const name = <UntrustedText text={maskText(keyNames.get(id) ?? id, viewer)} />;
+              const name = untrusted(maskText(keyNames.get(id) ?? id, viewer));
               return { name, filters: { created_by: id } };
             }}
           />
@@ -336,7 +336,7 @@ interface Listed {
 /** A host as the viewer may see it. Hidden text must not appear in a link either. */
 function listedHost(host: string, viewer: Viewer): Listed {
   const text = maskText(host, viewer);
-  return { name: <UntrustedText text={text} />, filters: text === host ? { host } : null };
+  return { name: untrusted(text), filters: text === host ? { host } : null };
 }
 
 /** A link to the list of these filters. */
@@ -444,7 +444,7 @@ function FailingHosts({ overview, user, now }: OverviewPageProps) {
               </span>
             </div>
             <p class="between small quiet reason">
-              <UntrustedText text={maskText(one.lastError, viewer)} />
+              {untrusted(maskText(one.lastError, viewer))}
               <Ago at={one.lastFailedAt} now={now} />
             </p>
           </li>

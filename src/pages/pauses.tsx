@@ -9,7 +9,7 @@ import type { Pause } from "../core/pause.ts";
 import { type Caller, mayDo } from "../core/roles.ts";
 import { nextOf } from "../http/session.ts";
 import { NEXT_FIELD, PAUSES_PATH } from "../ui/layout.tsx";
-import { Ago, Name, Notice, sentence, Time, UntrustedText } from "../ui/parts.tsx";
+import { Ago, Name, Notice, sentence, Time, untrusted } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 import { EMPTY_FORM, filled } from "./forms.ts";
 import type { ById, PageDeps } from "./page-deps.ts";
@@ -51,7 +51,7 @@ export function PausedNotice({ pause, user }: { readonly pause: Pause; readonly 
   return (
     <Notice tone="wait">
       Paused since <Time at={pause.createdAt} />: {SENDS_NOTHING[pause.kind]} until the pause ends.
-      {pause.reason === null ? null : sentence` Reason: ${<UntrustedText text={pause.reason} />}`}
+      {pause.reason === null ? null : sentence` Reason: ${untrusted(pause.reason)}`}
       {mayDo(user.role, "manage") ? sentence` · ${<a href={PAUSES_PATH}>All pauses</a>}` : null}
     </Notice>
   );
@@ -87,18 +87,7 @@ export function pausePages(deps: PageDeps) {
           ],
           ["Since", ({ createdAt }) => <Ago at={createdAt} now={now} />],
           ["By", ({ createdBy }) => <ActorName actor={createdBy} />],
-          [
-            "Reason",
-            ({ reason }) =>
-              reason === null ? (
-                <None />
-              ) : (
-                <q class="reason">
-                  <UntrustedText text={reason} />
-                </q>
-              ),
-            "wide",
-          ],
+          ["Reason", ({ reason }) => (reason === null ? <None /> : <q class="reason">{untrusted(reason)}</q>), "wide"],
         ],
         actions: ({ id, kind }) =>
           kind === "sign_up" ? null : (
@@ -136,11 +125,7 @@ function pausedText(kind: Pause["kind"], subject: string, keys: readonly KeyView
   const key = keys.find(({ id }) => id === subject);
   if (kind === "key") return <>Key {key === undefined ? <code>{subject}</code> : <Name text={key.name} />}</>;
   if (kind !== "host") return <b>The whole account</b>;
-  return sentence`Calls to ${(
-    <b class="untrusted">
-      <UntrustedText text={subject} />
-    </b>
-  )}`;
+  return sentence`Calls to ${<b class="untrusted">{untrusted(subject)}</b>}`;
 }
 
 /** The hosts that the account has called, with ports, last called first. */

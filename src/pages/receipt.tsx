@@ -26,7 +26,7 @@ import {
   StatusDot,
   Time,
   type Tone,
-  UntrustedText,
+  untrusted,
 } from "../ui/parts.tsx";
 import { CallLine, callText, RequestParts } from "./request.tsx";
 import { ResponseView } from "./response.tsx";
@@ -73,9 +73,7 @@ export function receiptPage({ part = 0, now, reload, isLate = false, ...props }:
             <>
               <p class="quiet small">Requester says:</p>
               <h1>
-                <q class="title">
-                  <UntrustedText text={title} />
-                </q>
+                <q class="title">{untrusted(title)}</q>
               </h1>
               <p class="paper-call">
                 <CallLine action={action} />

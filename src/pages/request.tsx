@@ -8,7 +8,7 @@ import { Copied } from "../ui/controls.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { actionPath, Layout, render } from "../ui/layout.tsx";
-import { PageHead, SubSection, Table, UntrustedPath, UntrustedText } from "../ui/parts.tsx";
+import { PageHead, SubSection, Table, UntrustedPath, untrusted } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
@@ -45,7 +45,7 @@ export function RequestParts(props: RequestPartsProps) {
         <Table
           caption="Headers of the request"
           heads={["Name", "Value"]}
-          rows={fields.map((texts) => texts.map((text) => <UntrustedText text={text} />))}
+          rows={fields.map((texts) => texts.map((text) => untrusted(text)))}
         />
       </SubSection>
     );
@@ -80,7 +80,7 @@ function WithCredential({ action: { extras } }: { readonly action: SeenAction })
   const { name } = credential;
   return (
     <p>
-      <Icon name="keys" /> with <UntrustedText text={name} />
+      <Icon name="keys" /> with {untrusted(name)}
       {describeCredential(credential).slice(name.length)}
     </p>
   );
@@ -111,13 +111,11 @@ export function CallLine({ action: { method, url, host }, canCopy = false }: Cal
 /** An untrusted URL with its host in bold, never as a link. */
 export function UntrustedUrl({ url, host }: { readonly url: string; readonly host: string }) {
   const start = url.indexOf("//") + 2;
-  if (!url.startsWith(host, start)) return <UntrustedText text={url} />;
+  if (!url.startsWith(host, start)) return untrusted(url);
   return (
     <span class="address">
-      <UntrustedText text={url.slice(0, start)} />
-      <b>
-        <UntrustedText text={host} />
-      </b>
+      {untrusted(url.slice(0, start))}
+      <b>{untrusted(host)}</b>
       <UntrustedPath text={url.slice(start + host.length)} />
     </span>
   );

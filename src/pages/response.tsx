@@ -7,7 +7,7 @@ import { readHeaders } from "../receipts/response-headers.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 import { CopiedBody, shownTree } from "../ui/body-view.tsx";
 import { JsonView } from "../ui/json-view.tsx";
-import { Card, Dot, sentence, SubSection, Table, Time, UntrustedBlock, UntrustedText } from "../ui/parts.tsx";
+import { Card, Dot, sentence, SubSection, Table, Time, UntrustedBlock, untrusted } from "../ui/parts.tsx";
 import { counted, cutAt, duration } from "../ui/text.ts";
 
 interface AttemptResponseProps {
@@ -48,18 +48,14 @@ export function AttemptResponse({ action, attempt, isOld }: AttemptResponseProps
     >
       {isOld ? <p class="quiet small">A later attempt followed this one.</p> : null}
       {made.error === null || (code !== null && made.error === statusSentence(code)) ? null : <p>{made.error}</p>}
-      {made.location === null ? null : (
-        <p>
-          Redirects to <UntrustedText text={made.location} />
-        </p>
-      )}
+      {made.location === null ? null : <p>Redirects to {untrusted(made.location)}</p>}
       {headers.length === 0 ? null : (
         <details class="fold">
           <summary>{counted(headers.length, "header")}</summary>
           <Table
             caption="Headers of the response"
             heads={["Name", "Value"]}
-            rows={headers.map((pair) => pair.map((text) => <UntrustedText text={text} />))}
+            rows={headers.map((pair) => pair.map((text) => untrusted(text)))}
           />
         </details>
       )}

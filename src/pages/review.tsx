@@ -20,7 +20,7 @@ import { bodyPath } from "./request.tsx";
 import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
 import { commonPath, FieldName, listedRequest, reviewPath, REVIEW_PATH } from "./inbox-list.tsx";
 import { shownPath } from "./action-row.tsx";
-import { Ago, UntrustedText } from "../ui/parts.tsx";
+import { Ago, untrusted } from "../ui/parts.tsx";
 import { AskedRequest, FactList, HeldByRules, type HeldRequest, Risks } from "./decision.tsx";
 import { counted, number, type PageUser, waitingText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
@@ -149,11 +149,9 @@ function ReviewedGroup({ group, user, now, leaveOut }: ReviewedProps) {
       <h3>
         <b class="method">{action.method}</b>{" "}
         <span class="address">
-          <UntrustedText text={action.url.slice(0, action.url.indexOf("//") + 2)} />
-          <b>
-            <UntrustedText text={action.host} />
-          </b>
-          <UntrustedText text={commonPath(requests.map((request) => shownPath(request.action)))} />
+          {untrusted(action.url.slice(0, action.url.indexOf("//") + 2))}
+          <b>{untrusted(action.host)}</b>
+          {untrusted(commonPath(requests.map((request) => shownPath(request.action))))}
         </span>
         {` × ${requests.length}`}
       </h3>
@@ -163,7 +161,7 @@ function ReviewedGroup({ group, user, now, leaveOut }: ReviewedProps) {
         <ul class="outliers" aria-label="Values that stand apart">
           {outliers.map(({ field, at, why }) => (
             <li>
-              <FieldName field={field} /> <b>{<UntrustedText text={field.values[at] ?? ""} />}</b>: {why}
+              <FieldName field={field} /> <b>{untrusted(field.values[at] ?? "")}</b>: {why}
             </li>
           ))}
         </ul>
@@ -228,7 +226,7 @@ const IN_WORDS: ReadonlySet<string> = new Set(REQUESTER_TEXTS.filter((name) => n
 /** Shows a value, quoted if it is the requester's words. */
 function saidText({ place }: Pick<GroupField, "place">, value: string): Child {
   if (value === "") return <span class="quiet">None</span>;
-  const text = <UntrustedText text={value} />;
+  const text = untrusted(value);
   return IN_WORDS.has(place) ? <q>{text}</q> : text;
 }
 

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { DryRunDifference, DryRunJson, RuleEffect } from "../rules/schemas.ts";
 import { actionPath } from "../ui/layout.tsx";
-import { Ago, Card, Dot, Name, sentence, type Tone, UntrustedText } from "../ui/parts.tsx";
+import { Ago, Card, Dot, Name, sentence, type Tone, untrusted } from "../ui/parts.tsx";
 import { counted, number } from "../ui/text.ts";
 import { List } from "./settings-frame.tsx";
 
@@ -71,7 +71,7 @@ function decidedText({ held_approved: approved, held_rejected: rejected, held_un
 }
 
 function requestCell({ id, title, method, url, created_at: at, reason }: DryRunDifference, now: Date) {
-  const call = <UntrustedText text={`${method} ${url}`} />;
+  const call = untrusted(`${method} ${url}`);
   return (
     <div>
       <a href={actionPath(id)}>{title === undefined ? call : <Name text={title} />}</a>
@@ -79,11 +79,7 @@ function requestCell({ id, title, method, url, created_at: at, reason }: DryRunD
         {title === undefined ? null : <>{call} · </>}
         <Ago at={new Date(at)} now={now} />
       </span>
-      {reason === null ? null : (
-        <span class="says">
-          <UntrustedText text={reason} />
-        </span>
-      )}
+      {reason === null ? null : <span class="says">{untrusted(reason)}</span>}
     </div>
   );
 }

@@ -23,18 +23,7 @@ import {
 import { PostForm, Submit } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { render } from "../ui/layout.tsx";
-import {
-  Ago,
-  Card,
-  Dot,
-  Facts,
-  LinkButton,
-  Name,
-  Problem,
-  sentence,
-  UntrustedBlock,
-  UntrustedText,
-} from "../ui/parts.tsx";
+import { Ago, Card, Dot, Facts, LinkButton, Name, Problem, sentence, UntrustedBlock, untrusted } from "../ui/parts.tsx";
 import { duration, number } from "../ui/text.ts";
 import { EMPTY_FORM, filled, type FormState, type RefusedForm, unlessGone, VERSION_FIELD } from "./forms.ts";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
@@ -130,7 +119,7 @@ function Undo({ user, last, now }: { readonly user: Person; readonly last: Audit
         fields={[["seq", String(seq)]]}
         look="plain"
         name="Undo"
-        of={<UntrustedText text={name} />}
+        of={untrusted(name)}
       />
     </div>
   );
@@ -144,21 +133,15 @@ function ruleCell(rule: RuleJson, hits: RuleHits | null, now: Date) {
       <span class="quiet">{position + 1}</span>
       <div>
         <Name text={name} />
-        {message === undefined ? null : (
-          <span class="says">
-            “<UntrustedText text={message} />”
-          </span>
-        )}
+        {message === undefined ? null : <span class="says">“{untrusted(message)}”</span>}
         {warnings.map((text) => (
-          <span class="says says-wait">
-            <UntrustedText text={text} />
-          </span>
+          <span class="says says-wait">{untrusted(text)}</span>
         ))}
         <span class="says">
           {`Version ${version}`}
           {at === undefined || by === undefined
             ? null
-            : sentence` · ${<Ago at={new Date(at)} now={now} />} by ${<UntrustedText text={describeActor(by).name} />}`}
+            : sentence` · ${<Ago at={new Date(at)} now={now} />} by ${untrusted(describeActor(by).name)}`}
         </span>
         {hits === null ? null : <span class="says">{hitsText(hits, id)}</span>}
       </div>
@@ -197,22 +180,19 @@ export function Conditions({ rule, keys }: ConditionsProps) {
   const said: Readonly<Record<ConditionName, Child>> = {
     methods: methods === undefined ? "Every request" : anyOf(methods),
     hosts: hosts && sentence` to ${anyOf(hosts)}`,
-    path: path && sentence` under ${<UntrustedText text={path} />}`,
+    path: path && sentence` under ${untrusted(path)}`,
     keys: named && sentence` by the key ${anyOf(named)}`,
     credentials: credentials && sentence` with the credential ${anyOf(credentials)}`,
     body_kind: kind && ` ${BODY_WORDS[kind]}`,
     body_bytes: bytes && `${kind === undefined ? " with a body" : ""} of more than ${number(bytes.over)} bytes`,
     between:
-      between &&
-      sentence`, from ${between.from} to ${between.to}${onDays(between)} (${<UntrustedText text={between.timezone} />})`,
+      between && sentence`, from ${between.from} to ${between.to}${onDays(between)} (${untrusted(between.timezone)})`,
     when: when && sentence`, when ${expression(when)}`,
     sum:
       sum &&
       sentence`, beyond a sum of ${String(sum.limit)} of ${(
-        <code>
-          <UntrustedText text={sum.member} />
-        </code>
-      )} in ${PERIOD_LABELS[sum.per]}${forSame(sum.same)} (${<UntrustedText text={sum.timezone} />})`,
+        <code>{untrusted(sum.member)}</code>
+      )} in ${PERIOD_LABELS[sum.per]}${forSame(sum.same)} (${untrusted(sum.timezone)})`,
     more_than:
       calls &&
       sentence`, beyond ${number(calls.count)} calls in ${number(calls.minutes)} minutes${forSame(calls.same)}`,
@@ -222,11 +202,7 @@ export function Conditions({ rule, keys }: ConditionsProps) {
 
 function expression(text: string) {
   if (text.length > LINE_CHARS || text.includes("\n")) return <UntrustedBlock label="Expression" text={text} />;
-  return (
-    <code>
-      <UntrustedText text={text} />
-    </code>
-  );
+  return <code>{untrusted(text)}</code>;
 }
 
 /** Longer expressions get lines of their own. */
@@ -245,7 +221,7 @@ function onDays({ days }: NonNullable<RuleDefinition["between"]>): string {
 }
 
 function forSame(same: string | undefined): Child {
-  return same === undefined ? "" : sentence` for the same ${<UntrustedText text={same} />}`;
+  return same === undefined ? "" : sentence` for the same ${untrusted(same)}`;
 }
 
 const ANY_OF = new Intl.ListFormat("en-GB", { type: "disjunction" });
@@ -258,16 +234,14 @@ const NAMED_MAX = 5;
 function anyOf(texts: readonly string[]): Child {
   const more = texts.length - NAMED_MAX;
   const named = more > 1 ? [...texts.slice(0, NAMED_MAX), `${more} more`] : texts;
-  return ANY_OF.formatToParts(named).map(({ type, value }) =>
-    type === "element" ? <UntrustedText text={value} /> : value,
-  );
+  return ANY_OF.formatToParts(named).map(({ type, value }) => (type === "element" ? untrusted(value) : value));
 }
 
 const DIRECTIONS = ["up", "down"] as const;
 
 /** The buttons of a rule. They have ids, so that focus returns to them after a move. */
 function ruleActions(user: Person, { id, name, position }: RuleJson, last: number) {
-  const of = <UntrustedText text={name} />;
+  const of = untrusted(name);
   return (
     <div>
       <PostForm user={user} action={`${RULES_PATH}/${id}/move`}>
@@ -313,7 +287,7 @@ async function ruleFormPage(deps: PageDeps, user: Person, props: FormPageProps):
     <SettingsPage
       user={user}
       section="Rules"
-      title={row === null ? "Create a rule" : <UntrustedText text={definitionOf(row).name} />}
+      title={row === null ? "Create a rule" : untrusted(definitionOf(row).name)}
       windowTitle={row === null ? "Create a rule" : "Change a rule"}
       back={BACK}
       intro="It is in force as soon as it is saved, also for accepted calls that have not been sent. What awaits approval keeps waiting."

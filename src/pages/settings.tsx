@@ -13,7 +13,7 @@ import type { Person } from "../http/session.ts";
 import { PostForm, Submit } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
-import { Card, Day, Dot, Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
+import { Card, Day, Dot, Facts, LinkButton, Name, Notice, untrusted } from "../ui/parts.tsx";
 import { List, None, RowAction, SETTINGS_PATHS, SettingsPage, Tagged } from "./settings-frame.tsx";
 import { duration, number } from "../ui/text.ts";
 
@@ -38,11 +38,7 @@ async function serverPage(deps: PageDeps, user: Person, notice: Static<typeof Ma
       intro={`Outgate ${deps.version}. These settings come from the server’s environment: changes need a restart.`}
       actions={isOperator ? <LinkButton href={ACCOUNTS_PAGE_PATH}>Accounts of this service</LinkButton> : undefined}
     >
-      {notice === null ? null : (
-        <Notice tone={notice.isGood ? "good" : "bad"}>
-          <UntrustedText text={notice.text} />
-        </Notice>
-      )}
+      {notice === null ? null : <Notice tone={notice.isGood ? "good" : "bad"}>{untrusted(notice.text)}</Notice>}
       <Card id="mail" title="Mail">
         <p class="quiet">
           {settings.sendsMail

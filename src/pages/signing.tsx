@@ -12,7 +12,7 @@ import type { Person } from "../http/session.ts";
 import { Copied } from "../ui/controls.tsx";
 import { PostForm, Submit } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
-import { Card, LinkButton, Notice, sentence, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { Card, LinkButton, Notice, sentence, Time, UntilTime, untrusted } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
 import { EMPTY_FORM, filled, type FormState } from "./forms.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
@@ -127,7 +127,7 @@ async function signingPage(deps: PageDeps, user: Person, more: SigningState = {}
             "Origin",
             ({ origin }) => (
               <Copied text={origin} what={`origin ${origin}`}>
-                <UntrustedText text={origin} />
+                {untrusted(origin)}
               </Copied>
             ),
             "wide",
@@ -149,7 +149,7 @@ async function signingPage(deps: PageDeps, user: Person, more: SigningState = {}
           ],
         ]}
         actions={({ origin, use }) => {
-          const of = sentence`of ${use} to ${<UntrustedText text={origin} />}`;
+          const of = sentence`of ${use} to ${untrusted(origin)}`;
           const row = { user, look: "plain", fields: fieldsOf(origin, use), of } as const;
           return (
             <div>
@@ -192,7 +192,7 @@ function secretPage(user: Person, { origin, secret, previous }: SigningSecret, u
       section="Signing secrets"
       title={`Signing secret of ${use}`}
       back={SIGNING_LINK}
-      intro={<UntrustedText text={origin} />}
+      intro={untrusted(origin)}
     >
       {isRotated ? (
         <Notice tone="good">Secret rotated. Give the new one to the target while both are valid.</Notice>
@@ -237,7 +237,7 @@ function askRotationPage(user: Person, place: Place | null, endsNow: Date | null
       section="Signing secrets"
       title={place === null ? "Rotate the secrets of all origins?" : "Rotate this secret?"}
       back={SIGNING_LINK}
-      intro={place === null ? undefined : <UntrustedText text={place.origin} />}
+      intro={place === null ? undefined : untrusted(place.origin)}
     >
       {/* Another rotation came between question and answer. */}
       {isLate ? <Notice tone="wait">It was rotated a moment ago. Nothing else was changed.</Notice> : null}
@@ -364,7 +364,7 @@ function Found({ found: { secret, problems, warnings } }: { readonly found: Sign
       )}
       {problems.map(({ code, message }) => (
         // `other_origin` names the host of an action, which its agent chose.
-        <Notice tone="bad">{code === "other_origin" ? <UntrustedText text={message} /> : message}</Notice>
+        <Notice tone="bad">{code === "other_origin" ? untrusted(message) : message}</Notice>
       ))}
       {warnings.map(({ message }) => (
         <Notice tone="wait">{message}</Notice>

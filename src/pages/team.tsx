@@ -9,7 +9,7 @@ import type { RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { HOME_PATH, type Person } from "../http/session.ts";
 import { render } from "../ui/layout.tsx";
-import { Day, Dot, LinkButton, Name, Notice, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { Day, Dot, LinkButton, Name, Notice, UntilTime, untrusted } from "../ui/parts.tsx";
 import { duration, MEMBER_ROLE_CHOICES, roleLabel } from "../ui/text.ts";
 import { filled, problemOf } from "./forms.ts";
 import type { ById, PageDeps } from "./page-deps.ts";
@@ -93,8 +93,7 @@ function invitedPage(user: Person, { email, link, isMailed }: Static<typeof Invi
       back={{ href: PEOPLE_PATH, name: "People" }}
       intro={
         <>
-          For <UntrustedText text={email} />.{" "}
-          {isMailed ? "An email with this link is on its way." : "Send them this link."}
+          For {untrusted(email)}. {isMailed ? "An email with this link is on its way." : "Send them this link."}
         </>
       }
     >
@@ -144,7 +143,7 @@ export function peoplePages(deps: PageDeps) {
         above:
           shown === null ? null : (
             <Notice tone="good">
-              <UntrustedText text={shown.email} /> is now {ROLE_NOUNS[shown.role]}.
+              {untrusted(shown.email)} is now {ROLE_NOUNS[shown.role]}.
             </Notice>
           ),
         below: (

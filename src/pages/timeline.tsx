@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import { describeActor } from "../core/roles.ts";
 import { type OutcomeKind, statusSentence } from "../core/outcome.ts";
 import { type TimelineEntry, type TimelineEvent } from "../core/timeline.ts";
-import { Card, Name, sentence, Time, type Tone, UntrustedLines, UntrustedText } from "../ui/parts.tsx";
+import { Card, Name, sentence, Time, type Tone, UntrustedLines, untrusted } from "../ui/parts.tsx";
 import { visibleText } from "../receipts/visible-text.ts";
 import { type ActorEvent, counted, duration, mailName } from "../ui/text.ts";
 
@@ -124,7 +124,7 @@ function describeAttempt(event: AttemptEvent, at: Date): EventText {
   const { attempt, outcome, response_code: code, error, duration_ms: ms, location, late } = event;
   const answer = code === null ? "no response" : `answered ${code}`;
   const isInTitle = code !== null && error === statusSentence(code);
-  const redirect = location === null ? null : sentence`Location: ${<UntrustedText text={location} />}`;
+  const redirect = location === null ? null : sentence`Location: ${untrusted(location)}`;
   return {
     tone: error === null ? "good" : "bad",
     title: `Attempt ${attempt}: ${answer}${ms === null ? "" : ` in ${duration(ms)}`}${late === undefined ? "" : ", late"}`,

@@ -18,7 +18,7 @@ import { MASK } from "../receipts/mask-rules.ts";
 import { seenBytes } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { countLines, foldedIn, type Folding, JsonView, loadsWhole, openCharsIn, type WholePage } from "./json-view.tsx";
-import { SubSection, Table, UntrustedBlock, UntrustedText } from "./parts.tsx";
+import { SubSection, Table, UntrustedBlock, untrusted } from "./parts.tsx";
 import { counted, cutText } from "./text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
@@ -183,10 +183,7 @@ export function CopiedBody({ text }: { readonly text: string }) {
 function Title({ kind }: { readonly kind: string }) {
   return (
     <>
-      Body{" "}
-      <span class="aside">
-        <UntrustedText text={kind} />
-      </span>
+      Body <span class="aside">{untrusted(kind)}</span>
     </>
   );
 }
@@ -204,7 +201,7 @@ function BodyContent({ body: { fields, text, rest, tree }, isOpen, folding }: Bo
         <Table
           caption="Fields of the form"
           heads={["Field", "Value"]}
-          rows={fields.map((pair) => pair.map((part) => <UntrustedText text={part} />))}
+          rows={fields.map((pair) => pair.map((part) => untrusted(part)))}
         />
       )}
       {fields?.length === 0 && rest === null ? <p class="quiet">The form has no fields.</p> : null}

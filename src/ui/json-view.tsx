@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import { JSON_ITEMS_OPEN_MAX } from "../core/limits.ts";
 import { prettyPrint } from "../core/json.ts";
 import type { JsonNode, JsonRest } from "../core/json-tree.ts";
-import { UntrustedBlock, UntrustedText } from "./parts.tsx";
+import { UntrustedBlock, untrusted } from "./parts.tsx";
 import { counted } from "./text.ts";
 
 /** The page of a whole body. */
@@ -83,7 +83,7 @@ function Line({ node, folding, name, isRoot = false, isLast = true, isRow = fals
   if (isRow && isShortObject(node))
     return (
       <div class="json-line json-row">
-        <UntrustedText text={rowText(node)} />
+        {untrusted(rowText(node))}
         {comma}
       </div>
     );
@@ -287,9 +287,7 @@ function countOf(node: JsonNode): string {
 function Name({ text }: { readonly text: string }) {
   return (
     <>
-      <span class="json-name">
-        <UntrustedText text={text} />
-      </span>
+      <span class="json-name">{untrusted(text)}</span>
       {": "}
     </>
   );
@@ -311,9 +309,5 @@ function Scalar({ node }: { readonly node: JsonNode }) {
     );
   }
   if (node.kind === "object") return <>{"{}"}</>;
-  return (
-    <span class={`json-${node.kind}`}>
-      <UntrustedText text={node.text} />
-    </span>
-  );
+  return <span class={`json-${node.kind}`}>{untrusted(node.text)}</span>;
 }

@@ -11,7 +11,7 @@ import { Button, PostForm } from "./form.tsx";
 import { Menu, Skeleton } from "./controls.tsx";
 import type { Pause } from "../core/pause.ts";
 import { Icon, Logo } from "./icons.tsx";
-import { sentence, Time, UntrustedText } from "./parts.tsx";
+import { sentence, Time, untrusted } from "./parts.tsx";
 import { type NavAccount, number, type PageUser } from "./text.ts";
 
 interface LayoutProps {
@@ -82,11 +82,11 @@ function StopBanner({ user }: { readonly user: PageUser }) {
         <p>
           <b>{isOwn ? "Everything is paused: nothing is sent." : "This account is stopped: nothing is sent."}</b> Since{" "}
           <Time at={stop.createdAt} />
-          {isOwn ? sentence`, by ${<UntrustedText text={describeActor(stop.createdBy).name} />}` : null}.{" "}
+          {isOwn ? sentence`, by ${untrusted(describeActor(stop.createdBy).name)}` : null}.{" "}
           {stop.reason === null ? null : (
             <>
               {isOwn ? "Reason: " : ""}
-              <UntrustedText text={stop.reason} />
+              {untrusted(stop.reason)}
             </>
           )}
         </p>
@@ -264,8 +264,8 @@ function AccountMenu({ user, accounts }: { readonly user: PageUser; readonly acc
 }
 
 function accountName({ name, email }: NavAccount): Child {
-  if (name !== null) return <UntrustedText text={name} />;
-  return email === null ? "Account" : <UntrustedText text={`Account of ${email}`} />;
+  if (name !== null) return untrusted(name);
+  return email === null ? "Account" : untrusted(`Account of ${email}`);
 }
 
 function NavBadge({ name, badges }: { readonly name: string; readonly badges: PageUser["badges"] }) {

@@ -294,9 +294,9 @@ function escaped(text: string, keepsLines: boolean) {
   return raw(text.length > ISOLATED_CHARS_MAX ? html : html.replace(RIGHT_TO_LEFT, "<bdi>$&</bdi>"));
 }
 
-/** Untrusted text on one line. */
-export function UntrustedText({ text }: { readonly text: string }) {
-  return <bdi class="untrusted">{escaped(text, false)}</bdi>;
+/** Untrusted text on one line; null for none. */
+export function untrusted(text: string | null | undefined) {
+  return text === null || text === undefined ? null : <bdi class="untrusted">{escaped(text, false)}</bdi>;
 }
 
 /** Untrusted text with its line breaks, each marked, so that no line can pass for ours. */
@@ -340,11 +340,7 @@ export function UntrustedPath({ text }: { readonly text: string }) {
 
 /** An untrusted name in the page's font. */
 export function Name({ text }: { readonly text: string }) {
-  return (
-    <b class="name">
-      <UntrustedText text={text} />
-    </b>
-  );
+  return <b class="name">{untrusted(text)}</b>;
 }
 
 /** Longer blocks scroll in a box of their own. */
