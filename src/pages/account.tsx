@@ -9,7 +9,7 @@ import { HOME_PATH, type Person, sourceOf } from "../http/session.ts";
 import { Copied } from "../ui/controls.tsx";
 import { Button, Check, PostForm, Submit } from "../ui/form.tsx";
 import { LOG_IN_PATH, render, SETTINGS_LINK } from "../ui/layout.tsx";
-import { Ago, Card, Facts, Name, Problem, sentence, Time, untrusted, Notice } from "../ui/parts.tsx";
+import { ago, Card, Facts, Name, Problem, sentence, time, untrusted, Notice } from "../ui/parts.tsx";
 import { browserName, duration, networkText, roleLabel } from "../ui/text.ts";
 import { FIRST_STEPS_PATH } from "./first-steps.tsx";
 import { answers, EMPTY_FORM, type FormState } from "./forms.ts";
@@ -142,7 +142,7 @@ async function accountPage(deps: PageDeps, user: Person, state: AccountState = {
             "wide",
           ],
           ["Address", ({ client }) => (client === null ? <None>Not known</None> : <code>{networkText(client)}</code>)],
-          ["Logged in", ({ createdAt }) => <Ago at={createdAt} now={now} />],
+          ["Logged in", ({ createdAt }) => ago(createdAt, now)],
           ["Last used", ({ lastSeenAt }) => <AgoOr at={lastSeenAt} now={now} />],
         ]}
         actions={({ id, client, browser, createdAt, ...session }) =>
@@ -151,7 +151,7 @@ async function accountPage(deps: PageDeps, user: Person, state: AccountState = {
               user={user}
               path={SESSIONS_PATH}
               fields={[["id", id]]}
-              of={sentence`the session of ${<Time at={createdAt} />}, ${<BrowserName agent={browser} />} from ${client === null ? "an unknown address" : networkText(client)}`}
+              of={sentence`the session of ${time(createdAt)}, ${<BrowserName agent={browser} />} from ${client === null ? "an unknown address" : networkText(client)}`}
               name="End"
             />
           )

@@ -10,7 +10,7 @@ import { FilterMenu, Menu } from "../ui/controls.tsx";
 import { Button, Field } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { ACTIONS_PATH, listPath } from "../ui/layout.tsx";
-import { LinkButton, sentence, Time, untrusted } from "../ui/parts.tsx";
+import { LinkButton, sentence, time, untrusted } from "../ui/parts.tsx";
 import { HTTP_METHODS } from "../core/target.ts";
 
 export interface FiltersProps {
@@ -179,7 +179,7 @@ function chosenRange(after: Date, now: Date): string | null {
 function TimeMenu({ query, now }: FiltersProps) {
   const { created_after: after, created_before: before } = query;
   const range = after === undefined || before !== undefined ? null : chosenRange(new Date(after), now);
-  const [from, to] = [after, before].map((at) => (at === undefined ? null : <Time at={new Date(at)} />));
+  const [from, to] = [after, before].map((at) => (at === undefined ? null : time(new Date(at))));
   const since = to === null ? sentence`Since ${from}` : [from, " – ", to];
   const isAny = from === null && to === null;
   const label = from === null ? sentence`Until ${to}` : since;

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { awaitsRunAt, isTerminal, nextRetryAt } from "../core/action.ts";
 import { targetMessage } from "../actions/target-message.ts";
-import { Dot, sentence, StatusDot, statusLabel, UntilTime, untrusted } from "../ui/parts.tsx";
+import { Dot, sentence, StatusDot, statusLabel, until, untrusted } from "../ui/parts.tsx";
 import { lateText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
@@ -27,11 +27,10 @@ export function ListedStatus({ action, isQuiet = false }: ActionStatusProps) {
 /** Says what comes next or what went wrong. */
 export function Note({ action, now }: { readonly action: SeenAction; readonly now: Date }) {
   const { status, dueAt, expiresAt, result } = action;
-  const until = (word: string, at: Date) => sentence`${word} ${<UntilTime at={at} now={now} />}`;
-  if (status === "awaiting_approval") return expiresAt === null ? null : until("expires", expiresAt);
+  if (status === "awaiting_approval") return expiresAt === null ? null : sentence`expires ${until(expiresAt, now)}`;
   const retryAt = nextRetryAt(action);
-  if (retryAt !== null) return until("again", retryAt);
-  if (awaitsRunAt(action) && dueAt !== null) return until("starts", dueAt);
+  if (retryAt !== null) return sentence`again ${until(retryAt, now)}`;
+  if (awaitsRunAt(action) && dueAt !== null) return sentence`starts ${until(dueAt, now)}`;
   const late = isTerminal(status) ? lateText(action) : null;
   const failure = status === "failed" ? (result?.lastError ?? null) : null;
   const text = late ?? reasonSaid(action) ?? failure;

@@ -6,11 +6,11 @@ import { mayBeSentBefore } from "../core/changes.ts";
 import { type ErrorKind, errorKindOf } from "../core/outcome.ts";
 import { firstAction } from "../accounts/first-action.ts";
 import { latestDecision, type TimelineEntry } from "../core/timeline.ts";
-import { sentence, Time, UntilTime, UntrustedLines, untrusted } from "../ui/parts.tsx";
+import { sentence, time, until, untrustedLines, untrusted } from "../ui/parts.tsx";
 import { counted, duration, inThisRun, lateText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 import { reasonSaid } from "./action-row.tsx";
-import { ActorName } from "./timeline.tsx";
+import { actorName } from "./timeline.tsx";
 
 interface StoryProps {
   readonly action: SeenAction;
@@ -50,7 +50,7 @@ function heldText({ action, role, now }: StoryProps): Child {
     mayDo(role, "approve") ? "Review the request, then approve or reject it." : "An approver has to decide."
   }`;
   if (action.expiresAt === null) return what;
-  return sentence`${what} It expires ${<UntilTime at={action.expiresAt} now={now} />}.`;
+  return sentence`${what} It expires ${until(action.expiresAt, now)}.`;
 }
 
 function pendingText({ action, role, now }: StoryProps): Child {
@@ -61,13 +61,13 @@ function pendingText({ action, role, now }: StoryProps): Child {
     if (!awaitsRunAt(action) || dueAt === null) return earlierRuns(action, "It is about to be sent");
     return (
       <>
-        It has not been sent. It starts <UntilTime at={dueAt} now={now} />, at <Time at={dueAt} />.{bringForward}
+        It has not been sent. It starts {until(dueAt, now)}, at {time(dueAt)}.{bringForward}
       </>
     );
   }
   const failed = `Attempt ${attempts} of ${retries} failed. ${result?.lastError ?? ""}`;
   if (next === null || next <= now) return `${failed} The next attempt is about to start.`;
-  return sentence`${failed} The next attempt follows ${<UntilTime at={next} now={now} />}.${bringForward}`;
+  return sentence`${failed} The next attempt follows ${until(next, now)}.${bringForward}`;
 }
 
 function completedText({ action: { attempts, result } }: StoryProps): Child {
@@ -75,8 +75,8 @@ function completedText({ action: { attempts, result } }: StoryProps): Child {
   const took = result?.durationMs ?? null;
   const after = attempts > 1 ? `, on attempt ${attempts}` : "";
   const answer = code === null ? "The target answered with success" : `The target answered ${code}`;
-  const time = took === null ? "" : ` in ${duration(took)}`;
-  return `${answer}${time}${after}.`;
+  const within = took === null ? "" : ` in ${duration(took)}`;
+  return `${answer}${within}${after}.`;
 }
 
 function failedText({ action, timeline, role, baseUrl }: StoryProps): Child {
@@ -204,14 +204,9 @@ function cancelledText({ action, timeline, role }: StoryProps): Child {
   }
   return (
     <>
-      {decision.decision === "rejected" ? "Rejected" : "Cancelled"} by <ActorName actor={decision.by} />
+      {decision.decision === "rejected" ? "Rejected" : "Cancelled"} by {actorName(decision.by)}
       {decision.reason === null ? "." : ": "}
-      {decision.reason === null ? null : (
-        <q>
-          <UntrustedLines text={decision.reason} />
-        </q>
-      )}{" "}
-      {sent}
+      {decision.reason === null ? null : <q>{untrustedLines(decision.reason)}</q>} {sent}
       {again}
     </>
   );

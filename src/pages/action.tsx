@@ -31,8 +31,8 @@ import {
   PageHead,
   Problem,
   sentence,
-  Time,
-  UntrustedLines,
+  time,
+  untrustedLines,
   untrusted,
 } from "../ui/parts.tsx";
 import { duration, lastDecision, type PageUser } from "../ui/text.ts";
@@ -48,7 +48,7 @@ import { bodyPath, CallLine, callText, RequestParts, RevealForm } from "./reques
 import { AttemptResponse, ResponseView } from "./response.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { AsCode } from "./snippets.tsx";
-import { ActorName, History } from "./timeline.tsx";
+import { actorName, History } from "./timeline.tsx";
 
 export interface ActionProps extends Omit<ControlsProps, "action" | "isUnknown" | "isRejected"> {
   readonly action: MaskedAction;
@@ -359,7 +359,6 @@ function Details({ action, user, receiptUrl, baseUrl }: ActionProps) {
   const { id, createdBy, keyId, hostname, host, extras, run, approve, approvedBy } = action;
   const { dedupe, idempotencyKey } = action;
   const { name, way } = describeActor(createdBy);
-  const at = (time: Date | null): Child => (time === null ? null : <Time at={time} />);
   const copied = (text: string | null, what: string): Child =>
     text === null ? null : <Copied what={what}>{untrusted(text)}</Copied>;
   return (
@@ -383,8 +382,7 @@ function Details({ action, user, receiptUrl, baseUrl }: ActionProps) {
           ["Key", keyId === "" ? null : <Copied text={keyId} what="the key's ID" />],
           ["Host", <a href={listPath({ host: hostname })}>{untrusted(host)}</a>],
           ...requesterTexts({ title: null, extras }, extras.reason ?? null).map(({ name: said, note, text }) => {
-            const shown =
-              note === "" ? <UntrustedLines text={text ?? ""} /> : <Metadata name={note} value={text ?? ""} />;
+            const shown = note === "" ? untrustedLines(text ?? "") : <Metadata name={note} value={text ?? ""} />;
             return [REQUESTER_LABELS[said], text === null ? null : <span class="reason">{shown}</span>] as const;
           }),
           ...Object.entries(unknownExtras(extras) ?? {}).map(
@@ -395,16 +393,16 @@ function Details({ action, user, receiptUrl, baseUrl }: ActionProps) {
       />
       <Facts
         rows={[
-          ["Created", at(action.createdAt)],
+          ["Created", time(action.createdAt)],
           ["Approval", approve ? null : "Not required"],
           policyRow(action, user),
-          ["Approved by", approvedBy === null ? null : <ActorName actor={approvedBy} />],
-          ["Approved at", at(action.approvedAt)],
-          ["Not before", at(runAtOf(action))],
-          [run === 1 ? "First attempt" : `First attempt of run ${run}`, at(action.startedAt)],
-          ["Next attempt", at(nextRetryAt(action))],
-          ["Ended", at(action.finishedAt)],
-          ["Expires", at(action.expiresAt)],
+          ["Approved by", approvedBy === null ? null : actorName(approvedBy)],
+          ["Approved at", time(action.approvedAt)],
+          ["Not before", time(runAtOf(action))],
+          [run === 1 ? "First attempt" : `First attempt of run ${run}`, time(action.startedAt)],
+          ["Next attempt", time(nextRetryAt(action))],
+          ["Ended", time(action.finishedAt)],
+          ["Expires", time(action.expiresAt)],
         ]}
       />
       <Facts

@@ -39,9 +39,9 @@ import {
   Problem,
   sentence,
   statusLabel,
-  Time,
+  time,
   Dot,
-  ListedTime,
+  listedTime,
   untrusted,
 } from "../ui/parts.tsx";
 import { counted, type PageUser, duration } from "../ui/text.ts";
@@ -161,7 +161,7 @@ function Empty({ user, query, cursor, searchedUntil, baseUrl }: ActionsProps) {
         <p>
           {searchedUntil === null
             ? "No action of this page matches."
-            : sentence`No action since ${<Time at={searchedUntil} />} matches.`}{" "}
+            : sentence`No action since ${time(searchedUntil)} matches.`}{" "}
           Select Older to search further back.
         </p>
       </EmptyState>
@@ -374,7 +374,7 @@ export function ActionTable({ actions, pauseOf, now }: Pick<ActionsProps, "actio
             {isSameDay(action.createdAt, actions[at - 1]?.createdAt ?? now) ? null : (
               <tr class="day">
                 <th scope="rowgroup" colspan={7}>
-                  <ListedTime at={action.createdAt} as="weekday" />
+                  {listedTime(action.createdAt, "weekday")}
                 </th>
               </tr>
             )}
@@ -404,9 +404,7 @@ function Row({ action, isPaused, now }: RowProps & { readonly isPaused: boolean;
           />
         </label>
       </td>
-      <td class="when">
-        <ListedTime at={createdAt} as="clock" />
-      </td>
+      <td class="when">{listedTime(createdAt, "clock")}</td>
       <td class="who">{untrusted(describeActor(createdBy).name)}</td>
       <td class="what">
         <a class="row-link" href={actionPath(id)}>

@@ -4,7 +4,7 @@ import { limitsOnPage, pageBody } from "../ui/body-view.tsx";
 import { asSent } from "../receipts/masked-action.ts";
 import { choiceInForm, DecisionForm, requestInForm } from "./decision-form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
-import { Time } from "../ui/parts.tsx";
+import { time } from "../ui/parts.tsx";
 import { AskedRequest, type HeldRequest } from "./decision.tsx";
 import { waitingText } from "../ui/text.ts";
 import type { OpenedLink } from "../approvals/links.ts";
@@ -54,7 +54,7 @@ export function confirmPage({
         <footer class="foot stack">
           <p>{waitingText(action)}</p>
           <p>
-            This link expires at <Time at={expiresAt} />. Secrets are masked as ••••. The request is sent with the real
+            This link expires at {time(expiresAt)}. Secrets are masked as ••••. The request is sent with the real
             values.
           </p>
         </footer>

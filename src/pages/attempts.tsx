@@ -4,7 +4,7 @@ import type { PastAttempt } from "../core/attempts.ts";
 import { isTooLate, type TimelineEntry, type TimelineEvent } from "../core/timeline.ts";
 import { ATTEMPTS_KEPT } from "../core/limits.ts";
 import { actionPath, queryText } from "../ui/layout.tsx";
-import { Card, Dot, Time, type Tone } from "../ui/parts.tsx";
+import { Card, Dot, time, type Tone } from "../ui/parts.tsx";
 import { counted, duration } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
@@ -109,7 +109,7 @@ function RunLanes({ run, from, to, rows, action, isOne, chosen, isLinked }: RunL
       <p class="between small quiet">
         <span>
           {isOne ? null : <b>{`Run ${run} · `}</b>}
-          <Time at={from} />
+          {time(from)}
         </span>
         <span>{duration(wholeMs)}</span>
       </p>

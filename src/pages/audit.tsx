@@ -12,9 +12,9 @@ import {
   isSameDay,
   NextPage,
   sentence,
-  ListedTime,
-  Time,
-  UntrustedLines,
+  listedTime,
+  time,
+  untrustedLines,
   untrusted,
 } from "../ui/parts.tsx";
 import { SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
@@ -77,9 +77,7 @@ export function auditPage(props: AuditPageProps): string {
           {entries.map((entry, at) => (
             <>
               {isSameDay(entry.at, entries[at - 1]?.at ?? now) ? null : (
-                <li class="day">
-                  <ListedTime at={entry.at} as="weekday" />
-                </li>
+                <li class="day">{listedTime(entry.at, "weekday")}</li>
               )}
               <Entry entry={entry} {...props} />
             </>
@@ -104,7 +102,7 @@ function Entry({ entry, user, kinds, pathOf, names }: AuditPageProps & { readonl
   const way = typeof via === "string" ? (WAYS[via] ?? "") : "";
   return (
     <li>
-      <ListedTime at={at} as="minute" />
+      {listedTime(at, "minute")}
       <div>
         <p>
           <a href={pathOf(kinds, actor)} title="Show only their entries">
@@ -112,11 +110,7 @@ function Entry({ entry, user, kinds, pathOf, names }: AuditPageProps & { readonl
           </a>{" "}
           {PHRASES[kind](entry, { names, user })}.
         </p>
-        {typeof reason === "string" ? (
-          <q class="reason">
-            <UntrustedLines text={reason} />
-          </q>
-        ) : null}
+        {typeof reason === "string" ? <q class="reason">{untrustedLines(reason)}</q> : null}
         <details>
           <summary>
             {[way, client === "" ? "" : `from ${networkText(client)}`].filter((one) => one !== "").join(", ") ||
@@ -125,7 +119,7 @@ function Entry({ entry, user, kinds, pathOf, names }: AuditPageProps & { readonl
           <Facts
             rows={[
               ["Entry", <code>{seq}</code>],
-              ["Time", <Time at={at} />],
+              ["Time", time(at)],
               ["Kind", <code>{kind}</code>],
               ["Actor", untrusted(actor)],
               ["Subject", subject === "" ? null : untrusted(subject)],

@@ -18,7 +18,7 @@ import {
   Notice,
   PageHead,
   Problem,
-  Time,
+  time,
   untrusted,
 } from "../ui/parts.tsx";
 import { counted, inWords, number } from "../ui/text.ts";
@@ -32,7 +32,7 @@ import { BULK_ID } from "../core/ids.ts";
 import { reasonInForm } from "./decision-form.tsx";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import { List } from "./settings-frame.tsx";
-import { ActorName } from "./timeline.tsx";
+import { actorName } from "./timeline.tsx";
 
 export const BULK_PATH = "/bulk";
 
@@ -256,8 +256,8 @@ function progressText(job: BulkJob): string {
 
 function jobRows(job: BulkJob, viewer: Viewer): FactRows {
   return [
-    ["Started", <Time at={job.createdAt} />],
-    ["By", <ActorName actor={maskedActor(job.createdBy, viewer)} />],
+    ["Started", time(job.createdAt)],
+    ["By", actorName(maskedActor(job.createdBy, viewer))],
     ["Reason", job.reason === null ? null : untrusted(maskText(job.reason, viewer))],
     ...filterRows(
       jobFilter(job, (text) => text),
@@ -293,8 +293,8 @@ async function bulkListPage({ bulkService }: PageDeps, user: Person, search: str
           ],
           ["State", ({ status }) => <Dot {...STATES[status]} />],
           ["Progress", progressText],
-          ["By", ({ createdBy }) => <ActorName actor={maskedActor(createdBy, viewer)} />],
-          ["Started", ({ createdAt }) => <Time at={createdAt} />],
+          ["By", ({ createdBy }) => actorName(maskedActor(createdBy, viewer))],
+          ["Started", ({ createdAt }) => time(createdAt)],
         ]}
         empty={{
           icon: "retry",

@@ -5,7 +5,7 @@ import { AddCallbackHost, CallbackTestJson, checkCallbackHost, TestCallbackBody 
 import type { ListedHost } from "../core/account-store.ts";
 import { CALLBACK_HOSTS_MAX } from "../core/limits.ts";
 import { seeOther } from "../http/response.ts";
-import { Card, Day, Name, Notice } from "../ui/parts.tsx";
+import { Card, day, Name, Notice } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
 import { filled, type FormState, unlessGone } from "./forms.ts";
 import type { PageDeps } from "./page-deps.ts";
@@ -86,7 +86,7 @@ export function callbackHostPages(deps: PageDeps) {
         rows,
         columns: [
           ["Host", ({ host }) => <Name text={host} />, "wide"],
-          ["Added", ({ createdAt }) => <Day at={createdAt} />],
+          ["Added", ({ createdAt }) => day(createdAt)],
         ],
         actions: ({ host }) => (
           <RowAction user={user} path={`${HOSTS_PATH}/remove`} fields={[["host", host]]} of={host} name="Remove" />

@@ -10,7 +10,7 @@ import {
   REMIND_MINUTES_MAX,
   REMIND_MINUTES_MIN,
 } from "../core/limits.ts";
-import { Ago, Dot, Name, untrusted } from "../ui/parts.tsx";
+import { ago, Dot, Name, untrusted } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
 import { unlessGone } from "./forms.ts";
 import type { ById, PageDeps } from "./page-deps.ts";
@@ -56,14 +56,14 @@ function targetCell({ to, url }: Channel) {
 }
 
 function TestResult({ error, atMs, now }: Static<typeof ShownTest> & { readonly now: Date }) {
-  const ago = <Ago at={new Date(atMs)} now={now} />;
+  const then = ago(new Date(atMs), now);
   return (
     <span class={error === null ? "says" : "says says-bad"} role="status">
       {error === null ? (
-        <>The test message was delivered, {ago}.</>
+        <>The test message was delivered, {then}.</>
       ) : (
         <>
-          The test message of {ago} was not delivered. {untrusted(error)}
+          The test message of {then} was not delivered. {untrusted(error)}
         </>
       )}
     </span>

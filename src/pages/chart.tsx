@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { ListedTime } from "../ui/parts.tsx";
+import { listedTime } from "../ui/parts.tsx";
 
 /**
  * Charts as SVG from the server. Libraries draw on a canvas by script (uPlot, Chart.js) or write inline styles that our
@@ -121,13 +121,11 @@ function Slots({ slots, labelEveryMs, labelsTimes }: Pick<ChartProps, "slots" | 
         const inside = (
           <>
             {index >= LABEL_SLOT_MIN && at.getTime() % labelEveryMs === 0 ? (
-              <span class="plot-label small">
-                <ListedTime at={at} as={labelsTimes ? "minute" : "date"} />
-              </span>
+              <span class="plot-label small">{listedTime(at, labelsTimes ? "minute" : "date")}</span>
             ) : null}
             {tip === null ? null : (
               <i>
-                <ListedTime at={at} as={labelsTimes ? "minute" : "short"} /> {tip}
+                {listedTime(at, labelsTimes ? "minute" : "short")} {tip}
               </i>
             )}
           </>

@@ -12,14 +12,14 @@ import { AUTHORIZE_PATH, CONSENT_PATH, SESSION_COOKIE, shownHost } from "../oaut
 import type { ConsentRequest } from "../oauth/service.ts";
 import { Button, CONFIRM_PASSWORD_FIELD, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
-import { Day, Facts, Name, Notice, PageHead, sentence, untrusted } from "../ui/parts.tsx";
+import { day, Facts, Name, Notice, PageHead, sentence, untrusted } from "../ui/parts.tsx";
 import { filled, type FormState } from "./forms.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
 import { KEY_FORM, keyMembersIn, LimitFields, LoopBrake } from "./new-key.tsx";
 import type { BridgedResponse } from "../oauth/bridge.ts";
 import { goesOnPage } from "./sign-in.tsx";
 import { maskedActor } from "../receipts/masked-action.ts";
-import { ActorName } from "./timeline.tsx";
+import { actorName } from "./timeline.tsx";
 
 /** The defaults of the form: a person must approve every write. */
 const NEW_CONNECTION = { hold: "writes", scope: "own", loop_brake: "yes" } as const;
@@ -83,7 +83,7 @@ function Asks({ of: asked }: { readonly of: ConsentRequest }) {
 }
 
 function added({ by, at }: NonNullable<ConsentRequest["added"]>, role: Role) {
-  return sentence`${<Day at={at} />} by ${<ActorName actor={maskedActor(by, viewerOf(role))} />}`;
+  return sentence`${day(at)} by ${actorName(maskedActor(by, viewerOf(role)))}`;
 }
 
 function Allowed({ typed, credentials }: { readonly typed: FormState; readonly credentials: readonly string[] }) {

@@ -12,7 +12,7 @@ import { maskText } from "../receipts/masking.ts";
 import { Icon } from "../ui/icons.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import {
-  Ago,
+  ago,
   Card,
   Dot,
   Facts,
@@ -21,8 +21,8 @@ import {
   PageHead,
   Problem,
   sentence,
-  Time,
-  UntilTime,
+  time,
+  until,
   UntrustedBlock,
   untrusted,
 } from "../ui/parts.tsx";
@@ -31,7 +31,7 @@ import { EMPTY_FORM, type FormState } from "./forms.ts";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import { keyBoxes } from "./rule-form.tsx";
 import { schemaForm } from "./schema-form.tsx";
-import { ActorName } from "./timeline.tsx";
+import { actorName } from "./timeline.tsx";
 
 export const CREDENTIAL_REQUESTS_PATH = "/approvals/credentials";
 
@@ -86,9 +86,7 @@ export function CredentialRow({ request, now }: { readonly request: SeenCredenti
       </span>
       <a class="inbox-open" href={`${CREDENTIAL_REQUESTS_PATH}/${id}`} data-item="">
         <span class="request-name">Credential for {untrusted(host)}</span>
-        <span class="inbox-age">
-          <Ago at={createdAt} now={now} />
-        </span>
+        <span class="inbox-age">{ago(createdAt, now)}</span>
         <span class="inbox-asker">{untrusted(agent)} asks for a secret</span>
       </a>
     </li>
@@ -142,13 +140,13 @@ function requestFacts(request: SeenCredentialRequest, isOwner: boolean, now: Dat
           ["Suggested kind", untrusted(kind)],
           ["Suggested paths", untrusted(paths?.join(", "))],
           ["Suggested methods", methods === undefined ? null : methods.join(", ")],
-          ["Asked", <Ago at={request.createdAt} now={now} />],
-          ["Expires", status === "pending" ? <UntilTime at={request.expiresAt} now={now} /> : null],
+          ["Asked", ago(request.createdAt, now)],
+          ["Expires", status === "pending" ? until(request.expiresAt, now) : null],
           [
             "Answered",
             decidedAt === null || request.decided_by === null
               ? null
-              : sentence`${<Time at={decidedAt} />} by ${<ActorName actor={request.decided_by} />}`,
+              : sentence`${time(decidedAt)} by ${actorName(request.decided_by)}`,
           ],
           ["Reason", untrusted(why)],
           [

@@ -13,7 +13,7 @@ import { page, seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { render } from "../ui/layout.tsx";
 import {
-  Ago,
+  ago,
   Card,
   Dot,
   Facts,
@@ -22,7 +22,7 @@ import {
   Notice,
   sentence,
   SubSection,
-  UntilTime,
+  until,
   UntrustedBlock,
   untrusted,
 } from "../ui/parts.tsx";
@@ -34,7 +34,7 @@ import { keyBoxes } from "./rule-form.tsx";
 import { schemaForm } from "./schema-form.tsx";
 import { OfRow, RowAction, RowLink, RowMenu, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 import { settingsList } from "./settings-list.tsx";
-import { ActorName } from "./timeline.tsx";
+import { actorName } from "./timeline.tsx";
 
 const CREDENTIALS_PATH = SETTINGS_PATHS.credentials;
 
@@ -137,7 +137,7 @@ function nameCell({ name, settings, hint, createdAt, createdBy }: Credential, no
         {untrusted(header)}
         {hint === null ? "" : untrusted(` ••••${hint}`)}
         {" · added "}
-        <Ago at={createdAt} now={now} /> by <ActorName actor={createdBy} />
+        {ago(createdAt, now)} by {actorName(createdBy)}
       </span>
     </>
   );
@@ -177,9 +177,7 @@ function usedCell(credential: Credential, keys: readonly KeyView[], uses: Creden
           {`${number(sum)} ${uses?.isWhole === true ? `in ${CREDENTIAL_USE_DAYS} days` : "lately"}`}
         </span>
       )}
-      <span class="says">
-        {lastUsedAt === null ? "Never used" : sentence`Last used ${<Ago at={lastUsedAt} now={now} />}`}
-      </span>
+      <span class="says">{lastUsedAt === null ? "Never used" : sentence`Last used ${ago(lastUsedAt, now)}`}</span>
     </>
   );
 }
@@ -188,17 +186,17 @@ function stateCell({ enabled, expiresAt }: Credential, now: Date) {
   if (!enabled) return <Dot tone="still">Disabled</Dot>;
   if (expiresAt === null) return <Dot tone="good">On</Dot>;
   if (expiresAt <= now) return <Dot tone="bad">Expired</Dot>;
-  const until = <UntilTime at={expiresAt} now={now} />;
+  const end = until(expiresAt, now);
   if (expiresSoon(expiresAt, now))
     return (
       <Dot tone="wait">
-        <span>{sentence`Expires ${until}`}</span>
+        <span>{sentence`Expires ${end}`}</span>
       </Dot>
     );
   return (
     <>
       <Dot tone="good">On</Dot>
-      <span class="says">{sentence`expires ${until}`}</span>
+      <span class="says">{sentence`expires ${end}`}</span>
     </>
   );
 }
@@ -282,8 +280,7 @@ async function credentialPage(deps: PageDeps, user: Person, props: OnePageProps)
       </Card>
       <Card id="replace" title="Replace the secret">
         <p class="quiet">
-          Set <Ago at={credential.replacedAt} now={now} />. The old one is gone at once; what was approved stays
-          approved.
+          Set {ago(credential.replacedAt, now)}. The old one is gone at once; what was approved stays approved.
         </p>
         <SECRET_FORM.Form user={user} action={`${credentialPath(name)}/secret`} state={secret} submit="Replace">
           {/* Tells password managers whose password this is. */}

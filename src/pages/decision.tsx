@@ -14,7 +14,7 @@ import { visibleText } from "../receipts/visible-text.ts";
 import { BEGINNING, limitsOnPage, type PageBody, pageBody } from "../ui/body-view.tsx";
 import { Copied } from "../ui/controls.tsx";
 import { actionPath } from "../ui/layout.tsx";
-import { Ago, Problem, sentence, TimeInWords, UntrustedLines, untrusted } from "../ui/parts.tsx";
+import { ago, Problem, sentence, timeInWords, untrustedLines, untrusted } from "../ui/parts.tsx";
 import { type PageUser, waitingText } from "../ui/text.ts";
 import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
 import { grantOffer } from "./grant-form.tsx";
@@ -167,7 +167,7 @@ export function AskedRequest(props: AskedRequestProps) {
           Details{" "}
           <span class="small">
             {untrusted(describeActor(action.createdBy).name)}
-            {now === null ? null : sentence` · ${<Ago at={action.createdAt} now={now} />}`}
+            {now === null ? null : sentence` · ${ago(action.createdAt, now)}`}
           </span>
         </summary>
         <Risks risks={notes} />
@@ -213,7 +213,7 @@ export function FactList({ facts, look, action, now }: FactListProps) {
             {fact.name === "requested_at" && now !== null ? (
               <span class="quiet">
                 {" · "}
-                <Ago at={action.createdAt} now={now} />
+                {ago(action.createdAt, now)}
               </span>
             ) : null}
           </dd>
@@ -228,7 +228,7 @@ function FactValue({ fact: { name, value }, action }: { readonly fact: Fact; rea
   if (name === "title") return sentence`“${untrusted(value)}”`;
   if (name === "method") return <b>{value}</b>;
   const at = timeOf(name, action);
-  if (at !== null) return <TimeInWords at={at}>{value}</TimeInWords>;
+  if (at !== null) return timeInWords(at, value);
   if (TRUSTED_FACTS.has(name)) return <>{value}</>;
   if (name === "action") {
     return (
@@ -238,7 +238,7 @@ function FactValue({ fact: { name, value }, action }: { readonly fact: Fact; rea
     );
   }
   const target = name === "url" || name === "callback" ? normalTarget(value) : null;
-  const text = target === null ? <UntrustedLines text={value} /> : <UntrustedUrl url={value} host={target.host} />;
+  const text = target === null ? untrustedLines(value) : <UntrustedUrl url={value} host={target.host} />;
   return name === "url" ? <Copied what="the URL">{text}</Copied> : text;
 }
 

@@ -18,7 +18,7 @@ import {
   renderPart,
 } from "../ui/layout.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
-import { Ago, LinkButton, PageHead, sentence, untrusted } from "../ui/parts.tsx";
+import { ago, LinkButton, PageHead, sentence, untrusted } from "../ui/parts.tsx";
 import { SETTINGS_PATHS, SETTINGS_SECTIONS } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
 import { asSent } from "../receipts/masked-action.ts";
@@ -66,7 +66,7 @@ async function paletteList(deps: PageDeps, user: Person, text: string): Promise<
           id={id}
           href={`${CREDENTIAL_REQUESTS_PATH}/${id}`}
           icon="keys"
-          facts={sentence`${untrusted(agent)} · ${<Ago at={createdAt} now={now} />}`}
+          facts={sentence`${untrusted(agent)} · ${ago(createdAt, now)}`}
         >
           Credential for {untrusted(of)}
         </Entry>
@@ -148,7 +148,7 @@ function ActionEntry({ action, now }: { readonly action: SeenAction; readonly no
           {" · "}
           {untrusted(describeActor(createdBy).name)}
           {" · "}
-          <Ago at={createdAt} now={now} />
+          {ago(createdAt, now)}
         </>
       }
     >

@@ -3,7 +3,7 @@ import { describeActor } from "../core/roles.ts";
 import { GrantParams, type NamedGrant } from "../grants/grants.ts";
 import type { Person } from "../http/session.ts";
 import { actionPath, render } from "../ui/layout.tsx";
-import { Name, sentence, Time, UntilTime, untrusted } from "../ui/parts.tsx";
+import { Name, sentence, time, until, untrusted } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
 import { unlessGone } from "./forms.ts";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
@@ -41,14 +41,14 @@ function grantsPage(user: Person, grants: readonly NamedGrant[], now: Date): str
           ],
           ["May differ", variesCell],
           ["Used", usedCell],
-          ["Ends", ({ expiresAt }) => <UntilTime at={expiresAt} now={now} />],
+          ["Ends", ({ expiresAt }) => until(expiresAt, now)],
         ]}
         actions={({ id, keyName, createdAt }) => (
           <RowAction
             user={user}
             path={`${GRANTS_PATH}/${id}/end`}
             name="End"
-            of={sentence`the grant of ${untrusted(keyName)} of ${<Time at={createdAt} />}`}
+            of={sentence`the grant of ${untrusted(keyName)} of ${time(createdAt)}`}
           />
         )}
         empty={{

@@ -12,7 +12,7 @@ import {
 import { Button, Field } from "../ui/form.tsx";
 import { answers, EMPTY_FORM, type FormState, unlessGone, VERSION_FIELD, versionField } from "./forms.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
-import { Card, Dot, LinkButton, Name, sentence, untrusted, Ago } from "../ui/parts.tsx";
+import { Card, Dot, LinkButton, Name, sentence, untrusted, ago } from "../ui/parts.tsx";
 import { ATTEMPT_TIMEOUT_SET_MS_MAX, ATTEMPT_TIMEOUT_SET_MS_MIN } from "../core/limits.ts";
 import { everyField, type FieldSpecs, schemaForm } from "./schema-form.tsx";
 import {
@@ -164,7 +164,7 @@ function stateCell(pause: Pause | undefined, now: Date) {
     <>
       <Dot tone="wait">Paused</Dot>
       <span class="says">
-        <Ago at={pause.createdAt} now={now} />
+        {ago(pause.createdAt, now)}
         {pause.reason === null ? null : sentence`: ${untrusted(pause.reason)}`}
       </span>
     </>

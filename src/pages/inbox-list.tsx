@@ -22,7 +22,7 @@ import { callText } from "./request.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { queryText } from "../ui/layout.tsx";
 import { shownPath, RequestTitle } from "./action-row.tsx";
-import { Ago, sentence, Table, untrusted } from "../ui/parts.tsx";
+import { ago, sentence, Table, untrusted } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { DAY_MS, HELD_CURSOR_CHARS_MAX, HOUR_MS } from "../core/limits.ts";
@@ -82,9 +82,7 @@ export function RequestRow({ request, ...props }: RowProps & { readonly request:
       <Chosen action={action} {...props} />
       <OpenLink id={action.id} {...props}>
         <RequestTitle action={action} />
-        <span class="inbox-age">
-          <Ago at={action.createdAt} now={now} />
-        </span>
+        <span class="inbox-age">{ago(action.createdAt, now)}</span>
         <Asker action={action} />
         <RiskMark risks={request.riskMarks} />
         {request.rejection === null ? null : <span class="inbox-rejected">“{untrusted(request.rejection)}”</span>}
@@ -179,9 +177,7 @@ export function GroupRow({ group, ...props }: RowProps & { readonly group: Reque
       <details open={isOpen}>
         <summary>
           <GroupName group={group} />
-          <span class="inbox-age">
-            <Ago at={action.createdAt} now={now} />
-          </span>
+          <span class="inbox-age">{ago(action.createdAt, now)}</span>
           <Asker action={action}>
             {isPart ? "On this page · " : null}
             {range === null ? null : sentence`${untrusted(range.name)} ${range.least} to ${range.most} · `}
@@ -204,7 +200,7 @@ export function GroupRow({ group, ...props }: RowProps & { readonly group: Reque
             ...(mayDecide ? [<Chosen action={request.action} {...props} />] : []),
             ...fields.map(({ values }) => untrusted(values[at] ?? "")),
             <OpenLink id={request.action.id} {...props}>
-              <Ago at={request.action.createdAt} now={now} />
+              {ago(request.action.createdAt, now)}
             </OpenLink>,
           ])}
           ids={ids}

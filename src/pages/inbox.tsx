@@ -22,11 +22,11 @@ import {
   REVIEW_PATH,
 } from "./inbox-list.tsx";
 import { actionPath, Layout, OVERVIEW_PATH, render } from "../ui/layout.tsx";
-import { LinkButton, Problem, Time, untrusted } from "../ui/parts.tsx";
+import { LinkButton, Problem, time, untrusted } from "../ui/parts.tsx";
 import { ListedStatus, Note, RequestTitle } from "./action-row.tsx";
 import { CallLine } from "./request.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
-import { ActorName } from "./timeline.tsx";
+import { actorName } from "./timeline.tsx";
 import { type HeldRequest, type LookAlikes, RequestPane } from "./decision.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { ReviewPane } from "./review.tsx";
@@ -322,11 +322,11 @@ function DecidedBy(decided: DecidedRequest) {
   return (
     <>
       {`${decidedWord(decision)} by `}
-      <ActorName actor={decision.actor} />
+      {actorName(decision.actor)}
       {grant === null ? null : (
         <>
           {`, with ${counted(grant.calls, "more call")} like it until `}
-          <Time at={grant.expiresAt} /> · <a href={SETTINGS_PATHS.grants}>All grants</a>
+          {time(grant.expiresAt)} · <a href={SETTINGS_PATHS.grants}>All grants</a>
         </>
       )}
     </>

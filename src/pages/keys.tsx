@@ -14,7 +14,7 @@ import { maskUrl } from "../receipts/masking.ts";
 import { Choices, PostForm, Submit } from "../ui/form.tsx";
 import { actionPath, Layout, listPath, render } from "../ui/layout.tsx";
 import {
-  Ago,
+  ago,
   Dot,
   Facts,
   LinkButton,
@@ -24,7 +24,7 @@ import {
   PageHead,
   sentence,
   StatusDot,
-  Time,
+  time,
   untrusted,
 } from "../ui/parts.tsx";
 import { AgoOr, List, None, pauseOrResume, RowAction, RowLink, RowMenu } from "./settings-frame.tsx";
@@ -87,7 +87,7 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
                   {nameCell(key)}
                   {isOver(key, now) ? <Dot tone="bad">Expired</Dot> : null}
                   <span class="says">
-                    {key.lastUsedAt === null ? "Never used" : sentence`Used ${<Ago at={key.lastUsedAt} now={now} />}`}
+                    {key.lastUsedAt === null ? "Never used" : sentence`Used ${ago(key.lastUsedAt, now)}`}
                     {/* A connection of a client. */}
                     {connected.has(key.id) ? " · connected by " : " · created by "}
                     {makerName(key.createdBy)}
@@ -183,7 +183,7 @@ function lastCall({ lastCall: call }: ListedKeyView, now: Date) {
         <code>{method}</code> {untrusted(shown)}
       </span>
       <span class="says">
-        <StatusDot status={status} code={isTerminal(status) ? responseCode : null} /> · <Ago at={createdAt} now={now} />
+        <StatusDot status={status} code={isTerminal(status) ? responseCode : null} /> · {ago(createdAt, now)}
       </span>
     </a>
   );
@@ -208,7 +208,7 @@ export function limitTexts(key: KeyView & Partial<ListedKeyView>, now: Date): re
     limits.push(<span class={isReached ? "says-bad" : undefined}>{`${used}${number(dailyActions)} a day`}</span>);
   }
   if (expiresAt !== null) {
-    const end = <Time at={expiresAt} />;
+    const end = time(expiresAt);
     limits.push(isOver(key, now) ? <span class="says-bad">ended {end}</span> : sentence`until ${end}`);
   }
   return limits;
@@ -301,7 +301,7 @@ function revokeKeyPage(user: PageUser, key: KeyView, left: Unfinished, now: Date
             ["Name", <Name text={name} />],
             ["Role", roleLabel(role)],
             ["Ends in", <code>{last4}</code>],
-            ["Created", <Time at={createdAt} />],
+            ["Created", time(createdAt)],
             ["Created by", makerName(createdBy)],
             ["Last used", lastUsedAt === null ? "Never" : timeAgo(now.getTime() - lastUsedAt.getTime())],
           ]}

@@ -5,7 +5,7 @@ import type { OutboxEntry } from "../core/store.ts";
 import type { NotificationStatus } from "../core/notification.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import { actionPath, render } from "../ui/layout.tsx";
-import { Dot, ListedTime, Name, NextPage, UntilTime, untrusted } from "../ui/parts.tsx";
+import { Dot, listedTime, Name, NextPage, until, untrusted } from "../ui/parts.tsx";
 import { counted, mailName, type PageUser } from "../ui/text.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
 import { List, None, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
@@ -42,7 +42,7 @@ export function notificationsPage({ user, entries, before, channels, now }: Noti
         title="Notifications"
         rows={entries}
         columns={[
-          ["When", ({ createdAt }) => <ListedTime at={createdAt} as="short" />],
+          ["When", ({ createdAt }) => listedTime(createdAt, "short")],
           ["What", ({ message: { event, kind } }) => nameOf(event, kind)],
           ["To", (entry) => recipientCell(entry, channels), "wide"],
           ["Result", (entry) => resultCell(entry, now)],
@@ -104,9 +104,7 @@ function resultCell({ status, attempts, dueAt }: ListedNotification, now: Date) 
     <>
       <Dot {...STATES[status]} />
       {status === "pending" && dueAt !== null && attempts > 0 ? (
-        <span class="says nowrap">
-          again <UntilTime at={dueAt} now={now} />
-        </span>
+        <span class="says nowrap">again {until(dueAt, now)}</span>
       ) : null}
     </>
   );

@@ -17,7 +17,7 @@ import { FilterLinks } from "../ui/controls.tsx";
 import { AUDIT_PATH } from "./audit.tsx";
 import { type Age, inboxPath } from "./inbox-list.tsx";
 import { amountText, Layout, listPath, OVERVIEW_PATH, queryText, render } from "../ui/layout.tsx";
-import { Ago, Card, Facts, Notice, sentence, ListedTime, Table, Time, UntilTime, untrusted } from "../ui/parts.tsx";
+import { ago, Card, Facts, Notice, sentence, listedTime, Table, time, until, untrusted } from "../ui/parts.tsx";
 import { counted, duration, number, type PageUser } from "../ui/text.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
 import { readQuery, withoutEmpty } from "../http/request.ts";
@@ -152,16 +152,12 @@ function Gaps({ overview: { since, slots, countedUntil }, now }: OverviewPagePro
   if (countedUntil !== null && countedUntil < now) {
     return (
       <Notice tone="wait">
-        Counted up to <Time at={countedUntil} />. Newer actions are being counted; this page updates by itself.
+        Counted up to {time(countedUntil)}. Newer actions are being counted; this page updates by itself.
       </Notice>
     );
   }
   if (since.getTime() <= (slots[0]?.at.getTime() ?? 0)) return null;
-  return (
-    <Notice tone="wait">
-      Counted from <Time at={since} />. Older actions are deleted by this server’s retention.
-    </Notice>
-  );
+  return <Notice tone="wait">Counted from {time(since)}. Older actions are deleted by this server’s retention.</Notice>;
 }
 
 function total(slots: readonly OverviewSlot[], name: "created" | "completed" | "failed" | "attempts"): number {
@@ -190,7 +186,7 @@ function withoutMs(at: Date): string {
 function Figures({ overview, waiting, now }: OverviewPageProps) {
   const { slots, latency, decisions } = overview;
   const [completed, failed] = [total(slots, "completed"), total(slots, "failed")];
-  const oldest = waiting.oldestAt === null ? null : sentence`Oldest ${<Ago at={waiting.oldestAt} now={now} />}`;
+  const oldest = waiting.oldestAt === null ? null : sentence`Oldest ${ago(waiting.oldestAt, now)}`;
   const decided = decisions.p50Ms === null ? "No decisions" : `Decided in ${duration(decisions.p50Ms)} (median)`;
   const figures: readonly (readonly [name: string, href: string, value: string, more: Child, course?: number[]])[] = [
     [
@@ -315,9 +311,7 @@ function SlotTable({ range, slots }: Overview) {
           heads={["From", "Created", "Completed", "Failed", "Attempts", "Median", "p95"]}
           isWide
           rows={busy.map(({ at, created, completed, failed, attempts, p50Ms, p95Ms }) => [
-            <a href={slotPath(range, at)}>
-              <ListedTime at={at} as={range === "1h" ? "minute" : "short"} />
-            </a>,
+            <a href={slotPath(range, at)}>{listedTime(at, range === "1h" ? "minute" : "short")}</a>,
             ...[created, completed, failed, attempts].map(number),
             ...[p50Ms, p95Ms].map(durationOrNone),
           ])}
@@ -445,7 +439,7 @@ function FailingHosts({ overview, user, now }: OverviewPageProps) {
             </div>
             <p class="between small quiet reason">
               {untrusted(maskText(one.lastError, viewer))}
-              <Ago at={one.lastFailedAt} now={now} />
+              {ago(one.lastFailedAt, now)}
             </p>
           </li>
         ))}
@@ -501,17 +495,14 @@ function Scheduled({ retries: { count, due, dueSince, isCut, hosts }, user, now 
     <Card id="scheduled" title="Scheduled calls">
       <p class="quiet">
         {count === 0 && due === 0 ? "No calls are scheduled." : <a href={pending({})}>{words}</a>}
-        {dueSince === null ? null : sentence` Oldest due ${<Ago at={dueSince} now={now} />}.`}
+        {dueSince === null ? null : sentence` Oldest due ${ago(dueSince, now)}.`}
       </p>
       <ul class="plain rows">
         {hosts.map((one) => (
           <li class="between">
             {listLink(listedHost(one.host, viewerOf(user.role)), pending)}
             <span>
-              <b>{number(one.count)}</b>{" "}
-              <span class="quiet">
-                next <UntilTime at={one.nextAt} now={now} />
-              </span>
+              <b>{number(one.count)}</b> <span class="quiet">next {until(one.nextAt, now)}</span>
             </span>
           </li>
         ))}

@@ -9,7 +9,7 @@ import type { Pause } from "../core/pause.ts";
 import { type Caller, mayDo } from "../core/roles.ts";
 import { nextOf } from "../http/session.ts";
 import { NEXT_FIELD, PAUSES_PATH } from "../ui/layout.tsx";
-import { Ago, Name, Notice, sentence, Time, untrusted } from "../ui/parts.tsx";
+import { ago, Name, Notice, sentence, time, untrusted } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 import { EMPTY_FORM, filled } from "./forms.ts";
 import type { ById, PageDeps } from "./page-deps.ts";
@@ -17,7 +17,7 @@ import { keyLabel } from "./keys.tsx";
 import { schemaForm } from "./schema-form.tsx";
 import { None, RowAction } from "./settings-frame.tsx";
 import { settingsList } from "./settings-list.tsx";
-import { ActorName } from "./timeline.tsx";
+import { actorName } from "./timeline.tsx";
 
 /** The form of a pause. People choose from a list what programs name. */
 const AskPause = Type.Object({
@@ -50,7 +50,7 @@ const SENDS_NOTHING = {
 export function PausedNotice({ pause, user }: { readonly pause: Pause; readonly user: PageUser }) {
   return (
     <Notice tone="wait">
-      Paused since <Time at={pause.createdAt} />: {SENDS_NOTHING[pause.kind]} until the pause ends.
+      Paused since {time(pause.createdAt)}: {SENDS_NOTHING[pause.kind]} until the pause ends.
       {pause.reason === null ? null : sentence` Reason: ${untrusted(pause.reason)}`}
       {mayDo(user.role, "manage") ? sentence` · ${<a href={PAUSES_PATH}>All pauses</a>}` : null}
     </Notice>
@@ -85,8 +85,8 @@ export function pausePages(deps: PageDeps) {
             ),
             "main",
           ],
-          ["Since", ({ createdAt }) => <Ago at={createdAt} now={now} />],
-          ["By", ({ createdBy }) => <ActorName actor={createdBy} />],
+          ["Since", ({ createdAt }) => ago(createdAt, now)],
+          ["By", ({ createdBy }) => actorName(createdBy)],
           ["Reason", ({ reason }) => (reason === null ? <None /> : <q class="reason">{untrusted(reason)}</q>), "wide"],
         ],
         actions: ({ id, kind }) =>

@@ -24,7 +24,7 @@ import {
   LinkButton,
   Problem,
   StatusDot,
-  Time,
+  time,
   type Tone,
   untrusted,
 } from "../ui/parts.tsx";
@@ -32,7 +32,7 @@ import { CallLine, callText, RequestParts } from "./request.tsx";
 import { ResponseView } from "./response.tsx";
 import { counted, duration, lastDecision } from "../ui/text.ts";
 import { timeAgo } from "../core/clock.ts";
-import { ActorName, History } from "./timeline.tsx";
+import { actorName, History } from "./timeline.tsx";
 
 interface ReceiptPageProps {
   readonly action: MaskedAction;
@@ -102,7 +102,7 @@ export function receiptPage({ part = 0, now, reload, isLate = false, ...props }:
         </History>
         <footer class="foot stack">
           <p>
-            Action <span class="untrusted">{action.id}</span>, as of <Time at={now} />. Secrets are masked as ••••.
+            Action <span class="untrusted">{action.id}</span>, as of {time(now)}. Secrets are masked as ••••.
           </p>
         </footer>
       </article>
@@ -120,7 +120,7 @@ function Stamp({ action, isRejected }: { readonly action: SeenAction; readonly i
   return (
     <p class={`stamp stamp-${tone}`}>
       <b>{`${word}${code === null || status === "cancelled" ? "" : ` ${code}`}`}</b>
-      <Time at={finishedAt} />
+      {time(finishedAt)}
     </p>
   );
 }
@@ -179,15 +179,15 @@ function Parts({ history: { entries, part, hasEarlier, attempts, isCut } }: { re
 
 function factsOf(action: SeenAction, timeline: readonly TimelineEntry[], now: Date): FactRows {
   const { createdBy, createdAt, approve, approvedBy, approvedAt, startedAt, finishedAt, result } = action;
-  const at = (time: Date | null) => (time === null ? null : <Moment at={time} now={now} />);
+  const at = (when: Date | null) => (when === null ? null : <Moment at={when} now={now} />);
   const next = nextRetryAt(action);
   const ms = result?.durationMs ?? null;
   const rejected = timeline.findLast(({ event }) => event.type === "rejected");
   return [
-    ["Requested by", <ActorName actor={createdBy} />],
+    ["Requested by", actorName(createdBy)],
     ["Requested", at(createdAt)],
     ["Approval", approve ? null : "Not required"],
-    ["Approved by", approvedBy === null ? null : <ActorName actor={approvedBy} />],
+    ["Approved by", approvedBy === null ? null : actorName(approvedBy)],
     ["Approved", at(approvedAt)],
     ["Rejected", approvedBy === null && rejected !== undefined ? at(rejected.at) : null],
     ["First attempt", at(startedAt)],
@@ -205,7 +205,7 @@ function Moment({ at, now }: { readonly at: Date; readonly now: Date }): Child {
   const apart = ms >= 0 ? timeAgo(ms) : `in ${duration(Math.ceil(-ms / 1_000) * 1_000)}`;
   return (
     <>
-      <Time at={at} /> <span class="quiet">({apart})</span>
+      {time(at)} <span class="quiet">({apart})</span>
     </>
   );
 }

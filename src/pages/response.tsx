@@ -7,7 +7,7 @@ import { readHeaders } from "../receipts/response-headers.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 import { CopiedBody, shownTree } from "../ui/body-view.tsx";
 import { JsonView } from "../ui/json-view.tsx";
-import { Card, Dot, sentence, SubSection, Table, Time, UntrustedBlock, untrusted } from "../ui/parts.tsx";
+import { Card, Dot, sentence, SubSection, Table, time, UntrustedBlock, untrusted } from "../ui/parts.tsx";
 import { counted, cutAt, duration } from "../ui/text.ts";
 
 interface AttemptResponseProps {
@@ -40,9 +40,7 @@ export function AttemptResponse({ action, attempt, isOld }: AttemptResponseProps
         <p class="between">
           <Dot tone={made.error === null ? "good" : "bad"}>{code === null ? "No response" : String(code)}</Dot>
           {ms === null ? null : <span class="quiet">{duration(ms)}</span>}
-          <span class="quiet">
-            <Time at={at} />
-          </span>
+          <span class="quiet">{time(at)}</span>
         </p>
       }
     >

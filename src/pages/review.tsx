@@ -20,7 +20,7 @@ import { bodyPath } from "./request.tsx";
 import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
 import { commonPath, FieldName, listedRequest, reviewPath, REVIEW_PATH } from "./inbox-list.tsx";
 import { shownPath } from "./action-row.tsx";
-import { Ago, untrusted } from "../ui/parts.tsx";
+import { ago, untrusted } from "../ui/parts.tsx";
 import { AskedRequest, FactList, HeldByRules, type HeldRequest, Risks } from "./decision.tsx";
 import { counted, number, type PageUser, waitingText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
@@ -238,9 +238,7 @@ function CardFoot({
   const { id, createdAt } = action;
   return (
     <p class="chips reviewed-foot small">
-      <a href={`/approvals/${id}`}>
-        <Ago at={createdAt} now={now} />
-      </a>
+      <a href={`/approvals/${id}`}>{ago(createdAt, now)}</a>
       <a href={leaveOut(id)}>Leave out</a>
     </p>
   );

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { DryRunDifference, DryRunJson, RuleEffect } from "../rules/schemas.ts";
 import { actionPath } from "../ui/layout.tsx";
-import { Ago, Card, Dot, Name, sentence, type Tone, untrusted } from "../ui/parts.tsx";
+import { ago, Card, Dot, Name, sentence, type Tone, untrusted } from "../ui/parts.tsx";
 import { counted, number } from "../ui/text.ts";
 import { List } from "./settings-frame.tsx";
 
@@ -32,9 +32,7 @@ export function TriedRule({ result, now }: { readonly result: DryRunJson; readon
   return (
     <Card id="tried" title={`On the newest ${counted(lookedAt, "request")}`}>
       <p>
-        {sentence`With this rule, ${number(allowed)} would have been sent, ${number(held)} held and ${number(refused)} refused. The oldest is from ${(
-          <Ago at={new Date(from)} now={now} />
-        )}.`}
+        {sentence`With this rule, ${number(allowed)} would have been sent, ${number(held)} held and ${number(refused)} refused. The oldest is from ${ago(new Date(from), now)}.`}
         {held === 0 ? null : ` ${decidedText(result)}`}
       </p>
       {notes.map((note) => (note === false ? null : <p class="quiet">{note}</p>))}
@@ -77,7 +75,7 @@ function requestCell({ id, title, method, url, created_at: at, reason }: DryRunD
       <a href={actionPath(id)}>{title === undefined ? call : <Name text={title} />}</a>
       <span class="says">
         {title === undefined ? null : <>{call} · </>}
-        <Ago at={new Date(at)} now={now} />
+        {ago(new Date(at), now)}
       </span>
       {reason === null ? null : <span class="says">{untrusted(reason)}</span>}
     </div>

@@ -23,7 +23,7 @@ import {
 import { PostForm, Submit } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { render } from "../ui/layout.tsx";
-import { Ago, Card, Dot, Facts, LinkButton, Name, Problem, sentence, UntrustedBlock, untrusted } from "../ui/parts.tsx";
+import { ago, Card, Dot, Facts, LinkButton, Name, Problem, sentence, UntrustedBlock, untrusted } from "../ui/parts.tsx";
 import { duration, number } from "../ui/text.ts";
 import { EMPTY_FORM, filled, type FormState, type RefusedForm, unlessGone, VERSION_FIELD } from "./forms.ts";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
@@ -109,9 +109,7 @@ function Undo({ user, last, now }: { readonly user: Person; readonly last: Audit
   return (
     <div class="between" id="undo">
       <p class="quiet">
-        {sentence`${<Name text={describeActor(actor).name} />} ${change} ${<Name text={name} />} ${(
-          <Ago at={at} now={now} />
-        )}.`}
+        {sentence`${<Name text={describeActor(actor).name} />} ${change} ${<Name text={name} />} ${ago(at, now)}.`}
       </p>
       <RowAction
         user={user}
@@ -141,7 +139,7 @@ function ruleCell(rule: RuleJson, hits: RuleHits | null, now: Date) {
           {`Version ${version}`}
           {at === undefined || by === undefined
             ? null
-            : sentence` · ${<Ago at={new Date(at)} now={now} />} by ${untrusted(describeActor(by).name)}`}
+            : sentence` · ${ago(new Date(at), now)} by ${untrusted(describeActor(by).name)}`}
         </span>
         {hits === null ? null : <span class="says">{hitsText(hits, id)}</span>}
       </div>

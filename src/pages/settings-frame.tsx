@@ -7,9 +7,9 @@ import { EmptyState, Menu } from "../ui/controls.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Icon, type IconName } from "../ui/icons.tsx";
 import { Layout, LOG_IN_PATH, PAUSES_PATH, SETTINGS_LINK } from "../ui/layout.tsx";
-import { Ago, Notice, PageHead, type PageHeadProps } from "../ui/parts.tsx";
+import { ago, Notice, PageHead, type PageHeadProps } from "../ui/parts.tsx";
 import { duration, type PageUser } from "../ui/text.ts";
-import { ActorName } from "./timeline.tsx";
+import { actorName } from "./timeline.tsx";
 
 export const SETTINGS_PATHS = {
   people: "/settings/people",
@@ -319,7 +319,7 @@ export function AddedBy(props: { readonly what?: string; readonly at: Date; read
   const { what = "Added", at, by, now } = props;
   return (
     <span class="says">
-      {what} <Ago at={at} now={now} /> by <ActorName actor={by} />
+      {what} {ago(at, now)} by {actorName(by)}
     </span>
   );
 }
@@ -335,7 +335,7 @@ export function Tagged({ name, tag }: { readonly name: Child; readonly tag: stri
 
 /** How long ago a time was, or `none` if it is null. */
 export function AgoOr({ at, now, none }: { readonly at: Date | null; readonly now: Date; readonly none?: string }) {
-  return at === null ? <None>{none}</None> : <Ago at={at} now={now} />;
+  return at === null ? <None>{none}</None> : ago(at, now);
 }
 
 export function None({ children = "–" }: { readonly children?: Child }) {

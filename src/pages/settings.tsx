@@ -13,7 +13,7 @@ import type { Person } from "../http/session.ts";
 import { PostForm, Submit } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
-import { Card, Day, Dot, Facts, LinkButton, Name, Notice, untrusted } from "../ui/parts.tsx";
+import { Card, day, Dot, Facts, LinkButton, Name, Notice, untrusted } from "../ui/parts.tsx";
 import { List, None, RowAction, SETTINGS_PATHS, SettingsPage, Tagged } from "./settings-frame.tsx";
 import { duration, number } from "../ui/text.ts";
 
@@ -187,8 +187,8 @@ async function accountsPage({ signUpGate }: PageDeps, user: Person): Promise<str
             "wide",
           ],
           ["State", ({ isStopped }) => (isStopped ? <Dot tone="bad">Stopped</Dot> : <Dot tone="good">Allowed</Dot>)],
-          ["Created", ({ createdAt }) => <Day at={createdAt} />],
-          ["Allowed", ({ allowedAt }) => (allowedAt === null ? <None /> : <Day at={allowedAt} />)],
+          ["Created", ({ createdAt }) => day(createdAt)],
+          ["Allowed", ({ allowedAt }) => (allowedAt === null ? <None /> : day(allowedAt))],
           ["ID", ({ id }) => <code>{id}</code>],
         ]}
         actions={({ id, email, isStopped }) =>

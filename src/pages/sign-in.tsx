@@ -6,7 +6,7 @@ import type { ErrorCode } from "../core/domain-error.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../core/limits.ts";
 import { Button, Field, KnownPassword, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
-import { LinkButton, Notice, PageHead, Problem, UntrustedLines } from "../ui/parts.tsx";
+import { LinkButton, Notice, PageHead, Problem, untrustedLines } from "../ui/parts.tsx";
 import type { KeptNote, PageUser } from "../ui/text.ts";
 import { type FormState, problemBeside, problemOf } from "./forms.ts";
 import { noteIn } from "./kept-note.ts";
@@ -105,7 +105,7 @@ export async function logInPage({ signUpGate, oidc }: EntryNeeds, next: string |
         <Notice tone="wait">
           Your session has ended, and nothing was decided. Log in to go back to the request with your note:
           <br />
-          <UntrustedLines text={note.reason} />
+          {untrustedLines(note.reason)}
         </Notice>
       )}
       <EntryForm action="/auth/login" next={next} typed={typed} note={note} password="known" button="Log in" />

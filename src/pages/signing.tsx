@@ -12,7 +12,7 @@ import type { Person } from "../http/session.ts";
 import { Copied } from "../ui/controls.tsx";
 import { PostForm, Submit } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
-import { Card, LinkButton, Notice, sentence, Time, UntilTime, untrusted } from "../ui/parts.tsx";
+import { Card, LinkButton, Notice, sentence, time, until, untrusted } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
 import { EMPTY_FORM, filled, type FormState } from "./forms.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
@@ -115,9 +115,7 @@ async function signingPage(deps: PageDeps, user: Person, more: SigningState = {}
       now={now}
     >
       {rotatedUntil === undefined ? null : (
-        <Notice tone="good">
-          All secrets are rotated. The previous secrets are valid until <Time at={rotatedUntil} />.
-        </Notice>
+        <Notice tone="good">All secrets are rotated. The previous secrets are valid until {time(rotatedUntil)}.</Notice>
       )}
       <List
         title="Origins"
@@ -140,9 +138,7 @@ async function signingPage(deps: PageDeps, user: Person, more: SigningState = {}
               <>
                 <AgoOr at={rotatedAt} none="Never" now={now} />
                 {previousExpiresAt === null ? null : (
-                  <span class="says">
-                    both valid, ends <UntilTime at={previousExpiresAt} now={now} />
-                  </span>
+                  <span class="says">both valid, ends {until(previousExpiresAt, now)}</span>
                 )}
               </>
             ),
@@ -201,9 +197,7 @@ function secretPage(user: Person, { origin, secret, previous }: SigningSecret, u
         <Secret title={previous === null ? "Secret" : "New secret"} text={secret} />
         {previous === null ? null : (
           <Secret title="Previous secret" text={previous.secret}>
-            <p class="quiet small">
-              Valid until <Time at={previous.expiresAt} />.
-            </p>
+            <p class="quiet small">Valid until {time(previous.expiresAt)}.</p>
           </Secret>
         )}
         <p class="quiet">
@@ -254,7 +248,7 @@ function askRotationPage(user: Person, place: Place | null, endsNow: Date | null
         </p>
         {endsNow === null ? null : (
           <Notice tone="bad">
-            It was rotated recently. The previous secret is valid until <Time at={endsNow} />; rotating again ends it
+            It was rotated recently. The previous secret is valid until {time(endsNow)}; rotating again ends it
             immediately.
           </Notice>
         )}

@@ -9,7 +9,7 @@ import type { RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { HOME_PATH, type Person } from "../http/session.ts";
 import { render } from "../ui/layout.tsx";
-import { Day, Dot, LinkButton, Name, Notice, UntilTime, untrusted } from "../ui/parts.tsx";
+import { day, Dot, LinkButton, Name, Notice, until, untrusted } from "../ui/parts.tsx";
 import { duration, MEMBER_ROLE_CHOICES, roleLabel } from "../ui/text.ts";
 import { filled, problemOf } from "./forms.ts";
 import type { ById, PageDeps } from "./page-deps.ts";
@@ -136,7 +136,7 @@ export function peoplePages(deps: PageDeps) {
         columns: [
           ["Person", (one) => <Tagged name={<Name text={one.email} />} tag={isSelf(one) ? "You" : null} />, "wide"],
           ["Role", ({ role }) => roleLabel(role)],
-          ["Joined", ({ joinedAt }) => <Day at={joinedAt} />],
+          ["Joined", ({ joinedAt }) => day(joinedAt)],
           ["Last seen", ({ lastSeenAt }) => <AgoOr at={lastSeenAt} none="Not yet" now={now} />],
         ],
         actions: (member) => memberMenu(user, member, isSelf(member)),
@@ -159,7 +159,7 @@ export function peoplePages(deps: PageDeps) {
                   ["Role", ({ role }) => roleLabel(role)],
                   ["Invited by", ({ createdBy }) => <Name text={createdBy.slice(createdBy.indexOf(":") + 1)} />],
                   ["State", (one) => (one.isVoid ? <VoidInvitation /> : <Dot tone="wait">Open</Dot>)],
-                  ["Ends", ({ expiresAt }) => <UntilTime at={expiresAt} now={now} />],
+                  ["Ends", ({ expiresAt }) => until(expiresAt, now)],
                 ]}
                 actions={({ id, email }) => (
                   <RowAction

@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import { describeActor } from "../core/roles.ts";
 import { type OutcomeKind, statusSentence } from "../core/outcome.ts";
 import { type TimelineEntry, type TimelineEvent } from "../core/timeline.ts";
-import { Card, Name, sentence, Time, type Tone, UntrustedLines, untrusted } from "../ui/parts.tsx";
+import { Card, Name, sentence, time, type Tone, untrustedLines, untrusted } from "../ui/parts.tsx";
 import { visibleText } from "../receipts/visible-text.ts";
 import { type ActorEvent, counted, duration, mailName } from "../ui/text.ts";
 
@@ -25,9 +25,7 @@ export function History(props: { readonly timeline: readonly TimelineEntry[]; re
               <li class={`step step-${tone}`}>
                 <p class="between">
                   <span>{title}</span>
-                  <span class="quiet small">
-                    <Time at={at} near={before?.at} />
-                  </span>
+                  <span class="quiet small">{time(at, before?.at)}</span>
                 </p>
                 {details
                   .filter((detail) => detail !== null && detail !== "")
@@ -86,19 +84,14 @@ const EVENTS: Readonly<
 
 function describeActorEvent({ type, actor, reason = null, via }: ActorEvent): EventText {
   const { tone, text } = EVENTS[type];
-  const title = sentence`${text} by ${<ActorName actor={actor} />}`;
-  const quote =
-    reason === null ? null : (
-      <q class="reason">
-        <UntrustedLines text={reason} />
-      </q>
-    );
+  const title = sentence`${text} by ${actorName(actor)}`;
+  const quote = reason === null ? null : <q class="reason">{untrustedLines(reason)}</q>;
   // Outgate can't verify that the client asked.
   const asked = via === "elicitation" ? "The client reports that it asked its user." : null;
   return { tone, title, details: [asked, quote] };
 }
 
-export function ActorName({ actor }: { readonly actor: string }) {
+export function actorName(actor: string) {
   const { name, way } = describeActor(actor);
   return (
     <>
@@ -157,5 +150,5 @@ function notificationName({ type, event, channel }: NotificationEvent): string {
 
 function nextAttempt(next: string | null, at: Date): Child {
   if (next === null) return null;
-  return sentence`Next attempt: ${<Time at={new Date(next)} near={at} />}`;
+  return sentence`Next attempt: ${time(new Date(next), at)}`;
 }

@@ -11,7 +11,7 @@ import { Button, PostForm } from "./form.tsx";
 import { Menu, Skeleton } from "./controls.tsx";
 import type { Pause } from "../core/pause.ts";
 import { Icon, Logo } from "./icons.tsx";
-import { sentence, Time, untrusted } from "./parts.tsx";
+import { sentence, time, untrusted } from "./parts.tsx";
 import { type NavAccount, number, type PageUser } from "./text.ts";
 
 interface LayoutProps {
@@ -81,7 +81,7 @@ function StopBanner({ user }: { readonly user: PageUser }) {
       <div class="stop between" role="status">
         <p>
           <b>{isOwn ? "Everything is paused: nothing is sent." : "This account is stopped: nothing is sent."}</b> Since{" "}
-          <Time at={stop.createdAt} />
+          {time(stop.createdAt)}
           {isOwn ? sentence`, by ${untrusted(describeActor(stop.createdBy).name)}` : null}.{" "}
           {stop.reason === null ? null : (
             <>

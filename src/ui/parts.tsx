@@ -159,15 +159,11 @@ const FORMATS = {
   minute: utcFormat(TIME_FORMATS.minute),
 };
 
-interface ExactTimeProps {
-  readonly at: Date;
-  /** What the script shows instead, in the reader's time zone: how long ago, date and time, only the time, only the date. */
-  readonly as: "ago" | "full" | "minutes" | "clock" | "day" | "until";
-  readonly text: Child;
-}
+/** What the script shows instead, in the reader's time zone: how long ago, date and time, only the time, only the date. */
+type ExactForm = "ago" | "full" | "minutes" | "clock" | "day" | "until";
 
 /** A time. Without script it is in UTC, because the server doesn't know the reader's zone. The tooltip has the other form. */
-function ExactTime({ at, as, text }: ExactTimeProps) {
+function exactTime(at: Date, as: ExactForm, text: Child) {
   const iso = at.toISOString();
   return (
     <time datetime={iso} title={iso} data-time={as}>
@@ -181,28 +177,24 @@ export function isSameDay(one: Date, other: Date | undefined): boolean {
   return one.toISOString().slice(0, 10) === other?.toISOString().slice(0, 10);
 }
 
-/** A time. `near` is a time shown nearby: the date is omitted if it is the same. */
-export function Time({ at, near }: { readonly at: Date; readonly near?: Date | undefined }) {
+/** A time; null for none. `near` is a time shown nearby: the date is omitted if it is the same. */
+export function time(at: Date | null, near?: Date) {
+  if (at === null) return null;
   const as = isSameDay(at, near) ? "clock" : "full";
-  return <ExactTime at={at} as={as} text={`${FORMATS[as](at)} UTC`} />;
+  return exactTime(at, as, `${FORMATS[as](at)} UTC`);
 }
 
 /** A time that the page already shows in UTC. */
-export function TimeInWords({ at, children }: { readonly at: Date; readonly children?: Child }) {
-  return <ExactTime at={at} as="minutes" text={children} />;
+export function timeInWords(at: Date, words: string) {
+  return exactTime(at, "minutes", words);
 }
 
-export function Day({ at }: { readonly at: Date }) {
-  return <ExactTime at={at} as="day" text={FORMATS.day(at)} />;
-}
-
-interface ListedTimeProps {
-  readonly at: Date;
-  readonly as: "weekday" | "clock" | "minute" | "date" | "short";
+export function day(at: Date) {
+  return exactTime(at, "day", FORMATS.day(at));
 }
 
 /** A time in a list or chart, which has many: precise to the second, without a tooltip. */
-export function ListedTime({ at, as }: ListedTimeProps) {
+export function listedTime(at: Date, as: "weekday" | "clock" | "minute" | "date" | "short") {
   return (
     <time datetime={at.toISOString().replace(/\.\d+/, "")} data-time={as}>
       {FORMATS[as](at)}
@@ -211,13 +203,13 @@ export function ListedTime({ at, as }: ListedTimeProps) {
 }
 
 /** How long until a future time. The script keeps it current. */
-export function UntilTime({ at, now }: { readonly at: Date; readonly now: Date }) {
-  return <ExactTime at={at} as="until" text={timeUntil(at.getTime() - now.getTime())} />;
+export function until(at: Date, now: Date) {
+  return exactTime(at, "until", timeUntil(at.getTime() - now.getTime()));
 }
 
 /** How long ago a time was. The script keeps it current. */
-export function Ago({ at, now }: { readonly at: Date; readonly now: Date }) {
-  return <ExactTime at={at} as="ago" text={timeAgo(now.getTime() - at.getTime())} />;
+export function ago(at: Date, now: Date) {
+  return exactTime(at, "ago", timeAgo(now.getTime() - at.getTime()));
 }
 
 interface TableProps {
@@ -300,7 +292,7 @@ export function untrusted(text: string | null | undefined) {
 }
 
 /** Untrusted text with its line breaks, each marked, so that no line can pass for ours. */
-export function UntrustedLines({ text }: { readonly text: string }) {
+export function untrustedLines(text: string) {
   return (
     <bdi class="untrusted">
       {text.split(/\r?\n/).map((line, at) => (
