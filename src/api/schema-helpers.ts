@@ -254,6 +254,9 @@ export interface Check<T> {
   issues(value: unknown): readonly Issue[];
 }
 
+/** What a check accepts. */
+export type Checked<Of> = Of extends Check<infer Value> ? Value : never;
+
 /** A check by a schema. Compiles when first used, because compiling a hundred takes a tenth of a second. */
 export function compile<S extends TSchema>(schema: S): Check<Static<S>> {
   let compiled: ReturnType<typeof Compile<S>> | null = null;

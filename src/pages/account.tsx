@@ -12,7 +12,7 @@ import { LOG_IN_PATH, render, SETTINGS_LINK } from "../ui/layout.tsx";
 import { ago, Card, Facts, Name, Problem, sentence, time, untrusted, Notice } from "../ui/parts.tsx";
 import { browserName, duration, networkText, roleLabel } from "../ui/text.ts";
 import { FIRST_STEPS_PATH } from "./first-steps.tsx";
-import { answers, EMPTY_FORM, type FormState } from "./forms.ts";
+import { EMPTY_FORM, type FormState } from "./forms.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
 import { schemaForm } from "./schema-form.tsx";
 import { AgoOr, List, None, RowAction, SettingsPage, Tagged } from "./settings-frame.tsx";
@@ -181,16 +181,13 @@ function BrowserName({ agent }: { readonly agent: string | null }) {
 }
 
 export function accountPages(deps: PageDeps) {
-  const { teamService, peopleService, ownFormOf, inNavigation, flash } = deps;
-  const switchTo = answers(
-    ownFormOf,
-    inNavigation,
-  )(async ({ person, form }) => {
+  const { teamService, peopleService, ownAnswer, flash } = deps;
+  const switchTo = ownAnswer(async ({ person, form }) => {
     const account = form.get("account") ?? "";
     await teamService.switchTo(person, AccountParams["~standard"].validate({ id: account }).value.id);
     return HOME_PATH;
   });
-  const leave = answers(ownFormOf, inNavigation)(
+  const leave = ownAnswer(
     async ({ person, form }) => {
       if (form.get("sure") !== "yes")
         throw new DomainError("validation_error", "Tick the box to confirm that you leave.");
@@ -200,17 +197,14 @@ export function accountPages(deps: PageDeps) {
     },
     ({ person }, { problem }) => accountPage(deps, person, { problem }),
   );
-  const rename = answers(ownFormOf, inNavigation)(
+  const rename = ownAnswer(
     async ({ person, form }) => {
       await peopleService.renameAccount(person.caller, NAME_FORM.check(form).name);
       return LOG_IN_PATH;
     },
     ({ person }, typed) => accountPage(deps, person, { typed }),
   );
-  const end = answers(
-    ownFormOf,
-    inNavigation,
-  )(async ({ person, form }) => {
+  const end = ownAnswer(async ({ person, form }) => {
     const id = form.get("id");
     if (id === undefined) throw new DomainError("validation_error", "Choose which session ends.");
     await teamService.endSessions(person, id === "" ? null : id);
@@ -288,8 +282,8 @@ function passwordPage(user: Person, typed: Typed): string {
 
 /** Pages for changing a password, for people who are logged in and know the old one. */
 export function passwordPages(deps: PageDeps) {
-  const { peopleService, tokenFormOf, inNavigation, startSession, flash, log, ownMails } = deps;
-  const change = answers(tokenFormOf, inNavigation)(
+  const { peopleService, tokenAnswer, startSession, flash, log, ownMails } = deps;
+  const change = tokenAnswer(
     async ({ context, person, form }) => {
       const asked = checkPasswordChange({
         current_password: form.get("current_password") ?? null,
@@ -302,7 +296,7 @@ export function passwordPages(deps: PageDeps) {
     ({ person }, typed) => passwordPage(person, typed),
   );
   // Asks for no password: these people have none, and the link goes only to their own address.
-  const mailLink = answers(tokenFormOf, inNavigation)(
+  const mailLink = tokenAnswer(
     async ({ person }) => {
       const { error } = await ownMails.sendPasswordLink(person);
       if (error !== null) throw new DomainError("unavailable", error);

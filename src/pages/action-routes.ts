@@ -14,7 +14,6 @@ import { chosenAttempt } from "./attempts.tsx";
 import { bodyPage } from "./request.tsx";
 import { actionPath } from "../ui/layout.tsx";
 import type { AnswerById, Person } from "../http/session.ts";
-import { page } from "../http/response.ts";
 import { noteActionId, ActionParams } from "../actions/routes.ts";
 import { sentUrl } from "../core/target.ts";
 import { seeWhole } from "../receipts/seen-action.ts";
@@ -99,7 +98,7 @@ function decide(deps: PageDeps): AnswerById {
 }
 
 /** Shows secrets only in the response to a form, which is not cached and has no address. */
-function reveal({ actionService, answer, auditService, inNavigation }: PageDeps): AnswerById {
+function reveal({ actionService, answer, auditService, pageFor }: PageDeps): AnswerById {
   return answer<ById>(async ({ context, person, params }) => {
     const id = noteActionId(context, params);
     if (!mayDo(person.caller.role, "approve")) throw new DomainError("forbidden", "Your role can't view secrets.");
@@ -107,10 +106,8 @@ function reveal({ actionService, answer, auditService, inNavigation }: PageDeps)
     // Recorded first, so that secrets are never shown without an audit entry.
     await auditService.record(person.caller, { kind: "revealed", subject: id, detail: { what: "request" } });
     const whole = seeWhole({ ...action, url: sentUrl(action.url) });
-    return page(
-      "own",
-      revealedPage({ action: whole, digest: actionService.digestOf(action), user: await inNavigation(person) }),
-    );
+    const digest = actionService.digestOf(action);
+    return pageFor(person, (user) => revealedPage({ action: whole, digest, user }));
   });
 }
 

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
-import Type, { type Static } from "typebox";
-import { compile } from "../api/schema-helpers.ts";
+import Type from "typebox";
+import { type Checked, compile } from "../api/schema-helpers.ts";
 import { AddCallbackHost, CallbackTestJson, checkCallbackHost, TestCallbackBody } from "../accounts/callback-hosts.ts";
 import type { ListedHost } from "../core/account-store.ts";
 import { CALLBACK_HOSTS_MAX } from "../core/limits.ts";
@@ -59,12 +59,10 @@ function verdictOn({ response_code: code, error }: CallbackTestJson["signed"], v
 }
 
 /** A test of a receiver, with its result. */
-const Tested = Type.Object({ asked: TestCallbackBody, result: CallbackTestJson });
-
-const TESTED = compile(Tested);
+const TESTED = compile(Type.Object({ asked: TestCallbackBody, result: CallbackTestJson }));
 
 /** A test, or the form that was refused. */
-type ShownTest = Static<typeof Tested> | { readonly refused: FormState };
+type ShownTest = Checked<typeof TESTED> | { readonly refused: FormState };
 
 function testForm(shown: ShownTest | null): FormState {
   if (shown === null) return filled({ wrong_signature: "yes" });

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
-import Type, { type Static } from "typebox";
-import { compile, nullable } from "../api/schema-helpers.ts";
+import Type from "typebox";
+import { type Checked, compile, nullable } from "../api/schema-helpers.ts";
 import { ChannelParams, CreateChannel, shownUrl } from "../channels/channels.ts";
 import { type Channel, CHANNEL_KINDS, type ChannelKind, POSTED_KINDS } from "../core/channel.ts";
 import {
@@ -46,16 +46,14 @@ const CHANNEL_FORM = schemaForm(CreateChannel, {
 });
 
 /** The result of a test, for the page after it. `error` is null if it was delivered. */
-const ShownTest = Type.Object({ id: Type.String(), error: nullable(Type.String()), atMs: Type.Number() });
-
-const SHOWN_TEST = compile(ShownTest);
+const SHOWN_TEST = compile(Type.Object({ id: Type.String(), error: nullable(Type.String()), atMs: Type.Number() }));
 
 function targetCell({ to, url }: Channel) {
   const text = url === null ? to.join(", ") : shownUrl(url);
   return text === "" ? "Can’t be read: remove the channel, and add it again." : untrusted(text);
 }
 
-function TestResult({ error, atMs, now }: Static<typeof ShownTest> & { readonly now: Date }) {
+function TestResult({ error, atMs, now }: Checked<typeof SHOWN_TEST> & { readonly now: Date }) {
   const then = ago(new Date(atMs), now);
   return (
     <span class={error === null ? "says" : "says says-bad"} role="status">
@@ -73,7 +71,7 @@ function TestResult({ error, atMs, now }: Static<typeof ShownTest> & { readonly 
 /** Pages for the channels in which the account asks for approval. */
 export function channelPages(deps: PageDeps) {
   const { channelService, flash, clock } = deps;
-  const { routes, rowForm } = settingsList<Channel, typeof CreateChannel, Static<typeof ShownTest>>(deps, {
+  const { routes, rowForm } = settingsList<Channel, typeof CreateChannel, Checked<typeof SHOWN_TEST>>(deps, {
     shown: SHOWN_TEST,
     section: "Channels",
     path: CHANNELS_PATH,

@@ -9,7 +9,7 @@ import { headersOfCredential } from "../credentials/kinds.ts";
 import { expiresSoon } from "../credentials/known.ts";
 import { type CredentialUses, daysOf, sumOf, versionOf } from "../credentials/service.ts";
 import type { Form } from "../http/request.ts";
-import { page, seeOther } from "../http/response.ts";
+import { seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { render } from "../ui/layout.tsx";
 import {
@@ -404,7 +404,7 @@ export function credentialPages(deps: PageDeps) {
     async ({ person, params: { name }, form }) => {
       const found = await credentialService.test(person.caller, name, TRY_FORM.check(form).url);
       const url = { ...EMPTY_FORM, values: form };
-      return page("own", await credentialPage(deps, await deps.inNavigation(person), { name, url, answer: found }));
+      return deps.pageFor(person, (user) => credentialPage(deps, user, { name, url, answer: found }));
     },
     ({ person, params: { name } }, url) => credentialPage(deps, person, { name, url }),
     // The URL is out of bounds.

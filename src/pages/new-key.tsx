@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
-import Type, { type Static } from "typebox";
-import { compile } from "../api/schema-helpers.ts";
+import Type from "typebox";
+import { type Checked, compile } from "../api/schema-helpers.ts";
 import { authorize } from "../core/roles.ts";
 import { Layout, render } from "../ui/layout.tsx";
 import { CreateKey, KeyParams, type KeyView, serializeKey } from "../accounts/keys.ts";
@@ -13,7 +13,6 @@ import { filled, type FormState } from "./forms.ts";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import type { AnswerById, Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
-import { page } from "../http/response.ts";
 import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
 import { Option, PostForm, Submit } from "../ui/form.tsx";
 import { LinkButton, Name, Notice, PageHead, sentence } from "../ui/parts.tsx";
@@ -159,22 +158,22 @@ export function LimitFields({ typed, note }: { readonly typed: FormState; readon
   return <KEY_FORM.Fold title="Limits" note={note} state={typed} of={names} />;
 }
 
-const MadeKey = Type.Object({
-  /** The key in plain text. The server stores only its hash. */
-  key: Type.String(),
-  /** Whether creating this key closed sign-ups. */
-  closesSignUps: Type.Boolean(),
-  /** Whether the rule that stops loops could not be added. */
-  isUnbraked: Type.Optional(Type.Boolean()),
-});
-
-const MADE_KEY = compile(MadeKey);
+const MADE_KEY = compile(
+  Type.Object({
+    /** The key in plain text. The server stores only its hash. */
+    key: Type.String(),
+    /** Whether creating this key closed sign-ups. */
+    closesSignUps: Type.Boolean(),
+    /** Whether the rule that stops loops could not be added. */
+    isUnbraked: Type.Optional(Type.Boolean()),
+  }),
+);
 
 export function madeKeyPage(
   { baseUrl }: Pick<PageDeps, "baseUrl">,
   user: PageUser,
   made: KeyView,
-  flashed: Static<typeof MadeKey>,
+  flashed: Checked<typeof MADE_KEY>,
 ): string {
   const { key, closesSignUps, isUnbraked = false } = flashed;
   const { role, hold, replaces } = made;
@@ -230,8 +229,8 @@ export function newKeyPages(deps: PageDeps) {
       // The key is there: it must be shown, whatever comes of the rule.
       const isUnbraked = isBraked && !(await ruleService.brakeLoops(person.caller, row.id).then(() => true, notBraked));
       const flashed = { key, closesSignUps, isUnbraked };
-      return flash.showSecretOnce(person, `/keys/${row.id}/made`, MADE_KEY, flashed, async () =>
-        page("own", madeKeyPage(deps, await deps.inNavigation(person), row, flashed)),
+      return deps.showOnce(person, `/keys/${row.id}/made`, MADE_KEY, flashed, (user) =>
+        madeKeyPage(deps, user, row, flashed),
       );
     },
     async ({ person, form }, typed) => newKeyPage(deps, person, typed, await keyOf(person, form.get("replaces"))),

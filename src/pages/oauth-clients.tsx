@@ -1,9 +1,8 @@
 /** @jsxImportSource hono/jsx */
-import Type, { type Static } from "typebox";
-import { compile, nullable } from "../api/schema-helpers.ts";
+import Type from "typebox";
+import { type Checked, compile, nullable } from "../api/schema-helpers.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { NAME_CHARS_MAX, OAUTH_CLIENTS_PER_ACCOUNT_MAX } from "../core/limits.ts";
-import { page } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { type AccountClient, OAuthClientParams, CreateOAuthClient } from "../oauth/account-clients.ts";
 import { Copied } from "../ui/controls.tsx";
@@ -39,15 +38,13 @@ const CLIENT_FORM = schemaForm(CreateOAuthClient, {
 });
 
 /** The secret of a new client in plain text; null if it has none. */
-const ClientSecret = Type.Object({ secret: nullable(Type.String()) });
-
-const CLIENT_SECRET = compile(ClientSecret);
+const CLIENT_SECRET = compile(Type.Object({ secret: nullable(Type.String()) }));
 
 function newClientPage(
   { baseUrl }: PageDeps,
   user: Person,
   { id, name }: AccountClient,
-  { secret }: Static<typeof ClientSecret>,
+  { secret }: Checked<typeof CLIENT_SECRET>,
 ) {
   return render(
     <SettingsPage
@@ -131,9 +128,8 @@ export function oauthClientPages(deps: PageDeps) {
     max: OAUTH_CLIENTS_PER_ACCOUNT_MAX,
     create: async (person, body) => {
       const { secret, ...client } = await oauthClients.add(person.caller, body);
-      const shown = { secret };
-      return flash.showSecretOnce(person, `${CLIENTS_PATH}/${client.id}/made`, CLIENT_SECRET, shown, async () =>
-        page("own", newClientPage(deps, await deps.inNavigation(person), client, shown)),
+      return deps.showOnce(person, `${CLIENTS_PATH}/${client.id}/made`, CLIENT_SECRET, { secret }, (user, shown) =>
+        newClientPage(deps, user, client, shown),
       );
     },
   });

@@ -1,5 +1,5 @@
-import Type, { type Static } from "typebox";
-import { compile, nullable } from "../api/schema-helpers.ts";
+import Type from "typebox";
+import { type Checked, compile, nullable } from "../api/schema-helpers.ts";
 import type { StartedSession, RequestSource } from "../core/session.ts";
 import { headersOf, HTTP_STATUS } from "../api/errors.ts";
 import { type ErrorCode, RetryLater } from "../core/domain-error.ts";
@@ -23,19 +23,19 @@ import {
 } from "../oidc/oidc.ts";
 
 /** What the browser keeps between the button and the answer, sealed, perhaps by another version of this service. */
-const Flow = Type.Object({
-  state: Type.String(),
-  nonce: Type.String(),
-  verifier: Type.String(),
-  sessionSecret: nullable(Type.String()),
-  next: nullable(Type.String()),
-  note: Type.Optional(NoteMembers),
-  expiresMs: Type.Number(),
-});
+const FLOW = compile(
+  Type.Object({
+    state: Type.String(),
+    nonce: Type.String(),
+    verifier: Type.String(),
+    sessionSecret: nullable(Type.String()),
+    next: nullable(Type.String()),
+    note: Type.Optional(NoteMembers),
+    expiresMs: Type.Number(),
+  }),
+);
 
-type Flow = Static<typeof Flow>;
-
-const FLOW = compile(Flow);
+type Flow = Checked<typeof FLOW>;
 
 const PLACE = { table: "oidc", row: "flow", column: "cookie" } as const;
 

@@ -1,5 +1,6 @@
 import { HTTP_STATUS } from "../api/errors.ts";
 import { checkFilters } from "../api/list-schemas.ts";
+import type { Check } from "../api/schema-helpers.ts";
 import type { ExportActions } from "../actions/export.ts";
 import { NAV_FAILING_MS } from "../core/limits.ts";
 import { DomainError } from "../core/domain-error.ts";
@@ -77,8 +78,29 @@ export function createPageDeps(needs: PageNeeds) {
     const person = await sessionOf(context).catch(() => null);
     return person && inNavigation(person);
   };
-  const answer = answers(sessions.formOf, inNavigation);
-  return { ...needs, ...sessions, sessionOf, personOf, personOnError, inNavigation, answer, flash };
+  /** Answers a form with a page. */
+  const pageFor = async (person: Person, html: (user: Person) => string | Promise<string>) =>
+    page("own", await html(await inNavigation(person)));
+  return {
+    ...needs,
+    ...sessions,
+    sessionOf,
+    personOf,
+    personOnError,
+    flash,
+    pageFor,
+    /** The same with a secret; see `showSecretOnce`. */
+    showOnce: <Value extends object>(
+      person: Person,
+      path: string,
+      kind: Check<Value>,
+      value: Value,
+      html: (user: Person, value: Value) => string | Promise<string>,
+    ) => flash.showSecretOnce(person, path, kind, value, () => pageFor(person, (user) => html(user, value))),
+    answer: answers(sessions.formOf, inNavigation),
+    ownAnswer: answers(sessions.ownFormOf, inNavigation),
+    tokenAnswer: answers(sessions.tokenFormOf, inNavigation),
+  };
 }
 
 /** What pages are made with, including sessions, forms and cookies. */

@@ -7,7 +7,6 @@ import { notFound } from "../core/domain-error.ts";
 import { RULE_HITS_MS, RULES_MAX } from "../core/limits.ts";
 import { authorize, describeActor, mayDo } from "../core/roles.ts";
 import type { Form } from "../http/request.ts";
-import { page } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { RuleParams } from "../rules/routes.ts";
 import type { RuleHits } from "../rules/service.ts";
@@ -342,7 +341,7 @@ export function rulePages(deps: PageDeps) {
     const { definition, before } = ruleIn(form);
     const result = await ruleService.tryRule(person.caller, definition, { id: row?.id ?? null, before });
     const typed = { ...EMPTY_FORM, values: form };
-    return page("own", await ruleFormPage(deps, await deps.inNavigation(person), { typed, row, result }));
+    return deps.pageFor(person, (user) => ruleFormPage(deps, user, { typed, row, result }));
   };
   const add = answer(
     async ({ person, form }) => {

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
-import Type, { type Static } from "typebox";
-import { compile } from "../api/schema-helpers.ts";
+import Type from "typebox";
+import { type Checked, compile } from "../api/schema-helpers.ts";
 import { AccountParams } from "../accounts/account-routes.ts";
 import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
 import { deletableText, shrinkAdvice } from "../accounts/server-size.ts";
@@ -17,12 +17,10 @@ import { Card, day, Dot, Facts, LinkButton, Name, Notice, untrusted } from "../u
 import { List, None, RowAction, SETTINGS_PATHS, SettingsPage, Tagged } from "./settings-frame.tsx";
 import { duration, number } from "../ui/text.ts";
 
-const MailNotice = Type.Object({ isGood: Type.Boolean(), text: Type.String() });
-
-const MAIL_NOTICE = compile(MailNotice);
+const MAIL_NOTICE = compile(Type.Object({ isGood: Type.Boolean(), text: Type.String() }));
 
 /** The server's settings in force, for owners. They can be changed only in its environment. */
-async function serverPage(deps: PageDeps, user: Person, notice: Static<typeof MailNotice> | null): Promise<string> {
+async function serverPage(deps: PageDeps, user: Person, notice: Checked<typeof MAIL_NOTICE> | null): Promise<string> {
   const { caller } = user;
   authorize(caller, "manage");
   // The file's size: null if there is no file, or this person may not see it.

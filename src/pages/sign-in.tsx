@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
-import Type, { type Static } from "typebox";
-import { compile } from "../api/schema-helpers.ts";
+import Type from "typebox";
+import { type Checked, compile } from "../api/schema-helpers.ts";
 import type { Child } from "hono/jsx";
 import type { ErrorCode } from "../core/domain-error.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../core/limits.ts";
@@ -185,12 +185,10 @@ export function withNext(path: string, next: string | null): string {
 }
 
 /** What the page after a sign-up shows. */
-const MadeAccount = Type.Object({ apiKey: Type.String(), next: Type.String() });
-
-export const MADE_ACCOUNT = compile(MadeAccount);
+export const MADE_ACCOUNT = compile(Type.Object({ apiKey: Type.String(), next: Type.String() }));
 
 /** Shows the owner key of a new account once. */
-export function signedUpPage(user: PageUser, { apiKey, next }: Static<typeof MadeAccount>): string {
+export function signedUpPage(user: PageUser, { apiKey, next }: Checked<typeof MADE_ACCOUNT>): string {
   return render(
     <Layout title="Your account is ready" user={user}>
       <h1>Your account is ready</h1>

@@ -3,11 +3,11 @@ import { SIGNING_OVERLAP_MS } from "../core/limits.ts";
 import { SIGNING_USES, type SigningUse } from "../core/account-store.ts";
 import { checkOrigin, type SigningSecret } from "../accounts/signing-secrets.ts";
 import { type ReceivedMessage, SIGNATURE_HEADERS, type SignatureCheck } from "../accounts/verify-signature.ts";
-import Type, { type Static } from "typebox";
-import { choice, compile, isJsonObject, nullable, yesNo } from "../api/schema-helpers.ts";
+import Type from "typebox";
+import { type Checked, choice, compile, isJsonObject, nullable, yesNo } from "../api/schema-helpers.ts";
 import { invalidField } from "../core/domain-error.ts";
 import type { Form } from "../http/request.ts";
-import { page, seeOther } from "../http/response.ts";
+import { seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { Copied } from "../ui/controls.tsx";
 import { PostForm, Submit } from "../ui/form.tsx";
@@ -36,12 +36,12 @@ interface Place {
 }
 
 /** `place` is null for all secrets. */
-const Rotated = Type.Object({
-  place: nullable(Type.Object({ origin: Type.String(), use: Type.Enum([...SIGNING_USES]) })),
-  untilMs: Type.Number(),
-});
-
-const ROTATED = compile(Rotated);
+const ROTATED = compile(
+  Type.Object({
+    place: nullable(Type.Object({ origin: Type.String(), use: Type.Enum([...SIGNING_USES]) })),
+    untilMs: Type.Number(),
+  }),
+);
 
 const PLACE = {
   origin: Type.Refine(
@@ -264,19 +264,19 @@ const SIGNED = { calls: "call", callbacks: "callback", all: "call and callback" 
 
 /** The pages of signing secrets. A secret appears only in the response to a form, never in a URL. */
 export function signingPages(deps: PageDeps) {
-  const { signingService, verifyService, answer, inNavigation, flash } = deps;
+  const { signingService, verifyService, answer, flash } = deps;
   const again = ({ person }: { readonly person: Person }, typed: FormState) => signingPage(deps, person, { typed });
   const secretHtml = async (user: Person, { origin, use }: Place, isRotated: boolean) =>
     secretPage(user, await signingService.read(user.caller, origin, use), use, isRotated);
   const show = answer(
-    async ({ person, form }) => page("own", await secretHtml(await inNavigation(person), placeIn(form), false)),
+    ({ person, form }) => deps.pageFor(person, (user) => secretHtml(user, placeIn(form), false)),
     again,
   );
 
   /** When the previous secret expires; null if there is none. */
   const overlapEndOf = ({ caller }: Person, place: Place | null) =>
     signingService.overlapEnd(caller, place?.origin ?? ANY_ORIGIN, place?.use);
-  const rotatedHtml = async (person: Person, { place, untilMs }: Static<typeof Rotated>) =>
+  const rotatedHtml = async (person: Person, { place, untilMs }: Checked<typeof ROTATED>) =>
     place === null ? signingPage(deps, person, { rotatedUntil: new Date(untilMs) }) : secretHtml(person, place, true);
 
   /**
@@ -288,16 +288,14 @@ export function signingPages(deps: PageDeps) {
     const seen = form.get("seen");
     const endsNow = await overlapEndOf(person, place);
     if (seen !== stateOf(endsNow))
-      return page("own", askRotationPage(await inNavigation(person), place, endsNow, seen !== undefined));
+      return deps.pageFor(person, (user) => askRotationPage(user, place, endsNow, seen !== undefined));
     const [origin, use] = [place?.origin ?? null, place?.use ?? null];
     const shown = { origin: origin ?? ANY_ORIGIN, use: use ?? "calls", end: endsNow } as const;
     const { previousExpiresAt } = await signingService.rotate(person.caller, origin, use, shown);
     const result = { place, untilMs: previousExpiresAt.getTime() };
     // A rotation of all secrets shows none.
     if (place === null) return flash.redirect(person, ROTATED_PATH, ROTATED, result);
-    return flash.showSecretOnce(person, ROTATED_PATH, ROTATED, result, async () =>
-      page("own", await rotatedHtml(await inNavigation(person), result)),
-    );
+    return deps.showOnce(person, ROTATED_PATH, ROTATED, result, rotatedHtml);
   }, again);
 
   /** Checks a signature, like POST /v1/signing-secret/verify. */
@@ -305,9 +303,8 @@ export function signingPages(deps: PageDeps) {
     async ({ person, form }) => {
       const { origin, use } = placeIn(form);
       const found = await verifyService.check(person.caller, origin, use, messageIn(form));
-      return page(
-        "own",
-        await signingPage(deps, await inNavigation(person), { checked: { ...EMPTY_FORM, values: form }, found }),
+      return deps.pageFor(person, (user) =>
+        signingPage(deps, user, { checked: { ...EMPTY_FORM, values: form }, found }),
       );
     },
     ({ person }, checked) => signingPage(deps, person, { checked }),

@@ -1,12 +1,12 @@
 /** @jsxImportSource hono/jsx */
-import Type, { type Static } from "typebox";
-import { compile } from "../api/schema-helpers.ts";
+import Type from "typebox";
+import { type Checked, compile } from "../api/schema-helpers.ts";
 import { INVITATION_MS_MAX } from "../core/limits.ts";
 import { checkRole, CreateInvitation, InvitationParams, PersonParams } from "../accounts/team.ts";
 import { MEMBER_ROLES, type MemberRole } from "../core/roles.ts";
 import type { TeamMember } from "../core/team-store.ts";
 import type { RequestContext } from "../http/request.ts";
-import { page, seeOther } from "../http/response.ts";
+import { seeOther } from "../http/response.ts";
 import { HOME_PATH, type Person } from "../http/session.ts";
 import { render } from "../ui/layout.tsx";
 import { day, Dot, LinkButton, Name, Notice, until, untrusted } from "../ui/parts.tsx";
@@ -24,9 +24,7 @@ const INVITED_PATH = `${PEOPLE_PATH}/invited`;
 
 const INVITATIONS_PATH = "/settings/invitations";
 
-const RoleChange = Type.Object({ email: Type.String(), role: Type.Enum([...MEMBER_ROLES]) });
-
-const ROLE_CHANGE = compile(RoleChange);
+const ROLE_CHANGE = compile(Type.Object({ email: Type.String(), role: Type.Enum([...MEMBER_ROLES]) }));
 
 const INVITATION_FORM = schemaForm(CreateInvitation, {
   email: {
@@ -80,11 +78,9 @@ function memberMenu(user: Person, member: TeamMember, isSelf: boolean) {
 }
 
 /** With the whole link. */
-const Invited = Type.Object({ email: Type.String(), link: Type.String(), isMailed: Type.Boolean() });
+const INVITED = compile(Type.Object({ email: Type.String(), link: Type.String(), isMailed: Type.Boolean() }));
 
-const INVITED = compile(Invited);
-
-function invitedPage(user: Person, { email, link, isMailed }: Static<typeof Invited>): string {
+function invitedPage(user: Person, { email, link, isMailed }: Checked<typeof INVITED>): string {
   return render(
     <SettingsPage
       user={user}
@@ -115,7 +111,7 @@ function invitedPage(user: Person, { email, link, isMailed }: Static<typeof Invi
 /** The people of this account, its open invitations, and keys that former members may know. */
 export function peoplePages(deps: PageDeps) {
   const { teamService, keyService, personOf, flash } = deps;
-  const { routes, rowForm } = settingsList<TeamMember, typeof CreateInvitation, Static<typeof RoleChange>>(deps, {
+  const { routes, rowForm } = settingsList<TeamMember, typeof CreateInvitation, Checked<typeof ROLE_CHANGE>>(deps, {
     shown: ROLE_CHANGE,
     section: "People",
     path: PEOPLE_PATH,
@@ -182,10 +178,7 @@ export function peoplePages(deps: PageDeps) {
     start: () => filled({ role: "approver" }),
     create: async (person, { email, role }) => {
       const { link, isMailed } = await teamService.invite(person.caller, email, role);
-      const invited = { email, link, isMailed };
-      return flash.showSecretOnce(person, INVITED_PATH, INVITED, invited, async () =>
-        page("own", invitedPage(await deps.inNavigation(person), invited)),
-      );
+      return deps.showOnce(person, INVITED_PATH, INVITED, { email, link, isMailed }, invitedPage);
     },
   });
   /** Whether people who changed their own role may still see the list. */
