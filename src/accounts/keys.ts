@@ -4,7 +4,7 @@ import type { Ids } from "../core/ids.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { ApiKey, KeyUse, Revocation } from "../core/account-store.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
-import { type Audited, auditOf } from "../core/audit.ts";
+import { type AuditDetail, type Audited, auditOf } from "../core/audit.ts";
 import type { Credential } from "../core/credential.ts";
 import type { KnownCredentials } from "../credentials/known.ts";
 import { expiryIssues, inheritedExpiryIssues, readHosts } from "../core/key-limits.ts";
@@ -95,10 +95,10 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
      * Creates a key. One that replaces another also acts on its actions and those of the keys before it, and inherits limits
      * that the request leaves out. Only this answer has `key` in clear text. `closesSignUps`: it is the first key with a hold
      * in the first account. `form`: what names a form of a session; sent again within `FLASH_MS_MAX`, by a double click or a
-     * reload, to whichever node, it gets the key that it has made (`isFound`). Throws `validation_error`, and `too_many_keys` if the
-     * account has `LIVE_KEYS_MAX` live keys.
+     * reload, to whichever node, it gets the key that it has made (`isFound`). `more`: for the audit log. Throws `validation_error`,
+     * and `too_many_keys` if the account has `LIVE_KEYS_MAX` live keys.
      */
-    async create(caller: Caller, request: CreateKey, form: string | null = null) {
+    async create(caller: Caller, request: CreateKey, form: string | null = null, more: AuditDetail = {}) {
       authorize(caller, "manage");
       const { accountId } = caller;
       const ofForm = form === null ? null : secrets.keyOfForm(form);
@@ -132,7 +132,8 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
         await credentials.allow(accountId, row.id, toUse.ids);
         await needs.knownCredentials.refresh(accountId);
       }
-      const audit = auditOf(caller, keyCreated(row, toUse.names), row.createdAt);
+      const audited = keyCreated(row, toUse.names);
+      const audit = auditOf(caller, { ...audited, detail: { ...audited.detail, ...more } }, row.createdAt);
       // Its form was sent to another node, or twice at once.
       const isFound = !(await accounts.addKey(row, audit, stop ?? undefined));
       if (stop !== null) await signUpGate.closed();

@@ -195,7 +195,10 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
       const latest = new Date(clock.now().getTime() + OAUTH_CONNECTION_MS_MAX);
       const isOfTokens = key.expires_at === undefined || new Date(key.expires_at) > latest;
       // A key ends with its tokens, and lists say so.
-      const { row } = await keyService.create(caller, isOfTokens ? { ...key, expires_at: latest.toISOString() } : key);
+      const request = isOfTokens ? { ...key, expires_at: latest.toISOString() } : key;
+      // The person may have changed the name of the key, which tells the client.
+      const { clientId: oauth_client, redirectUri: redirect_uri } = asked.consent;
+      const { row } = await keyService.create(caller, request, null, { oauth_client, redirect_uri });
       const until = row.expiresAt === null ? {} : { until: row.expiresAt };
       const connect = async () => {
         await prepare(row.id);

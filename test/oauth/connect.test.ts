@@ -148,6 +148,8 @@ describe("where OAuth is on", () => {
       revokedAt: null,
     });
     expect(key?.lastUsedAt).not.toBeNull();
+    const created = await rig.call("GET", "/v1/audit?kind=key_created&limit=1");
+    expect(created.json.data).toMatchObject([{ detail: { oauth_client: CLIENT_ID, redirect_uri: REDIRECT } }]);
     const [rule] = await engine.services.ruleService.list(engine.owner);
     expect(JSON.stringify(rule)).toContain(key?.id ?? "no key");
     const keysPage = await rig.ann.pageOf("/keys");
