@@ -243,35 +243,61 @@ function checked(
  * dropped.
  */
 function lookUp(hostname: string, deadline: Deadline): Promise<readonly (Address | null)[] | NotSent | Stopped> {
-  const { promise, resolve } = Promise.withResolvers<readonly (Address | null)[] | NotSent | Stopped>();
+  const { promise, resolve, reject } = Promise.withResolvers<readonly (Address | null)[] | NotSent | Stopped>();
   let anew: dns.Resolver | null = null;
   let isOver = false;
+  const ask = () => {
+    anew = new dns.Resolver();
+    followServers(anew);
+    return askAnew(anew, hostname);
+  };
+  const find = async () => {
+    const isLocal = hostname.endsWith(".local");
+    const known = isLocal ? await ask() : [];
+    if (known.length > 0 || isOver) return known;
+    const answers = await (isLocal ? onThread(() => (isOver ? [] : lookup(hostname))) : lookup(hostname));
+    if (answers !== null) return answers;
+    // c-ares reports that it could open no socket as if the server had refused.
+    if (!hasFreeFile()) return NO_FILE;
+    return isLocal || isOver ? NOT_RESOLVED : ask();
+  };
   const giveUp = () => {
     resolve(NOT_RESOLVED);
     // For the next attempt. Without a file to read, a new resolver knows no servers.
     if (hasFreeFile()) followServers(new dns.Resolver());
   };
-  const onFailure = async () => {
-    if (isOver) return;
-    // c-ares reports that it could open no socket as if the server had refused.
-    if (!hasFreeFile()) return resolve(NO_FILE);
-    anew = new dns.Resolver();
-    followServers(anew);
-    const found = await askAnew(anew, hostname);
-    resolve(found.length === 0 ? NOT_RESOLVED : found);
-  };
   const onAbort = () => resolve(deadline.endedBy() === "interrupted" ? STOPPED : TIMED_OUT);
   const cancel = afterReading(DNS_TIMEOUT_MS, giveUp);
   deadline.signal.addEventListener("abort", onAbort);
-  Bun.dns
-    .lookup(hostname, { backend: "c-ares" })
-    .then((answers) => resolve(answers.map((answer) => parseAddress(answer.address))), onFailure);
+  find().then(resolve, reject);
   return promise.finally(() => {
     isOver = true;
     cancel();
     anew?.cancel();
     deadline.signal.removeEventListener("abort", onAbort);
   });
+}
+
+/** Null: the name has no address, or could not be looked up. */
+function lookup(hostname: string): Promise<readonly (Address | null)[] | null> {
+  const found = Bun.dns.lookup(hostname, { backend: "c-ares" });
+  return found.then(
+    (answers) => answers.map((answer) => parseAddress(answer.address)),
+    () => null,
+  );
+}
+
+/** The last lookup on a thread. */
+let lastOnThread: Promise<unknown> = Promise.resolve();
+
+/**
+ * Bun asks the system's resolver about `.local` whatever the backend, for mDNS. So these names are looked up one at a time, and only
+ * if DNS knows no address.
+ */
+function onThread<Found>(find: () => Found | Promise<Found>): Promise<Found> {
+  const found = lastOnThread.then(find);
+  lastOnThread = found;
+  return found;
 }
 
 /** Asks a new resolver, since the usual one remembers for an hour that a name had no address. Never rejects. */

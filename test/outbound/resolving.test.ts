@@ -62,6 +62,14 @@ inside("a resolver", () => {
     expect(await sender.send(requestTo("http://stopped.example/"), limits)).toEqual({ kind: "stopped" });
   });
 
+  test("that knows no name of mDNS leaves it to the system, which reads /etc/hosts too", async () => {
+    await using _target = await openRawTarget(answers(200), { address: ALLOWED, port: PORT });
+    await using _dns = await serveDns(v4((name) => (name === "cluster.local" ? a(ALLOWED) : NXDOMAIN)));
+    await Bun.write("/etc/hosts", `${ALLOWED} localhost printer.local\n`);
+    const ends = await Promise.all(["cluster.local", "printer.local", "gone.local"].map((name) => send(name)));
+    expect(ends.map(({ kind }) => kind)).toEqual(["answered", "answered", "not_sent"]);
+  });
+
   test("of a network that the machine has left is asked no more, whether it was silent or knew no names", async () => {
     const config = await Bun.file("/etc/resolv.conf").text();
     const moveTo = (address: string) => Bun.write("/etc/resolv.conf", config.replace("127.0.0.1", address));
@@ -83,7 +91,11 @@ inside("a resolver", () => {
   test("that is dead for 200 names holds up nobody else", async () => {
     await using _target = await openRawTarget(answers(200), { address: ALLOWED, port: PORT });
     await using _dns = await serveDns(() => SILENCE);
-    const stuck = Promise.all(Array.from({ length: 200 }, (_, at) => send(`dead-${at}.example`, { timeoutMs: 1_000 })));
+    const stuck = Promise.all(
+      Array.from({ length: 200 }, (_, at) =>
+        send(`dead-${at}.${at % 2 === 0 ? "example" : "local"}`, { timeoutMs: 1_000 }),
+      ),
+    );
     const times: number[] = [];
     for (let round = 0; round < 100; round += 1) {
       const began = performance.now();
