@@ -252,7 +252,6 @@ describe("addresses", () => {
     ["0.0.0.0", "0.0.0.0", "http://127.0.0.1:3000"],
     ["0", "0.0.0.0", "http://127.0.0.1:3000"],
     ["::", "::", "http://[::1]:3000"],
-    ["192.168.1.5", "192.168.1.5", "http://192.168.1.5:3000"],
     ["::ffff:127.0.0.1", "::ffff:7f00:1", "http://[::ffff:7f00:1]:3000"],
     ["outgate.example.com", "outgate.example.com", "http://outgate.example.com:3000"],
     ["evil.localhost", "evil.localhost", "http://evil.localhost:3000"],
@@ -306,7 +305,6 @@ describe("addresses", () => {
   test.each([
     ["outgate.example.com", "is not an http:// or https:// address"],
     ["ftp://example.com", "is not an http:// or https:// address"],
-    ["https://", "is not an http:// or https:// address"],
     ["https:example.com", "is not an http:// or https:// address"],
     ["https://example.com/path", "has more than a host"],
     ["https://example.com?x", "has more than a host"],
@@ -326,7 +324,6 @@ describe("addresses", () => {
 describe("the store", () => {
   test.each([
     ["file:./data/outgate.db", "./data/outgate.db"],
-    ["file:outgate.db", "outgate.db"],
     ["file:/var/lib/outgate.db", "/var/lib/outgate.db"],
     ["file:///var/lib/outgate.db", "/var/lib/outgate.db"],
     ["file://localhost/var/lib/outgate.db", "/var/lib/outgate.db"],
@@ -343,7 +340,6 @@ describe("the store", () => {
   test.each([
     ["postgres://user:pass/word@host/db", "written as %40 and %2F"],
     ["postgres://user:pass,word@a:5432,b:5432/db", "names several hosts"],
-    ["postgres://a,b/db", "names several hosts"],
     ["postgres://user:pass,/word@host/db", "written as %40 and %2F"],
     ["postgres:///db", "names no host"],
     ["postgresql://host", "names no database"],

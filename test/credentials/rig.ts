@@ -1,5 +1,8 @@
 import { type Answer, openRealServer, type RealServer, type RealServerOptions } from "../http/real-server.ts";
 import { KEYS } from "../http/stub-server.ts";
+import type { Store } from "../../src/core/store.ts";
+import { expect } from "bun:test";
+import { anAuditEntry } from "../support/factory.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Received, type Script, Target } from "../support/target.ts";
 
@@ -37,6 +40,15 @@ export async function openCredentials(script: Script = 200, options: RealServerO
     call,
     add,
     create,
+    /** Changes the credential in the store alone, as another node does. */
+    rewrite: async (change: (stored: Stored) => Changes) => {
+      const { store, owner } = app.engine;
+      const [stored] = await store.credentials.list(owner.accountId);
+      if (stored === undefined) throw new Error("There is no credential.");
+      const { accountId } = stored;
+      const audit = anAuditEntry({ accountId, kind: "credential_changed", subject: stored.id });
+      expect(await store.credentials.change(stored, change(stored), audit)).toBe(true);
+    },
     /** The action at its end. */
     ended: (answer: Answer, key: string = KEYS.agent) =>
       eventually(async () => {
@@ -49,6 +61,9 @@ export async function openCredentials(script: Script = 200, options: RealServerO
     },
   };
 }
+
+type Stored = Awaited<ReturnType<Store["credentials"]["list"]>>[number];
+type Changes = Parameters<Store["credentials"]["change"]>[1];
 
 export type CredentialRig = Awaited<ReturnType<typeof openCredentials>>;
 

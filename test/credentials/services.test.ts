@@ -8,7 +8,7 @@ import type { Sender } from "../../src/outbound/deadline.ts";
 import { STOPPED } from "../../src/outbound/connections.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine, wrapping } from "../support/engine.ts";
-import { anAuditEntry, OTHER_ACCOUNT } from "../support/factory.ts";
+import { OTHER_ACCOUNT } from "../support/factory.ts";
 import { shared } from "../support/shared.ts";
 import { type CredentialRig, openCredentials, SECRET } from "./rig.ts";
 
@@ -140,13 +140,10 @@ describe("the last step of a send", () => {
   });
 
   test("opens no secret that was sealed for another account", async () => {
-    const moved = async ({ app: { engine } }: CredentialRig) => {
-      const { credentials } = engine.store;
-      const [stored] = await credentials.list(engine.owner.accountId);
-      if (stored === undefined) throw new Error("There is no credential.");
-      const { accountId, id, hint, replacedAt } = stored;
-      const sealedSecret = engine.secrets.seal(JSON.stringify([OTHER_ACCOUNT, SECRET]), credentialPlace(id));
-      await credentials.change(stored, { secret: { sealedSecret, hint, replacedAt } }, anAuditEntry({ accountId }));
+    const moved = async ({ app, rewrite }: CredentialRig) => {
+      const { secrets } = app.engine;
+      const sealed = (id: string) => secrets.seal(JSON.stringify([OTHER_ACCOUNT, SECRET]), credentialPlace(id));
+      await rewrite(({ id, hint, replacedAt }) => ({ secret: { sealedSecret: sealed(id), hint, replacedAt } }));
     };
     expect(await tried([true], {}, moved)).toMatchObject({ found: ["credential_unreadable"], uses: 0 });
   });

@@ -16,6 +16,13 @@ setDefaultTimeout(60_000);
 const shell = (folder: string, script: string, env: Readonly<Record<string, string>> = {}) =>
   openGuideShell({ folder }, "")(script, env);
 
+/** A service that has begun in a folder, and ended in order. */
+async function stoppedService(folder: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
+  await using service = new Service({ folder, env });
+  await service.ready();
+  await service.end();
+}
+
 /** The code blocks of a section of docs/operations.md. */
 async function blocksOf(heading: string): Promise<readonly string[]> {
   const page = await Bun.file(join(ROOT, "docs/operations.md")).text();
@@ -75,11 +82,7 @@ describe("a backup by the commands of docs/operations.md", () => {
   test("of a stopped service under SECRET_KEY holds the database alone, and says so", async () => {
     await using folder = await temporaryFolder();
     const env = { SECRET_KEY: Buffer.alloc(32, 7).toString("base64") };
-    {
-      await using service = new Service({ folder: folder.path, env });
-      await service.ready();
-      await service.end();
-    }
+    await stoppedService(folder.path, env);
     const done = await shell(folder.path, "outgate backup b", env);
     expect(done).toMatchObject({ code: 0, errors: "" });
     expect(done.output).toContain("The key is the setting SECRET_KEY");
@@ -91,11 +94,7 @@ describe("a backup by the commands of docs/operations.md", () => {
 describe("a backup that is killed", () => {
   test("has its database only once it is complete, with its key", async () => {
     await using folder = await temporaryFolder();
-    {
-      await using service = new Service({ folder: folder.path });
-      await service.ready();
-      await service.end();
-    }
+    await stoppedService(folder.path);
     const large = new Database(join(folder.path, "data/outgate.db"));
     large.run("CREATE TABLE large AS SELECT randomblob(33554432) AS bytes");
     large.close();
@@ -118,11 +117,7 @@ describe("a backup that is killed", () => {
 
   test("leaves a folder into which no other is written", async () => {
     await using folder = await temporaryFolder();
-    {
-      await using service = new Service({ folder: folder.path });
-      await service.ready();
-      await service.end();
-    }
+    await stoppedService(folder.path);
     mkdirSync(join(folder.path, "b/outgate.db.unfinished"), { recursive: true });
     const refused = await shell(folder.path, "outgate backup b");
     expect(refused.code).not.toBe(0);

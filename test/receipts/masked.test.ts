@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { actionJson, timelineJson } from "../../src/receipts/action-json.ts";
-import { seeHistory } from "../../src/receipts/see.ts";
+import { seeHistory, see, seeAll } from "../../src/receipts/see.ts";
 import { maskAction, maskedTimeline } from "../../src/receipts/masked-action.ts";
 import { type Viewer, VIEWERS } from "../../src/core/roles.ts";
-import { seeWhole } from "../../src/receipts/seen-action.ts";
+import { seeWhole, storedOf } from "../../src/receipts/seen-action.ts";
 import { CUT_SECRET_CHARS_MAX, LOCATION_CHARS_MAX } from "../../src/core/limits.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { anAction, anAttempt, aResult, NOON } from "../support/factory.ts";
@@ -212,4 +212,41 @@ describe("a masked row of a timeline", () => {
     );
     expect(JSON.parse(timelineJson(maskedTimeline([entry], seen))).data).toEqual([{ ...whole, ...masked }]);
   });
+});
+
+const LONG = anAction({
+  body: JSON.stringify({ password: "hunter2", list: Array.from({ length: 20_000 }, (_, n) => `n${n}`) }),
+  headers: { "X-Plan": "canary" },
+});
+
+test("a long action is masked on another thread as it would be on the spot, times and all", async () => {
+  const seen = await see(LONG, "public");
+  expect(seen).toEqual(maskAction(LONG, "public"));
+  expect(seen.body).toContain('"password":"••••(password,7-chars)"');
+  expect(seen.hiddenValues).toBe(2);
+  expect(storedOf(seen)).toBe(LONG);
+});
+
+test("a thread that fails is replaced by another one", async () => {
+  // Nothing that is stored has such a title.
+  const failed = await see(Object.assign({}, LONG, { title: 7 }), "public").catch(String);
+  expect(failed).toStartWith("Error: The masking worker failed");
+  expect(await see(LONG, "public")).toEqual(maskAction(LONG, "public"));
+});
+
+test("several that are long only together come back in their order", async () => {
+  const several = Array.from({ length: 30 }, (_, n) => anAction({ body: `{"n":${n},"pin":1${" ".repeat(1_000)}}` }));
+  const seen = await seeAll(several, "public");
+  expect(seen).toEqual(several.map((one) => maskAction(one, "public")));
+  expect(seen[29]?.body).toContain('"n":29,"pin":"••••(PIN,1-char)"');
+});
+
+test("a caller sees its own actions whole among those of others, in their order", async () => {
+  const own = anAction({ keyId: "key_own", body: '{"pin":1}' });
+  const other = anAction({ keyId: "key_other", body: '{"pin":1}' });
+  const agent = { role: "agent", scope: "own", keyId: "key_own", actor: "key:own" } as const;
+  const seen = await seeAll([other, own, other], agent);
+  expect(seen.map(({ body }) => body)).toEqual(['{"pin":"••••(PIN,1-char)"}', own.body, '{"pin":"••••(PIN,1-char)"}']);
+  expect((await see(LONG, { ...agent, role: "owner" })).body).toBe(LONG.body);
+  expect((await see(LONG, { ...agent, role: "reader" })).body).not.toBe(LONG.body);
 });

@@ -208,17 +208,10 @@ describe("for people, without script, pages of rules", () => {
     }
     expect(refused.html).not.toContain("<em>");
     for (const [name, value] of Object.entries({
-      name: "",
       effect: "",
-      "body_bytes.over": "x",
       "between.from": "25:00",
-      "between.timezone": "Nowhere",
-      "sum.timezone": "Nowhere",
-      "sum.limit": "123456789012.123456789",
       "sum.member": "amount",
-      "sum.same": "request",
       "more_than.minutes": "0",
-      "more_than.same": "x",
     })) {
       const other = await send(PAGE, { ...FIELDS, [name]: value });
       expect({ status: other.status, asks: other.html.includes(`id="${name}-problem"`) }, name).toEqual({
