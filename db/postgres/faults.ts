@@ -7,9 +7,9 @@ const REPEATABLE = /^(40001|40P01)$/;
 
 /**
  * Classes of errors that mean that the statement or its values are wrong: data, constraints, syntax, program limits. Not a
- * missing privilege (42501), since the same statement succeeds once the operator grants it.
+ * missing privilege (42501) or table (42P01), since the same statement succeeds once the operator has granted it or restored a backup.
  */
-const REJECTED = /^(21|22|23|42(?!501)|54|0A|P0)/;
+const REJECTED = /^(21|22|23|42(?!501|P01)|54|0A|P0)/;
 
 /** What an error of the driver or the server means. If it has no SQLSTATE, the connection is lost. */
 export function faultIn(error: unknown): DatabaseFault | StoreUnavailable {

@@ -59,6 +59,17 @@ const RAISE_BASE = `update positions set base = newest.seq + ${RESTORED_POSITION
   where newest.seq >= base + newest.xid * 4096`;
 
 /**
+ * Goes on in the schema that has the tables, though another one may come before it by now: of the user's name, or by a new setting of
+ * the role. Tables made there would be those of an empty service.
+ */
+const GO_TO_TABLES = `select set_config('search_path', quote_ident(name), true) from (
+  select name from unnest(current_schemas(false)) with ordinality as schema(name, place)
+    where to_regprocedure(quote_ident(name) || '.settled_position()') is not null order by place limit 1) found`;
+
+/** Encodings that hold every text. The server takes texts for SQL_ASCII as they come. */
+const ENCODINGS: ReadonlySet<unknown> = new Set(["UTF8", "SQL_ASCII"]);
+
+/**
  * Migrates the tables to this version, in one transaction under a lock, so that nodes that start at the same time find it done.
  * Rejects if the lock or that of a table is not free within `lockMsMax`, since waiting for a table's lock blocks all others.
  */
@@ -66,8 +77,12 @@ export async function migratePostgres(sql: PostgresSql, now: Date, lockMsMax = T
   await sql.alone(async (run) => {
     await run("begin isolation level read committed");
     await run(`select set_config('lock_timeout', '${lockMsMax}', true)`);
+    const [server] = await run("select current_setting('server_encoding') as encoding");
+    if (!ENCODINGS.has(server?.["encoding"])) throw wrongEncoding(String(server?.["encoding"]));
     await run(`select pg_advisory_xact_lock(${START_LOCK})`);
-    await run("create table if not exists migrations (name text primary key, ran_at bigint not null)");
+    await run(GO_TO_TABLES);
+    const [table] = await run(HAS_MIGRATIONS);
+    if (table?.["found"] !== 1) await run("create table migrations (name text primary key, ran_at bigint not null)");
     const ran = ranIn(await run(RAN), MIGRATIONS.keys());
     for (const [name, text] of MIGRATIONS) {
       if (ran.has(name)) continue;
@@ -77,6 +92,13 @@ export async function migratePostgres(sql: PostgresSql, now: Date, lockMsMax = T
     await run(RAISE_BASE);
     await run("commit", { isLong: true });
   });
+}
+
+function wrongEncoding(encoding: string): Error {
+  return new Error(
+    `The PostgreSQL database has the encoding ${encoding}, in which answers of targets can't be stored. Create one with ` +
+      "ENCODING 'UTF8' TEMPLATE template0, and restore a dump into it if this one has contents.",
+  );
 }
 
 /** Throws `NewerDatabase` or `OlderDatabase` unless the tables are of this version. Changes nothing. */

@@ -118,6 +118,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^(3D|08P01 (no such database|database .+ does not exist))/, "the database does not exist"],
   [/statement pooling mode/, "the pooler is in statement mode"],
   [/^3F/, "the schema does not exist"],
+  [/^42P01 /, "its tables are missing"],
   [/^(53100|SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT) |disk is full/, "the disk is full"],
   [/^53200 /, "the database is out of memory"],
   [/^57P03 /, "the database is starting or stopping"],

@@ -53,13 +53,16 @@ test.each(["EPIPE", "ECONNRESET", "EBUSY"])("%s is no answer of the server: the 
   expect(faultIn(error)).toMatchObject({ kind: "unavailable" });
 });
 
-test("a privilege that was taken away comes back: the database is away until then", () => {
-  const denied = new DatabaseError("permission denied for table actions", 40, "error");
-  denied.code = "42501";
+test.each([
+  ["42501", "permission denied"],
+  ["42P01", "its tables are missing"],
+])("what the operator took away (%s) comes back: the database is away until then", (code, reason) => {
+  const denied = Object.assign(new DatabaseError("of a table or function", 40, "error"), { code });
   expect(faultIn(denied)).toMatchObject({ kind: "unavailable" });
   expect(isConnectionSound(denied)).toBe(true);
+  expect(reasonOf(faultIn(denied))).toBe(reason);
   // The log has names of errors alone.
-  expect(faultIn(denied).name).toBe("DatabaseFault 42501");
+  expect(faultIn(denied).name).toBe(`DatabaseFault ${code}`);
 });
 
 describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {

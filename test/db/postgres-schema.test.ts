@@ -4,7 +4,7 @@ import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import * as schema from "../../db/postgres/schema.ts";
 import { openAdminStore, openStore } from "../../db/open.ts";
 import { NOON } from "../support/factory.ts";
-import { hasPostgres } from "../support/postgres.ts";
+import { dropDatabase, hasPostgres } from "../support/postgres.ts";
 import { openMigrated } from "../support/postgres-store.ts";
 import { testSecrets } from "../support/store.ts";
 
@@ -34,6 +34,27 @@ test.skipIf(!hasPostgres)("tables of a newer version are refused, by a start and
   expect(await openAdminStore(db.url, null).then(() => null, String)).toBe(
     "OlderDatabase: The database is not of this version of Outgate yet. Start this version once.",
   );
+});
+
+test.skipIf(!hasPostgres)("tables are found though a schema comes before theirs that was made later", async () => {
+  await using db = await openMigrated();
+  await db.client.query(`create schema other; alter database ${db.client.database} set search_path = other, public`);
+  const store = await openStore({ url: db.url, authToken: null, seal: testSecrets, now: NOON, onFatal: () => {} });
+  await store.close();
+  const { rows } = await db.client.query("select distinct schemaname from pg_tables where tablename = 'actions'");
+  expect(rows).toEqual([{ schemaname: "public" }]);
+});
+
+test.skipIf(!hasPostgres)("a database with an encoding that can't hold every text is refused", async () => {
+  await using db = await openMigrated();
+  const name = `${db.client.database}_latin1`;
+  await db.client.query(`create database ${name} encoding 'LATIN1' locale 'C' locale_provider libc template template0`);
+  const url = Object.assign(new URL(db.url), { pathname: `/${name}` }).href;
+  const settings = { url, authToken: null, seal: testSecrets, now: NOON, onFatal: () => {} };
+  expect(await openStore(settings).then(() => null, String)).toStartWith(
+    "Error: The PostgreSQL database has the encoding LATIN1, in which answers of targets can't be stored.",
+  );
+  await dropDatabase(url);
 });
 
 function described(): readonly string[] {
