@@ -76,7 +76,8 @@ const ENCODINGS: ReadonlySet<unknown> = new Set(["UTF8", "SQL_ASCII"]);
 export async function migratePostgres(sql: PostgresSql, now: Date, lockMsMax = TRANSACTION_MS_MAX): Promise<void> {
   await sql.alone(async (run) => {
     await run("begin isolation level read committed");
-    await run(`select set_config('lock_timeout', '${lockMsMax}', true)`);
+    // A role may have a bound for statements, which is meant for others than these.
+    await run(`select set_config('lock_timeout', '${lockMsMax}', true), set_config('statement_timeout', '0', true)`);
     const [server] = await run("select current_setting('server_encoding') as encoding");
     if (!ENCODINGS.has(server?.["encoding"])) throw wrongEncoding(String(server?.["encoding"]));
     await run(`select pg_advisory_xact_lock(${START_LOCK})`);

@@ -121,6 +121,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^42P01 /, "its tables are missing"],
   [/^(53100|SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT) |disk is full/, "the disk is full"],
   [/^53200 /, "the database is out of memory"],
+  [/^(57P05|25P0[34]) /, "a time limit of the server has ended the connection"],
   [/^57P03 /, "the database is starting or stopping"],
   [/^57P/, "the database was stopped"],
   [/^25006 /, "the database takes no writes"],

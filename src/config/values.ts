@@ -119,6 +119,8 @@ export function isPostgresUrl(url: string): boolean {
   return POSTGRES.test(url);
 }
 
+const SEVERAL_HOSTS = "names several hosts: name one address that always leads to the primary";
+
 /** What is wrong with a PostgreSQL URL. The driver needs one host, or `?host=` with a socket's folder. */
 function postgresFault(value: string): string | null {
   const [address = ""] = value.split("?");
@@ -126,11 +128,15 @@ function postgresFault(value: string): string | null {
     .slice(address.lastIndexOf("@") + 1)
     .replace(POSTGRES, "")
     .split("/");
-  if (hosts?.includes(",") === true) return "names several hosts: name one address that always leads to the primary";
+  if (hosts?.includes(",") === true) return SEVERAL_HOSTS;
   if (!URL.canParse(value))
     return "is not the address of a database: characters like @ and / in a password are written as %40 and %2F";
   const url = new URL(value);
-  if (url.hostname === "" && !url.searchParams.has("host")) return "names no host";
+  const [host, encoding = "UTF8"] = ["host", "client_encoding"].map((name) => url.searchParams.get(name) ?? undefined);
+  if (host?.includes(",") === true) return SEVERAL_HOSTS;
+  // Nodes would read what each other wrote as other texts.
+  if (!/^utf-?8$/i.test(encoding)) return "has a client_encoding other than UTF8";
+  if (url.hostname === "" && host === undefined) return "names no host";
   return url.pathname.length > 1 ? null : "names no database: it follows the host and a slash";
 }
 

@@ -340,6 +340,8 @@ describe("the store", () => {
   test.each([
     ["postgres://user:pass/word@host/db", "written as %40 and %2F"],
     ["postgres://user:pass,word@a:5432,b:5432/db", "names several hosts"],
+    ["postgres://localhost/db?host=a,b", "names several hosts"],
+    ["postgres://a/db?client_encoding=LATIN1", "has a client_encoding other than UTF8"],
     ["postgres://user:pass,/word@host/db", "written as %40 and %2F"],
     ["postgres:///db", "names no host"],
     ["postgresql://host", "names no database"],

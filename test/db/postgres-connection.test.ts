@@ -119,6 +119,12 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     expect(reasonOf(await migrating())).toBe("another node is changing the tables");
     await db.raw.query("rollback");
     expect(await migrating()).toBeNull();
+    // A bound of the role for statements ends no migration.
+    await db.raw.query(`alter database ${db.raw.database} set statement_timeout = 100`);
+    await db.raw.query(`begin; select pg_advisory_xact_lock(${START_LOCK})`);
+    const waiting = failureOf(migratePostgres(sql, NOON));
+    await db.raw.query("select pg_sleep(0.3); rollback");
+    expect(await waiting).toBeNull();
     const silenced = sql.alone(async (run) => {
       await run("begin");
       db.proxy.mode = "deaf";

@@ -63,6 +63,11 @@ test.each([
   ["SELF_SIGNED_CERT_IN_CHAIN", "self signed certificate in certificate chain", "the TLS connection failed"],
   // PgBouncer
   ["08P01", "password authentication failed", "password authentication failed"],
+  [
+    "57P05",
+    "terminating connection due to idle-session timeout",
+    "a time limit of the server has ended the connection",
+  ],
   ["08P01", "SASL authentication failed", "password authentication failed"],
   ["08P01", "no such database: outgate", "the database does not exist"],
   ["08P01", 'database "outgate" does not exist', "the database does not exist"],
