@@ -4,6 +4,7 @@ import {
   MIGRATION_KEEP_ALIVE_MS,
   POSTGRES_READERS,
   REMOTE_CALL_MS_MAX,
+  STORE_RETRY_MS,
   TRANSACTION_MS_MAX,
 } from "../../src/core/limits.ts";
 import { type CommandCall, runCalls, runGroup, type Sql } from "../commands/command.ts";
@@ -13,7 +14,7 @@ import { afterRunning, systemClock } from "../../src/core/clock.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { postgresDialect } from "./dialect.ts";
 import { lockQuery, named, type Query, queryOf, unescapeText } from "./queries.ts";
-import { faultIn, isAftermath, isConnectionSound, isOfPooler, isOutdated } from "./faults.ts";
+import { faultIn, isAftermath, isBeyondConnections, isConnectionSound, isOfPooler, isOutdated } from "./faults.ts";
 import { openTx } from "./tx.ts";
 
 /** PostgreSQL: reads over a few connections, and one transaction at a time over another. */
@@ -48,8 +49,9 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   const preparing: Preparing = { isOn: true };
   const connect = () => new Connection(config, callMsMax, preparing);
   const readers = Array.from({ length: POSTGRES_READERS }, connect);
-  /** The reader with the fewest unanswered queries. */
-  const idlest = () => readers.reduce((best, one) => (one.waiting < best.waiting ? one : best));
+  /** The reader with the fewest unanswered queries. One that was just refused comes last. */
+  const loadOf = ({ waiting, isRefused }: Connection) => (isRefused ? Number.POSITIVE_INFINITY : waiting);
+  const idlest = () => readers.reduce((best, one) => (loadOf(one) < loadOf(best) ? one : best));
   const writer = connect();
   // Set on the server, so that a query ends when nobody waits for it any more, and a frozen process holds no locks.
   const bounds = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
@@ -67,8 +69,21 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     const turn = last.then(() => again(preparing, run, () => false));
     last = turn.catch(ignore);
     return turn.catch((error: unknown) => {
+      // Without its writer a node is of no use, so that the next try gets the place of a reader.
+      if (isBeyondConnections(error)) readers.find((reader) => reader.makeRoom());
       throw faultIn(error);
     });
+  };
+  /** If the server has no more connections, those that are open do. */
+  const readOver = async (sent: readonly Query[]) => {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await idlest().pipeline(sent);
+      } catch (error) {
+        const isLast = tries >= readers.length || readers.every(({ isRefused }) => isRefused);
+        if (isLast || !isBeyondConnections(error)) throw error;
+      }
+    }
   };
 
   return {
@@ -80,7 +95,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
       try {
         const answers = await again(
           preparing,
-          () => idlest().pipeline(sent),
+          () => readOver(sent),
           (error) => error instanceof ConnectionLost,
         );
         const answer = answers[sent.indexOf(query)];
@@ -240,6 +255,7 @@ class Connection {
   #opening: Promise<Client> | null = null;
   #waiting = 0;
   #isClosed = false;
+  #refusedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(config: ClientConfig, callMsMax: number, preparing: Preparing) {
     this.#config = config;
@@ -250,6 +266,19 @@ class Connection {
   /** The number of queries that were sent but not answered. */
   get waiting(): number {
     return this.#waiting;
+  }
+
+  /** Whether the server has just had no more connections for it. */
+  get isRefused(): boolean {
+    return performance.now() - this.#refusedAtMs < STORE_RETRY_MS;
+  }
+
+  /** Gives the connection back unless it is in use. False: there is none to give. */
+  makeRoom(): boolean {
+    if (this.#client === null || this.#waiting > 0) return false;
+    this.#refusedAtMs = performance.now();
+    this.#drop(this.#client);
+    return true;
   }
 
   /**
@@ -346,6 +375,7 @@ class Connection {
       joinWrites(client.connection.stream);
       return client;
     } catch (error) {
+      if (isBeyondConnections(error)) this.#refusedAtMs = performance.now();
       this.#forget(client);
       client.end().catch(ignore);
       throw error;

@@ -29,6 +29,11 @@ export function isOutdated(error: unknown): boolean {
   return sqlStateOf(error) === "0A000" && error instanceof Error && error.message.includes("cached plan");
 }
 
+/** Whether the server, the database or the role has no more connections. */
+export function isBeyondConnections(error: unknown): boolean {
+  return sqlStateOf(error) === "53300";
+}
+
 /** Whether it failed only because an earlier statement of its transaction did. */
 export function isAftermath(error: unknown): boolean {
   return sqlStateOf(error) === "25P02";

@@ -290,6 +290,25 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     await store.close();
   });
 
+  test("reads and writes over as few connections as the server has left", async () => {
+    await using db = await openMigrated();
+    await db.client
+      .query(`drop role if exists outgate_few; create role outgate_few login password 'few' connection limit 2;
+      grant all on all tables in schema public to outgate_few`);
+    const sql = openPostgres(Object.assign(new URL(db.url), { username: "outgate_few", password: "few" }).href);
+    for (let round = 0; round < 3; round += 1) {
+      const rows = await Promise.all(Array.from({ length: 8 }, () => sql.read(SELECT)));
+      expect(rows).toHaveLength(8);
+    }
+    const write = () => runStatements(sql, [{ sql: "insert into facts (name, value) values ('a', 'b')", args: [] }]);
+    expect(reasonOf(await failureOf(write()))).toBe("too many connections");
+    // The server may still count the connection that was given back.
+    await until(async () => (await failureOf(write())) === null);
+    expect(await sql.read(SELECT)).toHaveLength(1);
+    await sql.close();
+    await db.client.query("drop owned by outgate_few; drop role outgate_few");
+  });
+
   test("prepares a bounded number of lists, whatever filters callers combine", async () => {
     await using db = await openMigrated();
     const sql = openPostgres(db.url);
