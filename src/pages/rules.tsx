@@ -301,12 +301,18 @@ async function ruleFormPage(deps: PageDeps, user: Person, props: FormPageProps):
   );
 }
 
-async function removePage(deps: PageDeps, user: Person, row: RuleRow): Promise<string> {
+async function removePage(deps: PageDeps, user: Person, row: RuleRow, problem?: string): Promise<string> {
   const rule = definitionOf(row);
   const keys = await deps.keyService.list(user.caller);
   return render(
     <SettingsPage user={user} section="Rules" title="Remove this rule?" back={BACK}>
-      <PostForm user={user} action={`${RULES_PATH}/${row.id}/remove`} class="card">
+      <PostForm
+        user={user}
+        action={`${RULES_PATH}/${row.id}/remove`}
+        class="card"
+        fields={[[VERSION_FIELD, row.version]]}
+      >
+        <Problem text={problem} />
         <p>{REMOVED[rule.effect]}</p>
         <Facts
           rows={[
@@ -361,10 +367,13 @@ export function rulePages(deps: PageDeps) {
     },
     async ({ person, params: { id } }, typed) => ruleFormPage(deps, person, { typed, row: await ruleOf(person, id) }),
   );
-  const remove = answer<ById>(async ({ person, params: { id } }) => {
-    await unlessGone(ruleService.remove(person.caller, id));
-    return RULES_PATH;
-  });
+  const remove = answer<ById>(
+    async ({ person, params: { id }, form }) => {
+      await unlessGone(ruleService.remove(person.caller, id, Number(form.get(VERSION_FIELD))));
+      return RULES_PATH;
+    },
+    async ({ person, params: { id } }, { problem }) => removePage(deps, person, await ruleOf(person, id), problem),
+  );
   /** The message if a rule is gone, or the order names other rules. */
   const changedSince =
     (words: string) =>

@@ -209,11 +209,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
     async replace(caller: Caller, id: string, definition: RuleDefinition, version: number): Promise<void> {
       await write(caller, (stored, at) => {
         const row = rowIn(stored, id);
-        if (row.version !== version) {
-          const { name } = describeActor(row.changedBy);
-          const message = `${name} has changed this rule since you opened it: it has version ${row.version} now. Save again to replace that one.`;
-          throw invalidField("version", message);
-        }
+        requireVersion(row, version, "Save again to replace that one.");
         const before = definitionOf(row);
         const differing = differingMembers(before, definition);
         if (differing.length === 0) return null;
@@ -224,10 +220,11 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       });
     },
 
-    /** Throws `not_found`. */
-    async remove(caller: Caller, id: string): Promise<void> {
+    /** `version`: the one that was shown; null: it doesn't matter. Throws `not_found`, and `validation_error` for another version. */
+    async remove(caller: Caller, id: string, version: number | null = null): Promise<void> {
       await write(caller, (stored) => {
         const row = rowIn(stored, id);
+        if (version !== null) requireVersion(row, version, "Look at it before you remove it.");
         return stored.filter((one) => one !== row);
       });
     },
@@ -321,6 +318,13 @@ function rowIn(rows: readonly RuleRow[], id: string): RuleRow {
   const row = rows.find((one) => one.id === id);
   if (row === undefined) throw notFound("rule");
   return row;
+}
+
+function requireVersion({ version, changedBy }: RuleRow, shown: number, then: string): void {
+  if (version === shown) return;
+  const { name } = describeActor(changedBy);
+  const message = `${name} has changed this rule since you opened it: it has version ${version} now. ${then}`;
+  throw invalidField("version", message);
 }
 
 /** The members that two definitions say differently. Lists of rules have no order. */

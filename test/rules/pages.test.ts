@@ -297,9 +297,13 @@ describe("for people, without script, pages of rules", () => {
     expect(await names()).toEqual(["Two", "Three", "One"]);
     const asked = wordsOf(await ann.pageOf(`${PAGE}/${one}/remove`));
     expect(asked).toContain("Remove this rule?What it would hold is decided by the next rules, immediately.");
+    await app.call("PATCH", `/v1/rules/${one}`, `{"effect":"refuse"}`);
+    // The question was about another effect.
+    const { status, html } = await send(`${PAGE}/${one}/remove`, { version: "1" });
+    expect([status, wordsOf(html)]).toEqual([400, expect.stringContaining("owner has changed this rule since")]);
     expect(await names()).toHaveLength(3);
     for (const _time of [1, 2]) {
-      expect(await send(`${PAGE}/${one}/remove`)).toMatchObject({ status: 303, to: PAGE });
+      expect(await send(`${PAGE}/${one}/remove`, { version: "2" })).toMatchObject({ status: 303, to: PAGE });
     }
     expect(await names()).toEqual(["Two", "Three"]);
     expect((await send(`${PAGE}/${one}/move`, { direction: "up" })).status).toBe(404);
