@@ -69,14 +69,4 @@ describe("a target's certificate", () => {
       stray: "",
     });
   });
-
-  test("is verified anew for every name, also on the address that was good a moment ago", async () => {
-    await using target = await openRawTarget(answers(200, "{}"), { tls: authority.issue("DNS:a.localhost") });
-    const outcomes = [];
-    for (const host of ["a.localhost", "b.localhost", "a.localhost", "localhost"]) {
-      outcomes.push((await trusting.send(requestTo(target.url("/", host)), LIMITS)).kind);
-    }
-    expect(outcomes).toEqual(["answered", "not_sent", "answered", "not_sent"]);
-    expect(target.requests.length).toBe(2);
-  });
 });

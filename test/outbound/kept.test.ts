@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { KEPT_CONNECTION_IDLE_MS } from "../../src/core/limits.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { FakeClock } from "../support/clock.ts";
-import { answerBytes, answers, answersOn, openRawTarget, type RawTarget, resets } from "../support/raw-target.ts";
+import { answerBytes, answersOn, openRawTarget, type RawTarget, resets } from "../support/raw-target.ts";
 import { CUT_OFF, IN_TIME } from "./attempt.ts";
 import { TestAuthority } from "./certificates.ts";
 import { LOCAL, policyWith, requestTo } from "./policies.ts";
@@ -78,38 +78,6 @@ describe.each([
     expect(target.requests.filter((request) => /^connection: close$/im.test(request))).toHaveLength(3);
     await post(url);
     expect([target.requests.length, target.connections]).toEqual([5, 4]);
-  });
-
-  test("a call for no account has a connection of its own", async () => {
-    const { sender, post } = opened();
-    await using target = await openRawTarget(answersOn(200, "{}"), options);
-    const url = target.url("/", "a.localhost");
-    await post(url);
-    await sender.send(requestTo(url), IN_TIME);
-    await sender.send(requestTo(url), { ...IN_TIME, keepFor: null });
-    expect(target.connections).toBe(3);
-  });
-
-  test("calls at the same time have one each, and later ones take these", async () => {
-    const { post } = opened();
-    await using target = await openRawTarget(answersOn(200, "{}"), options);
-    for (let round = 0; round < 5; round += 1) {
-      await Promise.all(Array.from({ length: 8 }, () => post(target.url("/", "a.localhost"))));
-    }
-    expect([target.requests.length, target.connections]).toEqual([40, 8]);
-  });
-
-  test("two seconds without use: closed by us", async () => {
-    const { clock, post } = opened();
-    await using target = await openRawTarget(answersOn(200, "{}"), options);
-    await post(target.url("/", "a.localhost"));
-    clock.advance(KEPT_CONNECTION_IDLE_MS - 1);
-    await post(target.url("/", "a.localhost"));
-    expect(target.connections).toBe(1);
-    clock.advance(KEPT_CONNECTION_IDLE_MS);
-    expect([await deserted(target), clock.timers]).toEqual([1, 0]);
-    await post(target.url("/", "a.localhost"));
-    expect(target.connections).toBe(2);
   });
 
   test.each<[string, (socket: Socket) => void]>([
@@ -251,16 +219,6 @@ function answersWith(header: string): (socket: Socket) => void {
   return (socket) => socket.write(answerBytes(200, "{}", [header]));
 }
 
-test("a reset before the whole answer to a first call makes no target one that closes connections", async () => {
-  const { post } = opened();
-  await using target = await openRawTarget((socket, request) => {
-    const behave = target.requests.length === 1 ? resets() : answersOn(200, "{}");
-    behave(socket, request);
-  });
-  for (let n = 0; n < 4; n += 1) await post(target.url());
-  expect([target.requests.length, target.connections]).toEqual([4, 2]);
-});
-
 test("KEEP_CONNECTIONS=off: each call has a connection of its own", async () => {
   const sender = createSender(LOCAL, { keepsConnections: false });
   await using target = await openRawTarget(answersOn(200, "{}"));
@@ -268,11 +226,4 @@ test("KEEP_CONNECTIONS=off: each call has a connection of its own", async () => 
     await sender.send(requestTo(target.url()), { ...IN_TIME, keepFor: "acc_one" });
   }
   expect([target.requests.length, target.connections]).toEqual([3, 3]);
-});
-
-test("answers that end with the connection are read whole", async () => {
-  const { post } = opened();
-  await using target = await openRawTarget(answers(200, "{}"));
-  for (let n = 0; n < 3; n += 1) expect(await post(target.url())).toMatchObject({ kind: "answered", body: "{}" });
-  expect(target.requests.length).toBe(3);
 });
