@@ -135,79 +135,44 @@ describe("a node that stands still past its lease", () => {
     expect([frozen.calls.length, other.calls.length]).toEqual([1, 1]);
   });
 
-  describe("while the target answers it", () => {
-    const CHARGED = { result: { responseBody: '{"charged":true}' } };
-
-    /** One node claims and is cut off from the database; the other takes its action over; then the first comes back. */
-    async function cutOff(nodes: Awaited<ReturnType<typeof cluster>>, retries: number, sendsAgain: boolean) {
-      let isAway = false;
-      const away = () => Promise.reject(new StoreUnavailable("The database is away."));
-      const wrapStore = wrapping("actions", (actions) => ({
-        apply: (write) => (isAway ? away() : actions.apply(write)),
-      }));
-      const [first, other] = [target(), target()];
-      const callbacks: string[] = [];
-      const taking = ({ sender }: ReturnType<typeof target>): Sender => ({
-        async send(request, options) {
-          if (!request.url.endsWith("/hook")) return sender.send(request, options);
-          callbacks.push(String(request.body).split('"', 4)[3] ?? "");
-          return answered(204);
-        },
-      });
-      // Far beyond what the test waits, or short.
-      const env = { RETRY_BASE_MS: sendsAgain ? "1000" : "600000" };
-      const { engine: a } = await nodes.start("a", { sender: taking(first), wrapStore, env });
-      const { id } = await a.create({ retries, callback: "http://127.0.0.1:9/hook" });
-      await until(() => first.calls.length === 1);
-      isAway = true;
-      const { engine: b } = await nodes.start("b", { sender: taking(other), env });
-      await nodes.pass(LEASE_MS + RECOVERY_INTERVAL_MS + 3_000, "a");
-      if (sendsAgain) await b.saw(id, { status: "active", attempts: 2 });
-      else await b.saw(id, { status: retries === 1 ? "failed" : "pending" });
-      const comesBack = async (outcome: Outcome) => {
-        nodes.thaw("a", LEASE_MS);
-        first.calls[0]?.end(outcome);
-        await until(() => a.lines.some(({ event }) => event === "action.result_kept"));
-        isAway = false;
-        await nodes.pass(3_000);
-        await until(() => a.lines.some(({ event }) => event === "action.late_result"));
-      };
-      return { id, b, first, other, callbacks, comesBack };
-    }
-
-    test("completes the action that waits for its next attempt, which is not made", async () => {
-      await using nodes = await cluster();
-      const { id, b, other, callbacks, comesBack } = await cutOff(nodes, 3, false);
-      await comesBack(answered(200, '{"charged":true}'));
-      expect(await b.saw(id, { status: "completed", attempts: 1 })).toMatchObject(CHARGED);
-      await until(() => callbacks.length === 1);
-      await nodes.pass(LEASE_MS + 2 * RECOVERY_INTERVAL_MS);
-      expect(callbacks).toEqual(["action.completed"]);
-      expect(other.calls).toEqual([]);
+  test("while the target answers it completes the action that waits for its next attempt, which is not made", async () => {
+    await using nodes = await cluster();
+    let isAway = false;
+    const away = () => Promise.reject(new StoreUnavailable("The database is away."));
+    const wrapStore = wrapping("actions", (actions) => ({
+      apply: (write) => (isAway ? away() : actions.apply(write)),
+    }));
+    const [first, other] = [target(), target()];
+    const callbacks: string[] = [];
+    const taking = ({ sender }: ReturnType<typeof target>): Sender => ({
+      async send(request, options) {
+        if (!request.url.endsWith("/hook")) return sender.send(request, options);
+        callbacks.push(String(request.body).split('"', 4)[3] ?? "");
+        return answered(204);
+      },
     });
-
-    test("completes the action once the attempt of the other node ends without success, and nothing is sent again", async () => {
-      await using nodes = await cluster();
-      const { id, b, other, comesBack } = await cutOff(nodes, 5, true);
-      await comesBack(answered(200, '{"charged":true}'));
-      await b.saw(id, { status: "active", attempts: 2 });
-      other.calls[0]?.end(answered(500));
-      expect(await b.saw(id, { status: "completed", attempts: 2 })).toMatchObject(CHARGED);
-      await nodes.pass(LEASE_MS + 2 * RECOVERY_INTERVAL_MS);
-      expect(other.calls).toHaveLength(1);
-    });
-
-    test("leaves the action failed that has failed, with the late result, one event and one callback", async () => {
-      await using nodes = await cluster();
-      const { id, b, callbacks, comesBack } = await cutOff(nodes, 1, false);
-      await until(() => callbacks.length === 1);
-      await comesBack(answered(200, '{"charged":true}'));
-      const late = { run: 1, attempt: 1, responseCode: 200, responseBody: '{"charged":true}' };
-      expect((await b.saw(id, { status: "failed" })).lateResult).toMatchObject(late);
-      await until(() => callbacks.length === 2);
-      await nodes.pass(2 * RECOVERY_INTERVAL_MS);
-      expect(callbacks).toEqual(["action.failed", "action.late_result"]);
-    });
+    // Far beyond what the test waits.
+    const env = { RETRY_BASE_MS: "600000" };
+    const { engine: a } = await nodes.start("a", { sender: taking(first), wrapStore, env });
+    const { id } = await a.create({ retries: 3, callback: "http://127.0.0.1:9/hook" });
+    await until(() => first.calls.length === 1);
+    // It is cut off from the database, another node takes its action over, and it comes back.
+    isAway = true;
+    const { engine: b } = await nodes.start("b", { sender: taking(other), env });
+    await nodes.pass(LEASE_MS + RECOVERY_INTERVAL_MS + 3_000, "a");
+    await b.saw(id, { status: "pending" });
+    nodes.thaw("a", LEASE_MS);
+    first.calls[0]?.end(answered(200, '{"charged":true}'));
+    await until(() => a.lines.some(({ event }) => event === "action.result_kept"));
+    isAway = false;
+    await nodes.pass(3_000);
+    await until(() => a.lines.some(({ event }) => event === "action.late_result"));
+    const charged = { result: { responseBody: '{"charged":true}' } };
+    expect(await b.saw(id, { status: "completed", attempts: 1 })).toMatchObject(charged);
+    await until(() => callbacks.length === 1);
+    await nodes.pass(LEASE_MS + 2 * RECOVERY_INTERVAL_MS);
+    expect(callbacks).toEqual(["action.completed"]);
+    expect(other.calls).toEqual([]);
   });
 
   test("sends nothing that it had claimed and not begun", async () => {

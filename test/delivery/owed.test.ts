@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ACTION_STATUSES, type ActionStatus } from "../../src/core/action.ts";
 import { asksFor } from "../../src/core/channel.ts";
-import { aChannel } from "../support/factory.ts";
+import { aChannel, anAttempt } from "../support/factory.ts";
 import type { Actor } from "../../src/core/roles.ts";
 import { notificationsFor, notificationHosts } from "../../src/core/notification.ts";
 import { askOf, type CallbackEvent, hostOf, type NewNotification } from "../../src/core/notification-events.ts";
@@ -34,6 +34,14 @@ describe.each(ACTION_STATUSES)("an action that is %s now", (status) => {
     expect(owed({ notifyEmail: EMAIL })).toEqual(mail);
     expect(owed({})).toEqual([]);
   });
+});
+
+test("a late result of an ended action is told by a callback, and one that ended it is its end", () => {
+  const failed = { status: "failed", approve: true, callback: CALLBACK, notifyEmail: EMAIL, approvedBy: null } as const;
+  const owed = (late: "result" | "settled" | "noted") => notificationsFor(failed, [anAttempt(1, { late })]);
+  expect(owed("result")).toEqual([{ kind: "callback", event: "action.late_result", target: CALLBACK }]);
+  expect(owed("settled")).toEqual([{ kind: "callback", event: "action.failed", target: CALLBACK }]);
+  expect(owed("noted")).toEqual([]);
 });
 
 describe("whoever was asked by mail is told of a decision", () => {
