@@ -56,7 +56,6 @@ const GUARDS = [
   "test/pages/hostile-text.test.ts",
   "test/pages/looks.test.ts",
   "test/receipts/masking.test.ts",
-  "test/runtime/prune.test.ts",
 ];
 
 /** Runs with the guards too, which have the time for more seeds. */
