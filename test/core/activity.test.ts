@@ -191,11 +191,14 @@ function storeOf(pages: readonly Partial<ActivityPage>[]) {
 
 const NEVER = new AbortController().signal;
 
+const counting = (activity: ReturnType<typeof storeOf>["activity"], clock = new FakeClock(NOON)) =>
+  createCountActivity({ store: { activity, isUnavailable: false }, clock });
+
 describe("the job that counts", () => {
   test("goes on from where it was until it has counted the newest row, with a pause after each step", async () => {
     const clock = new FakeClock(NOON);
     const { activity, written } = storeOf([{ groups: [aGroup()] }, {}, { groups: [aGroup({ kind: "created" })] }]);
-    const { run } = createCountActivity({ store: { activity, isUnavailable: false }, clock });
+    const { run } = counting(activity, clock);
     const running = run(NOON, NEVER);
     for (let turn = 0; turn < 50; turn += 1) {
       clock.advance(5);
@@ -229,10 +232,7 @@ describe("the job that counts", () => {
         return method(...args);
       };
     }
-    await createCountActivity({ store: { activity: noting, isUnavailable: false }, clock: new FakeClock(NOON) }).run(
-      NOON,
-      NEVER,
-    );
+    await counting(noting).run(NOON, NEVER);
     clearImmediate(next);
     const [groups = 0, stored = 0, put = 0] = seen;
     expect([stored - groups, put - stored]).toEqual([1, 2]);
@@ -240,8 +240,7 @@ describe("the job that counts", () => {
 
   test("stops when it is told to", async () => {
     const { activity, written } = storeOf([{}, {}, {}]);
-    const store = { activity, isUnavailable: false };
-    await createCountActivity({ store, clock: new FakeClock(NOON) }).run(NOON, AbortSignal.abort());
+    await counting(activity).run(NOON, AbortSignal.abort());
     expect(written).toEqual([]);
   });
 
@@ -253,8 +252,7 @@ describe("the job that counts", () => {
       if (reads === 1) skipTo(1);
       return [];
     };
-    const store = { activity: { ...activity, stored }, isUnavailable: false };
-    expect(await createCountActivity({ store, clock: new FakeClock(NOON) }).upToNow()).toBeNull();
+    expect(await counting({ ...activity, stored }).upToNow()).toBeNull();
     expect(written.map(({ from, to }) => [from, to])).toEqual([
       [1, 2],
       [2, 3],
@@ -265,16 +263,14 @@ describe("the job that counts", () => {
     const { activity, written, skipTo } = storeOf([{}, {}]);
     skipTo(Number.NaN);
     const groups = async (): Promise<ActivityPage> => ({ groups: [], position: 2, at: null, isLast: true });
-    const store = { activity: { ...activity, groups, put: async () => false }, isUnavailable: false };
-    await createCountActivity({ store, clock: new FakeClock(NOON) }).run(NOON, NEVER);
+    await counting({ ...activity, groups, put: async () => false }).run(NOON, NEVER);
     expect(written).toEqual([]);
   });
 
   test("says of nothing that is counted that it is not", async () => {
     // As many rows as a page has: it ends at the last of them.
     const { activity, written } = storeOf([{ groups: [aGroup()], at: later(9) }]);
-    const store = { activity, isUnavailable: false };
-    expect(await createCountActivity({ store, clock: new FakeClock(NOON) }).upToNow()).toBeNull();
+    expect(await counting(activity).upToNow()).toBeNull();
     expect(written).toHaveLength(1);
   });
 
@@ -282,23 +278,18 @@ describe("the job that counts", () => {
     const clock = new FakeClock(NOON);
     const steps = ACTIVITY_COUNTED_ROWS_MAX / ACTIVITY_STEP_ROWS;
     const { activity, written } = storeOf(Array.from({ length: steps + 2 }, (_, at) => ({ at: later(at) })));
-    const { upToNow } = createCountActivity({ store: { activity, isUnavailable: false }, clock });
+    const { upToNow } = counting(activity, clock);
     expect(await upToNow()).toEqual(later(steps - 1));
     expect(written).toHaveLength(steps);
     const few = storeOf([{ at: later(1) }, {}]);
-    expect(
-      await createCountActivity({ store: { activity: few.activity, isUnavailable: false }, clock }).upToNow(),
-    ).toBeNull();
+    expect(await counting(few.activity).upToNow()).toBeNull();
     expect(few.written).toHaveLength(2);
   });
 
   test("leaves an overview what is counted where the store can't be written, and says until when", async () => {
-    const clock = new FakeClock(NOON);
     const { activity } = storeOf([{ groups: [aGroup({ at: later(60_000) }), aGroup()] }]);
     const put = () => Promise.reject(new StoreUnavailable("full"));
-    expect(
-      await createCountActivity({ store: { activity: { ...activity, put }, isUnavailable: false }, clock }).upToNow(),
-    ).toEqual(NOON);
+    expect(await counting({ ...activity, put }).upToNow()).toEqual(NOON);
   });
 
   test("keeps nobody who reads waiting for a write while the store is away, and says until when", async () => {
@@ -317,7 +308,7 @@ describe("the job that counts", () => {
     const clock = new FakeClock(NOON);
     const pages: Partial<ActivityPage>[] = [{}];
     const { activity, written } = storeOf(pages);
-    const { upToNow } = createCountActivity({ store: { activity, isUnavailable: false }, clock });
+    const { upToNow } = counting(activity, clock);
     const first = upToNow();
     await Promise.resolve();
     pages.push({});

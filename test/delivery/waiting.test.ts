@@ -172,24 +172,6 @@ function timing(code = 200): Sender & { readonly timeouts: number[]; readonly se
 }
 
 describe("how attempts are made", () => {
-  test("is what the action says, else its host, the account, the server, as it is when the attempt begins", async () => {
-    const sender = timing();
-    await using engine = await openEngine({ sender });
-    const { hostService, owner } = engine;
-    const sendOne = async (extras = {}) => {
-      const { id } = await engine.create({ extras });
-      await engine.saw(id, { status: "completed" });
-      return sender.timeouts.at(-1);
-    };
-    expect(await sendOne()).toBe(30_000);
-    await hostService.putDefaults(owner, { ...NO_HOST_SETTINGS, timeoutMs: 40_000 });
-    expect(await sendOne()).toBe(40_000);
-    await hostService.put(owner, HOST, { ...NO_HOST_SETTINGS, timeoutMs: 120_000 });
-    expect([await sendOne(), await sendOne({ timeoutMs: 1_000 }), await sendOne({ timeoutMs: 119_999 })]).toEqual([
-      120_000, 1_000, 119_999,
-    ]);
-  });
-
   test("with a longer timeout lengthens the lease before anything is sent", async () => {
     const { sender, began, end } = holding();
     const leases: number[] = [];

@@ -18,7 +18,7 @@ import {
   writeOf,
 } from "../../support/factory.ts";
 import type { StoreTest } from "./store-test.ts";
-import { attempted, claimed, createdAction, LEASE, stored } from "./steps.ts";
+import { attempted, claimed, createdAction, LEASE, nextTurns, stored } from "./steps.ts";
 
 /** The feed of an account: every change of status once, in the order of the commits. */
 export function testChanges(test: StoreTest): void {
@@ -188,17 +188,13 @@ async function live(actions: ActionStore, at: number): Promise<readonly string[]
   const { id, accountId } = creation.action;
   // Half of them are claimed in the commit that creates them.
   const created = await actions.create({ ...creation, claim: at % 2 === 0 ? LEASE : null });
-  await turns(at % 5);
+  await nextTurns(at % 5);
   const atOnce = created.kind === "created" ? created.claimed : null;
   const active = atOnce ?? (await claimed(actions, creation.action));
-  await turns(at % 7);
+  await nextTurns(at % 7);
   await actions.apply(settled(active, answered(at % 4 === 0 ? 500 : 200)));
   const end = at % 4 === 0 ? "failed" : "completed";
   return accountId === ACCOUNT ? [`${id} pending 0`, `${id} active 1`, `${id} ${end} 1`] : [];
-}
-
-async function turns(count: number): Promise<void> {
-  for (let turn = 0; turn < count; turn += 1) await nextTurn();
 }
 
 async function everyChange(actions: ActionStore, after = 0, accountId = ACCOUNT): Promise<readonly ActionChange[]> {

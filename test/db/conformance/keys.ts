@@ -70,10 +70,6 @@ export function testKeys(test: StoreTest): void {
         expect(created).toEqual(answers ? { kind: "matched", by: kind, action } : { kind: "created", claimed: null });
       }
     });
-
-    test("that nobody has used means nothing", async (db) => {
-      expect(await db.actions.holderOf(ACCOUNT, kind, "k", NOON)).toBeNull();
-    });
   });
 
   describe("two keys", () => {

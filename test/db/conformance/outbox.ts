@@ -245,11 +245,6 @@ export function testOutbox(test: StoreTest): void {
       for (const link of links) expect(await db.store.links.find(link)).toEqual({ ...link, expiresAt: later(7) });
     });
 
-    test("that nobody kept are not there", async (db) => {
-      await db.store.links.keep(pair("act_1"), later(7));
-      for (const link of [...pair("act_2"), ...pair("act_1", 2)]) expect(await db.store.links.find(link)).toBeNull();
-    });
-
     test("that are kept again take the new hash, and end when they were to end at first", async (db) => {
       const links = pair("act_1");
       await db.store.links.keep(links, later(7));

@@ -135,12 +135,6 @@ export function testSecrets(test: StoreTest): void {
       expect(rotations).toContainEqual({ origin: null, use: null, rotatedAt: NOON });
       expect(await db.store.signing.origins("acc_nobody")).toEqual({ calls: [], callbacks: [], rotations: [] });
     });
-
-    test("of rotations at the same time are all written, one after the other", async ({ store: { signing } }) => {
-      const seeds = Array.from({ length: 20 }, () => aSeed());
-      await Promise.all(seeds.map((seed) => signing.rotate(seed)));
-      expect(await signing.seeds(ACCOUNT, ORIGIN, "calls")).toEqual(seeds.slice(18).toReversed());
-    });
   });
 
   describe("sealed texts", () => {

@@ -22,7 +22,7 @@ import {
 } from "../../support/factory.ts";
 import type { TestStore } from "../../support/store.ts";
 import type { StoreTest } from "./store-test.ts";
-import { audited, racing, racingAtLast } from "./steps.ts";
+import { audited, racingAtLast } from "./steps.ts";
 
 const AUDIT = anAuditEntry();
 
@@ -194,20 +194,6 @@ export function testTeam(test: StoreTest): void {
       expect((await people.find(ann.email))?.role).toBe("owner");
       // Of the three only the one that was written.
       expect(await audited(db.store)).toHaveLength(before + 1);
-    });
-
-    test("of twenty owners who all step down or leave at once, one stays an owner", async (db, { team }) => {
-      for (const turns of [1, 5]) {
-        const { ann, accountId } = await anAccountOfAnn(db);
-        const owners = [ann.id];
-        for (let count = 1; count < 20; count += 1) owners.push((await joins(db, accountId, "owner")).person.id);
-        const done = await racing(owners, turns, (id, at) =>
-          at % 2 === 0 ? team.changeRole(accountId, id, "reader", AUDIT) : team.remove(accountId, id, AUDIT),
-        );
-        expect(done.filter((one) => one === "last_owner")).toHaveLength(1);
-        const left = (await db.store.team.members(accountId, 50)).filter(({ role }) => role === "owner");
-        expect(left).toHaveLength(1);
-      }
     });
   });
 
