@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { dirname, join } from "node:path/posix";
 import { Glob } from "bun";
 import { readSource } from "./support/source.ts";
+import { words } from "./support/words.ts";
 import manifest from "../package.json" with { type: "json" };
 
 const ROOT = new URL("..", import.meta.url).pathname;
@@ -15,45 +16,11 @@ interface SourceFile {
  * The folders from the bottom up. A file imports, types too, only from its own folder and from those before it: whoever reads
  * one has to know nothing that comes later.
  */
-const ORDER = [
-  "core",
-  "config",
-  "observability",
-  "crypto",
-  "runtime",
-  "api",
-  "receipts",
-  "ui",
-  "db",
-  "outbound",
-  "http",
-  "audit",
-  "pauses",
-  "credentials",
-  "hosts",
-  "rules",
-  "grants",
-  "approvals",
-  "mail",
-  "delivery",
-  "accounts",
-  "channels",
-  "events",
-  "actions",
-  "bulk",
-  "oidc",
-  "oauth",
-  "services",
-  "pages",
-  "client",
-  "demo",
-  "mcp",
-  "admin",
-  "app",
-  "app.ts",
-  "cli",
-  "main.ts",
-];
+const ORDER = words(`
+  core config observability crypto runtime api receipts ui db outbound http audit pauses credentials hosts
+  rules grants approvals mail delivery accounts channels events actions bulk oidc oauth services pages client
+  demo mcp admin app app.ts cli main.ts
+`);
 /** What opens a database, whichever it is. Everybody else knows the interfaces in `core`. */
 const OPENS_DATABASES = /^src\/(admin|app)\//;
 /** They run on plain Node, beside a service that may be elsewhere. */

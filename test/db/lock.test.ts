@@ -188,16 +188,18 @@ describe("a file has one lock under all its names", () => {
   });
 });
 
+/** Whatever opens a file, by its name; a copy is made in the folder. */
+const USES: readonly ((name: string, folder: string) => Promise<unknown>)[] = [
+  openStoreAt,
+  openTransferSource,
+  (name) => openAdminStore(`file:${name}`, null),
+  async (name, folder) => copyDatabase(name, join(folder, "copy.db")),
+];
+
 test("a folder in place of the file is named by whatever opens it", async () => {
   await using folder = await temporaryFolder();
-  const uses: readonly ((name: string) => Promise<unknown>)[] = [
-    openStoreAt,
-    openTransferSource,
-    (name) => openAdminStore(`file:${name}`, null),
-    async (name) => copyDatabase(name, join(folder.path, "copy.db")),
-  ];
-  for (const use of uses) {
-    expect(await use(folder.path).catch(String)).toBe(
+  for (const use of USES) {
+    expect(await use(folder.path, folder.path).catch(String)).toBe(
       `Error: The database ${folder.path} is a folder. Set DATABASE_URL to a file in it, such as file:${folder.path}/outgate.db.`,
     );
   }
@@ -209,15 +211,9 @@ test("a file with two hard links is refused by whatever opens it, as it is", asy
   await (await openStoreAt(path)).close();
   const before = readFileSync(path);
   linkSync(path, second);
-  const uses: readonly ((name: string) => Promise<unknown>)[] = [
-    openStoreAt,
-    openTransferSource,
-    (name) => openAdminStore(`file:${name}`, null),
-    async (name) => copyDatabase(name, join(folder.path, "copy.db")),
-  ];
   for (const name of [path, second]) {
-    for (const use of uses) {
-      expect(await use(name).catch(String)).toBe(
+    for (const use of USES) {
+      expect(await use(name, folder.path).catch(String)).toBe(
         `Error: The file of the database ${name} has 2 names (hard links). SQLite keeps a log for each, so that what is written under one name is missing under the other. Stop what uses the file, delete the other names, and keep the one that has a log (-wal) beside it, if there is one. \`find <folder> -samefile ${name}\` lists them.`,
       );
     }

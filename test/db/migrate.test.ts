@@ -13,17 +13,12 @@ import { attemptedAction, claimDue, LEASE } from "./conformance/steps.ts";
 import { contentsOf } from "./version-0.1/contents.ts";
 import type { Sql } from "../../db/commands/command.ts";
 import { run, runStatements } from "../../db/commands/statements.ts";
+import { words } from "../support/words.ts";
 
-const ALL = [
-  ...(["0000_start", "0001_claiming-node", "0002_week-one", "0003_console", "0004_version-0-2"] as const),
-  "0005_no-search-for-altered-rows",
-  "0006_rules",
-  "0007_grants",
-  "0008_budgets",
-  "0009_credentials",
-  "0010_oauth",
-  "0011_credential_requests",
-];
+const ALL = words(`
+  0000_start 0001_claiming-node 0002_week-one 0003_console 0004_version-0-2 0005_no-search-for-altered-rows 0006_rules
+  0007_grants 0008_budgets 0009_credentials 0010_oauth 0011_credential_requests
+`);
 
 describe("migrations", () => {
   test("make the tables of a new file, once", async () => {

@@ -42,16 +42,8 @@ describe("the class of an address", () => {
   test("no text but a canonical address is one", () => {
     const texts = [
       "",
-      "1.2.3",
-      "01.2.3.4",
-      "1.2.3.256",
-      "0x7f.0.0.1",
-      "fe80::1%eth0",
-      "[::1]",
-      "::1::",
-      "1:2",
-      "localhost",
       " 1.2.3.4",
+      ...words("1.2.3 01.2.3.4 1.2.3.256 0x7f.0.0.1 fe80::1%eth0 [::1] ::1:: 1:2 localhost"),
     ];
     expect(texts.map(parseAddress)).toEqual(texts.map(() => null));
   });

@@ -31,16 +31,9 @@ export function testChanges(test: StoreTest): void {
       await db.actions.apply(writeOf(retry(failed, aDecision(later(30))), later(30)));
       await db.actions.apply(writeOf(cancel(await stored(db.actions, held), aDecision(later(40))), later(40)));
       const told = await everyChange(db.actions);
-      expect(told.map(({ action }) => action.status)).toEqual([
-        "awaiting_approval",
-        "pending",
-        "active",
-        "pending",
-        "active",
-        "failed",
-        "awaiting_approval",
-        "cancelled",
-      ]);
+      expect(told.map(({ action }) => action.status).join(" ")).toBe(
+        "awaiting_approval pending active pending active failed awaiting_approval cancelled",
+      );
       expect(told.map(({ at }) => at)).toEqual([0, 5, 5, 10, 2_010, 20, 30, 40].map(later));
     });
 

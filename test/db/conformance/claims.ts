@@ -32,6 +32,7 @@ import {
 } from "./steps.ts";
 import { releaseClaim } from "../../../src/core/settle.ts";
 import { approve, cancel } from "../../../src/core/changes.ts";
+import { words } from "../../support/words.ts";
 
 const LANE: LaneName = { accountId: ACCOUNT, host: "api.example.com", keyId: KEY };
 
@@ -88,15 +89,7 @@ export function testClaims(test: StoreTest): void {
     test.each([1, 2, 3, 100])(
       "come in a fixed order that goes on after any of them (%s at a time)",
       async (db, limit) => {
-        const hosts = [
-          "a.example",
-          "a.example:8080",
-          "a.example.org",
-          "b-1.example",
-          "b1.example",
-          "[::1]:3000",
-          "xn--4ca",
-        ];
+        const hosts = words("a.example a.example:8080 a.example.org b-1.example b1.example [::1]:3000 xn--4ca");
         for (const host of hosts) {
           await createdAction(db.actions, { url: `http://${host}/` });
           await createdAction(db.actions, { url: `http://${host}/`, accountId: OTHER_ACCOUNT });
