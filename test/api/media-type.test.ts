@@ -3,6 +3,8 @@ import { contentTypeProblem, isReadAsUtf8, readMediaType } from "../../src/api/m
 import { headerIssues } from "../../src/api/headers.ts";
 
 test.each([
+  ["body", "APPLICATION/JSON; charset=utf-8"],
+  ["body", "application/a.b-c+json ;x=y"],
   ["json", "application/json"],
   ["json", 'Application/Merge-Patch+JSON; charset="UTF-8"'],
   ["form", "application/x-www-form-urlencoded"],
@@ -20,6 +22,12 @@ test.each([
 /** Whoever approves sees the body as its member says; a target must not be told to read it as something else. */
 describe("a Content-Type that contradicts its body is refused", () => {
   test.each([
+    ["body", "text/plain"],
+    ["body", "application/jsonx"],
+    ["body", "application/+json"],
+    ["body", "application/json, text/plain"],
+    ["body", "application/json; charset=utf-16"],
+    ["body", ""],
     ["json", "text/plain"],
     ["json", "application/json; charset=utf-16"],
     ["json", "application/json, text/plain"],

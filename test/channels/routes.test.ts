@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { CHANNEL_TESTS_PER_HOUR_MAX, CHANNELS_MAX } from "../../src/core/limits.ts";
 import { openRealServer, type RealServer, STRANGER } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
-import { KEYS } from "../http/stub-server.ts";
 import { anAuditEntry } from "../support/factory.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { Target } from "../support/target.ts";
@@ -12,8 +11,6 @@ import { fresh } from "../support/shared.ts";
 let app: RealServer;
 
 fresh(async () => (app = await openRealServer()));
-
-const by = (key: string) => ({ authorization: `Bearer ${key}` });
 
 const SLACK = { name: "ops", kind: "slack", url: "https://hooks.slack.com/services/T0/B0/abcdefgh1234" };
 
@@ -163,8 +160,8 @@ describe("a test message", () => {
     await using mailbox = new Mailbox();
     const env = { ...mailbox.env, APPROVERS: "ann@example.com,bob@example.com" };
     await using mailing = await openRealServer({ env });
-    const made = await mailing.call("POST", "/v1/channels", JSON.stringify(MAIL), by(KEYS.owner));
-    const tested = await mailing.call("POST", `/v1/channels/${made.json.id}/test`, undefined, by(KEYS.owner));
+    const made = await mailing.call("POST", "/v1/channels", MAIL);
+    const tested = await mailing.call("POST", `/v1/channels/${made.json.id}/test`);
     expect({ ...tested.json }).toEqual({ delivered: true, error: null } as never);
     const mails = await mailbox.took(2);
     expect(mails.map(({ fields }) => fields["to"] ?? "").toSorted()).toEqual(["Ann@example.com", "bob@example.com"]);

@@ -231,17 +231,12 @@ describe("send again as new", () => {
 
   test("has a key by which nobody who sees it masked can find out what was typed", async () => {
     const id = await created({ body: { pin: "4711" } });
-    const form = { ...(await ann.editFieldsOf(id)), form_id: "req_canaryform" };
-    const sent = async (more: object = {}) => {
-      const { headers } = await ann.send(`/actions/${id}/edit`, { ...form, ...more });
-      return (headers.get("location") ?? "").replace("/actions/", "");
-    };
-    const copy = await sent();
+    const { headers } = await again(id, { form_id: "req_canaryform" });
+    const copy = (headers.get("location") ?? "").replace("/actions/", "");
     const { json } = await app.call("GET", `/v1/actions/${copy}`, undefined, KEYS.reader);
     expect(JSON.stringify(json)).not.toContain("4711");
     // If it contained the id of the form, its digest could be tried with ten thousand PINs.
     expect(json["idempotency_key"]).toMatch(/^req_[0-9a-f]{32}$/);
-    expect([await sent(), await sent({ title: "Another" })]).toEqual([copy, expect.not.stringContaining(copy)]);
   });
 
   test("is held again if it was held", async () => {

@@ -15,22 +15,19 @@ import { createClientDocuments, fetchDocument, isDocumentAddress, isUsableRedire
 import type { Sender } from "../../src/outbound/deadline.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { FakeClock } from "../support/clock.ts";
+import { answered as answeredWith } from "../support/factory.ts";
 import { CLIENT_ID, DOCUMENT } from "./rig.ts";
 import { words } from "../support/words.ts";
 
 /** One test waits for the deadline of a read, which is as long as the usual patience. */
 setDefaultTimeout(6 * OAUTH_DOCUMENT_MS_MAX);
 
-function answered(body: string, more: Partial<Extract<Outcome, { kind: "answered" }>> = {}): Outcome {
-  const none = {
-    headers: typed("application/json"),
-    truncated: false,
-    brokenBy: null,
-    retryAfter: null,
-    location: null,
-  };
-  return { kind: "answered", code: 200, body, ...none, ...more };
-}
+/** A document as a host sends it: with 200 as JSON, unless it is told otherwise. */
+const answered = (body: string, more: Partial<ReturnType<typeof answeredWith>> = {}): Outcome => ({
+  ...answeredWith(200, body),
+  headers: typed("application/json"),
+  ...more,
+});
 
 const typed = (type: string) => JSON.stringify([["content-type", type]]);
 

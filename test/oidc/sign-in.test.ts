@@ -379,11 +379,7 @@ describe("the answer of a provider", () => {
       await refusedWith(await visitor.ask(pathOf(mixed.href)), 403, "was refused");
     }
     const claims = JSON.stringify({ sub: "subject-of-bob", email: ANN, email_verified: true });
-    provider.instead = (path, response) => {
-      if (path !== "/me") return false;
-      response.writeHead(200, { "content-type": "application/json" }).end(claims);
-      return true;
-    };
+    provider.instead = { path: "/me", status: 200, body: claims };
     await refusedWith(await visitor.ask(pathOf((await begin()).href)), 403, "was refused");
     provider.instead = null;
     const bare = await begin();
@@ -451,10 +447,7 @@ describe("while the provider is away", () => {
   const countOf = (path: string) => provider.asked.filter((one) => one === path).length;
 
   test("people log in by password, and by the provider as soon as it is back", async () => {
-    provider.instead = (_path, response) => {
-      response.writeHead(503).end("down");
-      return true;
-    };
+    provider.instead = { status: 503 };
     const visitor = new Visitor();
     const answer = await visitor.post("/auth/oidc", { next: "/actions" });
     const html = await answer.text();
@@ -480,11 +473,7 @@ describe("while the provider is away", () => {
     for (const path of ["/token", "/jwks", "/me"]) {
       const visitor = new Visitor();
       const callback = pathOf(await provider.logIn(await visitor.begin(), "ann"));
-      provider.instead = (asked, response) => {
-        if (asked !== path) return false;
-        response.writeHead(502).end();
-        return true;
-      };
+      provider.instead = { path, status: 502 };
       await refusedWith(await visitor.ask(callback), 503, "can&#39;t be reached");
       provider.instead = null;
     }
@@ -497,12 +486,8 @@ describe("while the provider is away", () => {
       JSON.stringify({ issuer: "https://evil.example", authorization_endpoint: "https://evil.example/auth" }),
       `{"issuer":"${provider.issuer}","x":"${"x".repeat(300_000)}"}`,
     ];
-    for (const document of documents) {
-      provider.instead = (path, response) => {
-        if (path !== DISCOVERY) return false;
-        response.writeHead(200, { "content-type": "application/json" }).end(document);
-        return true;
-      };
+    for (const body of documents) {
+      provider.instead = { path: DISCOVERY, status: 200, body };
       expect((await new Visitor().post("/auth/oidc", {})).status).toBe(503);
       app.engine.clock.advance(OIDC_PAUSE_MS);
     }

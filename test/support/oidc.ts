@@ -26,8 +26,8 @@ export class OidcServer implements AsyncDisposable {
   readonly issuer: string;
   /** How often each of its paths was asked for. */
   readonly asked: string[] = [];
-  /** Answers in place of the provider; null: the provider does. */
-  instead: ((path: string, response: ServerResponse) => boolean) | null = null;
+  /** Answered in place of the provider, at every path unless it names one; null: the provider answers. */
+  instead: { readonly path?: string; readonly status: number; readonly body?: string } | null = null;
   readonly #server: ReturnType<typeof createServer>;
   readonly #provider: Provider;
 
@@ -108,7 +108,10 @@ export class OidcServer implements AsyncDisposable {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [path = "/"] = (request.url ?? "/").split("?");
     this.asked.push(path);
-    if (this.instead?.(path, response) === true) return;
+    const { instead } = this;
+    if (instead !== null && (instead.path ?? path) === path) {
+      return void response.writeHead(instead.status, { "content-type": "application/json" }).end(instead.body);
+    }
     if (!path.startsWith("/interaction/")) return void this.#provider.callback()(request, response);
     const name = /(?:^|; )who=([^;]*)/.exec(request.headers.cookie ?? "")?.[1] ?? "";
     if (name === "refuses") {
