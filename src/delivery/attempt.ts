@@ -35,7 +35,7 @@ interface AttemptNeeds {
   readonly rules: Pick<Judge, "judgeAtSend">;
   readonly hashOf: HashOf;
   readonly hosts: Pick<KnownHostSettings, "retrySettingsOf">;
-  readonly rates: Pick<CallRates, "mayBegin">;
+  readonly rates: Pick<CallRates, "turnOf">;
   /** Whether no attempt of this lane may begin now. */
   readonly isPaused: (lane: LaneName) => boolean;
 }
@@ -117,12 +117,13 @@ export function createAttempt(
     const credential = credentials.forAttempt(action);
     /** `error` is set if the store was unavailable when the credential had to be read. */
     const away: { error?: StoreUnavailable } = {};
+    const mayLeave = rates.turnOf(action);
     const outcome = await sender.send(request, {
       timeoutMs,
       stop,
       // Checked again once connected, which may take seconds.
       async mayBegin() {
-        if ((hindered = hindrance()) === null && !(await rates.mayBegin(action))) hindered = "rated";
+        if ((hindered = hindrance()) === null && !(await mayLeave())) hindered = "rated";
         // It may have waited.
         return (hindered ??= hindrance()) === null;
       },

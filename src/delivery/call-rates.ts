@@ -35,6 +35,21 @@ export class CallRates {
     return gate === null || gate.begin();
   };
 
+  /**
+   * `mayBegin` for one call, which asks again for its next address if it could not connect. Then it has not left, and keeps its
+   * turn: otherwise, a slow rate would never let it reach a second address.
+   */
+  turnOf(called: Called): () => Promise<boolean> {
+    const gate = () => this.#hosts.get(hostNameOf(called));
+    let leftMs: number | null = null;
+    return async () => {
+      if (leftMs !== null) gate()?.takeBack(leftMs);
+      const mayBegin = await this.mayBegin(called);
+      leftMs = mayBegin ? (gate()?.lastMs ?? null) : null;
+      return mayBegin;
+    };
+  }
+
   /** How long a call that is claimed now would wait in `mayBegin`. */
   readonly waitMs = (called: Called): number => this.#gateOf(called)?.waitMs() ?? 0;
 
@@ -86,8 +101,9 @@ export class CallGate {
   readonly called: Called;
   readonly #clock: RateNeeds["clock"];
   #pace: Pace;
-  /** When the last call would have left on time. */
+  /** When the last call would have left on time, and the one before it. */
   #lastMs = Number.NEGATIVE_INFINITY;
+  #beforeLastMs = Number.NEGATIVE_INFINITY;
   readonly #waiting: ((mayBegin: boolean) => void)[] = [];
   #cancelWake: () => void = () => {};
 
@@ -99,6 +115,17 @@ export class CallGate {
 
   get #spacingMs(): number {
     return this.#pace.perSecond === null ? 0 : RATE_SECOND_MS / this.#pace.perSecond;
+  }
+
+  get lastMs(): number {
+    return this.#lastMs;
+  }
+
+  /** The call that left at this time has not left after all. Changes nothing if another one has left since. */
+  takeBack(leftMs: number): void {
+    if (this.#lastMs !== leftMs) return;
+    this.#lastMs = this.#beforeLastMs;
+    this.#wakeLater();
   }
 
   /** When the next call may leave, if all are on time. */
@@ -160,6 +187,8 @@ export class CallGate {
 
   /** Counted when a call leaves and not when it was due, so that no stall of the process brings the next ones closer. */
   #leave(): void {
+    const beforeMs = this.#lastMs;
     this.#lastMs = Math.max(this.#clock.monotonicMs(), this.#nextMs);
+    this.#beforeLastMs = beforeMs;
   }
 }

@@ -166,7 +166,7 @@ export function deliveryOf(outcome: Outcome, now: Date, timeoutMs: number): Deli
 }
 
 interface CallbackNeeds extends PostDeps {
-  readonly rates: Pick<CallRates, "mayBegin">;
+  readonly rates: Pick<CallRates, "turnOf">;
   readonly recipients: Pick<Recipients, "mayCallBack">;
 }
 
@@ -188,7 +188,7 @@ export function createCallback({ clock, config, store }: AppContext, needs: Call
     if (!(await needs.recipients.mayCallBack(accountId, creator, url))) return NOT_LISTED;
     // As for actions, not at the last attempt. The receiver detects a repeat by its `webhook-id`.
     const keepFor = attempts <= NOTIFY_DELAYS_MS.length ? accountId : null;
-    const mayBegin = () => needs.rates.mayBegin(notification);
+    const mayBegin = needs.rates.turnOf(notification);
     return post(
       clock,
       needs,

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { mayUseKept } from "../../src/core/outcome.ts";
+import { NO_HOST_SETTINGS } from "../../src/api/host-settings.ts";
 import { NOTIFY_DELAYS_MS } from "../../src/core/limits.ts";
 import { anAction } from "../support/factory.ts";
 import { openEngine } from "../support/engine.ts";
@@ -37,6 +38,18 @@ test("an action goes over kept connections until its last attempt, which has a f
     ],
     2,
   ]);
+});
+
+test("the second address of a host is reached at the slowest rate, by calls and callbacks", async () => {
+  await using target = await openRawTarget(answersOn(200), { address: "::1" });
+  await using hooks = await openRawTarget(answersOn(200), { address: "::1" });
+  await using engine = await openEngine();
+  for (const { port } of [target, hooks]) {
+    await engine.hostService.put(engine.owner, `localhost:${port}`, { ...NO_HOST_SETTINGS, maxPerSecond: 0.01 });
+  }
+  const { id } = await engine.create({ url: target.url("/", "localhost"), callback: hooks.url("/", "localhost") });
+  await engine.saw(id, { status: "completed", attempts: 1 });
+  expect(await engine.told(id, "callback", 1)).toMatchObject([{ delivered: true, attempts: 1 }]);
 });
 
 test("callbacks go over kept connections, and at the last attempt over a fresh one", async () => {

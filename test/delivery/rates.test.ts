@@ -249,6 +249,16 @@ describe("where calls leave", () => {
     expect(calls.waitMs(called)).toBeCloseTo(RATE_SECOND_MS / 10 - RATE_EARLY_MS);
   });
 
+  test("a call that could not connect keeps its turn for its next address, unless another one has left since", async () => {
+    const clock = new FakeClock();
+    const limitsOf = () => ({ maxPerSecond: 2, maxConcurrent: null });
+    const calls = new CallRates({ clock, limitsOf, share: WHOLE_SHARE, perHost: 64 });
+    const [first, second, third] = ["x", "x", "x"].map((host) => calls.turnOf({ accountId: "a", host }));
+    expect([await first?.(), await first?.(), await second?.()]).toEqual([true, true, false]);
+    clock.advance(RATE_SECOND_MS / 2);
+    expect([await second?.(), await first?.(), await second?.(), await third?.()]).toEqual([true, false, true, false]);
+  });
+
   test("a call to a further host costs the same however many have been called", () => {
     const HOSTS = 5_000;
     const clock = new FakeClock();
