@@ -101,3 +101,22 @@ test.skipIf(!hasPostgres)(
     await Promise.all(nodes.map((sql) => sql.close()));
   },
 );
+
+test.skipIf(!hasPostgres)(
+  "a server that doesn't tell of its log, such as Aurora, has positions all the same",
+  async () => {
+    const url = await createDatabase();
+    const sql = openPostgres(url);
+    await sql.alone(async (run) => {
+      await run("create schema like_aurora");
+      await run(`create function like_aurora.pg_walfile_name(pg_lsn) returns text language plpgsql
+      as 'begin raise ''wal_level must be set to logical''; end'`);
+      await run(`alter database ${new URL(url).pathname.slice(1)} set search_path = like_aurora, pg_catalog`);
+    });
+    await migratePostgres(sql, NOON);
+    const first = await insertEvent(sql, "one");
+    expect((await insertEvent(sql, "two")) - first).toBeWithin(1, 2 ** 40);
+    await sql.close();
+    await dropDatabase(url);
+  },
+);

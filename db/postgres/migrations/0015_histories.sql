@@ -1,9 +1,12 @@
 ALTER TABLE "positions" ADD COLUMN "history" text collate "C" DEFAULT '' NOT NULL;--> statement-breakpoint
 -- The history of the server's log. It begins another one when a standby is promoted, or a backup restored to a point in time: the
--- numbers of transactions that it has lost are then given out again.
-CREATE FUNCTION server_history() RETURNS text LANGUAGE sql VOLATILE AS $$
-  SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)
-$$;
+-- numbers of transactions that it has lost are then given out again. Empty: a server such as Aurora, which doesn't tell.
+CREATE FUNCTION server_history() RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  RETURN left(pg_walfile_name(pg_current_wal_lsn()), 8);
+EXCEPTION WHEN OTHERS THEN
+  RETURN '';
+END $$;
 --> statement-breakpoint
 UPDATE positions SET history = server_history();
 --> statement-breakpoint
@@ -12,12 +15,13 @@ UPDATE positions SET history = server_history();
 CREATE FUNCTION position_base() RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   known positions%ROWTYPE;
+  present text := server_history();
 BEGIN
   SELECT * INTO known FROM positions;
-  IF known.history = server_history() THEN
+  IF present IN (known.history, '') THEN
     RETURN known.base;
   END IF;
-  UPDATE positions SET base = base + 1099511627776, history = server_history() WHERE history <> server_history();
+  UPDATE positions SET base = base + 1099511627776, history = present WHERE history <> present;
   RETURN (SELECT base FROM positions);
 END $$;
 --> statement-breakpoint
