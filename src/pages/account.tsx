@@ -15,7 +15,7 @@ import { FIRST_STEPS_PATH } from "./first-steps.tsx";
 import { EMPTY_FORM, type FormState } from "./forms.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
 import { schemaForm } from "./schema-form.tsx";
-import { AgoOr, List, None, RowAction, SettingsPage, Tagged } from "./settings-frame.tsx";
+import { agoOr, List, None, RowAction, SettingsPage, Tagged } from "./settings-frame.tsx";
 import { PASSWORD_LINK_MS_MAX } from "../core/limits.ts";
 import { checkPasswordChange } from "../accounts/people.ts";
 import { logPasswordChange } from "./auth-routes.ts";
@@ -143,7 +143,7 @@ async function accountPage(deps: PageDeps, user: Person, state: AccountState = {
           ],
           ["Address", ({ client }) => (client === null ? <None>Not known</None> : <code>{networkText(client)}</code>)],
           ["Logged in", ({ createdAt }) => ago(createdAt, now)],
-          ["Last used", ({ lastSeenAt }) => <AgoOr at={lastSeenAt} now={now} />],
+          ["Last used", ({ lastSeenAt }) => agoOr(lastSeenAt, now)],
         ]}
         actions={({ id, client, browser, createdAt, ...session }) =>
           session.isCurrent ? null : (

@@ -43,7 +43,7 @@ export function reasonSaid({ status, result }: SeenAction): string | null {
 }
 
 /** Names a request in a list: the requester's title, or else method and path. The action must be masked. */
-export function RequestTitle({ action }: { readonly action: SeenAction }) {
+export function requestTitle(action: SeenAction) {
   const { title, method } = action;
   return (
     <span class="request-name">

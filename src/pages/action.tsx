@@ -44,7 +44,7 @@ import { DecisionForm, type DecisionPageProps, shownField } from "./decision-for
 import { Decider, RequestPane, Risks } from "./decision.tsx";
 import { backoffText, patternsText } from "./hosts.tsx";
 import { PausedNotice } from "./pauses.tsx";
-import { bodyPath, CallLine, callText, RequestParts, RevealForm } from "./request.tsx";
+import { bodyPath, callLine, callText, RequestParts, RevealForm } from "./request.tsx";
 import { AttemptResponse, ResponseView } from "./response.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { AsCode } from "./snippets.tsx";
@@ -88,15 +88,11 @@ function ActionPart(props: ActionProps) {
     <div id="action" class="action" data-live="">
       <PageHead
         // For a decision, the requester's words come after what is sent.
-        title={isHeld ? <CallLine action={action} canCopy /> : <Headline action={action} />}
+        title={isHeld ? callLine(action, { canCopy: true }) : <Headline action={action} />}
         back={{ href: ACTIONS_PATH, name: "Actions" }}
         actions={<Controls {...props} isRejected={isRejected} isUnknown={hasUnknown(timeline)} />}
       >
-        {isHeld ? null : (
-          <p class="call-line">
-            <CallLine action={action} canCopy />
-          </p>
-        )}
+        {isHeld ? null : <p class="call-line">{callLine(action, { canCopy: true })}</p>}
         <State {...props} />
       </PageHead>
       {isHeld ? null : <Problem text={props.problem} />}

@@ -18,8 +18,8 @@ import { ago, Problem, sentence, timeInWords, untrustedLines, untrusted } from "
 import { type PageUser, waitingText } from "../ui/text.ts";
 import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
 import { grantOffer } from "./grant-form.tsx";
-import { RequestTitle } from "./action-row.tsx";
-import { bodyPath, RequestParts, RevealForm, UntrustedUrl } from "./request.tsx";
+import { requestTitle } from "./action-row.tsx";
+import { bodyPath, RequestParts, RevealForm, untrustedUrl } from "./request.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 
 export interface HeldRequest {
@@ -127,9 +127,7 @@ export function AskedRequest(props: AskedRequestProps) {
   if (!mayDecide) {
     return (
       <div class="asked">
-        <p>
-          <RequestTitle action={action} />
-        </p>
+        <p>{requestTitle(action)}</p>
         <HeldByRules of={[action]} user={user} />
         {sent}
         {end}
@@ -238,7 +236,7 @@ function FactValue({ fact: { name, value }, action }: { readonly fact: Fact; rea
     );
   }
   const target = name === "url" || name === "callback" ? normalTarget(value) : null;
-  const text = target === null ? untrustedLines(value) : <UntrustedUrl url={value} host={target.host} />;
+  const text = target === null ? untrustedLines(value) : untrustedUrl(value, target.host);
   return name === "url" ? <Copied what="the URL">{text}</Copied> : text;
 }
 

@@ -21,7 +21,7 @@ import { RISK_WORDS } from "./decision.tsx";
 import { callText } from "./request.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { queryText } from "../ui/layout.tsx";
-import { shownPath, RequestTitle } from "./action-row.tsx";
+import { shownPath, requestTitle } from "./action-row.tsx";
 import { ago, sentence, Table, untrusted } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
@@ -81,7 +81,7 @@ export function RequestRow({ request, ...props }: RowProps & { readonly request:
     <li id={action.id} class="inbox-row">
       <Chosen action={action} {...props} />
       <OpenLink id={action.id} {...props}>
-        <RequestTitle action={action} />
+        {requestTitle(action)}
         <span class="inbox-age">{ago(action.createdAt, now)}</span>
         <Asker action={action} />
         <RiskMark risks={request.riskMarks} />

@@ -23,8 +23,8 @@ import {
 } from "./inbox-list.tsx";
 import { actionPath, Layout, OVERVIEW_PATH, render } from "../ui/layout.tsx";
 import { LinkButton, Problem, time, untrusted } from "../ui/parts.tsx";
-import { ListedStatus, Note, RequestTitle } from "./action-row.tsx";
-import { CallLine } from "./request.tsx";
+import { ListedStatus, Note, requestTitle } from "./action-row.tsx";
+import { callLine } from "./request.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { actorName } from "./timeline.tsx";
 import { type HeldRequest, type LookAlikes, RequestPane } from "./decision.tsx";
@@ -298,12 +298,8 @@ export function DecidedRow({ decided, now }: { readonly decided: DecidedRequest;
   const action = asSent(decided.action);
   return (
     <li id={`decided-${action.id}`} class="inbox-decided">
-      <a href={actionPath(action.id)}>
-        <RequestTitle action={action} />
-      </a>
-      <p class="small">
-        <DecidedBy {...decided} />
-      </p>
+      <a href={actionPath(action.id)}>{requestTitle(action)}</a>
+      <p class="small">{decidedBy(decided)}</p>
       <p class="between">
         <DecidedOutcome action={action} now={now} />
         <a class="small" href={decided.receiptUrl}>
@@ -315,7 +311,7 @@ export function DecidedRow({ decided, now }: { readonly decided: DecidedRequest;
 }
 
 /** "Approved by ann@example.com in the console". */
-function DecidedBy(decided: DecidedRequest) {
+function decidedBy(decided: DecidedRequest) {
   const { grant } = decided;
   const decision = decisionOf(decided);
   if (decision === null) return null;
@@ -362,15 +358,9 @@ function DecidedPane({ decided, nextPath, problem, now }: DecidedPaneProps) {
     <div id={`of-${action.id}`} class="request">
       <div class="request-body decided">
         <Problem text={problem} />
-        <h2>
-          <RequestTitle action={action} />
-        </h2>
-        <p class="line">
-          <CallLine action={action} />
-        </p>
-        <p>
-          <DecidedBy {...decided} />
-        </p>
+        <h2>{requestTitle(action)}</h2>
+        <p class="line">{callLine(action)}</p>
+        <p>{decidedBy(decided)}</p>
         <DecidedOutcome action={action} now={now} />
         <div class="buttons">
           {nextPath === null ? null : (

@@ -27,7 +27,7 @@ import {
   time,
   untrusted,
 } from "../ui/parts.tsx";
-import { AgoOr, List, None, pauseOrResume, RowAction, RowLink, RowMenu } from "./settings-frame.tsx";
+import { agoOr, List, None, pauseOrResume, RowAction, RowLink, RowMenu } from "./settings-frame.tsx";
 import { type Choice, counted, number, type PageUser, roleLabel, scopeLabel } from "../ui/text.ts";
 
 export const KEYS_LINK = { href: "/keys", name: "All keys" } as const;
@@ -137,11 +137,7 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
             columns={[
               ["Key", nameCell, "main"],
               ["Role", ({ role }) => roleLabel(role)],
-              [
-                "Revoked",
-                ({ revokedAt, revokedBy }) =>
-                  sentence`${<AgoOr at={revokedAt} now={now} />} by ${makerName(revokedBy)}`,
-              ],
+              ["Revoked", ({ revokedAt, revokedBy }) => sentence`${agoOr(revokedAt, now)} by ${makerName(revokedBy)}`],
               ["Last call", (key) => lastCall(key, now)],
             ]}
             actions={(key) => (

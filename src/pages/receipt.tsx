@@ -28,7 +28,7 @@ import {
   type Tone,
   untrusted,
 } from "../ui/parts.tsx";
-import { CallLine, callText, RequestParts } from "./request.tsx";
+import { callLine, callText, RequestParts } from "./request.tsx";
 import { ResponseView } from "./response.tsx";
 import { counted, duration, lastDecision } from "../ui/text.ts";
 import { timeAgo } from "../core/clock.ts";
@@ -66,18 +66,14 @@ export function receiptPage({ part = 0, now, reload, isLate = false, ...props }:
             <Stamp action={action} isRejected={isRejected} />
           </div>
           {title === null ? (
-            <h1 class="paper-call">
-              <CallLine action={action} />
-            </h1>
+            <h1 class="paper-call">{callLine(action)}</h1>
           ) : (
             <>
               <p class="quiet small">Requester says:</p>
               <h1>
                 <q class="title">{untrusted(title)}</q>
               </h1>
-              <p class="paper-call">
-                <CallLine action={action} />
-              </p>
+              <p class="paper-call">{callLine(action)}</p>
             </>
           )}
           <Story action={action} timeline={timeline} role="reader" now={now} />

@@ -8,7 +8,7 @@ import { Copied } from "../ui/controls.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { actionPath, Layout, render } from "../ui/layout.tsx";
-import { PageHead, SubSection, Table, UntrustedPath, untrusted } from "../ui/parts.tsx";
+import { PageHead, SubSection, Table, untrustedPath, untrusted } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
@@ -51,11 +51,7 @@ export function RequestParts(props: RequestPartsProps) {
     );
   return (
     <>
-      {isAsked ? null : (
-        <p class="line">
-          <CallLine action={action} />
-        </p>
-      )}
+      {isAsked ? null : <p class="line">{callLine(action)}</p>}
       <WithCredential action={action} />
       {isAsked ? null : headerTable}
       {body === null && !isAsked ? <p class="quiet">No body is sent.</p> : null}
@@ -93,14 +89,9 @@ function copiedBody(action: SeenAction): string | null {
   return member === "form" || member === "text" ? action.body : prettyPrint(action.body);
 }
 
-interface CallLineProps {
-  readonly action: Pick<SeenAction, "method" | "url" | "host">;
-  readonly canCopy?: boolean;
-}
-
 /** Method and URL. */
-export function CallLine({ action: { method, url, host }, canCopy = false }: CallLineProps) {
-  const address = <UntrustedUrl url={url} host={host} />;
+export function callLine({ method, url, host }: Pick<SeenAction, "method" | "url" | "host">, { canCopy = false } = {}) {
+  const address = untrustedUrl(url, host);
   return (
     <>
       <b class="method">{method}</b> {canCopy ? <Copied what="the URL">{address}</Copied> : address}
@@ -109,14 +100,14 @@ export function CallLine({ action: { method, url, host }, canCopy = false }: Cal
 }
 
 /** An untrusted URL with its host in bold, never as a link. */
-export function UntrustedUrl({ url, host }: { readonly url: string; readonly host: string }) {
+export function untrustedUrl(url: string, host: string) {
   const start = url.indexOf("//") + 2;
   if (!url.startsWith(host, start)) return untrusted(url);
   return (
     <span class="address">
       {untrusted(url.slice(0, start))}
       <b>{untrusted(host)}</b>
-      <UntrustedPath text={url.slice(start + host.length)} />
+      {untrustedPath(url.slice(start + host.length))}
     </span>
   );
 }
@@ -156,9 +147,7 @@ export function bodyPage({ action, back, user }: BodyPageProps): string {
   return render(
     <Layout title={title} nav="Approvals" user={user} isStandalone={user === null}>
       <PageHead title="Body of the request" back={back}>
-        <p>
-          <CallLine action={action} />
-        </p>
+        <p>{callLine(action)}</p>
       </PageHead>
       <section class="card">
         <WholeBody action={action} />

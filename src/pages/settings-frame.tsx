@@ -334,7 +334,7 @@ export function Tagged({ name, tag }: { readonly name: Child; readonly tag: stri
 }
 
 /** How long ago a time was, or `none` if it is null. */
-export function AgoOr({ at, now, none }: { readonly at: Date | null; readonly now: Date; readonly none?: string }) {
+export function agoOr(at: Date | null, now: Date, none?: string) {
   return at === null ? <None>{none}</None> : ago(at, now);
 }
 

@@ -17,7 +17,7 @@ import { duration } from "../ui/text.ts";
 import { EMPTY_FORM, filled, type FormState } from "./forms.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
 import { schemaForm } from "./schema-form.tsx";
-import { AgoOr, List, RowAction, Secret, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
+import { agoOr, List, RowAction, Secret, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 import { jsonIn } from "../core/json.ts";
 
 const SECRET_PATH = "/settings/signing-secret";
@@ -131,12 +131,12 @@ async function signingPage(deps: PageDeps, user: Person, more: SigningState = {}
             "wide",
           ],
           ["Signs", ({ use }) => (use === "calls" ? "Calls" : "Callbacks")],
-          ["Last used", ({ lastUsedAt }) => <AgoOr at={lastUsedAt} none="Not lately" now={now} />],
+          ["Last used", ({ lastUsedAt }) => agoOr(lastUsedAt, now, "Not lately")],
           [
             "Rotated",
             ({ rotatedAt, previousExpiresAt }) => (
               <>
-                <AgoOr at={rotatedAt} none="Never" now={now} />
+                {agoOr(rotatedAt, now, "Never")}
                 {previousExpiresAt === null ? null : (
                   <span class="says">both valid, ends {until(previousExpiresAt, now)}</span>
                 )}

@@ -15,7 +15,7 @@ import { filled, problemOf } from "./forms.ts";
 import type { ById, PageDeps } from "./page-deps.ts";
 import { FormerKeys } from "./keys.tsx";
 import { schemaForm } from "./schema-form.tsx";
-import { AgoOr, List, RowAction, RowMenu, Secret, SETTINGS_PATHS, SettingsPage, Tagged } from "./settings-frame.tsx";
+import { agoOr, List, RowAction, RowMenu, Secret, SETTINGS_PATHS, SettingsPage, Tagged } from "./settings-frame.tsx";
 import { settingsList } from "./settings-list.tsx";
 
 const PEOPLE_PATH = SETTINGS_PATHS.people;
@@ -133,7 +133,7 @@ export function peoplePages(deps: PageDeps) {
           ["Person", (one) => <Tagged name={<Name text={one.email} />} tag={isSelf(one) ? "You" : null} />, "wide"],
           ["Role", ({ role }) => roleLabel(role)],
           ["Joined", ({ joinedAt }) => day(joinedAt)],
-          ["Last seen", ({ lastSeenAt }) => <AgoOr at={lastSeenAt} none="Not yet" now={now} />],
+          ["Last seen", ({ lastSeenAt }) => agoOr(lastSeenAt, now, "Not yet")],
         ],
         actions: (member) => memberMenu(user, member, isSelf(member)),
         above:

@@ -314,7 +314,7 @@ export function untrustedLines(text: string) {
  * An untrusted path, perhaps with a query. Breaks lines after slashes: browsers don't before a digit, and they break at
  * hyphens, where nobody sees whether the hyphen is part of the address.
  */
-export function UntrustedPath({ text }: { readonly text: string }) {
+export function untrustedPath(text: string) {
   return (
     <bdi class="untrusted">
       {text.split(/(?<=\/)/).map((part, at) => {

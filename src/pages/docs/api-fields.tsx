@@ -77,7 +77,7 @@ function Field({ name, schema, mark, place, children }: FieldProps) {
       </p>
       {description === undefined && bounds === "" ? null : (
         <p>
-          <ApiText text={paragraphs.join(" ")} /> {bounds === "" ? null : <span class="quiet">{bounds}</span>}
+          {apiText(paragraphs.join(" "))} {bounds === "" ? null : <span class="quiet">{bounds}</span>}
         </p>
       )}
       <ApiNotes notes={notes} />
@@ -87,7 +87,7 @@ function Field({ name, schema, mark, place, children }: FieldProps) {
 }
 
 /** A description, with code between backticks. */
-export function ApiText({ text }: { readonly text: string }) {
+export function apiText(text: string) {
   const parts = text.split("`");
   return <>{parts.map((part, at) => (at % 2 === 1 && at < parts.length - 1 ? <code>{part}</code> : part))}</>;
 }
@@ -97,9 +97,7 @@ export function ApiNotes({ notes }: { readonly notes: readonly string[] }) {
   return (
     <ul class="notes">
       {notes.map((note) => (
-        <li>
-          <ApiText text={note} />
-        </li>
+        <li>{apiText(note)}</li>
       ))}
     </ul>
   );

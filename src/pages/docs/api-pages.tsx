@@ -20,7 +20,7 @@ import {
   ApiFields,
   ApiNotes,
   ApiParameters,
-  ApiText,
+  apiText,
   ApiType,
   DocsSubheading,
 } from "./api-fields.tsx";
@@ -59,9 +59,7 @@ export function ApiIndex(props: { readonly baseUrl: string; readonly groups: rea
       {raw(codeBlock(firstActionCall(baseUrl), "sh"))}
       <DocsSubheading id={anchorOf(every)}>{every}</DocsSubheading>
       {ABOUT_API.split("\n\n").map((paragraph) => (
-        <p>
-          <ApiText text={paragraph} />
-        </p>
+        <p>{apiText(paragraph)}</p>
       ))}
       <p>
         Version {INTERFACE_VERSION}. For tools: <a href="/openapi.json">openapi.json</a>.{" "}
@@ -123,9 +121,7 @@ export function OperationReference({ entry, reference }: ApiOperationProps) {
             <Call entry={{ method, path }} />
           </Copied>
         </p>
-        <p>
-          <ApiText text={description} />
-        </p>
+        <p>{apiText(description)}</p>
         <ApiNotes notes={notes} />
         <p class="quiet">
           {permission === null ? "No API key required." : `Roles of keys: ${rolesThatMay(permission).join(", ")}.`}
@@ -197,7 +193,7 @@ export function OperationReference({ entry, reference }: ApiOperationProps) {
 function Success({ status, description, content, headers }: ApiSuccess) {
   return (
     <p>
-      <b>{status}</b> <ApiText text={description} />{" "}
+      <b>{status}</b> {apiText(description)}{" "}
       {content.map(({ mediaType, schema }, at) => (
         <>
           {at === 0 ? null : " or "}
@@ -244,11 +240,7 @@ export function ApiObjects({ reference, names }: ApiObjectsProps) {
         return (
           <>
             <DocsSubheading id={name}>{name}</DocsSubheading>
-            {schema.description === undefined ? null : (
-              <p>
-                <ApiText text={schema.description} />
-              </p>
-            )}
+            {schema.description === undefined ? null : <p>{apiText(schema.description)}</p>}
             <ApiFields schema={dereferenced(schema, reference.schemas)} schemas={reference.schemas} of="response" />
           </>
         );
