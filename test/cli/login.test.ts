@@ -33,12 +33,7 @@ test("login keeps address and key for all commands, in a file that only its user
   expect(shown.out).toMatch(
     /^service +http:\S+\naccount +acc_\S+\nkey +owner +key_\S+\nrole +owner\nfrom +outgate login\n$/,
   );
-  const rename = (name: string) =>
-    fetch(`${url}/v1/account`, {
-      method: "PATCH",
-      headers: { authorization: `Bearer ${OWNER_KEY}`, "content-type": "application/json" },
-      body: JSON.stringify({ name }),
-    });
+  const rename = (name: string) => service.request("/v1/account", { method: "PATCH", body: JSON.stringify({ name }) });
   expect((await rename("Acme")).status).toBe(200);
   expect((await outgate(["whoami"], { env, terminal: true })).out).toMatch(/^account +Acme +acc_\S+$/m);
   expect((await rename("")).status).toBe(200);

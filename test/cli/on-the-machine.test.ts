@@ -23,6 +23,9 @@ async function send(service: Service, path: string, fields: Readonly<Record<stri
   return (await fetch(origin + path, init)).status;
 }
 
+const signUp = (email: string) =>
+  service.request("/auth/signup", { method: "POST", body: JSON.stringify({ email, password: PASSWORD }) });
+
 const pathIn = (out: string) => /^http:\/\/outgate\.test(\/welcome\/[0-9a-f]{64})\n$/.exec(out)?.[1] ?? "";
 
 const service = await shared(new Service({ env: { RATE_LIMIT_PER_SECOND: "0" } }));
@@ -50,11 +53,7 @@ describe("while the service runs", () => {
   });
 
   test("reset-password prints a link that lets its person choose a new one", async () => {
-    await fetch(`${await service.ready()}/auth/signup`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ email: "bob@example.com", password: PASSWORD }),
-    });
+    await signUp("bob@example.com");
     const { out, code } = await outgate(service.folder, "reset-password", "Bob@Example.com");
     expect(code).toBe(0);
     expect(await send(service, pathIn(out), { email: "bob@example.com", password: "another password" })).toBe(303);
@@ -77,11 +76,7 @@ describe("while the service runs", () => {
   });
 
   test("new-owner-key with an address prints one of that person's account", async () => {
-    const signedUp = await fetch(`${await service.ready()}/auth/signup`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ email: "carl@example.com", password: PASSWORD }),
-    });
+    const signedUp = await signUp("carl@example.com");
     const { account } = (await signedUp.json()) as { account: { id: string } };
     const { out } = await outgate(service.folder, "new-owner-key", "CARL@example.com");
     const answer = await service.request("/v1/account", { key: out.trim() });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { networkInterfaces } from "node:os";
 import type { Browser, Page } from "playwright-core";
-import { begin, post } from "../mcp/wire.ts";
+import { begin, open, post } from "../mcp/wire.ts";
 import { BROWSER_START_MS_MAX, closeContexts, HAS_BROWSER, openBrowser, watchPage } from "../support/browser.ts";
 import { eventually } from "../support/eventually.ts";
 import { hiddenIn } from "../support/forms.ts";
@@ -91,21 +91,9 @@ function welcomeLinkOf(service: Service): Promise<string> {
 
 /** A call whose answer is a stream that stays open while its question waits. Tells the id of the question. */
 async function askLegacy(w: World, session: string, id: string) {
-  const answer = await fetch(w.mcp, {
-    method: "POST",
-    headers: {
-      authorization: `Bearer ${w.agent}`,
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-      "mcp-session-id": session,
-    },
-    body: JSON.stringify({
-      jsonrpc: "2.0",
-      id: 7,
-      method: "tools/call",
-      params: { name: "approve", arguments: { id } },
-    }),
-  });
+  const call = { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name: "approve", arguments: { id } } };
+  const headers = { "mcp-session-id": session };
+  const answer = await open(w.mcp, JSON.stringify(call), { key: w.agent, headers });
   let seen = "";
   const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
   while (reader !== undefined && !/elicitation\/create[^]*\n\n|"structuredContent"|"isError"/.test(seen)) {

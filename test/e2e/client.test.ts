@@ -2,8 +2,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { createProgram } from "../../src/cli/program.ts";
-import { isWatched, saidBy } from "../cli/outgate.ts";
+import { saidBy } from "../cli/outgate.ts";
 import { buildPrograms } from "../../scripts/build/package.ts";
 import { BROWSER_START_MS_MAX, HAS_BROWSER, closeContexts, openBrowser, openPage } from "../support/browser.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
@@ -60,29 +59,6 @@ test("an export that its reader leaves ends with the reader's own reason, on Nod
     }`;
   await Bun.write(join(folder, "leave.mjs"), program);
   expect(await ran(["node", join(folder, "leave.mjs")])).toEqual({ code: 0, out: "It is enough.\n", err: "" });
-});
-
-test("the commands for a service elsewhere are one file for Node, and do there what they do here", async () => {
-  const say = (...args: readonly string[]) => ran(["node", join(folder, "outgate.js"), ...args]);
-  const help = await say("help");
-  const io = { env: {}, out: () => {}, err: () => {}, isTty: false };
-  const commands = createProgram(io).commands.map((command) => command.name());
-  for (const name of commands.filter((one) => !["version", "complete"].includes(one))) {
-    expect(help.out).toContain(`  ${name} `);
-  }
-  expect(help.out).not.toContain("  serve ");
-  const sent = await say("send", target.url, "-d", '{"n":1}', "--sync");
-  expect({ code: sent.code, err: sent.err }).toEqual({ code: 0, err: "" });
-  const { id, status } = JSON.parse(sent.out) as { id: string; status: string };
-  expect(status).toBe("completed");
-  expect((await say("get", id)).out).toBe(sent.out);
-  expect((await say("list", "--limit", "1")).out).toContain(id);
-  const held = JSON.parse((await say("send", target.url, "--approve")).out) as { id: string };
-  const watching = say("watch", held.id);
-  await isWatched(service, held.id);
-  expect((await say("approve", held.id, "--wait", "10")).code).toBe(0);
-  expect(await watching).toMatchObject({ code: 0, out: expect.stringContaining('"type":"action.completed"') });
-  expect((await say("send")).code).toBe(2);
 });
 
 test.skipIf(!HAS_BROWSER)("a page of the same origin loads the client in a browser", async () => {

@@ -197,27 +197,6 @@ describe.each(REVISIONS)("a client of the kind %s that can't ask", (kind) => {
 });
 
 describe.each(REVISIONS)("between question and answer, with a client of the kind %s,", (kind) => {
-  test("a key revoked while a question is open decides nothing", async () => {
-    await using own = await openServer({ starts: false });
-    const { id } = await own.engine.create({ approve: true });
-    const hash = own.engine.secrets.hash(KEYS.agent);
-    const answer: Answer = async () => {
-      const key = await own.engine.store.accounts.keyByHash(hash);
-      await own.engine.store.accounts.revokeKey(own.engine.owner.accountId, key?.id ?? "", own.engine.clock.now());
-      own.authenticate.forget(hash);
-      return { action: "accept", content: { decision: "approve" } };
-    };
-    const agent = await connect(kind, own.mcpUrl, { answer });
-    const patience = AbortSignal.timeout(10_000);
-    await agent.call("approve", { id }, { signal: patience }).catch(() => {});
-    expect(agent.questions).toHaveLength(1);
-    expect(await own.engine.get(id)).toMatchObject({
-      status: "awaiting_approval",
-      approvedBy: null,
-    });
-    await agent.client.close().catch(() => {});
-  });
-
   test("a key whose role changed while a question is open is checked by the new role", async () => {
     let role: "agent" | "reader" = "agent";
     await using own = await openServer({ starts: false, asCaller: (caller) => ({ ...caller, role }) });

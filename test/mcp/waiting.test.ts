@@ -8,7 +8,7 @@ import { wrapping } from "../support/engine.ts";
 import { until } from "../support/until.ts";
 import { actionIn, REVISIONS, connect, errorIn } from "./clients.ts";
 import { type TestServer, openServer } from "./test-server.ts";
-import { post, begin, callModern } from "./wire.ts";
+import { begin, callModern, open, post } from "./wire.ts";
 
 let server: TestServer;
 
@@ -138,12 +138,10 @@ test("calls that wait with large bodies are so many that the memory lasts, for e
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: call });
   const left = new AbortController();
   // What nobody refers to any more, the collector would cancel.
-  const open: Response[] = [];
+  const opened: Response[] = [];
   const ask = async (key: string = KEYS.agent, sent: string | ReadableStream = body) => {
-    const accept = "application/json, text/event-stream";
-    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json", accept };
-    const answer = await fetch(server.mcpUrl, { method: "POST", headers, body: sent, signal: left.signal });
-    open.push(answer);
+    const answer = await open(server.mcpUrl, sent, { key, signal: left.signal });
+    opened.push(answer);
     return answer.status;
   };
   const fitting = Math.floor(HELD_BODY_BYTES_MAX / body.length);
@@ -200,21 +198,12 @@ describe("the time limit of a stream", () => {
   });
 });
 
-const HEADERS = {
-  authorization: `Bearer ${KEYS.agent}`,
-  "content-type": "application/json",
-  accept: "application/json, text/event-stream",
-};
-
 /** A wait as no library would send it; without a session it is answered all the same. */
 function wait(id: string, { more = {}, session, signal }: { more?: object; session?: string; signal?: AbortSignal }) {
   const params = { ...more, name: "wait", arguments: { id } };
-  return fetch(server.mcpUrl, {
-    method: "POST",
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
-    headers: session === undefined ? HEADERS : { ...HEADERS, "mcp-session-id": session },
-    ...(signal === undefined ? {} : { signal }),
-  });
+  const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
+  const headers: Record<string, string> = session === undefined ? {} : { "mcp-session-id": session };
+  return open(server.mcpUrl, text, { headers, ...(signal === undefined ? {} : { signal }) });
 }
 
 async function revoke() {
@@ -265,7 +254,9 @@ test("an idle stream sends a keep-alive every few seconds", async () => {
     server = await openServer({ starts: false });
     const id = await hold();
     const session = (await begin(server.mcpUrl)).id;
-    const news = { headers: { ...HEADERS, accept: "text/event-stream", "mcp-session-id": session } };
+    const news = {
+      headers: { authorization: `Bearer ${KEYS.agent}`, accept: "text/event-stream", "mcp-session-id": session },
+    };
     for (const ask of [() => fetch(server.mcpUrl, news), () => wait(id, { session }), () => wait(id, {})]) {
       beats.length = 0;
       const answer = await ask();
@@ -311,8 +302,10 @@ test("a waiting call ends at once when its key is revoked", async () => {
 
 test("a question ends at once when its key is revoked", async () => {
   await using agent = await connect("legacy", server.mcpUrl, { answer: () => new Promise(() => {}) });
-  const asked = agent.call("approve", { id: await hold() });
+  const id = await hold();
+  const asked = agent.call("approve", { id });
   await until(() => agent.questions.length === 1);
   await revoke();
   expect(errorIn(await asked).code).toBe("unauthorized");
+  expect((await server.engine.get(id)).status).toBe("awaiting_approval");
 });

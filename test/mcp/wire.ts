@@ -21,15 +21,16 @@ export interface McpResponse {
   };
 }
 
-/** Posts any text to /mcp, and reads the response. */
-export async function post(
+/** Posts any text to /mcp; what comes may be a stream. */
+export function open(
   url: string,
-  body: string,
-  { key = KEYS.agent, headers = {} }: RawOptions = {},
-): Promise<McpResponse> {
-  const response = await fetch(url, {
+  body: string | ReadableStream,
+  { key = KEYS.agent, headers = {}, signal }: RawOptions & { readonly signal?: AbortSignal } = {},
+): Promise<Response> {
+  return fetch(url, {
     method: "POST",
     body,
+    ...(signal === undefined ? {} : { signal }),
     headers: {
       "content-type": "application/json",
       accept: "application/json, text/event-stream",
@@ -37,6 +38,11 @@ export async function post(
       ...headers,
     },
   });
+}
+
+/** Posts any text to /mcp, and reads the response. */
+export async function post(url: string, body: string, options: RawOptions = {}): Promise<McpResponse> {
+  const response = await open(url, body, options);
   const text = await response.text();
   const last =
     response.headers.get("content-type") === "text/event-stream" ? (text.trim().split("\ndata: ").at(-1) ?? "") : text;

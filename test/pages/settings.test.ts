@@ -6,7 +6,6 @@ import { freePort } from "../support/free-port.ts";
 import { shared } from "../support/shared.ts";
 import { useBrowser, useDesk, useDecisions } from "./desk.ts";
 import type { Page } from "playwright-core";
-import { KEYS } from "../http/stub-server.ts";
 
 const app = await shared(openRealServer({ port: await freePort(), starts: false }));
 const ann = await signedIn(app);
@@ -97,10 +96,10 @@ describe.skipIf(!HAS_BROWSER)("rules, in a browser", () => {
 });
 
 describe.skipIf(!HAS_BROWSER)("an owner in a browser", () => {
-  const { desk, created, openAt } = useDecisions();
+  const { desk, openAt } = useDecisions();
   const service = () => desk.app.engine.services.credentialService;
 
-  test("stores credentials, sees only the fields of their kind, and what a held call is sent with", async () => {
+  test("stores credentials, and sees only the fields of their kind", async () => {
     const page = await openAt("/settings/credentials", { viewport: { width: 375, height: 667 } });
     await page.getByText("No credentials yet").waitFor();
     const form = page.locator("#add form");
@@ -121,12 +120,6 @@ describe.skipIf(!HAS_BROWSER)("an owner in a browser", () => {
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("/v1/charges", { exact: true }).waitFor();
     expect(await service().find(desk.app.engine.owner, "stripe-live")).toMatchObject({ paths: ["/v1/charges"] });
-
-    const { keyId } = await desk.app.authenticate(`Bearer ${KEYS.agent}`);
-    await service().change(desk.app.engine.owner, "stripe-live", { keys: [keyId ?? ""] });
-    const id = await created({ url: "http://127.0.0.1:9/v1/charges", credential: "stripe-live" });
-    await page.goto(`${desk.app.url}/approvals/${id}`);
-    await page.getByText("with stripe-live (Bearer, ••••4242)").waitFor();
     expect(desk.troubles).toEqual([]);
   });
 });
