@@ -149,10 +149,7 @@ describe("a decision", () => {
 
   test.each([
     [{ reason: "a".repeat(1_001) }, ["reason"]],
-    [{ reason: 5 }, ["reason"]],
     [{ reason: "x", by: "me" }, ["by"]],
-    [{ reason: "half \ud800" }, ["reason"]],
-    [{ reason: "nul \0" }, ["reason"]],
     ["why", [""]],
     [null, [""]],
   ])("is refused as %j", (value, fields) => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ACTIONS_SHOWN_MAX, DAY_MS } from "../../src/core/limits.ts";
+import { textOf } from "../support/forms.ts";
 import { Target } from "../support/target.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
@@ -41,9 +42,7 @@ describe("the list of actions", () => {
     const html = await bob.pageOf("/actions");
     expect(idsIn(html)).toEqual([young, old, failed]);
     const rows = html.slice(html.indexOf("</thead>")).split("</tr>");
-    const [first = "", second = "", third = ""] = rows.map((row) =>
-      row.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " "),
-    );
+    const [first = "", second = "", third = ""] = rows.map(textOf);
     const call = String.raw`/refunds\?token=••••\(token,22-chars,…t7Rw\) POST 127\.0\.0\.1:9`;
     expect(first).toMatch(new RegExp(String.raw`^ \d\d:\d\d:\d\d owner ${call} Awaiting approval – $`));
     expect(second).toMatch(/owner 127\.0\.0\.1:\d+ PUT Completed 200 1 of 5 \d+ ms $/);
@@ -143,9 +142,6 @@ describe("the list of actions", () => {
   test("says what is wrong with a filter, and keeps what was typed", async () => {
     for (const [query, field] of [
       ["status=done", "status"],
-      ["host=a+b", "host"],
-      ["limit=0", "limit"],
-      ["cursor=x", "cursor"],
       ["created_after=2026-02-30T99%3A00%3A00Z", "created_after"],
       ["nothing=known", "nothing"],
     ]) {

@@ -12,8 +12,6 @@ const target = await shared(new Target(() => Response.json({ done: true })));
 const app = await shared(openServer());
 const ann = await signedIn(app);
 
-const by = (key: string) => ({ authorization: `Bearer ${key}` });
-
 const post = (path: string, body: object, key: string) => app.call("POST", path, body, key);
 
 const create = (key: string, body: object) => post("/v1/actions", { url: target.url, ...body }, key);
@@ -134,11 +132,11 @@ test("the daily limit of a key counts each retry of the key that calls it, singl
     scope: "account",
     daily_actions: 4,
   });
-  const key = by(made.json.key);
+  const { key } = made.json;
   const today = async () =>
     (await server.call("GET", "/v1/keys")).json.data.find(({ id }) => id === made.json.id) as unknown as object;
-  const failed = async (by_: typeof key) => {
-    const { id } = (await server.call("POST", "/v1/actions", { url: down.url, retries: 3 }, by_)).json;
+  const failed = async (by: string) => {
+    const { id } = (await server.call("POST", "/v1/actions", { url: down.url, retries: 3 }, by)).json;
     for (const attempts of [1, 2]) {
       await engine.saw(id, { status: "pending", attempts });
       engine.clock.advance(60_000);
@@ -147,9 +145,9 @@ test("the daily limit of a key counts each retry of the key that calls it, singl
     return id;
   };
   const own = await failed(key);
-  const theirs = [await failed(by(KEYS.agent)), await failed(by(KEYS.agent)), await failed(by(KEYS.agent))];
+  const theirs = [await failed(KEYS.agent), await failed(KEYS.agent), await failed(KEYS.agent)];
   expect(await today()).toMatchObject({ actions_today: 1 });
-  const retry = (id: string, by_: typeof key) => server.call("POST", `/v1/actions/${id}/retry`, "{}", by_);
+  const retry = (id: string, by: string) => server.call("POST", `/v1/actions/${id}/retry`, "{}", by);
   expect((await retry(own, key)).status).toBe(200);
   expect(await today()).toMatchObject({ actions_today: 2 });
   const begun = await server.call("POST", "/v1/bulk", { operation: "retry", filter: { id: theirs } }, key);
@@ -163,11 +161,11 @@ test("the daily limit of a key counts each retry of the key that calls it, singl
   const [refused = { id: "" }] = results;
   const again = await retry(refused.id, key);
   expect([again.status, again.json.error.message]).toEqual([403, expect.stringContaining("retries included")]);
-  await using agent = await connect("modern", server.mcpUrl, { key: made.json.key });
+  await using agent = await connect("modern", server.mcpUrl, { key });
   expect(errorIn(await agent.call("retry", { id: refused.id }))).toMatchObject({ code: "forbidden" });
   expect(await engine.get(refused.id)).toMatchObject({ status: "failed", run: 1 });
   // A key without a daily limit pays for nothing.
-  expect((await retry(refused.id, by(KEYS.agent))).status).toBe(200);
+  expect((await retry(refused.id, KEYS.agent)).status).toBe(200);
   expect(await today()).toMatchObject({ actions_today: 4 });
   engine.clock.advance(86_400_000);
   expect(await today()).toMatchObject({ actions_today: 0 });

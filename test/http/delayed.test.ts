@@ -52,6 +52,23 @@ describe("a create", () => {
   });
 });
 
+test("a create in sync that finds an older action waits for that one", async () => {
+  const release = Promise.withResolvers<Response>();
+  await using slow = new Target(() => release.promise);
+  const first = (await create({ url: slow.url, dedupe: "slow" })).json;
+  await slow.saw(1);
+  const { timers } = app.engine.clock;
+  const again = create({ url: slow.url, dedupe: "slow", sync: true });
+  // A wait sets a timer for its end.
+  await until(() => app.engine.clock.timers > timers);
+  release.resolve(new Response(null, { status: 204 }));
+  expect(await again).toMatchObject({
+    status: 200,
+    json: { id: first.id, status: "completed", deduplicated: true },
+  });
+  expect(slow.received).toHaveLength(1);
+});
+
 describe("POST /v1/actions/{id}/send-now", () => {
   test("sends what waits, with its reason in the timeline and the audit log; again it is 409", async () => {
     const { id } = (await create({ delay_seconds: 86_400 }, KEYS.agent)).json;

@@ -6,6 +6,7 @@ import { IS_LONG, SEED } from "../support/long.ts";
 import { broken } from "../support/promised.ts";
 import { type Draft, drafts, draftsOf, hugeBodies, JSON_TYPE, OWNER } from "./generated-requests.ts";
 import { type Answered, Rig } from "./generated-rig.ts";
+import { leastOf } from "./tries.ts";
 import { shared } from "../support/shared.ts";
 
 const REQUESTS = IS_LONG ? 40_000 : 2_500;
@@ -77,17 +78,10 @@ test.each(Object.entries(hugeBodies()))("big or deep JSON does not hold the even
   // A service of its own: what else is due in it would count too.
   await using other = await Rig.open();
   const ask = draft("POST", "/v1/actions", body);
-  expect(await leastGap(other, ask, JSON_GAP_MS_MAX)).toBeLessThanOrEqual(JSON_GAP_MS_MAX);
+  const gapMs = await leastOf({ max: JSON_GAP_MS_MAX, tries: 10 }, async () => (await other.send([ask])).gapMs);
+  // Of an ordinary core: what a request costs, and not what else the machine does.
+  expect(gapMs < JSON_GAP_MS_MAX || gapMs / slowness() < JSON_GAP_MS_MAX, `${gapMs} ms`).toBe(true);
 });
-
-/** The least of ten tries, of an ordinary core: what a request costs, and not what else the machine does. */
-async function leastGap(server: Rig, ask: Draft, enoughMs: number): Promise<number> {
-  let least = Number.POSITIVE_INFINITY;
-  for (let count = 0; count < 10 && least > enoughMs; count += 1) {
-    least = Math.min(least, (await server.send([ask])).gapMs);
-  }
-  return least > enoughMs ? least / slowness() : least;
-}
 
 function draft(method: string, path: string, body: string | null): Draft {
   return { kind: "hostile", method, path, headers: { authorization: OWNER, ...JSON_TYPE }, body, wrong: null };

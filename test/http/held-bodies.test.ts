@@ -1,10 +1,10 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { ProbedService } from "../support/probed.ts";
 import { shared } from "../support/shared.ts";
+import { leastOf } from "./tries.ts";
 
 /** No page of a dozen held bodies may hold the event loop longer, on a core that does nothing else. */
 const GAP_MS_MAX = 30;
-/** What a busy machine does to one try it does not do to each. */
 const TRIES = 10;
 const HELD = 12;
 const PAGE_CHARS_MAX = 120_000;
@@ -52,13 +52,8 @@ async function read(path: string): Promise<string> {
   return response.text();
 }
 
-/** The least gap of a few reads. */
-async function leastGap(readIt: () => Promise<unknown>): Promise<number> {
-  let gapMs = Number.POSITIVE_INFINITY;
-  for (let tries = 0; tries < TRIES && gapMs >= GAP_MS_MAX; tries += 1)
-    gapMs = Math.min(gapMs, await service.gapOf(readIt));
-  return gapMs;
-}
+const leastGap = (readIt: () => Promise<unknown>) =>
+  leastOf({ max: GAP_MS_MAX, tries: TRIES }, () => service.gapOf(readIt));
 
 const PAGES: Readonly<Record<string, (id: string) => string>> = {
   "the request": (id) => `/approvals/${id}`,

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { peakOf } from "../support/memory.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { hugeBodies } from "./generated-requests.ts";
+import { leastOf } from "./tries.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 import { shared } from "../support/shared.ts";
 
@@ -22,21 +23,17 @@ async function post(body: string): Promise<number> {
   return response.status;
 }
 
+const leastPeak = (name: string, max: number, work: () => Promise<unknown>) =>
+  leastOf({ name: `memory, MB: ${name}`, max, tries: TRIES, unit: MEBIBYTE }, () => peakOf(service.process.pid, work));
+
 /** Those that cost most of what a client may send: one long text, and a list of as many values as fit. */
 const HEAVY = ["a text of a megabyte", "340,000 empty lists"] as const;
 
 describe("a request costs under 10 MB, whatever is in it", () => {
   test.each(HEAVY)("%s", async (name) => {
     const body = (hugeBodies()[name] ?? "").replace("{", `{"approve":true,`);
-    const each: number[] = [];
-    for (let tries = 0; tries < TRIES && !each.some((cost) => cost < COST_MAX); tries += 1) {
-      const peak = await peakOf(service.process.pid, () =>
-        Promise.all(Array.from({ length: AT_ONCE }, () => post(body))),
-      );
-      each.push(peak / AT_ONCE);
-    }
-    console.log(`memory: ${name}: ${each.map((bytes) => (bytes / MEBIBYTE).toFixed(1)).join(", ")} MB each`);
-    expect(Math.min(...each)).toBeLessThan(COST_MAX);
+    const all = () => Promise.all(Array.from({ length: AT_ONCE }, () => post(body)));
+    expect((await leastPeak(`${AT_ONCE} of ${name}`, COST_MAX * AT_ONCE, all)) / AT_ONCE).toBeLessThan(COST_MAX);
   });
 
   test("200 logins without a key that never end keep nothing of their bodies", async () => {
@@ -47,17 +44,8 @@ describe("a request costs under 10 MB, whatever is in it", () => {
       const { text } = await exchange(port, [head, body], { boundMs: 60_000 });
       expect(readAnswer(text).status).toBe(413);
     };
-    const peaks: number[] = [];
-    for (let tries = 0; tries < TRIES && !peaks.some((peak) => peak < 5 * COST_MAX); tries += 1) {
-      peaks.push(
-        await peakOf(
-          service.process.pid,
-          async () => void (await Promise.all(Array.from({ length: 200 }, unfinished))),
-        ),
-      );
-    }
-    console.log(`memory: unfinished logins: ${peaks.map((bytes) => (bytes / MEBIBYTE).toFixed(1)).join(", ")} MB`);
-    expect(Math.min(...peaks)).toBeLessThan(5 * COST_MAX);
+    const all = () => Promise.all(Array.from({ length: 200 }, unfinished));
+    expect(await leastPeak("unfinished logins", 5 * COST_MAX, all)).toBeLessThan(5 * COST_MAX);
   }, 120_000);
 
   test("B26 chunks without end: 413, while up to 40 MB are poured in", async () => {
@@ -66,16 +54,10 @@ describe("a request costs under 10 MB, whatever is in it", () => {
     const chunk = `10000\r\n${"x".repeat(65_536)}\r\n`;
     const pour = async () => void (await new Promise((resolve) => setImmediate(resolve)));
     const endless = Array.from({ length: 640 }, () => [chunk, pour]).flat();
-    const peaks: number[] = [];
-    for (let tries = 0; tries < TRIES && !peaks.some((peak) => peak < COST_MAX); tries += 1) {
-      peaks.push(
-        await peakOf(service.process.pid, async () => {
-          const { text, isClosed } = await exchange(port, [request("POST /v1/actions", head), ...endless]);
-          expect({ status: readAnswer(text).status, isClosed }).toEqual({ status: 413, isClosed: true });
-        }),
-      );
-    }
-    console.log(`memory: endless chunks: ${peaks.map((bytes) => (bytes / MEBIBYTE).toFixed(1)).join(", ")} MB`);
-    expect(Math.min(...peaks)).toBeLessThan(COST_MAX);
+    const poured = async () => {
+      const { text, isClosed } = await exchange(port, [request("POST /v1/actions", head), ...endless]);
+      expect({ status: readAnswer(text).status, isClosed }).toEqual({ status: 413, isClosed: true });
+    };
+    expect(await leastPeak("endless chunks", COST_MAX, poured)).toBeLessThan(COST_MAX);
   });
 });

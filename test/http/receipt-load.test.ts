@@ -9,6 +9,7 @@ import type { TimelineEntry } from "../../src/core/timeline.ts";
 import { anAction, anAttempt, aResult, NOON } from "../support/factory.ts";
 import { until } from "../support/until.ts";
 import { KNOWN_TOKEN, openStubServer } from "./stub-server.ts";
+import { leastOf } from "./tries.ts";
 
 const MEBIBYTE = 1_048_576;
 const BODY_BYTES_MAX = 65_536;
@@ -81,16 +82,13 @@ describe("receipts that nobody reads", () => {
       await service.request(`/v1/actions/${id}/retry`, { method: "POST" });
     }
     for (const accept of ["text/html", "application/json"]) {
-      const gaps: number[] = [];
-      for (let tries = 0; tries < TRIES && !gaps.some((gap) => gap < RETRIED_GAP_MS_MAX); tries += 1) {
-        const gap = await service.gapOf(async () => {
-          const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { accept } });
-          expect((await response.text()).length).toBeLessThan(2 * BODY_BYTES_MAX);
-        });
-        gaps.push(gap / slowness());
-      }
-      console.log(`1,041 retries, ${accept}: ${gaps.map((gap) => gap.toFixed(0)).join(", ")} ms`);
-      expect(Math.min(...gaps)).toBeLessThan(RETRIED_GAP_MS_MAX);
+      const read = async () => {
+        const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { accept } });
+        expect((await response.text()).length).toBeLessThan(2 * BODY_BYTES_MAX);
+      };
+      const bound = { name: `1,041 retries, ${accept}, ms`, max: RETRIED_GAP_MS_MAX, tries: TRIES };
+      const gapMs = await leastOf(bound, async () => (await service.gapOf(read)) / slowness());
+      expect(gapMs).toBeLessThan(RETRIED_GAP_MS_MAX);
     }
   });
 });

@@ -5,6 +5,7 @@ import type { Outcome } from "../../src/core/outcome.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import { openRealServer, type RealServerOptions } from "../http/real-server.ts";
 import { SESSION_SECRET, signedIn } from "../http/signed-in.ts";
+import { answered } from "../support/factory.ts";
 import { hiddenIn } from "../support/forms.ts";
 import { freePort } from "../support/free-port.ts";
 
@@ -32,8 +33,7 @@ export async function openRig(options: RealServerOptions = {}) {
       const found = documents.get(url);
       if (found === undefined) return Promise.resolve({ kind: "not_sent", fault: "refused" });
       const headers = JSON.stringify([["content-type", "application/json"]]);
-      const answer = { code: 200, body: JSON.stringify(found), headers, truncated: false } as const;
-      return Promise.resolve({ kind: "answered", ...answer, brokenBy: null, retryAfter: null, location: null });
+      return Promise.resolve({ ...answered(200, JSON.stringify(found)), headers });
     },
   };
   const app = await openRealServer({
