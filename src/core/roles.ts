@@ -184,7 +184,7 @@ export function authorize(caller: Caller, permission: Permission): void {
 }
 
 /** The part of a caller that decides which actions they see unmasked and may change. */
-export type ScopedCaller = Pick<Caller, "role" | "scope" | "keyId" | "actor" | "replaced">;
+export type ScopedCaller = Pick<Caller, "role" | "scope" | "keyId" | "actor" | "replaced" | "personId">;
 
 /** The key that created an action, "" if none did, and the name of its creator. */
 interface CreatedBy {
@@ -192,9 +192,13 @@ interface CreatedBy {
   readonly createdBy: string;
 }
 
-/** How a caller sees an action: whole, or masked for a viewer. Approvers and readers see every action masked. */
+/**
+ * How a caller sees an action: whole, or masked for a viewer. Approvers, readers and people see every action masked: owners show
+ * secrets one by one, with an entry in the audit log each, and by more than their cookie, which other ports may know.
+ */
 export function viewOf(caller: ScopedCaller, action: CreatedBy): "whole" | ReturnType<typeof viewerOf> {
-  const isWhole = caller.role === "owner" || (hasScope(caller.role) && mayChange(caller, action));
+  const isKey = caller.personId === undefined;
+  const isWhole = isKey && (caller.role === "owner" || (hasScope(caller.role) && mayChange(caller, action)));
   return isWhole ? "whole" : viewerOf(caller.role);
 }
 

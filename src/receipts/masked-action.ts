@@ -207,8 +207,9 @@ function maskedExtras(extras: Extras, masking: Masking): Extras {
  * How a search by the caller sees actions; null: whole. If an agent sees only its own actions whole, it searches all actions as
  * it sees those of others.
  */
-export function searchedAs(caller: Pick<Caller, "role" | "scope">): MaskedTexts | null {
-  if (caller.role === "owner" || (hasScope(caller.role) && caller.scope === "account")) return null;
+export function searchedAs(caller: Pick<Caller, "role" | "scope" | "personId">): MaskedTexts | null {
+  const isOfAll = caller.role === "owner" || (hasScope(caller.role) && caller.scope === "account");
+  if (isOfAll && caller.personId === undefined) return null;
   const viewer = viewerOf(caller.role);
   return {
     url: (url) => maskUrl(url, viewer),
