@@ -308,12 +308,13 @@ async function askAnew(resolver: dns.Resolver, hostname: string): Promise<readon
 
 /**
  * Lets all lookups ask the name servers that the machine has now: the usual resolver reads resolv.conf once, and would keep
- * asking those of a network that this machine has left. Link-local servers are left alone, since their zone is lost here.
+ * asking those of a network that this machine has left. Without link-local servers, since their zone is lost here.
  */
 function followServers(now: dns.Resolver): void {
-  const servers = now.getServers();
-  const isSame = servers.join() === getServers().join();
-  if (!isSame && !servers.some((server) => server.startsWith("fe80:"))) setServers(servers);
+  const [servers, before] = [now.getServers(), getServers()].map((all) =>
+    all.filter((one) => !one.startsWith("fe80:")),
+  );
+  if (servers !== undefined && servers.length > 0 && servers.join() !== before?.join()) setServers(servers);
 }
 
 /** Whether this process, and its machine, may open one more file or connection now. */
