@@ -537,6 +537,8 @@ export const RATE_EARLY_MS = 5;
 export const CLAIM_AHEAD_MS = 100;
 /** The most that a call waits to leave: a quarter of the shortest timeout that an account can set, since it counts for that. */
 export const BEGIN_WAIT_MS_MAX = ATTEMPT_TIMEOUT_SET_MS_MIN / 4;
+/** How long actions wait for a callback whose turn it is to call their host, and callbacks for an action. */
+export const OWED_TURN_MS = SECOND_MS;
 
 // Queue and delivery
 

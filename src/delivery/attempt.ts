@@ -117,7 +117,7 @@ export function createAttempt(
     const credential = credentials.forAttempt(action);
     /** `error` is set if the store was unavailable when the credential had to be read. */
     const away: { error?: StoreUnavailable } = {};
-    const mayLeave = rates.turnOf(action);
+    const mayLeave = rates.turnOf(action, "actions");
     const outcome = await sender.send(request, {
       timeoutMs,
       stop,

@@ -1,6 +1,6 @@
 import type { HostLimits } from "../core/host-settings.ts";
 import type { Clock } from "../core/clock.ts";
-import { BEGIN_WAIT_MS_MAX, RATE_EARLY_MS, RATE_SECOND_MS } from "../core/limits.ts";
+import { BEGIN_WAIT_MS_MAX, OWED_TURN_MS, RATE_EARLY_MS, RATE_SECOND_MS } from "../core/limits.ts";
 import type { LaneName } from "../core/store.ts";
 import type { NodeShare } from "../runtime/membership.ts";
 import { hostNameOf } from "./lane.ts";
@@ -8,6 +8,9 @@ import { forgetOver } from "./token-bucket.ts";
 
 /** An account and a host. */
 type Called = Pick<LaneName, "accountId" | "host">;
+
+/** The loops whose calls share the rate of a host. */
+type RatedLoop = "actions" | "callbacks";
 
 interface RateNeeds {
   readonly clock: Pick<Clock, "monotonicMs" | "after">;
@@ -30,28 +33,28 @@ export class CallRates {
   }
 
   /** Whether a call may leave; resolves when its turn has come. False: that is later than calls wait here. */
-  readonly mayBegin = (called: Called): boolean | Promise<boolean> => {
+  readonly mayBegin = (called: Called, by: RatedLoop = "actions"): boolean | Promise<boolean> => {
     const gate = this.#gateOf(called);
-    return gate === null || gate.begin();
+    return gate === null || gate.begin(by);
   };
 
   /**
    * `mayBegin` for one call, which asks again for its next address if it could not connect. Then it has not left, and keeps its
    * turn: otherwise, a slow rate would never let it reach a second address.
    */
-  turnOf(called: Called): () => Promise<boolean> {
+  turnOf(called: Called, by: RatedLoop): () => Promise<boolean> {
     const gate = () => this.#hosts.get(hostNameOf(called));
     let leftMs: number | null = null;
     return async () => {
       if (leftMs !== null) gate()?.takeBack(leftMs);
-      const mayBegin = await this.mayBegin(called);
+      const mayBegin = await this.mayBegin(called, by);
       leftMs = mayBegin ? (gate()?.lastMs ?? null) : null;
       return mayBegin;
     };
   }
 
   /** How long a call that is claimed now would wait in `mayBegin`. */
-  readonly waitMs = (called: Called): number => this.#gateOf(called)?.waitMs() ?? 0;
+  readonly waitMs = (called: Called, by: RatedLoop = "actions"): number => this.#gateOf(called)?.waitMs(by) ?? 0;
 
   /** Call it when an account has changed its limits, or (null) a node has come or gone. What waits keeps to the new ones. */
   changed(accountId: string | null): void {
@@ -96,7 +99,11 @@ interface Pace {
   readonly slots: number;
 }
 
-/** Lets the calls to a host leave one after another, at equal distances, in the order in which they ask. */
+/**
+ * Lets the calls to a host leave one after another, at equal distances, in the order in which they ask. If a call of one loop is
+ * given back because the other's is before it, the next turn is its loop's: otherwise, a long queue of actions would let no callback
+ * leave.
+ */
 export class CallGate {
   readonly called: Called;
   readonly #clock: RateNeeds["clock"];
@@ -104,7 +111,10 @@ export class CallGate {
   /** When the last call would have left on time, and the one before it. */
   #lastMs = Number.NEGATIVE_INFINITY;
   #beforeLastMs = Number.NEGATIVE_INFINITY;
-  readonly #waiting: ((mayBegin: boolean) => void)[] = [];
+  #lastBy: RatedLoop = "actions";
+  /** Whose turn is next, and until when the other loop waits for it. */
+  #owed: { readonly to: RatedLoop; readonly untilMs: number } | null = null;
+  readonly #waiting: { readonly by: RatedLoop; readonly resolve: (mayBegin: boolean) => void }[] = [];
   #cancelWake: () => void = () => {};
 
   constructor(clock: RateNeeds["clock"], called: Called, pace: Pace) {
@@ -146,13 +156,15 @@ export class CallGate {
     // While no call may leave, the last pace says how long the last call counts.
     if (pace.perSecond !== 0) this.#pace = pace;
     while (this.#waiting.length > 0 && (isClosed || this.#waitMs(this.#waiting.length - 1) > BEGIN_WAIT_MS_MAX))
-      this.#waiting.pop()?.(false);
+      this.#waiting.pop()?.resolve(false);
     this.#wakeLater();
   }
 
   /** How long one more call would wait. */
-  waitMs(): number {
-    return this.#waitMs(this.#waiting.length);
+  waitMs(by: RatedLoop = "actions"): number {
+    const waitMs = this.#waitMs(this.#waiting.length);
+    if (this.#owed === null || this.#owed.to === by) return waitMs;
+    return Math.max(waitMs, this.#owed.untilMs - this.#clock.monotonicMs());
   }
 
   /** How long a call waits that so many are before. */
@@ -161,16 +173,26 @@ export class CallGate {
   }
 
   /** See `CallRates.mayBegin`. */
-  begin(): boolean | Promise<boolean> {
-    const waitMs = this.waitMs();
-    if (waitMs > BEGIN_WAIT_MS_MAX) return false;
+  begin(by: RatedLoop = "actions"): boolean | Promise<boolean> {
+    const waitMs = this.waitMs(by);
+    if (waitMs > BEGIN_WAIT_MS_MAX) {
+      this.#owe(by, waitMs);
+      return false;
+    }
     if (waitMs === 0 && this.#waiting.length === 0) {
-      this.#leave();
+      this.#leave(by);
       return true;
     }
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    if (this.#waiting.push(resolve) === 1) this.#wakeLater();
+    if (this.#waiting.push({ by, resolve }) === 1) this.#wakeLater();
     return promise;
+  }
+
+  #owe(to: RatedLoop, waitMs: number): void {
+    const nowMs = this.#clock.monotonicMs();
+    const before = this.#waiting.at(-1)?.by ?? this.#lastBy;
+    if (before === to || (this.#owed !== null && nowMs < this.#owed.untilMs)) return;
+    this.#owed = { to, untilMs: nowMs + waitMs + Math.min(this.#spacingMs, OWED_TURN_MS) };
   }
 
   #wakeLater(): void {
@@ -178,15 +200,19 @@ export class CallGate {
     if (this.#waiting.length === 0) return;
     this.#cancelWake = this.#clock.after(Math.max(1, Math.ceil(this.#waitMs(0))), () => {
       while (this.#waiting.length > 0 && this.#waitMs(0) === 0) {
-        this.#leave();
-        this.#waiting.shift()?.(true);
+        const first = this.#waiting.shift();
+        if (first === undefined) break;
+        this.#leave(first.by);
+        first.resolve(true);
       }
       this.#wakeLater();
     });
   }
 
   /** Counted when a call leaves and not when it was due, so that no stall of the process brings the next ones closer. */
-  #leave(): void {
+  #leave(by: RatedLoop): void {
+    this.#lastBy = by;
+    if (this.#owed?.to === by) this.#owed = null;
     const beforeMs = this.#lastMs;
     this.#lastMs = Math.max(this.#clock.monotonicMs(), this.#nextMs);
     this.#beforeLastMs = beforeMs;

@@ -188,7 +188,7 @@ export function createCallback({ clock, config, store }: AppContext, needs: Call
     if (!(await needs.recipients.mayCallBack(accountId, creator, url))) return NOT_LISTED;
     // As for actions, not at the last attempt. The receiver detects a repeat by its `webhook-id`.
     const keepFor = attempts <= NOTIFY_DELAYS_MS.length ? accountId : null;
-    const mayBegin = needs.rates.turnOf(notification);
+    const mayBegin = needs.rates.turnOf(notification, "callbacks");
     return post(
       clock,
       needs,

@@ -76,7 +76,7 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
     prepare: async () =>
       void (await Promise.all([hosts, channels, rules, grants, credentials].map((known) => known.reload()))),
     limitsOf: hosts.limitsOf,
-    beginWaitMs: rates.waitMs,
+    beginWaitMs: (lane) => rates.waitMs(lane, "actions"),
     timeoutOf: hosts.timeoutOf,
     attempt: createAttempt(app, {
       sender,
@@ -118,7 +118,7 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
       if (maxPerSecond === null) return NO_LIMITS;
       return { maxPerSecond, maxConcurrent: Math.min(config.dispatchPerHost, maxConcurrent ?? config.dispatchPerHost) };
     },
-    beginWaitMs: rates.waitMs,
+    beginWaitMs: (lane) => rates.waitMs(lane, "callbacks"),
     limits: {
       total: config.callbackConcurrency,
       perHost: CALLBACKS_PER_HOST_MAX,

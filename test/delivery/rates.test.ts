@@ -4,6 +4,7 @@ import {
   ATTEMPT_TIMEOUT_SET_MS_MIN,
   BEGIN_WAIT_MS_MAX,
   CLAIM_AHEAD_MS,
+  OWED_TURN_MS,
   RATE_BURST_MS,
   RATE_EARLY_MS,
   RATE_SECOND_MS,
@@ -253,10 +254,29 @@ describe("where calls leave", () => {
     const clock = new FakeClock();
     const limitsOf = () => ({ maxPerSecond: 2, maxConcurrent: null });
     const calls = new CallRates({ clock, limitsOf, share: WHOLE_SHARE, perHost: 64 });
-    const [first, second, third] = ["x", "x", "x"].map((host) => calls.turnOf({ accountId: "a", host }));
+    const [first, second, third] = ["x", "x", "x"].map((host) => calls.turnOf({ accountId: "a", host }, "actions"));
     expect([await first?.(), await first?.(), await second?.()]).toEqual([true, true, false]);
     clock.advance(RATE_SECOND_MS / 2);
     expect([await second?.(), await first?.(), await second?.(), await third?.()]).toEqual([true, false, true, false]);
+  });
+
+  test("a callback that actions leave no room has the next turn, and they wait a second for it at most", () => {
+    const clock = new FakeClock();
+    const gate = new CallGate(clock, { accountId: "a", host: "x" }, { perSecond: 0.5, slots: 64 });
+    const turnMs = 2 * RATE_SECOND_MS;
+    expect([gate.begin("actions"), gate.begin("callbacks"), gate.begin("actions")]).toEqual([true, false, false]);
+    clock.advance(turnMs);
+    expect([gate.begin("actions"), gate.begin("callbacks"), gate.waitMs("actions")]).toEqual([
+      false,
+      true,
+      turnMs - RATE_EARLY_MS,
+    ]);
+    clock.advance(turnMs);
+    expect([gate.begin("actions"), gate.begin("callbacks")]).toEqual([true, false]);
+    clock.advance(turnMs);
+    expect(gate.waitMs("actions")).toBe(OWED_TURN_MS - RATE_EARLY_MS);
+    clock.advance(OWED_TURN_MS);
+    expect(gate.begin("actions")).toBe(true);
   });
 
   test("a call to a further host costs the same however many have been called", () => {
@@ -366,14 +386,14 @@ test("a call whose host other nodes call by now is given back, and none waits fo
     const hosts = Array.from({ length: 40 }, (_, at) => ({ accountId: "a", host: `h${at}` }));
     const left = hosts.filter(({ host }) => shareOfHost(`a ${host}`, 64, "n1", all, callersOfRate(perSecond)) === 0);
     expect(left).not.toBeEmpty();
-    expect(left.map(calls.mayBegin)).toEqual(left.map(() => true));
+    expect(left.map((one) => calls.mayBegin(one))).toEqual(left.map(() => true));
     clock.advance(2 * RATE_SECOND_MS);
     ids.push("n2", "n3", "n4");
-    expect(left.map(calls.mayBegin)).toEqual(left.map(() => false));
-    expect(left.map(calls.waitMs)).toEqual(left.map(() => Number.POSITIVE_INFINITY));
+    expect(left.map((one) => calls.mayBegin(one))).toEqual(left.map(() => false));
+    expect(left.map((one) => calls.waitMs(one))).toEqual(left.map(() => Number.POSITIVE_INFINITY));
     expect(clock.timers).toBe(0);
     ids.splice(1);
-    expect(left.map(calls.mayBegin)).toEqual(left.map(() => true));
+    expect(left.map((one) => calls.mayBegin(one))).toEqual(left.map(() => true));
   }
 });
 
