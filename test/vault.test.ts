@@ -34,11 +34,7 @@ function contents(folder: string): Readonly<Record<string, string>> {
 /** What somebody does to a whole installation, and a part of the sentence with which the next start is refused. */
 const DAMAGES: readonly (readonly [what: string, damage: (folder: string) => unknown, sentence: RegExp])[] = [
   ["another key in its file", (folder) => writeFileSync(keyIn(folder), newKey()), /^The master key is not the one/],
-  [
-    "a broken key file",
-    (folder) => truncateSync(keyIn(folder), 20),
-    /^The key file \S+ is broken: it must hold 32 bytes/,
-  ],
+  ["a broken key file", (folder) => truncateSync(keyIn(folder), 20), /^The key file \S+ is broken: it must hold 32/],
   ["no key file", (folder) => rmSync(keyIn(folder)), /its key file \S+ is missing. Put the file back/],
   ["a database cut short", (folder) => truncateSync(pathIn(folder), 8_192), /can't be read: it is damaged, cut short/],
   [

@@ -149,11 +149,7 @@ describe("the policy decides", () => {
     ["a retry of a listed one", aRetry({ caller: POSTS, callbackHosts: LISTED.callbackHosts }, CALLBACK), "allow"],
     ["a retry by a key without both", aRetry({ callbackHosts: null }, CALLBACK), "allow"],
     ["a listed callback", aCreate({ caller: WRITES, recipients: LISTED }, CALLBACK), "hold: key"],
-    [
-      "a resend by a person, of a key with a hold",
-      aCreate({ caller: OWNER, creator: creatorOf(WRITES) }, CALLBACK),
-      UNLISTED,
-    ],
+    ["a person's resend, for a held key", aCreate({ caller: OWNER, creator: creatorOf(WRITES) }, CALLBACK), UNLISTED],
 
     ["a stranger's address from an agent", aCreate({}, MAIL), "refuse: validation_error notify.email"],
     ["a member's address", aCreate({ recipients: MEMBER }, MAIL), "allow"],
@@ -167,17 +163,9 @@ describe("the policy decides", () => {
     ["the retry of the last held action of a key", aRetry(heldSoFar(HELD_PER_KEY_MAX - 1), APPROVED), "hold: caller"],
     ["the retry of one held action too many", aRetry(heldSoFar(HELD_PER_KEY_MAX), APPROVED), NOT_RETRYABLE],
 
-    [
-      "a retry of what was never rejected",
-      aRetry(rejected({ ...REJECTED, rejectedAt: null }), APPROVED),
-      "hold: caller",
-    ],
+    ["a retry of what nobody rejected", aRetry(rejected({ ...REJECTED, rejectedAt: null }), APPROVED), "hold: caller"],
     ["the retry of a rejected action", aRetry(rejected(REJECTED), APPROVED), NEEDS_REASON],
-    [
-      "the same with a blank reason",
-      aRetry({ ...rejected(REJECTED), reason: " \u2800\ufffc" }, APPROVED),
-      NEEDS_REASON,
-    ],
+    ["the same, with blank reason", aRetry({ ...rejected(REJECTED), reason: " \u2800\ufffc" }, APPROVED), NEEDS_REASON],
     ["the same with a reason", aRetry({ ...rejected(REJECTED), reason: "Due." }, APPROVED), "hold: caller"],
     [
       "an unheld retry of a key with a hold",
@@ -187,11 +175,7 @@ describe("the policy decides", () => {
     ["an unheld retry of a key without", aRetry(rejected(REJECTED)), "allow"],
     ["a rejected retry by an owner", aRetry({ caller: OWNER, ...rejected(REPEATED) }, APPROVED), "hold: caller"],
     ["a retry that was repeated too often", aRetry({ ...rejected(REPEATED), reason: "Due." }, APPROVED), NOT_RETRYABLE],
-    [
-      "a retry of a key with too many rejections",
-      aRetry({ ...rejected(FULL), reason: "Due." }, APPROVED),
-      NOT_RETRYABLE,
-    ],
+    ["a retry of a key with many rejections", aRetry({ ...rejected(FULL), reason: "Due." }, APPROVED), NOT_RETRYABLE],
 
     ["a call that a rule holds", aCreate(HOLDS_IT), "hold: rule"],
     ["the same within a grant", aCreate({ ...HOLDS_IT, ...GRANTED }), "allow: grant"],
@@ -214,11 +198,7 @@ describe("the policy decides", () => {
     ["the same by an owner", aRetry({ ...ASKED_TO_WAIT, caller: OWNER }), "allow"],
     ["the same of what a person decides on", aRetry(ASKED_TO_WAIT, APPROVED), "hold: caller"],
     ["sending now what waits for its next attempt", aRetry(SEND_NOW, WAITING), "allow"],
-    [
-      "sending now what the target asked not to send",
-      aRetry({ ...SEND_NOW, ...ASKED_TO_WAIT }, WAITING),
-      NOT_RETRYABLE,
-    ],
+    ["sending now what the target asked not to", aRetry({ ...SEND_NOW, ...ASKED_TO_WAIT }, WAITING), NOT_RETRYABLE],
     ["the same at that time", aRetry({ ...SEND_NOW, ...ASKED_TO_WAIT, now: later(9_000) }, WAITING), "allow"],
     ["sending now what was approved and failed", aRetry(SEND_NOW, { ...APPROVED, ...WAITING }), "hold: caller"],
     ["sending now what a rule counts later", aRetry(adding({}), WAITING_TO_COUNT), NOT_RETRYABLE],

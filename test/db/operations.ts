@@ -135,11 +135,7 @@ export const OPERATIONS: readonly (readonly [name: string, run: Operation, index
   ["count what waits", on((actions) => actions.waiting()), "actions_active actions_held actions_pending"],
   ["lanes of callbacks", ({ outbox }) => outbox.callbacks.lanes(null, 3), "outbox_pending"],
   ["what became of a claim of callbacks", ({ outbox }) => outbox.callbacks.claimed([ACCOUNT], LEASE), "outbox_active"],
-  [
-    "claim and settle a callback",
-    notifyOne,
-    "actions actions_held_by_key outbox outbox_active outbox_pending pauses_in_force",
-  ],
+  ["settle a callback", notifyOne, "actions actions_held_by_key outbox outbox_active outbox_pending pauses_in_force"],
   [
     "count a mail in",
     mailOne,
@@ -188,11 +184,7 @@ export const OPERATIONS: readonly (readonly [name: string, run: Operation, index
   ["list by several statuses", listing({ statuses: ["pending", "active"] }), "actions_active actions_by_status"],
   ["list what is in flight", listing({ statuses: ["active"] }), "actions_active"],
   ["list of a key", listing({ createdBy: KEY }), "actions_by_key"],
-  [
-    "list of a key by times and cursor",
-    listing({ createdBy: KEY, createdAfter: NOON, before: "act_x" }),
-    "actions_by_key",
-  ],
+  ["list of a key by time and id", listing({ createdBy: KEY, createdAfter: NOON, before: "act_x" }), "actions_by_key"],
   ["list of a key by status", listing({ createdBy: KEY, statuses: ["failed"] }), "actions_by_status"],
   ["list of a key with what is completed", listing({ createdBy: KEY, statuses: ["completed"] }), "actions_by_key"],
   ["list of a key by host", listing({ createdBy: KEY, host: "api.example.com" }), "actions_by_hostname"],
@@ -326,11 +318,7 @@ export const OPERATIONS: readonly (readonly [name: string, run: Operation, index
   ["bulk jobs", ({ bulk }) => bulk.list(ACCOUNT, null, 9), "bulk_jobs_by_account"],
   ["bulk jobs that run", ({ bulk }) => bulk.running(9), "bulk_jobs_running"],
   ["results of a bulk job", ({ bulk }) => bulk.results("x", RESULTS), "bulk_results"],
-  [
-    "failures of a bulk job",
-    ({ bulk }) => bulk.results("x", { ...RESULTS, status: "failed" }),
-    "bulk_results_by_status",
-  ],
+  ["failed in a bulk job", ({ bulk }) => bulk.results("x", { ...RESULTS, status: "failed" }), "bulk_results_by_status"],
   ["next actions of a bulk job", ({ bulk }) => bulk.waiting("x", 9), "bulk_results_by_status"],
   ["settle a bulk job", ({ bulk }) => bulk.settle("x", [DONE]), "bulk_jobs bulk_results bulk_results_by_status"],
   ["end a bulk job", ({ bulk }) => bulk.end("x", { status: "finished", at: NOON, by: null }), "bulk_jobs"],
