@@ -3,11 +3,10 @@ import { copyFileSync, readdirSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseUnreadable } from "../../db/libsql/inspect.ts";
 import { openFile } from "../../db/libsql/file.ts";
-import { type Store, StoreUnavailable } from "../../src/core/store.ts";
-import { ACCOUNT, aCreation } from "../support/factory.ts";
+import type { Store } from "../../src/core/store.ts";
+import { aCreation } from "../support/factory.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
 import { maxGapMs } from "./event-loop.ts";
-import { canMount, startChild, startChildOnSmallDisk } from "./processes.ts";
 import { runStatements } from "../../db/commands/statements.ts";
 
 describe("a file that is no database any more", () => {
@@ -116,24 +115,6 @@ test("a commit is durable before it is told: a write-ahead log, synchronous FULL
   await sql.close();
 });
 
-test("locked by another process for a second: nothing is lost, and the event loop goes on", async () => {
-  await using folder = await temporaryFolder();
-  const store = await openStoreAt(folder.file);
-  await using child = startChild("lock", folder.file, "1000");
-  expect(await child.line()).toBe("locked");
-  const work = writeWhile(store, child.line());
-  const gap = await maxGapMs(() => work);
-  const { ids, answers } = await work;
-  expect(ids.length).toBeGreaterThan(20);
-  // Never a create without an answer, nor one that is told and lost.
-  expect(answers).toEqual(ids.map(() => "created"));
-  const found = await Promise.all(ids.map((id) => store.actions.find(ACCOUNT, id)));
-  expect(found.filter((action) => action === null)).toEqual([]);
-  // One that waited for the lock would have stood still for the whole second.
-  expect(gap).toBeLessThan(700);
-  await store.close();
-});
-
 test("a probe writes, also when it is the same one again: a full disk would not refuse it else", async () => {
   await using folder = await temporaryFolder();
   const store = await openStoreAt(folder.file);
@@ -163,20 +144,6 @@ test("a large file is checked and opened while the event loop goes on, so that a
   expect(gapMs).toBeLessThan(50);
   await opening.store?.close();
 });
-
-test.skipIf(!canMount())(
-  "a full disk: StoreUnavailable while it is full, everything works when there is room",
-  async () => {
-    await using folder = await temporaryFolder();
-    await using child = startChildOnSmallDisk("fill", folder.path, 8 * 1_048_576);
-    const { before, whenFull, readsWhenFull, afterwards, lost, check } = JSON.parse(await child.line());
-    expect(before).toBeGreaterThan(10);
-    expect(whenFull).toEqual([true, true]);
-    expect(readsWhenFull).toBe(true);
-    expect(afterwards).toEqual([false, false, false]);
-    expect({ lost, check }).toEqual({ lost: 0, check: [["ok"]] });
-  },
-);
 
 /** A closed database with a hundred actions; made once, and copied for each test. */
 async function aDatabase(folder: string): Promise<string> {
@@ -221,19 +188,4 @@ async function countActions(path: string): Promise<number> {
   const [row] = await sql.read({ sql: "SELECT count(*) AS n FROM actions", args: [] });
   await sql.close();
   return Number(row?.["n"]);
-}
-
-/** Creates an action every few milliseconds until the end comes, and waits for every answer. */
-async function writeWhile(store: Store, end: Promise<unknown>) {
-  const ids: string[] = [];
-  const answers: Promise<string>[] = [];
-  const timer = setInterval(() => {
-    const creation = aCreation();
-    ids.push(creation.action.id);
-    const told = store.actions.create(creation).then(({ kind }) => kind);
-    answers.push(told.catch((error: unknown) => (error instanceof StoreUnavailable ? "unavailable" : String(error))));
-  }, 4);
-  await end;
-  clearInterval(timer);
-  return { ids, answers: await Promise.all(answers) };
 }

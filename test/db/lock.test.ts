@@ -223,20 +223,3 @@ test("a file with two hard links is refused by whatever opens it, as it is", asy
   rmSync(second);
   await (await openStoreAt(path)).close();
 });
-
-test("an acknowledged create survives kill -9, again and again", async () => {
-  await using folder = await temporaryFolder();
-  const acknowledged: string[] = [];
-  for (const count of [1, 30, 90]) {
-    await using child = startChild("create", folder.file);
-    for (let line = 0; line < count; line += 1) acknowledged.push(await child.line());
-    await child.kill();
-    acknowledged.push(...(await child.rest()));
-  }
-  const store = await openStoreAt(folder.file);
-  const found = await Promise.all(acknowledged.map((id) => store.actions.find(ACCOUNT, id)));
-  expect(acknowledged.filter((_, at) => found[at] === null)).toEqual([]);
-  const timelines = await Promise.all(acknowledged.map((id) => store.actions.timeline(ACCOUNT, id)));
-  expect(new Set(timelines.map((entries) => entries.length))).toEqual(new Set([1]));
-  await store.close();
-});

@@ -10,12 +10,6 @@ export function startChild(...command: readonly string[]) {
   return start([process.execPath, PROGRAM, ...command]);
 }
 
-/** The same in a folder that is a small disk of its own, in a mount namespace that goes with the process. */
-export function startChildOnSmallDisk(command: string, folder: string, bytes: number) {
-  const mount = `mount -t tmpfs -o size=${bytes} tmpfs "$0" && exec "$@"`;
-  return start(["unshare", "-m", "sh", "-c", mount, folder, process.execPath, PROGRAM, command, folder]);
-}
-
 /** Whether this machine lets us mount in a namespace of our own. */
 export function canMount(): boolean {
   try {
@@ -47,8 +41,6 @@ function start(command: readonly string[]) {
       if (done !== true) return value;
       throw new Error(`The child process ended: ${await errors}`);
     },
-    /** Every line that it has printed since, once it has ended. */
-    rest: () => Array.fromAsync(lines),
     errors: () => errors,
     exited: child.exited,
     get isRunning(): boolean {

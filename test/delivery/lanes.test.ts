@@ -14,7 +14,6 @@ import {
   LARGE_ROW_BYTES,
 } from "../../src/core/limits.ts";
 import type { LaneName } from "../../src/core/store.ts";
-import { holding } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
 import { openEngine, requestFor, wrapping } from "../support/engine.ts";
 import { until } from "../support/until.ts";
@@ -99,15 +98,6 @@ test("a claim asks each lane for as many rows as it has slots, in the order of t
     ["a", 2],
     ["b", 1],
   ]);
-});
-
-test("a lane takes no more than its slots, and goes on when one is given back", () => {
-  const lanes = lanesOf({ total: 100, perHost: 2 });
-  for (let n = 0; n < 4; n += 1) add(lanes, lane("a", "x"));
-  const taken = takeAll(lanes);
-  expect(taken).toHaveLength(2);
-  for (const one of taken.slice(1)) lanes.release(one);
-  expect(takeAll(lanes)).toHaveLength(1);
 });
 
 test("an account alone gets three quarters of the slots, and a newcomer always finds one", () => {
@@ -452,29 +442,6 @@ describe("memory for large rows", () => {
     if (claim !== undefined) lanes.answered(claim, 1, next(lane("a", "x"), NOW, true), AT);
     expect([lanes.take(1).length, lanes.takeLarge(1).length]).toEqual([0, 1]);
   });
-});
-
-test("a slot whose action was cancelled before its claim goes to the next one at once", async () => {
-  const [asked, cancelled] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const wrapStore = wrapping("actions", (actions) => ({
-    claimDue: async (claim) => {
-      asked.resolve();
-      await cancelled.promise;
-      return actions.claimDue(claim);
-    },
-  }));
-  const { sender, began, end } = holding();
-  await using engine = await openEngine({ sender, wrapStore, env: { DISPATCH_PER_HOST: "1" } });
-  await engine.create({});
-  await began;
-  engine.clock.advance(CREATE_WAIT_MS);
-  const second = await engine.create({});
-  const third = await engine.create({});
-  end(answered(200));
-  await asked.promise;
-  await engine.actionService.cancel(engine.owner, second.id, null);
-  cancelled.resolve();
-  await engine.saw(third.id, { status: "completed" });
 });
 
 test("100,000 due actions of one full host make another's claim no slower", () => {
