@@ -1,6 +1,5 @@
 import { describe, expect } from "bun:test";
 import type { Outcome } from "../../../src/core/outcome.ts";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { actionJson } from "../../../src/receipts/action-json.ts";
 import { seeWhole } from "../../../src/receipts/seen-action.ts";
 import type { Action } from "../../../src/core/action.ts";
@@ -18,7 +17,7 @@ import {
   writeOf,
 } from "../../support/factory.ts";
 import type { StoreTest } from "./store-test.ts";
-import { attempted, claimed, createdAction, LEASE, nextTurns, stored } from "./steps.ts";
+import { attempted, claimed, createdAction, stored } from "./steps.ts";
 
 /** The feed of an account: every change of status once, in the order of the commits. */
 export function testChanges(test: StoreTest): void {
@@ -133,31 +132,6 @@ export function testChanges(test: StoreTest): void {
       expect(second.changes.map(({ action }) => action.id)).toEqual([mine.id]);
       expect(second.isLast).toBe(true);
     });
-
-    test("are read without gap and without repeat while others write", async (db) => {
-      let isWriting = true;
-      const read: ActionChange[] = [];
-      const reader = (async () => {
-        for (let position = 0; ;) {
-          // Asked before the look: what is written from here on may be for another look.
-          const isEnd = !isWriting;
-          const page = await db.actions.changes(ACCOUNT, position);
-          read.push(...page.changes);
-          position = page.position;
-          if (isEnd && page.isLast) return;
-          await nextTurn();
-        }
-      })();
-      const lives = Array.from({ length: 300 }, (_, at) => live(db.actions, at));
-      const expected = (await Promise.all(lives)).flat();
-      isWriting = false;
-      await reader;
-      const told = read.map(({ action }) => `${action.id} ${action.status} ${action.attempts}`);
-      expect(told.toSorted()).toEqual(expected.toSorted());
-      const seqs = read.map(({ seq }) => seq);
-      expect(seqs).toEqual(seqs.toSorted((a, b) => a - b));
-      expect(new Set(seqs).size).toBe(seqs.length);
-    });
   });
 }
 
@@ -173,21 +147,6 @@ function shown(action: Action): unknown {
   const error = json["error"];
   const bare = typeof error === "object" ? { ...error, response_body: null } : undefined;
   return { ...json, error: bare, response_body: null, response_truncated: undefined };
-}
-
-/** A life of one action in which others' come between: what is told of it, as the test expects it. */
-async function live(actions: ActionStore, at: number): Promise<readonly string[]> {
-  const creation = aCreation({ retries: 1, keyId: `key_${at}`, accountId: at % 3 === 0 ? OTHER_ACCOUNT : ACCOUNT });
-  const { id, accountId } = creation.action;
-  // Half of them are claimed in the commit that creates them.
-  const created = await actions.create({ ...creation, claim: at % 2 === 0 ? LEASE : null });
-  await nextTurns(at % 5);
-  const atOnce = created.kind === "created" ? created.claimed : null;
-  const active = atOnce ?? (await claimed(actions, creation.action));
-  await nextTurns(at % 7);
-  await actions.apply(settled(active, answered(at % 4 === 0 ? 500 : 200)));
-  const end = at % 4 === 0 ? "failed" : "completed";
-  return accountId === ACCOUNT ? [`${id} pending 0`, `${id} active 1`, `${id} ${end} 1`] : [];
 }
 
 async function everyChange(actions: ActionStore, after = 0, accountId = ACCOUNT): Promise<readonly ActionChange[]> {

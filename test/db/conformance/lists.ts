@@ -1,31 +1,16 @@
 import { describe, expect } from "bun:test";
 import { type Action, ACTION_STATUSES } from "../../../src/core/action.ts";
 import { NO_SEARCH, type Search } from "../../../src/core/search.ts";
-import { cancel } from "../../../src/core/changes.ts";
 import {
   LIST_BYTES_MAX,
   LIST_SCAN_ROWS_MAX,
-  SEARCH_STEP_ROWS,
   METADATA_FILTERS_MAX,
   SEARCH_STEP_BYTES,
 } from "../../../src/core/limits.ts";
 import type { ActionQuery, ActionStore } from "../../../src/core/store.ts";
-import {
-  aBulkJob,
-  aCreation,
-  aDecision,
-  anAction,
-  anAuditEntry,
-  aQuery,
-  later,
-  NOON,
-  OTHER_ACCOUNT,
-  writeOf,
-  ACCOUNT,
-  answered,
-} from "../../support/factory.ts";
+import { aCreation, anAction, aQuery, later, NOON, OTHER_ACCOUNT, ACCOUNT, answered } from "../../support/factory.ts";
 import type { StoreTest } from "./store-test.ts";
-import { actionInStatus, claimDue, createdAction, failedAction, attemptedAction } from "./steps.ts";
+import { actionInStatus, claimDue, createdAction, attemptedAction } from "./steps.ts";
 import type { Outcome } from "../../../src/core/outcome.ts";
 import type { TestStore } from "../../support/store.ts";
 
@@ -60,44 +45,6 @@ export function testLists(test: StoreTest): void {
     expect(new Set(seen).size).toBe(seen.length);
     // Of those that came in the same millisecond some stand behind the cursor.
     expect(seen.filter((id) => ids.includes(id))).toEqual(ids.toReversed());
-  });
-
-  test("a search of several steps has each row once that matches all the time, while creates and settles run beside", async (db) => {
-    const statuses = ["pending", "failed"] as const;
-    const staying: string[] = [];
-    const leaving: Action[] = [];
-    for (let at = 0; at < 3 * SEARCH_STEP_ROWS; at += 50) {
-      const both = await Promise.all([many(db.actions, 30), madeAll(20, () => createdAction(db.actions))]);
-      staying.push(...both[0]);
-      leaving.push(...both[1]);
-    }
-    let isOver = false;
-    const disturb = async () => {
-      for (let at = 1; !isOver; at += 1) {
-        await failedAction(db.actions, { createdAt: later(at) });
-        const one = leaving.pop();
-        if (one !== undefined) await db.actions.apply(writeOf(cancel(one, aDecision())));
-      }
-    };
-    const disturbing = madeAll(8, disturb);
-    const wrong: object[] = [];
-    const check = (ids: readonly string[]) => {
-      const seen = new Set(ids);
-      const skipped = staying.filter((id) => !seen.has(id)).length;
-      if (seen.size < ids.length || skipped > 0) wrong.push({ repeated: ids.length - seen.size, skipped });
-    };
-    const query = aQuery({ statuses });
-    for (let round = 0; round < 6; round += 1) {
-      const { actions: matched } = await db.actions.matching({ ...query, limit: 9_999 }, 99_999);
-      check(matched.map(({ id }) => id));
-      expect(await db.store.bulk.add(aBulkJob(), matched, anAuditEntry())).toBe(true);
-      // What is decided in code has steps within its pages too.
-      const posts = { ...query, limit: 400, search: { ...NO_SEARCH, path: "/orders" } };
-      check((await allPages(db.actions, posts)).flat());
-    }
-    isOver = true;
-    await disturbing;
-    expect(wrong).toEqual([]);
   });
 
   test("a count, by index alone or with other filters, is of what the list has, up to its limit", async (db) => {
@@ -507,10 +454,6 @@ export function testLists(test: StoreTest): void {
       expect(found.actions.map(({ id }) => id)).toEqual([all[3]?.id ?? "", all[1]?.id ?? ""]);
     });
   });
-}
-
-function madeAll<Made>(count: number, make: () => Promise<Made>): Promise<Made[]> {
-  return Promise.all(Array.from({ length: count }, make));
 }
 
 /** Ids in the order in which they were made. */
