@@ -1,18 +1,19 @@
 import { expect, test } from "bun:test";
 import { EXPORT_PAGE_ACTIONS } from "../../src/core/limits.ts";
 import { openRealServer } from "./real-server.ts";
-import { joined, SESSION_SECRET, signedIn } from "./signed-in.ts";
+import { joined, personOf, SESSION_SECRET, signedIn } from "./signed-in.ts";
 import { exchange } from "./wire.ts";
 
-test.each([
+const WAYS = [
   ["removed", "DELETE", undefined],
   ["lowered", "PATCH", { role: "reader" }],
-] as const)("a form whose person is %s while it arrives decides nothing", async (_way, method, body) => {
+] as const;
+
+test.each(WAYS)("a form whose person is %s while it arrives decides nothing", async (_way, method, body) => {
   await using app = await openRealServer({ starts: false });
   await signedIn(app);
   const approver = await joined(app, "approver");
-  const people = (await app.call("GET", "/v1/people")).json.data as readonly { id: string; email: string }[];
-  const { id = "" } = people.find(({ email }) => email === "approver@example.com") ?? {};
+  const id = await personOf(app, "approver@example.com");
   /** Approves a new action by a form of which half arrives before something else happens. */
   const approve = async (meanwhile: () => Promise<unknown>) => {
     const request = { url: "https://api.example.com/pay", body: {}, approve: true };
@@ -41,15 +42,11 @@ test.each([
   expect(await approve(() => app.call(method, `/v1/people/${id}`, body))).toEqual(["403", "awaiting_approval"]);
 });
 
-test.each([
-  ["removed", "DELETE", undefined],
-  ["lowered", "PATCH", { role: "reader" }],
-] as const)("an export breaks off where its person is %s meanwhile", async (_way, method, body) => {
+test.each(WAYS)("an export breaks off where its person is %s meanwhile", async (_way, method, body) => {
   await using app = await openRealServer({ starts: false });
   await signedIn(app);
   const approver = await joined(app, "approver");
-  const people = (await app.call("GET", "/v1/people")).json.data as readonly { id: string; email: string }[];
-  const { id = "" } = people.find(({ email }) => email === "approver@example.com") ?? {};
+  const id = await personOf(app, "approver@example.com");
   const large = { text: "long words ".repeat(4_000) };
   const count = 2 * EXPORT_PAGE_ACTIONS + 1;
   await Promise.all(Array.from({ length: count }, () => app.engine.create({ body: JSON.stringify(large) })));

@@ -8,7 +8,7 @@ import { Mailbox } from "../support/mailbox.ts";
 import { testSecrets } from "../support/store.ts";
 import { type Received, Target } from "../support/target.ts";
 import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
-import { ANN, joined, signedIn } from "./signed-in.ts";
+import { ANN, joined, personOf, signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
 import { shared } from "../support/shared.ts";
 import { runStatements } from "../../db/commands/statements.ts";
@@ -154,11 +154,7 @@ describe("an approver whom an owner's key has named", () => {
     const { engine } = app;
     await signedIn(app);
     await joined(app, "approver", BOB);
-    const people = (await app.call("GET", "/v1/people")).json.data as unknown as readonly {
-      id: string;
-      email: string;
-    }[];
-    const bob = people.find(({ email }) => email === BOB)?.id ?? "";
+    const bob = await personOf(app, BOB);
     const asked = (email: string) => create(app, KEYS.owner, { approve: true, notify: { email } });
     const { id } = (await asked(BOB.toUpperCase())).json;
     const { id: ofOther } = (await asked("carol@example.org")).json;

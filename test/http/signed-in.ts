@@ -24,6 +24,12 @@ export async function joined(app: RealServer, role: string, email = `${role}@exa
   return entered(app, new URL(link).pathname);
 }
 
+/** The id of a person of the owner's account; empty where nobody there has the address. */
+export async function personOf(app: RealServer, email: string): Promise<string> {
+  const { data } = (await app.call("GET", "/v1/people")).json;
+  return data.find((one) => one["email"] === email)?.id ?? "";
+}
+
 async function entered(app: RealServer, path: string, fields: Readonly<Record<string, string>> = {}) {
   const body = new URLSearchParams({ ...fields, password: ANN_PASSWORD, session_secret: SESSION_SECRET }).toString();
   const headers = { ...FORM, origin: app.origin };

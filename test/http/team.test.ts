@@ -4,7 +4,7 @@ import { INVITATION_MS_MAX } from "../../src/core/limits.ts";
 import { Listener } from "../support/listener.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { openRealServer, type RealServer, type RealServerOptions } from "./real-server.ts";
-import { ANN, ANN_PASSWORD, browserOf, joined, sessionIn, signedIn } from "./signed-in.ts";
+import { ANN, ANN_PASSWORD, browserOf, joined, personOf, sessionIn, signedIn } from "./signed-in.ts";
 
 const BOB = "bob@example.com";
 const PASSWORD = ANN_PASSWORD;
@@ -31,14 +31,9 @@ const invite = async (email: string, role: string, headers: Readonly<Record<stri
 const post = (path: string, fields: Readonly<Record<string, string>>, cookie = "") =>
   browserOf(app, cookie).send(path, fields);
 
-const people = async () =>
-  (await app.call("GET", "/v1/people")).json.data as unknown as readonly {
-    readonly id: string;
-    readonly email: string;
-    readonly role: string;
-  }[];
+const people = async () => (await app.call("GET", "/v1/people")).json.data;
 
-const idOf = async (email: string) => (await people()).find((one) => one.email === email)?.id ?? "";
+const idOf = (email: string) => personOf(app, email);
 
 const auditText = async () => (await app.call("GET", "/v1/audit?limit=100")).text;
 
@@ -56,7 +51,7 @@ describe("an invitation", () => {
     const bob = await joined(app, "reader", "other@example.com");
     const atOnce = await Promise.all([1, 2].map(() => post(path, { password: PASSWORD })));
     expect(atOnce.map((answer) => answer.status).toSorted((one, other) => one - other)).toEqual([303, 404]);
-    expect((await people()).map(({ email, role }) => `${email} ${role}`).toSorted()).toEqual([
+    expect((await people()).map(({ email, role }) => `${String(email)} ${String(role)}`).toSorted()).toEqual([
       `${ANN} owner`,
       `${BOB} approver`,
       "other@example.com reader",

@@ -9,6 +9,7 @@ import {
   OAUTH_CONSENT_MS_MAX,
 } from "../../src/core/limits.ts";
 import { openRealServer } from "../http/real-server.ts";
+import { KEYS } from "../http/stub-server.ts";
 import { hiddenIn } from "../support/forms.ts";
 import { librariesOf } from "../support/libraries.ts";
 import {
@@ -81,7 +82,8 @@ describe("where OAuth is on", () => {
       client_id_metadata_document_supported: true,
     });
     expect(described).not.toHaveProperty("registration_endpoint");
-    // /v1 knows keys alone.
+    // A key works as ever, and /v1 knows keys alone.
+    expect((await askMcp(rig, KEYS.agent)).status).toBe(200);
     expect((await fetch(`${rig.url}/v1/account`)).headers.get("www-authenticate")).toBe("Bearer");
   });
 
@@ -135,7 +137,7 @@ describe("where OAuth is on", () => {
     expect((await askMcp(rig, json.access_token)).status).toBe(200);
 
     const { engine } = rig;
-    const key = (await engine.store.accounts.keys(engine.owner.accountId, 99)).find(({ hold }) => hold !== "none");
+    const [key] = await rig.connectedKeys();
     expect(key).toMatchObject({
       name: "Helpful Client (client.example)",
       role: "agent",
@@ -250,17 +252,10 @@ describe("where OAuth is on", () => {
       const revoked = await postForm(rig, "/oauth/revoke", { token: tokens[token], client_id: CLIENT_ID });
       expect(revoked.status).toBe(200);
       expect((await askMcp(rig, tokens.access_token)).status).toBe(401);
-      const keys = await rig.engine.store.accounts.keys(rig.engine.owner.accountId, 99);
-      expect(keys.find(({ hold }) => hold === "writes")?.revokedAt).not.toBeNull();
+      expect((await rig.connectedKeys()).map(({ revokedAt }) => revokedAt === null)).toEqual([false]);
       expect((await refresh(rig, tokens.refresh_token)).json.error).toBe("invalid_grant");
     },
   );
-
-  test("a key goes on working as before, also for /mcp", async () => {
-    await using rig = await openRig();
-    const { KEYS } = await import("../http/stub-server.ts");
-    expect((await askMcp(rig, KEYS.agent)).status).toBe(200);
-  });
 
   test.each([
     ["with an end lasts until then", (now: Date) => new Date(now.getTime() + 2 * DAY_MS).toISOString(), 2 * DAY_MS],
@@ -288,12 +283,11 @@ describe("where OAuth is on", () => {
         const browser = rig.browser();
         await browser.press(await browser.open(authorizeUrl(rig, newProof().challenge)));
       }
-      const { oauth, accounts } = rig.engine.store;
-      const connected = async () =>
-        (await accounts.keys(rig.engine.owner.accountId, 99)).find(({ hold }) => hold === "writes");
-      expect((await connected())?.revokedAt).toBeNull();
-      await oauth.prune(new Date(rig.engine.clock.now().getTime() + OAUTH_CONSENT_MS_MAX + 1_000));
-      expect((await connected())?.revokedAt).not.toBeNull();
+      const isRevoked = async () => (await rig.connectedKeys()).map(({ revokedAt }) => revokedAt !== null);
+      expect(await isRevoked()).toEqual([false]);
+      const { clock, store } = rig.engine;
+      await store.oauth.prune(new Date(clock.now().getTime() + OAUTH_CONSENT_MS_MAX + 1_000));
+      expect(await isRevoked()).toEqual([true]);
     },
   );
 
