@@ -1,5 +1,5 @@
 import { DatabaseError } from "pg";
-import { DatabaseFault } from "../sql/errors.ts";
+import { DatabaseFault, reasonOf, TOO_MANY_CONNECTIONS } from "../sql/errors.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 
 /** Serialization failure and deadlock: the same transaction may succeed if it is repeated. */
@@ -29,9 +29,9 @@ export function isOutdated(error: unknown): boolean {
   return sqlStateOf(error) === "0A000" && error instanceof Error && error.message.includes("cached plan");
 }
 
-/** Whether the server, the database or the role has no more connections. */
+/** Whether the server, the database, the role or the pooler has no more connections. */
 export function isBeyondConnections(error: unknown): boolean {
-  return sqlStateOf(error) === "53300";
+  return reasonOf(error) === TOO_MANY_CONNECTIONS;
 }
 
 /** Whether it failed only because an earlier statement of its transaction did. */

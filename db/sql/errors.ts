@@ -107,12 +107,14 @@ export function tellingAway(sql: Sql, onAway: OnAway): Sql {
 /** Deeper than any library nests its errors. */
 const CAUSES_MAX = 6;
 
+export const TOO_MANY_CONNECTIONS = "too many connections";
+
 /**
  * Reasons by SQLSTATE, by codes of SQLite, the system and TLS, and by words of libraries without codes and of PgBouncer, which
  * has one code for everything. The first match counts.
  */
 const REASONS: readonly (readonly [RegExp, string])[] = [
-  [/^53300 |too many (connections|clients)|no more connections/i, "too many connections"],
+  [/^53300 |too many (connections|clients)|no more connections/i, TOO_MANY_CONNECTIONS],
   [/^28P01 |\bSASL\b|password must be|password authentication failed/, "password authentication failed"],
   [/^(28|42501 )|SERVER_ERROR.*\b40[13]\b/, "permission denied"],
   [/^(3D|08P01 (no such database|database .+ does not exist))/, "the database does not exist"],

@@ -3,7 +3,7 @@ import { DatabaseError } from "pg";
 import { command } from "../../db/commands/command.ts";
 import { openPostgres, type Send } from "../../db/postgres/connection.ts";
 import { createNodeStore } from "../../db/postgres/cluster.ts";
-import { faultIn, isConnectionSound } from "../../db/postgres/faults.ts";
+import { faultIn, isBeyondConnections, isConnectionSound } from "../../db/postgres/faults.ts";
 import { reasonOf } from "../../db/sql/errors.ts";
 import { ACTION_STATUSES } from "../../src/core/action.ts";
 import { NO_SEARCH } from "../../src/core/search.ts";
@@ -51,6 +51,11 @@ test.each(["EPIPE", "ECONNRESET", "EBUSY"])("%s is no answer of the server: the 
   const error = Object.assign(new Error("write failed"), { code });
   expect(isConnectionSound(error)).toBe(false);
   expect(faultIn(error)).toMatchObject({ kind: "unavailable" });
+});
+
+test("a pooler that has no more connections is known by its words, since it has one code for everything", () => {
+  const refused = new DatabaseError("no more connections allowed (max_client_conn)", 40, "error");
+  expect(isBeyondConnections(Object.assign(refused, { code: "08P01" }))).toBe(true);
 });
 
 test.each([
