@@ -356,13 +356,9 @@ async function create(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
     now: deps.clock.now(),
     waitSeconds,
   };
-  const {
-    request: checked,
-    reason,
-    sync,
-    credential,
-  } = withIssues(OPTIONS.issues(options), () => createCheckCreate(deps)(input));
-  const { action, differs } = await deps.actionService.create(caller, checked, { reason, sync, credential });
+  const { request: checked, ...given } = withIssues(OPTIONS.issues(options), () => createCheckCreate(deps)(input));
+  const { action, differs } = await deps.actionService.create(caller, checked, given);
+  const { sync } = given;
   // A rule has held it, so answer: the model can tell its user instead of waiting.
   const isHeld = differs === undefined && action.status === "awaiting_approval";
   const created = createdIfAway(action);

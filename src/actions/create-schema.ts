@@ -61,6 +61,8 @@ export interface CheckedCreate {
   readonly reason: string | null;
   /** The name of its credential, which `ActionService.create` adds to the request. Null: not given. */
   readonly credential: string | null;
+  /** Why it is too late for a new action, although a repeat may find its older one by a key. Null: it is not. */
+  readonly overdue: Issue | null;
 }
 
 const CREATE = compile(CreateAction);
@@ -99,14 +101,21 @@ export function createCheckCreate({ checkTarget }: CreateRules) {
     if (key === undefined) note("Idempotency-Key", `Must be 1 to ${KEY_CHARS_MAX} printable ASCII characters.`);
     const isUnquoted = key === idempotencyKey;
     if (input.isKeyHeader === true && isUnquoted && key?.includes(", ") === true) note("Idempotency-Key", REPEATED_KEY);
+    const { overdue } = times;
+    if (overdue !== null && key === null && fields["dedupe"] === undefined) broken.push(overdue);
     if (broken.length === 0 && CREATE.accepts(given) && target !== null && key !== undefined) {
       const encoded = form !== null && "encoded" in form ? form.encoded : null;
       const request = requestOf(given, target, { ...bodyOf(given, encoded, textOf), times, key });
-      return { request, sync: given.sync ?? false, reason: given.reason ?? null, credential: given.credential ?? null };
+      const { sync = false, reason = null, credential = null } = given;
+      return { request, sync, reason, credential, overdue };
     }
-    const issues = onePerField([...CREATE.issues(withoutChecked(given)), ...broken]);
+    const issues = onePerField([
+      ...CREATE.issues(withoutChecked(given)),
+      ...broken,
+      ...(overdue === null ? [] : [overdue]),
+    ]);
     const code = codeOf(given, broken, issues);
-    throw new DomainError(code, MESSAGES[code], issues);
+    throw invalidCreate(code, issues);
   };
 }
 
@@ -195,6 +204,11 @@ function checkHeaders(given: Fields, role: Role, issues: Issue[]): void {
 }
 
 type Code = Extract<ErrorCode, "missing_field" | "invalid_url" | "invalid_sync" | "validation_error">;
+
+/** The error for a request with these problems. */
+export function invalidCreate(code: Code, issues: readonly Issue[]): DomainError {
+  return new DomainError(code, MESSAGES[code], issues);
+}
 
 const MESSAGES: Readonly<Record<Code, string>> = {
   missing_field: "The field url is required.",
@@ -341,6 +355,8 @@ interface CreateTimes {
   /** Not from this time on; null: no limit. */
   readonly expiresAt: Date | null;
   readonly issues: readonly Issue[];
+  /** See `CheckedCreate`. */
+  readonly overdue: Issue | null;
 }
 
 /** Reads `run_at`, `delay_seconds` and `expires_at` if they have the right type; the schema reports the others. */
@@ -362,15 +378,17 @@ export function readTimes(given: Readonly<Record<string, unknown>>, now: Date): 
 
   const expiresAt = timeIn(expiresText);
   if (expiresAt === "invalid") note("expires_at", "Is not a date and time.");
-  if (expiresAt === "invalid" || expiresAt === null) return { runAt, expiresAt: null, issues };
-  if (expiresAt.getTime() <= nowMs) note("expires_at", "Must be in the future.");
-  else if (runAt !== null && expiresAt <= runAt)
-    note("expires_at", `Must be after ${isDelay ? "the end of delay_seconds" : "run_at"}.`);
-  else if (expiresAt.getTime() > nowMs + EXPIRES_AHEAD_MS_MAX) note("expires_at", "Must be within two years.");
-  return { runAt, expiresAt, issues };
+  if (expiresAt === "invalid" || expiresAt === null) return { runAt, expiresAt: null, issues, overdue: null };
+  let overdue: string | null = null;
+  if (expiresAt.getTime() <= nowMs) overdue = "Must be in the future.";
+  else if (runAt !== null && expiresAt <= runAt) {
+    if (isDelay) overdue = "Must be after the end of delay_seconds.";
+    else note("expires_at", "Must be after run_at.");
+  } else if (expiresAt.getTime() > nowMs + EXPIRES_AHEAD_MS_MAX) note("expires_at", "Must be within two years.");
+  return { runAt, expiresAt, issues, overdue: overdue === null ? null : { field: "expires_at", message: overdue } };
 }
 
-const NO_TIMES: CreateTimes = { runAt: null, expiresAt: null, issues: [] };
+const NO_TIMES: CreateTimes = { runAt: null, expiresAt: null, issues: [], overdue: null };
 
 /** Reads a time. Null: it is no text. */
 function timeIn(text: unknown): Date | "invalid" | null {

@@ -122,7 +122,7 @@ function mainRoutes(deps: ActionRouteDeps) {
     .post(
       "/v1/actions",
       async ({ context, caller, query, body }) => {
-        const { request, sync, reason, credential } = checkCreate({
+        const { request, ...options } = checkCreate({
           value: body.value,
           textOf: (member) => (member === "body" ? memberText : orderedMemberText)(body, member),
           idempotencyKey: context.request.headers.get("idempotency-key"),
@@ -131,7 +131,8 @@ function mainRoutes(deps: ActionRouteDeps) {
           now: deps.clock.now(),
           waitSeconds: query.wait,
         });
-        const { action, differs } = await actionService.create(caller, request, { reason, sync, credential });
+        const { action, differs } = await actionService.create(caller, request, options);
+        const { sync } = options;
         context.actionId = action.id;
         // A rule has held it, so answer: a connection must not wait for a person.
         const isHeld = differs === undefined && action.status === "awaiting_approval";

@@ -2,7 +2,8 @@ import { createDecisions, type DecisionNeeds } from "../approvals/decide.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import { createWait } from "./wait.ts";
 import { type Held, logHeld } from "../approvals/held.ts";
-import { DomainError, notFound } from "../core/domain-error.ts";
+import { invalidCreate } from "./create-schema.ts";
+import { DomainError, type Issue, notFound } from "../core/domain-error.ts";
 import { withPauses } from "../core/pause.ts";
 import type { TimelineEntry, TimelineEvent } from "../core/timeline.ts";
 import { maskedActor, searchedAs } from "../receipts/masked-action.ts";
@@ -147,14 +148,15 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
    * - `invalid_request` or `forbidden`: a person rejected the same request within 24 hours, and the reason is missing or it
    *   was requested again too often,
    * - `too_many_held`: too many actions of the key await approval,
-   * - `validation_error`: one of its keys names an action that can't be read,
+   * - `validation_error`: one of its keys names an action that can't be read, or it is too late for a new action,
    * - `validation_error` or `forbidden`: its credential: see `CredentialUse.withCredential`,
    * - `forbidden`: a limit of the key: its hosts, its methods, or how many creates it has a day; or a rule of the account,
    * - `unavailable`: the rules of the account were changed again and again meanwhile.
    */
   const create = async (caller: Caller, given: ActionRequest, options: CreateOptions = {}): Promise<CreateAnswer> => {
     authorize(caller, "create");
-    const { credential = null, copyOf, reason = null, sync = false } = options;
+    const { credential = null, copyOf, reason = null, sync = false, overdue = null } = options;
+    if (overdue !== null && (await olderOf(caller, given)) === null) throw invalidCreate("validation_error", [overdue]);
     // A copy without a credential stays without one: its person has not seen the host's default.
     const isPlainCopy = credential === null && copyOf !== undefined;
     const request = isPlainCopy ? given : await withCredential(caller, given, credential);
@@ -276,6 +278,8 @@ interface CreateOptions {
   readonly sync?: boolean;
   /** The name of the credential that it is sent with. */
   readonly credential?: string | null;
+  /** See `CheckedCreate`. */
+  readonly overdue?: Issue | null;
   /** The action that a person copies. The restrictions of its creator still apply. */
   readonly copyOf?: Action;
 }

@@ -36,8 +36,8 @@ export function resendRoutes(deps: PageDeps) {
   const createCopy = async ({ caller }: Person, copy: Action, form: Form): Promise<string> => {
     const input = createInputOf(copy, clock.now());
     try {
-      const { request, credential } = checkCreate({ ...input, idempotencyKey: idempotencyKeyIn(form) });
-      const { action } = await actionService.create(caller, request, { copyOf: copy, credential });
+      const { request, credential, overdue } = checkCreate({ ...input, idempotencyKey: idempotencyKeyIn(form) });
+      const { action } = await actionService.create(caller, request, { copyOf: copy, credential, overdue });
       return actionPath(action.id);
     } catch (error) {
       if (!(error instanceof DomainError) || error.issues.length === 0) throw error;

@@ -20,6 +20,7 @@ describe("a create that is accepted", () => {
       sync: false,
       reason: null,
       credential: null,
+      overdue: null,
       request: { ...aRequest({ url: "https://api.example.com:8443/orders" }), body: null },
     });
   });

@@ -27,14 +27,15 @@ describe("when an action is sent", () => {
 
   test("is not said by most creates, which store nothing of it", () => {
     expect(create({}).request).toMatchObject({ extras: {}, expiresAt: null });
-    expect(readTimes({}, NOON)).toEqual({ runAt: null, expiresAt: null, issues: [] });
+    expect(readTimes({}, NOON)).toEqual({ runAt: null, expiresAt: null, issues: [], overdue: null });
   });
 
   test.each([
     [{ expires_at: iso(HOUR), run_at: iso(HOUR) }, "Must be after run_at."],
     [{ expires_at: iso(HOUR), delay_seconds: 7_200 }, "Must be after the end of delay_seconds."],
   ])("that ends before it may begin names what it must come after: %j", (members, message) => {
-    expect(readTimes(members, NOON).issues).toEqual([{ field: "expires_at", message }]);
+    const { issues, overdue } = readTimes(members, NOON);
+    expect(overdue === null ? issues : [overdue]).toEqual([{ field: "expires_at", message }]);
   });
 
   test.each([

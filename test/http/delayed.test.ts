@@ -40,6 +40,24 @@ describe("a create", () => {
     }
   });
 
+  test("that is repeated after its end finds its action by its key, and is refused as before without one", async () => {
+    const body = { url: target.url, expires_at: inMs(HOUR), delay_seconds: 60 };
+    const repeat = (headers = {}) => app.call("POST", "/v1/actions", body, headers);
+    const keyed = { "idempotency-key": "once" };
+    const { id } = (await repeat(keyed)).json;
+    for (const [passed, message] of [
+      [HOUR - 60_000, "Must be after the end of delay_seconds."],
+      [60_000, "Must be in the future."],
+    ] as const) {
+      app.engine.clock.advance(passed);
+      expect((await repeat(keyed)).json).toMatchObject({ id, deduplicated: true, differs: [] });
+      for (const headers of [{}, { "idempotency-key": "another" }]) {
+        const details = [{ field: "expires_at", message, code: "invalid" }];
+        expect((await repeat(headers)).json.error).toMatchObject({ code: "validation_error", details });
+      }
+    }
+  });
+
   // What is refused: test/actions/create-times.test.ts.
   test("in sync is answered at the end if its time comes within the wait that was asked for", async () => {
     const late = await create({ sync: true, delay_seconds: 5 }, KEYS.owner, "?wait=4");
