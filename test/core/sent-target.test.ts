@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { isUnder, normalPrefix, sentTarget } from "../../src/core/target.ts";
+import { isUnder, normalPrefix, sentTarget, sentUrl } from "../../src/core/target.ts";
 import { words } from "../support/words.ts";
 
 describe("a target is read as it is sent", () => {
@@ -67,4 +67,20 @@ describe("a prefix", () => {
       expect(normalPrefix(text)).toBeNull();
     }
   });
+});
+
+test.each([
+  ["a name in letters that may pass for others", "https://exаmple.com/x", "https://xn--exmple-4nf.com/x"],
+  ["full-width letters", "http://ｅxample.com/", "http://example.com/"],
+  ["an address in another spelling", "http://0x7f000001/", "http://127.0.0.1/"],
+  ["capitals, and the scheme's own port", "HTTPS://API.Example.com:443/A", "https://api.example.com/A"],
+  ["what is not seen in a path", "https://example.com/\u202eexe", "https://example.com/%E2%80%AEexe"],
+  ["dots that lead elsewhere", "https://example.com/safe/../admin", "https://example.com/admin"],
+  ["a fragment, which is not sent", "https://example.com/a?b=c#approved", "https://example.com/a?b=c"],
+])("a sent URL is the parser's reading of %s", (_what, url, sent) => {
+  expect(sentUrl(url)).toBe(sent);
+});
+
+test("a sent URL that is none is left as it is", () => {
+  expect(sentUrl("nonsense")).toBe("nonsense");
 });

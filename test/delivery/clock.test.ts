@@ -52,16 +52,6 @@ describe("a wall clock that is set back by an hour", () => {
     await engine.saw(id, { status: "completed", attempts: 2 });
   });
 
-  test("holds up nothing that waits for its first attempt", async () => {
-    const folder = newFolder();
-    const before = await openEngine({ folder, starts: false });
-    const { id } = await before.create({});
-    await before.abandon();
-    const clock = new FakeClock(new Date(before.clock.now().getTime() - HOUR_MS));
-    await using engine = await openEngine({ folder, sender: answering(answered(200)), clock });
-    await engine.saw(id, { status: "completed", attempts: 1 });
-  });
-
   test("shortens no Retry-After, and lengthens none", async () => {
     const asked = { ...answered(503), retryAfter: "7200" };
     const sender = answering(asked, answered(200));

@@ -327,14 +327,6 @@ describe("of the rows of a lane that the store has, memory knows no number:", ()
     expect(new Set(takeAll(lanes).map(({ keyId }) => keyId))).toEqual(new Set(keys));
   });
 
-  test("the earliest of many is known, in whatever order they came", () => {
-    const lanes = lanesOf({ total: 1, perHost: 1 });
-    for (const ms of [5, 3, 8, 1, 7, 2]) add(lanes, lane("a", `${ms}`), NOW + ms);
-    const times: number[] = [];
-    for (; lanes.earliestMs !== null; lanes.wake(lanes.earliestMs)) times.push(lanes.earliestMs - NOW);
-    expect(times).toEqual([1, 2, 3, 5, 7, 8]);
-  });
-
   test("a claim that failed is asked for again at its time, or left to the sweep", () => {
     const { lanes, ask } = swept();
     lanes.failed(ask, NOW + 250);
