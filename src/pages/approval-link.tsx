@@ -145,10 +145,13 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
   return createPageRoutes("approval").get(PATH, show, hooks).get(`${PATH}/body`, body, hooks).post(PATH, decide, hooks);
 }
 
-/** Whether a person opened the link. HEAD requests, which also run this route, and prefetches must not decide. */
+/**
+ * Whether a person opened the link. HEAD requests, which also run this route, prefetches, and previews that a browser or an extension
+ * of it reads by script must not decide.
+ */
 function isOpenedByPerson({ method, headers }: Request): boolean {
   const isPrefetch = PREFETCH_HEADERS.some((name) => /\bprefetch\b/i.test(headers.get(name) ?? ""));
-  return method === "GET" && !isPrefetch;
+  return method === "GET" && !isPrefetch && (headers.get("sec-fetch-dest") ?? "document") === "document";
 }
 
 const PREFETCH_HEADERS = ["sec-purpose", "purpose", "x-moz"];

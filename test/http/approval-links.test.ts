@@ -232,6 +232,7 @@ describe("with APPROVAL_LINKS=one_click", () => {
     ["a prerender", { headers: { "sec-purpose": "prefetch;prerender" } }],
     ["a prefetch of older browsers", { headers: { purpose: "prefetch" } }],
     ["a prefetch of Firefox", { headers: { "x-moz": "prefetch" } }],
+    ["a preview that a script reads", { headers: { "sec-fetch-dest": "empty" } }],
     ["a post without a decision", { method: "POST", headers: FORM, body: "" }],
   ] as const)("%s decides nothing", async (_what, init) => {
     const { id, approve, reject } = await held(server);
