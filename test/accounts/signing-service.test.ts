@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
-import { createSigningService } from "../../src/accounts/signing-secrets.ts";
-import { SIGNING_USES } from "../../src/core/account-store.ts";
+import { createSigningService, knownOriginsOf } from "../../src/accounts/signing-secrets.ts";
+import { SIGNING_USES, type UsedOrigins } from "../../src/core/account-store.ts";
+import { KNOWN_ORIGINS_MAX } from "../../src/core/limits.ts";
 import { anotherOwner } from "../actions/callers.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine, requestFor, wrapping } from "../support/engine.ts";
+import { later, NOON } from "../support/factory.ts";
 import { type Received, Target } from "../support/target.ts";
 
 const ORIGIN = "https://api.example.com";
@@ -232,4 +234,53 @@ describe("a delivery as its target receives it", () => {
     const newest = new Webhook(secrets.at(-1) ?? "").sign(id, clock.now(), "{}");
     expect(target.received.at(-1)?.headers.get("webhook-signature")).toBe(newest);
   });
+});
+
+const used = (more: Partial<UsedOrigins>): UsedOrigins => ({ calls: [], callbacks: [], rotations: [], ...more });
+
+const A = "https://a.example";
+
+test("origins stand with their newest use first, those that were only rotated last", () => {
+  const calls = [
+    { origin: A, lastUsedAt: NOON },
+    { origin: "https://b.example", lastUsedAt: later(5) },
+  ];
+  const callbacks = [{ origin: A, lastUsedAt: later(2) }];
+  const rotations = [{ origin: "https://old.example", use: "calls", rotatedAt: NOON }] as const;
+  const known = knownOriginsOf(used({ calls, callbacks, rotations }), NOON);
+  expect(known.map(({ origin, use }) => `${use} ${origin}`)).toEqual([
+    "calls https://b.example",
+    `callbacks ${A}`,
+    `calls ${A}`,
+    "calls https://old.example",
+  ]);
+});
+
+test("the newest rotation counts, of the origin alone or of all, of calls and callbacks apart", () => {
+  const [calls, callbacks] = [[{ origin: A, lastUsedAt: NOON }], [{ origin: A, lastUsedAt: NOON }]];
+  const of = (...rotations: UsedOrigins["rotations"]) =>
+    Object.fromEntries(
+      knownOriginsOf(used({ calls, callbacks, rotations }), later(DAY_MS)).map((one) => [one.use, one.rotatedAt]),
+    );
+  expect(of()).toEqual({ calls: null, callbacks: null });
+  const all = { origin: null, use: null, rotatedAt: later(2) };
+  const alone = { origin: A, use: "calls", rotatedAt: later(3) } as const;
+  expect(of(all)).toEqual({ calls: later(2), callbacks: later(2) });
+  expect(of(all, alone)).toEqual({ calls: later(3), callbacks: later(2) });
+  expect(of({ ...all, use: "callbacks" })).toEqual({ calls: null, callbacks: later(2) });
+});
+
+test("the secret before a rotation signs for a day", () => {
+  const rotations = [{ origin: A, use: "calls", rotatedAt: NOON }] as const;
+  const endAt = (now: Date) => knownOriginsOf(used({ rotations }), now)[0]?.previousExpiresAt;
+  expect(endAt(later(DAY_MS - 1))).toEqual(later(DAY_MS));
+  expect(endAt(later(DAY_MS))).toBeNull();
+});
+
+test("there are at most so many of each kind", () => {
+  const calls = Array.from({ length: 2 * KNOWN_ORIGINS_MAX }, (_, at) => ({
+    origin: `https://h${at}.example`,
+    lastUsedAt: NOON,
+  }));
+  expect(knownOriginsOf(used({ calls }), NOON)).toHaveLength(KNOWN_ORIGINS_MAX);
 });
