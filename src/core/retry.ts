@@ -67,7 +67,8 @@ export function jittered(ms: number, chance: number): number {
 export function retryAfterMs(header: string | null, now: Date): number | null {
   if (header === null) return null;
   const text = header.trim();
-  if (/^\d+$/.test(text)) return clamp(Number(text) * 1_000);
+  // Some targets send decimals, such as "2.0".
+  if (/^\d+(\.\d+)?$/.test(text)) return clamp(Math.ceil(Number(text) * 1_000));
   if (!HTTP_DATE.test(text)) return null;
   const at = Date.parse(ZONED.test(text) ? text : `${text} GMT`);
   return Number.isNaN(at) ? null : clamp(at - now.getTime());
