@@ -48,6 +48,6 @@ test.concurrent.skipIf(groups === null)("200 MB of memory", async () => {
   held(await outOfMemory(10));
 });
 
-test.concurrent("B124 what does not arrive in time is closed, whoever waits for an action is not, and others are served", async () => {
+test.concurrent("what does not arrive in time is closed, whoever waits for an action is not, and others are served", async () => {
   held(await lateArrivals());
 });

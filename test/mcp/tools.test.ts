@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Ajv } from "ajv";
+import { CreateAction } from "../../src/api/action-schemas.ts";
 import { ListQuery } from "../../src/api/list-schemas.ts";
 import { TOOLS, type ToolName } from "../../mcp/tools.ts";
 import { KEYS } from "../http/stub-server.ts";
@@ -28,9 +29,9 @@ const EXPECTED: Readonly<Record<ToolName, readonly [permission: string | null, .
 describe.each(CLIENTS)("a client of the kind %s", (kind) => {
   test("finds the tools in a fixed order, each with title, schemas and all four hints", async () => {
     await using agent = await connect(kind, server.mcpUrl);
-    const { tools } = await agent.client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual(Object.keys(EXPECTED));
-    for (const tool of tools) {
+    const listed = await agent.client.listTools();
+    expect(listed.tools.map(({ name }) => name)).toEqual(Object.keys(EXPECTED));
+    for (const tool of listed.tools) {
       expect(tool.inputSchema).toMatchObject({ type: "object", additionalProperties: false });
       expect(tool.outputSchema).toMatchObject({ type: "object", anyOf: [{}, { required: ["error"] }] });
       expect(Object.keys(tool.annotations ?? {}).toSorted()).toEqual([
@@ -110,7 +111,6 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
       await owner.call("approve", { id }),
       await agent.call("get", { id: "act_nobody" }),
     ];
-    const { tools } = await agent.client.listTools();
     const schemas = new Ajv({ strict: false });
     const accepts = new Map(tools.map((tool) => [tool.name, schemas.compile({ ...tool.outputSchema })]));
     const names = ["create", "get", "list", "cancel", "wait", "retry", "approve", "approve", "get"];
@@ -219,7 +219,15 @@ function looseSchemas(schema: unknown, at: string): string[] {
   return [...(isLoose ? [at] : []), ...parts.flatMap(([name, part]) => looseSchemas(part, `${at}.${name}`))];
 }
 
+const tools = await (async () => {
+  await using agent = await connect("modern", server.mcpUrl);
+  return (await agent.client.listTools()).tools;
+})();
+
 describe("the table of tools", () => {
+  const argumentsOf = (tool: (typeof tools)[number] | undefined) =>
+    Object.keys(tool?.inputSchema.properties ?? {}).toSorted();
+
   test("has at most 13,500 characters, a description for every argument, and a type for every schema", async () => {
     await using strict = await openServer({ starts: false, agentApproval: "off" });
     for (const { mcpUrl } of [server, strict]) {
@@ -244,29 +252,18 @@ describe("the table of tools", () => {
     expect(Object.fromEntries(found)).toEqual(EXPECTED);
   });
 
-  test("takes for create the body of REST, its header and its query parameter", async () => {
-    await using agent = await connect("modern", server.mcpUrl);
-    const { tools } = await agent.client.listTools();
-    const document = JSON.parse(await (await fetch(`${server.url}/openapi.json`)).text());
-    const ofRest = Object.keys(document.components.schemas.CreateAction.properties);
-    const ofTool = Object.keys(tools[0]?.inputSchema.properties ?? {});
-    expect(ofTool.toSorted()).toEqual([...ofRest, "idempotency_key", "wait"].toSorted());
-    expect(tools[0]?.description).toContain("Same intent, same idempotency_key");
-  });
-
-  test("takes for list the query of REST, in few words", async () => {
-    await using agent = await connect("modern", server.mcpUrl);
-    const { tools } = await agent.client.listTools();
-    const list = tools.find(({ name }) => name === "list");
-    expect(Object.keys(list?.inputSchema.properties ?? {}).toSorted()).toEqual(
-      Object.keys(ListQuery.properties).toSorted(),
+  test("takes for create the body of REST, its header and its query parameter, and for list its query in few words", async () => {
+    const create = tools.find(({ name }) => name === "create");
+    expect(argumentsOf(create)).toEqual(
+      [...Object.keys(CreateAction.properties), "idempotency_key", "wait"].toSorted(),
     );
+    expect(create?.description).toContain("Same intent, same idempotency_key");
+    const list = tools.find(({ name }) => name === "list");
+    expect(argumentsOf(list)).toEqual(Object.keys(ListQuery.properties).toSorted());
     expect(JSON.stringify(list).length).toBeLessThan(2_500);
   });
 
-  test("has no format but date-time, since some model providers refuse others", async () => {
-    await using agent = await connect("modern", server.mcpUrl);
-    const { tools } = await agent.client.listTools();
+  test("has no format but date-time, since some model providers refuse others", () => {
     const formats = JSON.stringify(tools).match(/"format":"[^"]+"/g) ?? [];
     expect(new Set(formats)).toEqual(new Set(['"format":"date-time"']));
   });

@@ -16,7 +16,7 @@ import { until } from "../support/until.ts";
 
 type Person = Awaited<ReturnType<typeof signedIn>>;
 
-export const NO_TARGET = "http://127.0.0.1:9/";
+const NO_TARGET = "http://127.0.0.1:9/";
 
 /** What a page waits for by its clock, such as the second between two updates, takes it a tenth of that. */
 const QUICK = "{ const later = setTimeout; window.setTimeout = (run, ms, ...more) => later(run, ms / 10, ...more); }";

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { openRealServer } from "../http/real-server.ts";
 import { signedIn, ANN, ANN_PASSWORD, confirmPassword, joined } from "../http/signed-in.ts";
+import { KEYS } from "../http/stub-server.ts";
 import { HAS_BROWSER } from "../support/browser.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
-import { useDesk, NO_TARGET } from "./desk.ts";
+import { useDesk } from "./desk.ts";
 import type { Page } from "playwright-core";
-import { KEYS } from "../http/stub-server.ts";
 
 describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
   const desk = useDesk({ height: 700 });
@@ -246,29 +246,6 @@ describe.skipIf(!HAS_BROWSER)("the inbox in a browser", () => {
     await page.waitForURL(/\/approvals\/act_/);
     const shown = await page.locator("#request [data-shown]").getAttribute("data-shown");
     expect(new URL(page.url()).pathname).toBe(`/approvals/${shown?.split(" ")[0]}`);
-  });
-
-  test("shows requests beside the list, each under its address, and takes no note from one to another", async () => {
-    const first = await desk.created({ approve: true, url: `${NO_TARGET}one`, title: "The first" });
-    const second = await desk.created({ approve: true, url: `${NO_TARGET}two`, title: "The second" });
-    const page = await desk.open(`/approvals/${first}`);
-    const pane = page.locator("#request");
-    await page.keyboard.press("j");
-    await page.waitForURL(`${desk.app.url}/approvals/${second}`);
-    await pane.getByText("The second").waitFor();
-    await page.locator(`#waiting [aria-current][href="/approvals/${second}"]`).waitFor();
-    await pane.getByText("Add note").click();
-    await pane.locator("textarea").fill("Only for the second.");
-    await page.locator(`#${first} .inbox-open`).click();
-    await page.waitForURL(`${desk.app.url}/approvals/${first}`);
-    await pane.getByText("The first").waitFor();
-    expect(await pane.locator("textarea").inputValue()).toBe("");
-    expect(await pane.locator("form.decide").getAttribute("action")).toBe(`/approvals/${first}`);
-    expect(await desk.isSamePage(page)).toBe(true);
-    // Without a request in its address the page takes that of the one it shows: no update can exchange it.
-    await page.goto(`${desk.app.url}/approvals`);
-    await page.waitForURL(/\/approvals\/act_\w+$/);
-    expect(desk.troubles).toEqual([]);
   });
 
   test("says in the button how much of a request is below, until its end was in view", async () => {
