@@ -1,4 +1,4 @@
-import { RESTORED_POSITIONS, TRANSACTION_MS_MAX } from "../../src/core/limits.ts";
+import { MIGRATION_LOCK_MS_MAX, RESTORED_POSITIONS, TRANSACTION_MS_MAX } from "../../src/core/limits.ts";
 import { ranIn, requireAll } from "../libsql/migrate.ts";
 import type { PostgresSql } from "./connection.ts";
 import { START_LOCK } from "./queries.ts";
@@ -81,6 +81,7 @@ export async function migratePostgres(sql: PostgresSql, now: Date, lockMsMax = T
     const [server] = await run("select current_setting('server_encoding') as encoding");
     if (!ENCODINGS.has(server?.["encoding"])) throw wrongEncoding(String(server?.["encoding"]));
     await run(`select pg_advisory_xact_lock(${START_LOCK})`);
+    await run(`select set_config('lock_timeout', '${Math.min(lockMsMax, MIGRATION_LOCK_MS_MAX)}', true)`);
     await run(GO_TO_TABLES);
     const [table] = await run(HAS_MIGRATIONS);
     if (table?.["found"] !== 1) await run("create table migrations (name text primary key, ran_at bigint not null)");

@@ -127,7 +127,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^57P03 /, "the database is starting or stopping"],
   [/^57P/, "the database was stopped"],
   [/^25006 /, "the database takes no writes"],
-  [/^55P03 /, "another node is changing the tables"],
+  [/^55P03 /, "another node is changing the tables, or a backup or another program holds them"],
   [/^(57014|ETIMEDOUT|ETIME) |not answered in time|timeout|timed out/i, "no answer came in time"],
   [/SQLITE_(BUSY|LOCKED)|database is locked/, "another process has it locked"],
   [/CERT|\bSSL\b|\bTLS\b|self.signed/i, "the TLS connection failed"],

@@ -639,6 +639,11 @@ export const STALL_MS_MIN = SECOND_MS / 2;
 export const REMOTE_CALL_MS_MAX = STORE_CALL_MS_MAX - 200;
 /** Shorter still: PostgreSQL's own bound for a statement, and for a transaction of a frozen process. */
 export const TRANSACTION_MS_MAX = REMOTE_CALL_MS_MAX - 300;
+/**
+ * How long a migration waits for a table, for which all writes of running nodes then wait. Longer than PostgreSQL waits before it ends
+ * an autovacuum that is in the way (`deadlock_timeout`), and less than a write of theirs may take.
+ */
+export const MIGRATION_LOCK_MS_MAX = 1_500;
 /** How long a migration's connection is silent before the system checks whether the server's machine is alive. */
 export const MIGRATION_KEEP_ALIVE_MS = 10 * SECOND_MS;
 /** Connections of a node for reads; it has one more for writes, and one for hints. */
