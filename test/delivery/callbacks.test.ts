@@ -1,12 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
+import { NO_HOST_SETTINGS } from "../../src/api/host-settings.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
 import { answered } from "../support/factory.ts";
 import { openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
-import { answers, floods, openRawTarget } from "../support/raw-target.ts";
+import { answers, answersOn, floods, openRawTarget } from "../support/raw-target.ts";
 import { Target } from "../support/target.ts";
+import { until } from "../support/until.ts";
 
 const REFUSED: Outcome = { kind: "not_sent", fault: "refused" };
 
@@ -111,6 +113,23 @@ test("a receiver that is down for ten minutes gets every callback later, under t
   expect(stamps.map((stamp) => stamp - (stamps[0] ?? 0))).toEqual([0, 5, 35, 335, 2_135]);
   expect(new Set(callbacks.map((request) => headersOf(request).get("webhook-signature"))).size).toBe(5);
   expect(await engine.get(id)).toEqual(done);
+});
+
+test("callbacks to a host with a rate take turns with the actions that wait for it", async () => {
+  await using busy = await openRawTarget(answersOn(200));
+  await using target = await openRawTarget(answersOn(200));
+  await using engine = await openEngine();
+  const host = `127.0.0.1:${busy.port}`;
+  await engine.hostService.put(engine.owner, host, { ...NO_HOST_SETTINGS, maxPerSecond: 0.5 });
+  await Promise.all(Array.from({ length: 60 }, () => engine.create({ url: busy.url("/queued") })));
+  for (let n = 0; n < 3; n += 1) await engine.create({ url: target.url(), callback: busy.url("/hook") });
+  const sentTo = (path: string) => busy.requests.filter((request) => request.startsWith(`POST ${path}`)).length;
+  await until(() => {
+    engine.clock.advance(20);
+    return sentTo("/hook") === 3;
+  });
+  // Each waits for another action, and a busy machine may be too slow for a turn.
+  expect(sentTo("/queued")).toBeLessThan(30);
 });
 
 test("a receiver that redirects is met as a target is: one call, one of our sentences", async () => {
