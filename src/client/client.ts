@@ -1,6 +1,6 @@
 import type * as Api from "./openapi.ts";
 import { follow } from "./follow.ts";
-import { type HttpCall, createTransport, OutgateError, type Transport } from "./transport.ts";
+import { type HttpCall, createTransport, OutgateError } from "./transport.ts";
 import type {
   CallOptions,
   ClientSettings,
@@ -159,7 +159,7 @@ export function createClient(settings: ClientSettings) {
     decideRequests: withBody<Api.DecideRequests, Api.RequestDecisions>("POST /v1/approvals", "data"),
     /** All matches as NDJSON or CSV, in pieces as they arrive. Reads only as fast as you take them. */
     exportActions: (query: Api.ExportQuery = {}, options?: CallOptions): AsyncGenerator<Uint8Array> =>
-      chunksOf(transport, query, options),
+      transport.stream({ route: "GET /v1/actions/export", type: EXPORTED, query, isRepeatable: true, ...options }),
     /** Begins to retry or cancel all actions that match. With `dry_run`, only says which. */
     startBulk,
     listBulk: withQuery<Api.BulkQuery, Api.BulkJobList>("GET /v1/bulk", "data"),
@@ -319,32 +319,3 @@ function keyHeader(key: string): string {
 }
 
 const EXPORTED = /^(?:application\/x-ndjson|text\/csv)/;
-
-/** The body of an export as it arrives. Throws if the service breaks off. */
-async function* chunksOf(
-  transport: Transport,
-  query: Api.ExportQuery,
-  { signal }: CallOptions = {},
-): AsyncGenerator<Uint8Array> {
-  const response = await transport.open({
-    route: "GET /v1/actions/export",
-    type: EXPORTED,
-    query,
-    isRepeatable: true,
-    signal,
-  });
-  const stream: ReadableStream<Uint8Array> | null = response.body;
-  const reader = stream?.getReader();
-  if (reader === undefined) return;
-  try {
-    for (;;) {
-      // On Node 20, reading an aborted response that has fully arrived never ends.
-      signal?.throwIfAborted();
-      const { done, value } = await reader.read();
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    await reader.cancel().catch(() => {});
-  }
-}

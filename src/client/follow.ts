@@ -61,20 +61,21 @@ async function* connect(
   { position, opened, signal }: Connection,
 ): AsyncGenerator<OutgateEvent> {
   const release = new AbortController();
-  let silence = setTimeout(() => release.abort(), SILENCE_MS_MAX);
+  const lose = () => release.abort(new OutgateError("timed_out", "The event stream is silent."));
+  let silence = setTimeout(lose, SILENCE_MS_MAX);
   const onData = () => {
     clearTimeout(silence);
-    silence = setTimeout(() => release.abort(), SILENCE_MS_MAX);
+    silence = setTimeout(lose, SILENCE_MS_MAX);
   };
   try {
-    const response = await transport.open({
+    const chunks = transport.stream({
       route: "GET /v1/events",
       type: /^text\/event-stream/,
       headers: position.last === undefined ? {} : { "last-event-id": position.last },
       isRepeatable: true,
       signal: AbortSignal.any([release.signal, ...(signal === undefined ? [] : [signal])]),
     });
-    for await (const { id, data, retryMs } of messagesOf(chunksOf(response, onData))) {
+    for await (const { id, data, retryMs } of messagesOf(heard(chunks, onData))) {
       position.retryMs = retryMs ?? position.retryMs;
       position.last = id ?? position.last;
       opened();
@@ -92,9 +93,8 @@ async function* connect(
   }
 }
 
-async function* chunksOf({ body }: Response, onData: () => void): AsyncGenerator<Uint8Array> {
-  const stream: ReadableStream<Uint8Array> | null = body;
-  for await (const chunk of stream ?? []) {
+async function* heard(chunks: AsyncIterable<Uint8Array>, onData: () => void): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
     onData();
     yield chunk;
   }
@@ -106,9 +106,9 @@ function eventOf(id: string, value: unknown): OutgateEvent {
   return { id, type, timestamp, data };
 }
 
-/** Whether reconnecting would fail in the same way. */
+/** Whether reconnecting would fail in the same way. A proxy may answer for a service that is away, such as with 404. */
 function isFinal(error: unknown): boolean {
-  if (!(error instanceof OutgateError) || error.status === null) return false;
+  if (!(error instanceof OutgateError) || error.status === null || error.code === "not_outgate") return false;
   return error.status >= 400 && error.status < 500 && error.status !== 429;
 }
 

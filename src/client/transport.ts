@@ -23,8 +23,8 @@ export interface HttpCall {
 export interface Transport {
   /** The body of the response: JSON, text, or undefined if it is empty. */
   call(call: HttpCall): Promise<unknown>;
-  /** The response of a stream as soon as its headers arrive. Tries once, without a timeout. */
-  open(call: HttpCall): Promise<Response>;
+  /** The body of a stream in pieces as they arrive. Tries once, without a timeout. */
+  stream(call: HttpCall): AsyncGenerator<Uint8Array>;
 }
 
 const TIMEOUT_MS = 30_000;
@@ -70,7 +70,7 @@ export function createTransport(settings: ClientSettings): Transport {
         }
       }
     },
-    async open(call) {
+    async *stream(call) {
       const send = prepare(settings, call);
       try {
         const response = await send();
@@ -79,12 +79,29 @@ export function createTransport(settings: ClientSettings): Transport {
           await response.body?.cancel();
           throw errorOf(response, null);
         }
-        return response;
+        yield* piecesOf(response, call.signal);
       } catch (error) {
         throw errorFor(error, settings.url, call.signal);
       }
     },
   };
+}
+
+async function* piecesOf({ body }: Response, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+  const stream: ReadableStream<Uint8Array> | null = body;
+  const reader = stream?.getReader();
+  if (reader === undefined) return;
+  try {
+    for (;;) {
+      // On Node 20, reading an aborted response that has fully arrived never ends.
+      signal?.throwIfAborted();
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
 }
 
 type Send = (limit?: AbortSignal) => Promise<Response>;
