@@ -112,11 +112,19 @@ export function errorLine(id: string | number | null, code: number, message: str
   return JSON.stringify({ jsonrpc: "2.0", id, error: { code, message } });
 }
 
+/** What a model must know where a call may have been carried out although no answer came. */
+const CREATED_PERHAPS =
+  "Repeat a create only with the same idempotency_key; if it had none, call list first: the action may exist.";
+
+export const LOST = `The connection to Outgate was lost. ${CREATED_PERHAPS}`;
+
 /** A sentence about an HTTP error: the service's own message, if there is one. */
 export function refusalMessage(status: number, body: unknown): string {
   const error = isObject(body) ? body["error"] : null;
-  const message = isObject(error) ? error["message"] : null;
-  if (typeof message !== "string") return `Outgate answered with status ${status}.`;
+  const given = isObject(error) ? error["message"] : null;
+  const message = typeof given === "string" ? given : `Outgate answered with status ${status}.`;
+  // Also of a proxy, which may have passed the call on.
+  if (status >= 500) return `${message} ${CREATED_PERHAPS}`;
   return status === 401 ? `Outgate did not take the key in OUTGATE_API_KEY. ${message}` : message;
 }
 
@@ -131,7 +139,7 @@ export function connectionMessage(error: unknown): string {
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") return "The host name in OUTGATE_URL can't be resolved.";
   const failure = tlsFailureOf(error);
   if (failure !== null) return describeTlsFailure(failure, "OUTGATE_URL");
-  return "The connection to Outgate was lost. Repeat a create only with the same idempotency_key; if it had none, call list first: the action may exist.";
+  return LOST;
 }
 
 function codeOf(error: unknown): string | null {

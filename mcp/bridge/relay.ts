@@ -7,6 +7,7 @@ import {
   mcpHeadersOf,
   isObject,
   linesOf,
+  LOST,
   type BridgeMessage,
   messageOf,
   parse,
@@ -161,7 +162,7 @@ export class Relay {
         : await this.#deps.send({ method: "POST", headers: { ...JSON_HEADERS, ...modern }, body: line, signal });
     const isAnswered = await this.#answer(response, message);
     const isAsked = message === null || (message.method !== null && message.id !== null);
-    if (!isAnswered && isAsked) this.#refuse(message, "The connection to Outgate was lost before the response came.");
+    if (!isAnswered && isAsked) this.#refuse(message, LOST);
   }
 
   /** Passes a response to the client. Returns whether it answered the request. */
@@ -176,7 +177,7 @@ export class Relay {
     const value = parse(text);
     const isMessage = isObject(value) && value["jsonrpc"] === "2.0";
     if (response.ok && (isMessage || Array.isArray(value))) return this.#pass(text, message);
-    if (response.ok && text === "") return true;
+    if (response.ok && text === "") return message === null;
     if (isMessage && value["id"] === (message?.id ?? null)) return this.#pass(text, message);
     this.#refuse(message, response.ok ? NOT_OUTGATE : refusalMessage(response.status, value));
     return true;

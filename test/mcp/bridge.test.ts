@@ -86,11 +86,18 @@ describe("a relay", () => {
         () => Promise.reject(new TypeError("fetch failed", { cause: failed("ERR_SSL_WRONG_VERSION_NUMBER") })),
         "TLS handshake with Outgate at OUTGATE_URL failed",
       ],
-      [
-        () => Promise.reject(new Error("socket hang up")),
+      ...(
+        [
+          () => Promise.reject(new Error("socket hang up")),
+          () => stream(":\n\n"),
+          () => new Response(null, { status: 202 }),
+          () => new Response("<html>", { status: 504 }),
+          () => Response.json({ error: { code: "unavailable", message: "Away." } }, { status: 503 }),
+        ] as const
+      ).map((upstream): readonly [Upstream, string] => [
+        upstream,
         "Repeat a create only with the same idempotency_key; if it had none, call list first",
-      ],
-      [() => stream(":\n\n"), "lost before the response came"],
+      ]),
       [
         () => Response.json({ error: { code: "unauthorized", message: "Send a key." } }, { status: 401 }),
         "did not take the key in OUTGATE_API_KEY. Send a key.",
