@@ -14,7 +14,8 @@ import {
 import { tableOf, textTable, type Cell, type Column } from "./table.ts";
 import { listTable, type ListColumn, type Session } from "./session.ts";
 import { EXIT } from "./io.ts";
-import { jsonText } from "./output.ts";
+import { explain, jsonText } from "./output.ts";
+import { waitForEnd } from "../client/wait.ts";
 
 /** A beginning that is unique in practice: the time, version and counter of a UUIDv7. With one less, ids in a row look the same. */
 const ID_COLUMNS_MIN = "act_".length + 14;
@@ -157,6 +158,14 @@ export function exitCodeOf(status: Status, waited: boolean): number {
   if (status === "failed" || status === "cancelled") return EXIT.failed;
   if (status === "awaiting_approval") return EXIT.awaitingApproval;
   return waited ? EXIT.timeout : EXIT.ok;
+}
+
+/** Waits for the end of an action that a command has changed. Where that fails the change is done, so returns what is known. */
+export async function endOf({ client, io, url }: Session, action: Action, seconds: number): Promise<Action> {
+  return waitForEnd(client.getAction, action, seconds).catch((error: unknown) => {
+    io.err(`${explain(error, url).message}\nAction ${action.id} was ${action.status} before that, and goes on.\n`);
+    return action;
+  });
 }
 
 /** Prints an action. Tells people also who rejected or cancelled it, and why. */

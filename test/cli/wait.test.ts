@@ -96,3 +96,22 @@ test("`outgate get --wait` and `approve --wait` ask a few times a second at most
   expect(ends.map(({ code }) => code)).toEqual([3, 3]);
   expect(service.asked()).toBeLessThan(12);
 });
+
+test("`outgate send` says what to do where the service goes away: a script could send twice", async () => {
+  const away = () => new Response("<h1>Bad Gateway</h1>", { status: 502 });
+  await using created = stand((count) => (count === 1 ? Response.json(PENDING, { status: 201 }) : away()));
+  await using unknown = stand(away);
+  await using refusing = stand(() => refused("forbidden", 403));
+  const ends = await Promise.all(
+    [created, unknown, refusing].map((service) =>
+      outgate(["send", "http://a.example/", "--wait", "9", "--idempotency-key", "k"], {
+        env: { OUTGATE_URL: service.url, OUTGATE_API_KEY: "og_x" },
+      }),
+    ),
+  );
+  expect(ends).toEqual([
+    { code: 3, out: `${JSON.stringify(PENDING)}\n`, err: expect.stringContaining("\nAction act_1 was pending") },
+    { code: 1, out: "", err: expect.stringContaining("\nThe action may have been created. To send nothing twice") },
+    { code: 1, out: "", err: "Not now.\n" },
+  ]);
+});

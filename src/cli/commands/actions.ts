@@ -15,6 +15,7 @@ import type { OutgateClient } from "../../client/client.ts";
 import {
   describeDecision,
   describeTimeline,
+  endOf,
   eventLine,
   EXIT_CODES_HELP,
   exitCodeOf,
@@ -263,7 +264,7 @@ async function decide(
   }
   // Decides on the run that was shown.
   const decided = await call(client)(id, given({ reason, run: run ?? shown?.run }));
-  const action = await waitForEnd(client.getAction, decided, wait ?? 0);
+  const action = await endOf(session, decided, wait ?? 0);
   await printAction(session, action);
   // Without --wait, the exit code only says that the decision was made.
   return wait === undefined ? EXIT.ok : exitCodeOf(action.status, true);
