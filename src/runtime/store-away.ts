@@ -65,6 +65,8 @@ export class Outage {
   #sinceMs: number | null = null;
   /** The reasons that were logged of this outage. */
   readonly #reasons = new Set<string>();
+  /** Whether a call has failed since the last look. On a full disk, a small write may succeed where others don't. */
+  #failsStill = false;
   #cancel: () => void = () => {};
 
   constructor(deps: OutageDeps) {
@@ -78,7 +80,9 @@ export class Outage {
 
   /** Call it each time that a call finds the store unavailable. */
   begin({ reason }: StoreUnavailable): void {
+    this.#failsStill = true;
     if (this.#probe === null || this.#sinceMs !== null) return;
+    this.#failsStill = false;
     this.#sinceMs = this.#deps.clock.monotonicMs();
     this.#reasons.clear();
     this.#tell(reason);
@@ -110,8 +114,10 @@ export class Outage {
     );
     if (this.#probe === null || this.#sinceMs === null) return;
     // A full queue of writes is no outage.
-    if (error !== null && !(error instanceof StoreBusy)) {
-      if (error instanceof StoreUnavailable) this.#tell(error.reason);
+    const isAway = error !== null && !(error instanceof StoreBusy);
+    if (isAway && error instanceof StoreUnavailable) this.#tell(error.reason);
+    if (isAway || this.#failsStill) {
+      this.#failsStill = false;
       return this.#askLater();
     }
     const { clock, log } = this.#deps;

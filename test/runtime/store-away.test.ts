@@ -111,6 +111,18 @@ describe("an outage", () => {
     expect(lines.map(([, fields]) => fields?.["reason"])).toEqual(reasons);
   });
 
+  test("lasts while calls fail, as those do that need room on a full disk, though a small write succeeds", async () => {
+    const { clock, lines, outage, state } = watched();
+    state.probe = () => Promise.resolve();
+    for (let second = 0; second < 3; second += 1) {
+      outage.begin(AWAY);
+      await pass(clock, second === 0 ? 500 : 1_000);
+    }
+    expect(lines.map(([event]) => event)).toEqual(["store.away"]);
+    await pass(clock, 1_000);
+    expect(lines.slice(1)).toEqual([["store.back", { away_ms: 3_500 }]]);
+  });
+
   test("is over when the store only has too much to write", async () => {
     const { clock, lines, outage, state } = watched();
     outage.begin(AWAY);
