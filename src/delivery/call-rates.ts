@@ -43,12 +43,12 @@ export class CallRates {
    * turn: otherwise, a slow rate would never let it reach a second address.
    */
   turnOf(called: Called, by: RatedLoop): () => Promise<boolean> {
-    const gate = () => this.#hosts.get(hostNameOf(called));
     let leftMs: number | null = null;
     return async () => {
-      if (leftMs !== null) gate()?.takeBack(leftMs);
-      const mayBegin = await this.mayBegin(called, by);
-      leftMs = mayBegin ? (gate()?.lastMs ?? null) : null;
+      const gate = this.#gateOf(called);
+      if (gate === null) return true;
+      const mayBegin = (leftMs !== null && gate.leaveAgain(leftMs)) || (await gate.begin(by));
+      leftMs = mayBegin ? gate.lastMs : null;
       return mayBegin;
     };
   }
@@ -63,7 +63,7 @@ export class CallRates {
     }
   }
 
-  #gateOf(called: Called): Pick<CallGate, "begin" | "waitMs"> | null {
+  #gateOf(called: Called): Pick<CallGate, "begin" | "lastMs" | "leaveAgain" | "waitMs"> | null {
     const pace = this.#paceOf(called);
     if (pace.perSecond === null) return null;
     if (pace.perSecond === 0) return CLOSED;
@@ -90,7 +90,12 @@ export class CallRates {
 }
 
 /** Lets no call leave. */
-const CLOSED = { begin: () => false, waitMs: () => Number.POSITIVE_INFINITY };
+const CLOSED = {
+  begin: () => false,
+  lastMs: Number.NEGATIVE_INFINITY,
+  leaveAgain: () => false,
+  waitMs: () => Number.POSITIVE_INFINITY,
+};
 
 /** How fast calls may leave for a host. */
 interface Pace {
@@ -108,9 +113,8 @@ export class CallGate {
   readonly called: Called;
   readonly #clock: RateNeeds["clock"];
   #pace: Pace;
-  /** When the last call would have left on time, and the one before it. */
+  /** When the last call would have left on time. */
   #lastMs = Number.NEGATIVE_INFINITY;
-  #beforeLastMs = Number.NEGATIVE_INFINITY;
   #lastBy: RatedLoop = "actions";
   /** Whose turn is next, and until when the other loop waits for it. */
   #owed: { readonly to: RatedLoop; readonly untilMs: number } | null = null;
@@ -131,11 +135,12 @@ export class CallGate {
     return this.#lastMs;
   }
 
-  /** The call that left at this time has not left after all. Changes nothing if another one has left since. */
-  takeBack(leftMs: number): void {
-    if (this.#lastMs !== leftMs) return;
-    this.#lastMs = this.#beforeLastMs;
+  /** Lets the call that left at this time, but could not connect, leave now instead. False: another one has left since. */
+  leaveAgain(leftMs: number): boolean {
+    if (this.#lastMs !== leftMs) return false;
+    this.#lastMs = Math.max(this.#clock.monotonicMs(), leftMs);
     this.#wakeLater();
+    return true;
   }
 
   /** When the next call may leave, if all are on time. */
@@ -213,8 +218,6 @@ export class CallGate {
   #leave(by: RatedLoop): void {
     this.#lastBy = by;
     if (this.#owed?.to === by) this.#owed = null;
-    const beforeMs = this.#lastMs;
     this.#lastMs = Math.max(this.#clock.monotonicMs(), this.#nextMs);
-    this.#beforeLastMs = beforeMs;
   }
 }

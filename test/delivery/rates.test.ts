@@ -258,6 +258,13 @@ describe("where calls leave", () => {
     expect([await first?.(), await first?.(), await second?.()]).toEqual([true, true, false]);
     clock.advance(RATE_SECOND_MS / 2);
     expect([await second?.(), await first?.(), await second?.(), await third?.()]).toEqual([true, false, true, false]);
+    clock.advance(RATE_SECOND_MS / 2 - 200);
+    const waiting = third?.();
+    expect(await second?.()).toBe(true);
+    clock.advance(RATE_SECOND_MS / 2 - 200);
+    expect(await first?.()).toBe(false);
+    clock.advance(200);
+    expect(await waiting).toBe(true);
   });
 
   test("a callback that actions leave no room has the next turn, and they wait a second for it at most", () => {
