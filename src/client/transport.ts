@@ -179,10 +179,16 @@ function errorFor(error: unknown, url: string, signal: AbortSignal | undefined):
 
 /** Whether to try again. A rate-limited call had no effect, so it can always be repeated; after other failures only repeatable ones. */
 function isWorthAnotherTry(error: unknown, { isRepeatable }: HttpCall): boolean {
+  return isTemporary(error) && (isRepeatable || error.code === "rate_limited");
+}
+
+/** Whether the service is busy or away for now, or a proxy says so. */
+export function isTemporary(error: unknown): error is OutgateError {
   if (!(error instanceof OutgateError)) return false;
-  if (error.code === "rate_limited") return true;
-  const isTemporary = ["unreachable", "timed_out", "unavailable"].includes(error.code);
-  return isRepeatable && (isTemporary || [502, 503, 504].includes(error.status ?? 0));
+  const { code, status } = error;
+  return (
+    ["rate_limited", "unreachable", "timed_out", "unavailable"].includes(code) || [502, 503, 504].includes(status ?? 0)
+  );
 }
 
 /** Keeps clients that failed together from retrying together. */

@@ -1,5 +1,5 @@
 import type { Action } from "./openapi.ts";
-import { OutgateError, pause, retryDelayMs } from "./transport.ts";
+import { isTemporary, OutgateError, pause, retryDelayMs } from "./transport.ts";
 import type { CallOptions, WaitOptions } from "./types.ts";
 
 /** Less than the minute after which proxies often end a silent request. */
@@ -27,7 +27,7 @@ export function isEnded({ status }: Action): boolean {
 
 /**
  * Waits for the end of an action, at most `seconds`, and returns its state. The service holds each request until the end. If
- * it answers at once or refuses for now, pauses before the next request: longer each time, and at least `Retry-After`.
+ * it answers at once, refuses for now or is away, pauses before the next request: longer each time, and at least `Retry-After`.
  */
 export async function waitForEnd(
   getAction: (id: string, options: WaitOptions) => Promise<Action>,
@@ -62,8 +62,8 @@ export async function waitForEnd(
   return latest;
 }
 
-/** Returns an error that only means that the service is busy. Throws any other. */
+/** Returns an error that may pass, as while the service restarts. Throws any other. */
 function temporaryError(error: unknown): OutgateError {
-  if (error instanceof OutgateError && (error.code === "rate_limited" || error.code === "unavailable")) return error;
+  if (isTemporary(error)) return error;
   throw error;
 }

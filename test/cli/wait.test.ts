@@ -70,6 +70,13 @@ describe("a wait that the service answers at once", () => {
     expect(service.pausesMs).toEqual([7_000, 7_000]);
   });
 
+  test("goes on after a restart of the service", async () => {
+    const answers = [new Response("<h1>Bad Gateway</h1>", { status: 502 }), refused("unavailable", 503)];
+    await using service = stand((count) => answers[count - 1] ?? Response.json(DONE));
+    expect((await service.wait(60)).status).toBe("completed");
+    expect(service.pausesMs).toHaveLength(2);
+  });
+
   test("says why where there is no time to ask again", async () => {
     await using service = stand(() => refused("rate_limited", 429, "30"));
     const error: unknown = await service.wait(20).catch((thrown: unknown) => thrown);
@@ -97,20 +104,24 @@ test("`outgate get --wait` and `approve --wait` ask a few times a second at most
   expect(service.asked()).toBeLessThan(12);
 });
 
-test("`outgate send` says what to do where the service goes away: a script could send twice", async () => {
-  const away = () => new Response("<h1>Bad Gateway</h1>", { status: 502 });
-  await using created = stand((count) => (count === 1 ? Response.json(PENDING, { status: 201 }) : away()));
-  await using unknown = stand(away);
-  await using refusing = stand(() => refused("forbidden", 403));
+test("`outgate send` says what to do where it can't know what became of it: a script could send twice", async () => {
+  const refuse = () => refused("forbidden", 403);
+  await using created = stand((count) => (count === 1 ? Response.json(PENDING, { status: 201 }) : refuse()));
+  await using unknown = stand(() => new Response("<h1>Bad Gateway</h1>", { status: 502 }));
+  await using refusing = stand(refuse);
   const ends = await Promise.all(
     [created, unknown, refusing].map((service) =>
-      outgate(["send", "http://a.example/", "--wait", "9", "--idempotency-key", "k"], {
+      outgate(["send", "http://a.example/", "--wait", "1", "--idempotency-key", "k"], {
         env: { OUTGATE_URL: service.url, OUTGATE_API_KEY: "og_x" },
       }),
     ),
   );
   expect(ends).toEqual([
-    { code: 3, out: `${JSON.stringify(PENDING)}\n`, err: expect.stringContaining("\nAction act_1 was pending") },
+    {
+      code: 3,
+      out: `${JSON.stringify(PENDING)}\n`,
+      err: expect.stringContaining("Not now.\nAction act_1 was pending"),
+    },
     { code: 1, out: "", err: expect.stringContaining("\nThe action may have been created. To send nothing twice") },
     { code: 1, out: "", err: "Not now.\n" },
   ]);
