@@ -6,7 +6,7 @@ import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
 import { answered } from "../support/factory.ts";
 import { openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
-import { answers, answersOn, floods, openRawTarget } from "../support/raw-target.ts";
+import { answersOn, openRawTarget } from "../support/raw-target.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
 
@@ -73,15 +73,6 @@ describe("an action with a callback", () => {
       { event: "action.completed", delivered: true, attempts: 1, error: null, next_retry_at: null },
     ]);
   });
-
-  test("hears at once: nothing waits for a sweep", async () => {
-    const { sender, callbacks } = receiver(answered(204));
-    await using engine = await openEngine({ sender });
-    const { id } = await engine.create({ callback: HOOKS });
-    // The clock stands still, so that no timer has rung.
-    await engine.told(id, "callback", 1);
-    expect(callbacks).toHaveLength(1);
-  });
 });
 
 test("a receiver that is down for ten minutes gets every callback later, under the same id", async () => {
@@ -130,25 +121,6 @@ test("callbacks to a host with a rate take turns with the actions that wait for 
   });
   // Each waits for another action, and a busy machine may be too slow for a turn.
   expect(sentTo("/queued")).toBeLessThan(30);
-});
-
-test("a receiver that redirects is met as a target is: one call, one of our sentences", async () => {
-  await using hooks = await openRawTarget(answers(302, "", ["Location: /elsewhere"]));
-  await using engine = await openEngine();
-  const { id } = await engine.create({ approve: true, callback: hooks.url() });
-  const [told] = await engine.told(id, "callback", 1);
-  const error = expect.stringContaining("answered with a redirect (302); redirects are never followed.");
-  expect(told).toMatchObject({ delivered: false, attempts: 1, error });
-  await hooks.abandoned();
-  expect([hooks.connections, hooks.requests.length]).toEqual([1, 1]);
-});
-
-test("an answer of any size is an arrival, and none of it is kept", async () => {
-  await using hooks = await openRawTarget(floods("HTTP/1.1 200 OK\r\n\r\n", "x".repeat(65_536)));
-  await using engine = await openEngine();
-  const { id } = await engine.create({ approve: true, callback: hooks.url() });
-  expect(await engine.told(id, "callback", 1)).toMatchObject([{ delivered: true, attempts: 1 }]);
-  await hooks.abandoned();
 });
 
 test("a retry begins a run with callbacks of its own; that of the old run still arrives", async () => {

@@ -82,17 +82,6 @@ describe("an attempt of one that never began is not counted, and is sent once", 
     expect(done.startedAt).toEqual(engine.clock.now());
   });
 
-  test("when its claim took so long that its lease holds no attempt any more", async () => {
-    const clock = new FakeClock();
-    const stalls = [44_500];
-    const sender = answering(answered(200));
-    const wrapStore = afterClaims(async () => clock.stall(stalls.pop() ?? 0));
-    await using engine = await openEngine({ sender, clock, wrapStore });
-    const { id } = await engine.create({ retries: 1 });
-    await engine.saw(id, { status: "completed", attempts: 1 });
-    expect((await engine.events(id)).map(({ type }) => type)).toEqual(TYPES);
-  });
-
   test.each(["account", "key", "host"] as const)("when its %s is paused while it connects", async (kind) => {
     const { sender, began, connect } = connecting();
     await using engine = await openEngine({ sender });

@@ -26,6 +26,9 @@ function beginnings(perSecond: number, pausesMs: readonly number[]): readonly nu
   return begun;
 }
 
+/** A pause of a millisecond, so many times. */
+const everyMs = (count: number) => Array.from({ length: count }, () => 1);
+
 /** The most of these times in one second. */
 function mostInASecond(times: readonly number[]): number {
   let most = 0;
@@ -64,14 +67,7 @@ describe("a token bucket", () => {
 
   test.each([100, 1_000, 2_000])("of %d a second counts its first calls in the rate", (rate) => {
     expect(beginnings(rate, [0])).toHaveLength((rate * RATE_BURST_MS) / 1_000);
-    expect(
-      mostInASecond(
-        beginnings(
-          rate,
-          Array.from({ length: 3_000 }, () => 1),
-        ),
-      ),
-    ).toBeLessThanOrEqual(rate);
+    expect(mostInASecond(beginnings(rate, everyMs(3_000)))).toBeLessThanOrEqual(rate);
   });
 
   test.each([
@@ -79,10 +75,7 @@ describe("a token bucket", () => {
     [10, 600],
     [1_000, 60_000],
   ])("of %d a second lets nearly so many begin in a minute, not fewer", (rate, calls) => {
-    const begun = beginnings(
-      rate,
-      Array.from({ length: 60_000 }, () => 1),
-    ).length;
+    const begun = beginnings(rate, everyMs(60_000)).length;
     expect(begun).toBeGreaterThanOrEqual(0.98 * calls);
     expect(begun).toBeLessThanOrEqual(1.001 * calls);
   });
@@ -419,15 +412,8 @@ describe("nodes that share a rate", () => {
         fc.integer({ min: 1, max: 64 }),
         fc.integer({ min: 1, max: 9 }),
         (perSecond, slots, count) => {
-          expect(
-            sum(
-              rateOf(
-                perSecond,
-                slots,
-                Array.from({ length: count }, (_, n) => `node_${n}`),
-              ),
-            ),
-          ).toBe(perSecond);
+          const ids = Array.from({ length: count }, (_, n) => `node_${n}`);
+          expect(sum(rateOf(perSecond, slots, ids))).toBe(perSecond);
         },
       ),
     );
