@@ -6,7 +6,6 @@ import {
   ACTIVITY_NAMES_MAX,
   ACTIVITY_STEP_ROWS,
   DAY_MS,
-  HOUR_MS,
   OVERVIEW_RANGES,
 } from "../../src/core/limits.ts";
 import { type ActivitySlot, ActivityTally, firstSlotOf, RANGE_NAMES, slotMsOf } from "../../src/core/activity.ts";
@@ -23,8 +22,7 @@ import {
 import type { ActivityPage, ActivityStore } from "../../src/core/activity-store.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { FakeClock } from "../support/clock.ts";
-import { openEngine } from "../support/engine.ts";
-import { ACCOUNT, answered, later, NOON } from "../support/factory.ts";
+import { ACCOUNT, later, NOON } from "../support/factory.ts";
 import { aGroup } from "../support/overview.ts";
 
 const MINUTE_MS = 60_000;
@@ -197,7 +195,11 @@ const counting = (activity: ReturnType<typeof storeOf>["activity"], clock = new 
 describe("the job that counts", () => {
   test("goes on from where it was until it has counted the newest row, with a pause after each step", async () => {
     const clock = new FakeClock(NOON);
-    const { activity, written } = storeOf([{ groups: [aGroup()] }, {}, { groups: [aGroup({ kind: "created" })] }]);
+    const { activity, written } = storeOf([
+      { groups: [aGroup()] },
+      {},
+      { groups: [aGroup({ kind: "created" }), aGroup({ kind: "approved" })] },
+    ]);
     const { run } = counting(activity, clock);
     const running = run(NOON, NEVER);
     for (let turn = 0; turn < 50; turn += 1) {
@@ -210,7 +212,8 @@ describe("the job that counts", () => {
       [1, 2, 0],
       [2, 3, 12],
     ]);
-    expect(written[2]?.steps).toEqual([{ accountId: ACCOUNT, step: "action", at: NOON }]);
+    const steps = (["action", "approval"] as const).map((step) => ({ accountId: ACCOUNT, step, at: NOON }));
+    expect(written[2]?.steps).toEqual(steps);
     await run(NOON, NEVER);
     expect(written).toHaveLength(3);
   });
@@ -314,37 +317,6 @@ describe("the job that counts", () => {
     pages.push({});
     await Promise.all([first, upToNow()]);
     expect(written).toHaveLength(2);
-  });
-
-  test("and the figures that are counted when they are read say the same", async () => {
-    await using engine = await openEngine({ sender: { send: async () => answered(503) } });
-    const { owner, overviewService, clock, store } = engine;
-    for (let count = 0; count < 3; count += 1) {
-      const { id } = await engine.create({ retries: 1, url: `http://127.0.0.1:${9_000 + count}/` });
-      await engine.saw(id, { status: "failed" });
-    }
-    const held = await engine.create({ approve: true, retries: 1 });
-    clock.advance(5 * MINUTE_MS);
-    await engine.actionService.approve(owner, held.id, null);
-    await engine.saw(held.id, { status: "failed" });
-    const live = await Promise.all(RANGE_NAMES.map((range) => overviewService.read(owner, range)));
-    await createCountActivity({ store, clock }).run(clock.now(), NEVER);
-    expect(await store.activity.position()).toBe(await store.actions.position());
-    clock.advance(HOUR_MS / 30);
-    const stored = await Promise.all(RANGE_NAMES.map((range) => overviewService.read(owner, range)));
-    for (const [at, range] of RANGE_NAMES.entries()) {
-      const [before, after] = [live[at]?.overview, stored[at]?.overview];
-      const failed = [before, after].map((seen) => seen?.slots.reduce((sum, slot) => sum + slot.failed, 0));
-      expect([range, ...failed]).toEqual([range, 4, 4]);
-      for (const name of ["latency", "hosts", "keys", "failing", "decisions"] as const) {
-        expect(after?.[name]).toEqual(before?.[name]);
-      }
-      expect(after?.decisions).toMatchObject({ approved: 1, rejected: 0, p50Ms: expect.any(Number) });
-    }
-    expect((await store.firstSteps.done(owner.accountId, "")).map(({ step }) => step).toSorted()).toEqual([
-      "action",
-      "approval",
-    ]);
   });
 });
 
