@@ -293,7 +293,6 @@ describe("outgate in bulk", () => {
     [["cancel", "--status", "held", "--run", "1"], "--run is for one action: add its id."],
     [["approve"], "<id> is missing."],
     [["cancel", ""], "<id> is empty."],
-    [["keys", "revoke", ""], "<id> is empty."],
   ])("is called wrongly: %p", async (args, complaint) => {
     const said = await say(args);
     expect(said.code).toBe(2);
@@ -529,7 +528,6 @@ describe("outgate keys", () => {
   test.each([
     [["keys", "frobnicate"], "keys takes list, create or revoke"],
     [["keys", "create", "x"], "--role is missing"],
-    [["keys", "revoke"], "<id> is missing."],
   ])("is called wrongly: %p", async (args, complaint) => {
     const said = await say(args);
     expect(said.code).toBe(2);

@@ -28,7 +28,7 @@ import { words } from "../support/words.ts";
  * What attackers try (RFC 9700), by subject. Elsewhere: documents of clients that lead to private addresses, redirect, or are
  * slow or large, and their keys (clients.test.ts); clients of other accounts (account-clients.test.ts); assertions in two
  * requests at once, and tokens on other nodes after the end of their key, person or account (nodes.test.ts); a frame around the
- * consent in a real browser (test/pages/connect.test.ts); and the bounds of what is stored (test/db/conformance/oauth.ts).
+ * consent in a real browser (test/pages/login.test.ts); and the bounds of what is stored (test/db/conformance/oauth.ts).
  */
 
 /** What the client is told at its address if the person goes there; null: nothing. Nobody is led anywhere but to us. */
