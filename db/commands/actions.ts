@@ -6,7 +6,7 @@ import { ATTEMPTS_KEPT, DEDUPE_WINDOW_MS } from "../../src/core/limits.ts";
 import { accountLock, countLock, createLock, grantLock, keyLock, pauseLocks, limitLock } from "../sql/locks.ts";
 import type { Lock } from "../sql/sql.ts";
 import type { RejectionEntry } from "../../src/core/rejections.ts";
-import type { CreateRefusal } from "../../src/core/store.ts";
+import type { CreateRefusal, Decider } from "../../src/core/store.ts";
 import { LATE_SUCCESS } from "../tables.ts";
 import { listCommand, type Tx } from "./command.ts";
 import { findPaused, isHeldBack, pausesOf } from "./pauses.ts";
@@ -21,8 +21,10 @@ import {
   actionKeys,
   actionMetadata,
   actions,
+  approvalLinks,
   attempts,
   audit as auditLog,
+  members,
   outbox,
   timeline,
 } from "../libsql/schema.ts";
@@ -255,6 +257,8 @@ export const UPDATES = {
   all: updateList(actions, [...STATE, ...RESULT, "lateResult", "approve", "policy", "counted"], GUARD),
 };
 
+type LinkHolder = Extract<Decider, { readonly of: "link" }>;
+
 export interface ActionWrite extends CountedWrite, SideRows {
   readonly run: number;
   /** The revision on which it was decided. */
@@ -272,6 +276,8 @@ export interface ActionWrite extends CountedWrite, SideRows {
   readonly grant: Values | null;
   /** What a new run adds to the counts of rules. */
   readonly counts: readonly RuleCount[];
+  /** In place of a date, which a thread can't get. */
+  readonly decider: Exclude<Decider, LinkHolder> | (Omit<LinkHolder, "expiresAt"> & { readonly endsAt: number }) | null;
   /** Which counts its end gives back if no earlier attempt of the run may have reached the target. */
   readonly givesBack: readonly StoredCount[];
 }
@@ -279,7 +285,8 @@ export interface ActionWrite extends CountedWrite, SideRows {
 /** Writes changes. Returns for each whether it was written: not if the revision differs, or a limit or key forbids it. */
 export const apply = listCommand(
   async (tx, list: readonly ActionWrite[]): Promise<readonly boolean[]> => {
-    const [holders, keyCounts, ruleCounts] = await Promise.all([
+    const [mayDecide, holders, keyCounts, ruleCounts] = await Promise.all([
+      readDeciders(tx, list),
       readHolders(
         tx,
         list.flatMap(({ accountId, at, retaken }) =>
@@ -293,6 +300,7 @@ export const apply = listCommand(
       ),
     ]);
     const allowed = list.filter((one) => {
+      if (!mayDecide(one)) return false;
       const key = one.retaken === null ? null : nameOf(one, { kind: "dedupe", key: one.retaken.key });
       const isTaken = key !== null && (holders.get(key) ?? one.id) !== one.id;
       if (isTaken || keyCounts.refusalOf(one) !== null || ruleCounts.beyond(one.counts).length > 0) return false;
@@ -316,8 +324,19 @@ export const apply = listCommand(
     return list.map((one) => written.has(one));
   },
   {
-    locks: ({ accountId, keyId, retaken, request, budget, grant, counts: added, givesBack }): readonly Lock[] => [
+    locks: ({
+      accountId,
+      keyId,
+      retaken,
+      request,
+      budget,
+      grant,
+      decider,
+      counts: added,
+      givesBack,
+    }): readonly Lock[] => [
       ...(grant === null ? [] : [accountLock(accountId)]),
+      ...(decider === null ? [] : [createLock(accountId)]),
       ...added.map(({ ruleId, subject }) => countLock(ruleId, subject)),
       ...givesBack.map(([ruleId, subject]) => countLock(ruleId, subject)),
       ...(retaken === null ? [] : [keyLock(accountId, "dedupe", retaken.key)]),
@@ -330,6 +349,38 @@ export const apply = listCommand(
     }),
   },
 );
+
+const ROLE_OF_PERSON = prepare({ accountId: "text", personId: "text" }, (arg) =>
+  qb.select({ role: members.role }).from(members).where(hasValues(members, arg)),
+);
+
+const LINK_WITH_END = prepare({ actionId: "text", run: "number", decision: "text", endsAt: "number" }, (arg) => {
+  const { endsAt, ...link } = arg;
+  const isIt = and(hasValues(approvalLinks, link), eq(approvalLinks.expiresAt, endsAt));
+  return qb.select({ decision: approvalLinks.decision }).from(approvalLinks).where(isIt);
+});
+
+/** Tells whether whoever decided may still do so. Reads nothing for changes that nobody decided. */
+async function readDeciders({ lists }: Tx, list: readonly ActionWrite[]): Promise<(one: ActionWrite) => boolean> {
+  const people = list.flatMap(({ accountId, decider }) =>
+    decider?.of === "person" ? [{ accountId, personId: decider.personId }] : [],
+  );
+  const links = list.flatMap(({ id: actionId, run, decider }) =>
+    decider?.of === "link" ? [{ actionId, run, decision: decider.decision, endsAt: decider.endsAt }] : [],
+  );
+  const personOf = (one: (typeof people)[number]) => `${one.accountId} ${one.personId}`;
+  const linkOf = (one: Readonly<Record<"actionId" | "decision", string>>) => `${one.actionId} ${one.decision}`;
+  const [roles, open] = await Promise.all([
+    findEach(lists, ROLE_OF_PERSON, people, personOf),
+    findEach(lists, LINK_WITH_END, links, linkOf),
+  ]);
+  return ({ accountId, id: actionId, decider }) => {
+    if (decider === null) return true;
+    if (decider.of === "link") return (open.get(linkOf({ actionId, decision: decider.decision })) ?? []).length > 0;
+    const [member] = roles.get(personOf({ accountId, personId: decider.personId })) ?? [];
+    return member !== undefined && decider.roles.includes(member.role);
+  };
+}
 
 const ATTEMPTS_OF_RUN = prepare({ id: "text", run: "number" }, ({ id, run }) => {
   const isOfRun = and(hasValues(timeline, { actionId: id, run }), inArray(timeline.type, [...ATTEMPT_ROWS]));

@@ -181,6 +181,7 @@ function actionChange({
   budget,
   grant,
   counts = [],
+  decider = null,
 }: ChangeWrite): ActionWrite {
   const { before, after, events } = change;
   const { id, accountId, keyId, run } = after;
@@ -206,6 +207,10 @@ function actionChange({
         ? null
         : valuesOf(GRANTS.columns, { ...grant, vary: JSON.stringify(grant.vary), max: JSON.stringify(grant.max) }),
     counts,
+    decider:
+      decider?.of === "link"
+        ? { of: "link", decision: decider.decision, endsAt: decider.expiresAt.getTime() }
+        : decider,
     givesBack: givesBack(change),
     ...sideRows(after, at, events, notifications),
   };

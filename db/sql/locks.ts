@@ -42,10 +42,13 @@ export const signUpLock = shared(STOPS);
  */
 export const accountLock = (accountId: string) => exclusive(`account ${accountId}`);
 
-/** Creates share this, so that every create is decided by the rules committed before it, and by nobody's grant who lost the right. */
+/**
+ * Creates share this, so that every create is decided by the rules committed before it, and by nobody's grant who lost the right. So do
+ * decisions of people, so that none is of somebody who has left.
+ */
 export const createLock = (accountId: string) => shared(rulesName(accountId));
 
-/** Take it to write the rules of an account, or to end all grants of a person or key. */
+/** Take it to write the rules of an account, to end all grants of a person or key, and to remove a person or change their role. */
 export const rulesLock = (accountId: string) => exclusive(rulesName(accountId));
 
 /** Take it to end a grant, or to create an action by it, which counts its calls. */

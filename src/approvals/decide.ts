@@ -19,9 +19,9 @@ import { budgetOf } from "../core/key-limits.ts";
 import { DECIDE_TRIES_MAX, HELD_PER_KEY_MAX } from "../core/limits.ts";
 import { creatorOf, decide, mayApproveIt, needsListedCallback, NO_COUNTS, ruleRefusal } from "../core/policy.ts";
 import { entryOfDecision, entryOfRequest } from "../core/rejections.ts";
-import { authorize, type Caller, isWithdrawal, mayDo, requireMayChange } from "../core/roles.ts";
+import { authorize, type Caller, isWithdrawal, mayDo, requireMayChange, rolesThatMay } from "../core/roles.ts";
 import { countedOf, type RuleCount } from "../core/rule-count.ts";
-import { NO_FILTER } from "../core/store.ts";
+import { type Decider, NO_FILTER } from "../core/store.ts";
 import type { CredentialUse } from "../credentials/use.ts";
 import type { GrantService } from "../grants/grants.ts";
 import { maskText } from "../receipts/masking.ts";
@@ -64,7 +64,31 @@ type Verdict = (action: Action, input: DecisionInput, caller: Caller) => Decided
  */
 export function createDecisions({ clock, bus, metrics, log, store }: AppContext, needs: DecisionNeeds) {
   const { enqueue, recipients, hashOf, digestOf, rules, grantService, credentials } = needs;
-  const { actions, rejections } = store;
+  const { actions, links, rejections, team } = store;
+
+  /**
+   * Who must still be allowed to decide in the commit; null: a key, whose revocation ends its requests, or the service itself. Throws if
+   * they may not by now, which for a person is known when `isFirst`.
+   */
+  const deciderOf = async (
+    { accountId, personId, keyId, actor, clearsUp }: Caller,
+    operation: Operation,
+    { id, run }: Action,
+    isFirst: boolean,
+  ): Promise<Decider | null> => {
+    if (clearsUp === true) return null;
+    if (personId !== undefined) {
+      const roles = rolesThatMay(operation);
+      const member = isFirst ? null : await team.member(accountId, personId);
+      if (isFirst || (member !== null && roles.includes(member.role))) return { of: "person", personId, roles };
+      throw new DomainError("forbidden", "You have left this account, or your role has changed. Nothing was changed.");
+    }
+    if (keyId !== null || !actor.startsWith("email:")) return null;
+    const decision = operation === "approve" ? "approve" : "reject";
+    const link = await links.find({ actionId: id, run, decision });
+    if (link !== null && clock.now() < link.expiresAt) return { of: "link", decision, expiresAt: link.expiresAt };
+    throw new DomainError(decision === "approve" ? "not_approvable" : "not_cancellable", "This link has ended.");
+  };
 
   /** The listed callback hosts, if another key created the action and this caller's callbacks must be listed; else null. */
   const callbackHostsFor = async (action: Action, caller: Caller): Promise<readonly string[] | null> => {
@@ -175,13 +199,14 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
         const { counts = [], ...change } = decided;
         const { after } = change;
         const grant = terms === undefined ? null : await grantService.make(caller, action, terms);
+        const decider = await deciderOf(caller, operation, action, tries === 0);
         const outbox = enqueue(after, now, change.events);
         const audit = auditOf(caller, auditedOf(name, change, { reason, grant }), now);
         const rejection = name === "sendNow" ? null : entryOfDecision(operation, action, { caller, reason }, hashOf);
         // A retry counts as a create; an attempt never does.
         const budget = name === "retry" ? budgetOf(caller, now) : null;
         const counted = budget === null ? {} : { budget };
-        if (await actions.apply({ change, at: now, outbox, audit, rejection, grant, counts, ...counted })) {
+        if (await actions.apply({ change, at: now, outbox, audit, rejection, grant, counts, decider, ...counted })) {
           if (name !== "sendNow") metrics.decided(operation);
           bus.publish(after);
           if (grant !== null) await grantService.stored(grant.accountId);

@@ -1,6 +1,6 @@
 import { DAY_MS } from "./limits.ts";
-import type { Actor } from "./roles.ts";
-import type { Action, ActionStatus, LimitedCreator, ApprovalLink } from "./action.ts";
+import type { Actor, Role } from "./roles.ts";
+import type { Action, ActionStatus, Decision, LimitedCreator, ApprovalLink } from "./action.ts";
 import type { ActionPolicy } from "./action-policy.ts";
 import type { AuditEntry, AuditStore } from "./audit.ts";
 import type { Change, KeptResponse } from "./changes.ts";
@@ -125,6 +125,11 @@ export function dayOf(at: Date): number {
   return Math.floor(at.getTime() / DAY_MS);
 }
 
+/** A person who decides, with the roles that may, or whoever has the link of this decision, which had this end. */
+export type Decider =
+  | { readonly of: "person"; readonly personId: string; readonly roles: readonly Role[] }
+  | { readonly of: "link"; readonly decision: Decision; readonly expiresAt: Date };
+
 /** A change with its notifications. `at` is the time of its timeline rows. */
 export interface ChangeWrite {
   readonly change: Change;
@@ -140,6 +145,8 @@ export interface ChangeWrite {
   readonly budget?: KeyBudget;
   /** What a retry adds to counts of rules. If one would exceed its limit, nothing is written. */
   readonly counts?: readonly RuleCount[];
+  /** Who decided it. If they may not any more, because they have left or have another role, nothing is written. */
+  readonly decider?: Decider | null;
 }
 
 /** The queue of what one key of an account sends to one host. */
@@ -348,8 +355,8 @@ export interface ActionStore extends Queue<Action> {
   /** Durable when it resolves. Of racing creates with the same key, exactly one is `created`; the others match it. */
   create(creation: Creation): Promise<Created>;
   /**
-   * Writes the change, its timeline and notifications, or nothing. False: another change came first, or its request was
-   * made too often meanwhile.
+   * Writes the change, its timeline and notifications, or nothing. False: another change came first, its request was made too often
+   * meanwhile, or its decider may not decide any more.
    */
   apply(write: ChangeWrite): Promise<boolean>;
   /** Whether the store has this change, even if others followed: for a write whose response was lost. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { openEngine, wrapping } from "../support/engine.ts";
 import { as, refusalOf } from "../actions/callers.ts";
+import { anAuditEntry, joined } from "../support/factory.ts";
 
 describe("a decision on what was seen", () => {
   test("is written down with the way that it came", async () => {
@@ -37,6 +38,21 @@ describe("a decision whose write is overtaken", () => {
       code: "not_approvable",
     });
     expect((await engine.events(id)).map(({ type }) => type)).toEqual(["created", "held", "rejected"]);
+  });
+
+  test("by the removal of its person is none", async () => {
+    let personId = "";
+    const overtake = async (write: number) => {
+      if (write === 1) await engine.store.team.remove(engine.owner.accountId, personId, anAuditEntry());
+      return false;
+    };
+    await using engine = await openEngine({ starts: false, wrapStore: overtaken(overtake) });
+    const { owner, store } = engine;
+    personId = (await joined(store, { accountId: owner.accountId, role: "approver" })).person.id;
+    const { id } = await engine.create({ approve: true });
+    const bob = { ...as("approver", owner), keyId: null, personId, actor: "user:bob@example.com" } as const;
+    expect(await refusalOf(engine.actionService.approve(bob, id, null))).toMatchObject({ code: "forbidden" });
+    expect((await engine.get(id)).status).toBe("awaiting_approval");
   });
 
   test("three times over is given up without a trace", async () => {

@@ -3,6 +3,7 @@ import { approve } from "../../../src/core/changes.ts";
 import { INVITATIONS_OPEN_MAX } from "../../../src/core/limits.ts";
 import type { Actor, MemberRole } from "../../../src/core/roles.ts";
 import type { ApiKey } from "../../../src/core/account-store.ts";
+import type { ChangeWrite, Decider } from "../../../src/core/store.ts";
 import type { Joining, StoredInvitation } from "../../../src/core/team-store.ts";
 import {
   aCreation,
@@ -104,6 +105,28 @@ export function testTeam(test: StoreTest): void {
         // What is kept under the same name leads to the receipt.
         expect((await links.find(own))?.hash).toBe(own.hash);
       }
+    });
+
+    test("decides nothing more once they may not, on a page or by a link that was read before", async (db) => {
+      const { team, links } = db.store;
+      const { accountId } = await anAccountOfAnn(db);
+      const { person } = await joins(db, accountId, "approver");
+      const byPerson = { of: "person", personId: person.id, roles: ["owner", "approver"] } as const;
+      const byLink = { of: "link", decision: "approve", expiresAt: later(7) } as const;
+      const decided = async (deciders: readonly Decider[]) => {
+        const writes: ChangeWrite[] = [];
+        for (const decider of deciders) {
+          const { action, ...more } = aCreation({ accountId, approve: true, notifyEmail: person.email });
+          await db.actions.create({ action, ...more });
+          await links.keep([{ actionId: action.id, run: 1, decision: "approve", hash: action.id }], later(7));
+          writes.push({ ...writeOf(approve(action, aDecision())), decider });
+        }
+        return () => Promise.all(writes.map((write) => db.store.actions.apply(write)));
+      };
+      const [before, after] = [await decided([byPerson, byLink]), await decided([byPerson, byLink])];
+      expect(await before()).toEqual([true, true]);
+      await team.changeRole(accountId, person.id, "reader", anAuditEntry({ at: later(1) }));
+      expect(await after()).toEqual([false, false]);
     });
 
     test("ends their grants with the right to approve, and these stay ended when the right returns", async (db) => {
