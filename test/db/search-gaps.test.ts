@@ -45,15 +45,7 @@ function listsOf(read: Read) {
   return createLists({ reader: { dialect: sqliteDialect, read }, seal: testSecrets, onUnreadable: () => {} });
 }
 
-test("many searches at once leave the event loop to others", async () => {
-  const lists = listsOf(slowly(readNothing));
-  const query = aQuery({ search: { ...NO_SEARCH, title: "order" } });
-  await lists.count(query, 10);
-  const gap = await maxGapMs(() => Promise.all(Array.from({ length: SEARCHES }, () => lists.count(query, 10))));
-  expect(gap).toBeLessThan(GAP_MS_MAX);
-});
-
-test("so do searches that read more about what they found, however many steps they take", async () => {
+test("many searches leave the event loop to others, and read more about what they found, however many steps they take", async () => {
   const outcomes = slowly(readNothing);
   const lists = listsOf((statement) =>
     statement.sql.includes("timeline") ? outcomes(statement) : Promise.resolve([FAILED]),

@@ -55,17 +55,6 @@ describe("group commit", () => {
     expect(db.batches).toEqual([64]);
   });
 
-  test("what comes while a commit runs goes into the next one", async () => {
-    const gate = Promise.withResolvers<void>();
-    await using db = await openFacts({ before: () => gate.promise });
-    const first = db.writer.run(put, [insert("a")]);
-    await until(() => db.batches.length === 1);
-    const others = ["b", "c", "d"].map((name) => db.writer.run(put, [insert(name)]));
-    gate.resolve();
-    await Promise.all([first, ...others]);
-    expect(db.batches).toEqual([1, 3]);
-  });
-
   test("the next commit is under way before those of the last hear of it", async () => {
     const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let begun = 0;
@@ -112,11 +101,6 @@ describe("group commit", () => {
     const notes = [third, third, third, "x".repeat(FLUSH_BYTES_MAX + 1), "small"];
     await Promise.all(notes.map((note, at) => db.writer.run(put, [insert(`n${at}`, note)])));
     expect(db.batches).toEqual([2, 1, 1, 1]);
-  });
-
-  test("a write of nothing does nothing", async () => {
-    await using db = await openFacts();
-    expect(await db.writer.run(put, [])).toBe(0);
   });
 });
 

@@ -84,14 +84,6 @@ describe("an action with a run_at", () => {
     const { createdAt, startedAt } = await engine.get(id);
     expect((startedAt?.getTime() ?? 0) - createdAt.getTime()).toBeLessThan(HOUR + 30_000);
   });
-
-  test("is sent by a clock that jumps ahead within half a minute", async () => {
-    await using engine = await openEngine({ sender: answering(answered(200)) });
-    const { id } = await delayed(engine, HOUR);
-    engine.clock.jump(HOUR);
-    engine.clock.advance(30_000);
-    await engine.saw(id, { status: "completed" });
-  });
 });
 
 describe("an action that expires", () => {

@@ -211,11 +211,6 @@ export function testAccounts(test: StoreTest): void {
     expect(await Promise.all(["now", "next", "nothing"].map((name) => facts.read(name)))).toEqual(["two", null, null]);
   });
 
-  test("a store that can be written says so", async (db) => {
-    await db.store.probe();
-    await db.store.probe();
-  });
-
   test("a store that is closed has written everything, and refuses what comes later", async (db) => {
     const creations = Array.from({ length: 20 }, () => aCreation());
     const created = creations.map((creation) => db.actions.create(creation));
