@@ -58,21 +58,6 @@ async function newKey(node: Service, name: string): Promise<{ readonly id: strin
 
 // They wait for nodes to join for most of the time, so they run beside each other.
 describe.skipIf(!hasPostgres)("nodes on one PostgreSQL", () => {
-  test.concurrent("an action that is created on one is approved on the other, and sent though the first one dies", async () => {
-    await using target = new Target(200);
-    await using nodes = await twoNodes();
-    const { a, b } = nodes;
-    expect(
-      new Set([a, b].map((node) => node.log().find(({ event }) => event === "service.started")?.["node"])).size,
-    ).toBe(2);
-    const { id } = await a.create({ url: target.url, approve: true });
-    await a.end("SIGKILL");
-    const approved = await b.request(`/v1/actions/${String(id)}/approve`, { method: "POST", body: "{}" });
-    expect(approved.status).toBe(200);
-    expect(await b.final(id)).toMatchObject({ status: "completed", attempts: 1 });
-    expect(idsIn(target)).toEqual([String(id)]);
-  });
-
   test.concurrent("a key that is revoked on one, and a pause, are in force on the other within five seconds", async () => {
     await using target = new Target(200);
     await using nodes = await twoNodes();

@@ -120,27 +120,21 @@ describe("an approval mail", () => {
   test("has the action's page behind a button, and its address nowhere in the text that people see", () => {
     const mail = anApprovalMail();
     const url = `https://gate.example.com/actions/${mail.action.id}`;
-    const { html, text } = approvalMessage(maskedMail(mail), "confirm");
+    const { html } = approvalMessage(maskedMail(mail), "confirm");
     expect(html).toContain(`<a class="quiet-button" href="${url}"`);
     expect(html.replaceAll(/<[^>]+>/g, "")).not.toContain(url);
-    expect(text.split("\n")).toContain(url);
   });
 
-  test("has both links and the receipt bare in its text, each on a line of its own", () => {
-    const { text } = letterOf();
-    const lines = text.split("\n");
-    for (const url of [LINKS.approve, LINKS.reject, "https://gate.example.com/r/receipt-token"]) {
-      expect(lines).toContain(url);
-    }
-  });
-
-  test("has four links: the two that decide, the action's page and the receipt", () => {
-    expect(hrefsOf(letterOf().html)).toEqual([
+  test("has four links: the two that decide, the action's page and the receipt, each bare on a line of its text", () => {
+    const { text, html } = letterOf();
+    const links = hrefsOf(html);
+    expect(links).toEqual([
       LINKS.approve,
       LINKS.reject,
       expect.stringMatching(/^https:\/\/gate\.example\.com\/actions\/act_\w+$/),
       "https://gate.example.com/r/receipt-token",
     ]);
+    for (const link of links) expect(text.split("\n")).toContain(link ?? "none");
   });
 
   test("shows a reason line by line, each marked as quoted", () => {

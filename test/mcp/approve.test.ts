@@ -164,19 +164,6 @@ describe.each(REVISIONS)("a client of the kind %s that can't ask", (kind) => {
     }
   });
 
-  test("with an agent's key gets who can decide, whatever its arguments", async () => {
-    const id = await hold();
-    await using agent = await connect(kind, server.mcpUrl);
-    for (const args of [{ id }, { id, confirmed: true }, { id, reason: "the person agreed" }, { id: "act_nobody" }]) {
-      const { code, message } = errorIn(await agent.call("approve", args));
-      expect(code).toBe("forbidden");
-      expect(message).toContain("link in the approval mail");
-      expect(message).toContain(`${BASE_URL}/approvals`);
-      expect(message).toContain("key of an approver or owner");
-    }
-    expect(await stateOf(id)).toEqual(HELD);
-  });
-
   test("with a reader's key may only read", async () => {
     const id = await hold();
     await using reader = await connect(kind, server.mcpUrl, { key: KEYS.reader, answer: YES });

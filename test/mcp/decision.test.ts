@@ -3,7 +3,7 @@ import type { Caller } from "../../src/core/roles.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { eventually } from "../support/eventually.ts";
 import { actionIn, REVISIONS, connect, errorIn, type Result } from "./clients.ts";
-import { type TestServer, openServer } from "./test-server.ts";
+import { BASE_URL, type TestServer, openServer } from "./test-server.ts";
 import { shared } from "../support/shared.ts";
 
 const server = await shared(openServer({ starts: false, env: { APPROVAL_TTL_HOURS: "2" } }));
@@ -107,7 +107,13 @@ describe.each(REVISIONS)("a client of the kind %s", (kind) => {
       const id = await hold(where);
       await using agent = await connect(kind, where.mcpUrl, { answer });
       const result = await agent.call("approve", { id });
-      expect(errorIn(result)).toMatchObject({ code: "forbidden" });
+      const { code, message } = errorIn(result);
+      expect(code).toBe("forbidden");
+      for (const who of ["link in the approval mail", `${BASE_URL}/approvals`, "key of an approver or owner"])
+        expect(message).toContain(who);
+      for (const more of [{ confirmed: true }, { reason: "the person agreed" }, { id: "act_nobody" }])
+        expect(errorIn(await agent.call("approve", { id, ...more })).code).toBe("forbidden");
+      expect((await where.engine.get(id)).approvedBy).toBeNull();
       expect(decisionIn(result)).toEqual({ ...NOBODY, decision: "unavailable" });
       expect(actionIn(result)).toMatchObject({ id, status: "awaiting_approval", error: { code: "forbidden" } });
       expect(JSON.parse(result.content[0]?.text ?? "")).toEqual({ ...result.structuredContent });

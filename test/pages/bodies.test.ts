@@ -28,6 +28,8 @@ const bytes = (body: string | Uint8Array): Partial<Action> => ({
 
 const inbox = (action: Action) => inboxOf([action]);
 
+const revealed = (action: Action) => revealedPage({ action: seeWhole(action), digest: "2:00", user: ANN });
+
 /** Every place where somebody decides on a page. */
 const decides = (action: Partial<Action>) => {
   const one = held(action);
@@ -73,9 +75,9 @@ test("the end of a long list is loaded when asked for wherever somebody decides,
     expect(textOf(page)).not.toContain("not shown");
   }
   // Where secrets are shown nothing is loaded: all of it is on the page, closed.
-  const revealed = revealedPage({ action: seeWhole(one), digest: "2:00", user: ANN });
-  expect(textOf(revealed)).toMatch(/Approve , with 220 folded/);
-  for (const { id } of rows) expect(revealed).toContain(`&quot;${id}&quot;`);
+  const whole = revealed(one);
+  expect(textOf(whole)).toMatch(/Approve , with 220 folded/);
+  for (const { id } of rows) expect(whole).toContain(`&quot;${id}&quot;`);
   const few = held({ body: JSON.stringify(rows.slice(0, 20)) });
   expect(requestPageOf(few)).not.toContain("folded");
 });
@@ -119,12 +121,8 @@ describe("bytes", () => {
   });
 
   test("are whole where secrets are shown", () => {
-    expect(
-      revealedPage({ action: seeWhole(held(bytes(new Uint8Array([255, 254])))), digest: "2:00", user: ANN }),
-    ).toContain("//4=");
-    expect(
-      textOf(revealedPage({ action: seeWhole(held(bytes("x".repeat(9_000)))), digest: "2:00", user: ANN })),
-    ).toContain("x".repeat(9_000));
+    expect(revealed(held(bytes(new Uint8Array([255, 254]))))).toContain("//4=");
+    expect(textOf(revealed(held(bytes("x".repeat(9_000)))))).toContain("x".repeat(9_000));
   });
 
   test("are not on the receipt", () => {
