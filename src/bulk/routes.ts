@@ -7,7 +7,7 @@ import { toJson } from "../api/serializer.ts";
 import { BULK_OPERATIONS, BULK_STATUSES, type BulkJob, type BulkResult } from "../core/bulk-job.ts";
 import { ACTION_ID, BULK_ID } from "../core/ids.ts";
 import { jsonIn } from "../core/json.ts";
-import { BULK_GROUPS_SHOWN_MAX, LIST_LIMIT_DEFAULT } from "../core/limits.ts";
+import { BULK_ACTIONS_MAX, BULK_GROUPS_SHOWN_MAX, LIST_LIMIT_DEFAULT } from "../core/limits.ts";
 import { type Caller, viewOf } from "../core/roles.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
@@ -37,6 +37,14 @@ const StartBulkBody = t.requestObject(
     reason: Type.Optional(t.reason("Why; shown in the timeline of each action.")),
     dry_run: Type.Optional(
       Type.Boolean({ default: false, description: "Only tell how many actions match.", examples: [true] }),
+    ),
+    at_most: Type.Optional(
+      t.integer(
+        0,
+        BULK_ACTIONS_MAX,
+        "Refuse the job if more match by now: the `matching` of the dry run that somebody saw.",
+        17,
+      ),
     ),
   },
   { examples: [{ operation: "retry", filter: { status: ["failed"], host: "api.example.com" }, dry_run: true }] },
@@ -161,9 +169,9 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
   return createApiRoutes()
     .post(
       "/v1/bulk",
-      async ({ caller, body: { dry_run: isDry = false, reason = null, ...more } }) => {
+      async ({ caller, body: { dry_run: isDry = false, at_most: counted, reason = null, ...more } }) => {
         const request = { ...more, reason };
-        if (!isDry) return jsonOf(serializeJob(caller, await bulkService.start(caller, request)), 202);
+        if (!isDry) return jsonOf(serializeJob(caller, await bulkService.start(caller, request, counted)), 202);
         const { lateSuccesses: lateResults, ...found } = await bulkService.dryRun(caller, request);
         return jsonOf(toJson(BulkDryRunJson, { ...found, lateResults }));
       },

@@ -830,7 +830,13 @@ export type SigningOrigin = {
 };
 export type SigningOriginList = { data: SigningOrigin[] };
 export type SigningSecret = { origin: string; secret: string; previous: { secret: string; expires_at: string } | null };
-export type StartBulk = { operation: "retry" | "cancel"; filter: BulkFilter; reason?: string; dry_run?: boolean };
+export type StartBulk = {
+  operation: "retry" | "cancel";
+  filter: BulkFilter;
+  reason?: string;
+  dry_run?: boolean;
+  at_most?: number;
+};
 export type TestCallback = { url: string; wrong_signature?: boolean };
 export type TestCredential = { url: string };
 export type TestMail = { to: string };

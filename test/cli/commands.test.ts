@@ -277,6 +277,14 @@ describe("outgate in bulk", () => {
     expect(asked.out).toContain("Cancel 1 action? [y/N] ");
     expect(asked).toMatchObject({ code: 1, out: expect.stringContaining("Nothing was begun.") });
     expect((await json(["get", id])).value.status).toBe("awaiting_approval");
+    let another = "";
+    const pull = async (answer: ReadableStreamDefaultController<Uint8Array>) => {
+      another = (await json(["send", target.url, "--approve", "--title", "Delete export 2026-01"])).value.id;
+      answer.enqueue(Buffer.from("y\n"));
+    };
+    const more = await say(cancel, { terminal: true, input: new ReadableStream({ pull }, { highWaterMark: 0 }) });
+    expect(more).toMatchObject({ code: 1, out: expect.stringContaining("2 actions match now, 1 when you looked.") });
+    await json(["cancel", another]);
     const begun = await say([...cancel, "--wait", "20"], { terminal: "real", input: "y\n" });
     expect(begun).toMatchObject({ code: 0, out: expect.stringContaining("1 of 1 done") });
     const none = await say(cancel, { terminal: true });

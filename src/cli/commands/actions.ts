@@ -380,8 +380,9 @@ async function runBulk(
     session.print(found, () => text);
     return EXIT.ok;
   }
-  if (io.canAnswer === true && yes !== true && !(await isConfirmed(session, bulk))) return EXIT.failed;
-  const job = await followed(session, await client.startBulk(bulk), wait);
+  const shown = io.canAnswer === true && yes !== true ? await confirmedCount(session, bulk) : undefined;
+  if (shown === null) return EXIT.failed;
+  const job = await followed(session, await client.startBulk({ ...bulk, ...given({ at_most: shown }) }), wait);
   session.print(job, () => {
     const next = job.status === "running" ? `Follow it: outgate bulk get ${job.id} --wait 60\n` : "";
     return `${jobText(job)}\n${next}`;
@@ -391,15 +392,15 @@ async function runBulk(
 
 type Bulk = Omit<StartBulk, "dry_run">;
 
-/** Shows what a job would cover and asks whether to begin it. */
-async function isConfirmed(session: Session, bulk: Bulk): Promise<boolean> {
+/** Shows what a job would cover and asks whether to begin it. Returns how many actions were shown; null: it is not to begin. */
+async function confirmedCount(session: Session, bulk: Bulk): Promise<number | null> {
   const { client, io } = session;
   const found = await client.startBulk({ ...bulk, dry_run: true });
   io.err(await foundText(session, bulk, found));
-  if (found.matching === 0) return false;
-  const isYes = await saysYes(`${BULK[bulk.operation].verb} ${countText(found)}?`, io);
-  if (!isYes) io.err("Nothing was begun.\n");
-  return isYes;
+  if (found.matching === 0) return null;
+  if (await saysYes(`${BULK[bulk.operation].verb} ${countText(found)}?`, io)) return found.matching;
+  io.err("Nothing was begun.\n");
+  return null;
 }
 
 const ROWS_SHOWN_MAX = 5;
