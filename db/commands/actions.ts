@@ -1,4 +1,4 @@
-import { and, desc, eq, gt, inArray, like, ne, or, sql } from "drizzle-orm";
+import { and, desc, eq, gt, inArray, isNotNull, like, ne, or, sql } from "drizzle-orm";
 import type { ActionPolicy } from "../../src/core/action-policy.ts";
 import type { KeyKind } from "../../src/core/dedupe.ts";
 import { atUse } from "../../src/core/grant.ts";
@@ -21,6 +21,7 @@ import {
   actionKeys,
   actionMetadata,
   actions,
+  apiKeys,
   approvalLinks,
   attempts,
   audit as auditLog,
@@ -354,6 +355,13 @@ const ROLE_OF_PERSON = prepare({ accountId: "text", personId: "text" }, (arg) =>
   qb.select({ role: members.role }).from(members).where(hasValues(members, arg)),
 );
 
+const REVOKED_KEY = prepare({ id: "text" }, (arg) =>
+  qb
+    .select({ id: apiKeys.id })
+    .from(apiKeys)
+    .where(and(eq(apiKeys.id, arg.id), isNotNull(apiKeys.revokedAt))),
+);
+
 const LINK_WITH_END = prepare({ actionId: "text", run: "number", decision: "text", endsAt: "number" }, (arg) => {
   const { endsAt, ...link } = arg;
   const isIt = and(hasValues(approvalLinks, link), eq(approvalLinks.expiresAt, endsAt));
@@ -365,17 +373,20 @@ async function readDeciders({ lists }: Tx, list: readonly ActionWrite[]): Promis
   const people = list.flatMap(({ accountId, decider }) =>
     decider?.of === "person" ? [{ accountId, personId: decider.personId }] : [],
   );
+  const keys = list.flatMap(({ decider }) => (decider?.of === "key" ? [{ id: decider.keyId }] : []));
   const links = list.flatMap(({ id: actionId, run, decider }) =>
     decider?.of === "link" ? [{ actionId, run, decision: decider.decision, endsAt: decider.endsAt }] : [],
   );
   const personOf = (one: (typeof people)[number]) => `${one.accountId} ${one.personId}`;
   const linkOf = (one: Readonly<Record<"actionId" | "decision", string>>) => `${one.actionId} ${one.decision}`;
-  const [roles, open] = await Promise.all([
+  const [roles, revoked, open] = await Promise.all([
     findEach(lists, ROLE_OF_PERSON, people, personOf),
+    findEach(lists, REVOKED_KEY, keys, ({ id }) => id),
     findEach(lists, LINK_WITH_END, links, linkOf),
   ]);
   return ({ accountId, id: actionId, decider }) => {
     if (decider === null) return true;
+    if (decider.of === "key") return (revoked.get(decider.keyId) ?? []).length === 0;
     if (decider.of === "link") return (open.get(linkOf({ actionId, decision: decider.decision })) ?? []).length > 0;
     const [member] = roles.get(personOf({ accountId, personId: decider.personId })) ?? [];
     return member !== undefined && decider.roles.includes(member.role);

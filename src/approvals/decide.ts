@@ -19,7 +19,15 @@ import { budgetOf } from "../core/key-limits.ts";
 import { DECIDE_TRIES_MAX, HELD_PER_KEY_MAX } from "../core/limits.ts";
 import { creatorOf, decide, mayApproveIt, needsListedCallback, NO_COUNTS, ruleRefusal } from "../core/policy.ts";
 import { entryOfDecision, entryOfRequest } from "../core/rejections.ts";
-import { authorize, type Caller, isWithdrawal, mayDo, requireMayChange, rolesThatMay } from "../core/roles.ts";
+import {
+  authorize,
+  type Caller,
+  isWithdrawal,
+  mayDo,
+  requireMayChange,
+  rolesThatMay,
+  unauthorized,
+} from "../core/roles.ts";
 import { countedOf, type RuleCount } from "../core/rule-count.ts";
 import { type Decider, NO_FILTER } from "../core/store.ts";
 import type { CredentialUse } from "../credentials/use.ts";
@@ -64,11 +72,11 @@ type Verdict = (action: Action, input: DecisionInput, caller: Caller) => Decided
  */
 export function createDecisions({ clock, bus, metrics, log, store }: AppContext, needs: DecisionNeeds) {
   const { enqueue, recipients, hashOf, digestOf, rules, grantService, credentials } = needs;
-  const { actions, links, rejections, team } = store;
+  const { accounts, actions, links, rejections, team } = store;
 
   /**
-   * Who must still be allowed to decide in the commit; null: a key, whose revocation ends its requests, or the service itself. Throws if
-   * they may not by now, which for a person is known when `isFirst`.
+   * Who must still be allowed to decide in the commit; null: the service itself. Throws if they may not by now. When `isFirst`, a person
+   * and a key were just checked.
    */
   const deciderOf = async (
     { accountId, personId, keyId, actor, clearsUp }: Caller,
@@ -83,7 +91,11 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
       if (isFirst || (member !== null && roles.includes(member.role))) return { of: "person", personId, roles };
       throw new DomainError("forbidden", "You have left this account, or your role has changed. Nothing was changed.");
     }
-    if (keyId !== null || !actor.startsWith("email:")) return null;
+    if (keyId !== null) {
+      if (!isFirst && (await accounts.findKey(accountId, keyId))?.revokedAt) throw unauthorized();
+      return { of: "key", keyId };
+    }
+    if (!actor.startsWith("email:")) return null;
     const decision = operation === "approve" ? "approve" : "reject";
     const link = await links.find({ actionId: id, run, decision });
     if (link !== null && clock.now() < link.expiresAt) return { of: "link", decision, expiresAt: link.expiresAt };

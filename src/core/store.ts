@@ -125,9 +125,10 @@ export function dayOf(at: Date): number {
   return Math.floor(at.getTime() / DAY_MS);
 }
 
-/** A person who decides, with the roles that may, or whoever has the link of this decision, which had this end. */
+/** A person who decides, with the roles that may, a key, or whoever has the link of this decision, which had this end. */
 export type Decider =
   | { readonly of: "person"; readonly personId: string; readonly roles: readonly Role[] }
+  | { readonly of: "key"; readonly keyId: string }
   | { readonly of: "link"; readonly decision: Decision; readonly expiresAt: Date };
 
 /** A change with its notifications. `at` is the time of its timeline rows. */
@@ -145,7 +146,7 @@ export interface ChangeWrite {
   readonly budget?: KeyBudget;
   /** What a retry adds to counts of rules. If one would exceed its limit, nothing is written. */
   readonly counts?: readonly RuleCount[];
-  /** Who decided it. If they may not any more, because they have left or have another role, nothing is written. */
+  /** Who decided it. If they may not any more, because they have left or have another role, or it was revoked, nothing is written. */
   readonly decider?: Decider | null;
 }
 

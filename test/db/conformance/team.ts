@@ -107,15 +107,18 @@ export function testTeam(test: StoreTest): void {
       }
     });
 
-    test("decides nothing more once they may not, on a page or by a link that was read before", async (db) => {
+    test("decides nothing more once they may not, on a page or by a link that was read before; nor does a key", async (db) => {
       const { team, links } = db.store;
       const { accountId } = await anAccountOfAnn(db);
       const { person } = await joins(db, accountId, "approver");
       const byPerson = { of: "person", personId: person.id, roles: ["owner", "approver"] } as const;
       const byLink = { of: "link", decision: "approve", expiresAt: later(7) } as const;
-      const decided = async (deciders: readonly Decider[]) => {
+      const key = anApiKey({ accountId });
+      await db.store.accounts.addKey(key);
+      const all: readonly Decider[] = [byPerson, byLink, { of: "key", keyId: key.id }];
+      const decided = async () => {
         const writes: ChangeWrite[] = [];
-        for (const decider of deciders) {
+        for (const decider of all) {
           const { action, ...more } = aCreation({ accountId, approve: true, notifyEmail: person.email });
           await db.actions.create({ action, ...more });
           await links.keep([{ actionId: action.id, run: 1, decision: "approve", hash: action.id }], later(7));
@@ -123,10 +126,11 @@ export function testTeam(test: StoreTest): void {
         }
         return () => Promise.all(writes.map((write) => db.store.actions.apply(write)));
       };
-      const [before, after] = [await decided([byPerson, byLink]), await decided([byPerson, byLink])];
-      expect(await before()).toEqual([true, true]);
+      const [before, after] = [await decided(), await decided()];
+      expect(await before()).toEqual([true, true, true]);
       await team.changeRole(accountId, person.id, "reader", anAuditEntry({ at: later(1) }));
-      expect(await after()).toEqual([false, false]);
+      await db.store.accounts.revokeKey(accountId, key.id, later(1));
+      expect(await after()).toEqual([false, false, false]);
     });
 
     test("ends their grants with the right to approve, and these stay ended when the right returns", async (db) => {
