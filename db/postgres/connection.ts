@@ -34,6 +34,8 @@ export type Send = (text: string, values: readonly string[]) => void;
 interface PostgresOptions {
   readonly callMsMax?: number;
   readonly transactionMsMax?: number;
+  /** Runs over each new connection that writes, before anything else. */
+  readonly onWriterOpen?: string;
   /** Called after a commit that added to the timeline. */
   readonly onCommit?: (send: Send) => void;
 }
@@ -44,7 +46,7 @@ interface PostgresOptions {
  * statements, which are given up if the pooler does not know them.
  */
 export function openPostgres(url: string, options: PostgresOptions = {}): PostgresSql {
-  const { callMsMax = REMOTE_CALL_MS_MAX, transactionMsMax = TRANSACTION_MS_MAX, onCommit } = options;
+  const { callMsMax = REMOTE_CALL_MS_MAX, transactionMsMax = TRANSACTION_MS_MAX, onWriterOpen, onCommit } = options;
   const config = configOf(url, callMsMax);
   const preparing: Preparing = { isOn: true };
   const connect = () => new Connection(config, callMsMax, preparing);
@@ -52,7 +54,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   /** The reader with the fewest unanswered queries. One that was just refused comes last. */
   const loadOf = ({ waiting, isRefused }: Connection) => (isRefused ? Number.POSITIVE_INFINITY : waiting);
   const idlest = () => readers.reduce((best, one) => (loadOf(one) < loadOf(best) ? one : best));
-  const writer = connect();
+  const writer = new Connection(config, callMsMax, preparing, onWriterOpen);
   // Set on the server, so that a query ends when nobody waits for it any more, and a frozen process holds no locks.
   const bounds = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
     .map((name) => `set_config('${name}', '${transactionMsMax}', true)`)
@@ -251,13 +253,15 @@ class Connection {
   readonly #config: ClientConfig;
   readonly #callMsMax: number;
   readonly #preparing: Preparing;
+  readonly #onOpen: string | undefined;
   #client: Client | null = null;
   #opening: Promise<Client> | null = null;
   #waiting = 0;
   #isClosed = false;
   #refusedAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(config: ClientConfig, callMsMax: number, preparing: Preparing) {
+  constructor(config: ClientConfig, callMsMax: number, preparing: Preparing, onOpen?: string) {
+    this.#onOpen = onOpen;
     this.#config = config;
     this.#callMsMax = callMsMax;
     this.#preparing = preparing;
@@ -373,6 +377,7 @@ class Connection {
     try {
       await client.connect();
       joinWrites(client.connection.stream);
+      if (this.#onOpen !== undefined) await client.query(this.#onOpen);
       return client;
     } catch (error) {
       if (isBeyondConnections(error)) this.#refusedAtMs = performance.now();

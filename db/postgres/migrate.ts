@@ -1,7 +1,7 @@
-import { MIGRATION_LOCK_MS_MAX, RESTORED_POSITIONS, TRANSACTION_MS_MAX } from "../../src/core/limits.ts";
+import { MIGRATION_LOCK_MS_MAX, TRANSACTION_MS_MAX } from "../../src/core/limits.ts";
 import { ranIn, requireAll } from "../libsql/migrate.ts";
 import type { PostgresSql } from "./connection.ts";
-import { START_LOCK } from "./queries.ts";
+import { RAISE_BASE, START_LOCK } from "./queries.ts";
 import functions from "./migrations/0000_functions.sql" with { type: "text" };
 import start from "./migrations/0001_start.sql" with { type: "text" };
 import weekOne from "./migrations/0002_week-one.sql" with { type: "text" };
@@ -49,14 +49,6 @@ const MIGRATIONS: ReadonlyMap<string, string> = new Map([
 const HAS_MIGRATIONS = "select cast(to_regclass('migrations') is not null as int) as found";
 
 const RAN = "select name from migrations order by name";
-
-/**
- * Keeps positions rising: a database that was restored on another server, where transactions have lower numbers, goes on far after
- * its newest position, past those that were given out since the backup.
- */
-const RAISE_BASE = `update positions set base = newest.seq + ${RESTORED_POSITIONS} - newest.xid * 4096
-  from (select max(seq) as seq, pg_current_xact_id()::text::bigint as xid from timeline) newest
-  where newest.seq >= base + newest.xid * 4096`;
 
 /**
  * Goes on in the schema that has the tables, though another one may come before it by now: of the user's name, or by a new setting of

@@ -1,3 +1,4 @@
+import { RESTORED_POSITIONS } from "../../src/core/limits.ts";
 import type { Lock, SqlValue, Statement } from "../sql/sql.ts";
 
 export interface Query {
@@ -97,3 +98,11 @@ function keyOf(name: string): bigint {
 
 /** The lock for migrations and the base of positions, taken at a start. */
 export const START_LOCK = String(keyOf("start"));
+
+/**
+ * Keeps positions rising: a database that was restored on another server, where transactions have lower numbers, goes on far after
+ * its newest position, past those that were given out since the backup.
+ */
+export const RAISE_BASE = `update positions set base = newest.seq + ${RESTORED_POSITIONS} - newest.xid * 4096
+  from (select max(seq) as seq, pg_current_xact_id()::text::bigint as xid from timeline) newest
+  where newest.seq >= base + newest.xid * 4096`;

@@ -6,6 +6,7 @@ import { createChangeReader, createHintSender, createListen, createNodeStore } f
 import { openPostgres, type PostgresSql } from "./connection.ts";
 import { refusalIn } from "./faults.ts";
 import { checkPostgresMigrated, migratePostgres } from "./migrate.ts";
+import { RAISE_BASE } from "./queries.ts";
 import type { Sql } from "../commands/command.ts";
 
 interface PostgresSettings extends Pick<StoreSettings, "url" | "seal" | "now" | "onAway" | "onUnreadable"> {
@@ -17,7 +18,7 @@ interface PostgresSettings extends Pick<StoreSettings, "url" | "seal" | "now" | 
  * refuses its user or has no such database counts as unavailable, since it may be set up after this starts.
  */
 export async function openPostgresStore({ url, now, ...settings }: PostgresSettings): Promise<Store> {
-  const sql = openPostgres(url, { onCommit: createHintSender(settings.nodeId) });
+  const sql = openPostgres(url, { onWriterOpen: RAISE_BASE, onCommit: createHintSender(settings.nodeId) });
   await orClose(sql, () => migratePostgres(sql, now));
   return createPostgresStore(sql, settings);
 }

@@ -8,7 +8,8 @@ import type { Store } from "../../src/core/store.ts";
 import { ACCOUNT, aCreation, NOON } from "../support/factory.ts";
 import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
 import { openMigrated } from "../support/postgres-store.ts";
-import { openStoreAt, temporaryFolder } from "../support/store.ts";
+import { openStoreAt, openStoreOf, temporaryFolder } from "../support/store.ts";
+import { until } from "../support/until.ts";
 
 async function createSome(store: Store, count: number): Promise<number> {
   for (let n = 0; n < count; n += 1) await store.actions.create(aCreation());
@@ -118,5 +119,33 @@ test.skipIf(!hasPostgres)(
     expect((await insertEvent(sql, "two")) - first).toBeWithin(1, 2 ** 40);
     await sql.close();
     await dropDatabase(url);
+  },
+);
+
+test.skipIf(!hasPostgres)(
+  "nodes that run leave positions out on another server, to which the address moved",
+  async () => {
+    await using db = await openMigrated();
+    const store = await openStoreOf(db.url);
+    const before = await createdAt(store);
+    // As on another server with a thousand fewer transactions.
+    await db.client.query("update positions set base = base - 4096 * 1000");
+    await db.client.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+    );
+    await until(() =>
+      store.probe().then(
+        () => true,
+        () => false,
+      ),
+    );
+    expect((await createdAt(store)) - before).toBeGreaterThan(2 ** 40 - 1);
+    await store.close();
+
+    async function createdAt({ actions }: Store): Promise<number> {
+      await actions.create(aCreation());
+      const { rows } = await db.client.query<{ seq: string }>("select max(seq) as seq from timeline");
+      return Number(rows[0]?.seq);
+    }
   },
 );
