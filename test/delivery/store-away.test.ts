@@ -98,21 +98,6 @@ test("a store that is away at the start holds up no start: what was in flight is
   expect(sender.sent).toHaveLength(1);
 });
 
-test("a store that goes away while a start looks for what was in flight holds up no start either", async () => {
-  const state = { away: true };
-  const wrapStore = wrapping("actions", (actions) => ({
-    orphans: (...asked) => (state.away ? refuse() : actions.orphans(...asked)),
-    position: () => (state.away ? refuse() : actions.position()),
-  }));
-  const sender = answering(OK);
-  await using engine = await openEngine({ sender, wrapStore });
-  const { id } = await engine.create({});
-  expect(await engine.get(id)).toMatchObject({ status: "pending" });
-  state.away = false;
-  engine.clock.advance(1_000);
-  await engine.saw(id, { status: "completed", attempts: 1 });
-});
-
 test("what is created while a start ends its orphans is none of them", async () => {
   const [asked, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const { state, wrapStore } = breakable("apply");

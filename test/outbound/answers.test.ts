@@ -107,21 +107,4 @@ describe("the body of an answer", () => {
     }
     expect(await attempt(answers(200, ""))).toEqual(whole(200, null));
   });
-
-  test("what arrives in many pieces is one body", async () => {
-    await using target = await openRawTarget((socket) => {
-      socket.write(`${OK}Transfer-Encoding: chunked\r\n\r\n`);
-      const text = '{"a":"€"}';
-      const bytes = Buffer.from(text);
-      let at = 0;
-      const timer = setInterval(() => {
-        if (at === bytes.length) {
-          clearInterval(timer);
-          socket.end("0\r\n\r\n");
-        } else socket.write(Buffer.concat([Buffer.from("1\r\n"), bytes.subarray(at, (at += 1)), Buffer.from("\r\n")]));
-      }, 1);
-    });
-    const outcome = await sender.send(requestTo(target.url()), IN_TIME);
-    expect(withoutHeaders(outcome)).toEqual(whole(200, '{"a":"€"}'));
-  });
 });

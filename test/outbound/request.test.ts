@@ -49,14 +49,6 @@ describe("the request", () => {
     expect(hosts).toEqual(["localhost", "a.localhost", "127.0.0.1"].map((host) => `${host}:${target.port}`));
   });
 
-  test("keeps an empty query and sends no fragment", async () => {
-    await using target = await openRawTarget(answers(200));
-    for (const path of ["/a?", "/a?#x", "?b", "/%2e%2e/c//d"]) {
-      await sender.send(requestTo(target.url("") + path, { method: "GET" }), IN_TIME);
-    }
-    expect(target.requests.map((request) => request.split(" ")[1])).toEqual(["/a?", "/a?", "/?b", "/c//d"]);
-  });
-
   test("carries 64 headers of the caller and a dozen of ours, none dropped", async () => {
     await using target = await openRawTarget(answers(200));
     const headers = Array.from({ length: 80 }, (_, at) => [`X-Header-${at}`, "v".repeat(200)] as const);
