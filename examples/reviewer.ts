@@ -1,16 +1,16 @@
 /**
- * A reviewer that approves small amounts and leaves the rest to a person. It follows the event stream, so that it sees an
+ * A reviewer that approves small amounts of one kind of call and leaves the rest to a person. It follows the event stream, so that it sees an
  * action as soon as it awaits approval, and reconnects by itself when the service restarts.
  *
  * With an approver key in OUTGATE_API_KEY:
  *
- *   bun examples/reviewer.ts 100
+ *   bun examples/reviewer.ts https://api.example.com/refunds 100
  */
 import { createClient } from "../src/client/client.ts";
 import type { Action } from "../src/client/openapi.ts";
 import { OutgateError } from "../src/client/transport.ts";
 
-const limit = Number(process.argv[2] ?? 100);
+const [allowedUrl, limit = "100"] = process.argv.slice(2);
 
 const outgate = createClient({
   url: process.env["OUTGATE_URL"] ?? "http://127.0.0.1:3000",
@@ -29,7 +29,9 @@ for (let next = await first; next.done !== true; next = await events.next()) awa
 async function review({ id, status, body, method, url }: Action): Promise<void> {
   if (status !== "awaiting_approval") return;
   const amount = body?.["amount"];
-  if (typeof amount !== "number" || amount > limit) {
+  // The requester writes all of it, so an amount alone says nothing: it could be in a call that does something else.
+  const isKnown = method === "POST" && url === allowedUrl;
+  if (!isKnown || typeof amount !== "number" || amount <= 0 || amount > Number(limit)) {
     console.log(`${id} is left to a person: ${method} ${url}`);
     return;
   }

@@ -26,8 +26,10 @@ try {
   );
   if (action.deduplicated === true) console.log(`${order} had been sent before, as ${action.id}.`);
   if (action.status === "completed") console.log("Done:", JSON.stringify(action.response_body));
-  else if (action.status === "failed")
-    console.log(`Not done: ${action.last_error} See ${new URL(action.receipt_url ?? "/", outgateUrl).href}`);
+  else if (action.status === "failed" || action.status === "cancelled")
+    console.log(
+      `It is ${action.status}. ${action.last_error ?? ""} See ${new URL(action.receipt_url ?? "/", outgateUrl).href}`,
+    );
   else console.log(`Not ended yet (${action.status}): Outgate continues without this program.`);
 } catch (error) {
   if (!(error instanceof OutgateError)) throw error;

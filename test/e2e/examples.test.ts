@@ -39,7 +39,7 @@ test("send.ts has something done once, and tells how it went", async () => {
   expect(target.received).toHaveLength(1);
   await using broken = new Target(500);
   const failed = await saidBy(example("send.ts", broken.url, "order-2"));
-  expect(failed.out).toStartWith("Not done: The target answered with status 500. See http://127.0.0.1:");
+  expect(failed.out).toStartWith("It is failed. The target answered with status 500. See http://127.0.0.1:");
   const refused = await saidBy(example("send.ts", "ftp://a.example/", "order-3"));
   expect(refused.code).toBe(1);
   expect(refused.err).toStartWith("invalid_url: ");
@@ -61,7 +61,7 @@ test("flaky-target.ts says what is missing: the service, or an owner key", async
 test("reviewer.ts approves what is small, and leaves the rest to a person", async () => {
   await using target = new Target();
   const waiting = await service.create({ url: target.url, body: { amount: 5 }, approve: true });
-  const reviewer = example("reviewer.ts", "100");
+  const reviewer = example("reviewer.ts", target.url, "100");
   let out = "";
   const listening = (async () => {
     for await (const bytes of reviewer.stdout) out += new TextDecoder().decode(bytes);
@@ -69,6 +69,9 @@ test("reviewer.ts approves what is small, and leaves the rest to a person", asyn
   try {
     expect((await service.final(waiting["id"]))["status"]).toBe("completed");
     const large = await service.create({ url: target.url, body: { amount: 500 }, approve: true });
+    await service.create({ url: target.url, body: { amount: -5 }, approve: true });
+    await service.create({ url: target.url, method: "DELETE", body: { amount: 5 }, approve: true });
+    await service.create({ url: `${target.url}other`, body: { amount: 5 }, approve: true });
     const small = await service.create({ url: target.url, body: { amount: 50 }, approve: true });
     expect(await service.final(small["id"])).toMatchObject({ status: "completed", approved_by: "key:owner" });
     const seen = await service.request(`/v1/actions/${String(large["id"])}`);
@@ -82,7 +85,7 @@ test("reviewer.ts approves what is small, and leaves the rest to a person", asyn
   await listening;
   expect(out).toContain("Listening.\n");
   expect(out.match(/is approved\.$/gm)).toHaveLength(2);
-  expect(out.match(/is left to a person: POST /g)).toHaveLength(1);
+  expect(out.match(/is left to a person: /g)).toHaveLength(4);
 });
 
 test("every example is in the list", async () => {
