@@ -181,14 +181,7 @@ test.each([
   expect(endOfHost(host)).toBe(end);
 });
 
-const CALL = {
-  id: "act_01m83493egefhb4qxrndqqpjmk",
-  run: 1,
-  method: "POST",
-  host: "api.stripe.com",
-  url: "https://api.stripe.com/v1/refunds?dry=1#top",
-  title: "Refund order 5999",
-} as const;
+const CALL = { ...REFUND, run: 1, url: "https://api.stripe.com/v1/refunds?dry=1#top" } as const;
 
 const subject = (overrides: Partial<Parameters<typeof subjectOf>[0]> = {}) => subjectOf({ ...CALL, ...overrides });
 

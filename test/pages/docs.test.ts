@@ -5,6 +5,7 @@ import { highlighted } from "../../src/pages/docs/highlight.ts";
 import { renderGuide } from "../../src/pages/docs/markdown.ts";
 import { boundedQuery, createDocsSearch } from "../../src/pages/docs/search.ts";
 import { createDocsSite } from "../../src/pages/docs/site.tsx";
+import { turnsDuring } from "../support/core.ts";
 import { OPERATIONS } from "../support/operations.ts";
 
 const about = { about: "", title: "" };
@@ -42,14 +43,7 @@ describe("a document", () => {
 
   test("lets other work run between its blocks of code", async () => {
     const text = ["sh", "ts", "python", "go"].map((language) => `\`\`\`${language}\nx = 1\n\`\`\``).join("\n\n");
-    let turns = 0;
-    let counting = setImmediate(function count() {
-      turns += 1;
-      counting = setImmediate(count);
-    });
-    await renderGuide(text, []);
-    clearImmediate(counting);
-    expect(turns).toBeGreaterThan(2);
+    expect(await turnsDuring(() => renderGuide(text, []))).toBeGreaterThan(2);
   });
 
   test("is told to the search by its headings, without marks", async () => {

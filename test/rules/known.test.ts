@@ -3,6 +3,7 @@ import type { RuleRow, RuleStore } from "../../src/core/account-rules.ts";
 import { TURN_MS_MAX } from "../../src/core/limits.ts";
 import { createKnownRules } from "../../src/rules/known.ts";
 import { ACCOUNT, anAuditEntry, aRule, OTHER_ACCOUNT } from "../support/factory.ts";
+import { turnsDuring } from "../support/core.ts";
 import { FakeClock } from "../support/clock.ts";
 import { until } from "../support/until.ts";
 import { openFileStore } from "../support/store.ts";
@@ -99,13 +100,8 @@ test("rules are compiled with pauses for whoever reads all of them, and once", a
   };
   const known = createKnownRules(db.store, slow, (text) => text);
   await known.reloadOf(ACCOUNT);
-  let turns = 0;
-  let counting = setImmediate(function count() {
-    turns += 1;
-    counting = setImmediate(count);
-  });
+  const turns = await turnsDuring(() => known.compiledRules(ACCOUNT));
   const compiled = await known.compiledRules(ACCOUNT);
-  clearImmediate(counting);
   expect(compiled.map(({ id }) => id)).toEqual(["rul_a", "rul_b", "rul_c"]);
   expect(turns).toBeGreaterThan(1);
   expect(known.rulesOf(ACCOUNT)).toBe(compiled);

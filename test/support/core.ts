@@ -52,6 +52,18 @@ export async function longestTurnMs(work: () => Promise<unknown>): Promise<numbe
   return longest;
 }
 
+/** How often the event loop comes round while something runs in it. */
+export async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0;
+  let next = setImmediate(function count() {
+    turns += 1;
+    next = setImmediate(count);
+  });
+  await work();
+  clearImmediate(next);
+  return turns;
+}
+
 const TURNS_MAX = 20;
 /** What the piece of work below takes on a core of 2025 that has nothing else to do. */
 const PIECE_MS = 2.5;
