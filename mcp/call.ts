@@ -78,6 +78,8 @@ export class ToolCall {
   readonly #context: ServerContext;
   readonly #draining: AbortSignal;
   readonly #openQuestions: Counts;
+  /** Whether it was to answer only after the action had ended. */
+  hasWaited = false;
 
   /** `draining` is aborted when the service stops; `openQuestions` counts the questions that block calls, by key. */
   constructor(context: ServerContext, draining: AbortSignal, openQuestions: Counts) {
@@ -116,6 +118,7 @@ export class ToolCall {
 
   /** Marks the call as waiting. The signal is aborted when the client has left, its key was revoked or the service stops. */
   beginWait(): AbortSignal {
+    this.hasWaited = true;
     const { ended } = this.exchange.request;
     return AbortSignal.any([this.#context.mcpReq.signal, ended, this.#beginQuestion()]);
   }

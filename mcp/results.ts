@@ -139,8 +139,8 @@ interface CallOutcome {
   readonly error?: object;
 }
 
-/** Who reads it, and whether they can ask a person. */
-type Reader = Pick<ToolCall, "caller" | "elicitation">;
+/** Who reads it, whether they can ask a person, and whether they waited for the end. */
+type Reader = Pick<ToolCall, "caller" | "elicitation"> & Partial<Pick<ToolCall, "hasWaited">>;
 
 /** An action for a model: what REST shows the same key, with long bodies cut, the decision and the next step. */
 export async function describeAction(
@@ -375,8 +375,10 @@ function nextStep(
   }
   if (decision === "unanswered")
     return "Nobody decided in time, and the request was not sent. Tell your person before you retry.";
-  return null;
+  return reader.hasWaited === true && !isTerminal(action.status) ? NOT_ENDED : null;
 }
+
+const NOT_ENDED = "It has not ended yet, and goes on: call wait. Do not create it again.";
 
 /** A success that came after the action had ended otherwise. */
 function lateSuccess({ status, lateResult: late }: Action): LateResult | null {

@@ -34,7 +34,8 @@ test("a create that waits returns its action where the store goes away meanwhile
   await using away = await openGoingAway();
   await using agent = await connect("modern", away.mcpUrl);
   const created = await agent.call("create", { url: "https://api.example.com/orders", sync: true });
-  expect(actionIn(created)).toMatchObject({ status: "pending", attempts: 0 });
+  const next = "It has not ended yet, and goes on: call wait. Do not create it again.";
+  expect(actionIn(created)).toMatchObject({ status: "pending", attempts: 0, next_step: next });
   await using other = await openGoingAway();
   const answer = await other.call("POST", "/v1/actions", { url: "https://api.example.com/orders", sync: true });
   expect([answer.status, answer.json.status]).toEqual([201, "pending"]);
