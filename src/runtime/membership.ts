@@ -120,8 +120,10 @@ export class NodeMembership {
     if (isBack) await onBack();
     this.#beatAtMs = begunAtMs;
     const seenAtMs = live.find(({ id }) => id === self.id)?.beatAt.getTime() ?? Number.POSITIVE_INFINITY;
-    // A later time is from before the database's clock was set back: no other node would report after it for long.
-    if (isBack || seenAtMs < this.#cameAtMs) this.#cameAtMs = seenAtMs;
+    // A later time is from before the database's clock was set back: no other node would report after it for long. Reports from before
+    // then may seem to be later than this one.
+    if (isBack || seenAtMs < this.#cameAtMs)
+      this.#cameAtMs = Math.max(seenAtMs, ...live.map(({ beatAt }) => beatAt.getTime()));
     this.#update(live, isBack);
   }
 

@@ -120,6 +120,19 @@ describe("a node", () => {
     expect(membership.mayClaim()).toBe(true);
   });
 
+  test("that comes just before that clock is set back by seconds takes no earlier report for a later one", async () => {
+    const { open, pass, database } = nodes();
+    await open("a").membership.start();
+    await pass(NODE_BEAT_MS + SECOND_MS / 2);
+    const { membership } = open("b");
+    await membership.start();
+    database.jump(-3 * SECOND_MS);
+    await pass(NODE_BEAT_MS - SECOND_MS);
+    expect(membership.mayClaim()).toBe(false);
+    await pass(3 * SECOND_MS);
+    expect(membership.mayClaim()).toBe(true);
+  });
+
   test("that died is missed after its time, and holds up none that comes for longer", async () => {
     const { open, pass } = nodes();
     const { membership: a } = open("a");
