@@ -3,7 +3,8 @@ import { createClient } from "../../src/client/client.ts";
 import { OutgateError } from "../../src/client/transport.ts";
 import { waitForEnd } from "../../src/client/wait.ts";
 import { COMMAND_LINE } from "../support/programs.ts";
-import { outgate } from "./outgate.ts";
+import { outgate, saidBy, start } from "./outgate.ts";
+import { until } from "../support/until.ts";
 
 type Action = Parameters<typeof waitForEnd>[1];
 
@@ -17,8 +18,10 @@ const refused = (code: string, status: number, retryAfter?: string) =>
     { status, headers: retryAfter === undefined ? {} : { "retry-after": retryAfter } },
   );
 
+const never = new Promise<Response>(() => {});
+
 /** A service that answers at once whatever it is asked to wait for, and time that passes only while somebody rests. */
-function stand(answer: (count: number) => Response) {
+function stand(answer: (count: number) => Response | Promise<Response>) {
   const pausesMs: number[] = [];
   let nowMs = 0;
   let asked = 0;
@@ -125,4 +128,18 @@ test("`outgate send` says what to do where it can't know what became of it: a sc
     { code: 1, out: "", err: expect.stringContaining("\nThe action may have been created. To send nothing twice") },
     { code: 1, out: "", err: "Not now.\n" },
   ]);
+});
+
+test("`outgate send` says on Ctrl-C how to send nothing twice, and ends by it as other programs do", async () => {
+  await using service = stand((count) => (count === 1 ? Response.json(PENDING, { status: 201 }) : never));
+  const sending = start(["send", "http://a.example/", "--wait", "90", "--idempotency-key", "k"], {
+    env: { OUTGATE_URL: service.url, OUTGATE_API_KEY: "og_x" },
+  });
+  await until(() => service.asked() === 2);
+  sending.kill("SIGINT");
+  const said = await saidBy(sending);
+  expect(said.err).toBe(
+    "\nThe action may have been created. To send nothing twice, repeat it with --idempotency-key k\n",
+  );
+  expect(sending.signalCode).toBe("SIGINT");
 });

@@ -80,15 +80,14 @@ async function send(session: Session, options: SendOptions, url: string): Promis
   const { wait: waitSeconds, idempotency_key: idempotencyKey = crypto.randomUUID(), ...more } = options;
   const action = await actionOf(url, more, io);
   const isSync = action.sync === true;
+  const repeat = `The action may have been created. To send nothing twice, repeat it with --idempotency-key ${visible(idempotencyKey)}\n`;
+  io.sayIfInterrupted?.(`\n${repeat}`);
   const created = await client
     .createAction(action, { idempotencyKey, ...(isSync ? { waitSeconds } : {}) })
     .catch((error: unknown) => {
       if (isRefused(error)) throw error;
       const { message, code } = explain(error, session.url);
-      const key = visible(idempotencyKey);
-      io.err(
-        `${message}\nThe action may have been created. To send nothing twice, repeat it with --idempotency-key ${key}\n`,
-      );
+      io.err(`${message}\n${repeat}`);
       return code;
     });
   if (typeof created === "number") return created;
