@@ -81,7 +81,8 @@ async function stopAll(tx: Tx, { at, reason }: AccountStop): Promise<number> {
 export const stopOthers = command<AccountStore["stopOthers"]>(stopAll, () => [stopLock]);
 
 export const addKey = command<AccountStore["addKey"]>(
-  async (tx, key, audit, stop) => {
+  async (tx, key, audit, stop, checksMaker = false) => {
+    if (checksMaker && !(await isOfManager(tx, key))) return false;
     const first = stop === undefined ? null : await readFirst(tx);
     const isHold = isHoldOf(key.accountId);
     const isFirstHold = key.accountId === first?.id && key.hold !== "none" && !(await hasRow(tx, apiKeys, isHold));
@@ -95,9 +96,20 @@ export const addKey = command<AccountStore["addKey"]>(
     if (key.replaces !== null) await inheritRejections(tx, key, key.replaces);
     return true;
   },
-  // Claims share this lock, so that none goes on with what it read before the stop.
-  (_key, _audit, stop) => (stop === undefined ? [] : [stopLock]),
+  // Claims share `stopLock`, so that none goes on with what it read before the stop.
+  ({ accountId }, _audit, stop, checksMaker = false) => [
+    ...(stop === undefined ? [] : [stopLock]),
+    ...(checksMaker ? [accountLock(accountId)] : []),
+  ],
 );
+
+/** Whether the maker of a key still manages its account: a person who owns it, or a key that was not revoked. */
+async function isOfManager(tx: Tx, { accountId, createdById, createdBy }: ApiKey): Promise<boolean> {
+  if (createdById === null) return true;
+  const isPerson = createdBy?.startsWith("user:") === true;
+  if (isPerson) return hasRow(tx, members, hasValues(members, { accountId, personId: createdById, role: "owner" }));
+  return !(await hasRow(tx, apiKeys, and(eq(apiKeys.id, createdById), isNotNull(apiKeys.revokedAt))));
+}
 
 /** The condition that a key is of this account and has a hold. */
 export function isHoldOf(accountId: string | undefined): SQL | undefined {

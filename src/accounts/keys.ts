@@ -20,6 +20,7 @@ import {
   type KeyLimits,
   NO_KEY_LIMITS,
   ROLES,
+  unauthorized,
 } from "../core/roles.ts";
 import { DomainError, invalidFields, type Issue, notFound } from "../core/domain-error.ts";
 import {
@@ -135,7 +136,10 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
       const audited = keyCreated(row, toUse.names);
       const audit = auditOf(caller, { ...audited, detail: { ...audited.detail, ...more } }, row.createdAt);
       // Its form was sent to another node, or twice at once.
-      const isFound = !(await accounts.addKey(row, audit, stop ?? undefined));
+      const isFound = !(await accounts.addKey(row, audit, stop ?? undefined, true));
+      // The caller has lost the right since the request began. Nobody must leave a key behind.
+      if (isFound && (await accounts.keyByHash(row.hash)) === null)
+        throw caller.keyId === null ? notManager() : unauthorized();
       if (stop !== null) await signUpGate.closed();
       return { row, key, closesSignUps: stop !== null, isFound };
     },
@@ -183,6 +187,10 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
       return keysOfFormer(keys, managers, now);
     },
   };
+}
+
+function notManager(): DomainError {
+  return new DomainError("forbidden", "You own this account no more. No key was created.");
 }
 
 const UNUSED: KeyUse = { lastCall: null, actionsLastDay: 0, actionsToday: 0 };

@@ -111,8 +111,11 @@ export interface AccountStore {
    * already, returns false and writes nothing.
    */
   create(account: Account, keys: readonly ApiKey[], extras?: FirstAccountExtras): Promise<boolean>;
-  /** `stop`: stops every account that was not allowed, in the same commit. False, and nothing is written: there is such a key. */
-  addKey(key: ApiKey, audit?: AuditEntry, stop?: HoldStop): Promise<boolean>;
+  /**
+   * `stop`: stops every account that was not allowed, in the same commit. False, and nothing is written: there is such a key, or with
+   * `checksMaker` its maker was revoked or owns the account no more.
+   */
+  addKey(key: ApiKey, audit?: AuditEntry, stop?: HoldStop, checksMaker?: boolean): Promise<boolean>;
   /**
    * The keys whose actions a key took over, in order: the key that it replaced, the key that this one replaced, and so on, at
    * most `REPLACED_KEYS_MAX`.

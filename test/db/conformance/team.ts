@@ -109,7 +109,7 @@ export function testTeam(test: StoreTest): void {
 
     test("decides nothing more once they may not, on a page or by a link that was read before; nor does a key", async (db) => {
       const { team, links } = db.store;
-      const { accountId } = await anAccountOfAnn(db);
+      const { ann, accountId } = await anAccountOfAnn(db);
       const { person } = await joins(db, accountId, "approver");
       const byPerson = { of: "person", personId: person.id, roles: ["owner", "approver"] } as const;
       const byLink = { of: "link", decision: "approve", expiresAt: later(7) } as const;
@@ -129,7 +129,16 @@ export function testTeam(test: StoreTest): void {
       const [before, after] = [await decided(), await decided()];
       expect(await before()).toEqual([true, true, true]);
       await team.changeRole(accountId, person.id, "reader", anAuditEntry({ at: later(1) }));
-      await db.store.accounts.revokeKey(accountId, key.id, later(1));
+      // Nor do they make keys.
+      const { accounts } = db.store;
+      const makes = (createdById: string, createdBy: Actor) =>
+        accounts.addKey(anApiKey({ accountId, createdById, createdBy }), AUDIT, undefined, true);
+      const made = async () => [await makes(ann.id, "user:ann@example.com"), await makes(key.id, "key:ci")];
+      expect(await made()).toEqual([true, true]);
+      await joins(db, accountId, "owner");
+      await team.changeRole(accountId, ann.id, "approver", AUDIT);
+      await accounts.revokeKey(accountId, key.id, later(1));
+      expect(await made()).toEqual([false, false]);
       expect(await after()).toEqual([false, false, false]);
     });
 
