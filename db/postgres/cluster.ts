@@ -24,15 +24,15 @@ const CLOCK = "cast(extract(epoch from clock_timestamp()) * 1000 as bigint)";
 // would wait for each other. A beat in the future is from before the clock was set back.
 const BEAT = `with clock as materialized (select ${CLOCK} as now),
     self as (
-      insert into nodes (id, version, started_at, seen_at, is_over) select $1, $2, $3, now, $5 from clock
-      on conflict (id) do update set seen_at = excluded.seen_at, is_over = excluded.is_over
-      returning id, version, started_at, seen_at, is_over),
+      insert into nodes (id, version, started_at, seen_at, over_hosts) select $1, $2, $3, now, $5 from clock
+      on conflict (id) do update set seen_at = excluded.seen_at, over_hosts = excluded.over_hosts
+      returning id, version, started_at, seen_at, over_hosts),
     dead as (
       delete from nodes where id in (
         select id from nodes, clock where abs(now - seen_at) >= $4 and id <> $1 for update of nodes skip locked))
-    select id, version, started_at, seen_at, is_over from self
+    select id, version, started_at, seen_at, over_hosts from self
     union all
-    select id, version, started_at, seen_at, is_over from nodes, clock where abs(now - seen_at) < $4 and id <> $1`;
+    select id, version, started_at, seen_at, over_hosts from nodes, clock where abs(now - seen_at) < $4 and id <> $1`;
 
 const TAKE_JOB = `insert into jobs (name, node_id, until) values ($1, $2, ${CLOCK} + $3)
     on conflict (name) do update set node_id = excluded.node_id, until = excluded.until
@@ -50,14 +50,14 @@ export function createNodeStore(
       const [row] = await connection.read({ sql: `select ${CLOCK} as now`, args: [] });
       return new Date(Number(row?.["now"]));
     },
-    async beat({ id, version, startedAt }, livesMs, isOver = false) {
-      const done = await write(BEAT, id, version, startedAt.getTime(), livesMs, isOver ? 1 : 0);
+    async beat({ id, version, startedAt }, livesMs, overHosts = []) {
+      const done = await write(BEAT, id, version, startedAt.getTime(), livesMs, overHosts.join(" "));
       return (done?.rows ?? []).map((row) => ({
         id: String(row["id"]),
         version: String(row["version"]),
         startedAt: new Date(Number(row["started_at"])),
         beatAt: new Date(Number(row["seen_at"])),
-        isOver: Number(row["is_over"]) === 1,
+        overHosts: String(row["over_hosts"]).split(" ").filter(Boolean),
       }));
     },
     async leave(id) {

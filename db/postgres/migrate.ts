@@ -19,6 +19,7 @@ import roomInIndexes from "./migrations/0013_room_in_indexes.sql" with { type: "
 import roomInTimeline from "./migrations/0014_room_in_timeline.sql" with { type: "text" };
 import histories from "./migrations/0015_histories.sql" with { type: "text" };
 import nodesOver from "./migrations/0016_nodes_over.sql" with { type: "text" };
+import hostsOver from "./migrations/0017_hosts_over.sql" with { type: "text" };
 
 /**
  * Migrations in the order in which they run. `drizzle-kit` generates them from `tables.ts`. Never edit one; generate another.
@@ -44,6 +45,7 @@ const MIGRATIONS: ReadonlyMap<string, string> = new Map([
   ["0014_room_in_timeline", roomInTimeline],
   ["0015_histories", histories],
   ["0016_nodes_over", nodesOver],
+  ["0017_hosts_over", hostsOver],
 ]);
 
 const HAS_MIGRATIONS = "select cast(to_regclass('migrations') is not null as int) as found";

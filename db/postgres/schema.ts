@@ -61,8 +61,8 @@ export const nodes = pgTable("nodes", {
   version: text().notNull(),
   startedAt: number("started_at").notNull(),
   seenAt: number("seen_at").notNull(),
-  /** 1: it has more calls in progress to a host than its share. */
-  isOver: number("is_over").notNull().default(0),
+  /** The hosts, as hashes, to which it has more calls in progress than its share. */
+  overHosts: text("over_hosts").notNull().default(""),
 });
 
 /** Which node may run a periodic job, and until when. */

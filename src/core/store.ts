@@ -486,8 +486,8 @@ export interface NodeRow {
 /** A node that lives, with the time of its last beat by the database's clock. */
 export interface LiveNode extends NodeRow {
   readonly beatAt: Date;
-  /** It had more calls in progress to a host then than its share. */
-  readonly isOver: boolean;
+  /** The hosts, as hashes, to which it had more calls in progress then than its share. */
+  readonly overHosts: readonly string[];
 }
 
 /** A row of the timeline, of any account. */
@@ -516,7 +516,7 @@ export interface ClusterStore {
   /** The time of the database's clock. */
   now(): Promise<Date>;
   /** Registers the node or renews it, and returns all live nodes. A node counts as dead `livesMs` after its last beat. */
-  beat(node: NodeRow, livesMs: number, isOver?: boolean): Promise<readonly LiveNode[]>;
+  beat(node: NodeRow, livesMs: number, overHosts?: readonly string[]): Promise<readonly LiveNode[]>;
   leave(nodeId: string): Promise<void>;
   /** Takes or renews the right to run a job, for this long. False: another node has it. */
   takeJob(name: string, nodeId: string, lastsMs: number): Promise<boolean>;

@@ -150,7 +150,7 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
     rates.changed(null);
     for (const loop of loops) loop.sharesChanged();
   });
-  node?.membership.reportOver(() => loops.some((loop) => loop.isOver));
+  node?.membership.reportOver(() => loops.flatMap((loop) => loop.overHosts));
 
   return {
     /**

@@ -15,6 +15,8 @@ export class HostGroup extends Group {
   readonly name: string;
   /** Attempts that this process may have there; 0: other nodes call this host. */
   slots = 0;
+  /** The same once no calls of other nodes from before hold up this one. */
+  share = 0;
   /** How many of these slots are reserved for keys that hold none there. */
   reserve = 0;
   /** Null: its calls have no rate. */

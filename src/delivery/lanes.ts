@@ -105,9 +105,10 @@ export class Lanes {
     return this.#taken < this.#limits.total;
   }
 
-  /** Whether a host that its account limits has more attempts than slots, since they were divided anew. */
-  get isOver(): boolean {
-    return this.#hosts.values().some(({ isLimited, inFlight, slots }) => isLimited && inFlight > slots);
+  /** The hosts with a limit of their account that have more attempts than this process has a share in, since they were divided anew. */
+  get overHosts(): readonly string[] {
+    const over = [...this.#hosts.values()].filter(({ isLimited, inFlight, share }) => isLimited && inFlight > share);
+    return over.map(({ name }) => name);
   }
 
   /** When the next row becomes due, in milliseconds; null: none is known. */
@@ -340,8 +341,8 @@ export class Lanes {
     const { maxPerSecond, maxConcurrent } = this.#rules.limitsOf(lane);
     const slots = Math.min(this.#limits.perHost, maxConcurrent ?? this.#limits.perHost);
     const { share } = this.#rules;
-    const waits = maxConcurrent !== null && !share.isSettled();
-    host.slots = waits ? 0 : share.slotsOf(host.name, slots, maxPerSecond);
+    host.share = share.slotsOf(host.name, slots, maxPerSecond);
+    host.slots = maxConcurrent === null || share.isSettled(host.name) ? host.share : 0;
     host.reserve = Math.floor(host.slots * HOST_RESERVE_SHARE);
     host.bucket =
       maxPerSecond === null || host.slots === 0

@@ -187,9 +187,9 @@ export class Scheduler<Row extends QueueRow> {
     return this.#work.attempts.size;
   }
 
-  /** Whether a host has more calls in progress than this process may have there now. */
-  get isOver(): boolean {
-    return this.#lanes.isOver;
+  /** The hosts that have more calls in progress than this process may have there now. */
+  get overHosts(): readonly string[] {
+    return this.#lanes.overHosts;
   }
 
   /** Whether nothing is claimed because the store is unavailable, for the metrics. */

@@ -17,8 +17,8 @@ export interface MembershipDeps {
  * only once every other node has reported since, since only then do all divide a target's slots with it. A dead node is noticed
  * after `NODE_LIVES_MS`. A node that could not report for so long claims nothing, since the others have taken over its share.
  *
- * Calls that the others began before may be more than their new shares. Until these have ended, hosts with a limit of their own are
- * left to them: see `isSettled`.
+ * Calls that the others began before may be more than their new shares. Until these have ended, their hosts are left to them if
+ * these have a limit of their own: see `isSettled`.
  */
 export class NodeMembership {
   readonly #deps: MembershipDeps;
@@ -30,12 +30,13 @@ export class NodeMembership {
   #isJoined = false;
   /** The database's time by which all others counted this node. Null: not yet. */
   #joinedAtMs: number | null = null;
-  #isSettled = false;
+  /** The hosts, as hashes, that are left to the others. Null: all, since not all others have reported which are. */
+  #left: ReadonlySet<string> | null = null;
   #isStopped = false;
   #cancel: () => void = () => {};
   #beating: Promise<void> = Promise.resolve();
   #onChange: () => void = () => {};
-  #isOver: () => boolean = () => false;
+  #overHosts: () => readonly string[] = () => [];
 
   constructor(deps: MembershipDeps) {
     this.#deps = deps;
@@ -58,14 +59,14 @@ export class NodeMembership {
     this.#onChange = listener;
   }
 
-  /** Sets what tells the others whether this node has more calls in progress to a host than its share. */
-  reportOver(isOver: () => boolean): void {
-    this.#isOver = isOver;
+  /** Sets what tells the others to which hosts this node has more calls in progress than its share. */
+  reportOver(overHosts: () => readonly string[]): void {
+    this.#overHosts = overHosts;
   }
 
-  /** Whether all others have reported, since this node joined, that their calls in progress are no more than their shares. */
-  get isSettled(): boolean {
-    return this.#isSettled;
+  /** Whether all others have reported, since this node joined, that their calls to this host are no more than their shares. */
+  isSettled(host: string): boolean {
+    return this.#left !== null && !this.#left.has(hashOf(host));
   }
 
   /** Whether this node may claim rows now. */
@@ -114,7 +115,7 @@ export class NodeMembership {
   async #beat(): Promise<void> {
     const { cluster, self, clock, onBack } = this.#deps;
     const begunAtMs = clock.now().getTime();
-    const live = await cluster.beat(self, NODE_LIVES_MS, this.#isOver());
+    const live = await cluster.beat(self, NODE_LIVES_MS, [...new Set(this.#overHosts().map(hashOf))]);
     // True after a suspend, too: by now the time was read again, or it is in doubt and will be.
     const isBack = !this.#isFresh(clock.now().getTime());
     if (isBack) await onBack();
@@ -131,21 +132,23 @@ export class NodeMembership {
     const { self, log } = this.#deps;
     const others = live.filter(({ id }) => id !== self.id);
     const nodes = [self.id, ...others.map(({ id }) => id)].toSorted();
-    const [wasJoined, wasSettled, before] = [this.#isJoined, this.#isSettled, this.#nodes];
+    const [wasJoined, leftBefore, before] = [this.#isJoined, isBack ? null : this.#left, this.#nodes];
     this.#isJoined = (wasJoined && !isBack) || others.every(({ beatAt }) => beatAt.getTime() > this.#cameAtMs);
     if (!this.#isJoined || isBack) this.#joinedAtMs = null;
     const joinedAtMs = this.#joinedAtMs;
+    const over = new Set(others.flatMap(({ overHosts }) => overHosts));
     // The report by which the others showed that they count this node was written before they did.
-    this.#isSettled =
-      (wasSettled && !isBack) ||
+    const haveReported =
       (this.#isJoined && others.length === 0) ||
-      (joinedAtMs !== null && others.every(({ beatAt, isOver }) => beatAt.getTime() > joinedAtMs && !isOver));
+      (joinedAtMs !== null && others.every(({ beatAt }) => beatAt.getTime() > joinedAtMs));
+    if (leftBefore !== null) this.#left = leftBefore.intersection(over);
+    else this.#left = haveReported ? over : null;
     if (this.#isJoined) this.#joinedAtMs ??= Math.max(...live.map(({ beatAt }) => beatAt.getTime()));
     this.#nodes = nodes;
     const isSame = before.length === nodes.length && before.every((id, n) => id === nodes[n]);
-    const isAsBefore = this.#isJoined === wasJoined && this.#isSettled === wasSettled;
-    if (isSame && isAsBefore && !isBack) return;
-    log.info("nodes.changed", { node: self.id, count: nodes.length, claims: this.#isJoined });
+    const isAsBefore = isSame && this.#isJoined === wasJoined && !isBack;
+    if (isAsBefore && this.#left?.size === leftBefore?.size) return;
+    if (!isAsBefore) log.info("nodes.changed", { node: self.id, count: nodes.length, claims: this.#isJoined });
     this.#onChange();
   }
 }
@@ -154,8 +157,8 @@ export class NodeMembership {
 export interface NodeShare {
   /** Whether it may claim rows now. */
   readonly mayClaim: () => boolean;
-  /** Whether calls that other processes began, before they shared with this one, have ended. */
-  readonly isSettled: () => boolean;
+  /** Whether the calls to a host that other processes began before they shared with this one are within their shares. */
+  readonly isSettled: (name: string) => boolean;
   /** How many of a host's slots this process has. `name` is any text that identifies the host; `perSecond`: its rate, if any. */
   readonly slotsOf: (name: string, slots: number, perSecond: number | null) => number;
   /** How many of a host's calls per second this process may make, if it has slots of the host. */
@@ -216,4 +219,9 @@ function isBefore([rank, node]: Ranked, [otherRank, otherNode]: Ranked): boolean
 /** A hash with a fixed definition, since nodes of different versions must agree. */
 function rankOf(node: string, name: string): bigint {
   return Bun.hash.xxHash64(`${node} ${name}`);
+}
+
+/** Names are long, and a report may have one for each call in progress. */
+function hashOf(name: string): string {
+  return Bun.hash.xxHash64(name).toString(36);
 }

@@ -44,7 +44,7 @@ export async function createNode({ id, cluster, clock: machine, log, onBack }: N
   const jobs: JobLeases = createJobLeases({ cluster, nodeId: id, clock });
   const share: NodeShare = {
     mayClaim: () => membership.mayClaim(),
-    isSettled: () => membership.isSettled,
+    isSettled: (name) => membership.isSettled(name),
     slotsOf: (name, slots, perSecond) =>
       shareOfHost(name, slots, id, membership.nodes, perSecond === null ? undefined : callersOfRate(perSecond)),
     rateOf: (name, perSecond, slots) => shareOfRate(name, { perSecond, slots }, id, membership.nodes),

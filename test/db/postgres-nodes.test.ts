@@ -36,10 +36,10 @@ describe.skipIf(!hasPostgres)("nodes on one PostgreSQL", () => {
 
   test("see each other, with the time of their last beats, until they leave or die", async () => {
     const [a, b] = [node(), node()];
-    expect((await a.beat(row("nod_a"), HOUR_MS, true)).map(({ id }) => id)).toEqual(["nod_a"]);
+    expect((await a.beat(row("nod_a"), HOUR_MS, ["x", "y"])).map(({ id }) => id)).toEqual(["nod_a"]);
     const [own, other] = (await b.beat(row("nod_b"), HOUR_MS)).toSorted((x, y) => y.id.localeCompare(x.id));
     expect([own?.id, own?.version, own?.startedAt]).toEqual(["nod_b", "1.0.0", NOON]);
-    expect([own?.isOver, other?.id, other?.isOver]).toEqual([false, "nod_a", true]);
+    expect([own?.overHosts, other?.id, other?.overHosts]).toEqual([[], "nod_a", ["x", "y"]]);
     expect(other?.beatAt.getTime() ?? 0).toBeLessThanOrEqual(own?.beatAt.getTime() ?? 0);
     await Bun.sleep(30);
     // Dead after so short a time, and gone for whoever asks with a longer one too.

@@ -325,7 +325,8 @@ describe("calls to one host", () => {
     await using nodes = await cluster();
     const [one, two] = [target(), target()];
     const { engine: a } = await nodes.start("a", { sender: one.sender });
-    await a.hostService.put(a.owner, "127.0.0.1:9", { ...NO_HOST_SETTINGS, maxConcurrent: 4 });
+    for (const host of ["127.0.0.1:9", "127.0.0.1:10"])
+      await a.hostService.put(a.owner, host, { ...NO_HOST_SETTINGS, maxConcurrent: 4 });
     for (let n = 0; n < 10; n += 1) await a.create({});
     await until(() => one.calls.length === 4);
     const { node } = await nodes.start("b", { sender: two.sender });
@@ -333,10 +334,15 @@ describe("calls to one host", () => {
     expect(node.share.mayClaim()).toBe(true);
     await nodes.pass(3 * NODE_BEAT_MS);
     expect([one.calls.length, two.calls.length]).toEqual([4, 0]);
+    // They hold up no other host.
+    const url = "http://127.0.0.1:10/";
+    for (let n = 0; n < 4; n += 1) await a.create({ url });
+    await nodes.pass(2 * NODE_BEAT_MS);
+    expect(two.calls.map(({ request }) => request.url)).toEqual([url, url]);
     for (const { end } of one.calls.slice(0, 2)) end(answered(200));
     await nodes.pass(2 * NODE_BEAT_MS);
-    await until(() => two.calls.length === 2);
-    expect(one.calls).toHaveLength(4);
+    await until(() => two.calls.length === 4);
+    expect(one.calls).toHaveLength(6);
   });
 
   test("of which there is one at a time stay one at a time, whichever node the action came to", async () => {

@@ -86,27 +86,30 @@ describe("a node", () => {
     expect([b.mayClaim(), a.nodes, a.mayClaim()]).toEqual([true, ["a", "b"], true]);
   });
 
-  test("that comes is settled when each other has reported, since it counts this one, that it has no more calls than its share", async () => {
+  test("that comes is settled when each other has reported, since it counts this one, that it has no more calls to a host than its share", async () => {
     const { open, pass } = nodes();
     const { membership: a } = open("a");
-    let isOver = false;
-    a.reportOver(() => isOver);
+    let over: readonly string[] = [];
+    a.reportOver(() => over);
     await a.start();
-    expect(a.isSettled).toBe(true);
+    expect(a.isSettled("x")).toBe(true);
     const { membership: b } = open("b");
     await b.start();
     // What it reports when it first counts the other one is from before.
-    a.onChange(() => void (isOver = true));
-    await pass(4 * NODE_BEAT_MS);
-    expect([b.mayClaim(), b.isSettled, a.isSettled]).toEqual([true, false, true]);
+    const settled = () => ["x", "y", "z"].filter((host) => b.isSettled(host));
+    a.onChange(() => void (over = ["x", "y"]));
+    await pass(NODE_BEAT_MS);
+    expect([b.mayClaim(), settled(), a.isSettled("x")]).toEqual([true, [], true]);
+    await pass(3 * NODE_BEAT_MS);
+    expect(settled()).toEqual(["z"]);
     let changes = 0;
     b.onChange(() => void (changes += 1));
-    isOver = false;
+    over = ["y", "z"];
     await pass(2 * NODE_BEAT_MS);
-    expect([b.isSettled, changes]).toEqual([true, 1]);
-    isOver = true;
+    expect([settled(), changes]).toEqual([["x", "z"], 1]);
+    over = ["x"];
     await pass(2 * NODE_BEAT_MS);
-    expect(b.isSettled).toBe(true);
+    expect(settled()).toEqual(["x", "y", "z"]);
   });
 
   test("that comes just before the database's clock is set back claims when the others know of it", async () => {

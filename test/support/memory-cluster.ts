@@ -21,10 +21,10 @@ export class MemoryCluster implements ClusterStore {
     return this.#call(() => new Date(this.#nowMs()));
   }
 
-  beat(...[node, livesMs, isOver = false]: Parameters<ClusterStore["beat"]>): Promise<readonly LiveNode[]> {
+  beat(...[node, livesMs, overHosts = []]: Parameters<ClusterStore["beat"]>): Promise<readonly LiveNode[]> {
     return this.#call(() => {
       const nowMs = this.#nowMs();
-      this.#nodes.set(node.id, { ...node, beatAt: new Date(nowMs), isOver });
+      this.#nodes.set(node.id, { ...node, beatAt: new Date(nowMs), overHosts });
       for (const [id, { beatAt }] of this.#nodes)
         if (Math.abs(nowMs - beatAt.getTime()) >= livesMs) this.#nodes.delete(id);
       return [...this.#nodes.values()];
