@@ -134,8 +134,8 @@ export class NodeMembership {
     const nodes = [self.id, ...others.map(({ id }) => id)].toSorted();
     const [wasJoined, leftBefore, before] = [this.#isJoined, isBack ? null : this.#left, this.#nodes];
     this.#isJoined = (wasJoined && !isBack) || others.every(({ beatAt }) => beatAt.getTime() > this.#cameAtMs);
-    if (!this.#isJoined || isBack) this.#joinedAtMs = null;
-    const joinedAtMs = this.#joinedAtMs;
+    const reportsMs = live.map(({ beatAt }) => beatAt.getTime());
+    const joinedAtMs = this.#isJoined && !isBack ? this.#joinedAtMs : null;
     const over = new Set(others.flatMap(({ overHosts }) => overHosts));
     // The report by which the others showed that they count this node was written before they did.
     const haveReported =
@@ -143,7 +143,9 @@ export class NodeMembership {
       (joinedAtMs !== null && others.every(({ beatAt }) => beatAt.getTime() > joinedAtMs));
     if (leftBefore !== null) this.#left = leftBefore.intersection(over);
     else this.#left = haveReported ? over : null;
-    if (this.#isJoined) this.#joinedAtMs ??= Math.max(...live.map(({ beatAt }) => beatAt.getTime()));
+    // All reports are earlier only once the database's clock was set back.
+    const wasSetBack = joinedAtMs !== null && reportsMs.every((atMs) => atMs < joinedAtMs);
+    if (joinedAtMs === null || wasSetBack) this.#joinedAtMs = this.#isJoined ? Math.max(...reportsMs) : null;
     this.#nodes = nodes;
     const isSame = before.length === nodes.length && before.every((id, n) => id === nodes[n]);
     const isAsBefore = isSame && this.#isJoined === wasJoined && !isBack;

@@ -123,6 +123,19 @@ describe("a node", () => {
     expect(membership.mayClaim()).toBe(true);
   });
 
+  test("that comes just before the database's clock is set back hears of the others' calls as soon", async () => {
+    const { open, pass, database } = nodes();
+    await open("a").membership.start();
+    await pass(NODE_BEAT_MS - SECOND_MS / 2);
+    const { membership } = open("b");
+    await membership.start();
+    await pass(2 * NODE_JOIN_BEAT_MS);
+    expect([membership.mayClaim(), membership.isSettled("x")]).toEqual([true, false]);
+    database.jump(SECOND_MS - NODE_LIVES_MS);
+    await pass(2 * NODE_BEAT_MS);
+    expect(membership.isSettled("x")).toBe(true);
+  });
+
   test("that comes just before that clock is set back by seconds takes no earlier report for a later one", async () => {
     const { open, pass, database } = nodes();
     await open("a").membership.start();
