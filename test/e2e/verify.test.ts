@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
@@ -250,7 +251,7 @@ async function realCalls(): Promise<readonly Call[]> {
   const { secret } = await signingService.read(owner, origin);
   const rotated = await call("a call after a rotation, by the new secret", secret, "{}");
   const stale = Math.floor(clock.now().getTime() / 1_000) - 360;
-  const early = Math.floor(clock.now().getTime() / 1_000) + 360;
+  const early = Math.floor(clock.now().getTime() / 1_000) + 600;
   const signedAt = (seconds: number) => ({
     timestamp: String(seconds),
     signature: new Webhook(old).sign(plain.id, new Date(seconds * 1_000), plain.body),
@@ -268,7 +269,11 @@ async function realCalls(): Promise<readonly Call[]> {
     }),
     forged("the new secret for an old call", plain, { secret }),
     forged("six minutes ago, well signed", plain, signedAt(stale)),
-    forged("in six minutes, well signed", plain, signedAt(early)),
+    forged("in ten minutes, well signed", plain, signedAt(early)),
+    forged("without a secret, signed by the empty key", plain, {
+      secret: "",
+      signature: `v1,${createHmac("sha256", "").update(`${plain.id}.${plain.timestamp}.${plain.body}`).digest("base64")}`,
+    }),
     forged("no signature", plain, { signature: "" }),
     forged("no id", plain, { id: "" }),
     forged("no time", plain, { timestamp: "" }),
