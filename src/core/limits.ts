@@ -447,6 +447,10 @@ export const DEADLINE_TURNS_LATE = 12;
 export const DEADLINE_LATE_SHARE = 0.1;
 export const DEADLINE_TURNS_MAX = 200;
 export const DNS_TIMEOUT_MS = 3 * SECOND_MS;
+/** How long DNS is asked about a name that mDNS may know. */
+export const LOCAL_DNS_TIMEOUT_MS = SECOND_MS;
+/** Of the file of hosts, where a name is looked for that mDNS may know. */
+export const HOSTS_FILE_BYTES_MAX = MEGABYTE;
 export const ADDRESSES_TRIED_MAX = 16;
 /** How long one address may take to accept a connection, within the attempt's deadline, before the next one is tried. */
 export const CONNECT_TIMEOUT_MS = 3 * SECOND_MS;

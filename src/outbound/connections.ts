@@ -3,12 +3,14 @@ import {
   CONNECTABLE_FRESH_MS,
   CONNECTABLE_REMEMBERED_MAX,
   DNS_TIMEOUT_MS,
+  HOSTS_FILE_BYTES_MAX,
   KEPT_CONNECTION_IDLE_MS,
   KEPT_CONNECTION_LIFE_MS,
   KEPT_CONNECTIONS_MAX,
   KEPT_CONNECTIONS_PER_KIND_MAX,
   KEPT_PAUSE_MS,
   KEPT_PAUSES_MAX,
+  LOCAL_DNS_TIMEOUT_MS,
 } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import { Counts } from "../core/counts.ts";
@@ -27,7 +29,7 @@ import {
   type TargetVerdict,
 } from "../config/target-policy.ts";
 // oxlint-disable-next-line no-restricted-imports -- no lookup, but its resolvers, which ask through c-ares and without threads
-import { getServers, promises as dns, setServers } from "node:dns";
+import { getServers, promises as dns, type ResolverOptions, setServers } from "node:dns";
 import { closeSync, openSync } from "node:fs";
 import { connect } from "node:net";
 import { devNull } from "node:os";
@@ -246,14 +248,17 @@ function lookUp(hostname: string, deadline: Deadline): Promise<readonly (Address
   const { promise, resolve, reject } = Promise.withResolvers<readonly (Address | null)[] | NotSent | Stopped>();
   let anew: dns.Resolver | null = null;
   let isOver = false;
-  const ask = () => {
-    anew = new dns.Resolver();
+  const ask = (options?: ResolverOptions) => {
+    anew = new dns.Resolver(options);
     followServers(anew);
     return askAnew(anew, hostname);
   };
   const find = async () => {
     const isLocal = hostname.endsWith(".local");
-    const known = isLocal ? await ask() : [];
+    // Neither the file of hosts nor the name servers could be read.
+    if (isLocal && !hasFreeFile()) return NO_FILE;
+    let known = isLocal ? await inHostsFile(hostname) : [];
+    if (isLocal && known.length === 0 && !isOver) known = await ask({ timeout: LOCAL_DNS_TIMEOUT_MS, tries: 1 });
     if (known.length > 0 || isOver) return known;
     const answers = await (isLocal ? onThread(() => (isOver ? [] : lookup(hostname))) : lookup(hostname));
     if (answers !== null) return answers;
@@ -279,12 +284,27 @@ function lookUp(hostname: string, deadline: Deadline): Promise<readonly (Address
 }
 
 /** Null: the name has no address, or could not be looked up. */
-function lookup(hostname: string): Promise<readonly (Address | null)[] | null> {
-  const found = Bun.dns.lookup(hostname, { backend: "c-ares" });
-  return found.then(
-    (answers) => answers.map((answer) => parseAddress(answer.address)),
-    () => null,
-  );
+async function lookup(hostname: string): Promise<readonly (Address | null)[] | null> {
+  try {
+    const answers = await Bun.dns.lookup(hostname, { backend: "c-ares" });
+    return answers.map((answer) => parseAddress(answer.address));
+  } catch {
+    return null;
+  }
+}
+
+/** What the machine's file of hosts says of a name, which goes before DNS. */
+async function inHostsFile(hostname: string): Promise<readonly (Address | null)[]> {
+  const text = await Bun.file("/etc/hosts")
+    .slice(0, HOSTS_FILE_BYTES_MAX)
+    .text()
+    .catch(() => "");
+  const lines = text.toLowerCase().split("\n");
+  return lines.flatMap((line) => {
+    if (!line.includes(hostname)) return [];
+    const [address = "", ...names] = (line.split("#", 1)[0] ?? "").trim().split(/\s+/);
+    return names.includes(hostname) ? [parseAddress(address)] : [];
+  });
 }
 
 /** The last lookup on a thread. */
@@ -292,7 +312,7 @@ let lastOnThread: Promise<unknown> = Promise.resolve();
 
 /**
  * Bun asks the system's resolver about `.local` whatever the backend, for mDNS. So these names are looked up one at a time, and only
- * if DNS knows no address.
+ * if neither the file of hosts nor DNS has an address.
  */
 function onThread<Found>(find: () => Found | Promise<Found>): Promise<Found> {
   const found = lastOnThread.then(find);

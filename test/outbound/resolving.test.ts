@@ -8,7 +8,7 @@ import { a, type DnsAnswer, NOTHING, NXDOMAIN, SERVFAIL, serveDns, SILENCE } fro
 import { eventually } from "../support/eventually.ts";
 import { besideTimer } from "../support/lateness.ts";
 import { answers, openRawTarget, says } from "../support/raw-target.ts";
-import { ALLOWED, inside, PORT, runsInside, send, v4 } from "./inside.ts";
+import { ALLOWED, FORBIDDEN, inside, PORT, runsInside, send, v4 } from "./inside.ts";
 import { policyWith, requestTo } from "./policies.ts";
 
 runsInside(import.meta.path);
@@ -62,12 +62,28 @@ inside("a resolver", () => {
     expect(await sender.send(requestTo("http://stopped.example/"), limits)).toEqual({ kind: "stopped" });
   });
 
-  test("that knows no name of mDNS leaves it to the system, which reads /etc/hosts too", async () => {
+  test("that knows no name of mDNS, or says nothing of it, leaves it to the system", async () => {
     await using _target = await openRawTarget(answers(200), { address: ALLOWED, port: PORT });
-    await using _dns = await serveDns(v4((name) => (name === "cluster.local" ? a(ALLOWED) : NXDOMAIN)));
-    await Bun.write("/etc/hosts", `${ALLOWED} localhost printer.local\n`);
-    const ends = await Promise.all(["cluster.local", "printer.local", "gone.local"].map((name) => send(name)));
+    let wasAsked = false;
+    const silentOnce = () => (wasAsked ? a(ALLOWED) : ((wasAsked = true), SILENCE));
+    const script = new Map([
+      ["cluster.local", () => a(ALLOWED)],
+      ["silent.local", silentOnce],
+    ]);
+    await using _dns = await serveDns(v4((name) => script.get(name)?.() ?? NXDOMAIN));
+    const names = ["cluster.local", "silent.local", "gone.local"];
+    const ends = await Promise.all(names.map((name) => send(name, { timeoutMs: 1_800 })));
     expect(ends.map(({ kind }) => kind)).toEqual(["answered", "answered", "not_sent"]);
+  });
+
+  test("is not asked about a name of mDNS that /etc/hosts has", async () => {
+    await using _target = await openRawTarget(answers(200), { address: ALLOWED, port: PORT });
+    await using _dns = await serveDns(v4(() => a(FORBIDDEN)));
+    await Bun.write(
+      "/etc/hosts",
+      `${ALLOWED} localhost\n${FORBIDDEN} aprinter.local # printer.local\n${ALLOWED}\tPrinter.local\n`,
+    );
+    expect((await send("printer.local")).kind).toBe("answered");
   });
 
   test("of a network that the machine has left is asked no more, whether it was silent or knew no names", async () => {
