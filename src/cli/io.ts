@@ -23,7 +23,7 @@ export interface Io {
   readonly input?: AsyncIterable<Uint8Array>;
   /** Listens for the first Ctrl-C. Returns a function that stops listening. Absent without signals. */
   readonly onInterrupt?: (listener: () => void) => () => void;
-  /** Writes a text to standard error if Ctrl-C ends the process. Absent without signals. */
+  /** Writes a text to standard error if Ctrl-C or `timeout` ends the process. Absent without signals. */
   readonly sayIfInterrupted?: (text: string) => void;
 }
 
@@ -63,11 +63,13 @@ export function processIo(env: Io["env"]): Io {
       return () => void process.off("SIGINT", listener);
     },
     sayIfInterrupted(text) {
-      process.once("SIGINT", () => {
-        process.stderr.write(text);
-        // Ends as without a listener: a shell goes on with a loop if the process exits by itself.
-        process.kill(process.pid, "SIGINT");
-      });
+      for (const signal of ["SIGINT", "SIGTERM"] as const) {
+        process.once(signal, () => {
+          process.stderr.write(text);
+          // Ends as without a listener: a shell goes on with a loop if the process exits by itself.
+          process.kill(process.pid, signal);
+        });
+      }
     },
   };
 }

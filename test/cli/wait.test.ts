@@ -130,16 +130,19 @@ test("`outgate send` says what to do where it can't know what became of it: a sc
   ]);
 });
 
-test("`outgate send` says on Ctrl-C how to send nothing twice, and ends by it as other programs do", async () => {
-  await using service = stand((count) => (count === 1 ? Response.json(PENDING, { status: 201 }) : never));
-  const sending = start(["send", "http://a.example/", "--wait", "90", "--idempotency-key", "k"], {
-    env: { OUTGATE_URL: service.url, OUTGATE_API_KEY: "og_x" },
-  });
-  await until(() => service.asked() === 2);
-  sending.kill("SIGINT");
-  const said = await saidBy(sending);
-  expect(said.err).toBe(
-    "\nThe action may have been created. To send nothing twice, repeat it with --idempotency-key k\n",
-  );
-  expect(sending.signalCode).toBe("SIGINT");
-});
+test.each(["SIGINT", "SIGTERM"] as const)(
+  "`outgate send` says on %s how to send nothing twice, and ends by it",
+  async (signal) => {
+    await using service = stand((count) => (count === 1 ? Response.json(PENDING, { status: 201 }) : never));
+    const sending = start(["send", "http://a.example/", "--wait", "90", "--idempotency-key", "k"], {
+      env: { OUTGATE_URL: service.url, OUTGATE_API_KEY: "og_x" },
+    });
+    await until(() => service.asked() === 2);
+    sending.kill(signal);
+    const said = await saidBy(sending);
+    expect(said.err).toBe(
+      "\nThe action may have been created. To send nothing twice, repeat it with --idempotency-key k\n",
+    );
+    expect(sending.signalCode).toBe(signal);
+  },
+);
