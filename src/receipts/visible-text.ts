@@ -105,7 +105,8 @@ export function hasUnseen(text: string): boolean {
 /** Whether a run changes what is seen around it, so that it needs no codes. */
 function isVisible(run: string, text: string, at: number): boolean {
   if (OF_EMOJI.test(run) && EMOJI.test(text.slice(Math.max(0, at - 2), at))) return true;
-  return at > 0 && SPELLED.test(text.slice(at - 1, at + 2));
+  // To the end of the run: behind a keycap, accents would be drawn over what stands above or below.
+  return at > 0 && SPELLED.test(text.slice(at - 1, at + Math.max(run.length, 2)));
 }
 
 /** The beginning of a run of marks that is shown as it is: most runs of a language to their end. */

@@ -38,6 +38,7 @@ test("shows four accents on a letter, and more by their codes: they would be dra
   expect(visibleText(`${four} ${four}`)).toBe(`${four} ${four}`);
   expect(visibleText(`${four}\u{1E8D0}\u0301b`)).toBe(`${four}<U+1E8D0><U+0301>b`);
   expect(visibleText(`a${"\u0325".repeat(900)}`)).toBe(`a${"\u0325".repeat(4)}${"<U+0325>".repeat(8)}<888 more>`);
+  expect(visibleText(`1\ufe0f\u20e3${"\u0325".repeat(900)}`)).toEndWith("<894 more>");
   // A joiner between them is shown, and what is behind it would be drawn over its code.
   expect(visibleText(`${four}\u034f\u0301b`)).toBe(`${four}<U+034F><U+0301>b`);
 });
