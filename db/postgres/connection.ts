@@ -49,16 +49,16 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   const { callMsMax = REMOTE_CALL_MS_MAX, transactionMsMax = TRANSACTION_MS_MAX, onWriterOpen, onCommit } = options;
   const config = configOf(url, callMsMax);
   const preparing: Preparing = { isOn: true };
-  const connect = () => new Connection(config, callMsMax, preparing);
-  const readers = Array.from({ length: POSTGRES_READERS }, connect);
+  const connect = (onOpen?: string) => new Connection(config, callMsMax, preparing, onOpen);
+  const readers = Array.from({ length: POSTGRES_READERS }, () => connect());
   /** The reader with the fewest unanswered queries. One that was just refused comes last. */
   const loadOf = ({ waiting, isRefused }: Connection) => (isRefused ? Number.POSITIVE_INFINITY : waiting);
   const idlest = () => readers.reduce((best, one) => (loadOf(one) < loadOf(best) ? one : best));
-  const writer = new Connection(config, callMsMax, preparing, onWriterOpen);
   // Set on the server, so that a query ends when nobody waits for it any more, and a frozen process holds no locks.
   const bounds = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
     .map((name) => `set_config('${name}', '${transactionMsMax}', true)`)
     .join(", ");
+  const writer = connect(onWriterOpen === undefined ? undefined : `select ${bounds}; ${onWriterOpen}`);
   // Prepared, since planning so many calls takes longer than all else that begins and ends a transaction.
   const settings = { ...named(`select ${bounds}, ${BY_INDEX}, ${AS_WRITTEN}`), values: [] };
 
@@ -377,13 +377,23 @@ class Connection {
     try {
       await client.connect();
       joinWrites(client.connection.stream);
-      if (this.#onOpen !== undefined) await client.query(this.#onOpen);
+      if (this.#onOpen !== undefined) await this.#begin(client, this.#onOpen);
       return client;
     } catch (error) {
       if (isBeyondConnections(error)) this.#refusedAtMs = performance.now();
       this.#forget(client);
       client.end().catch(ignore);
       throw error;
+    }
+  }
+
+  /** Within a deadline, since the calls that wait for the client don't have it yet and can't drop it. */
+  async #begin(client: Client, text: string): Promise<void> {
+    const timer = setTimeout(() => this.#drop(client), this.#callMsMax);
+    try {
+      await client.query(text);
+    } finally {
+      clearTimeout(timer);
     }
   }
 

@@ -172,6 +172,22 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     expect(await stored(db.store.actions, action)).toEqual(action);
   });
 
+  test("that is silent just after it was opened is given up, and the next call opens another", async () => {
+    await using db = await openOver();
+    db.proxy.mode = "deaf to commits";
+    const sql = openPostgres(db.proxy.url, { callMsMax: CALL_MS, onWriterOpen: "commit" });
+    const write = () => failureOf(runStatements(sql, [SELECT]));
+    expect(reasonOf(await write())).toBe("no answer came in time");
+    db.proxy.mode = "pass";
+    await until(async () => (await write()) === null);
+    await sql.close();
+    const slow = openPostgres(db.url, { transactionMsMax: CALL_MS, onWriterOpen: "select pg_sleep(60)" });
+    expect(reasonOf(await failureOf(runStatements(slow, [SELECT])))).toBe("no answer came in time");
+    const running = "select 1 from pg_stat_activity where state = 'active' and query like '%pg_sleep(60)'";
+    expect((await db.raw.query(running)).rows).toEqual([]);
+    await slow.close();
+  });
+
   test("whose answer to a commit was lost: the change is known to be written, and is not written twice", async () => {
     await using db = await openOver();
     const held = await createdAction(db.store.actions, { approve: true });
