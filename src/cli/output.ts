@@ -80,12 +80,36 @@ export function parseJson(text: string, what: string, advice = ""): unknown {
   }
 }
 
+/** A change that may have been made although its call failed. */
+class Unsure extends Error {
+  readonly failure: OutgateError;
+
+  constructor(failure: OutgateError, advice: string) {
+    super(advice);
+    this.failure = failure;
+  }
+}
+
+/** Adds advice to the failure of a change, unless it was refused for sure. One refused for its rate may repeat one whose answer was lost. */
+export function unsure(advice: string) {
+  return (error: unknown): never => {
+    if (!(error instanceof OutgateError)) throw error;
+    const { code, status } = error;
+    const isRefusal = status !== null && status >= 400 && status < 500;
+    throw isRefusal && code !== "rate_limited" && code !== "not_outgate" ? error : new Unsure(error, advice);
+  };
+}
+
 /** The message and exit code for a failed call. Throws any other error. `nameOf` names a field for people. */
 export function explain(
   error: unknown,
   url: string,
   nameOf = (field: string): string => field,
 ): { readonly message: string; readonly code: number } {
+  if (error instanceof Unsure) {
+    const { message, code } = explain(error.failure, url, nameOf);
+    return { message: `${message}\n${visible(error.message, true)}`, code };
+  }
   if (!(error instanceof OutgateError)) throw error;
   const problems = error.details.map(({ field, message }) => `${nameOf(field) || "body"}: ${message}`);
   if (error.detailsLeftOut > 0) problems.push(`and ${error.detailsLeftOut} more`);

@@ -130,6 +130,17 @@ test("`outgate send` says what to do where it can't know what became of it: a sc
   ]);
 });
 
+test.each([
+  [["retry", "act_1"], "It may have been done: see `outgate get act_1` before you repeat it.\n"],
+  [["cancel", "--status", "held"], "The job may have begun: see `outgate bulk list` before you repeat it.\n"],
+])("a change whose answer is lost may have been made: %p", async (args, advice) => {
+  await using unknown = stand(() => new Response("<h1>Bad Gateway</h1>", { status: 502 }));
+  const said = await outgate(args, { env: { OUTGATE_URL: unknown.url, OUTGATE_API_KEY: "og_x" } });
+  expect(said).toMatchObject({ code: 1, out: "" });
+  expect(said.err).toEndWith(`\n${advice}`);
+  expect(unknown.asked()).toBe(1);
+});
+
 test.each(["SIGINT", "SIGTERM"] as const)(
   "`outgate send` says on %s how to send nothing twice, and ends by it",
   async (signal) => {

@@ -32,7 +32,7 @@ import { listTable, printList, type ListColumn, type Session } from "../session.
 import { waitForEnd } from "../../client/wait.ts";
 import { clockTime, visible } from "../../observability/terminal.ts";
 import { setTimeout as pause } from "node:timers/promises";
-import { visibleJson } from "../output.ts";
+import { unsure, visibleJson } from "../output.ts";
 import { ERROR_KINDS, OUTCOMES } from "../../core/outcome.ts";
 
 export function addReadCommands(program: CliCommand): void {
@@ -263,7 +263,9 @@ async function decide(
     }
   }
   // Decides on the run that was shown.
-  const decided = await call(client)(id, given({ reason, run: run ?? shown?.run }));
+  const decided = await call(client)(id, given({ reason, run: run ?? shown?.run })).catch(
+    unsure(`It may have been done: see \`outgate get ${id}\` before you repeat it.`),
+  );
   const action = await endOf(session, decided, wait ?? 0);
   await printAction(session, action);
   // Without --wait, the exit code only says that the decision was made.
@@ -382,7 +384,10 @@ async function runBulk(
   }
   const shown = io.canAnswer === true && yes !== true ? await confirmedCount(session, bulk) : undefined;
   if (shown === null) return EXIT.failed;
-  const job = await followed(session, await client.startBulk({ ...bulk, ...given({ at_most: shown }) }), wait);
+  const begun = await client
+    .startBulk({ ...bulk, ...given({ at_most: shown }) })
+    .catch(unsure("The job may have begun: see `outgate bulk list` before you repeat it."));
+  const job = await followed(session, begun, wait);
   session.print(job, () => {
     const next = job.status === "running" ? `Follow it: outgate bulk get ${job.id} --wait 60\n` : "";
     return `${jobText(job)}\n${next}`;

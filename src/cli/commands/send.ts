@@ -2,9 +2,8 @@ import type { CreateAction } from "../../client/openapi.ts";
 import { endOf, EXIT_CODES_HELP, exitCodeOf, printAction } from "../action-text.ts";
 import { type CliCommand, CliOption, given, oneOf, several, wholeNumber, headersIn } from "../command.ts";
 import { type Io, readValue, UsageError } from "../io.ts";
-import { explain, inOrder, parseJson, parseObject } from "../output.ts";
+import { inOrder, parseJson, parseObject, unsure } from "../output.ts";
 import type { Session } from "../session.ts";
-import { OutgateError } from "../../client/transport.ts";
 import { HTTP_METHODS } from "../../core/target.ts";
 import { visible } from "../../observability/terminal.ts";
 
@@ -80,27 +79,14 @@ async function send(session: Session, options: SendOptions, url: string): Promis
   const { wait: waitSeconds, idempotency_key: idempotencyKey = crypto.randomUUID(), ...more } = options;
   const action = await actionOf(url, more, io);
   const isSync = action.sync === true;
-  const repeat = `The action may have been created. To send nothing twice, repeat it with --idempotency-key ${visible(idempotencyKey)}\n`;
-  io.sayIfInterrupted?.(`\n${repeat}`);
+  const repeat = `The action may have been created. To send nothing twice, repeat it with --idempotency-key ${visible(idempotencyKey)}`;
+  io.sayIfInterrupted?.(`\n${repeat}\n`);
   const created = await client
     .createAction(action, { idempotencyKey, ...(isSync ? { waitSeconds } : {}) })
-    .catch((error: unknown) => {
-      if (isRefused(error)) throw error;
-      const { message, code } = explain(error, session.url);
-      io.err(`${message}\n${repeat}`);
-      return code;
-    });
-  if (typeof created === "number") return created;
+    .catch(unsure(repeat));
   const latest = isSync || waitSeconds === undefined ? created : await endOf(session, created, waitSeconds);
   await printAction(session, latest);
   return exitCodeOf(latest.status, isSync || waitSeconds !== undefined);
-}
-
-/** Whether a create has made no action for sure. One refused for its rate may be the repeat of one whose answer was lost. */
-function isRefused(error: unknown): boolean {
-  if (!(error instanceof OutgateError)) return true;
-  const { code, status } = error;
-  return status !== null && status >= 400 && status < 500 && code !== "rate_limited" && code !== "not_outgate";
 }
 
 async function actionOf(url: string, options: SendOptions, io: Io): Promise<CreateAction> {
