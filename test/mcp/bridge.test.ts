@@ -96,7 +96,7 @@ describe("a relay", () => {
         ] as const
       ).map((upstream): readonly [Upstream, string] => [
         upstream,
-        "Repeat a create only with the same idempotency_key; if it had none, call list first",
+        "if it had none, call list first: the action may exist. Before another retry call get",
       ]),
       [
         () => Response.json({ error: { code: "unauthorized", message: "Send a key." } }, { status: 401 }),
