@@ -4,7 +4,7 @@ import type { AuditEntry } from "../../src/core/audit.ts";
 import type { HostSettings, HostSettingsRow, HostSettingsStore } from "../../src/core/host-settings.ts";
 import { CALLBACK_HOSTS_MAX, HOST_SETTINGS_MAX } from "../../src/core/limits.ts";
 import { accountLock } from "../sql/locks.ts";
-import { all, countRows, hasValues, qb } from "../sql/read.ts";
+import { all, countRows, findRow, hasValues, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command } from "./command.ts";
 import { HOST_SETTINGS_VERSION, readVersion } from "./facts.ts";
@@ -31,8 +31,10 @@ export const removeCallbackHost = command<CallbackHostStore["remove"]>(async (tx
 
 /** Writes the settings of a host. The settings for all hosts (an empty host) don't count towards the limit. */
 export const putHostSettings = command(
-  async (tx, row: typeof hostSettings.$inferInsert, audit: AuditEntry) => {
+  async (tx, row: typeof hostSettings.$inferInsert, audit: AuditEntry, shown: Date | null | undefined) => {
     const { accountId, host, ...values } = row;
+    const before = shown === undefined ? null : await findRow(tx, hostSettings, { accountId, host });
+    if (shown !== undefined && before?.updatedAt.getTime() !== shown?.getTime()) return "changed";
     const isOther = and(eq(hostSettings.accountId, accountId), ne(hostSettings.host, host), ne(hostSettings.host, ""));
     if (host !== "" && (await countRows(tx, hostSettings, isOther)) >= HOST_SETTINGS_MAX) return "full";
     const target = [hostSettings.accountId, hostSettings.host];
@@ -79,6 +81,7 @@ export function createHostSettingsStore(
       const rows = await all(reader, qb.select().from(hostSettings).where(isOfAccount).orderBy(owner, host));
       return rows.map(({ settings, ...row }): HostSettingsRow => ({ ...row, settings: parse(settings) }));
     },
-    put: ({ settings, ...row }, audit) => writer.run(putHostSettings, { ...row, settings: text(settings) }, audit),
+    put: ({ settings, ...row }, audit, shown) =>
+      writer.run(putHostSettings, { ...row, settings: text(settings) }, audit, shown),
   };
 }

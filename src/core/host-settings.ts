@@ -1,3 +1,4 @@
+import type { AuditEntry } from "./audit.ts";
 import { AccountCache, type CachedSettingsStore } from "./account-settings.ts";
 import { type Action, ownRetrySettings } from "./action.ts";
 import type { Actor } from "./roles.ts";
@@ -30,7 +31,10 @@ export interface HostSettingsRow {
 }
 
 /** Rows by account and host; an account has at most `HOST_SETTINGS_MAX`, and one for all hosts. */
-export type HostSettingsStore = CachedSettingsStore<HostSettingsRow>;
+export interface HostSettingsStore extends Omit<CachedSettingsStore<HostSettingsRow>, "put"> {
+  /** `shown`: the `updatedAt` that was shown; null: nothing was set. `changed`, and nothing is written: it is another one by now. */
+  put(row: HostSettingsRow, audit: AuditEntry, shown?: Date | null): Promise<"written" | "full" | "changed">;
+}
 
 export const NO_LIMITS: HostLimits = { maxPerSecond: null, maxConcurrent: null };
 

@@ -47,7 +47,10 @@ export function createHostService(
     const row = { accountId, host, settings, updatedAt: clock.now(), updatedBy };
     const detail = { change: "set", ...detailOf(settings) };
     const audit = auditOf(caller, { kind: "host_settings_changed", subject: host, detail }, row.updatedAt);
-    if ((await hostSettings.put(row, audit)) === "full") {
+    // Two at once have both read the same.
+    const written = await hostSettings.put(row, audit, shown === null ? undefined : (before?.updatedAt ?? null));
+    if (written === "changed") throw invalidField("version", CHANGED_SINCE);
+    if (written === "full") {
       throw invalidField(
         "host",
         `An account has settings for at most ${HOST_SETTINGS_MAX} hosts. Remove those of another host first.`,

@@ -223,12 +223,15 @@ export function patternsText(patterns: readonly StatusPattern[]): string {
   return patterns.length === 0 ? "nothing" : patterns.join(", ");
 }
 
-async function hostFormPage(deps: PageDeps, user: Person, host: string, typed: FormState): Promise<string> {
-  const [{ defaults, versionOf }, server] = await Promise.all([
+/** The form of a host, or of all hosts. `typed`: a refused form; left out: with what is set. */
+async function hostFormPage(deps: PageDeps, user: Person, host: string, typed?: FormState): Promise<string> {
+  const [{ hosts, defaults, versionOf }, server] = await Promise.all([
     listForOwner(deps, user),
     deps.settingsFor(user.caller),
   ]);
   const isDefaults = host === ALL_HOSTS;
+  const own = isDefaults ? defaults : (hosts.find((row) => row.host === host)?.settings ?? NO_HOST_SETTINGS);
+  const state = typed ?? (isDefaults ? DEFAULTS_FORM : HOST_FORM).filledWith(hostSettingsJson(own));
   // The settings that apply if a field is empty.
   const inherited = inheritedSettings(isDefaults ? NO_HOST_SETTINGS : defaults, server);
   const { values } = HOST_FORM.filledWith(hostSettingsJson(inherited));
@@ -236,8 +239,8 @@ async function hostFormPage(deps: PageDeps, user: Person, host: string, typed: F
   const form = {
     user,
     action: HOSTS_PATH,
-    fields: [["host", host], versionField(typed, versionOf(host))],
-    state: typed,
+    fields: [["host", host], versionField(state, versionOf(host))],
+    state,
     now,
     submit: "Save",
     cancel: HOSTS_PATH,
@@ -279,10 +282,8 @@ export function hostPages(deps: PageDeps) {
     Promise.resolve(new Map([["host", new URLSearchParams(search).get("host") ?? ""]])),
   )(
     async ({ person, form }) => {
-      const { hosts } = await listForOwner(deps, person);
       const host = checkHost(form.get("host") ?? "", "validation_error");
-      const settings = hosts.find((row) => row.host === host)?.settings ?? NO_HOST_SETTINGS;
-      return page("own", await hostFormPage(deps, person, host, HOST_FORM.filledWith(hostSettingsJson(settings))));
+      return page("own", await hostFormPage(deps, person, host));
     },
     ({ person }, { values, problem }) => hostsPage(deps, person, { ...EMPTY_FORM, values, problem }),
   );
@@ -292,10 +293,7 @@ export function hostPages(deps: PageDeps) {
   });
   return personPages(deps)
     .get(HOSTS_PATH, ({ person }) => hostsPage(deps, person))
-    .get(`${HOSTS_PATH}/defaults`, async ({ person }) => {
-      const { defaults } = await listForOwner(deps, person);
-      return hostFormPage(deps, person, ALL_HOSTS, DEFAULTS_FORM.filledWith(hostSettingsJson(defaults)));
-    })
+    .get(`${HOSTS_PATH}/defaults`, ({ person }) => hostFormPage(deps, person, ALL_HOSTS))
     .get(`${HOSTS_PATH}/edit`, edit)
     .post(HOSTS_PATH, put)
     .post(`${HOSTS_PATH}/remove`, remove);

@@ -97,7 +97,13 @@ test("for people, without script, pages set up a host and all hosts, show a refu
   expect(html).toContain('value="60000"');
   const saved = await ann.send("/settings/hosts", { ...fields, give_up_on: "401, 5xx", max_per_second: "0.5" });
   expect([saved.status, saved.headers.get("location")]).toEqual([303, "/settings/hosts"]);
-  await ann.send("/settings/hosts", { ...empty, host: "", timeout_ms: "2000" });
+  // Of two at once, one is told that it was late.
+  const both = await Promise.all(
+    ["1000", "2000"].map((timeout_ms) => ann.send("/settings/hosts", { ...empty, host: "", timeout_ms })),
+  );
+  expect(new Set(both.map(({ status }) => status))).toEqual(new Set([303, 400]));
+  const { version = "" } = await ann.hiddenOf("/settings/hosts/defaults");
+  await ann.send("/settings/hosts", { ...empty, version, host: "", timeout_ms: "2000" });
   // Its form was opened before somebody saved another one.
   const late = await ann.send("/settings/hosts", { ...fields, give_up_on: "" });
   expect([late.status, textOf(await late.text())]).toEqual([
