@@ -139,7 +139,6 @@ export class CallGate {
   leaveAgain(leftMs: number): boolean {
     if (this.#lastMs !== leftMs) return false;
     this.#lastMs = Math.max(this.#clock.monotonicMs(), leftMs);
-    this.#wakeLater();
     return true;
   }
 
@@ -157,6 +156,7 @@ export class CallGate {
   setPace(pace: Pace): void {
     const { perSecond, slots } = this.#pace;
     if (pace.perSecond === perSecond && pace.slots === slots) return;
+    this.#owed = null;
     const isClosed = pace.perSecond === 0 || pace.slots < slots;
     // While no call may leave, the last pace says how long the last call counts.
     if (pace.perSecond !== 0) this.#pace = pace;
@@ -196,7 +196,7 @@ export class CallGate {
   #owe(to: RatedLoop, waitMs: number): void {
     const nowMs = this.#clock.monotonicMs();
     const before = this.#waiting.at(-1)?.by ?? this.#lastBy;
-    if (before === to || (this.#owed !== null && nowMs < this.#owed.untilMs)) return;
+    if (before === to) return;
     this.#owed = { to, untilMs: nowMs + waitMs + Math.min(this.#spacingMs, OWED_TURN_MS) };
   }
 
@@ -217,7 +217,6 @@ export class CallGate {
   /** Counted when a call leaves and not when it was due, so that no stall of the process brings the next ones closer. */
   #leave(by: RatedLoop): void {
     this.#lastBy = by;
-    if (this.#owed?.to === by) this.#owed = null;
     this.#lastMs = Math.max(this.#clock.monotonicMs(), this.#nextMs);
   }
 }

@@ -80,6 +80,15 @@ describe("a token bucket", () => {
     expect(begun).toBeLessThanOrEqual(1.001 * calls);
   });
 
+  test("has a token when it says so, however its fractions add up", () => {
+    for (let rate = 1; rate <= 2_000; rate += 1) {
+      const bucket = new TokenBucket(rate, 0.1);
+      while (bucket.has(0.1)) bucket.take();
+      for (let ms = 1; ms <= 3; ms += 1) bucket.has((ms * 0.1) / rate);
+      expect(bucket.has(bucket.nextMs(0.1))).toBe(true);
+    }
+  });
+
   test("of less than one a second waits longer than that between two", () => {
     expect(beginnings(0.01, [0, 50_000, 49_999, 1, 99_999, 1])).toEqual([0, 100_000, 200_000]);
   });
@@ -102,7 +111,7 @@ describe("a token bucket", () => {
     expect(many.has(0)).toBe(false);
     const few = new TokenBucket(1_000, 0);
     few.take();
-    expect([few.isFull(0), few.nextMs(0)]).toEqual([false, 0]);
+    expect([few.isFull(0), few.nextMs(0), few.isFull(1_000)]).toEqual([false, 0, true]);
   });
 
   test("begins no new burst when its rate is changed, and goes on at the new one", () => {
@@ -247,13 +256,15 @@ describe("where calls leave", () => {
     const clock = new FakeClock();
     const limitsOf = () => ({ maxPerSecond: 2, maxConcurrent: null });
     const calls = new CallRates({ clock, limitsOf, share: WHOLE_SHARE, perHost: 64 });
-    const [first, second, third] = ["x", "x", "x"].map((host) => calls.turnOf({ accountId: "a", host }, "actions"));
+    const called = { accountId: "a", host: "x" };
+    const [first, second, third] = [1, 2, 3].map(() => calls.turnOf(called, "actions"));
     expect([await first?.(), await first?.(), await second?.()]).toEqual([true, true, false]);
     clock.advance(RATE_SECOND_MS / 2);
     expect([await second?.(), await first?.(), await second?.(), await third?.()]).toEqual([true, false, true, false]);
     clock.advance(RATE_SECOND_MS / 2 - 200);
     const waiting = third?.();
     expect(await second?.()).toBe(true);
+    expect(calls.waitMs(called)).toBe(RATE_SECOND_MS - RATE_EARLY_MS);
     clock.advance(RATE_SECOND_MS / 2 - 200);
     expect(await first?.()).toBe(false);
     clock.advance(200);
@@ -279,6 +290,37 @@ describe("where calls leave", () => {
     expect(gate.begin("actions")).toBe(true);
   });
 
+  test("a callback behind waiting actions has the turn after them, and none after its own", () => {
+    const clock = new FakeClock();
+    const gate = gateOf(clock, 20);
+    expect(gate.begin("callbacks")).toBe(true);
+    while (gate.begin("actions") !== false);
+    const owedMs = () => gate.waitMs("actions") - gate.waitMs("callbacks");
+    expect([owedMs(), gate.begin("callbacks"), owedMs() > 0]).toEqual([0, false, true]);
+    clock.advance(RATE_SECOND_MS / 20);
+    const turnMs = Math.ceil(gate.waitMs("callbacks"));
+    expect([owedMs() > 0, gate.begin("callbacks")]).toEqual([true, expect.any(Promise)]);
+    clock.advance(turnMs);
+    expect(owedMs()).toBe(0);
+    // A turn of an earlier rate may be far off.
+    const slow = gateOf(clock, 0.01);
+    expect([slow.begin("actions"), slow.begin("callbacks")]).toEqual([true, false]);
+    slow.setPace({ perSecond: 20, slots: 64 });
+    expect(slow.waitMs("actions")).toBeLessThan(RATE_SECOND_MS / 20);
+  });
+
+  test("after a stall, none leaves before those that wait", () => {
+    let nowMs = 0;
+    const clock = { monotonicMs: () => nowMs, after: () => () => {} };
+    const limitsOf = () => ({ maxPerSecond: 20, maxConcurrent: null });
+    const calls = new CallRates({ clock, limitsOf, share: WHOLE_SHARE, perHost: 64 });
+    const begin = (host = "x") => calls.mayBegin({ accountId: "a", host });
+    expect([begin(), begin()]).toEqual([true, expect.any(Promise)]);
+    nowMs = 1_000;
+    // A further host makes it forget those that are idle.
+    expect([begin("y"), begin()]).toEqual([true, expect.any(Promise)]);
+  });
+
   test("a call to a further host costs the same however many have been called", () => {
     const HOSTS = 5_000;
     const clock = new FakeClock();
@@ -290,11 +332,23 @@ describe("where calls leave", () => {
         return clock.monotonicMs();
       },
     };
-    const limitsOf = () => ({ maxPerSecond: 0.01, maxConcurrent: null });
-    const rates = new CallRates({ clock: counted, limitsOf, share: WHOLE_SHARE, perHost: 9 });
+    let [slots, paces] = [9, 0];
+    const limitsOf = () => ((paces += 1), { maxPerSecond: 0.01, maxConcurrent: null });
+    const share = { ...WHOLE_SHARE, slotsOf: () => slots };
+    const rates = new CallRates({ clock: counted, limitsOf, share, perHost: 9 });
     for (let n = 0; n < HOSTS; n += 1) expect(rates.mayBegin({ accountId: "a", host: `h${n}` })).toBe(true);
     // A look at each of the others would be 12 million.
     expect(looks).toBeLessThan(20 * HOSTS);
+    // Those that are idle are forgotten, also while other nodes call them.
+    clock.advance(100 * RATE_SECOND_MS);
+    [slots, paces] = [0, 0];
+    rates.changed(null);
+    expect(paces).toBe(HOSTS);
+    slots = 9;
+    for (let n = 0; n < HOSTS; n += 1) expect(rates.mayBegin({ accountId: "a", host: `other${n}` })).toBe(true);
+    paces = 0;
+    rates.changed(null);
+    expect(paces).toBe(HOSTS);
   });
 
   describe("calls that wait when the limits of their host change", () => {
@@ -331,6 +385,7 @@ describe("where calls leave", () => {
         async after(change: Partial<typeof limits>, ms: number): Promise<readonly string[]> {
           Object.assign(limits, change);
           rates.changed(null);
+          expect(clock.timers).toBeLessThanOrEqual(1);
           for (let passed = 0; passed < ms; passed += 1) {
             await Promise.resolve();
             clock.advance(1);

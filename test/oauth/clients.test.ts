@@ -80,7 +80,13 @@ describe("the metadata document of a client", () => {
     ["a file that somebody has put there", answered(WHOLE, { headers: typed("text/plain") }), "content type"],
     ["a type that only begins so", answered(WHOLE, { headers: typed("application/jsonp") }), "content type"],
     ["no type", answered(WHOLE, { headers: null }), "content type"],
-    ["a script", answered(JSON.stringify({ ...DOCUMENT, redirect_uris: ["javascript:x"] })), "redirect URI"],
+    [
+      "a script",
+      answered(JSON.stringify({ ...DOCUMENT, redirect_uris: ["https://x.example/", "javascript:x"] })),
+      "redirect URI",
+    ],
+    ["a part of it", answered(WHOLE, { code: 206 }), "answers 206"],
+    ["its beginning", answered(WHOLE, { truncated: true }), "more than"],
   ])("is refused with %s", async (_what, outcome, problem) => {
     expect(await problemOf(outcome)).toContain(problem);
   });
@@ -102,7 +108,8 @@ describe("the metadata document of a client", () => {
     const jwks_uri = "https://client.example/jwks.json";
     const jwks = { keys: [{ kty: "RSA", n: "n", e: "AQAB" }] };
     const made = (given: object, found: object = jwks) => {
-      const answer = (url: string) => answered(JSON.stringify(url === jwks_uri ? found : given));
+      const answer = (url: string) =>
+        url === jwks_uri ? answered(JSON.stringify(found), { headers: null }) : answered(JSON.stringify(given));
       return fetchDocument({ send: ({ url }) => Promise.resolve(answer(url)) }, CLIENT_ID);
     };
     const method = { token_endpoint_auth_method: "private_key_jwt", jwks, token_endpoint_auth_signing_alg: "RS256" };
@@ -202,13 +209,16 @@ describe("the metadata document of a client", () => {
     });
     const read = (id: string) => documents(id, "acc_one");
     await Promise.all([read(CLIENT_ID), read(CLIENT_ID), read(CLIENT_ID)]);
-    expect(calls).toBe(1);
     outcome = answered("", { code: 503 });
-    clock.advance(OAUTH_DOCUMENT_FRESH_MS);
+    clock.advance(OAUTH_DOCUMENT_FRESH_MS - 1);
+    await read(CLIENT_ID);
+    clock.advance(1);
+    expect((await documents(CLIENT_ID, null)).client_name).toBe("Helpful Client");
+    expect(calls).toBe(1);
     expect((await read(CLIENT_ID)).client_name).toBe("Helpful Client");
     expect((await read(CLIENT_ID)).client_name).toBe("Helpful Client");
     expect(calls).toBe(2);
-    clock.advance(OAUTH_DOCUMENT_KEPT_MS);
+    clock.advance(OAUTH_DOCUMENT_KEPT_MS - OAUTH_DOCUMENT_FRESH_MS);
     expect(await problemOfRead(read)).toContain("answers 503");
     // A failure is not asked for again at once.
     expect(await problemOfRead(read)).toContain("answers 503");
@@ -246,19 +256,23 @@ describe("the metadata document of a client", () => {
   test("goes on while others keep all from being read, or are found unusable in any number", async () => {
     const clock = new FakeClock();
     const never = new Promise<Outcome>(() => {});
+    const sent: string[] = [];
     const read = createClientDocuments({
       clock,
       sender: {
         send({ url }) {
+          sent.push(url);
           if (url.includes("slow")) return never;
           return Promise.resolve(answered(url === CLIENT_ID ? JSON.stringify(DOCUMENT) : "{}"));
         },
       },
     });
     expect((await read(CLIENT_ID, "acc_one")).client_name).toBe("Helpful Client");
-    for (let n = 0; n <= OAUTH_DOCUMENTS_KEPT_MAX; n += 1) {
-      await read(`https://bad.example/${n}`, "acc_one").catch(() => {});
-    }
+    const bad = (n: number) => read(`https://bad.example/${n}`, "acc_one").catch(() => sent.length);
+    for (let n = 0; n < OAUTH_DOCUMENTS_KEPT_MAX; n += 1) await bad(n);
+    // The first of them is forgotten, and no other.
+    const [before, second, first] = [sent.length, await bad(1), await bad(0)];
+    expect([second, first]).toEqual([before, before + 1]);
     clock.advance(OAUTH_DOCUMENT_FRESH_MS);
     const open = Array.from({ length: OAUTH_DOCUMENTS_AT_ONCE_MAX }, (_, n) =>
       read(`https://slow.example/${n}`, `acc_${n}`),
@@ -274,7 +288,7 @@ test("the id of a client with a document is an address as URLs are written, with
     ...words(`
       http://client.example/c https://client.example https://client.example/ https://client.example/c#x
       https://a@client.example/c https://CLIENT.example/c https://client.example/a/../c client
-      https://client.example:443/c https://client.example/c?x
+      https://client.example:443/c https://client.example/c?x https://:b@client.example/c
     `),
     "",
     `https://client.example/${"x".repeat(3_000)}`,
@@ -291,7 +305,7 @@ test("a redirect URI leads to https, to this machine, or to an app", () => {
   const others = [
     ...words(`
       http://x.example/cb http://127.0.0.2/cb http://localhost.evil.example/ http://0177.0.0.1/ http://127.1/
-      https://a:b@x.example/cb https://x.example/cb#x https://X.example/cb https://x.example:443/cb
+      https://a@x.example/cb https://:b@x.example/cb com.example.app: com.example.app:/é https://x.example/cb#x https://X.example/cb https://x.example:443/cb
       javascript:alert(1) JavaScript:alert(1) data:text/html,x vbscript:x file:///etc/passwd about:blank /cb //x
       https://x.example/a/../b http://localhost@evil.example/ ms-msdt:/id itms-services:/x x-apple.systempreferences:x search-ms:query=x intent://x/ mailto:a@x.example
       tel:112 ldap://x.example/ ssh://x.example/ smb://x.example/ jar:https://x.example/ shell:startup chrome://settings

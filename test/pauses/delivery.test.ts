@@ -1,4 +1,6 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "bun:test";
+import { DomainError } from "../../src/core/domain-error.ts";
 import type { Caller } from "../../src/core/roles.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import { REVOKED_KEY_TAKEN_MS_MAX } from "../../src/core/limits.ts";
@@ -51,9 +53,11 @@ describe("a pause", () => {
 
   test("of an account that its operator has not allowed is ended by none of its owners", async () => {
     await using engine = await openEngine({ starts: false });
-    const { owner, pauseService, store } = engine;
+    const { owner, pauseService, services, store } = engine;
     const { accountId } = owner;
     await store.pauses.pause(aPause({ accountId, kind: "sign_up", subject: accountId }), anAuditEntry({ accountId }));
+    await pauseService.reconcile();
+    expect(services.known.paused.isStopped(accountId)).toBe(true);
     const [pause] = await pauseService.list(owner);
     const resumed = pauseService.resume(owner, pause?.id ?? "");
     expect(await resumed.catch((error: unknown) => error)).toMatchObject({ code: "forbidden" });
@@ -137,19 +141,45 @@ test("what a revoked key left, where it is to be cancelled, is cancelled, held o
   await pauseService.pauseRevoked(owner, agent.keyId, true, (pause) =>
     store.accounts.revokeKey(owner.accountId, agent.keyId, engine.clock.now(), { pause }),
   );
-  await pauseService.cancelUnfinished();
-  expect(await statusOf(engine, held.id)).toBe("cancelled");
+  await engine.saw(held.id, { status: "cancelled" });
+  // Nobody has rejected it.
+  expect((await engine.events(held.id)).at(-1)).toMatchObject({ type: "cancelled" });
   expect(await statusOf(engine, sending.id)).toBe("active");
   expect(await pauseService.list(owner)).toHaveLength(2);
   gate.resolve();
   await engine.saw(sending.id, { status: "pending" });
-  await pauseService.cancelUnfinished();
+  await pauseService.reconcile();
   expect(await statusOf(engine, sending.id)).toBe("cancelled");
   expect(await statusOf(engine, others.id)).toBe("awaiting_approval");
   await until(async () => (await pauseService.list(owner)).length === 1);
   // A key that is only paused keeps its actions and its pause.
   expect([await pauseService.list(owner), await statusOf(engine, waiting.id)]).toEqual([[kept], "pending"]);
   expect(target.received).toHaveLength(1);
+});
+
+test("what can't be cancelled of a revoked key is left for later, and nothing more is cancelled once the service stops", async () => {
+  await using engine = await openEngine({ starts: false });
+  const { owner, store, clock, app, services } = engine;
+  const agent = await keyOf(engine);
+  const held = await createBy(engine, agent, "http://127.0.0.1:9/", true);
+  let asked = 0;
+  let isOver = false;
+  let stopped = Promise.resolve(false);
+  const cancel = async () => {
+    asked += 1;
+    if (asked !== 3) throw new DomainError("not_cancellable", "It is not.");
+    stopped = pauseService.stop().then(() => isOver);
+    await nextTurn();
+    isOver = true;
+    return held;
+  };
+  const pauseService = createPauseService(app, { paused: services.known.paused, cancel, takenElsewhereMs: 0 });
+  await pauseService.pauseRevoked(owner, agent.keyId, true, (pause) =>
+    store.accounts.revokeKey(owner.accountId, agent.keyId, clock.now(), { pause }),
+  );
+  for (let run = 0; run < 3; run += 1) await pauseService.cancelUnfinished();
+  expect([asked, await stopped]).toEqual([3, true]);
+  expect(engine.lines.filter(({ level }) => level === "error")).toEqual([]);
 });
 
 test.each([
