@@ -45,7 +45,7 @@ export class NodeClock implements Clock {
   /** When the database's clock was last found to have been set, by the monotonic clock. */
   #setAtMs = Number.NEGATIVE_INFINITY;
   /** The read under way; null: none. */
-  #reads: Promise<void> | null = null;
+  #reads: Promise<boolean> | null = null;
   #isStopped = false;
   #cancel: () => void = () => {};
   #onSure: () => void = () => {};
@@ -99,14 +99,14 @@ export class NodeClock implements Clock {
     this.#onSure = listener;
   }
 
-  /** Reads the database's clock again. Never rejects. */
-  read(): Promise<void> {
+  /** Reads the database's clock again. Never rejects. False: it could not be read. */
+  read(): Promise<boolean> {
     this.#reads ??= this.#read().finally(() => (this.#reads = null));
     return this.#reads;
   }
 
-  async #read(): Promise<void> {
-    if (this.#isStopped) return;
+  async #read(): Promise<boolean> {
+    if (this.#isStopped) return false;
     try {
       const aheadMs = wallAheadMs(this.#deps.machine);
       const newer = await readClock(this.#deps);
@@ -117,8 +117,10 @@ export class NodeClock implements Clock {
       }
       this.#wallAheadMs = aheadMs;
       if (isDoubtful) this.#onSure();
+      return true;
     } catch (error) {
       this.#deps.onError(error);
+      return false;
     }
   }
 

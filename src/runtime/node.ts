@@ -59,13 +59,13 @@ export async function createNode({ id, cluster, clock: machine, log, onBack }: N
     /**
      * The right to end what dead nodes left active in this queue, whose leases last `leaseMs`. No node has it for that long
      * after the database's clock was set: otherwise, rows of live nodes would be ended, too. For leases from before it was set back,
-     * a node that has just started waits as well, since it doesn't know when that was.
+     * a node that has just started waits as well, since it doesn't know when that was. A node that can't read that clock doesn't have it.
      */
     recoveryLease: (queue: string, leaseMs: number): RecoveryLease => ({
       async take() {
         // It may have been set since it was last read.
-        await clock.read();
-        return !clock.wasSet(leaseMs) && cluster.takeJob(`recovery: ${queue}`, id, JOB_LEASE_MS);
+        if (!(await clock.read()) || clock.wasSet(leaseMs)) return false;
+        return cluster.takeJob(`recovery: ${queue}`, id, JOB_LEASE_MS);
       },
       isOver: (leaseUntil) =>
         (leaseUntil !== null && leaseUntil <= clock.now()) || clock.monotonicMs() - startedMs > leaseMs,

@@ -248,18 +248,22 @@ describe("the database's clock is set back by hours", () => {
     await a.saw(id, { status: "completed", attempts: 1 });
   });
 
-  test("nothing of a node that has read the clock since is ended by one that has not", async () => {
-    await using nodes = await cluster();
-    const [one, two] = [target(), target()];
-    await nodes.start("a", { sender: one.sender });
-    nodes.database.jump(-2 * HOUR_MS);
-    const { engine: b } = await nodes.start("b", { sender: two.sender });
-    await nodes.pass(NODE_BEAT_MS - 1_000);
-    const { id } = await b.create({ retries: 2 });
-    await nodes.pass(2_000);
-    await until(() => one.calls.length + two.calls.length === 1);
-    expect(await b.get(id)).toMatchObject({ status: "active" });
-  });
+  test.each(["has not", "could not"])(
+    "nothing of a node that has read the clock since is ended by one that %s",
+    async (why) => {
+      await using nodes = await cluster();
+      const [one, two] = [target(), target()];
+      await nodes.start("a", { sender: one.sender });
+      nodes.database.jump(-2 * HOUR_MS);
+      const { engine: b } = await nodes.start("b", { sender: two.sender });
+      if (why === "could not") nodes.memory.now = () => Promise.reject(new StoreUnavailable("Slow."));
+      await nodes.pass(NODE_BEAT_MS - 1_000);
+      const { id } = await b.create({ retries: 2 });
+      await nodes.pass(2_000);
+      await until(() => one.calls.length + two.calls.length === 1);
+      expect(await b.get(id)).toMatchObject({ status: "active" });
+    },
+  );
 });
 
 test("what a dead node held is sent again within its lease, a recovery and the back-off, and not before its lease", async () => {
