@@ -86,7 +86,7 @@ const REJECTED_BEFORE = "Tell the person that it was rejected; call again, with 
 const SEE_WHAT_CAN_BE_DONE = "Call get: the field actions says what can be done.";
 
 const CREATED_PERHAPS =
-  "a create only with the same idempotency_key. If it had none, call list first: the action may exist. Before another retry call get: it may have begun.";
+  "a create only with the same idempotency_key. If it had none, call list first: the action may exist. Before another retry call get: it may have begun; or name its run.";
 
 const NEXT_STEPS: Readonly<Partial<Record<ErrorCode, string>>> = {
   validation_error: "Correct the fields in details, and call again; a create with the same idempotency_key.",

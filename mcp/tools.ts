@@ -168,8 +168,8 @@ export const TOOLS = {
       "action, pending or awaiting_approval.",
     annotations: SENDS,
     permission: "retry",
-    ...returnsAction(RetryArguments, ({ actionService }, { caller }, { id, reason = null }) =>
-      actionService.retry(caller, id, reason),
+    ...returnsAction(RetryArguments, ({ actionService }, { caller }, { id, reason = null, run }) =>
+      actionService.retry(caller, id, reason, run === undefined ? undefined : { run, isHeld: false }),
     ),
   },
   credentials: {

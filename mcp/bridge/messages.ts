@@ -114,7 +114,7 @@ export function errorLine(id: string | number | null, code: number, message: str
 
 /** What a model must know where a call may have been carried out although no answer came. */
 const CREATED_PERHAPS =
-  "Repeat a create only with the same idempotency_key; if it had none, call list first: the action may exist. Before another retry call get: it may have begun.";
+  "Repeat a create only with the same idempotency_key; if it had none, call list first: the action may exist. Before another retry call get: it may have begun; or name its run.";
 
 export const LOST = `The connection to Outgate was lost. ${CREATED_PERHAPS}`;
 

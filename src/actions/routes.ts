@@ -425,9 +425,7 @@ function decisionRoutes(deps: ActionRouteDeps) {
     )
     .post(
       "/v1/actions/:id/send-now",
-      async ({ context, caller, params, body: { reason = null } }) => {
-        return respond(caller, await actionService.sendNow(caller, noteActionId(context, params), reason));
-      },
+      ({ context, caller, params, body }) => decide(actionService.sendNow, { context, caller, params, body }),
       operation({
         operationId: "sendActionNow",
         permission: "retry",
@@ -448,9 +446,7 @@ function decisionRoutes(deps: ActionRouteDeps) {
     )
     .post(
       "/v1/actions/:id/retry",
-      async ({ context, caller, params, body: { reason = null } }) => {
-        return respond(caller, await actionService.retry(caller, noteActionId(context, params), reason));
-      },
+      ({ context, caller, params, body }) => decide(actionService.retry, { context, caller, params, body }),
       operation({
         operationId: "retryAction",
         permission: "retry",
@@ -460,6 +456,7 @@ function decisionRoutes(deps: ActionRouteDeps) {
         notes: [
           "Attempts are counted from 0, and the target sees the same `Idempotency-Key`.",
           "If it needed approval, it needs it again.",
+          "With `run` it can be repeated after a lost answer: it gets 409 once that run has been sent again.",
           "It gets 409 also where another action has its `dedupe` key by now, and for an agent's key before a `Retry-After` of the target.",
           "An agent's key retries only actions that it created (else 403), unless its scope is `account`.",
           "It counts as a create against the daily limit of the key that calls it (then 403), in a bulk job too.",

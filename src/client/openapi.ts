@@ -727,7 +727,7 @@ export type ReplaceRules = { rules: RuleDefinition[] };
 export type RequestDecision = { id: ActionId; status?: ActionStatus; error?: { code: string; message: string } };
 export type RequestDecisions = { data: RequestDecision[] };
 export type ResponseHeader = { name: string; value: string };
-export type Retry = { reason?: string };
+export type Retry = { run?: number; reason?: string };
 export type RetryingHost = { host: string; scheduled: number; next_at: string };
 export type RevokedKey = Omit<CreatedKey, "key"> & {
   unfinished_actions: number;

@@ -140,11 +140,12 @@ describe("a decision", () => {
     expect(checkRetry({ reason: "👎".repeat(1_000) }).reason).toHaveLength(2_000);
   });
 
-  test("may name a run, and a retry none", () => {
-    expect(checkDecision({ run: 2 })).toEqual({ run: 2 });
-    for (const run of [0, -1, 1.5, "1", true])
-      expect(refusalOf(() => checkDecision({ run }))).toMatchObject({ code: "validation_error", fields: ["run"] });
-    expect(refusalOf(() => checkRetry({ run: 1 }))).toMatchObject({ code: "validation_error", fields: ["run"] });
+  test("may name a run, and so may a retry", () => {
+    for (const check of [checkDecision, checkRetry]) {
+      expect(check({ run: 2 })).toEqual({ run: 2 });
+      for (const run of [0, -1, 1.5, "1", true])
+        expect(refusalOf(() => check({ run }))).toMatchObject({ code: "validation_error", fields: ["run"] });
+    }
   });
 
   test.each([

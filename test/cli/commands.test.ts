@@ -363,12 +363,11 @@ describe("outgate approve, reject, cancel and retry", () => {
     expect((await say(["get", id, "--timeline"])).out).toContain("The invoice is due.");
     await say(["reject", id, "--run", "1"]);
     expect((await json(["retry", id])).value).toMatchObject({ run: 2 });
-    for (const verb of ["approve", "reject", "cancel"]) {
+    for (const verb of ["approve", "reject", "cancel", "retry", "send-now"]) {
       const late = await say([verb, id, "--run", "1"]);
       expect(late.code, verb).toBe(1);
       expect(late.err).toContain("is for run 1 of action");
     }
-    expect((await say(["retry", id, "--run", "1"])).code).toBe(2);
     expect((await json(["approve", id, "--run", "2"])).value).toMatchObject({ run: 2 });
   });
 });
@@ -508,7 +507,6 @@ describe("outgate hosts and send-now", () => {
     expect(shown.out).toContain("timeout 5000 ms");
     expect((await json(["send-now", value.id, "--wait", "20"])).value).toMatchObject({ status: "completed" });
     expect((await say(["send-now", value.id])).err).toContain("only a pending action");
-    expect((await say(["send-now", value.id, "--run", "1"])).code).toBe(2);
   });
 });
 

@@ -64,12 +64,13 @@ describe("over REST a request that was rejected", () => {
   });
 });
 
-describe("an approval or a rejection of run 1", () => {
+describe("an approval, a rejection or a retry of run 1", () => {
   test("does nothing to run 2 over REST, and says so", async () => {
     const id = await inSecondRun();
     for (const [verb, code] of [
       ["approve", "not_approvable"],
       ["cancel", "not_cancellable"],
+      ["retry", "not_retryable"],
     ] as const) {
       const { status, json } = await post(`/v1/actions/${id}/${verb}`, { run: 1 }, "owner");
       expect({ status, code: json.error.code }).toEqual({ status: 409, code });
@@ -79,6 +80,9 @@ describe("an approval or a rejection of run 1", () => {
     expect((await post(`/v1/actions/${id}/approve`, { run: 2 }, "owner")).json).toMatchObject({ status: "pending" });
     // What waits to be sent can be cancelled by its run too.
     expect((await post(`/v1/actions/${id}/cancel`, { run: 2 }, "owner")).json).toMatchObject({ status: "cancelled" });
+    for (const status of [200, 409])
+      expect((await post(`/v1/actions/${id}/retry`, { run: 2 }, "owner")).status).toBe(status);
+    expect(await stateOf(id)).toEqual({ status: "awaiting_approval", run: 3 });
   });
 
   test.each(CLIENTS)(
@@ -91,6 +95,7 @@ describe("an approval or a rejection of run 1", () => {
         for (const [tool, code] of [
           ["approve", "not_approvable"],
           ["cancel", "not_cancellable"],
+          ["retry", "not_retryable"],
         ] as const) {
           expect(errorIn(await client.call(tool, { id, run: 1 }))).toMatchObject({ code });
         }

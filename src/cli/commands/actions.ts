@@ -222,11 +222,9 @@ function addDecision(program: CliCommand, verb: keyof typeof DECISIONS): void {
       : "why; shown in the timeline";
   const command = program
     .service(`${verb} ${isBulk ? "[id]" : "<id>"}`, decision.summary)
-    .option("--reason <text>", why);
-  // A retry begins a new run.
-  if (verb !== "retry" && verb !== "send-now")
-    command.option("--run <n>", "only in this run; a retry begins the next one", wholeNumber("run"));
-  command.option("--wait <seconds>", "then wait up to this long for its end", wholeNumber("wait"));
+    .option("--reason <text>", why)
+    .option("--run <n>", "only in this run; a retry begins the next one", wholeNumber("run"))
+    .option("--wait <seconds>", "then wait up to this long for its end", wholeNumber("wait"));
   if (decision.question !== undefined) command.option("--yes", "decide without showing the request and asking first");
   if (isBulk) addBulkOptions(command, verb);
   command.examples(decision.examples).prints(async (session, options: DecideOptions, id?: string) => {
