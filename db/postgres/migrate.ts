@@ -80,12 +80,13 @@ export async function migratePostgres(sql: PostgresSql, now: Date, lockMsMax = T
     const [table] = await run(HAS_MIGRATIONS);
     if (table?.["found"] !== 1) await run("create table migrations (name text primary key, ran_at bigint not null)");
     const ran = ranIn(await run(RAN), MIGRATIONS.keys());
+    // Before its first write, since nodes that run add events in later transactions.
+    if (ran.size > 0) await run(RAISE_BASE);
     for (const [name, text] of MIGRATIONS) {
       if (ran.has(name)) continue;
       for (const statement of text.split("--> statement-breakpoint")) await run(statement, { isLong: true });
       await run(`insert into migrations (name, ran_at) values ('${name}', ${now.getTime()})`);
     }
-    await run(RAISE_BASE);
     await run("commit", { isLong: true });
   });
 }

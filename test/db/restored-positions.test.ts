@@ -87,6 +87,22 @@ test.skipIf(!hasPostgres)("a dump restored where transactions have lower numbers
   }
 });
 
+test.skipIf(!hasPostgres)("a migration takes what nodes write meanwhile for no restored dump", async () => {
+  await using db = await openMigrated();
+  const sql = openPostgres(db.url);
+  await db.client.query("delete from migrations where name = '0013_room_in_indexes'");
+  await db.client.query("begin; alter index actions_by_key set (fillfactor = 70)");
+  const migrating = migratePostgres(sql, NOON);
+  // It has begun to write.
+  const waiting = "select 1 from pg_locks where not granted and relation = 'actions_by_key'::regclass";
+  await until(async () => (await db.client.query(waiting)).rows.length > 0);
+  const before = await insertEvent(sql, "one");
+  await db.client.query("rollback");
+  await migrating;
+  expect((await insertEvent(sql, "two")) - before).toBeLessThan(2 ** 40);
+  await sql.close();
+});
+
 test.skipIf(!hasPostgres)(
   "a server that lost transactions, as by a promotion, gives no position out again",
   async () => {
