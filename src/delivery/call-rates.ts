@@ -104,6 +104,13 @@ interface Pace {
   readonly slots: number;
 }
 
+interface WaitingCall {
+  readonly by: RatedLoop;
+  /** Until when it waits. */
+  readonly lateMs: number;
+  readonly resolve: (mayBegin: boolean) => void;
+}
+
 /**
  * Lets the calls to a host leave one after another, at equal distances, in the order in which they ask. If a call of one loop is
  * given back because the other's is before it, the next turn is its loop's: otherwise, a long queue of actions would let no callback
@@ -118,7 +125,7 @@ export class CallGate {
   #lastBy: RatedLoop = "actions";
   /** Whose turn is next, and until when the other loop waits for it. */
   #owed: { readonly to: RatedLoop; readonly untilMs: number } | null = null;
-  readonly #waiting: { readonly by: RatedLoop; readonly resolve: (mayBegin: boolean) => void }[] = [];
+  readonly #waiting: WaitingCall[] = [];
   #cancelWake: () => void = () => {};
 
   constructor(clock: RateNeeds["clock"], called: Called, pace: Pace) {
@@ -139,6 +146,7 @@ export class CallGate {
   leaveAgain(leftMs: number): boolean {
     if (this.#lastMs !== leftMs) return false;
     this.#lastMs = Math.max(this.#clock.monotonicMs(), leftMs);
+    this.#giveBack();
     return true;
   }
 
@@ -160,8 +168,16 @@ export class CallGate {
     const isClosed = pace.perSecond === 0 || pace.slots < slots;
     // While no call may leave, the last pace says how long the last call counts.
     if (pace.perSecond !== 0) this.#pace = pace;
-    while (this.#waiting.length > 0 && (isClosed || this.#waitMs(this.#waiting.length - 1) > BEGIN_WAIT_MS_MAX))
-      this.#waiting.pop()?.resolve(false);
+    this.#giveBack(isClosed);
+  }
+
+  /** Gives back calls that would wait too long now, or all. */
+  #giveBack(all = false): void {
+    const nowMs = this.#clock.monotonicMs();
+    for (const call of this.#waiting.splice(0)) {
+      if (all || nowMs + this.#waitMs(this.#waiting.length) > call.lateMs) call.resolve(false);
+      else this.#waiting.push(call);
+    }
     this.#wakeLater();
   }
 
@@ -189,7 +205,8 @@ export class CallGate {
       return true;
     }
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    if (this.#waiting.push({ by, resolve }) === 1) this.#wakeLater();
+    const lateMs = this.#clock.monotonicMs() + BEGIN_WAIT_MS_MAX;
+    if (this.#waiting.push({ by, lateMs, resolve }) === 1) this.#wakeLater();
     return promise;
   }
 
