@@ -17,6 +17,7 @@ import { alias } from "drizzle-orm/sqlite-core";
 import type { AccountStop, AccountStore, ApiKey } from "../../src/core/account-store.ts";
 import type { Pause } from "../../src/core/pause.ts";
 import { rejectionWindowStart } from "../../src/core/rejections.ts";
+import type { Made } from "../../src/core/makers.ts";
 import type { Actor } from "../../src/core/roles.ts";
 import { firstActionId } from "../../src/core/ids.ts";
 import { dayOf, type KeyBudget } from "../../src/core/store.ts";
@@ -103,10 +104,16 @@ export const addKey = command<AccountStore["addKey"]>(
   ],
 );
 
-/** Whether the maker of a key still manages its account: a person who owns it, or a key that was not revoked. */
-async function isOfManager(tx: Tx, { accountId, createdById, createdBy }: ApiKey): Promise<boolean> {
+/**
+ * Whether who makes or changes something still manages the account: a person who owns it, or a key that was not revoked. Callers hold a
+ * lock that `revokeKey`, `changeRole` and `remove` take.
+ */
+export async function isOfManager(
+  tx: Tx,
+  { accountId, createdById, createdBy }: Made & Pick<ApiKey, "accountId">,
+): Promise<boolean> {
   if (createdById === null) return true;
-  const isPerson = createdBy?.startsWith("user:") === true;
+  const isPerson = createdBy === null || createdBy.startsWith("user:");
   if (isPerson) return hasRow(tx, members, hasValues(members, { accountId, personId: createdById, role: "owner" }));
   return !(await hasRow(tx, apiKeys, and(eq(apiKeys.id, createdById), isNotNull(apiKeys.revokedAt))));
 }

@@ -12,10 +12,10 @@ import {
 import type { OAuthArtifact, OAuthKind, OAuthStore } from "../../src/core/oauth-store.ts";
 import { oauthLock, accountLock } from "../sql/locks.ts";
 import { all, countRows, findRow, get, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
-import { revokeAll } from "./accounts.ts";
+import { isOfManager, revokeAll } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, PRUNE_ROWS, type Tx } from "./command.ts";
-import { apiKeys, members, oauthArtifacts } from "../libsql/schema.ts";
+import { apiKeys, oauthArtifacts } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
 
 /** The commands of the authorization server. */
@@ -47,9 +47,7 @@ export const put = command<OAuthStore["put"]>(
 /** Whether the maker of a new connection's key still owns the account: `revokeConnections` could not see this one yet. */
 async function mayConnect(tx: Tx, { accountId, keyId }: OAuthArtifact): Promise<boolean> {
   const key = await findRow(tx, apiKeys, { id: keyId ?? "", accountId });
-  if (key === null || key.revokedAt !== null) return false;
-  const { createdById: personId } = key;
-  return personId === null || (await hasRow(tx, members, hasValues(members, { accountId, personId, role: "owner" })));
+  return key !== null && key.revokedAt === null && isOfManager(tx, key);
 }
 
 /**

@@ -27,7 +27,7 @@ import { mayDo } from "../../src/core/roles.ts";
 import { accountLock, personLock, rulesLock, signUpLock } from "../sql/locks.ts";
 import { all, countRows, findRow, get, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
 import type { Reader } from "../sql/sql.ts";
-import { firstEmailOf, isHoldOf, readFirst } from "./accounts.ts";
+import { firstEmailOf, isHoldOf, isOfManager, readFirst } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, deleteSome, type Tx } from "./command.ts";
 import type { Invitation, Joining, TeamStore } from "../../src/core/team-store.ts";
@@ -338,7 +338,8 @@ async function refusalOf(tx: Tx, accountId: string, personId: string): Promise<"
 }
 
 export const changeRole = command<TeamStore["changeRole"]>(
-  async (tx, accountId, personId, role, audit) => {
+  async (tx, accountId, personId, role, audit, by) => {
+    if (by !== undefined && !(await isOfManager(tx, { accountId, ...by }))) return "not_manager";
     const refusal = await refusalOf(tx, accountId, personId);
     if (refusal === "gone" || (refusal !== null && role !== "owner")) return refusal;
     await tx.db.update(members).set({ role }).where(hasValues(members, { accountId, personId }));
@@ -354,7 +355,8 @@ export const changeRole = command<TeamStore["changeRole"]>(
 
 /** Removes a person from an account. If they are in no other, the person is deleted, and the address is free again. */
 export const remove = command<TeamStore["remove"]>(
-  async (tx, accountId, personId, audit) => {
+  async (tx, accountId, personId, audit, by) => {
+    if (by !== undefined && !(await isOfManager(tx, { accountId, ...by }))) return "not_manager";
     const refusal = await refusalOf(tx, accountId, personId);
     if (refusal !== null) return refusal;
     await revokeConnections(tx, { accountId, personId, at: audit.at });

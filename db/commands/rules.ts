@@ -3,6 +3,7 @@ import type { RuleStore } from "../../src/core/account-rules.ts";
 import type { ActionPolicy } from "../../src/core/action-policy.ts";
 import { rulesLock } from "../sql/locks.ts";
 import { all, qb } from "../sql/read.ts";
+import { isOfManager } from "./accounts.ts";
 import { addToAudit } from "./audit.ts";
 import { command, type Tx } from "./command.ts";
 import { findEach } from "./lists.ts";
@@ -21,7 +22,8 @@ export async function readRulesVersions(
 }
 
 export const replace = command<RuleStore["replace"]>(
-  async (tx, { accountId, rules: rows, expected, audit }) => {
+  async (tx, { accountId, rules: rows, expected, audit, by }) => {
+    if (by !== undefined && !(await isOfManager(tx, { accountId, ...by }))) return "not_manager";
     if ((await readVersion(tx, rulesVersionOf(accountId))) !== expected) return false;
     await tx.db.delete(rules).where(eq(rules.accountId, accountId));
     for (const [position, row] of rows.entries()) await tx.db.insert(rules).values({ ...row, position });

@@ -48,7 +48,7 @@ export const accountLock = (accountId: string) => exclusive(`account ${accountId
  */
 export const createLock = (accountId: string) => shared(rulesName(accountId));
 
-/** Take it to write the rules of an account, to end all grants of a person or key, and to remove a person or change their role. */
+/** Take it to write the rules of an account, to revoke a key, and to remove a person or change their role. */
 export const rulesLock = (accountId: string) => exclusive(rulesName(accountId));
 
 /** Take it to end a grant, or to create an action by it, which counts its calls. */

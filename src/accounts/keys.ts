@@ -8,19 +8,17 @@ import { type AuditDetail, type Audited, auditOf } from "../core/audit.ts";
 import type { Credential } from "../core/credential.ts";
 import type { KnownCredentials } from "../credentials/known.ts";
 import { expiryIssues, inheritedExpiryIssues, readHosts } from "../core/key-limits.ts";
-import { hasEnded, keysOfFormer } from "../core/makers.ts";
+import { hasEnded, keysOfFormer, madeBy, notManager } from "../core/makers.ts";
 import {
   authorize,
   type Caller,
   hasScope,
-  holderIdOf,
   HOLDS,
   isWeakerHold,
   KEY_SCOPES,
   type KeyLimits,
   NO_KEY_LIMITS,
   ROLES,
-  unauthorized,
 } from "../core/roles.ts";
 import { DomainError, invalidFields, type Issue, notFound } from "../core/domain-error.ts";
 import {
@@ -124,8 +122,7 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
       const { id, key } = ofForm !== null && made === null ? ofForm : { id: newIds.key(now), key: secrets.newApiKey() };
       const hold = request.hold ?? before?.hold ?? "none";
       const scope = hasScope(role) ? (request.scope ?? before?.scope ?? "own") : "own";
-      const createdBy = { createdBy: caller.actor, createdById: holderIdOf(caller) };
-      const given = { accountId, name, role, hold, scope, replaces, ...limits.limits, ...createdBy };
+      const given = { accountId, name, role, hold, scope, replaces, ...limits.limits, ...madeBy(caller) };
       const row = { ...keyRow({ secrets, ids: newIds }, key, given, now), id };
       const stop = await signUpGate.stopFor(caller, hold, row.id);
       // Written before the key, so that it has them from the beginning.
@@ -138,8 +135,7 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
       // Its form was sent to another node, or twice at once.
       const isFound = !(await accounts.addKey(row, audit, stop ?? undefined, true));
       // The caller has lost the right since the request began. Nobody must leave a key behind.
-      if (isFound && (await accounts.keyByHash(row.hash)) === null)
-        throw caller.keyId === null ? notManager() : unauthorized();
+      if (isFound && (await accounts.keyByHash(row.hash)) === null) throw notManager(caller);
       if (stop !== null) await signUpGate.closed();
       return { row, key, closesSignUps: stop !== null, isFound };
     },
@@ -187,10 +183,6 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
       return keysOfFormer(keys, managers, now);
     },
   };
-}
-
-function notManager(): DomainError {
-  return new DomainError("forbidden", "You own this account no more. No key was created.");
 }
 
 const UNUSED: KeyUse = { lastCall: null, actionsLastDay: 0, actionsToday: 0 };

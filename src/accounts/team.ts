@@ -20,9 +20,9 @@ import {
   type StoredInvitation,
   type TeamMember,
 } from "../core/team-store.ts";
-import { isByManager } from "../core/makers.ts";
+import { isByManager, madeBy, notManager } from "../core/makers.ts";
 import { NO_PASSWORD, type PeopleService } from "./people.ts";
-import { authorize, type Caller, holderIdOf, MEMBER_ROLES, type MemberRole } from "../core/roles.ts";
+import { authorize, type Caller, MEMBER_ROLES, type MemberRole } from "../core/roles.ts";
 import { newSession } from "./sessions.ts";
 import { hostOf } from "../core/notification-events.ts";
 import Type from "typebox";
@@ -100,7 +100,9 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
   const removed = async (caller: Caller, personId: string, kind: "member_left" | "member_removed") => {
     const member = await memberOf(caller, personId);
     const entry = { kind, subject: member.email, detail: { role: member.role } };
-    requireDone(await team.remove(caller.accountId, personId, auditOf(caller, entry, clock.now())));
+    // Who leaves needs no right to it.
+    const by = kind === "member_left" ? undefined : madeBy(caller);
+    requireDone(caller, await team.remove(caller.accountId, personId, auditOf(caller, entry, clock.now()), by));
     await peopleService.recheckPerson(personId);
     await recheckKeys();
   };
@@ -121,7 +123,8 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
         subject: member.email,
         detail: { from: member.role, to: role },
       } as const;
-      requireDone(await team.changeRole(caller.accountId, personId, role, auditOf(caller, entry, clock.now())));
+      const audit = auditOf(caller, entry, clock.now());
+      requireDone(caller, await team.changeRole(caller.accountId, personId, role, audit, madeBy(caller)));
       await peopleService.recheckPerson(personId);
       await recheckKeys();
       return { ...member, role };
@@ -150,8 +153,7 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
         email,
         role,
         createdAt: now,
-        createdBy: caller.actor,
-        createdById: holderIdOf(caller),
+        ...madeBy(caller),
         expiresAt,
       };
       const host = hostOf({ kind: "mail", target: email });
@@ -284,7 +286,8 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
 
 const SESSION_ID_CHARS = 32;
 
-function requireDone(change: MemberChange): void {
+function requireDone(caller: Caller, change: MemberChange): void {
+  if (change === "not_manager") throw notManager(caller);
   if (change === "gone") throw notFound("person in this account");
   if (change === "done") return;
   throw new DomainError(

@@ -1,5 +1,6 @@
 import type { ActionPolicy } from "./action-policy.ts";
 import type { AuditEntry } from "./audit.ts";
+import type { Made } from "./makers.ts";
 import type { Actor } from "./roles.ts";
 
 /** A rule of an account as it is stored. */
@@ -28,9 +29,9 @@ export interface RuleStore {
   list(accountId: string): Promise<readonly RuleRow[]>;
   /**
    * Writes all rules of an account with an audit entry, unless the account's rules were written after `expected`. Every create
-   * that is committed after this resolves is decided by them.
+   * that is committed after this resolves is decided by them. `not_manager`: `by` manages the account no more, and nothing is written.
    */
-  replace(write: RulesWrite): Promise<boolean>;
+  replace(write: RulesWrite): Promise<boolean | "not_manager">;
   /** The policies of the newest actions since that time that were held, or that a rule or grant let pass. */
   ruled(accountId: string, since: Date, limit: number): Promise<readonly ActionPolicy[]>;
   /** Writes the audit entry of a refusal, unless the account's rules were written since that version. Returns whether it did. */
@@ -43,4 +44,6 @@ interface RulesWrite {
   /** What `versionOf` returned before the rules were read. */
   readonly expected: string;
   readonly audit: AuditEntry;
+  /** Who must still manage the account; left out: that doesn't matter. */
+  readonly by?: Made;
 }

@@ -1,4 +1,5 @@
 import type { AuditEntry } from "./audit.ts";
+import type { Made } from "./makers.ts";
 import type { Actor, MemberRole } from "./roles.ts";
 import type { AccountLabel, Member, PersonRow, SessionRow } from "./account-store.ts";
 
@@ -42,8 +43,8 @@ interface InvitationMail {
   readonly host: string;
 }
 
-/** The result of changing a member: otherwise nobody would own the account, or there is no such member. */
-export type MemberChange = "done" | "last_owner" | "gone";
+/** The result of changing a member. Not done: nobody would own the account, there is no such member, or `by` owns the account no more. */
+export type MemberChange = "done" | "last_owner" | "gone" | "not_manager";
 
 /** `member`: the address is in the account already. `full`: it has as many invitations, or people, as it may have. */
 export type Invited = "done" | "member" | "full";
@@ -86,9 +87,16 @@ export interface TeamStore {
   managers(accountId: string, now: Date): Promise<ReadonlySet<string>>;
   /** The accounts of a person, the one used last first; at most `limit`. */
   accountsOf(personId: string, limit: number): Promise<readonly Membership[]>;
-  changeRole(accountId: string, personId: string, role: MemberRole, audit: AuditEntry): Promise<MemberChange>;
-  /** Removes a person, and ends their sessions in the account. A person in no account is deleted. */
-  remove(accountId: string, personId: string, audit: AuditEntry): Promise<MemberChange>;
+  /** `by`: who must still manage the account; left out: that doesn't matter. */
+  changeRole(
+    accountId: string,
+    personId: string,
+    role: MemberRole,
+    audit: AuditEntry,
+    by?: Made,
+  ): Promise<MemberChange>;
+  /** Removes a person, and ends their sessions in the account. A person in no account is deleted. `by`: as above. */
+  remove(accountId: string, personId: string, audit: AuditEntry, by?: Made): Promise<MemberChange>;
   /** Stores an invitation. It replaces an open one of the same address, whose link then no longer works. */
   invite(invitation: StoredInvitation, mail: InvitationMail | null, audit: AuditEntry): Promise<Invited>;
   /** The invitations that have not ended, newest first; at most `limit`. Whether one is void depends on `managers`. */

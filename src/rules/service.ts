@@ -15,6 +15,7 @@ import {
   RULES_MAX,
 } from "../core/limits.ts";
 import { rulesChange } from "../core/policy.ts";
+import { madeBy, notManager } from "../core/makers.ts";
 import { authorize, type Caller, describeActor } from "../core/roles.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { createYield } from "../runtime/fair-share.ts";
@@ -68,7 +69,9 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       }
       const audited = detail === undefined ? changeOf(stored, rows) : { subject: "", detail };
       const audit = auditOf(caller, { kind: "rules_changed", ...audited }, changedAt);
-      if (await rules.replace({ accountId, rules: rows, expected, audit })) {
+      const written = await rules.replace({ accountId, rules: rows, expected, audit, by: madeBy(caller) });
+      if (written === "not_manager") throw notManager(caller);
+      if (written) {
         await known.compiledRules(accountId);
         return rows;
       }

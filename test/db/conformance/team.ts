@@ -129,16 +129,26 @@ export function testTeam(test: StoreTest): void {
       const [before, after] = [await decided(), await decided()];
       expect(await before()).toEqual([true, true, true]);
       await team.changeRole(accountId, person.id, "reader", anAuditEntry({ at: later(1) }));
-      // Nor do they make keys.
-      const { accounts } = db.store;
-      const makes = (createdById: string, createdBy: Actor) =>
-        accounts.addKey(anApiKey({ accountId, createdById, createdBy }), AUDIT, undefined, true);
-      const made = async () => [await makes(ann.id, "user:ann@example.com"), await makes(key.id, "key:ci")];
-      expect(await made()).toEqual([true, true]);
+      // Nor do they make keys, write rules, change roles or remove anybody.
+      const { accounts, rules } = db.store;
+      const manages = async (createdById: string, createdBy: Actor) => {
+        const by = { createdById, createdBy };
+        return [
+          await accounts.addKey(anApiKey({ accountId, ...by }), AUDIT, undefined, true),
+          await rules.replace({ accountId, rules: [], expected: await rules.versionOf(accountId), audit: AUDIT, by }),
+          await team.changeRole(accountId, person.id, "reader", AUDIT, by),
+          await team.remove(accountId, "per_nobody", AUDIT, by),
+        ];
+      };
+      const expectBoth = async (...results: Awaited<ReturnType<typeof manages>>) => {
+        expect(await manages(ann.id, "user:ann@example.com")).toEqual(results);
+        expect(await manages(key.id, "key:ci")).toEqual(results);
+      };
+      await expectBoth(true, true, "done", "gone");
       await joins(db, accountId, "owner");
       await team.changeRole(accountId, ann.id, "approver", AUDIT);
       await accounts.revokeKey(accountId, key.id, later(1));
-      expect(await made()).toEqual([false, false]);
+      await expectBoth(false, "not_manager", "not_manager", "not_manager");
       expect(await after()).toEqual([false, false, false]);
     });
 
