@@ -167,12 +167,19 @@ describe("a test message", () => {
     expect(mails.map(({ fields }) => fields["to"] ?? "").toSorted()).toEqual(["Ann@example.com", "bob@example.com"]);
     expect(mails[0]?.fields["subject"]).toBe("Test email from Outgate");
     const strange = { to: ["eve@example.com"] };
-    const { channels } = mailing.engine.store;
-    const target = { ...strange, url: null };
-    await channels.change(mailing.engine.owner.accountId, made.json.id, { target }, anAuditEntry());
-    mailing.engine.clock.advance(1_000);
-    const now = await mailing.call("POST", `/v1/channels/${made.json.id}/test`);
-    expect(now.json).toMatchObject({ delivered: false, error: expect.stringContaining("nor one of the APPROVERS") });
+    const { clock, owner, store } = mailing.engine;
+    const unread = "can't be read. Set its";
+    const slack = await mailing.call("POST", "/v1/channels", SLACK);
+    for (const [channel, to, error] of [
+      [made.json.id, strange.to, "nor one of the APPROVERS"],
+      [made.json.id, [], `${unread} addresses`],
+      [slack.json.id, [], `${unread} URL`],
+    ] as const) {
+      await store.channels.change(owner.accountId, channel, { target: { to, url: null } }, anAuditEntry());
+      clock.advance(1_000);
+      const now = await mailing.call("POST", `/v1/channels/${channel}/test`);
+      expect(now.json).toMatchObject({ delivered: false, error: expect.stringContaining(error) });
+    }
     for (const [method, path, body] of [
       ["POST", "", { ...MAIL, ...strange }],
       ["PATCH", `/${made.json.id}`, strange],

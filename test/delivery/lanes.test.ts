@@ -1,7 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import type { Lane } from "../../src/delivery/lane.ts";
 import { type LaneClaim, Lanes, type SlotLimits } from "../../src/delivery/lanes.ts";
+import { Leases, WorkInFlight } from "../../src/delivery/in-flight.ts";
+import { Reservations } from "../../src/delivery/reservations.ts";
 import { WHOLE_SHARE } from "../../src/runtime/membership.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import type { HostLimits } from "../../src/core/host-settings.ts";
@@ -14,6 +16,7 @@ import {
   LARGE_ROW_BYTES,
 } from "../../src/core/limits.ts";
 import type { LaneName } from "../../src/core/store.ts";
+import { FakeClock } from "../support/clock.ts";
 import { answered } from "../support/factory.ts";
 import { openEngine, requestFor, wrapping } from "../support/engine.ts";
 import { until } from "../support/until.ts";
@@ -555,17 +558,6 @@ describe("a create that finds no free slot where others have just got one", () =
     await engine.saw(action.id, { status: "completed" });
   });
 
-  test("is stored at once where as many wait as may", async () => {
-    const { engine, busy, ends, inTime } = await openFull();
-    await using _ = engine;
-    const waiting = Array.from({ length: CREATES_WAITING_MAX }, () => engine.create({ url: busy }));
-    expect(await inTime(Promise.race(waiting))).toBe(false);
-    expect((await engine.create({ url: busy })).status).toBe("pending");
-    engine.clock.advance(CREATE_WAIT_MS);
-    await Promise.all(waiting);
-    for (const end of ends.splice(0)) end();
-  });
-
   test("is stored as pending after a tenth of a second, or when the service stops", async () => {
     const { engine, busy, ends, inTime } = await openFull();
     await using _ = engine;
@@ -585,6 +577,87 @@ describe("a create that finds no free slot where others have just got one", () =
     expect((await stopped).status).toBe("pending");
     for (const end of ends.splice(0)) end();
     await drained;
+  });
+});
+
+describe("a slot for a row that is about to be stored", () => {
+  /** Hosts with one slot each. */
+  function openLoop() {
+    const clock = new FakeClock();
+    const lanes = new Lanes({ total: 9, perHost: 1, largeBytes: 0 }, { monotonicMs: () => clock.monotonicMs() });
+    const [leases, work] = [new Leases(clock, 1_000, undefined), new WorkInFlight(clock)];
+    const { promise: attempted, resolve: endAttempt } = Promise.withResolvers<void>();
+    const onFree = () => void (frees += 1);
+    let frees = 0;
+    const all = new Reservations<LaneName>({ clock, lanes, leases, work, attempt: () => attempted, onFree });
+    const reserve = (id: string, keyId = id) => all.reserve({ ...lane("a", id.slice(0, 1), keyId), id }, 0);
+    const take = (id: string) => {
+      const reserved = reserve(id);
+      if (reserved === null || reserved instanceof Promise) throw new Error("It is not free.");
+      return { ...reserved, isOpen: () => leases.isOpen(reserved.claim.leaseUntil) };
+    };
+    const drained = async () => Promise.race([work.drain(9).then(() => true), nextTurn(false)]);
+    return { clock, lanes, leases, all, reserve, take, drained, endAttempt, frees: () => frees };
+  }
+
+  test.each(["release", "fail"] as const)("is free again after a %s, and the service may stop", async (end) => {
+    const { all, leases, reserve, take, drained, frees } = openLoop();
+    const x = take("x");
+    const second = reserve("x2");
+    expect([all.has("x"), x.isOpen(), await drained()]).toEqual([true, true, false]);
+    x[end]();
+    // A claim whose answer was lost may have rows.
+    const lost: unknown[] = [];
+    expect([all.has("x"), x.isOpen(), frees(), await drained()]).toEqual([false, end === "fail", 1, true]);
+    await leases.resolveLost(async (claim) => void lost.push(claim));
+    expect(lost).toEqual(end === "fail" ? [{ accountIds: ["a"], at: x.claim }] : []);
+    // Those that wait come first.
+    expect(reserve("x3", "x2")).toBeNull();
+    all.admit();
+    expect(await second).not.toBeNull();
+  });
+
+  test("is kept by the attempt of its row, for which a stop waits; others wait as long as the commit took", async () => {
+    const { all, clock, reserve, take, drained, endAttempt } = openLoop();
+    const x = take("x");
+    clock.advance(CREATE_WAIT_MS_MAX);
+    expect(reserve("x2")).toBeNull();
+    x.commit(lane("a", "x"));
+    expect([all.has("x"), x.isOpen(), await drained()]).toEqual([false, false, false]);
+    const second = reserve("x2");
+    endAttempt();
+    expect([await drained(), second]).toEqual([true, expect.any(Promise)]);
+  });
+
+  test("is waited for by so many at most, each for its time, and then by no timer", async () => {
+    const { clock, reserve, take } = openLoop();
+    for (let round = 0; round < 2; round += 1) {
+      const x = take("x");
+      const waiting = Array.from({ length: CREATES_WAITING_MAX - 1 }, (_, n) => reserve(`x${n}`, `${n % 9}`));
+      clock.advance(CREATE_WAIT_MS / 2);
+      waiting.push(reserve("x"));
+      expect(reserve("x")).toBeNull();
+      clock.advance(CREATE_WAIT_MS / 2);
+      expect(await Promise.all(waiting.slice(0, -1).map(async (one) => one))).toEqual(waiting.slice(1).map(() => null));
+      clock.advance(CREATE_WAIT_MS);
+      expect([await waiting.at(-1), clock.timers]).toEqual([null, 0]);
+      x.release();
+    }
+  });
+
+  test("is looked for in few lanes that get none", async () => {
+    const { all, clock, lanes, reserve, take } = openLoop();
+    const [, y] = [take("x"), take("y")];
+    const look = spyOn(lanes, "reserve");
+    const ids = ["x0", "x1", "x2", "y1", ...Array.from({ length: 20 }, (_, n) => `x1${n}`)];
+    const waiting = ids.map((id) => reserve(id));
+    y.release();
+    look.mockClear();
+    all.admit();
+    expect(look).toHaveBeenCalledTimes(3 + 1 + 8);
+    all.stop();
+    expect(clock.timers).toBe(0);
+    expect((await Promise.all(waiting.map(async (one) => one))).filter((one) => one !== null)).toHaveLength(1);
   });
 });
 

@@ -164,6 +164,17 @@ describe.each(REVISIONS)("a client of the kind %s that can't ask", (kind) => {
     }
   });
 
+  test("approves no other run than the call names, also where it asks", async () => {
+    const id = await hold();
+    await server.engine.actionService.cancel(server.engine.owner, id, null);
+    await server.engine.actionService.retry(server.engine.owner, id, null);
+    for (const asks of [{}, { answer: YES }]) {
+      await using client = await connect(kind, server.mcpUrl, { key: KEYS.owner, ...asks });
+      expect(errorIn(await client.call("approve", { id, run: 1 })).code).toBe("not_approvable");
+      expect([client.questions, await stateOf(id)]).toEqual([[], { ...HELD, run: 2 }]);
+    }
+  });
+
   test("with a reader's key may only read", async () => {
     const id = await hold();
     await using reader = await connect(kind, server.mcpUrl, { key: KEYS.reader, answer: YES });
