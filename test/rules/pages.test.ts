@@ -125,6 +125,11 @@ describe("for people, without script, pages of rules", () => {
     const changed = wordsOf((await send(`${PAGE}/${stored?.id}`, lower)).html);
     expect(changed).toContain("With this rule, 0 would have been sent, 3 held and 0 refused");
     expect(changed).not.toContain("2 more requests");
+    // It is tried on what is sent, though pages show that masked.
+    const body = { amount: 5, secret: "Zq9vT3mKx8LpW2nRb7Yc" };
+    await app.call("POST", "/v1/actions", { url: "https://api.example.com/pay", body });
+    const when = 'has(action.body.secret) && action.body.secret.startsWith("Zq9")';
+    expect(wordsOf((await send(PAGE, { ...big, when, try: "yes" })).html)).toContain("1 would have been sent, 3 held");
     const wrong = await send(PAGE, { ...big, when: "action.body.amount >", try: "yes" });
     expect([wrong.status, wrong.html.includes('id="when-problem"')]).toEqual([400, true]);
     expect(await rules()).toHaveLength(1);
