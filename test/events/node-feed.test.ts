@@ -1,7 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action } from "../../src/core/action.ts";
-import { NODE_CHANGES_MAX, NODE_PAGES_MAX, NODE_POLL_MS, NODE_READ_MS_MIN } from "../../src/core/limits.ts";
+import {
+  NODE_CHANGES_MAX,
+  NODE_LOADS_MAX,
+  NODE_PAGES_MAX,
+  NODE_POLL_MS,
+  NODE_READ_MS_MIN,
+} from "../../src/core/limits.ts";
 import { createBus } from "../../src/core/bus.ts";
 import { NodeFeed } from "../../src/events/node-feed.ts";
 import { type ChangedAction, type ChangedPage, StoreUnavailable } from "../../src/core/store.ts";
@@ -23,6 +29,7 @@ class World {
   heldBackFrom = Number.POSITIVE_INFINITY;
   isAway = false;
   readonly brokenIds = new Set<string>();
+  fault = new Error("broken");
   readonly faults: string[] = [];
   readonly #rows: ChangedAction[] = [];
   readonly #actions = new Map<string, Action>();
@@ -77,7 +84,7 @@ class World {
 
   #load(id: string): Action | null {
     this.loaded.push(id);
-    if (this.brokenIds.has(id)) throw new Error("broken");
+    if (this.brokenIds.has(id)) throw this.fault;
     return this.#actions.get(id) ?? null;
   }
 
@@ -120,8 +127,11 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
+  world.onGap();
   await world.feed.stop();
-  expect(world.clock.timers).toBe(0);
+  const { looks } = world;
+  world.onHint();
+  expect([world.clock.timers, world.looks]).toEqual([0, looks]);
 });
 
 const begun = async (prepare: (world: World) => void = () => {}): Promise<World> => {
@@ -161,6 +171,7 @@ describe("the feed of other nodes' changes", () => {
       world.onHint();
     }
     await world.pass(0);
+    await world.hint();
     expect(world.reads).toBe(1);
     await world.pass(NODE_READ_MS_MIN);
     expect(world.reads).toBe(2);
@@ -270,6 +281,10 @@ describe("the feed of other nodes' changes", () => {
     world.bus.publish(action);
     await world.pass(0);
     expect(world.woken).toEqual([action.accountId]);
+    world.commit(revised(action, 2));
+    await world.pass(NODE_READ_MS_MIN);
+    await world.hint();
+    expect(world.woken).toEqual([action.accountId, action.accountId]);
   });
 
   test("skips to the newest when it fell behind, and tells what ended meanwhile", async () => {
@@ -285,7 +300,8 @@ describe("the feed of other nodes' changes", () => {
     await world.pass(NODE_READ_MS_MIN);
     expect(heard.at(-1)).toBe(6);
     expect(world.reads).toBe(NODE_PAGES_MAX);
-    expect(world.woken.at(-1)).toBe(other.accountId);
+    // Once for each page, and once for what it skipped.
+    expect(world.woken).toEqual(Array.from({ length: NODE_PAGES_MAX + 1 }, () => other.accountId));
     expect(world.faults).toEqual(["nodes.feed_skipped"]);
     const { reads } = world;
     world.commit(revised(action, 7));
@@ -315,6 +331,26 @@ describe("the feed of other nodes' changes", () => {
     world.isAway = false;
     await world.pass(NODE_POLL_MS);
     expect([heard, world.faults]).toEqual([[2], []]);
+  });
+
+  test("loads an action again for which the store was away, and so many at a time at most", async () => {
+    const [action, ...others] = Array.from({ length: NODE_LOADS_MAX + 1 }, () => anAction());
+    if (action === undefined) return;
+    await begun();
+    const { heard } = world.watch(action);
+    world.fault = new StoreUnavailable();
+    world.brokenIds.add(action.id);
+    world.commit(revised(action, 2));
+    await world.hint();
+    world.brokenIds.clear();
+    for (const other of others) world.watch(other);
+    for (const other of others) world.commit(revised(other, 2));
+    world.loaded.splice(0);
+    await world.pass(NODE_READ_MS_MIN);
+    await world.hint();
+    expect([heard, world.loaded.length, world.faults]).toEqual([[2], NODE_LOADS_MAX, []]);
+    await world.pass(NODE_READ_MS_MIN);
+    expect(world.loaded).toHaveLength(NODE_LOADS_MAX + 1);
   });
 
   test("starts while the store is away, and knows then what ended before it was back", async () => {
