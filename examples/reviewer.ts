@@ -1,6 +1,6 @@
 /**
- * A reviewer that approves small amounts of one kind of call and leaves the rest to a person. It follows the event stream, so that it sees an
- * action as soon as it awaits approval, and reconnects by itself when the service restarts.
+ * A reviewer that approves small amounts of one kind of call and leaves the rest to a person. It follows the event stream, so
+ * that it sees an action as soon as it awaits approval, and reconnects by itself when the service restarts.
  *
  * With an approver key in OUTGATE_API_KEY:
  *
@@ -26,17 +26,20 @@ for await (const action of outgate.actions({ status: ["awaiting_approval"] })) a
 
 for (let next = await first; next.done !== true; next = await events.next()) await review(next.value.data);
 
-async function review({ id, status, body, method, url }: Action): Promise<void> {
+async function review({ id, run, status, body, method, url }: Action): Promise<void> {
   if (status !== "awaiting_approval") return;
   const amount = body?.["amount"];
   // The requester writes all of it, so an amount alone says nothing: it could be in a call that does something else.
   const isKnown = method === "POST" && url === allowedUrl;
-  if (!isKnown || typeof amount !== "number" || amount <= 0 || amount > Number(limit)) {
+  // A limit that is no number allows nothing.
+  const isSmall = typeof amount === "number" && amount > 0 && amount <= Number(limit);
+  if (!isKnown || !isSmall) {
     console.log(`${id} is left to a person: ${method} ${url}`);
     return;
   }
   try {
-    await outgate.approveAction(id, { reason: `amount ${amount} is within ${limit}` });
+    // Not a later run: somebody may have rejected this one.
+    await outgate.approveAction(id, { run, reason: `amount ${amount} is within ${limit}` });
     console.log(`${id} is approved.`);
   } catch (error) {
     // Somebody else was faster: only the first decision counts.
