@@ -169,9 +169,9 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
   return createApiRoutes()
     .post(
       "/v1/bulk",
-      async ({ caller, body: { dry_run: isDry = false, at_most: counted, reason = null, ...more } }) => {
+      async ({ caller, body: { dry_run: isDry = false, at_most: atMost, reason = null, ...more } }) => {
         const request = { ...more, reason };
-        if (!isDry) return jsonOf(serializeJob(caller, await bulkService.start(caller, request, counted)), 202);
+        if (!isDry) return jsonOf(serializeJob(caller, await bulkService.start(caller, request, atMost)), 202);
         const { lateSuccesses: lateResults, ...found } = await bulkService.dryRun(caller, request);
         return jsonOf(toJson(BulkDryRunJson, { ...found, lateResults }));
       },

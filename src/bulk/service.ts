@@ -75,15 +75,15 @@ function createBulkService({ store: { bulk, actions }, clock, ids }: AppContext,
 
     /**
      * Begins a job on the actions that match now. Throws `too_many_jobs`, and `validation_error` if more match than the
-     * `counted` ones that a person was shown.
+     * `atMost`, the number that somebody was shown.
      */
-    async start(caller: Caller, request: BulkRequest, counted = BULK_ACTIONS_MAX): Promise<BulkJob> {
+    async start(caller: Caller, request: BulkRequest, atMost = BULK_ACTIONS_MAX): Promise<BulkJob> {
       const found = await matching(caller, request);
       const count = found.actions.length;
-      if (count > counted)
+      if (count > atMost)
         throw new DomainError(
           "validation_error",
-          `${count} actions match now, ${counted} when you looked. Check again.`,
+          `${count} actions match now, ${atMost} when you looked. Check again.`,
         );
       const now = clock.now();
       const { operation, reason } = request;

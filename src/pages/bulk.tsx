@@ -124,7 +124,7 @@ async function newBulkPage({ bulkService }: PageDeps, user: Person, props: NewBu
               action={`${BULK_PATH}${queryText(query)}`}
               fields={[
                 ["operation", operation],
-                ["counted", String(matching)],
+                ["at_most", String(matching)],
               ]}
             >
               <ReasonField value={reason} hint="Shown in the timeline of each action." />
@@ -319,7 +319,7 @@ export function bulkPages(deps: PageDeps) {
       const { operation, query: filter } = jobIn(context, form);
       const request = { operation, filter, reason: reasonInForm(form) };
       // Without its count the form shows none, so it covers none.
-      const shown = Number(form.get("counted") ?? 0);
+      const shown = Number(form.get("at_most") ?? 0);
       const job = await bulkService.start(person.caller, request, Number.isInteger(shown) ? shown : 0);
       return bulkPath(job.id);
     },

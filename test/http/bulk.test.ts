@@ -166,8 +166,8 @@ describe("the pages of bulk jobs", () => {
     expect(refused.status).toBe(400);
     expect(shown).toContain("2 actions match now, 1 when you looked. Check again.");
     expect(shown).toContain("It is up again.");
-    expect(shown).toContain('name="counted" value="2"');
-    expect((await bob.send("/bulk?status=failed", { ...fields, counted: "2" })).status).toBe(303);
+    expect(shown).toContain('name="at_most" value="2"');
+    expect((await bob.send("/bulk?status=failed", { ...fields, at_most: "2" })).status).toBe(303);
   });
 
   test("ask about the selected actions, and what can't be included", async () => {
