@@ -44,9 +44,14 @@ export async function waitForEnd(
     const left = Math.ceil((untilMs - beganMs) / 1_000);
     if (left <= 0) return latest;
     const waitSeconds = Math.min(LONG_POLL_SECONDS, left);
-    const answer = await getAction(latest.id, { ...options, waitSeconds }).catch(temporaryError);
+    const answer = await getAction(latest.id, { ...options, waitSeconds }).catch((error: unknown) => {
+      // Also where its reason is an error of the client.
+      options.signal?.throwIfAborted();
+      return temporaryError(error);
+    });
     if (!(answer instanceof OutgateError)) latest = answer;
-    const hasWaited = time.nowMs() - beganMs >= WAITED_SHARE * waitSeconds * 1_000;
+    const isLong = time.nowMs() - beganMs >= WAITED_SHARE * waitSeconds * 1_000;
+    const hasWaited = isLong && !(answer instanceof OutgateError);
     if (isEnded(latest) || hasWaited) {
       shortWaits = 0;
       continue;
@@ -62,8 +67,8 @@ export async function waitForEnd(
   return latest;
 }
 
-/** Returns an error that may pass, as while the service restarts. Throws any other. */
-function temporaryError(error: unknown): OutgateError {
-  if (isTemporary(error)) return error;
+/** Returns an error that may pass, as while the service restarts and a proxy answers for it. Throws any other. */
+export function temporaryError(error: unknown): OutgateError {
+  if (isTemporary(error) || (error instanceof OutgateError && error.code === "not_outgate")) return error;
   throw error;
 }

@@ -32,21 +32,16 @@ function stand(answer: (count: number) => Response | Promise<Response>) {
     url,
     pausesMs,
     asked: () => asked,
-    wait: (seconds: number) =>
-      waitForEnd(
-        client.getAction,
-        PENDING as Action,
-        seconds,
-        {},
-        {
-          nowMs: () => nowMs,
-          pause: (ms) => {
-            pausesMs.push(ms);
-            nowMs += ms;
-            return Promise.resolve();
-          },
+    pass: (ms: number) => (nowMs += ms),
+    wait: (seconds: number, options = {}) =>
+      waitForEnd(client.getAction, PENDING as Action, seconds, options, {
+        nowMs: () => nowMs,
+        pause: (ms) => {
+          pausesMs.push(ms);
+          nowMs += ms;
+          return Promise.resolve();
         },
-      ),
+      }),
     [Symbol.asyncDispose]: () => server.stop(true),
   };
 }
@@ -74,10 +69,21 @@ describe("a wait that the service answers at once", () => {
   });
 
   test("goes on after a restart of the service", async () => {
-    const answers = [new Response("<h1>Bad Gateway</h1>", { status: 502 }), refused("unavailable", 503)];
+    const page = (status: number) => new Response("<h1>Away</h1>", { status });
+    const answers = [page(502), page(404), refused("unavailable", 503)];
     await using service = stand((count) => answers[count - 1] ?? Response.json(DONE));
     expect((await service.wait(60)).status).toBe("completed");
-    expect(service.pausesMs).toHaveLength(2);
+    expect(service.pausesMs).toHaveLength(3);
+  });
+
+  test("ends with its caller's signal, whatever its reason", async () => {
+    await using service = stand(() => Response.json(PENDING));
+    const reason = new OutgateError("timed_out", "Enough.");
+    const error: unknown = await service
+      .wait(60, { signal: AbortSignal.abort(reason) })
+      .catch((thrown: unknown) => thrown);
+    expect(error).toBe(reason);
+    expect(service.pausesMs).toEqual([]);
   });
 
   test("says why where there is no time to ask again", async () => {
@@ -86,6 +92,11 @@ describe("a wait that the service answers at once", () => {
     expect(error).toBeInstanceOf(OutgateError);
     expect(error).toMatchObject({ code: "rate_limited" });
     expect(service.asked()).toBe(1);
+    await using slow = stand(() => {
+      slow.pass(20_000);
+      return refused("unavailable", 503);
+    });
+    expect(await slow.wait(20).catch((thrown: unknown) => thrown)).toMatchObject({ code: "unavailable" });
   });
 
   test("ends with whatever else the service says", async () => {
@@ -139,6 +150,26 @@ test.each([
   expect(said).toMatchObject({ code: 1, out: "" });
   expect(said.err).toEndWith(`\n${advice}`);
   expect(unknown.asked()).toBe(1);
+});
+
+test("a bulk job that has begun is named where `--wait` fails, and waited for after a restart", async () => {
+  const JOB = { id: "bulk_1", operation: "retry", status: "running", matching: 1, done: 0, failed: 0 };
+  const after = (answers: readonly (() => Response)[]) =>
+    stand((count) =>
+      count === 1 ? Response.json(JOB, { status: 202 }) : (answers[count - 2] ?? (() => refused("forbidden", 403)))(),
+    );
+  await using restarted = after([
+    () => new Response("<h1>Away</h1>", { status: 404 }),
+    () => Response.json({ ...JOB, status: "finished" }),
+  ]);
+  await using refusing = after([]);
+  const [ended, lost] = await Promise.all(
+    [restarted, refusing].map(({ url }) =>
+      outgate(["retry", "--status", "failed", "--wait", "20"], { env: { OUTGATE_URL: url, OUTGATE_API_KEY: "og_x" } }),
+    ),
+  );
+  expect(ended).toMatchObject({ code: 0, err: "" });
+  expect(lost).toMatchObject({ code: 3, err: "Not now.\nJob bulk_1 has begun: see `outgate bulk get bulk_1`.\n" });
 });
 
 test.each(["SIGINT", "SIGTERM"] as const)(

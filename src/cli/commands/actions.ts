@@ -29,10 +29,11 @@ import { CliOption, given, oneOf, several, wholeNumber, type CliCommand } from "
 import { EXIT, saysYes, UsageError } from "../io.ts";
 import { textTable, type Cell } from "../table.ts";
 import { listTable, printList, type ListColumn, type Session } from "../session.ts";
-import { waitForEnd } from "../../client/wait.ts";
+import { OutgateError } from "../../client/transport.ts";
+import { temporaryError, waitForEnd } from "../../client/wait.ts";
 import { clockTime, visible } from "../../observability/terminal.ts";
 import { setTimeout as pause } from "node:timers/promises";
-import { unsure, visibleJson } from "../output.ts";
+import { explain, unsure, visibleJson } from "../output.ts";
 import { ERROR_KINDS, OUTCOMES } from "../../core/outcome.ts";
 
 export function addReadCommands(program: CliCommand): void {
@@ -367,7 +368,7 @@ async function runBulk(
   { reason, wait = 0, dry_run: dryRun, yes, run: _run, ...filters }: DecideOptions,
   operation: StartBulk["operation"],
 ): Promise<number> {
-  const { client, io } = session;
+  const { client, io, url } = session;
   if (filters.status === undefined && filters.id === undefined) {
     const words = BULK[operation].statuses.map((word) => `--status ${word}`).join(" or ");
     throw new UsageError(`${operation} takes the id of an action, or ${words} with filters, or --id several times.`);
@@ -385,7 +386,10 @@ async function runBulk(
   const begun = await client
     .startBulk({ ...bulk, ...given({ at_most: shown }) })
     .catch(unsure("The job may have begun: see `outgate bulk list` before you repeat it."));
-  const job = await followed(session, begun, wait);
+  const job = await followed(session, begun, wait).catch((error: unknown) => {
+    io.err(`${explain(error, url).message}\nJob ${begun.id} has begun: see \`outgate bulk get ${begun.id}\`.\n`);
+    return begun;
+  });
   session.print(job, () => {
     const next = job.status === "running" ? `Follow it: outgate bulk get ${job.id} --wait 60\n` : "";
     return `${jobText(job)}\n${next}`;
@@ -432,12 +436,15 @@ function countText({ matching, is_more: isMore }: BulkDryRun): string {
 
 const LOOK_MS = 500;
 
-/** Follows a job until it has ended, at most so many seconds. */
+/** Follows a job until it has ended, at most so many seconds, also while the service is away for a time. */
 async function followed({ client }: Session, job: BulkJob, seconds: number): Promise<BulkJob> {
+  const untilMs = performance.now() + seconds * 1_000;
   let now = job;
-  for (let waitedMs = 0; now.status === "running" && waitedMs < seconds * 1_000; waitedMs += LOOK_MS) {
+  while (now.status === "running" && performance.now() < untilMs) {
     await pause(LOOK_MS);
-    now = await client.getBulk(job.id);
+    const latest = await client.getBulk(job.id).catch(temporaryError);
+    if (!(latest instanceof OutgateError)) now = latest;
+    else if (performance.now() >= untilMs) throw latest;
   }
   return now;
 }
