@@ -139,17 +139,20 @@ describe.each(REVISIONS)("a client of the kind %s that can ask", (kind) => {
   });
 
   test("releases nothing where the action begins another run while its person thinks", async () => {
-    const id = await hold();
-    const answer = async () => {
-      await server.engine.actionService.cancel(server.engine.owner, id, null);
-      await server.engine.actionService.retry(server.engine.owner, id, null);
-      return { action: "accept", content: { decision: "approve" } };
-    };
-    await using agent = await connect(kind, server.mcpUrl, { answer });
-    const refused = agent.call("approve", { id });
-    if (kind === "modern") expect(await codeOf(refused)).toBe(-32_602);
-    else expect(errorIn(await refused).code).toBe("not_approvable");
-    expect(await stateOf(id)).toEqual({ ...HELD, run: 2 });
+    for (const said of [{ action: "accept", content: { decision: "approve" } }, { action: "decline" }]) {
+      const id = await hold();
+      const answer = async () => {
+        await server.engine.actionService.cancel(server.engine.owner, id, null);
+        await server.engine.actionService.retry(server.engine.owner, id, null);
+        return said;
+      };
+      await using agent = await connect(kind, server.mcpUrl, { answer });
+      const refused = agent.call("approve", { id });
+      if (kind === "modern") expect(await codeOf(refused)).toBe(-32_602);
+      else if (said.action === "accept") expect(errorIn(await refused).code).toBe("not_approvable");
+      else expect(actionIn(await refused)).not.toHaveProperty("decision", "declined");
+      expect(await stateOf(id)).toEqual({ ...HELD, run: 2 });
+    }
   });
 });
 

@@ -42,13 +42,14 @@ const textOf = (action: Action, role: Role = "agent") =>
 
 const valueOf = async (action: Action, role: Role = "agent") => JSON.parse(await textOf(action, role));
 
+const SECRET = `ghp_${"a1B2c3D4e5".repeat(4).slice(0, 36)}`;
+
 test("the reason of a pause is masked in every tool result", async () => {
-  const secret = `ghp_${"a1B2c3D4e5".repeat(4).slice(0, 36)}`;
-  const paused = { ...deps, pauseOf: () => aPause({ reason: `Leaked: ${secret}` }) };
+  const paused = { ...deps, pauseOf: () => aPause({ reason: `Leaked: ${SECRET}` }) };
   for (const role of ["agent", "owner"] as const) {
     const text = await describeAction(paused, { caller: callerOf(role), elicitation: null }, anAction());
     expect(text).toContain("Leaked: ");
-    expect(text).not.toContain(secret);
+    expect(text).not.toContain(SECRET);
   }
 });
 
@@ -280,6 +281,25 @@ describe("the result of a held action", () => {
     });
   });
 });
+
+test.each([
+  ["rejected", `key:${SECRET}`, "The action was rejected."],
+  ["cancelled", "user:ann@example.com", "Somebody cancelled the action."],
+  ["cancelled", "mcp:one", undefined],
+] as const)(
+  "an action that was %s by %s says so to other keys, without secrets, and what to do",
+  async (type, actor, step) => {
+    const event = { type, actor, reason: null };
+    const entry = { seq: 1, at: new Date(0), run: 1, attempt: 1, status: "cancelled", event } as const;
+    const decided = { ...deps, actionService: { timeline: () => Promise.resolve([entry]) } };
+    const action = anAction({ status: "cancelled", keyId: "key_two", finishedAt: new Date(0) });
+    const told = JSON.parse(await describeAction(decided, { caller: callerOf("agent"), elicitation: null }, action));
+    expect([told.decided_by === actor, told.next_step?.slice(0, step?.length)]).toEqual([
+      !actor.includes(SECRET),
+      step,
+    ]);
+  },
+);
 
 describe("the next step of what ended without success", () => {
   const unanswered = { error: null, response_code: null, next_retry_at: null, location: null, duration_ms: 5 };
