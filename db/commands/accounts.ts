@@ -17,7 +17,6 @@ import { alias } from "drizzle-orm/sqlite-core";
 import type { AccountStop, AccountStore, ApiKey } from "../../src/core/account-store.ts";
 import type { Pause } from "../../src/core/pause.ts";
 import { rejectionWindowStart } from "../../src/core/rejections.ts";
-import type { Made } from "../../src/core/makers.ts";
 import type { Actor } from "../../src/core/roles.ts";
 import { firstActionId } from "../../src/core/ids.ts";
 import { dayOf, type KeyBudget } from "../../src/core/store.ts";
@@ -30,6 +29,7 @@ import { command, type Tx } from "./command.ts";
 import { setFact } from "./facts.ts";
 import { endGrantsOf } from "./grants.ts";
 import { insertEach, insertList, valuesOf } from "./lists.ts";
+import { isOfManager } from "./makers.ts";
 import { findInForce } from "./pauses.ts";
 import { SPENT_ON_DAY } from "./key-counts.ts";
 import {
@@ -103,20 +103,6 @@ export const addKey = command<AccountStore["addKey"]>(
     ...(checksMaker ? [accountLock(accountId)] : []),
   ],
 );
-
-/**
- * Whether who makes or changes something still manages the account: a person who owns it, or a key that was not revoked. Callers hold a
- * lock that `revokeKey`, `changeRole` and `remove` take.
- */
-export async function isOfManager(
-  tx: Tx,
-  { accountId, createdById, createdBy }: Made & Pick<ApiKey, "accountId">,
-): Promise<boolean> {
-  if (createdById === null) return true;
-  const isPerson = createdBy === null || createdBy.startsWith("user:");
-  if (isPerson) return hasRow(tx, members, hasValues(members, { accountId, personId: createdById, role: "owner" }));
-  return !(await hasRow(tx, apiKeys, and(eq(apiKeys.id, createdById), isNotNull(apiKeys.revokedAt))));
-}
 
 /** The condition that a key is of this account and has a hold. */
 export function isHoldOf(accountId: string | undefined): SQL | undefined {

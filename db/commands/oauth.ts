@@ -12,9 +12,10 @@ import {
 import type { OAuthArtifact, OAuthKind, OAuthStore } from "../../src/core/oauth-store.ts";
 import { oauthLock, accountLock } from "../sql/locks.ts";
 import { all, countRows, findRow, get, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
-import { isOfManager, revokeAll } from "./accounts.ts";
+import { revokeAll } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, PRUNE_ROWS, type Tx } from "./command.ts";
+import { isOfManager } from "./makers.ts";
 import { apiKeys, oauthArtifacts } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
 

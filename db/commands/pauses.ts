@@ -3,12 +3,13 @@ import type { Action } from "../../src/core/action.ts";
 import { PAUSES_MAX, TIMELINE_PAUSES_MAX } from "../../src/core/limits.ts";
 import type { Pause, PauseStore } from "../../src/core/pause.ts";
 import type { LaneName, Queue } from "../../src/core/store.ts";
-import { pauseLock } from "../sql/locks.ts";
+import { createLock, pauseLock } from "../sql/locks.ts";
 import { all, countRows, findRow, get, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
 import type { Reader } from "../sql/sql.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, deleteSome } from "./command.ts";
 import { findEach, type Lists } from "./lists.ts";
+import { isOfManager } from "./makers.ts";
 import { actions, apiKeys, pauses } from "../libsql/schema.ts";
 import type { Connection } from "../sql/writer.ts";
 
@@ -70,15 +71,19 @@ export const add = command<PauseStore["pause"]>(
   ({ accountId }) => [pauseLock(accountId)],
 );
 
-export const end = command<PauseStore["end"]>(async (tx, accountId, id, { at, by, audit }) => {
-  const isPause = hasValues(pauses, { id, accountId });
-  const ended = tx.db
-    .update(pauses)
-    .set({ endedAt: at, endedBy: by })
-    .where(and(isPause, isNull(pauses.endedAt)))
-    .returning();
-  return (await addIfWritten(tx, ended, audit)) || hasRow(tx, pauses, isPause);
-});
+export const end = command<PauseStore["end"]>(
+  async (tx, accountId, id, { at, by, audit, made }) => {
+    if (made !== undefined && !(await isOfManager(tx, { accountId, ...made }))) return "not_manager";
+    const isPause = hasValues(pauses, { id, accountId });
+    const ended = tx.db
+      .update(pauses)
+      .set({ endedAt: at, endedBy: by })
+      .where(and(isPause, isNull(pauses.endedAt)))
+      .returning();
+    return (await addIfWritten(tx, ended, audit)) || hasRow(tx, pauses, isPause);
+  },
+  (accountId, _id, { made }) => (made === undefined ? [] : [createLock(accountId)]),
+);
 
 export const prune = command<PauseStore["prune"]>((tx, until) =>
   deleteSome(tx, [pauses.id], lte(pauses.endedAt, until)),

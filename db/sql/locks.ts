@@ -44,7 +44,7 @@ export const accountLock = (accountId: string) => exclusive(`account ${accountId
 
 /**
  * Creates share this, so that every create is decided by the rules committed before it, and by nobody's grant who lost the right. So do
- * decisions, so that none is of somebody who has left, or of a revoked key.
+ * decisions and ends of pauses, so that none is of somebody who has left, or of a revoked key.
  */
 export const createLock = (accountId: string) => shared(rulesName(accountId));
 

@@ -8,7 +8,7 @@ import { type AuditDetail, type Audited, auditOf } from "../core/audit.ts";
 import type { Credential } from "../core/credential.ts";
 import type { KnownCredentials } from "../credentials/known.ts";
 import { expiryIssues, inheritedExpiryIssues, readHosts } from "../core/key-limits.ts";
-import { hasEnded, keysOfFormer, madeBy, notManager } from "../core/makers.ts";
+import { hasEnded, keysOfFormer } from "../core/makers.ts";
 import {
   authorize,
   type Caller,
@@ -17,7 +17,9 @@ import {
   isWeakerHold,
   KEY_SCOPES,
   type KeyLimits,
+  madeBy,
   NO_KEY_LIMITS,
+  notManager,
   ROLES,
 } from "../core/roles.ts";
 import { DomainError, invalidFields, type Issue, notFound } from "../core/domain-error.ts";

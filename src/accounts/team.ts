@@ -20,9 +20,9 @@ import {
   type StoredInvitation,
   type TeamMember,
 } from "../core/team-store.ts";
-import { isByManager, madeBy, notManager } from "../core/makers.ts";
+import { isByManager } from "../core/makers.ts";
 import { NO_PASSWORD, type PeopleService } from "./people.ts";
-import { authorize, type Caller, MEMBER_ROLES, type MemberRole } from "../core/roles.ts";
+import { authorize, type Caller, madeBy, MEMBER_ROLES, type MemberRole, notManager } from "../core/roles.ts";
 import { newSession } from "./sessions.ts";
 import { hostOf } from "../core/notification-events.ts";
 import Type from "typebox";

@@ -1,7 +1,6 @@
 import type { ActionPolicy } from "./action-policy.ts";
 import type { AuditEntry } from "./audit.ts";
-import type { Made } from "./makers.ts";
-import type { Actor } from "./roles.ts";
+import type { Actor, Made } from "./roles.ts";
 
 /** A rule of an account as it is stored. */
 export interface RuleRow {

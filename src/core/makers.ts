@@ -1,19 +1,5 @@
 import type { ApiKey } from "./account-store.ts";
-import { DomainError } from "./domain-error.ts";
-import { type Caller, holderIdOf, unauthorized } from "./roles.ts";
-
-/** Who made a key or an invitation, or changes something. */
-export type Made = Pick<ApiKey, "createdBy" | "createdById">;
-
-export function madeBy(caller: Caller) {
-  return { createdBy: caller.actor, createdById: holderIdOf(caller) };
-}
-
-/** The error for callers who lost the right to manage the account after their request began. */
-export function notManager({ keyId }: Caller): DomainError {
-  if (keyId !== null) return unauthorized();
-  return new DomainError("forbidden", "You own this account no more. Nothing was changed.");
-}
+import type { Made } from "./roles.ts";
 
 /**
  * Whether its maker may still manage the account. `managers`: the ids of those who may (`TeamStore.managers`). A person without

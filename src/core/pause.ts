@@ -1,5 +1,5 @@
 import type { Action } from "./action.ts";
-import { type Actor, SYSTEM } from "./roles.ts";
+import { type Actor, type Made, SYSTEM } from "./roles.ts";
 import type { TimelineEvent, TimelineEntry } from "./timeline.ts";
 import type { AuditEntry } from "./audit.ts";
 
@@ -41,6 +41,8 @@ export interface PauseEnd {
   readonly at: Date;
   readonly by: Actor;
   readonly audit: AuditEntry;
+  /** Who must still manage the account; left out: that doesn't matter. */
+  readonly made?: Made;
 }
 
 /** `found`: the same pause was in force already. */
@@ -52,8 +54,11 @@ export type Paused =
 export interface PauseStore {
   /** At most one pause of a subject is in force. A key must belong to the account. */
   pause(pause: Pause, audit: AuditEntry): Promise<Paused>;
-  /** Ends a pause; one that has ended stays as it is. False: the account has no pause with this id. */
-  end(accountId: string, id: string, end: PauseEnd): Promise<boolean>;
+  /**
+   * Ends a pause; one that has ended stays as it is. False: the account has no pause with this id. `not_manager`: `made` manages the
+   * account no more, and nothing is written.
+   */
+  end(accountId: string, id: string, end: PauseEnd): Promise<boolean | "not_manager">;
   find(accountId: string, id: string): Promise<Pause | null>;
   /** Those in force, of one account or of all, oldest first. */
   inForce(accountId: string | null): Promise<readonly Pause[]>;

@@ -152,6 +152,24 @@ export function unauthorized(): DomainError {
   );
 }
 
+/** Who made a key or an invitation, or changes something. */
+export interface Made {
+  /** Null: not known. */
+  readonly createdBy: Actor | null;
+  /** Id of the person or key; null: neither did, or it is not known. */
+  readonly createdById: string | null;
+}
+
+export function madeBy(caller: Caller) {
+  return { createdBy: caller.actor, createdById: holderIdOf(caller) };
+}
+
+/** The error for callers who lost the right to manage the account after their request began. */
+export function notManager({ keyId }: Caller): DomainError {
+  if (keyId !== null) return unauthorized();
+  return new DomainError("forbidden", "You own this account no more. Nothing was changed.");
+}
+
 /** The error for accounts that the operator has not allowed, and what to do about it. */
 export function accountStopped(accountId: string): DomainError {
   return new DomainError(

@@ -1,6 +1,5 @@
 import type { AuditEntry } from "./audit.ts";
-import type { Made } from "./makers.ts";
-import type { Actor, MemberRole } from "./roles.ts";
+import type { Actor, Made, MemberRole } from "./roles.ts";
 import type { AccountLabel, Member, PersonRow, SessionRow } from "./account-store.ts";
 
 /** A person as the owners of their account see them. */

@@ -10,7 +10,7 @@ import { Counts } from "../core/counts.ts";
 import { DomainError, invalidField, notFound } from "../core/domain-error.ts";
 import { CANCEL_BATCH_MAX, PAUSES_MAX } from "../core/limits.ts";
 import type { Pause, PauseScope, PauseStore } from "../core/pause.ts";
-import { accountStopped, authorize, type Caller, SYSTEM } from "../core/roles.ts";
+import { accountStopped, authorize, type Caller, madeBy, notManager, SYSTEM } from "../core/roles.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import { checkHost } from "../core/target.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
@@ -74,7 +74,10 @@ export function createPauseService(app: AppContext, needs: PauseNeeds) {
       if (pause === null) throw notFound("pause");
       if (pause.kind === "sign_up") throw accountStopped(accountId);
       const at = clock.now();
-      await pauses.end(accountId, id, { at, by, audit: auditOf(caller, resumed(pause), at) });
+      const audit = auditOf(caller, resumed(pause), at);
+      // Otherwise a leaked key, which other nodes still know, could end the pause with which it was revoked.
+      if ((await pauses.end(accountId, id, { at, by, audit, made: madeBy(caller) })) === "not_manager")
+        throw notManager(caller);
       await paused.refresh(accountId);
     },
 

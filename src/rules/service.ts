@@ -15,8 +15,7 @@ import {
   RULES_MAX,
 } from "../core/limits.ts";
 import { rulesChange } from "../core/policy.ts";
-import { madeBy, notManager } from "../core/makers.ts";
-import { authorize, type Caller, describeActor } from "../core/roles.ts";
+import { authorize, type Caller, describeActor, madeBy, notManager } from "../core/roles.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { createYield } from "../runtime/fair-share.ts";
 import { createDryRun, type DryRunRange, type DryRunStep, newest, refusalsSince } from "./dry-run.ts";

@@ -5,6 +5,7 @@ import type { Caller } from "../../src/core/roles.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import { REVOKED_KEY_TAKEN_MS_MAX } from "../../src/core/limits.ts";
 import { createPauseService } from "../../src/pauses/pauses.ts";
+import { refusalOf } from "../actions/callers.ts";
 import { answering } from "../actions/senders.ts";
 import { type Engine, openEngine, requestFor, wrapping } from "../support/engine.ts";
 import { anApiKey, anAuditEntry, answered, aPause, NOON } from "../support/factory.ts";
@@ -200,6 +201,10 @@ test.each([
   );
   await pauseService.cancelUnfinished();
   const late = await createBy(engine, agent, target.url);
+  // Nor can an owner's key, which that node still knows, end the pause.
+  const [pause] = await pauseService.list(owner);
+  const resumed = pauseService.resume({ ...owner, keyId: agent.keyId }, pause?.id ?? "");
+  expect(await refusalOf(resumed)).toMatchObject({ code: "unauthorized" });
   clock.advance(REVOKED_KEY_TAKEN_MS_MAX - 1);
   expect(await statusOf(engine, late.id)).toBe("pending");
   expect(await pauseService.list(owner)).toHaveLength(1);

@@ -185,6 +185,8 @@ export function testPauses(test: StoreTest): void {
       const audit = anAuditEntry({ kind: "key_revoked", subject: KEY });
       const left = { pause: row, audit: anAuditEntry() };
       const revoked = await accounts.revokeKey(ACCOUNT, KEY, NOON, { audit, pause: left });
+      const made = { createdById: KEY, createdBy: "key:ci" } as const;
+      expect(await pauses.end(ACCOUNT, row.id, { at: NOON, by: SYSTEM, audit, made })).toBe("not_manager");
       expect([revoked?.revokedAt, await claimDue(db.actions, action)]).toEqual([NOON, []]);
       expect(await pauses.inForce(null)).toEqual([row]);
       expect((await told(db.store)).map(([kind]) => kind)).toEqual(["paused", "key_revoked"]);

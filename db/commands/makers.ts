@@ -1,0 +1,20 @@
+import { and, eq, isNotNull } from "drizzle-orm";
+import type { ApiKey } from "../../src/core/account-store.ts";
+import type { Made } from "../../src/core/roles.ts";
+import { hasRow, hasValues } from "../sql/read.ts";
+import type { Tx } from "./command.ts";
+import { apiKeys, members } from "../libsql/schema.ts";
+
+/**
+ * Whether who makes or changes something still manages the account: a person who owns it, or a key that was not revoked. Callers hold a
+ * lock that `revokeKey`, `changeRole` and `remove` take.
+ */
+export async function isOfManager(
+  tx: Tx,
+  { accountId, createdById, createdBy }: Made & Pick<ApiKey, "accountId">,
+): Promise<boolean> {
+  if (createdById === null) return true;
+  const isPerson = createdBy === null || createdBy.startsWith("user:");
+  if (isPerson) return hasRow(tx, members, hasValues(members, { accountId, personId: createdById, role: "owner" }));
+  return !(await hasRow(tx, apiKeys, and(eq(apiKeys.id, createdById), isNotNull(apiKeys.revokedAt))));
+}
