@@ -171,8 +171,9 @@ export async function endOf({ client, io, url }: Session, action: Action, second
 /** Prints an action. Tells people also who rejected or cancelled it, and why. */
 export async function printAction(session: Session, action: Action): Promise<void> {
   const isOver = action.status === "cancelled" && !session.isJson;
-  const timeline = isOver ? (await session.client.getTimeline(action.id)).data : [];
-  const ending = timeline.findLast(({ type }) => type === "rejected" || type === "cancelled");
+  // The action is known, so a command must not seem to have failed because who ended it is not.
+  const timeline = isOver ? await session.client.getTimeline(action.id).catch(() => null) : null;
+  const ending = timeline?.data.findLast(({ type }) => type === "rejected" || type === "cancelled");
   session.print(action, () => actionText(action, session, ending));
 }
 

@@ -152,6 +152,17 @@ test.each([
   expect(unknown.asked()).toBe(1);
 });
 
+test("a decision that was made is printed although its timeline can't be read", async () => {
+  const ended = { ...PENDING, status: "cancelled", method: "POST", url: "https://a.example/", headers: {}, body: null };
+  const rest = { attempts: 0, retries: 1, run: 1, created_by: { id: "key_1", name: "bot" }, actions: [] };
+  await using service = stand((count) =>
+    count === 1 ? Response.json({ ...ended, ...rest }) : refused("forbidden", 403),
+  );
+  const env = { OUTGATE_URL: service.url, OUTGATE_API_KEY: "og_x" };
+  const said = await outgate(["cancel", "act_1", "--yes"], { env, terminal: true });
+  expect(said).toMatchObject({ code: 0, out: expect.stringContaining("cancelled") });
+});
+
 test("a bulk job that has begun is named where `--wait` fails, and waited for after a restart", async () => {
   const JOB = { id: "bulk_1", operation: "retry", status: "running", matching: 1, done: 0, failed: 0 };
   const after = (answers: readonly (() => Response)[]) =>
