@@ -372,6 +372,8 @@ export const SIGNING_SECRETS_FRESH_MS = MINUTE_MS;
 
 /** Characters of a list in an entry. */
 export const AUDITED_LIST_CHARS_MAX = 1_000;
+/** Keys that an entry names; it says how many more there are. */
+export const AUDITED_KEYS_MAX = 32;
 /** Entries in one step of an export, rows of one read, and reads for a page with few matches. */
 export const AUDIT_STEP_ROWS = 500;
 export const AUDIT_SCAN_ROWS_MAX = 10_000;

@@ -8,7 +8,7 @@ import type {
 } from "../core/credential.ts";
 import { DomainError, invalidField, invalidFields, type Issue, notFound, accountFull } from "../core/domain-error.ts";
 import {
-  AUDITED_LIST_CHARS_MAX,
+  AUDITED_KEYS_MAX,
   CREDENTIAL_HINT_FROM_CHARS,
   CREDENTIAL_TEST_BODY_CHARS_MAX,
   CREDENTIAL_USE_DAYS,
@@ -49,11 +49,11 @@ function changedIn(stored: Credential, patch: CredentialPatch): readonly string[
 
 /** For the audit log: which keys may use a credential from now on, and which may no more. */
 function keysChanged(before: readonly string[], after: readonly string[]): AuditDetail {
-  const ids = (some: readonly string[], others: readonly string[]) =>
-    some
-      .filter((id) => !others.includes(id))
-      .join(" ")
-      .slice(0, AUDITED_LIST_CHARS_MAX);
+  const ids = (some: readonly string[], others: readonly string[]) => {
+    const found = some.filter((id) => !others.includes(id));
+    const left = found.splice(AUDITED_KEYS_MAX).length;
+    return found.join(" ") + (left === 0 ? "" : ` and ${left} more`);
+  };
   const [added, removed] = [ids(after, before), ids(before, after)];
   return { ...(added !== "" && { keys_added: added }), ...(removed !== "" && { keys_removed: removed }) };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { CREDENTIAL_KEYS_MAX, DAY_MS, LIVE_KEYS_MAX } from "../../src/core/limits.ts";
+import { AUDITED_KEYS_MAX, CREDENTIAL_KEYS_MAX, DAY_MS, LIVE_KEYS_MAX } from "../../src/core/limits.ts";
 import { openRealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { textOf } from "../support/forms.ts";
@@ -282,6 +282,10 @@ test("a credential keeps its keys when its page is saved, as many as it may list
   }
   const added = { name: "many", kind: "bearer", secret: SECRET, hosts: ["a.example"], keys };
   expect((await app.call("POST", "/v1/credentials", added)).status).toBe(201);
+  // The log says that it doesn't name them all.
+  const log = await app.call("GET", "/v1/audit?kind=credential_added");
+  const named = `${keys.slice(0, AUDITED_KEYS_MAX).join(" ")} and ${keys.length - AUDITED_KEYS_MAX} more`;
+  expect(log.json.data).toMatchObject([{ detail: { keys_added: named } }]);
   const page = `${PATH}/many`;
   const boxes = Object.fromEntries(keys.map((id) => [`key_${id}`, "yes"]));
   const saved = await owner.send(page, { ...(await owner.hiddenOf(page)), ...boxes, hosts: "b.example" });
