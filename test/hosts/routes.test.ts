@@ -54,6 +54,15 @@ describe("/v1/hosts", () => {
     ]);
   });
 
+  test("show agents no secret in the name of who set them, and as many calls at a time as the server allows", async () => {
+    const name = `ghp_${"a1B2c3D4e5".repeat(4).slice(0, 36)}`;
+    const { key } = (await app.call("POST", "/v1/keys", { name, role: "owner" })).json;
+    expect((await app.call("PUT", "/v1/hosts/a.example", { max_concurrent: 64 }, key)).text).toContain(name);
+    const { text } = await app.call("GET", "/v1/hosts", undefined, KEYS.agent);
+    expect(text).toContain("a.example");
+    expect(text).not.toContain(name);
+  });
+
   test("refuse what is wrong, and change nothing", async () => {
     for (const [method, path, body, field] of [
       ["PUT", "/v1/hosts/a.example", { max_concurrent: 65 }, "max_concurrent"],

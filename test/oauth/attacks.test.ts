@@ -1,6 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import type { OAuthArtifact } from "../../src/core/oauth-store.ts";
-import { OAUTH_INTERACTIONS_PER_ACCOUNT_MAX, OAUTH_REGISTRATIONS_PER_CLIENT_MAX } from "../../src/core/limits.ts";
+import {
+  OAUTH_INTERACTIONS_PER_ACCOUNT_MAX,
+  OAUTH_REGISTRATIONS_PER_CLIENT_MAX,
+  OAUTH_UNUSED_CLIENT_MS,
+} from "../../src/core/limits.ts";
 import { wrapping } from "../support/engine.ts";
 import {
   addSigned,
@@ -495,6 +499,10 @@ describe("a client that registers itself", () => {
     const { html } = await rig.browser().open(authorizeUrl(rig, newProof().challenge, { client_id, redirect_uri }));
     expect(html).toMatch(/<b class="name"><[^>]*>com\.evil\.app:</);
     expect(html).not.toMatch(/<b class="name"><[^>]*>claude\.ai</);
+    // Nobody has connected it in time.
+    rig.engine.clock.advance(OAUTH_UNUSED_CLIENT_MS);
+    const late = await rig.browser().open(authorizeUrl(rig, newProof().challenge, { client_id, redirect_uri }));
+    expect(late.html).toContain("no client with this id");
   });
 
   test("may name no address that could be somebody else's, and is refused beyond a few a minute", async () => {
