@@ -125,6 +125,14 @@ export function testSettings(test: StoreTest): void {
       expect(await audited(db.store)).toHaveLength(6);
       await db.restart();
       expect(await db.store.hostSettings.list(ACCOUNT)).toEqual([aRow(""), replaced]);
+      // Only over the settings that were shown.
+      const putOver = (shown: Date | null) =>
+        db.store.hostSettings.put(replaced, entry("host_settings_changed", "b.example"), shown);
+      expect([await putOver(null), await putOver(NOON), await putOver(later(5))]).toEqual([
+        "changed",
+        "changed",
+        "written",
+      ]);
     });
 
     test("have a version that every change changes, and nothing else", async (db, { hostSettings }) => {
