@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { aRequestContext, limitsServer } from "./stub-server.ts";
 import { afterEach, describe, expect, test } from "bun:test";
 import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS } from "../../src/core/limits.ts";
@@ -6,9 +7,12 @@ import { FakeClock } from "../support/clock.ts";
 
 const clock = new FakeClock();
 
+const signals: AbortSignal[] = [];
+
 afterEach(() => {
   // Whoever has ended leaves nothing behind.
   expect(clock.timers).toBe(0);
+  expect(signals.splice(0).flatMap((signal) => getEventListeners(signal, "abort"))).toEqual([]);
 });
 
 /** An answer whose source does what the test says, and what became of it. */
@@ -25,6 +29,7 @@ function open({ isGone = false, isStopping = false, isRevoked = false } = {}) {
   let told = Promise.withResolvers<SsePart | null>();
   const request = new Request("http://localhost/", { signal: gone.signal });
   const context = aRequestContext({ request, server: limitsServer(limits) });
+  signals.push(request.signal, draining.signal, revoked.signal);
   const source = { next: () => told.promise, beat: () => ":\n\n", end: () => void (seen.sourceEnds += 1) };
   const ended = (why: SseEnd | Error) => void ends.push(why);
   const late: unknown[] = [];
@@ -96,9 +101,19 @@ describe("an answer of events", () => {
     await Bun.sleep(0);
     stream.tell({ ...part, text: "late" });
     await Bun.sleep(0);
+    clock.advance(EVENT_HEARTBEAT_MS);
     stream.revoke();
     expect({ ...stream.seen, ends: stream.ends }).toEqual({ sourceEnds: 1, ends: ["over"] });
-    expect(await stream.response.text()).not.toContain("late");
+    expect(await stream.response.text()).toBe(part.text);
+  });
+
+  test("ends when something happens while its reader is far behind", async () => {
+    const stream = open();
+    stream.tell({ text: "x".repeat(EVENT_BACKLOG_BYTES_MAX), isLive: true });
+    await Bun.sleep(0);
+    stream.tell({ text: "late", isLive: true });
+    await Bun.sleep(0);
+    expect(stream.ends).toEqual(["slow"]);
   });
 
   test("ends when its source fails, and says of what", async () => {
