@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { connect, createServer, type Socket } from "node:net";
 import { createClient } from "../../src/client/client.ts";
 import { messagesOf } from "../../src/client/follow.ts";
@@ -134,6 +134,25 @@ describe("streamEvents", () => {
     expect(await old.next().catch((error: unknown) => error)).toMatchObject({ code: "invalid_query" });
     const nobody = createClient({ url: "http://127.0.0.1:9", apiKey: null }).streamEvents();
     expect(await nobody.next().catch((error: unknown) => error)).toMatchObject({ code: "unreachable" });
+  });
+
+  test("comes back where nothing is heard for half a minute, and says so", async () => {
+    // Nothing else of this file waits for as long.
+    const lost = spyOn(globalThis, "setTimeout");
+    using between = await proxy();
+    const [open, broken] = [Promise.withResolvers<void>(), Promise.withResolvers<unknown>()];
+    const client = createClient({ url: between.url, apiKey: KEYS.owner });
+    const events = client.streamEvents({ onOpen: open.resolve, onBreak: broken.resolve });
+    const first = events.next();
+    await open.promise;
+    const silences = lost.mock.calls.filter(([, ms]) => ms === 30_000);
+    lost.mockRestore();
+    const [lose] = silences.at(-1) ?? [];
+    if (typeof lose === "function") lose();
+    expect(await broken.promise).toMatchObject({ code: "timed_out", message: "The event stream is silent." });
+    const id = await held();
+    expect((await first).value).toMatchObject({ data: { id } });
+    await events.return(undefined);
   });
 
   test("leaves the service when its reader does", async () => {
