@@ -1,4 +1,5 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
+import { REPEATABLE } from "./bridge/messages.ts";
 import { type Caller, mayApproveWhenAsked, mayChange, mayDo, viewerOf, viewOf } from "../src/core/roles.ts";
 import {
   type Action,
@@ -85,9 +86,6 @@ const REJECTED_BEFORE = "Tell the person that it was rejected; call again, with 
 
 const SEE_WHAT_CAN_BE_DONE = "Call get: the field actions says what can be done.";
 
-const CREATED_PERHAPS =
-  "a create only with the same idempotency_key. If it had none, call list first: the action may exist. Before another retry call get: it may have begun; or name its run.";
-
 const NEXT_STEPS: Readonly<Partial<Record<ErrorCode, string>>> = {
   validation_error: "Correct the fields in details, and call again; a create with the same idempotency_key.",
   missing_field: "Call again with url.",
@@ -103,8 +101,8 @@ const NEXT_STEPS: Readonly<Partial<Record<ErrorCode, string>>> = {
   not_cancellable: SEE_WHAT_CAN_BE_DONE,
   not_retryable: SEE_WHAT_CAN_BE_DONE,
   too_many_held: "Tell the person what awaits a decision; held actions that are not needed can be cancelled.",
-  unavailable: `Call again in a second; ${CREATED_PERHAPS}`,
-  internal_error: `Call again once, then tell the person; ${CREATED_PERHAPS}`,
+  unavailable: `Call again in a second; ${REPEATABLE}`,
+  internal_error: `Call again once, then tell the person; ${REPEATABLE}`,
 };
 
 /** Any error as a `DomainError`. An unexpected one is logged; the caller gets an id that identifies it in the log. */

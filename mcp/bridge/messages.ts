@@ -112,11 +112,11 @@ export function errorLine(id: string | number | null, code: number, message: str
   return JSON.stringify({ jsonrpc: "2.0", id, error: { code, message } });
 }
 
-/** What a model must know where a call may have been carried out although no answer came. */
-const CREATED_PERHAPS =
-  "Repeat a create only with the same idempotency_key; if it had none, call list first: the action may exist. Before another retry call get: it may have begun; or name its run.";
+/** What a model may repeat where a call may have been carried out although no answer came. */
+export const REPEATABLE =
+  "a create only with the same idempotency_key; if it had none, call list first: the action may exist. Before another retry call get: it may have begun; or name its run.";
 
-export const LOST = `The connection to Outgate was lost. ${CREATED_PERHAPS}`;
+export const LOST = `The connection to Outgate was lost. Repeat ${REPEATABLE}`;
 
 /** A sentence about an HTTP error: the service's own message, if there is one. */
 export function refusalMessage(status: number, body: unknown): string {
@@ -124,7 +124,7 @@ export function refusalMessage(status: number, body: unknown): string {
   const given = isObject(error) ? error["message"] : null;
   const message = typeof given === "string" ? given : `Outgate answered with status ${status}.`;
   // Also of a proxy, which may have passed the call on.
-  if (status >= 500) return `${message} ${CREATED_PERHAPS}`;
+  if (status >= 500) return `${message} Repeat ${REPEATABLE}`;
   return status === 401 ? `Outgate did not take the key in OUTGATE_API_KEY. ${message}` : message;
 }
 
