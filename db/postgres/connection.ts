@@ -60,7 +60,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     .join(", ");
   const writer = connect(onWriterOpen === undefined ? undefined : `select ${bounds}; ${onWriterOpen}`);
   // Prepared, since planning so many calls takes longer than all else that begins and ends a transaction.
-  const settings = { ...named(`select ${bounds}, ${BY_INDEX}, ${AS_WRITTEN}`), values: [] };
+  const settings = { ...named(`select ${SERVER}, ${bounds}, ${BY_INDEX}, ${AS_WRITTEN}`), values: [] };
 
   // Sent over a reader: over the writer, it could become part of the next transaction and be lost with it.
   const committed = () => onCommit?.((text, values) => idlest().send(text, values));
@@ -68,7 +68,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   let last: Promise<unknown> = Promise.resolve();
   const transact = (calls: readonly CommandCall[]) => {
     const run = () => commit(writer, settings, calls, committed);
-    const turn = last.then(() => again(preparing, run, () => false));
+    const turn = last.then(() => again(preparing, run, (error) => error instanceof ServerChanged));
     last = turn.catch(ignore);
     return turn.catch((error: unknown) => {
       // Without its writer a node is of no use, so that the next try gets the place of a reader.
@@ -133,8 +133,12 @@ async function commit(
     return answers;
   };
   let addsToTimeline = false;
+  const begun = send([BEGIN, settings, ...(locking === null ? [] : [locking])]);
+  const isSameServer = begun.then((answers) =>
+    connection.requireServer(String(answers.flatMap((one) => rowsOf(one))[0]?.["server"])),
+  );
+  isSameServer.catch(ignore);
   try {
-    send([BEGIN, settings, ...(locking === null ? [] : [locking])]).catch(ignore);
     const results = await runCalls(calls, (group) => {
       const tx = openTx((query) => {
         addsToTimeline ||= ADDS_TO_TIMELINE.test(query.text);
@@ -142,6 +146,8 @@ async function commit(
       });
       return runGroup(tx, group).finally(() => tx.end());
     });
+    // Another server may have lower positions, so nothing is committed there before the connection was opened anew.
+    if (addsToTimeline) await isSameServer;
     const answers = await send([COMMIT]);
     await Promise.all(sent);
     // The answer to two statements is a list.
@@ -152,6 +158,8 @@ async function commit(
     // The transaction may still be open.
     connection.abandon(transaction);
     const failed = (await Promise.allSettled(sent)).filter((one) => one.status === "rejected");
+    // Before other errors: positions that are in use there are a consequence of it.
+    if (addsToTimeline) await isSameServer.catch(throwServerChanged);
     throw failed.find(({ reason }) => !isAftermath(reason))?.reason ?? error;
   }
 }
@@ -200,6 +208,9 @@ const BY_INDEX = ["enable_sort", "enable_seqscan", "enable_hashjoin", "enable_me
   .map((name) => `set_config('${name}', 'off', true)`)
   .join(", ");
 
+/** Tells servers apart: behind a pooler, a connection may lead to another one from now on. */
+const SERVER = "extract(epoch from pg_postmaster_start_time())::text as server";
+
 /**
  * What a role or server may have set otherwise: lists have nulls, and a commit that is acknowledged is on the server's disk. `local`
  * doesn't wait for a standby, which `off` doesn't either.
@@ -241,6 +252,15 @@ class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 }
 
+/** A transaction began on another server than those before over this connection. Nothing of it is committed. */
+class ServerChanged extends StoreUnavailable {
+  override readonly name = "ServerChanged";
+}
+
+function throwServerChanged(error: unknown): void {
+  if (error instanceof ServerChanged) throw error;
+}
+
 /** The client on which a transaction began. */
 interface TransactionClient {
   client: Client | null;
@@ -259,6 +279,7 @@ class Connection {
   #waiting = 0;
   #isClosed = false;
   #refusedAtMs = Number.NEGATIVE_INFINITY;
+  #server: string | null = null;
 
   constructor(config: ClientConfig, callMsMax: number, preparing: Preparing, onOpen?: string) {
     this.#onOpen = onOpen;
@@ -275,6 +296,13 @@ class Connection {
   /** Whether the server has just had no more connections for it. */
   get isRefused(): boolean {
     return performance.now() - this.#refusedAtMs < STORE_RETRY_MS;
+  }
+
+  /** Throws if the connection led to another server before, over which nothing has run first. Drop it then. */
+  requireServer(server: string): void {
+    this.#server ??= server;
+    if (this.#server === server) return;
+    throw new ServerChanged("The connection leads to another server.", { reason: "it was lost in a transaction" });
   }
 
   /** Gives the connection back unless it is in use. False: there is none to give. */
@@ -371,7 +399,7 @@ class Connection {
 
   async #connect(): Promise<Client> {
     const client = new Client(this.#config);
-    this.#client = client;
+    [this.#client, this.#server] = [client, null];
     client.on("error", () => this.#forget(client));
     client.on("end", () => this.#forget(client));
     try {
