@@ -18,8 +18,7 @@ import credentialRequests from "./migrations/0012_credential_requests.sql" with 
 import roomInIndexes from "./migrations/0013_room_in_indexes.sql" with { type: "text" };
 import roomInTimeline from "./migrations/0014_room_in_timeline.sql" with { type: "text" };
 import histories from "./migrations/0015_histories.sql" with { type: "text" };
-import nodesOver from "./migrations/0016_nodes_over.sql" with { type: "text" };
-import hostsOver from "./migrations/0017_hosts_over.sql" with { type: "text" };
+import hostsOver from "./migrations/0016_hosts_over.sql" with { type: "text" };
 
 /**
  * Migrations in the order in which they run. `drizzle-kit` generates them from `tables.ts`. Never edit one; generate another.
@@ -44,8 +43,7 @@ const MIGRATIONS: ReadonlyMap<string, string> = new Map([
   ["0013_room_in_indexes", roomInIndexes],
   ["0014_room_in_timeline", roomInTimeline],
   ["0015_histories", histories],
-  ["0016_nodes_over", nodesOver],
-  ["0017_hosts_over", hostsOver],
+  ["0016_hosts_over", hostsOver],
 ]);
 
 const HAS_MIGRATIONS = "select cast(to_regclass('migrations') is not null as int) as found";

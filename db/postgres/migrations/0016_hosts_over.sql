@@ -1,0 +1,1 @@
+ALTER TABLE "nodes" ADD COLUMN "over_hosts" text collate "C" DEFAULT '' NOT NULL;

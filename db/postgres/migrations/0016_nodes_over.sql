@@ -1,1 +1,0 @@
-ALTER TABLE "nodes" ADD COLUMN "is_over" bigint DEFAULT 0 NOT NULL;
