@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { KEYS } from "../http/stub-server.ts";
 import { requestFor } from "../support/engine.ts";
 import { STRANGER } from "../http/real-server.ts";
@@ -296,6 +296,28 @@ describe("the state of a question", () => {
     await server.engine.actionService.retry(server.engine.owner, id, null);
     await refused(answer(id, state), id);
     expect((await answer(id, await ask(id))).json.result).toMatchObject({ structuredContent: { status: "pending" } });
+  });
+
+  test("is valid for the request that was asked about, as it was", async () => {
+    const id = await hold();
+    const state = await ask(id);
+    const { owner, store } = server.engine;
+    const action = await store.actions.find(owner.accountId, id);
+    if (action === null) throw new Error("It is not there.");
+    const look = spyOn(store.actions, "find");
+    for (const change of [
+      { method: "DELETE" },
+      { url: "https://api.example.com/orders/8" },
+      { headers: { "x-a": "b" } },
+      { body: "{}" },
+      { callback: "https://app.example.com/" },
+      { extras: { bodyKind: "text" } },
+    ] as const) {
+      look.mockResolvedValue({ ...action, ...change });
+      await refused(answer(id, state), id);
+    }
+    look.mockRestore();
+    expect((await answer(id, state)).json.result).toMatchObject({ structuredContent: { status: "pending" } });
   });
 
   test("without an answer leaves the action held, and nobody is asked again", async () => {
