@@ -55,6 +55,7 @@ describe("send-now", () => {
   test.each([
     ["is due", anAction({ dueAt: later(5) })],
     ["is held", held()],
+    ["is held, whatever its time says", held({ dueAt: later(HOUR) })],
     ["is being sent", anAction({ status: "active", attempts: 1, dueAt: null, leaseUntil: later(9) })],
     ["has ended", anAction({ status: "failed", attempts: 1, dueAt: null })],
     ["has expired", delayed({ expiresAt: later(5), dueAt: later(9) })],
