@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createPrune } from "../../src/app/housekeeping.ts";
+import { createPrune, inSteps } from "../../src/app/housekeeping.ts";
 import type { UpkeepStore } from "../../src/core/store.ts";
 import { later, NOON } from "../support/factory.ts";
 
@@ -26,4 +26,17 @@ test("retention goes on to the last step with what finished so many days ago, an
     [times, "x"],
   ]);
   expect(logged).toEqual([["actions.pruned", { count: 3 }]]);
+});
+
+test("a job in steps ends with its work, or after the step in which the service stops", async () => {
+  const stop = new AbortController();
+  let steps = 0;
+  const { run } = inSteps("job", "* * * * *", async () => (steps += 1) < 3);
+  await run(NOON, stop.signal);
+  const stopping = inSteps("job", "* * * * *", async () => {
+    if ((steps += 1) === 5) stop.abort();
+    return steps < 9;
+  });
+  await stopping.run(NOON, stop.signal);
+  expect(steps).toBe(5);
 });
