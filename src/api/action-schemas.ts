@@ -378,9 +378,7 @@ export const DecisionBody = t.requestObject("Decision", "Optional details of a d
 export type DecisionBody = Static<typeof DecisionBody>;
 
 export const Retry = t.requestObject("Retry", "Optional details of a retry.", {
-  run: Type.Optional(
-    t.run("The run to send again; refused once a retry has begun the next one. Default: the present run."),
-  ),
+  run: Type.Optional(t.run("The run to send again; refused once the next has begun. Default: the present run.")),
   reason: Type.Optional(
     t.reason(
       "Why you retry; shown in the timeline. Required from an agent's key if a person rejected the request within the last 24 hours.",
