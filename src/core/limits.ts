@@ -805,6 +805,8 @@ export const APPROVAL_TTL_SETTING_HOURS_MAX = 87_600;
 /** Lines are written together once the first is this old, or once they have this many characters. */
 export const LOG_GATHERED_MS = 10;
 export const LOG_GATHERED_CHARS_MAX = 65_536;
+/** What is kept of the log while its reader is slow. */
+export const LOG_KEPT_BYTES_MAX = 1_048_576;
 
 // Migration from a file to PostgreSQL
 

@@ -1,11 +1,12 @@
 import { LOG_LEVELS, type LogLevel } from "../config/values.ts";
-import { writeSync } from "node:fs";
-import { LOG_GATHERED_CHARS_MAX, LOG_GATHERED_MS } from "../core/limits.ts";
+import { constants, openSync, writeSync } from "node:fs";
+import { isatty } from "node:tty";
+import { LOG_GATHERED_CHARS_MAX, LOG_GATHERED_MS, LOG_KEPT_BYTES_MAX } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import { clockTime, type Color, columnCount, padded, type Paint, visible } from "./terminal.ts";
 
-/** How long to wait for a stalled reader of the log. After that, lines are lost until it reads again. */
-const STALL_MS_MAX = 1_000;
+/** How long to wait for a slow reader where the process ends or has just started. After that, lines are lost. */
+const STALL_MS_MAX = 2_000;
 
 const STALL_STEP_MS = 5;
 
@@ -17,7 +18,7 @@ function withoutHead(name: string, value: unknown): unknown {
 }
 
 export interface LineLog extends Log {
-  /** Writes gathered lines now. Call it whenever the process exits, so that nothing is lost. */
+  /** Writes gathered lines now, and waits for a slow reader. Call it whenever the process exits, so that nothing is lost. */
   flush(): void;
 }
 
@@ -25,29 +26,32 @@ export interface LineLog extends Log {
  * One JSON line per event: `{ "at", "level", "event", … }`, UTC, without undefined fields. Lines are gathered for
  * `LOG_GATHERED_MS` or up to `LOG_GATHERED_CHARS_MAX` and written together, since a system call per line would cost more
  * than the line. An error is written at once with all lines before it, since the process may be about to die. `write` must
- * be synchronous; it gets whole lines. `terminalText` makes text for people in place of JSON.
+ * be synchronous; it gets whole lines, and keeps what a slow reader has no room for (false) unless it may wait.
+ * `terminalText` makes text for people in place of JSON.
  */
 export function createLog(
-  write: (lines: string) => void,
+  write: (lines: string, mayWait: boolean) => unknown,
   clock: Clock,
   level: LogLevel,
   terminalText: LogText | null = null,
 ): LineLog {
   let gathered = "";
+  let isBehind = false;
   let isFlushDue = false;
 
-  const flush = (): void => {
-    if (gathered === "") return;
+  const writeGathered = (mayWait: boolean): void => {
+    if (gathered === "" && !isBehind) return;
     const lines = gathered;
     gathered = "";
-    write(lines);
+    isBehind = write(lines, mayWait) === false;
+    if (isBehind) flushLater();
   };
   const flushLater = (): void => {
     if (isFlushDue) return;
     isFlushDue = true;
     clock.after(LOG_GATHERED_MS, () => {
       isFlushDue = false;
-      flush();
+      writeGathered(false);
     });
   };
 
@@ -56,7 +60,7 @@ export function createLog(
       terminalText === null
         ? jsonLine({ at: clock.now(), level: at, event, fields })
         : (terminalText({ at: clock.now(), level: at, event, fields }) ?? "");
-    if (at === "error" || gathered.length >= LOG_GATHERED_CHARS_MAX) flush();
+    if (at === "error" || gathered.length >= LOG_GATHERED_CHARS_MAX) writeGathered(false);
     else flushLater();
   };
 
@@ -65,7 +69,13 @@ export function createLog(
     return isWanted ? (event, fields) => append(at, event, fields) : () => {};
   };
 
-  return { debug: logAt("debug"), info: logAt("info"), warn: logAt("warn"), error: logAt("error"), flush };
+  return {
+    debug: logAt("debug"),
+    info: logAt("info"),
+    warn: logAt("warn"),
+    error: logAt("error"),
+    flush: () => writeGathered(true),
+  };
 }
 
 /** An event of the log. */
@@ -85,26 +95,43 @@ export function jsonLine({ at, level, event, fields }: LogEvent): string {
 }
 
 /**
- * Writes to standard output (1) or error (2), synchronously and completely: `process.stdout.write` before
- * `process.exit` loses what a pipe does not hold (measured: 97 % of 2 MB). Never throws; lines without a reader are
- * dropped. Returns whether everything was written.
+ * Writes to standard output (1) or error (2), synchronously: `process.stdout.write` before `process.exit` loses what a pipe does
+ * not hold (measured: 97 % of 2 MB). Never throws; lines without a reader are dropped. What a slow reader has no room for is
+ * kept for the next call, and lines beyond `LOG_KEPT_BYTES_MAX` are dropped. Returns whether everything was written.
  */
-export function writerTo(fd: 1 | 2): (lines: string) => boolean {
+export function writerTo(fd: 1 | 2): (lines: string, mayWait?: boolean) => boolean {
+  const out = withoutBlocking(fd);
+  let kept = Buffer.alloc(0);
   let waitMs = STALL_MS_MAX;
-  return (lines) => {
-    let rest = Buffer.from(lines);
-    while (rest.length > 0) {
+  return (lines, mayWait = true) => {
+    let isLost = false;
+    const text = Buffer.from(lines);
+    if (kept.length + text.length <= LOG_KEPT_BYTES_MAX || kept.length === 0) kept = Buffer.concat([kept, text]);
+    else isLost = true;
+    while (kept.length > 0) {
       try {
-        rest = rest.subarray(writeSync(fd, rest));
-        waitMs = STALL_MS_MAX;
+        kept = kept.subarray(writeSync(out, kept));
       } catch (error) {
-        if (!isFull(error) || waitMs <= 0) return false;
+        if (!isFull(error)) kept = Buffer.alloc(0);
+        if (kept.length === 0 || !mayWait || waitMs <= 0) return false;
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STALL_STEP_MS);
         waitMs -= STALL_STEP_MS;
       }
     }
-    return true;
+    waitMs = STALL_MS_MAX;
+    return !isLost;
   };
+}
+
+/** Bun opens pipes and sockets so. A terminal that was stopped (Ctrl-S, a lost connection) would block the process. */
+function withoutBlocking(fd: 1 | 2): number {
+  if (!isatty(fd)) return fd;
+  try {
+    // Opened again, since the shell shares the flags of its own.
+    return openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NOCTTY | constants.O_NONBLOCK);
+  } catch {
+    return fd;
+  }
 }
 
 /** The pipe is full. Any other error means that its reader is gone. */
