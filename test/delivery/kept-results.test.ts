@@ -44,8 +44,10 @@ describe("a known result that can't be written", () => {
     engine.clock.jump(-3_600_000);
     await pass(engine, 10_000);
     state.isFull = false;
-    await pass(engine, 10_000);
-    await engine.saw(id, { status: "completed", attempts: 2 });
+    // Less than the hour. How many steps it takes depends on when the store has written.
+    for (let seconds = 0; seconds < 3_000 && (await engine.get(id)).status !== "completed"; seconds += 1)
+      await pass(engine, 1_000);
+    expect(await engine.get(id)).toMatchObject({ status: "completed", attempts: 2 });
   });
 
   test("outlives its lease: it is written when it can be, and never sent again or called unknown", async () => {
