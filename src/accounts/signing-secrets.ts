@@ -8,6 +8,7 @@ import { toJson } from "../api/serializer.ts";
 import { createApiRoutes, operation, optionalBody } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
+import { RecentMap } from "../core/recent-map.ts";
 import { normalTarget } from "../core/target.ts";
 import {
   type SigningSeed,
@@ -24,22 +25,24 @@ interface SigningNeeds {
   readonly freshMs: number;
 }
 
-interface OriginSecrets {
+/** A secret that signs calls or callbacks to an origin, or did. */
+export interface OriginSecret {
   readonly secret: string;
-  /**
-   * The secret before the last rotation, which signs until `expiresAt`; null: none. For callbacks it may be the secret of
-   * calls, which signed them before they had secrets of their own.
-   */
-  readonly previous: { readonly secret: string; readonly expiresAt: Date } | null;
+  /** When it stops signing; null: it is the current one. */
+  readonly endsAt: Date | null;
 }
 
-interface FoundSecrets extends OriginSecrets {
-  /** When the secrets of calls stop signing callbacks; null: they don't sign them. */
-  readonly callsUntil: Date | null;
+type OriginSecrets = readonly [current: OriginSecret, ...previous: OriginSecret[]];
+
+interface CachedSecrets {
+  readonly found: OriginSecrets;
+  readonly readAtMs: number;
+  /** The account's last rotation when the read began; undefined: none by this process. */
+  readonly rotation: string | undefined;
 }
 
-/** How many secrets and root secrets are cached, each; beyond, the cache starts over. */
-const CACHED_MAX = 10_000;
+/** How many origins, root secrets and rotations are remembered, each. */
+const REMEMBERED_MAX = 10_000;
 
 /** Takes origins that `checkOrigin` returned. */
 export type SigningService = ReturnType<typeof createSigningService>;
@@ -61,11 +64,11 @@ export function createSigningService(
   }: AppPart<"clock" | "ids" | "log", "accounts" | "audit" | "signing">,
   { secrets, freshMs }: SigningNeeds,
 ) {
-  const cached = new Map<string, FoundSecrets & { readonly readAtMs: number }>();
-  /** Root secrets by account. They never change. */
-  const rootSecrets = new Map<string, Uint8Array>();
-  /** Reads that have begun. Each is stale after a rotation by its account. */
-  const reads = new Set<{ readonly accountId: string; isStale: boolean }>();
+  const cached = new RecentMap<CachedSecrets>(REMEMBERED_MAX);
+  /** The id of the last rotation by this process, by account. What was read before it is stale. */
+  const rotations = new RecentMap<string>(REMEMBERED_MAX);
+  /** By account. They never change. */
+  const rootSecrets = new RecentMap<Uint8Array>(REMEMBERED_MAX);
 
   const open = (accountId: string, sealed: string, place: SealedPlace): Uint8Array => {
     try {
@@ -86,7 +89,6 @@ export function createSigningService(
     if (account === null) throw new Error(`Account ${accountId} has no row.`);
     const place = { table: "accounts", row: accountId, column: "sealed_root_secret" };
     const secret = open(accountId, account.sealedRootSecret, place);
-    if (rootSecrets.size >= CACHED_MAX) rootSecrets.clear();
     rootSecrets.set(accountId, secret);
     return secret;
   };
@@ -98,63 +100,65 @@ export function createSigningService(
     return secrets.signingSecret(from, origin, use);
   };
 
-  const readOwn = async (accountId: string, origin: string, use: SigningUse): Promise<OriginSecrets> => {
+  /** The secret for calls or for callbacks and, after a rotation, the one before it, unless that is unreadable. */
+  const findOwn = async (accountId: string, origin: string, use: SigningUse): Promise<OriginSecrets> => {
     const [newest, before] = await signing.seeds(accountId, origin, use);
-    const secret = await derive(accountId, origin, use, newest);
-    if (newest === undefined) return { secret, previous: null };
+    const current = { secret: await derive(accountId, origin, use, newest), endsAt: null };
+    if (newest === undefined) return [current];
     const previous = await derive(accountId, origin, use, before).catch(nullIfUnreadable);
-    if (previous === null) return { secret, previous };
-    return { secret, previous: { secret: previous, expiresAt: overlapEnd(newest.rotatedAt) } };
+    return previous === null ? [current] : [current, { secret: previous, endsAt: overlapEnd(newest.rotatedAt) }];
   };
 
-  /** Throws `UnreadableSecret` if the newest can't be decrypted; an unreadable previous one is left out. */
-  const find = async (accountId: string, origin: string, now: Date, use: SigningUse): Promise<FoundSecrets> => {
-    const own = await readOwn(accountId, origin, use);
+  /**
+   * The current secret, then previous ones, which may have ended. For a time, the secrets of calls also sign callbacks, since they did
+   * before callbacks had their own. Throws `UnreadableSecret` if the current one can't be decrypted.
+   */
+  const find = async (accountId: string, origin: string, now: Date, use: SigningUse): Promise<OriginSecrets> => {
+    const own = await findOwn(accountId, origin, use);
     const callsUntil = use === "callbacks" ? await signing.callbackOverlap(accountId, origin) : null;
-    if (callsUntil === null || now >= callsUntil) return { ...own, callsUntil: null };
-    const calls = await readOwn(accountId, origin, "calls").catch(nullIfUnreadable);
-    if (own.previous !== null || calls === null) return { ...own, callsUntil };
-    return { ...own, previous: { secret: calls.secret, expiresAt: callsUntil }, callsUntil };
+    if (callsUntil === null || now >= callsUntil) return own;
+    const calls = (await findOwn(accountId, origin, "calls").catch(nullIfUnreadable)) ?? [];
+    const previous = calls.map(({ secret, endsAt }) => {
+      return { secret, endsAt: endsAt !== null && endsAt < callsUntil ? endsAt : callsUntil };
+    });
+    return [...own, ...previous];
   };
 
-  const findCached = async (accountId: string, origin: string, now: Date, use: SigningUse): Promise<FoundSecrets> => {
+  const findCached = async (accountId: string, origin: string, now: Date, use: SigningUse): Promise<OriginSecrets> => {
     const name = `${accountId} ${origin} ${use}`;
+    const rotation = rotations.get(accountId);
     const known = cached.get(name);
     // Use the absolute age, so that setting the clock back doesn't extend the cache.
-    const ageMs = known === undefined ? Number.POSITIVE_INFINITY : Math.abs(now.getTime() - known.readAtMs);
-    if (known !== undefined && ageMs < freshMs) return known;
-    const read = { accountId, isStale: false };
-    reads.add(read);
-    const found = await find(accountId, origin, now, use).finally(() => reads.delete(read));
-    // Perhaps of this origin.
-    if (read.isStale) return findCached(accountId, origin, now, use);
-    if (cached.size >= CACHED_MAX) cached.clear();
-    cached.set(name, { ...found, readAtMs: now.getTime() });
+    const isFresh = known !== undefined && Math.abs(now.getTime() - known.readAtMs) < freshMs;
+    if (isFresh && known.rotation === rotation) return known.found;
+    const found = await find(accountId, origin, now, use);
+    // Rotated during the read.
+    if (rotations.get(accountId) !== rotation) return findCached(accountId, origin, now, use);
+    cached.set(name, { found, readAtMs: now.getTime(), rotation });
     return found;
-  };
-
-  /** The secrets that sign now, newest first: two after a recent rotation, else one; then those of calls, if they also sign. */
-  const inUse = async (accountId: string, origin: string, now: Date, use: SigningUse): Promise<readonly string[]> => {
-    const { secret, previous, callsUntil } = await findCached(accountId, origin, now, use);
-    const own = previous === null || now >= previous.expiresAt ? [secret] : [secret, previous.secret];
-    if (callsUntil === null || now >= callsUntil) return own;
-    const calls = await inUse(accountId, origin, now, "calls").catch(nullIfUnreadable);
-    return [...new Set([...own, ...(calls ?? [])])];
   };
 
   return {
     find,
-    inUse,
+
+    /** The secrets that sign now, the current one first: two after a recent rotation, more for callbacks that secrets of calls sign too. */
+    async inUse(accountId: string, origin: string, now: Date, use: SigningUse): Promise<readonly string[]> {
+      const found = await findCached(accountId, origin, now, use);
+      return [...new Set(found.filter(({ endsAt }) => endsAt === null || now < endsAt).map(({ secret }) => secret))];
+    },
 
     /** The secret, and the previous one while it signs. `isShown`: audit it. Throws `internal_error` if it is unreadable. */
     async read(caller: Caller, origin: string, use: SigningUse = "calls", isShown = true) {
       authorize(caller, "manage");
       const now = clock.now();
-      const { secret, previous } = await find(caller.accountId, origin, now, use).catch(throwExplained);
+      const [current, previous] = await find(caller.accountId, origin, now, use).catch(throwExplained);
       // If the audit entry can't be written, the secret is not shown.
       const entry = { kind: "revealed", subject: origin, detail: { what: "signing_secret" } } as const;
       if (isShown) await audit.record(auditOf(caller, entry, now));
-      return { origin, secret, previous: previous === null || now >= previous.expiresAt ? null : previous };
+      const { secret } = current;
+      const expiresAt = previous?.endsAt ?? null;
+      const signs = previous !== undefined && expiresAt !== null && now < expiresAt;
+      return { origin, secret, previous: signs ? { secret: previous.secret, expiresAt } : null };
     },
 
     /** The origins with a secret in use, the last used first. Decrypts nothing. */
@@ -191,9 +195,7 @@ export function createSigningService(
       if (!(await signing.rotate({ id, accountId, origin, use, sealedSeed, rotatedAt }, entry, seen)))
         throw rotatedSince();
       // After the write, so that a read that starts now finds the new seed.
-      for (const read of reads) if (read.accountId === accountId) read.isStale = true;
-      const prefix = origin === null ? `${accountId} ` : `${accountId} ${origin} `;
-      for (const name of cached.keys()) if (name.startsWith(prefix)) cached.delete(name);
+      rotations.set(accountId, id);
       return { origin, rotatedAt, previousExpiresAt: overlapEnd(rotatedAt) };
     },
   };

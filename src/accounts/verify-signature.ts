@@ -1,14 +1,21 @@
-import type { AppContext } from "../runtime/app-context.ts";
-import { SIGNING_USES, type SigningUse } from "../core/account-store.ts";
 import Type, { type Static } from "typebox";
-import { sentBody } from "../core/body.ts";
-import { invalidFields } from "../core/domain-error.ts";
 import * as t from "../api/schema-helpers.ts";
-import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
-import { jsonOf } from "../http/response.ts";
-import { normalTarget } from "../core/target.ts";
+import type { SigningUse } from "../core/account-store.ts";
+import { invalidFields } from "../core/domain-error.ts";
 import { ACTION_ID } from "../core/ids.ts";
 import { authorize, type Caller } from "../core/roles.ts";
+import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
+import { jsonOf } from "../http/response.ts";
+import type { AppPart } from "../runtime/app-context.ts";
+import {
+  checkSignature,
+  idIn,
+  problemOfAction,
+  type ReceivedMessage,
+  SIGNATURE_HEADERS,
+  type SignatureCheck,
+  SignatureCheckJson,
+} from "./signature-check.ts";
 import {
   checkOrigin,
   nullIfUnreadable,
@@ -16,287 +23,37 @@ import {
   SigningSecretParameters,
   throwExplained,
 } from "./signing-secrets.ts";
-import { SIGNATURE_HINT_BYTES_MAX, SIGNATURE_TOLERANCE_MS, SIGNATURES_CHECKED_MAX } from "../core/limits.ts";
-import { isSignedBy, SIGNATURE_BYTES } from "../crypto/secrets.ts";
-import { jsonIn } from "../core/json.ts";
-
-/** The headers of Standard Webhooks that a signature covers or is in. */
-export const SIGNATURE_HEADERS = ["webhook-id", "webhook-timestamp", "webhook-signature"] as const;
-
-/** A call or callback as somebody received it. */
-export interface ReceivedMessage {
-  /** Null: the header was not there. */
-  readonly headers: Readonly<Record<(typeof SIGNATURE_HEADERS)[number], string | null>>;
-  /** The body, in two spellings if a form may have changed its line ends. Either may match. */
-  readonly bodies: readonly Uint8Array[];
-}
-
-export interface SigningCandidate {
-  readonly name: "current" | "previous";
-  readonly secret: string;
-  /** When it stops signing; null: it doesn't. */
-  readonly endsAt: Date | null;
-}
-
-const findingSchema = <Code extends string>(codes: readonly Code[], title: string, description: string) =>
-  t.answerObject(title, description, {
-    code: t.choice(codes, "What it is.", codes[0] ?? ""),
-    message: t.plainText(
-      "What it means and what to do.",
-      "The header webhook-id is missing. A proxy or framework may have dropped it.",
-    ),
-  });
-
-const SignatureProblem = findingSchema(
-  [
-    "missing_header",
-    "bad_timestamp",
-    "bad_signature",
-    "unknown_version",
-    "wrong_length",
-    "other_use",
-    "other_origin",
-    "unknown_id",
-    "body_changed",
-    "no_match",
-  ],
-  "SignatureProblem",
-  "A reason why it doesn't match.",
-);
-
-type SignatureProblem = Static<typeof SignatureProblem>;
-
-const SignatureWarning = findingSchema(
-  ["old_timestamp", "future_timestamp", "previous_secret", "ended_secret"],
-  "SignatureWarning",
-  "A reason why a receiver may refuse a signature that matches.",
-);
-
-type SignatureWarning = Static<typeof SignatureWarning>;
-
-const SignatureCheckJson = t.answerObject(
-  "SignatureCheck",
-  "Whether a signature matches, and if not, why. It holds no secret.",
-  {
-    origin: t.url("The origin whose secrets were compared.", "https://api.example.com"),
-    for: t.choice(SIGNING_USES, "What they sign.", "calls"),
-    valid: t.yesNo("Whether one of the signatures matches.", false),
-    secret: Type.Union([Type.Enum(["current", "previous"], { type: "string" }), Type.Null()], {
-      description: "The secret that made it; null: none.",
-      examples: ["current"],
-    }),
-    problems: Type.Array(SignatureProblem, {
-      description: "Why it doesn't match, the most likely reason first; empty if it does.",
-    }),
-    warnings: Type.Array(SignatureWarning, { description: "Why a receiver may refuse it all the same." }),
-  },
-);
-
-/** What is known about a signature. It holds no secret and no signature. */
-export type SignatureCheck = Pick<Static<typeof SignatureCheckJson>, "secret" | "problems" | "warnings">;
-
-const finding = <const Code extends string>(code: Code, message: string) => ({ code, message });
-
-interface SignatureSecrets {
-  readonly own: readonly SigningCandidate[];
-  /** The secrets that sign the other kind (callbacks instead of calls) to the same origin. */
-  readonly ofOtherUse: readonly string[];
-}
-
-/** Whether a secret made one of the signatures and, if not, why. Compares in constant time. */
-export function checkSignature(message: ReceivedMessage, secrets: SignatureSecrets, now: Date): SignatureCheck {
-  const { headers, bodies } = message;
-  const failed = (problems: SignatureProblem[], warnings: SignatureWarning[]) => {
-    return { secret: null, problems, warnings };
-  };
-  const missing = SIGNATURE_HEADERS.filter((name) => (headers[name] ?? "").trim() === "").map((name) =>
-    finding("missing_header", `The header ${name} is missing. A proxy or framework may have dropped it.`),
-  );
-  const seconds = secondsIn((headers["webhook-timestamp"] ?? "").trim());
-  const { signatures, problems } = signaturesIn(headers["webhook-signature"] ?? "");
-  if (missing.length > 0 || typeof seconds === "object" || signatures.length === 0) {
-    const badTimes = typeof seconds === "object" && headers["webhook-timestamp"] !== null ? [seconds] : [];
-    return failed([...missing, ...badTimes, ...(signatures.length === 0 ? problems : [])], []);
-  }
-
-  const id = (headers["webhook-id"] ?? "").trim();
-  const isSigned = (secret: string, some: readonly Uint8Array[]) =>
-    some.some((body) => isSignedBy(secret, { id, timestampSeconds: seconds, body }, signatures));
-  const warnings = timeWarnings(seconds, now);
-  const made = secrets.own.find(({ secret }) => isSigned(secret, bodies));
-  if (made !== undefined) return { secret: made.name, problems: [], warnings: [...warnings, ...endOf(made, now)] };
-  if (secrets.ofOtherUse.some((secret) => isSigned(secret, bodies))) return failed([OTHER_USE], warnings);
-  const change = bodies
-    .flatMap(likelyChanges)
-    .find(({ signed }) => secrets.own.some(({ secret }) => isSigned(secret, [signed])));
-  if (change !== undefined) return failed([finding("body_changed", change.message)], warnings);
-  return failed([NO_MATCH, ...problems], warnings);
-}
-
-const OTHER_USE = finding(
-  "other_use",
-  "It was signed with the other secret of this origin: calls and callbacks have separate ones. Check it as the other kind, and let the receiver use that secret.",
-);
-
-const RAW = "Verify the raw bytes of the body, before any parser.";
-
-const NO_MATCH = finding(
-  "no_match",
-  `No secret of this origin made this signature: the body, the id or the timestamp is not what was signed, or the origin is another one. ${RAW}`,
-);
-
-/** Whole seconds since 1970, or what is wrong. */
-function secondsIn(text: string): number | SignatureProblem {
-  if (/^(?:0|[1-9]\d{0,10})$/.test(text)) return Number(text);
-  const isMilliseconds = /^[1-9]\d{12}$/.test(text);
-  const what = isMilliseconds ? "It looks like milliseconds." : "Outgate writes digits only, such as 1772625600.";
-  return finding("bad_timestamp", `The header webhook-timestamp must be whole seconds since 1970. ${what}`);
-}
-
-/** The `v1` signatures of a header, and what is wrong with the others. */
-function signaturesIn(header: string) {
-  const parts = header.split(/\s/).filter((part) => part !== "");
-  const parsed = parts.slice(0, SIGNATURES_CHECKED_MAX).map(signatureIn);
-  return {
-    signatures: parsed.filter((one) => one instanceof Uint8Array),
-    problems: parsed.filter((one): one is SignatureProblem => !(one instanceof Uint8Array)),
-  };
-}
-
-function signatureIn(part: string): Uint8Array | SignatureProblem {
-  const comma = part.indexOf(",");
-  if (comma === -1) {
-    return finding("bad_signature", "A signature has no version: the header must have `v1,` before the base64.");
-  }
-  if (part.slice(0, comma) !== "v1") {
-    return finding("unknown_version", "A signature has an unknown version: Outgate signs with `v1` (HMAC-SHA256).");
-  }
-  const base64 = part.slice(comma + 1);
-  const bytes = Buffer.from(base64, "base64");
-  if (bytes.length !== SIGNATURE_BYTES) {
-    const size = `A signature has ${bytes.length} bytes after decoding its base64, and must have ${SIGNATURE_BYTES}`;
-    return finding("wrong_length", `${size}: it was cut or is not HMAC-SHA256.`);
-  }
-  // The decoder skips unknown characters and takes base64url, which other decoders refuse.
-  if (bytes.toString("base64") === base64) return bytes;
-  return finding("bad_signature", "A signature is not standard base64 with padding.");
-}
-
-function timeWarnings(seconds: number, now: Date): SignatureWarning[] {
-  const ageMs = now.getTime() - seconds * 1_000;
-  const minutes = `${SIGNATURE_TOLERANCE_MS / 60_000} minutes`;
-  if (Math.abs(ageMs) <= SIGNATURE_TOLERANCE_MS) return [];
-  const old = `It was signed more than ${minutes} ago. A receiver should refuse it by now, as a repeat.`;
-  const early = `Its timestamp is more than ${minutes} ahead of this server’s clock. A receiver should refuse it.`;
-  return [ageMs > 0 ? finding("old_timestamp", old) : finding("future_timestamp", early)];
-}
-
-function endOf({ name, endsAt }: SigningCandidate, now: Date): SignatureWarning[] {
-  if (name === "current" || endsAt === null) return [];
-  const end = endsAt.toISOString();
-  const ended = `It was made with the previous secret, which signs no more since ${end}. Give the receiver the current one.`;
-  const ends = `It was made with the previous secret, which signs until ${end}. Give the receiver the current one too.`;
-  return [now >= endsAt ? finding("ended_secret", ended) : finding("previous_secret", ends)];
-}
-
-/** The bodies that may have been signed if this one was changed in a common way, with what happened to it. */
-function likelyChanges(body: Uint8Array) {
-  if (body.length > SIGNATURE_HINT_BYTES_MAX) return [];
-  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(body);
-  const changes = [
-    ["", "The signature is that of a message without a body, and a body was given."],
-    [text.replace(/\r?\n$/, ""), `The body has a line break at its end that was not signed. ${RAW}`],
-    [`${text}\n`, `The line break at the end of the body is missing. ${RAW}`],
-    [text.replaceAll("\r\n", "\n"), `The body has CR LF where LF was signed. ${RAW}`],
-    [text.replace(/^\uFEFF/, ""), `The body begins with a byte-order mark that was not signed. ${RAW}`],
-    [compactOf(text), `The JSON was written again, with other white space than what was signed. ${RAW}`],
-  ] as const;
-  return changes
-    .filter(([signed]) => signed !== text)
-    .map(([signed, message]) => ({ signed: Buffer.from(signed), message }));
-}
-
-/** A JSON text without white space; any other text as it is. */
-function compactOf(text: string): string {
-  const value = jsonIn(text);
-  return value === undefined ? text : JSON.stringify(value);
-}
 
 /** Answers owners why a receiver can't verify what it got. It reveals no secret and makes no signature. */
 export type VerifyService = ReturnType<typeof createVerifyService>;
 
-export function createVerifyService({ store: { actions, firstSteps }, clock }: AppContext, signing: SigningService) {
-  const secretsOf = async (accountId: string, origin: string, use: SigningUse, now: Date) => {
-    const found = await signing.find(accountId, origin, now, use).catch(throwExplained);
-    const { secret, previous, callsUntil } = found;
-    const other = use === "calls" ? "callbacks" : "calls";
-    // An unreadable secret of the other kind only means one hint less.
-    const others = await signing.find(accountId, origin, now, other).catch(nullIfUnreadable);
-    const ofOtherUse = [others?.secret, others?.previous?.secret].filter((one) => one !== undefined);
-    const own: SigningCandidate[] = [{ name: "current", secret, endsAt: null }];
-    if (previous !== null) own.push({ name: "previous", secret: previous.secret, endsAt: previous.expiresAt });
-    // Callbacks may still be signed with the secrets of calls, too.
-    if (callsUntil !== null) {
-      own.push(...ofOtherUse.map((one) => ({ name: "previous", secret: one, endsAt: callsUntil }) as const));
-    }
-    return { own, ofOtherUse };
-  };
-
-  /** What the message's action tells about the problem, if no signature matched. */
-  const problemsOfAction = async (
-    accountId: string,
-    { headers, bodies }: ReceivedMessage,
-    origin: string,
-  ): Promise<SignatureProblem[]> => {
-    const id = (headers["webhook-id"] ?? "").trim();
-    if (!ACTION_ID.test(id)) {
-      const message = "This is not the id of a call: those begin with act_. Is it a callback, or from another sender?";
-      return [finding("unknown_id", message)];
-    }
-    const action = await actions.find(accountId, id);
-    if (action === null) {
-      const message = "No action of this account has this id: another account or another Outgate may have signed.";
-      return [finding("unknown_id", message)];
-    }
-    const sentTo = normalTarget(action.url)?.origin ?? null;
-    if (sentTo !== null && sentTo !== origin) {
-      const message = `This call went to ${sentTo}, so that origin’s secret signed it. Behind a proxy, use the origin that Outgate calls.`;
-      return [finding("other_origin", message)];
-    }
-    return bodyProblems(Buffer.from(sentBody(action) ?? ""), bodies);
-  };
-
+export function createVerifyService(
+  { store: { actions, firstSteps }, clock }: AppPart<"clock", "actions" | "firstSteps">,
+  signing: Pick<SigningService, "find">,
+) {
   return {
     /** Checks a message against the secrets of an origin (`checkOrigin`). A match is a first step of the account. */
     async check(caller: Caller, origin: string, use: SigningUse, message: ReceivedMessage): Promise<SignatureCheck> {
       authorize(caller, "manage");
       const { accountId } = caller;
       const now = clock.now();
-      const found = checkSignature(message, await secretsOf(accountId, origin, use, now), now);
+      const own = await signing.find(accountId, origin, now, use).catch(throwExplained);
+      const otherUse = use === "calls" ? "callbacks" : "calls";
+      // An unreadable secret of the other kind only means one hint less.
+      const others = (await signing.find(accountId, origin, now, otherUse).catch(nullIfUnreadable)) ?? [];
+      const found = checkSignature(message, { own, ofOtherUse: others.map(({ secret }) => secret) }, now);
       if (found.secret !== null) {
         await firstSteps.add({ accountId, personId: "", step: "signature", at: now });
         return found;
       }
       if (use !== "calls" || !found.problems.some(({ code }) => code === "no_match")) return found;
-      const known = await problemsOfAction(accountId, message, origin);
-      // These problems say more than that nothing matched.
-      const rest = found.problems.filter(({ code }) => known.length === 0 || code !== "no_match");
-      return { ...found, problems: [...known, ...rest] };
+      const id = idIn(message);
+      const action = ACTION_ID.test(id) ? await actions.find(accountId, id) : null;
+      // This says more than that nothing matched.
+      const rest = found.problems.filter(({ code }) => code !== "no_match");
+      return { ...found, problems: [problemOfAction(message, origin, action), ...rest] };
     },
   };
-}
-
-function bodyProblems(sent: Uint8Array, bodies: readonly Uint8Array[]): SignatureProblem[] {
-  if (bodies.some((body) => Buffer.compare(body, sent) === 0)) {
-    const message =
-      "The body is the one that was sent. So the timestamp, the id or the signature is of another attempt or was changed: take all three headers of one request.";
-    return [finding("no_match", message)];
-  }
-  const [body = new Uint8Array()] = bodies;
-  const at = sent.findIndex((byte, index) => body[index] !== byte);
-  const first = at === -1 ? sent.length : at;
-  const message = `The body is not the one that was sent: ${body.length} bytes instead of ${sent.length}; byte ${first + 1} is the first that differs. Verify the raw bytes, before any parser.`;
-  return [finding("body_changed", message)];
 }
 
 const VerifySignatureBody = t.requestObject("VerifySignature", "A call or callback as it was received.", {

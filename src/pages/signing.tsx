@@ -2,7 +2,7 @@
 import { SIGNING_OVERLAP_MS } from "../core/limits.ts";
 import { SIGNING_USES, type SigningUse } from "../core/account-store.ts";
 import { checkOrigin, type SigningSecret } from "../accounts/signing-secrets.ts";
-import { type ReceivedMessage, SIGNATURE_HEADERS, type SignatureCheck } from "../accounts/verify-signature.ts";
+import { type ReceivedMessage, SIGNATURE_HEADERS, type SignatureCheck } from "../accounts/signature-check.ts";
 import Type from "typebox";
 import { type Checked, choice, compile, isJsonObject, nullable, yesNo } from "../api/schema-helpers.ts";
 import { invalidField } from "../core/domain-error.ts";

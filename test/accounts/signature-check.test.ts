@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { checkSignature, type ReceivedMessage, type SigningCandidate } from "../../src/accounts/verify-signature.ts";
+import { checkSignature, type ReceivedMessage } from "../../src/accounts/signature-check.ts";
+import type { OriginSecret } from "../../src/accounts/signing-secrets.ts";
 import { SIGNATURES_CHECKED_MAX } from "../../src/core/limits.ts";
 import { sign, signingSecret } from "../../src/crypto/secrets.ts";
 import { NOON, later } from "../support/factory.ts";
@@ -10,9 +11,9 @@ const ORIGIN = "https://api.example.com";
 const secretOf = (byte: number, use: "calls" | "callbacks" = "calls") =>
   signingSecret(new Uint8Array(32).fill(byte), ORIGIN, use);
 
-const CURRENT: SigningCandidate = { name: "current", secret: secretOf(1), endsAt: null };
+const CURRENT: OriginSecret = { secret: secretOf(1), endsAt: null };
 
-const PREVIOUS: SigningCandidate = { name: "previous", secret: secretOf(2), endsAt: later(3_600_000) };
+const PREVIOUS: OriginSecret = { secret: secretOf(2), endsAt: later(3_600_000) };
 
 const SECRETS = { own: [CURRENT, PREVIOUS], ofOtherUse: [secretOf(1, "callbacks")] };
 

@@ -45,8 +45,11 @@ test("callbacks of before they had secrets of their own are signed with that of 
   const inUse = () => service.inUse(owner.accountId, ORIGIN, clock.now(), "callbacks");
   const newest = (await service.read(owner, ORIGIN, "callbacks")).secret;
   expect(await inUse()).toEqual([newest, own.secret, calls]);
+  await service.rotate(owner, ORIGIN);
+  const newCalls = (await service.read(owner, ORIGIN)).secret;
+  expect(await inUse()).toEqual([newest, own.secret, newCalls, calls]);
   clock.advance(2 * DAY_MS - 1);
-  expect(await inUse()).toEqual([newest, calls]);
+  expect(await inUse()).toEqual([newest, newCalls]);
   clock.advance(1);
   expect(await inUse()).toEqual([newest]);
 });

@@ -48,7 +48,7 @@ describe("an action with a callback", () => {
     await actionService.cancel(owner, no.id, null);
     await hooks.saw(6);
 
-    const { secret } = await engine.signingService.find(
+    const [{ secret }] = await engine.signingService.find(
       owner.accountId,
       new URL(callback).origin,
       engine.clock.now(),
