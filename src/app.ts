@@ -61,7 +61,7 @@ export async function serve(
   process.on("exit", () => log.flush());
   const onFatal = (cause: unknown) => {
     if (cause instanceof StoreLost) {
-      log.error("store.lost", { message: `${cause.message} Ending: only one service may send from a database.` });
+      log.error("store.lost", { message: `${cause.message} Ending: ${cause.reason}.` });
     } else if (cause instanceof KeyChanged) {
       log.error("key.changed", { message: cause.message });
     } else log.error("store.not_durable", { message: "A commit could not be made durable. Ending; start again." });

@@ -2,6 +2,7 @@ import { nameOfCommand } from "../commands/all.ts";
 import type { CommandCall, Sql } from "../commands/command.ts";
 import { openFile } from "./file.ts";
 import { hasRoom } from "./inspect.ts";
+import { StoreLost } from "../../src/core/store.ts";
 import { codeOf } from "../sql/errors.ts";
 
 type Order =
@@ -19,13 +20,15 @@ export interface Failure {
   readonly message: string;
 }
 
-/** `value`: the results of the commands. */
-export type FromWorker = { readonly call: number } & ({ readonly value: unknown } | { readonly failed: Failure });
+/** `value`: the results of the commands. `lost`: why the file can't be used any more. */
+export type FromWorker =
+  | { readonly lost: string }
+  | ({ readonly call: number } & ({ readonly value: unknown } | { readonly failed: Failure }));
 
 /**
  * Opens a database file that another thread writes: while a commit waits for the disk, the event loop collects the next one.
  * Reads run here, on a read-only connection, and see everything committed before they begin. `onDeath` is called if the thread
- * dies: what it did last is unknown, so the process must end. On a full disk, the file is only read until there is room.
+ * dies, since what it did last is unknown, and if the file has lost its log: the process must end. On a full disk, the file is only read until there is room.
  */
 export async function openThreaded(path: string, onDeath: (cause: unknown) => void): Promise<Sql> {
   try {
@@ -87,7 +90,7 @@ class Thread {
   #isOpen = true;
 
   constructor(onDeath: (cause: unknown) => void) {
-    this.#worker.addEventListener("message", ({ data }: MessageEvent<string>) => this.#answered(data));
+    this.#worker.addEventListener("message", ({ data }: MessageEvent<string>) => this.#answered(data, onDeath));
     this.#worker.addEventListener("error", ({ message }) => {
       this.end();
       onDeath(message);
@@ -131,9 +134,10 @@ class Thread {
     this.#worker.terminate();
   }
 
-  #answered(data: string | FromWorker): void {
+  #answered(data: string | FromWorker, onDeath: (cause: unknown) => void): void {
     // Safe: only `worker.ts` answers.
     const message = typeof data === "string" ? (JSON.parse(data) as FromWorker) : data;
+    if ("lost" in message) return onDeath(new StoreLost(message.lost, "the next start makes another log"));
     const call = this.#calls.get(message.call);
     this.#calls.delete(message.call);
     if (this.#calls.size === 0) this.#worker.unref();

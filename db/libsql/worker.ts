@@ -4,25 +4,26 @@
  */
 import { commandOf } from "../commands/all.ts";
 import { openFile } from "./file.ts";
-import { DatabaseUnreadable, inspectFile, UNREADABLE } from "./inspect.ts";
+import { DatabaseUnreadable, inspectFile, type LogWatch, UNREADABLE, watchLog } from "./inspect.ts";
 import { codeOf } from "../sql/errors.ts";
 import type { Failure, FromWorker, ToWorker } from "./threaded.ts";
 import type { Sql } from "../commands/command.ts";
 
 declare const self: Worker;
 
-let sql: Sql | null = null;
+let open: { readonly sql: Sql; readonly log: LogWatch } | null = null;
+
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
+const send = (answer: FromWorker, isJson = true) => self.postMessage(isJson ? JSON.stringify(answer) : answer);
 
 self.addEventListener("message", ({ data }: MessageEvent<string | ToWorker>) => {
   // Safe: only `threaded.ts` writes to this thread.
   const isJson = typeof data === "string";
   const message = isJson ? (JSON.parse(data) as ToWorker) : data;
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
-  const reply = (answer: FromWorker) => self.postMessage(isJson ? JSON.stringify(answer) : answer);
   const { call } = message;
   handle(message).then(
-    (value) => reply({ call, value }),
-    (error: unknown) => reply({ call, failed: failureOf(error) }),
+    (value) => send({ call, value }, isJson),
+    (error: unknown) => send({ call, failed: failureOf(error) }, isJson),
   );
 });
 
@@ -30,11 +31,14 @@ async function handle(message: ToWorker): Promise<unknown> {
   if (message.kind === "open") {
     // Inspect before opening for writing, so that a damaged file stays as it is.
     inspectFile(message.path);
-    sql = openFile(message.path);
+    const sql = openFile(message.path);
+    open = { sql, log: watchLog(message.path, sql, (lost) => send({ lost })) };
     return null;
   }
-  if (sql === null) throw new Error("The database is not open.");
-  if (message.kind === "close") return sql.close();
+  if (open === null) throw new Error("The database is not open.");
+  const { sql, log } = open;
+  if (message.kind === "close") return (await log.end()) ? sql.close() : null;
+  log.check();
   const calls = message.calls.map(({ name, args }) => ({ command: commandOf(name), args }));
   return sql.transact(calls);
 }

@@ -13,7 +13,7 @@ type FaultKind =
   | "rejected";
 
 const UNAVAILABLE =
-  /SQLITE_(FULL|IOERR|CANTOPEN|READONLY|NOTADB|CORRUPT|PROTOCOL)|HRANA|SERVER_ERROR|CLIENT_CLOSED|connection is not open|closed database|ECONN|ENOTFOUND|fetch/i;
+  /SQLITE_(FULL|IOERR|CANTOPEN|READONLY|NOTADB|CORRUPT|PROTOCOL)|HRANA|SERVER_ERROR|CLIENT_CLOSED|connection is not open|closed database|OUTGATE_LOG_GONE|ECONN|ENOTFOUND|fetch/i;
 
 /** The server did not answer. What was sent may have been committed, or may still be. */
 export class NoAnswer extends Error {
@@ -129,6 +129,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^25006 /, "the database takes no writes"],
   [/^55P03 /, "another node is changing the tables, or a backup or another program holds them"],
   [/^(57014|ETIMEDOUT|ETIME) |not answered in time|timeout|timed out/i, "no answer came in time"],
+  [/^OUTGATE_LOG_GONE /, "its log was deleted, replaced or cut"],
   [/SQLITE_(BUSY|LOCKED)|database is locked/, "another process has it locked"],
   [/CERT|\bSSL\b|\bTLS\b|self.signed/i, "the TLS connection failed"],
   [/SQLITE_READONLY/, "the file or its disk is read-only"],

@@ -658,8 +658,11 @@ export const POSTGRES_READERS = 4;
 export const READY_MS_MAX = 1_500;
 export const READY_FRESH_MS = SECOND_MS;
 export const COUNTS_FRESH_MS = 10 * SECOND_MS;
-/** How often a service looks whether its database file is still the one at its path. */
+/** How often a service looks whether its database file and its log are still those at their paths. */
 export const FILE_LOOK_MS = SECOND_MS;
+/** How often, and how long, a service tries to save the content of a deleted log while others read the file or the disk is full. */
+export const LOG_SAVE_EVERY_MS = 100;
+export const LOG_SAVE_MS_MAX = 10 * MINUTE_MS;
 /** The lock of a service on a remote database lasts this long, and is renewed this often. */
 export const SERVICE_LOCK_MS = 15 * SECOND_MS;
 export const SERVICE_LOCK_BEAT_MS = 3 * SECOND_MS;

@@ -45,6 +45,13 @@ export class StoreBusy extends StoreUnavailable {
 /** Another process has taken over the store. This one can't write any more and must end. */
 export class StoreLost extends Error {
   override readonly name = "StoreLost";
+  /** Why the process ends. */
+  readonly reason: string;
+
+  constructor(message: string, reason = "only one service may send from a database") {
+    super(message);
+    this.reason = reason;
+  }
 }
 
 /** A notification, written in the commit of the change that causes it. */

@@ -9,7 +9,9 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
@@ -108,6 +110,64 @@ test.each([
     new StoreLost(`The file ${file}${suffix} was deleted, moved or replaced while the service ran.`),
   );
   await store.close();
+});
+
+test.each([
+  ["its log is deleted", (file: string) => rmSync(`${file}-wal`), "-wal"],
+  ["another log takes its place", (file: string) => replace(`${file}-wal`), "-wal"],
+  ["its shared memory is deleted", (file: string) => rmSync(`${file}-shm`), "-shm"],
+] as const)("what is acknowledged is saved in the file, and the service ends: %s", async (_, change, suffix) => {
+  await using folder = await temporaryFolder();
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  const store = await openStoreOf(`file:${folder.file}`, { onFatal: resolve });
+  const { action, ...rest } = aCreation();
+  await store.actions.create({ action, ...rest });
+  // Somebody who reads keeps a part of the log from the file, until then.
+  const reader = new Database(folder.file, { readonly: true });
+  reader.run("BEGIN");
+  reader.query("SELECT count(*) FROM actions").get();
+  await store.actions.create(aCreation());
+  change(folder.file);
+  const refused = await store.actions.create(aCreation()).catch((error: unknown) => error);
+  expect(refused).toMatchObject({ name: "StoreUnavailable", reason: "its log was deleted, replaced or cut" });
+  reader.run("COMMIT");
+  reader.close();
+  expect(String(await promise)).toBe(
+    `StoreLost: The file ${folder.file}${suffix} was deleted, moved or replaced while the service ran. Nothing is lost: the database file has all of it.`,
+  );
+  // As a kill leaves it.
+  const copy = join(folder.path, "copy.db");
+  copyFileSync(folder.file, copy);
+  if (suffix === "-wal") expect(existsSync(`${folder.file}-wal`)).toBe(false);
+  const again = await openStoreAt(copy);
+  expect(await again.actions.find(ACCOUNT, action.id)).not.toBeNull();
+  await again.close();
+  await store.close();
+});
+
+function replace(file: string): void {
+  copyFileSync(file, `${file}.copy`);
+  renameSync(`${file}.copy`, file);
+}
+
+test("a log that is cut is told, and its holes don't get into the file; one that another program has emptied is none", async () => {
+  await using folder = await temporaryFolder();
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  const store = await openStoreOf(`file:${folder.file}`, { onFatal: resolve });
+  await store.actions.create(aCreation());
+  const other = new Database(folder.file);
+  other.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  other.close();
+  expect(statSync(`${folder.file}-wal`).size).toBe(0);
+  await store.actions.create(aCreation());
+  const before = readFileSync(folder.file);
+  truncateSync(`${folder.file}-wal`);
+  expect(await store.actions.create(aCreation()).then(Boolean, String)).toContain(
+    "its log was deleted, replaced or cut",
+  );
+  expect(String(await promise)).toContain(`${folder.file}-wal was cut short while the service ran.`);
+  await store.close();
+  expect(Buffer.compare(readFileSync(folder.file), before)).toBe(0);
 });
 
 describe("a file has one lock under all its names", () => {
