@@ -5,20 +5,14 @@ import { anAuditEntry, later } from "../support/factory.ts";
 
 const DANA = "user:dana@northwind.example";
 
-const KEYS = new Map([["key_1", "billing-agent"]]);
-
-const CHANNELS = new Map([["chn_1", "ops"]]);
-
-function pageOf(entries: readonly AuditRow[]): string {
+function pageOf(rows: readonly AuditRow[]): string {
   return auditPage({
     user: { email: "ann@northwind.example", role: "owner", hasOthers: false, formToken: "t" },
-    entries,
-    kinds: [],
-    actor: null,
-    actors: [],
-    names: { keys: KEYS, channels: CHANNELS },
-    pathOf: () => "/audit",
-    older: null,
+    query: {},
+    log: { rows, before: null },
+    people: [],
+    keys: [{ id: "key_1", name: "billing-agent", revokedAt: null }],
+    channels: [{ id: "chn_1", name: "ops" }],
     now: later(0),
   });
 }
@@ -29,7 +23,7 @@ function row(kind: AuditKind, subject: string, detail: AuditRow["detail"] = {}, 
 
 /** What the page says of an entry before its fold. */
 function sentencesIn(html: string): readonly string[] {
-  return [...html.matchAll(/<p>(<a href="\/audit".*?)<\/p>/gs)].map(([, text = ""]) =>
+  return [...html.matchAll(/<p>(<a href="\/audit\?.*?)<\/p>/gs)].map(([, text = ""]) =>
     text.replaceAll(/<[^>]+>/g, "").replaceAll("&quot;", '"'),
   );
 }
