@@ -309,13 +309,16 @@ export function withoutNulls(value: unknown, known: object): unknown {
   return Object.fromEntries(kept);
 }
 
-/** Checks a body against its schema. Null members count as absent. Throws `validation_error`. */
-export function bodyCheck<Schema extends TObject>(schema: Schema): (value: unknown) => Static<Schema> {
+/** Checks a body against its schema. Null members count as absent. Throws `validation_error`, with issues in the words of `worded`. */
+export function bodyCheck<Schema extends TObject>(
+  schema: Schema,
+  worded = (issue: Issue): Issue => issue,
+): (value: unknown) => Static<Schema> {
   const compiled = compile<Schema>(schema);
   return (value) => {
     const given = withoutNulls(value, schema.properties);
     if (compiled.accepts(given)) return given;
-    throw invalidFields(compiled.issues(given));
+    throw invalidFields(compiled.issues(given).map(worded));
   };
 }
 

@@ -98,14 +98,8 @@ function Allowed({ typed, credentials }: { readonly typed: FormState; readonly c
         name="name"
         label="Name of its key"
         hint="Shown in lists, in timelines and to approvers."
-        wrong="Enter a name of 1 to 100 ASCII characters."
       />
-      <KEY_FORM.Field
-        state={typed}
-        name="hold"
-        label="Which of its calls need approval?"
-        wrong="Choose which calls need approval."
-      />
+      <KEY_FORM.Field state={typed} name="hold" label="Which of its calls need approval?" />
       <KEY_FORM.Field state={typed} name="scope" label="Which actions can it manage?" />
       <LoopBrake typed={typed} label="Hold loops" />
       <KEY_FORM.Field

@@ -202,7 +202,7 @@ async function answerForms(deps: PageDeps, user: Person, request: SeenCredential
           user={user}
           action={`${path}/grant`}
           state={grant}
-          now={{ keys: { label: "Other agents that may use it", boxes: keyBoxes(others, grant) } }}
+          specs={{ keys: { label: "Other agents that may use it", boxes: keyBoxes(others, grant) } }}
           submit="Grant"
         />
       </Card>

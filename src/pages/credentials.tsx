@@ -293,7 +293,7 @@ async function credentialPage(deps: PageDeps, user: Person, props: OnePageProps)
           action={credentialPath(name)}
           fields={[versionField(bounds, versionOf(credential))]}
           state={bounds}
-          now={{ keys: { boxes: keyBoxes(keys, bounds) } }}
+          specs={{ keys: { boxes: keyBoxes(keys, bounds) } }}
           submit="Save"
           cancel={CREDENTIALS_PATH}
         />
@@ -379,7 +379,7 @@ export function credentialPages(deps: PageDeps) {
           title: "No credentials yet",
           text: "An agent that holds no key can’t bypass a hold. Store the key here, and the agent only names it.",
         },
-        fields: { keys: { boxes: keyBoxes(keys, typed) } },
+        specs: { keys: { boxes: keyBoxes(keys, typed) } },
       };
     },
     form: CREDENTIAL_FORM,

@@ -35,7 +35,8 @@ export function problemBeside({ issues, problem }: FormState, names: readonly st
   return issuesText(others) || null;
 }
 
-function isAbout({ field }: Issue, name: string): boolean {
+/** Whether an issue is about this field or a part of its value. */
+export function isAbout({ field }: Issue, name: string): boolean {
   return field === name || field.startsWith(`${name}.`);
 }
 

@@ -235,13 +235,13 @@ async function hostFormPage(deps: PageDeps, user: Person, host: string, typed?: 
   // The settings that apply if a field is empty.
   const inherited = inheritedSettings(isDefaults ? NO_HOST_SETTINGS : defaults, server);
   const { values } = HOST_FORM.filledWith(hostSettingsJson(inherited));
-  const now = Object.fromEntries(HOST_FORM.names.map((name) => [name, { placeholder: values.get(name) }]));
+  const specs = Object.fromEntries(HOST_FORM.names.map((name) => [name, { placeholder: values.get(name) }]));
   const form = {
     user,
     action: HOSTS_PATH,
     fields: [["host", host], versionField(state, versionOf(host))],
     state,
-    now,
+    specs,
     submit: "Save",
     cancel: HOSTS_PATH,
   } as const;

@@ -34,7 +34,8 @@ export const KEY_FORM = schemaForm(CreateKey, {
   hold: {
     label: "Which calls need approval?",
     choices: HOLD_CHOICES,
-    wrong: "Choose which calls need approval. If it is fewer than for the key it replaces, confirm that below.",
+    wrong: "Choose which calls need approval.",
+    refused: "They are fewer than for the key it replaces: confirm that below.",
   },
   scope: {
     label: "For an agent key: which actions can it manage?",

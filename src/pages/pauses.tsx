@@ -94,7 +94,7 @@ export function pausePages(deps: PageDeps) {
             <RowAction user={user} path={`${PAUSES_PATH}/${id}/resume`} look="plain" name="Resume" />
           ),
         empty: { icon: "pause", title: "No pause is in force", text: "Everything is sent." },
-        fields: { host: { known: hosts }, key_id: { options: keys.map((key) => [key.id, keyLabel(key)]) } },
+        specs: { host: { known: hosts }, key_id: { options: keys.map((key) => [key.id, keyLabel(key)]) } },
       };
     },
     form: PAUSE_FORM,

@@ -4,25 +4,34 @@ import type { Static, TObject } from "typebox";
 import { bodyCheck, isJsonObject } from "../api/schema-helpers.ts";
 import { CHANNEL_KINDS } from "../core/channel.ts";
 import type { Form } from "../http/request.ts";
-import { Check, Checks, Choices, Field, type FieldProps, PostForm, type PostFormProps, Submit } from "../ui/form.tsx";
+import {
+  Check,
+  Checks,
+  Choices,
+  Field,
+  type FieldProps,
+  Option,
+  PostForm,
+  type PostFormProps,
+  Submit,
+} from "../ui/form.tsx";
 import { Problem } from "../ui/parts.tsx";
 import { type Choice, exactDuration, inWords, number, readDuration } from "../ui/text.ts";
-import { filled, type FormState, numberIn, problemBeside, problemOf } from "./forms.ts";
+import { filled, type FormState, isAbout, numberIn, problemBeside, problemOf } from "./forms.ts";
 
 /** The choices that fields depend on. `settings-frame.css` shows such a field once one of its choices is made. */
 export const CHOICES_WITH_FIELDS = [...CHANNEL_KINDS, "header", "basic", "hmac", "host", "key"] as const;
 
 /** How a form shows a member of its schema. By default, the schema decides. */
-interface FieldSpec extends Pick<
-  FieldProps,
-  "autocomplete" | "required" | "placeholder" | "known" | "options" | "none" | "idSuffix"
-> {
+interface FieldSpec extends Omit<FieldProps, "hint" | "label" | "maxlength" | "name" | "problem" | "type"> {
   /** By default the member's name in words. */
   readonly label?: string;
-  /** The text below the label. By default, text fields show the schema's description. */
-  readonly hint?: string;
-  /** The message for any refused value, if the schema's messages are for programs. */
-  readonly wrong?: string | undefined;
+  /** The text below the label; null for none. By default, text fields show the schema's description. */
+  readonly hint?: string | null;
+  /** What to say of a value that the schema refuses, if its own message is for programs. */
+  readonly wrong?: string;
+  /** The same for a value that a service refuses. */
+  readonly refused?: string;
   /**
    * By default follows from the member's type: a list has lines, on which commas and semicolons also separate items. With "lines",
    * only line breaks do, because an item may have those signs in it. A duration is written as "90 s".
@@ -50,8 +59,8 @@ export type FieldSpecs<Body> = Readonly<Partial<Record<Path<Body>, FieldSpec>>>;
 
 interface FormProps<Body> extends Pick<PostFormProps, "user" | "action" | "fields"> {
   readonly state: FormState;
-  /** Parts of the field specs that are known only at rendering. */
-  readonly now?: FieldSpecs<Body> | undefined;
+  /** Parts of the specs that are known only at rendering. */
+  readonly specs?: FieldSpecs<Body> | undefined;
   readonly submit: string;
   readonly look?: "plain" | "bad";
   /** The path of the link beside the button. */
@@ -75,10 +84,15 @@ interface FoldProps<Name> extends FieldsProps<Name> {
  * member of a member, "method_GET" for the checkbox of an item of `methods`.
  */
 export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldSpecs<Static<Schema>>) {
-  const accept = bodyCheck(schema);
   const members = membersOf(schema);
   const specOf = new Map(Object.entries<FieldSpec | undefined>(specs));
   const names = [...specOf.keys()];
+  const accept = bodyCheck(schema, (issue) => {
+    const name = names.find((one) => isAbout(issue, one));
+    if (name === undefined) return issue;
+    const { type, wrong = boundsText(members.get(name), type) } = specOf.get(name) ?? {};
+    return { ...issue, message: wrong ?? issue.message };
+  });
   /** Fields that show their own problems. */
   const shown = names.filter((name) => members.get(name)?.type !== "boolean");
   const OtherProblem = ({ state }: { readonly state: FormState }) => <Problem text={problemBeside(state, shown)} />;
@@ -147,14 +161,14 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
     ),
 
     /** The fields in the order of their declaration, and the button. */
-    Form: ({ state, now, submit, look, cancel, children, ...form }: FormProps<Static<Schema>>) => {
-      const specNow = new Map(Object.entries<FieldSpec | undefined>(now ?? {}));
+    Form: ({ state, specs: more, submit, look, cancel, children, ...form }: FormProps<Static<Schema>>) => {
+      const moreOf = new Map(Object.entries<FieldSpec | undefined>(more ?? {}));
       return (
         <PostForm {...form}>
           <OtherProblem state={state} />
           {children}
           {[...specOf].map(([name, spec]) => (
-            <MemberField name={name} state={state} member={members.get(name)} {...spec} {...specNow.get(name)} />
+            <MemberField name={name} state={state} member={members.get(name)} {...spec} {...moreOf.get(name)} />
           ))}
           <Submit look={look} cancel={cancel}>
             {submit}
@@ -233,21 +247,33 @@ function MemberField({ onlyFor, ...props }: MemberFieldProps) {
 
 function AnyField({ name, member, state, type, choices, isCode, ...props }: MemberFieldProps) {
   const named = member?.items?.enum?.map((item) => [item, item] as const);
-  const { label = labelOf(name), hint, wrong = boundsText(member, type), boxes = named, ...rest } = props;
+  const { label = labelOf(name), hint, wrong, refused, boxes = named, ...rest } = props;
   const found = problemOf(state, name);
-  const problem = found === null ? null : (wrong ?? found);
+  const problem = found === null || found === wrong ? found : (refused ?? found);
   const value = state.values.get(name);
   if (choices !== undefined) return <Choices {...{ name, choices, problem }} legend={label} chosen={value} />;
   if (boxes !== undefined) {
     if (boxes.length === 0 && problem === null) return null;
     const fields = boxes.map(([item, text]) => [boxName(name, item), text] as const);
-    return <Checks {...{ name, hint, isCode, problem }} legend={label} boxes={fields} values={state.values} />;
+    return (
+      <Checks
+        {...{ name, isCode, problem }}
+        hint={hint ?? undefined}
+        legend={label}
+        boxes={fields}
+        values={state.values}
+      />
+    );
   }
-  if (member?.type === "boolean") return <Check name={name} label={label} isChecked={value === "yes"} />;
+  if (member?.type === "boolean") {
+    const box = { name, label, value: "yes", isChecked: value === "yes" };
+    return typeof hint === "string" ? <Option {...box} hint={hint} /> : <Check {...box} />;
+  }
+  const described = rest.options === undefined ? member?.description : undefined;
   return (
     <Field
       {...{ name, label, value, problem }}
-      hint={hint ?? (rest.options === undefined ? member?.description : undefined)}
+      hint={hint === undefined ? described : (hint ?? undefined)}
       type={type === "duration" ? "text" : (type ?? fieldType(member))}
       required={member?.isRequired === true && !name.includes(".")}
       maxlength={member?.maxLength}

@@ -23,8 +23,8 @@ interface View<Row, Body> extends Omit<ListProps<Row>, "title" | "id" | "intro" 
   /** Shown above the list and below the form. */
   readonly above?: Child;
   readonly below?: Child;
-  /** Parts of the form's fields that are known only at rendering. */
-  readonly fields?: FieldSpecs<Body>;
+  /** Parts of the form's specs that are known only at rendering. */
+  readonly specs?: FieldSpecs<Body>;
 }
 
 interface SettingsList<Row, Schema extends TObject, Shown extends object> extends Pick<
@@ -68,7 +68,7 @@ export function settingsList<Row, Schema extends TObject, Shown extends object =
   const html = async (user: Person, state: ListState<Shown>): Promise<string> => {
     const { typed = start(new URLSearchParams()), isOpen = false, shown = null, problem } = state;
     const now = deps.clock.now();
-    const { above, below, fields, ...table } = await list.view({ user, now, typed, shown });
+    const { above, below, specs, ...table } = await list.view({ user, now, typed, shown });
     const count = table.rows.length;
     const isRefused = typed.problem !== null;
     return render(
@@ -80,7 +80,7 @@ export function settingsList<Row, Schema extends TObject, Shown extends object =
           <details class="add" id="add" open={isOpen || isRefused || count === 0}>
             <summary>{title}</summary>
             <div class="card">
-              <form.Form user={user} action={path} state={typed} now={fields} submit={button} />
+              <form.Form user={user} action={path} state={typed} specs={specs} submit={button} />
             </div>
           </details>
         ) : null}

@@ -11,7 +11,7 @@ import { HOME_PATH, type Person } from "../http/session.ts";
 import { render } from "../ui/layout.tsx";
 import { day, Dot, LinkButton, Name, Notice, until, untrusted } from "../ui/parts.tsx";
 import { duration, MEMBER_ROLE_CHOICES, roleLabel } from "../ui/text.ts";
-import { filled, problemOf } from "./forms.ts";
+import { filled } from "./forms.ts";
 import type { ById, PageDeps } from "./page-deps.ts";
 import { FormerKeys } from "./keys.tsx";
 import { schemaForm } from "./schema-form.tsx";
@@ -116,7 +116,7 @@ export function peoplePages(deps: PageDeps) {
     section: "People",
     path: PEOPLE_PATH,
     intro: "Who may log in to this account. Every decision is recorded under a person’s address.",
-    view: async ({ user, now, typed, shown }) => {
+    view: async ({ user, now, shown }) => {
       const { caller } = user;
       const [members, invitations, former] = await Promise.all([
         teamService.list(caller),
@@ -125,8 +125,6 @@ export function peoplePages(deps: PageDeps) {
         keyService.ofFormer(caller),
       ]);
       const isSelf = (member: TeamMember) => member.personId === caller.personId;
-      // Tells the service's message from the schema's.
-      const isTaken = /account/.test(problemOf(typed, "email") ?? "");
       return {
         rows: members,
         columns: [
@@ -169,7 +167,6 @@ export function peoplePages(deps: PageDeps) {
             )}
           </>
         ),
-        fields: isTaken ? { email: { wrong: undefined } } : {},
       };
     },
     form: INVITATION_FORM,

@@ -66,6 +66,8 @@ describe("the page of credentials", () => {
     expect(html).toContain("Wrong Name");
     expect(html).not.toContain('value="short"');
     expect(textOf(html)).toContain("lower-case letters");
+    const again = await send(PATH, { ...typed, name: "stripe-live", secret: SECRET, hosts: rig.host });
+    expect(again.html).toContain('id="name-problem" class="problem small">This account has a credential stripe-live');
   });
 
   test("replaces a secret, changes bounds, disables and deletes", async () => {

@@ -171,6 +171,11 @@ describe("the keys page", () => {
       if (fields.name.startsWith("odd")) expect(html).toContain(`value="${fields.name}"`);
     }
     expect(await keysOf()).toHaveLength(before);
+    const { id } = (await app.call("POST", "/v1/keys", { name: "held", role: "agent", hold: "all" })).json;
+    const weaker = await make({ name: "weaker", role: "agent", scope: "own", hold: "writes", replaces: id });
+    expect(weaker.html).toContain(
+      'id="hold-problem" class="problem small">They are fewer than for the key it replaces',
+    );
   });
 
   test("asks before it revokes, then nobody comes in by the key", async () => {
