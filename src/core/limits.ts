@@ -229,7 +229,7 @@ export const JSON_ITEMS_OPEN_MAX = 20;
 /** Keys that the inbox lists with their held actions, longest waiting first. */
 export const HELD_REQUESTERS_SHOWN_MAX = 20;
 export const BYTES_SHOWN_MAX = 4_096;
-export const SNIPPET_CHARS_MAX = 16_384;
+export const CODE_SAMPLE_CHARS_MAX = 16_384;
 /** Characters that are masked on the event loop (4 ms at worst). Longer texts are masked on another thread. */
 export const MASKED_INLINE_CHARS_MAX = 16_384;
 /** Characters sent to the masking thread at a time. A single action may have more. */

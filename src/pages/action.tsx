@@ -47,7 +47,7 @@ import { PausedNotice } from "./pauses.tsx";
 import { bodyPath, callLine, callText, RequestParts, RevealForm } from "./request.tsx";
 import { AttemptResponse, ResponseView } from "./response.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
-import { AsCode } from "./snippets.tsx";
+import { AsCode } from "./as-code.tsx";
 import { actorName, History } from "./timeline.tsx";
 
 export interface ActionProps extends Omit<ControlsProps, "action" | "isUnknown" | "isRejected"> {

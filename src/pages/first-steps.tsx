@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { createCall, ENTER_KEY, firstAction, firstActionCall, KEY_HEADER } from "../accounts/first-action.ts";
+import { createCall, ENTER_KEY, firstAction, firstActionCall } from "../accounts/first-action.ts";
+import { curlSample } from "../api/code-samples.ts";
 import { FIRST_STEPS, type FirstSteps } from "../accounts/first-steps.ts";
 import { authorize, type Caller, mayDo } from "../core/roles.ts";
 import { CodeBlock } from "../ui/controls.tsx";
@@ -263,7 +264,7 @@ export function KeyInstructions(props: KeyUseProps) {
   const mayCreate = mayDo(role, "create");
   // A held call has no result to wait for.
   const create = hold === "all" ? createCall(baseUrl, firstAction(baseUrl)) : firstActionCall(baseUrl);
-  const list = `curl -s ${baseUrl}/v1/actions ${KEY_HEADER}`;
+  const list = curlSample({ method: "GET", url: `${baseUrl}/v1/actions` });
   return (
     <>
       <Card id="first" title={mayCreate ? "Send a first action" : "List actions"}>

@@ -5,7 +5,7 @@ import { encodeForm } from "../../src/core/body.ts";
 import { approvalMessage } from "../../src/mail/messages.ts";
 import { revealedPage } from "../../src/pages/action.tsx";
 import { bodyLines, shownBody } from "../../src/ui/body-view.tsx";
-import { createSnippets } from "../../src/pages/snippets.tsx";
+import { createCodeSamples } from "../../src/pages/as-code.tsx";
 import { anApprovalMail, maskedMail } from "../mail/message.ts";
 import { anAction, NOON } from "../support/factory.ts";
 import { ANN, confirmOf, inboxOf, receiptOf, requestPageOf } from "./inbox-page.ts";
@@ -160,7 +160,7 @@ test("code that creates the request again has the body under its name", () => {
     ]),
     title: "Pay Ann",
   });
-  const [curl] = createSnippets(seeWhole(action), "http://127.0.0.1:3000") ?? [];
+  const [curl] = createCodeSamples(seeWhole(action), "http://127.0.0.1:3000") ?? [];
   expect(curl?.text.replaceAll(/\s+/g, "")).toContain('"form":{"2":"b","1":"a"},"title":"PayAnn"');
 });
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { KEYS } from "../http/stub-server.ts";
 import { openRealServer } from "../http/real-server.ts";
 import type { Action } from "../../src/core/action.ts";
-import { createSnippets } from "../../src/pages/snippets.tsx";
+import { createCodeSamples } from "../../src/pages/as-code.tsx";
 import { anAction } from "../support/factory.ts";
 import { shared } from "../support/shared.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
@@ -23,11 +23,11 @@ const action = anAction({
 });
 
 const textOf = (name: string, of: Action = action, url = "http://127.0.0.1:3000") =>
-  createSnippets(seeWhole(of), url)?.find((snippet) => snippet.name === name)?.text ?? "";
+  createCodeSamples(seeWhole(of), url)?.find(({ label }) => label === name)?.text ?? "";
 
 const app = await shared(openRealServer({ starts: false }));
 
-describe("a snippet", () => {
+describe("code of an action", () => {
   const PROGRAMS = {
     curl: (text: string) => ["bash", "-c", text],
     TypeScript: (text: string) => [process.execPath, "-e", text],
@@ -74,8 +74,8 @@ describe("a snippet", () => {
       body: `{"password":"canary","nested":{"api_key":"${secret}"},"amount":5}`,
       callback: `https://hooks.example.com/?key=${secret}`,
     });
-    for (const { name, text } of createSnippets(seeWhole(of), "http://127.0.0.1:3000") ?? []) {
-      expect(text.includes("canary") || text.includes("cdef"), name).toBe(false);
+    for (const { label, text } of createCodeSamples(seeWhole(of), "http://127.0.0.1:3000") ?? []) {
+      expect(text.includes("canary") || text.includes("cdef"), label).toBe(false);
       for (const seen of ["YOUR_AUTHORIZATION", "YOUR_X_API_KEY", "token=YOUR_SECRET&page=2", "text/plain", "5"]) {
         expect(text).toContain(seen);
       }
@@ -85,12 +85,12 @@ describe("a snippet", () => {
 
   test("is not made of what is too long for a command", () => {
     expect(
-      createSnippets(seeWhole(anAction({ body: `{"x":"${"a".repeat(20_000)}"}` })), "http://127.0.0.1:3000"),
+      createCodeSamples(seeWhole(anAction({ body: `{"x":"${"a".repeat(20_000)}"}` })), "http://127.0.0.1:3000"),
     ).toBeNull();
   });
 
   test("shows nothing that could not be seen where it is pasted", () => {
-    for (const { text } of createSnippets(seeWhole(action), "http://127.0.0.1:3000") ?? [])
+    for (const { text } of createCodeSamples(seeWhole(action), "http://127.0.0.1:3000") ?? [])
       expect(text).not.toContain("\u202e");
   });
 });
