@@ -12,7 +12,7 @@ import type { Secrets } from "../crypto/secrets.ts";
 import { type Account, type AccountLabel, type Member, emailKey } from "../core/account-store.ts";
 import { keyCreated, keyRow } from "./keys.ts";
 import { authorize, type Caller, SYSTEM } from "../core/roles.ts";
-import { createSessionRegistry, newSession } from "./sessions.ts";
+import { newSession, type SessionService } from "./sessions.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 import { createClientThrottle, createLogInThrottle, createSignInAudit } from "./throttle.ts";
 
@@ -63,6 +63,7 @@ interface PeopleNeeds {
   readonly passwords: Passwords;
   readonly secrets: Secrets;
   readonly signUpGate: Pick<SignUpGate, "signUps" | "requireOpen">;
+  readonly sessionService: Pick<SessionService, "recheckPerson">;
 }
 
 export type PeopleService = ReturnType<typeof createPeopleService>;
@@ -70,8 +71,7 @@ export type PeopleService = ReturnType<typeof createPeopleService>;
 export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "audit">, needs: PeopleNeeds) {
   const { ids, clock } = app;
   const { people } = app.store;
-  const { passwords, secrets, signUpGate } = needs;
-  const sessions = createSessionRegistry({ people, secrets, clock });
+  const { passwords, secrets, signUpGate, sessionService } = needs;
   /** Shared by login and the check of the current password, so that a session does not allow guessing it faster. */
   const throttleLogIn = createLogInThrottle(clock);
   const throttleSignUp = createClientThrottle(clock, SIGN_UPS_PER_CLIENT_MAX, "sign-ups");
@@ -124,7 +124,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     // The password may have been changed while this one was checked.
     if (!(await people.addSession(row, member.person.passwordHash, audit))) throw invalidCredentials();
     // Beyond `SESSIONS_PER_PERSON_MAX`, the new session has ended the oldest.
-    await sessions.recheckPerson(member.person.id);
+    await sessionService.recheckPerson(member.person.id);
     return started;
   };
 
@@ -148,7 +148,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     const audit = auditOf({ ...caller, client: source.client }, entry, row.createdAt);
     // The password may have been changed elsewhere meanwhile.
     if (!(await people.changePassword(row, person.passwordHash, passwordHash, audit))) throw wrongPassword();
-    await sessions.recheckPerson(person.id);
+    await sessionService.recheckPerson(person.id);
     return started;
   };
 
@@ -223,12 +223,11 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
       return started;
     }
     if (!(await people.renewPassword(linkHash, passwordHash, row, audit))) throw linkGone();
-    await sessions.recheckPerson(personId);
+    await sessionService.recheckPerson(personId);
     return started;
   };
 
   return {
-    ...sessions,
     /** The caller's own account, for every role. */
     async readAccount(caller: Caller): Promise<AccountLabel & { readonly id: string }> {
       authorize(caller, "read");
@@ -244,14 +243,6 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     },
     signUp,
     logIn,
-    /** Ends a session and its open streams. Idempotent. `caller`: the session's person; null: it has ended. */
-    async logOut(sessionToken: string, caller: Caller | null): Promise<void> {
-      const hash = secrets.hash(sessionToken);
-      const audit =
-        caller === null ? undefined : auditOf(caller, { kind: "signed_out", subject: caller.keyName }, clock.now());
-      await people.endSession(hash, audit);
-      sessions.sessionEnded(hash);
-    },
     /** The person with this address and password. Throws `invalid_credentials`, or `RetryLater` after too many failures. */
     authenticate: (credentials: Credentials, source: RequestSource): Promise<Member> =>
       verifyPassword(credentials, source, null),

@@ -1,9 +1,18 @@
+import type { AppPart } from "../runtime/app-context.ts";
 import type { Person, StartedSession, SessionSource, SessionWatch } from "../core/session.ts";
-import { DEVICE_MS_MAX, SESSION_MS_MAX, SESSION_SEEN_EVERY_MS, SESSIONS_READ_AT_ONCE_MAX } from "../core/limits.ts";
+import { auditOf } from "../core/audit.ts";
+import { DomainError } from "../core/domain-error.ts";
+import {
+  ACCOUNTS_OF_PERSON_SHOWN_MAX,
+  DEVICE_MS_MAX,
+  SESSION_MS_MAX,
+  SESSION_SEEN_EVERY_MS,
+  SESSIONS_READ_AT_ONCE_MAX,
+} from "../core/limits.ts";
 import type { PeopleStore, PersonRow, SessionRow } from "../core/account-store.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { Clock } from "../core/clock.ts";
-import type { MemberRole, Role } from "../core/roles.ts";
+import type { Caller, MemberRole, Role } from "../core/roles.ts";
 
 interface SessionOwner {
   readonly person: Pick<PersonRow, "id" | "email">;
@@ -79,6 +88,69 @@ export function personOfSession(
     secretHash,
   };
 }
+
+export type SessionService = ReturnType<typeof createSessionService>;
+
+/** What people do with their sessions. A change closes the open streams that it affects. */
+export function createSessionService(
+  { store: { people, team }, clock }: AppPart<"clock", "people" | "team">,
+  { secrets }: Pick<SessionDeps, "secrets">,
+) {
+  const registry = createSessionRegistry({ people, secrets, clock });
+  const idOf = ({ hash }: Pick<SessionRow, "hash">) => secrets.hash(`session ${hash}`).slice(0, SESSION_ID_CHARS);
+  return {
+    ...registry,
+
+    /** The sessions of a person in all their accounts, newest first. */
+    async list({ caller, sessionHash }: Person) {
+      const rows = await people.sessionsOf(caller.personId ?? "", clock.now());
+      return rows.map((row) => {
+        const { createdAt, lastSeenAt, client, browser } = row;
+        // Forms use this id. Without being logged in, nothing can be done with it.
+        return { id: idOf(row), createdAt, lastSeenAt, client, browser, isCurrent: row.hash === sessionHash };
+      });
+    },
+
+    /** Logs out. Idempotent. `caller`: the session's person; null: it has ended. */
+    async logOut(sessionToken: string, caller: Caller | null): Promise<void> {
+      const hash = secrets.hash(sessionToken);
+      const audit =
+        caller === null ? undefined : auditOf(caller, { kind: "signed_out", subject: caller.keyName }, clock.now());
+      await people.endSession(hash, audit);
+      registry.sessionEnded(hash);
+    },
+
+    /** Ends a session of the person; `id` null: all other sessions. Does nothing for one that has ended. */
+    async end({ caller, email, sessionHash }: Person, id: string | null): Promise<void> {
+      const now = clock.now();
+      const personId = caller.personId ?? "";
+      const one = (await people.sessionsOf(personId, now)).find((row) => idOf(row) === id);
+      if (id !== null && one === undefined) return;
+      const which = one === undefined ? { except: sessionHash } : { only: one.hash };
+      const detail = { which: id === null ? "others" : "one" };
+      await people.endSessions(
+        personId,
+        which,
+        auditOf(caller, { kind: "sessions_ended", subject: email, detail }, now),
+      );
+      await registry.recheckPerson(personId);
+    },
+
+    /** The accounts of a person, the one used last first. */
+    accountsOf: ({ caller }: Person) => team.accountsOf(caller.personId ?? "", ACCOUNTS_OF_PERSON_SHOWN_MAX),
+
+    /** Switches the session to another account of its person. Throws `not_found` unless they are in it. */
+    async switchTo({ caller, sessionHash }: Person, accountId: string): Promise<void> {
+      if (!(await people.switchAccount(sessionHash, accountId, clock.now()))) {
+        throw new DomainError("not_found", "You are not in this account.");
+      }
+      // Streams of this session show the account that it has left.
+      await registry.recheckPerson(caller.personId ?? "");
+    },
+  };
+}
+
+const SESSION_ID_CHARS = 32;
 
 interface SessionDeps {
   readonly people: Pick<PeopleStore, "session" | "sessionSeen">;

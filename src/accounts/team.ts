@@ -3,14 +3,13 @@ import type { Person, RequestSource, SessionSource, StartedSession } from "../co
 import { type Audited, auditOf } from "../core/audit.ts";
 import { DomainError, invalidField, notFound } from "../core/domain-error.ts";
 import {
-  ACCOUNTS_OF_PERSON_SHOWN_MAX,
   INVITATION_MS_MAX,
   INVITATIONS_OF_ADDRESS_READ_MAX,
   INVITATIONS_OPEN_MAX,
   PEOPLE_PER_ACCOUNT_MAX,
 } from "../core/limits.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import { type AccountLabel, emailKey, type PersonRow, type SessionRow } from "../core/account-store.ts";
+import { type AccountLabel, emailKey, type PersonRow } from "../core/account-store.ts";
 import {
   type Identity,
   type Invitation,
@@ -23,7 +22,7 @@ import {
 import { isByManager } from "../core/makers.ts";
 import { NO_PASSWORD, type PeopleService } from "./people.ts";
 import { authorize, type Caller, madeBy, MEMBER_ROLES, type MemberRole, notManager } from "../core/roles.ts";
-import { newSession } from "./sessions.ts";
+import { newSession, type SessionService } from "./sessions.ts";
 import { hostOf } from "../core/notification-events.ts";
 import Type from "typebox";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
@@ -34,7 +33,8 @@ import * as t from "../api/schema-helpers.ts";
 import { bodyCheck } from "../api/schema-helpers.ts";
 
 interface TeamNeeds {
-  readonly peopleService: PeopleService;
+  readonly peopleService: Pick<PeopleService, "authenticate" | "hashPassword">;
+  readonly sessionService: Pick<SessionService, "recheckPerson">;
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "invitationToken" | "newToken">;
   /** Applies revocations of keys at once: of the connections of a person who may no longer make any. */
   readonly recheckKeys: () => Promise<void>;
@@ -53,10 +53,10 @@ export interface OpenInvitation {
 
 export type TeamService = ReturnType<typeof createTeamService>;
 
-export function createTeamService(app: AppContext, { peopleService, secrets, onMail, recheckKeys }: TeamNeeds) {
+export function createTeamService(app: AppContext, needs: TeamNeeds) {
   const { clock, ids, config } = app;
   const { team, people } = app.store;
-  const sessionId = ({ hash }: Pick<SessionRow, "hash">) => secrets.hash(`session ${hash}`).slice(0, SESSION_ID_CHARS);
+  const { peopleService, sessionService, secrets, onMail, recheckKeys } = needs;
 
   const memberOf = async ({ accountId }: Caller, personId: string) => {
     const member = await team.member(accountId, personId);
@@ -103,7 +103,7 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
     // Who leaves needs no right to it.
     const by = kind === "member_left" ? undefined : madeBy(caller);
     requireDone(caller, await team.remove(caller.accountId, personId, auditOf(caller, entry, clock.now()), by));
-    await peopleService.recheckPerson(personId);
+    await sessionService.recheckPerson(personId);
     await recheckKeys();
   };
 
@@ -125,7 +125,7 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
       } as const;
       const audit = auditOf(caller, entry, clock.now());
       requireDone(caller, await team.changeRole(caller.accountId, personId, role, audit, madeBy(caller)));
-      await peopleService.recheckPerson(personId);
+      await sessionService.recheckPerson(personId);
       await recheckKeys();
       return { ...member, role };
     },
@@ -225,7 +225,7 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
       const audit = [auditOf({ ...caller, accountId: invitation.accountId }, joinedBy(invitation), at)];
       if (!(await team.join({ invitation, person: known.person, isNew: false, session, at, audit })))
         throw invitationGone();
-      await peopleService.recheckPerson(known.person.id);
+      await sessionService.recheckPerson(known.person.id);
     },
 
     /** Lets in somebody new, whose address a provider vouches for, by the token's invitation or the newest. Null: none. */
@@ -243,48 +243,8 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
       if (invitation === null) return null;
       return enter(invitation, { person: newPerson(invitation, NO_PASSWORD), isNew: true, source, identity });
     },
-
-    /** The accounts of a person, the one used last first. */
-    accountsOf: ({ caller }: Person) => team.accountsOf(caller.personId ?? "", ACCOUNTS_OF_PERSON_SHOWN_MAX),
-
-    /** Switches the session to another account of its person. Throws `not_found` unless they are in it. */
-    async switchTo({ caller, sessionHash }: Person, accountId: string): Promise<void> {
-      if (!(await people.switchAccount(sessionHash, accountId, clock.now()))) {
-        throw new DomainError("not_found", "You are not in this account.");
-      }
-      // Streams of this session show the account that it has left.
-      await peopleService.recheckPerson(caller.personId ?? "");
-    },
-
-    /** The sessions of a person in all their accounts, newest first. */
-    async sessions({ caller, sessionHash }: Person) {
-      const rows = await people.sessionsOf(caller.personId ?? "", clock.now());
-      return rows.map((row) => {
-        const { createdAt, lastSeenAt, client, browser } = row;
-        // Forms use this id. Without being logged in, nothing can be done with it.
-        return { id: sessionId(row), createdAt, lastSeenAt, client, browser, isCurrent: row.hash === sessionHash };
-      });
-    },
-
-    /** Ends a session of the person; `id` null: all other sessions. Does nothing for one that has ended. */
-    async endSessions({ caller, email, sessionHash }: Person, id: string | null): Promise<void> {
-      const now = clock.now();
-      const personId = caller.personId ?? "";
-      const one = (await people.sessionsOf(personId, now)).find((row) => sessionId(row) === id);
-      if (id !== null && one === undefined) return;
-      const which = one === undefined ? { except: sessionHash } : { only: one.hash };
-      const entry = {
-        kind: "sessions_ended",
-        subject: email,
-        detail: { which: id === null ? "others" : "one" },
-      } as const;
-      await people.endSessions(personId, which, auditOf(caller, entry, now));
-      await peopleService.recheckPerson(personId);
-    },
   };
 }
-
-const SESSION_ID_CHARS = 32;
 
 function requireDone(caller: Caller, change: MemberChange): void {
   if (change === "not_manager") throw notManager(caller);

@@ -70,10 +70,10 @@ export function housekeeping(app: AppContext, services: Services): readonly Job[
 }
 
 /** Reads again what this process holds in memory and other nodes may change. */
-export function sharedReads({ authenticate, peopleService, known }: Services) {
+export function sharedReads({ authenticate, sessionService, known }: Services) {
   return {
     keys: authenticate.recheck,
-    sessions: peopleService.recheckSessions,
+    sessions: sessionService.recheckSessions,
     pauses: () => known.paused.reload(),
     hosts: () => known.hosts.reload(),
     channels: () => known.channels.reload(),

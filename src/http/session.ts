@@ -40,15 +40,15 @@ export type WatchOf = (context: RequestContext) => Promise<SessionWatch | null>;
 type FormOf = (context: RequestContext, person: Person) => Promise<Form>;
 
 interface SessionDeps {
-  readonly peopleService: Sessions & { readonly sessionSecret: SessionSecret };
+  readonly sessionService: Sessions;
+  readonly peopleService: { readonly sessionSecret: SessionSecret };
   readonly baseUrl: string;
   /** Whether an account is stopped: its people can read, but not change anything. */
   readonly isStopped: (accountId: string) => boolean;
 }
 
 /** Sessions and CSRF checks, which every page for people needs. */
-export function createSessions({ peopleService, baseUrl, isStopped }: SessionDeps) {
-  const { sessionSecret } = peopleService;
+export function createSessions({ sessionService, peopleService: { sessionSecret }, baseUrl, isStopped }: SessionDeps) {
   const ownOrigin = createOwnOrigin({ baseUrl });
   const cookie = createSessionCookie(baseUrl);
   /** Marks a browser in which somebody has logged in before, for the login throttle. It authenticates nobody. */
@@ -57,7 +57,7 @@ export function createSessions({ peopleService, baseUrl, isStopped }: SessionDep
 
   const resumed = async ({ request }: RequestContext): Promise<Person | null> => {
     const token = cookie.read(request.headers);
-    return token === null ? null : peopleService.resume(token);
+    return token === null ? null : sessionService.resume(token);
   };
   /** A form can arrive slowly: its person may have left the account or got another role since its first byte came. */
   const requireSession = async (context: RequestContext, { caller, role }: Person): Promise<void> => {
@@ -99,7 +99,7 @@ export function createSessions({ peopleService, baseUrl, isStopped }: SessionDep
     },
     watchOf: async (context: RequestContext): Promise<SessionWatch | null> => {
       const token = cookie.read(context.request.headers);
-      const watched = token === null ? null : await peopleService.watchSession(token);
+      const watched = token === null ? null : await sessionService.watchSession(token);
       if (watched !== null) context.caller = watched.caller;
       return watched;
     },

@@ -1,7 +1,7 @@
 import type * as openid from "openid-client";
 import type { Configuration, CustomFetch } from "openid-client";
-import { NO_PASSWORD, type PeopleService } from "../accounts/people.ts";
-import { newSession } from "../accounts/sessions.ts";
+import { NO_PASSWORD } from "../accounts/people.ts";
+import { newSession, type SessionService } from "../accounts/sessions.ts";
 import type { TeamService } from "../accounts/team.ts";
 import { createClientThrottle } from "../accounts/throttle.ts";
 import type { Config } from "../config/config.ts";
@@ -45,7 +45,7 @@ interface OidcNeeds {
   readonly settings: OidcSettings;
   readonly redirectUri: string;
   readonly sender: Sender;
-  readonly peopleService: PeopleService;
+  readonly sessionService: Pick<SessionService, "recheckPerson">;
   readonly teamService: TeamService;
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken" | "readDeviceToken">;
 }
@@ -60,7 +60,7 @@ export type Oidc = ReturnType<typeof createOidc>;
 export function createOidc(app: AppPart<"clock", "people" | "team">, needs: OidcNeeds) {
   const { clock } = app;
   const { people, team } = app.store;
-  const { settings, redirectUri, sender, peopleService, teamService, secrets } = needs;
+  const { settings, redirectUri, sender, sessionService, teamService, secrets } = needs;
   const customFetch = fetchBy(sender);
   let found: { readonly config: Promise<Found>; readonly untilMs: number } | null = null;
 
@@ -113,7 +113,7 @@ export function createOidc(app: AppPart<"clock", "people" | "team">, needs: Oidc
     const audit = [...(isNew ? [linked] : []), signedIn].map((entry) => auditOf(started.person.caller, entry, at));
     if (!(await team.signIn(row, identity, { audit, dropsPassword }))) return null;
     // Sessions may have ended: the oldest one, or all that were begun with the password.
-    await peopleService.recheckPerson(person.id);
+    await sessionService.recheckPerson(person.id);
     return started;
   };
 

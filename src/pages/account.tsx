@@ -49,8 +49,8 @@ async function accountPage(deps: PageDeps, user: Person, state: AccountState = {
   const now = deps.clock.now();
   const { accountId } = user.caller;
   const [accounts, sessions, { isHidden, isOver }] = await Promise.all([
-    deps.teamService.accountsOf(user),
-    deps.teamService.sessions(user),
+    deps.sessionService.accountsOf(user),
+    deps.sessionService.list(user),
     deps.firstSteps.state(user.caller),
   ]);
   const isCurrent = (account: Membership) => account.accountId === accountId;
@@ -181,10 +181,10 @@ function BrowserName({ agent }: { readonly agent: string | null }) {
 }
 
 export function accountPages(deps: PageDeps) {
-  const { teamService, peopleService, ownAnswer, flash } = deps;
+  const { teamService, sessionService, peopleService, ownAnswer, flash } = deps;
   const switchTo = ownAnswer(async ({ person, form }) => {
     const account = form.get("account") ?? "";
-    await teamService.switchTo(person, AccountParams["~standard"].validate({ id: account }).value.id);
+    await sessionService.switchTo(person, AccountParams["~standard"].validate({ id: account }).value.id);
     return HOME_PATH;
   });
   const leave = ownAnswer(
@@ -207,7 +207,7 @@ export function accountPages(deps: PageDeps) {
   const end = ownAnswer(async ({ person, form }) => {
     const id = form.get("id");
     if (id === undefined) throw new DomainError("validation_error", "Choose which session ends.");
-    await teamService.endSessions(person, id === "" ? null : id);
+    await sessionService.end(person, id === "" ? null : id);
     return LOG_IN_PATH;
   });
   return personPages(deps)

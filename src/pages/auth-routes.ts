@@ -29,7 +29,7 @@ const UNCACHED = { "cache-control": "no-store" } as const;
 
 /** Sign-up, login and logout: JSON for programs, forms for our own pages. Refuses requests from other sites' pages. */
 export function authRoutes(deps: PageDeps) {
-  const { cookie, ownOrigin, personOf, peopleService, signUpGate, startSession } = deps;
+  const { cookie, ownOrigin, personOf, peopleService, sessionService, signUpGate, startSession } = deps;
   const signUpByForm = answers(readForm)(
     async ({ context, form }) => {
       const entered = await peopleService.signUp(credentialsIn(form), sourceOf(context, deps, form));
@@ -88,7 +88,7 @@ export function authRoutes(deps: PageDeps) {
         const person = await personOf(context);
         if (kind === "form" && person !== null) checkFormToken(await readForm(context), person);
         const token = cookie.read(context.request.headers);
-        if (token !== null) await peopleService.logOut(token, person?.caller ?? null);
+        if (token !== null) await sessionService.logOut(token, person?.caller ?? null);
         const gone = { "set-cookie": cookie.clear() };
         if (kind === "form") return seeOther("own", "/login", gone);
         return new Response(null, { status: 204, headers: { ...gone, ...UNCACHED } });

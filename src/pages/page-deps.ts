@@ -56,7 +56,7 @@ export function createPageDeps(needs: PageNeeds) {
   };
   const withNavigation = async (person: Person) => {
     const { caller } = person;
-    const [badges, accounts] = await Promise.all([badgesOf(needs, caller), needs.teamService.accountsOf(person)]);
+    const [badges, accounts] = await Promise.all([badgesOf(needs, caller), needs.sessionService.accountsOf(person)]);
     const shown = { ...person, badges };
     // A single account without a name is not worth showing.
     if (accounts.length === 1 && accounts[0]?.name === null) return shown;

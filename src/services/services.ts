@@ -5,6 +5,7 @@ import { createKeyService } from "../accounts/keys.ts";
 import { createOwnMailService } from "../accounts/own-mails.ts";
 import { createPeopleService } from "../accounts/people.ts";
 import { createServerSize } from "../accounts/server-size.ts";
+import { createSessionService } from "../accounts/sessions.ts";
 import { createSignUpGate } from "../accounts/sign-up-gate.ts";
 import { createSigningService } from "../accounts/signing-secrets.ts";
 import { createTeamService } from "../accounts/team.ts";
@@ -155,10 +156,17 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     }),
   });
   const { forget } = authenticate;
-  const peopleService = createPeopleService(app, { passwords, secrets, signUpGate });
+  const sessionService = createSessionService(app, { secrets });
+  const peopleService = createPeopleService(app, { passwords, secrets, signUpGate, sessionService });
   const onMail =
     config.mail === null ? null : (accountId: string, host: string) => delivery.waits("mail", accountId, host);
-  const teamService = createTeamService(app, { peopleService, secrets, onMail, recheckKeys: authenticate.recheck });
+  const teamService = createTeamService(app, {
+    peopleService,
+    sessionService,
+    secrets,
+    onMail,
+    recheckKeys: authenticate.recheck,
+  });
   const keyService = createKeyService(app, {
     secrets,
     pauseService,
@@ -190,10 +198,11 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     bulkService,
     bulkRunner,
     authenticate,
+    sessionService,
     peopleService,
     teamService,
     ownMails: createOwnMailService(app, { mailer, secrets }),
-    oidc: oidcOf(app, { secrets, peopleService, teamService }),
+    oidc: oidcOf(app, { secrets, sessionService, teamService }),
     actionService,
     pauseService,
     pauseOf: paused.pauseOf,
@@ -259,7 +268,7 @@ function listenToChanges(app: AppContext, streams: ReturnType<typeof createFeed>
 /** Null: no identity provider is configured. */
 function oidcOf(
   app: AppContext,
-  needs: Pick<Parameters<typeof createOidc>[1], "secrets" | "peopleService" | "teamService">,
+  needs: Pick<Parameters<typeof createOidc>[1], "secrets" | "sessionService" | "teamService">,
 ) {
   const { oidc: settings, baseUrl, allowedPrivateTargets } = app.config;
   if (settings === null) return null;

@@ -2,6 +2,7 @@ import type { RequestSource } from "../../src/core/session.ts";
 import { describe, expect, test } from "bun:test";
 import { createWelcomeLink } from "../../src/accounts/first-start.ts";
 import { createPeopleService } from "../../src/accounts/people.ts";
+import { createSessionService } from "../../src/accounts/sessions.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { PASSWORD_CHARS_MAX } from "../../src/core/limits.ts";
 import type { HashLane, Passwords } from "../../src/crypto/passwords.ts";
@@ -34,18 +35,21 @@ async function openService() {
     hash: (password, turn) => noted(turn, `hash of ${password}`),
     verify: (password, hash, turn) => noted(turn, hash === `hash of ${password}`),
   };
+  const sessionService = createSessionService({ store: db.store, clock }, { secrets: testSecrets });
   const service = createPeopleService(
     { store: db.store, ids: systemIds, clock },
     {
       passwords,
       secrets: testSecrets,
       signUpGate: { signUps: "open", requireOpen: () => Promise.resolve() },
+      sessionService,
     },
   );
   const started = await service.signUp(ANN, SOURCE);
   calls.length = 0;
   return {
     ...service,
+    watchSession: (token: string) => sessionService.watchSession(token),
     started,
     db,
     clock,

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { httpSettings } from "../../src/app/http.ts";
 import type { Oidc } from "../../src/oidc/oidc.ts";
-import type { PeopleService } from "../../src/accounts/people.ts";
+import type { SessionService } from "../../src/accounts/sessions.ts";
 import type { TeamService } from "../../src/accounts/team.ts";
 import type { ReadServerSize } from "../../src/accounts/server-size.ts";
 import type { Config, EffectiveSettings } from "../../src/config/config.ts";
@@ -43,7 +43,7 @@ export interface RealServerOptions extends EngineOptions {
   /** An identity provider, over the same services; none unless it is given. */
   readonly oidcOf?: (parts: {
     readonly engine: Engine;
-    readonly peopleService: PeopleService;
+    readonly sessionService: SessionService;
     readonly teamService: TeamService;
   }) => Oidc;
   /** Routes of another module, over the same service. */
@@ -80,8 +80,8 @@ export async function openRealServer(options: RealServerOptions = {}) {
   await accounts.create({ ...stranger, sealedRootSecret: secrets.seal(secrets.newRootSecret(), place) }, []);
   await addKey(stranger.id, STRANGER, "owner");
 
-  const { peopleService, teamService, bulkRunner, followLink, authenticate, signUpGate } = engine.services;
-  const oidc = options.oidcOf?.({ engine, peopleService, teamService }) ?? null;
+  const { sessionService, teamService, bulkRunner, followLink, authenticate, signUpGate } = engine.services;
+  const oidc = options.oidcOf?.({ engine, sessionService, teamService }) ?? null;
   // What the stub says of the server unless a test asks.
   const { settingsFor: _rules, readSize: _size, ...services } = engine.services;
   const { approvalLinks, isTrustedProxy, rateLimitPerSecond, mcpSessionsPerAccount } = httpSettings(
@@ -115,10 +115,10 @@ export async function openRealServer(options: RealServerOptions = {}) {
       const links = await createLinksOf(engine.store.links, secrets, "")(action, clock.now());
       return { approve: links.approve, reject: links.reject };
     },
-    resume: peopleService.resume,
+    resume: sessionService.resume,
     teamService,
     /** As other nodes' sessions are read again. */
-    recheckSessions: peopleService.recheckSessions,
+    recheckSessions: sessionService.recheckSessions,
     authenticate,
     signUpGate,
     /** The account of the stranger. */

@@ -7,7 +7,7 @@ import type { StartedSession } from "../../src/core/session.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
 import type { CallbackHostService } from "../../src/accounts/callback-hosts.ts";
 import type { KeyService } from "../../src/accounts/keys.ts";
-import { personOfSession } from "../../src/accounts/sessions.ts";
+import { personOfSession, type SessionService } from "../../src/accounts/sessions.ts";
 import type { PeopleService } from "../../src/accounts/people.ts";
 import type { TeamService } from "../../src/accounts/team.ts";
 import type { SigningService } from "../../src/accounts/signing-secrets.ts";
@@ -179,6 +179,11 @@ export function stubDeps(calls: string[] = []): Stubs {
       store: { audit: { record: done, page: always({ rows: [], before: null }) } },
       clock: systemClock,
     }),
+    sessionService: knowing<SessionService>(undefined, {
+      resume: always(ENTERED.person),
+      watchSession: always({ caller: ENTERED.person.caller, release: () => {} }),
+      accountsOf: always([]),
+    }),
     peopleService: stubPeopleService(),
     teamService: told(knowing<TeamService>({ ...member, invitation, link: "http://h/join/og_new", isMailed: false })),
     ownMails: told(knowing<Stubs["ownMails"]>({ delivered: false, error: "No mail was sent." }, { sendsMail: false })),
@@ -330,24 +335,21 @@ function quietStream() {
 
 /** The service of one person, whom every password and every link lets in, and whom every session is. */
 export function stubPeopleService(own: Partial<PeopleService> = {}): PeopleService {
-  const who = {
-    person: { id: "per_one", email: "ann@example.com" },
-    accountId: ACCOUNT,
-    role: "owner",
-    secretHash: null,
-  } as const;
-  const entered: StartedSession = {
-    person: personOfSession("token", who, { hash: (text) => text }),
-    sessionToken: "0".repeat(64),
-    deviceToken: "device",
-  };
-  return knowing<PeopleService>(entered, {
-    resume: always(entered.person),
-    watchSession: always({ caller: entered.person.caller, release: () => {} }),
-    sessionSecret: { isRight: () => true, confirm: done },
-    ...own,
-  });
+  return knowing<PeopleService>(ENTERED, { sessionSecret: { isRight: () => true, confirm: done }, ...own });
 }
+
+const ANN = {
+  person: { id: "per_one", email: "ann@example.com" },
+  accountId: ACCOUNT,
+  role: "owner",
+  secretHash: null,
+} as const;
+
+const ENTERED: StartedSession = {
+  person: personOfSession("token", ANN, { hash: (text) => text }),
+  sessionToken: "0".repeat(64),
+  deviceToken: "device",
+};
 
 /** A request to `/` that nobody has looked at yet. */
 export function aRequestContext(overrides: Partial<RequestContext> = {}): RequestContext {

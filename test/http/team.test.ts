@@ -275,7 +275,7 @@ describe("a person of several accounts", () => {
     const cookie = sessionIn(entered);
     /** Opens a stream of this session, and says whether it has ended. */
     const watch = async () => {
-      const watched = await app.engine.services.peopleService.watchSession(cookie.slice(cookie.indexOf("=") + 1));
+      const watched = await app.engine.services.sessionService.watchSession(cookie.slice(cookie.indexOf("=") + 1));
       return () => watched?.caller.revoked?.aborted;
     };
     return { own: account.id, shared: app.engine.owner.accountId, bob: browserOf(app, cookie), watch };

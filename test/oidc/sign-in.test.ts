@@ -40,13 +40,13 @@ async function open({ tellsInIdToken = false, domains = ["example.com"] } = {}):
         return Promise.resolve({ kind: "delivered" });
       },
     },
-    oidcOf: ({ engine, peopleService, teamService }) => ({
+    oidcOf: ({ engine, sessionService, teamService }) => ({
       ...createOidc(engine.app, {
         settings: { issuer: provider.issuer, ...OIDC_CLIENT, allowedDomains: domains },
         redirectUri: OWN_ORIGIN + CALLBACK,
         sender: createSender(providerPolicy(provider.issuer, "OIDC_ISSUER")),
         secrets: engine.secrets,
-        peopleService,
+        sessionService,
         teamService,
       }),
       name: "id.example",

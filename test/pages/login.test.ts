@@ -20,13 +20,13 @@ const app = await shared(
   openRealServer({
     port,
     starts: false,
-    oidcOf: ({ engine, peopleService, teamService }) => ({
+    oidcOf: ({ engine, sessionService, teamService }) => ({
       ...createOidc(engine.app, {
         settings: { issuer: provider.issuer, ...OIDC_CLIENT, allowedDomains: ["example.com"] },
         redirectUri,
         sender: createSender(providerPolicy(provider.issuer, "OIDC_ISSUER")),
         secrets: engine.secrets,
-        peopleService,
+        sessionService,
         teamService,
       }),
       name: "id.example",
