@@ -7,7 +7,7 @@ import { mayDo, type Viewer, viewerOf } from "../core/roles.ts";
 import { OverviewQuery, RANGE_DEFAULT } from "../events/overview-routes.ts";
 import type { OverviewAnswer } from "../events/overview.ts";
 import type { Breakdown, HostHour, NamedFigures, Overview, OverviewSlot } from "../events/overview-figures.ts";
-import type { WaitingApprovals } from "../core/store.ts";
+import type { ScheduledRetries, WaitingApprovals } from "../core/store.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { FirstSteps } from "../accounts/first-steps.ts";
 import { FIRST_STEPS_PATH, FirstStepList } from "./first-steps.tsx";
@@ -54,92 +54,48 @@ const RANGES = {
 
 /** What an account did in a range, and what is waiting. Every number links to the actions that it counts. */
 export function overviewPage(props: OverviewPageProps): string {
-  const { user, overview, view, steps, now, baseUrl } = props;
-  const links = RANGE_NAMES.map((range) => {
+  const { user, overview, keyNames, waiting, retries, view, steps, now, baseUrl } = props;
+  const viewer = viewerOf(user.role);
+  const isNew = steps?.isNew === true;
+  const isTable = view === "table";
+  const ranges = RANGE_NAMES.map((range) => {
     return { href: overviewPath(range, view), name: RANGES[range].name, isChosen: range === overview.range };
   });
   return render(
     <Layout title="Overview" nav="Overview" user={user} width="wide" follows="all" now={now}>
       <div class="head between">
         <h1>Overview</h1>
-        {steps?.isNew === true ? null : <FilterLinks label="Range" links={links} />}
+        {isNew ? null : <FilterLinks label="Range" links={ranges} />}
       </div>
       {steps === null ? null : <FirstStepList user={user} steps={steps} baseUrl={baseUrl} />}
-      {steps?.isNew === true ? null : <Activity {...props} />}
+      {isNew ? null : (
+        <>
+          {gaps(overview, now)}
+          {figures(overview, waiting, now)}
+          {isTable ? slotTable(overview) : charts(overview)}
+          <p class="between small quiet">
+            <a href={overviewPath(overview.range, isTable ? "charts" : "table")}>
+              {isTable ? "Show as charts" : "Show as a table"}
+            </a>
+            <span>
+              {`Each ${isTable ? "row" : "column"} is ${RANGES[overview.range].slot}.`}
+              <noscript> Times are in UTC.</noscript>
+            </span>
+          </p>
+          {hostShares(overview, viewer)}
+          <div class="pair">
+            <div class="stack">
+              {failingHosts(overview, viewer, now)}
+              {scheduledCalls(retries, viewer, now)}
+            </div>
+            <div class="stack">
+              {agentShares(overview, keyNames, viewer)}
+              {approvals(overview, waiting, user)}
+            </div>
+          </div>
+        </>
+      )}
     </Layout>,
-  );
-}
-
-function Activity(props: OverviewPageProps) {
-  const { overview, view, user, keyNames } = props;
-  const viewer = viewerOf(user.role);
-  const isTable = view === "table";
-  return (
-    <>
-      <Gaps {...props} />
-      <Figures {...props} />
-      {isTable ? <SlotTable {...overview} /> : <Charts {...overview} />}
-      <p class="between small quiet">
-        <a href={overviewPath(overview.range, isTable ? "charts" : "table")}>
-          {isTable ? "Show as charts" : "Show as a table"}
-        </a>
-        <span>
-          {`Each ${isTable ? "row" : "column"} is ${RANGES[overview.range].slot}.`}
-          <noscript> Times are in UTC.</noscript>
-        </span>
-      </p>
-      <Shares
-        id="hosts"
-        title="By host"
-        overview={overview}
-        breakdown={overview.hosts}
-        what="hosts"
-        head={
-          <span class="host-cell">
-            <span>Host</span>
-            <span>Last 24 hours</span>
-          </span>
-        }
-        empty="No calls in this range."
-        listed={(host) => listedHost(host, viewer)}
-        cell={(link, host) => (
-          <span class="host-cell">
-            <span>{link}</span>
-            <HostStrip overview={overview} host={host} />
-          </span>
-        )}
-        aside={
-          <ul class="legend small">
-            <li class="key-good">No failures</li>
-            <li class="key-wait">Retried</li>
-            <li class="key-bad">Failed</li>
-          </ul>
-        }
-      />
-      <div class="pair">
-        <div class="stack">
-          <FailingHosts {...props} />
-          <Scheduled {...props} />
-        </div>
-        <div class="stack">
-          <Shares
-            id="agents"
-            title="By agent"
-            overview={overview}
-            breakdown={overview.keys}
-            what="agents"
-            head="Agent"
-            empty="No actions in this range."
-            listed={(id) => {
-              if (id === "") return { name: "Without a key", filters: null };
-              const name = untrusted(maskText(keyNames.get(id) ?? id, viewer));
-              return { name, filters: { created_by: id } };
-            }}
-          />
-          <Approvals {...props} />
-        </div>
-      </div>
-    </>
   );
 }
 
@@ -148,7 +104,7 @@ function overviewPath(range: OverviewRange, view: OverviewView): string {
 }
 
 /** Says so if the numbers don't cover the whole range. */
-function Gaps({ overview: { since, slots, countedUntil }, now }: OverviewPageProps) {
+function gaps({ since, slots, countedUntil }: Overview, now: Date) {
   if (countedUntil !== null && countedUntil < now) {
     return (
       <Notice tone="wait">
@@ -183,12 +139,12 @@ function withoutMs(at: Date): string {
   return at.toISOString().replace(".000Z", "Z");
 }
 
-function Figures({ overview, waiting, now }: OverviewPageProps) {
+function figures(overview: Overview, waiting: WaitingApprovals, now: Date) {
   const { slots, latency, decisions } = overview;
   const [completed, failed] = [total(slots, "completed"), total(slots, "failed")];
   const oldest = waiting.oldestAt === null ? null : sentence`Oldest ${ago(waiting.oldestAt, now)}`;
   const decided = decisions.p50Ms === null ? "No decisions" : `Decided in ${duration(decisions.p50Ms)} (median)`;
-  const figures: readonly (readonly [name: string, href: string, value: string, more: Child, course?: number[]])[] = [
+  const cards: readonly (readonly [name: string, href: string, value: string, more: Child, course?: number[]])[] = [
     [
       "Created",
       listOf(overview),
@@ -215,7 +171,7 @@ function Figures({ overview, waiting, now }: OverviewPageProps) {
   ];
   return (
     <ul class="figures">
-      {figures.map(([name, href, value, more, course]) => (
+      {cards.map(([name, href, value, more, course]) => (
         <li>
           <a class="card figure" href={href}>
             <span class="quiet small">{name}</span>
@@ -238,7 +194,7 @@ function successOf(slots: readonly OverviewSlot[]): number[] {
   return shares.map((share) => share - worst);
 }
 
-function Charts({ range, slots, latency }: Overview) {
+function charts({ range, slots, latency }: Overview) {
   const { name: rangeName, labelEveryMs, labelsTimes } = RANGES[range];
   const axis = { labelEveryMs, labelsTimes };
   const [completed, failed] = [number(total(slots, "completed")), number(total(slots, "failed"))];
@@ -299,7 +255,7 @@ function latencySlot({ at, p50Ms, p95Ms, attempts }: OverviewSlot): ChartSlot {
   return { at, values: [p95Ms, p50Ms], href: null, tip };
 }
 
-function SlotTable({ range, slots }: Overview) {
+function slotTable({ range, slots }: Overview) {
   const busy = slots.filter(({ created, attempts }) => created + attempts > 0).toReversed();
   return (
     <Card id="slots" title="Outcomes and latency">
@@ -338,56 +294,89 @@ function listLink({ name, filters }: Listed, path: (filters: ListQuery) => strin
   return filters === null ? name : <a href={path(filters)}>{name}</a>;
 }
 
-interface SharesProps {
-  readonly id: string;
-  readonly title: string;
-  readonly overview: Overview;
-  readonly breakdown: Breakdown;
-  readonly listed: (name: string) => Listed;
-  /** Whose shares, as in "agents". */
-  readonly what: string;
-  readonly head: Child;
-  /** The text in place of an empty table. */
-  readonly empty: string;
-  /** The first cell of a row; left out: only the link. */
-  readonly cell?: (link: Child, name: string) => Child;
-  readonly aside?: Child;
-}
-
-function Shares(props: SharesProps) {
-  const { id, title, overview, breakdown, listed, what, head, empty, cell = (link) => link, aside } = props;
-  const { named, others } = breakdown;
-  const cells = (first: Child, share: Omit<NamedFigures, "name">, filters: ListQuery | null): Child[] => {
-    const link = (count: number, more: ListQuery = {}) =>
-      count === 0 ? "0" : listLink({ name: number(count), filters }, (own) => listOf(overview, { ...own, ...more }));
-    return [
-      first,
-      link(share.created),
-      rate(share),
-      link(share.failed, { status: ["failed"] }),
-      ...[share.p50Ms, share.p95Ms].map(durationOrNone),
-    ];
-  };
-  const rows = named.map(({ name, ...share }) => {
-    const row = listed(name);
-    const link = listLink(row, (own) => listOf(overview, own));
-    return cells(cell(link, name), share, row.filters);
+function hostShares(overview: Overview, viewer: Viewer) {
+  const { named, others } = overview.hosts;
+  const rows = named.map((share) => {
+    const host = listedHost(share.name, viewer);
+    const link = listLink(host, (filters) => listOf(overview, filters));
+    return [hostCell(link, hostStrip(overview, share.name)), ...shareCells(overview, share, host.filters)];
   });
-  if (others !== null) rows.push(cells(<span class="quiet">{`All other ${what}`}</span>, others, null));
+  const legend = (
+    <ul class="legend small">
+      <li class="key-good">No failures</li>
+      <li class="key-wait">Retried</li>
+      <li class="key-bad">Failed</li>
+    </ul>
+  );
   return (
-    <Card id={id} title={title} look="shares" aside={aside}>
-      {named.length === 0 ? (
-        <p class="quiet">{empty}</p>
+    <Card id="hosts" title="By host" look="shares" aside={legend}>
+      {rows.length === 0 ? (
+        <p class="quiet">No calls in this range.</p>
       ) : (
         <Table
-          caption={`The busiest ${what}`}
-          heads={[head, "Created", "Success", "Failed", "Median", "p95"]}
+          caption="The busiest hosts"
+          heads={[hostCell("Host", <span>Last 24 hours</span>), ...SHARE_HEADS]}
           isWide
-          rows={rows}
+          rows={[...rows, ...otherCells(overview, others, "hosts")]}
         />
       )}
     </Card>
   );
+}
+
+function agentShares(overview: Overview, keyNames: OverviewAnswer["keyNames"], viewer: Viewer) {
+  const { named, others } = overview.keys;
+  const rows = named.map((share) => {
+    const { name: id } = share;
+    if (id === "") return ["Without a key", ...shareCells(overview, share, null)];
+    const name = untrusted(maskText(keyNames.get(id) ?? id, viewer));
+    const filters = { created_by: id };
+    return [<a href={listOf(overview, filters)}>{name}</a>, ...shareCells(overview, share, filters)];
+  });
+  return (
+    <Card id="agents" title="By agent" look="shares">
+      {rows.length === 0 ? (
+        <p class="quiet">No actions in this range.</p>
+      ) : (
+        <Table
+          caption="The busiest agents"
+          heads={["Agent", ...SHARE_HEADS]}
+          isWide
+          rows={[...rows, ...otherCells(overview, others, "agents")]}
+        />
+      )}
+    </Card>
+  );
+}
+
+function hostCell(host: Child, strip: Child) {
+  return (
+    <span class="host-cell">
+      <span>{host}</span>
+      {strip}
+    </span>
+  );
+}
+
+const SHARE_HEADS = ["Created", "Success", "Failed", "Median", "p95"] as const;
+
+/** The cells below `SHARE_HEADS`. `filters` list the counted actions; null: no filter can. */
+function shareCells(overview: Overview, share: Omit<NamedFigures, "name">, filters: ListQuery | null): Child[] {
+  const link = (count: number, more: ListQuery = {}) =>
+    count === 0 ? "0" : listLink({ name: number(count), filters }, (own) => listOf(overview, { ...own, ...more }));
+  return [
+    link(share.created),
+    rate(share),
+    link(share.failed, { status: ["failed"] }),
+    ...[share.p50Ms, share.p95Ms].map(durationOrNone),
+  ];
+}
+
+/** The row of all hosts or agents that are not named; none if all are. */
+function otherCells(overview: Overview, others: Breakdown["others"], what: string): Child[][] {
+  return others === null
+    ? []
+    : [[<span class="quiet">{`All other ${what}`}</span>, ...shareCells(overview, others, null)]];
 }
 
 /** Worst first. */
@@ -398,7 +387,7 @@ const STRIP_WORDS = [
   ["none", "no calls in"],
 ] as const satisfies readonly (readonly [StripCell, string])[];
 
-function HostStrip({ overview: { hostHours }, host }: { readonly overview: Overview; readonly host: string }) {
+function hostStrip({ hostHours }: Overview, host: string) {
   const cells = (hostHours.get(host) ?? []).map(cellOf);
   if (cells.length === 0) return null;
   const counts = STRIP_WORDS.map(([look, words]) => ({ words, count: cells.filter((cell) => cell === look).length }));
@@ -414,8 +403,7 @@ function cellOf({ failed, failedAttempts, completed, attempts }: HostHour): Stri
   return completed + attempts > 0 ? "good" : "none";
 }
 
-function FailingHosts({ overview, user, now }: OverviewPageProps) {
-  const viewer = viewerOf(user.role);
+function failingHosts(overview: Overview, viewer: Viewer, now: Date) {
   return (
     <Card id="failing" title="Failing hosts">
       {overview.failing.length === 0 ? <p class="quiet">No failed actions.</p> : null}
@@ -426,7 +414,7 @@ function FailingHosts({ overview, user, now }: OverviewPageProps) {
               {listLink(listedHost(one.host, viewer), (filters) =>
                 listOf(overview, one.failed === 0 ? filters : { ...filters, status: ["failed"] }),
               )}
-              <HostStrip overview={overview} host={one.host} />
+              {hostStrip(overview, one.host)}
               {/* Counts ended actions, or for a host without any the retried attempts. */}
               <span>
                 <b>{number(one.failed === 0 ? one.failedAttempts : one.failed)}</b>{" "}
@@ -448,7 +436,7 @@ function FailingHosts({ overview, user, now }: OverviewPageProps) {
   );
 }
 
-function WaitingAges({ isCut, overAnHour, overADay }: WaitingApprovals) {
+function waitingAges({ isCut, overAnHour, overADay }: WaitingApprovals) {
   if (overAnHour === 0) return <>All under 1 hour</>;
   const link = (count: number, words: string, age: Age) => (
     <a href={inboxPath({ by: null, host: null, age, after: null })}>
@@ -463,7 +451,7 @@ function WaitingAges({ isCut, overAnHour, overADay }: WaitingApprovals) {
   );
 }
 
-function Approvals({ overview, waiting, user }: OverviewPageProps) {
+function approvals(overview: Overview, waiting: WaitingApprovals, user: PageUser) {
   const { approved, rejected, p50Ms, p95Ms } = overview.decisions;
   // The audit log lists decisions, but only for owners.
   const decided = (kind: "approved" | "rejected", count: number) => {
@@ -475,7 +463,7 @@ function Approvals({ overview, waiting, user }: OverviewPageProps) {
     <Card id="decisions" title="Approvals">
       <Facts
         rows={[
-          ["Awaiting approval", waiting.count === 0 ? null : <WaitingAges {...waiting} />],
+          ["Awaiting approval", waiting.count === 0 ? null : waitingAges(waiting)],
           ["Decided", sentence`${decided("approved", approved)}, ${decided("rejected", rejected)}`],
           [
             "Time to decision",
@@ -487,7 +475,7 @@ function Approvals({ overview, waiting, user }: OverviewPageProps) {
   );
 }
 
-function Scheduled({ retries: { count, due, dueSince, isCut, hosts }, user, now }: OverviewPageProps) {
+function scheduledCalls({ count, due, dueSince, isCut, hosts }: ScheduledRetries, viewer: Viewer, now: Date) {
   const least = isCut ? "At least " : "";
   const words = `${least}${counted(count, "call")} scheduled${due === 0 ? "" : `, ${number(due)} due now`}.`;
   const pending = (filters: ListQuery) => listPath({ ...filters, status: ["pending"] });
@@ -500,7 +488,7 @@ function Scheduled({ retries: { count, due, dueSince, isCut, hosts }, user, now 
       <ul class="plain rows">
         {hosts.map((one) => (
           <li class="between">
-            {listLink(listedHost(one.host, viewerOf(user.role)), pending)}
+            {listLink(listedHost(one.host, viewer), pending)}
             <span>
               <b>{number(one.count)}</b> <span class="quiet">next {until(one.nextAt, now)}</span>
             </span>
