@@ -131,7 +131,7 @@ const entry = {
 
 const CallbackHostJson = t.answerObject(
   "CallbackHost",
-  "A host to which callbacks of keys with a hold or a limit may go.",
+  "A host to which callbacks of keys with a hold or a limit, and of agents where the account has rules, may go.",
   entry,
 );
 
@@ -200,9 +200,10 @@ export function callbackHostRoutes({ callbackHosts }: { readonly callbackHosts: 
       operation({
         operationId: "listCallbackHosts",
         permission: "manage",
-        summary: "List the hosts for callbacks of keys with a hold or a limit",
-        description: "Lists the hosts that keys with a hold or a limit can use in `callback`.",
-        notes: ["Callbacks of keys without a hold and without limits may go to other hosts too."],
+        summary: "List the callback hosts",
+        description:
+          "Lists the hosts to which callbacks of keys with a hold or a limit, and of agents where the account has rules, may go.",
+        notes: ["Callbacks of all others may go to other hosts too."],
         answers: { 200: { description: "The hosts.", schema: CallbackHostListJson } },
       }),
     )
@@ -215,8 +216,8 @@ export function callbackHostRoutes({ callbackHosts }: { readonly callbackHosts: 
       operation({
         operationId: "addCallbackHost",
         permission: "manage",
-        summary: "Allow callbacks of keys with a hold or a limit to a host",
-        description: "Adds a host to those that a key with a hold or a limit can use in `callback`.",
+        summary: "Add a callback host",
+        description: "Adds a host to those to which callbacks of every key may go.",
         notes: ["Adding a listed host changes nothing.", `An account can list up to ${CALLBACK_HOSTS_MAX} hosts.`],
         body: jsonBody(AddCallbackHost),
         answers: { 200: { description: "The host, listed.", schema: CallbackHostJson } },
@@ -228,7 +229,7 @@ export function callbackHostRoutes({ callbackHosts }: { readonly callbackHosts: 
       operation({
         operationId: "removeCallbackHost",
         permission: "manage",
-        summary: "Remove a host from the list for callbacks of keys with a hold or a limit",
+        summary: "Remove a callback host",
         description:
           "Removes a host at once. Waiting callbacks to it are given up at their next attempt, and the timeline says so.",
         query: t.closedObject({ host: entry.host }),

@@ -146,7 +146,7 @@ export const CreateAction = t.requestObject(
     ),
     callback: Type.Optional(
       t.targetUrl(
-        "Receives the events of this action. Must be a target that url may name; for a key with a hold or a limit, on a listed host.",
+        "Receives the events of this action. Must be a target that url may name; for a key with a hold or a limit, and for agents where the account has rules, on a listed host.",
         "https://app.example.com/outgate",
       ),
     ),

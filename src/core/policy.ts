@@ -196,7 +196,7 @@ function callbackRefusal({ request: { callback }, callbackHosts }: RetryFacts): 
 function notListed(callback: string): string {
   const host = originOf(callback).replace(/^https?:\/\//, "");
   return (
-    `Callbacks of a key with a hold or a limit go only to hosts that an owner has listed, and ${host} is not listed. ` +
+    `Callbacks of a key with a hold or a limit, and of agents where the account has rules, go only to hosts that an owner has listed, and ${host} is not listed. ` +
     "List it on the page Settings, Callback hosts, by `outgate callback-hosts add`, or by POST /v1/callback-hosts with an owner key."
   );
 }

@@ -72,7 +72,7 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
     const outside = outOfBounds(credential, request);
     if (outside !== null) {
       return forbidden(
-        `The credential ${name} may go only to ${describeBounds(credential)}, and not to ${outside.found}. An owner can change its ${outside.bound}: on the page Credentials, by \`outgate credentials\`, or by PATCH /v1/credentials/${name}.`,
+        `The credential ${name} may go only to ${describeBounds(credential)}, and not to ${outside.found}. An owner can change its ${outside.bound} on the page Credentials, or by PATCH /v1/credentials/${name}.`,
       );
     }
     const target = parseTarget(request.url);

@@ -202,7 +202,7 @@ export function createCallback({ clock, config, store }: AppContext, needs: Call
 const NOT_LISTED: DeliveryResult = {
   kind: "withheld",
   error:
-    "No callback was sent: its host is not listed for this account, and callbacks of a key with a hold or a limit go only to listed hosts.",
+    "No callback was sent: its host is not listed for this account, and callbacks of a key with a hold or a limit, and of agents where the account has rules, go only to listed hosts.",
 };
 
 interface MailNeeds {

@@ -77,7 +77,7 @@ export function callbackHostPages(deps: PageDeps) {
     section: "Callback hosts",
     path: HOSTS_PATH,
     intro:
-      "Callbacks of a key with a hold or a limit can go only to these hosts: they are sent before an approval, and with what the key’s calls contain. Other keys can use any host.",
+      "Callbacks of a key with a hold or a limit, and of agents where the account has rules, can go only to these hosts: they are sent before an approval, and with what the key’s calls contain. Other keys can use any host.",
     view: async ({ user, shown }) => {
       const rows = await callbackHosts.list(user.caller);
       return {
@@ -92,7 +92,7 @@ export function callbackHostPages(deps: PageDeps) {
         empty: {
           icon: "external",
           title: "No hosts yet",
-          text: "Callbacks of keys with a hold or a limit are refused until you add their host.",
+          text: "Such callbacks are refused until you add their host.",
         },
         below:
           rows.length === 0 ? null : (

@@ -126,8 +126,7 @@ async function hostsPage(deps: PageDeps, user: Person, typed = EMPTY_FORM): Prom
         </form>
       </Card>
       <p class="quiet" id="callback-hosts">
-        Where callbacks of keys with a hold or a limit can go is set on the page{" "}
-        <a href={SETTINGS_PATHS.callbackHosts}>Callback hosts</a>.
+        Where callbacks can go is set on the page <a href={SETTINGS_PATHS.callbackHosts}>Callback hosts</a>.
       </p>
     </SettingsPage>,
   );

@@ -127,6 +127,7 @@ test("an agent can't send callbacks by a retry to hosts that its rules do not se
   const retried = (id: string | undefined, key: string) => app.call("POST", `/v1/actions/${id}/retry`, {}, key);
   const refused = await retried(ids[0], KEYS.agent);
   expect([refused.status, refused.json.error]).toMatchObject([403, { code: "forbidden" }]);
+  expect(JSON.stringify(refused.json)).toContain("of agents where the account has rules");
   expect((await retried(ids[1], KEYS.agent)).status).toBe(200);
   expect((await retried(ids[0], KEYS.owner)).status).toBe(200);
 });

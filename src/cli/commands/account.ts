@@ -69,14 +69,15 @@ export function addAccountCommands(program: CliCommand): void {
       if (made > 0)
         io.err(`Live keys that it made: ${made}. \`outgate keys --created-by ${visible(id)}\` lists them.\n`);
     });
-  const hosts = program.service(
-    "callback-hosts",
-    "list and change the hosts for callbacks of keys with a hold or a limit (owner key)",
-  );
+  const hosts = program.service("callback-hosts", "list and change the hosts that callbacks may go to (owner key)");
   hosts
-    .service("list", "list the hosts to which callbacks of keys with a hold or a limit may go", {
-      isDefault: true,
-    })
+    .service(
+      "list",
+      "list the hosts that callbacks of keys with a hold or a limit, and of agents under rules, may go to",
+      {
+        isDefault: true,
+      },
+    )
     .lists(
       (client) => client.listCallbackHosts(),
       [
@@ -92,12 +93,12 @@ export function addAccountCommands(program: CliCommand): void {
     .prints(async ({ client, io, json, asksForJson }, _options, host) => {
       const listed = await client.addCallbackHost(host);
       if (asksForJson) json(listed);
-      io.err(`Callbacks of keys with a hold or a limit can go to ${visible(listed.host)} now.\n`);
+      io.err(`Callbacks of all keys can go to ${visible(listed.host)} now.\n`);
     });
   hosts
     .service("remove <host>", "remove a host, at once")
     .calls(({ client, done }, _options, host) =>
-      done(client.removeCallbackHost(host), `Callbacks of keys with a hold or a limit can no longer go to ${host}.`),
+      done(client.removeCallbackHost(host), `${host} is no longer listed for callbacks.`),
     );
   hosts
     .service("test <url>", "send a signed test callback to a URL on a listed host")

@@ -102,7 +102,7 @@ function notesOn(url: string, { env }: Io): readonly string[] {
   const other = ["OUTGATE_API_KEY", "OUTGATE_API_KEY_FILE"].find((name) => (env[name] ?? "") !== "");
   const address = new URL(url);
   return [
-    ...(other === undefined ? [] : [`${other} is set, and is used in place of this login.`]),
+    ...(other === undefined ? [] : [`${other} is set, and is used in place of this login until you unset it.`]),
     ...(address.protocol === "https:" || isLoopbackUrl(address)
       ? []
       : ["The address is http://: the key can be read on the way."]),

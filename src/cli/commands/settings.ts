@@ -230,7 +230,7 @@ function credentialText(credential: Credential): string {
     `to ${bounds.join("; ")}`,
     ...(keys === undefined ? [] : [keys.length === 0 ? "for owners only" : `for owners and ${keys.join(", ")}`]),
     ...(end === null ? [] : [`until ${end}`]),
-    ...(uses > 0 ? [`sent ${uses} times in 7 days`] : []),
+    ...(uses > 0 ? [`sent ${uses === 1 ? "once" : `${uses} times`} in 7 days`] : []),
     ...(credential.enabled ? [] : ["disabled"]),
     ...warnings,
   ];
