@@ -12,6 +12,8 @@ const pathIn = (folder: string) => join(folder, "outgate.db");
 const keyIn = (folder: string) => `${pathIn(folder)}.key`;
 
 const ROOT = join(import.meta.dir, "..");
+/** Starts the service. */
+const RUN = `await import(${JSON.stringify(join(ROOT, "src/main.ts"))});`;
 
 /** The user id of nobody. */
 const NOBODY = 65_534;
@@ -105,10 +107,17 @@ describe("a start where no database can be says so, and what to set", () => {
       const options = { env, stdout: "ignore", stderr: "pipe", timeout: 30_000 } as const;
       return Bun.spawn([process.execPath, "-e", asNobody + script], options).stderr.text();
     };
-    expect(await refusalOfRun(`await import(${JSON.stringify(join(ROOT, "src/main.ts"))});`)).toBe(
+    expect(await refusalOfRun(RUN)).toBe(
       `Outgate can't start. The database ${path} can't be read or written (EACCES). Run the service as the user that it ` +
         "belongs to, and let that user write it.\n",
     );
+    chmodSync(path, 0o600);
+    chmodSync(`${path}.lock`, 0);
+    expect(await refusalOfRun(RUN)).toContain(`can't start. The database ${path} can't be opened (SQLITE_CANTOPEN).`);
+    chmodSync(folder.path, 0);
+    expect(await refusalOfRun(RUN)).toContain(`${folder.path} is no folder that the service may write to (EACCES).`);
+    chmodSync(folder.path, 0o700);
+    chmodSync(path, 0o400);
     const open = `const { openAdminStore } = await import(${JSON.stringify(join(ROOT, "db/open.ts"))});
       await openAdminStore(process.env.DATABASE_URL, null).catch(({ message }) => process.stderr.write(message));`;
     expect(await refusalOfRun(open)).toBe(

@@ -132,6 +132,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^OUTGATE_LOG_GONE /, "its log was deleted, replaced or cut"],
   [/SQLITE_(BUSY|LOCKED)|database is locked/, "another process has it locked"],
   [/CERT|\bSSL\b|\bTLS\b|self.signed/i, "the TLS connection failed"],
+  [/SQLITE_(CORRUPT|NOTADB)/, "its file is damaged"],
   [/SQLITE_READONLY/, "the file or its disk is read-only"],
   [/SQLITE_IOERR|disk I\/O error/, "the disk has an error"],
   [

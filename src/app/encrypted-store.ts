@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { refusedPlace, singlePathOf } from "../../db/libsql/inspect.ts";
 import { databaseExists, openStore } from "../../db/open.ts";
+import { codeOf } from "../../db/sql/errors.ts";
 import type { Config } from "../config/config.ts";
 import { addressOf } from "../config/values.ts";
 import { fingerprint, keyFileOf, KeyChanged, loadMasterKey } from "../crypto/master-key.ts";
@@ -18,6 +19,8 @@ import type { StoreSettings } from "../../db/sql/store.ts";
 interface EncryptedStore {
   readonly store: Store;
   readonly secrets: Secrets;
+  /** The key file, if it was there before. */
+  readonly oldKeyFile: string | null;
   readonly warnings: readonly string[];
   /** Ends the process if another master key was set meanwhile: what it encrypts could not be read. */
   readonly recheckKey: () => Promise<void>;
@@ -49,15 +52,25 @@ export async function openEncryptedStore(config: Config, deps: EncryptedStoreDep
     return await open(config, deps);
   } catch (error) {
     const { database } = config;
-    const problem = error instanceof StoreUnavailable || database.kind !== "file" ? null : placeProblem(database.path);
+    const isOfPlace = !(error instanceof StoreUnavailable) && database.kind === "file";
+    const problem = isOfPlace ? placeProblem(database.path, codeOf(error)) : null;
     throw problem === null ? error : new Error(problem, { cause: error });
   }
 }
 
-/** What is wrong with the path of a database, or null. Errors of SQLite don't name the file. */
-function placeProblem(path: string): string | null {
+/** Codes of errors that a file, its disk or the rights to them cause. */
+const OF_FILES = /^(EACCES|EPERM|EROFS|EIO|SQLITE_(CANTOPEN|READONLY|IOERR|PERM)\w*)$/;
+
+/** What is wrong with the path of a database, or null. Errors of SQLite don't name the file, and those of the system only that. */
+function placeProblem(path: string, failedWith: string): string | null {
   const refused = refusedPlace(path);
-  if (refused === null) return null;
+  if (refused === null) {
+    if (!OF_FILES.test(failedWith)) return null;
+    return (
+      `The database ${path} can't be opened (${failedWith}). Let the user of the service read and write its folder and all files ` +
+      "in it whose names begin like the database's, and look at its disk."
+    );
+  }
   const { place, code } = refused;
   if (place === path) {
     return (
@@ -81,9 +94,11 @@ async function open({ database, secretKey }: Config, deps: EncryptedStoreDeps): 
     if (refusedPlace(path)?.place === path) throw new Error("The database file can't be written.");
   }
   const random = (count: number) => ids.bytes(count);
+  const keyFile = database.kind === "file" ? keyFileOf(database.path) : null;
+  const oldKeyFile = secretKey === null && keyFile !== null && existsSync(keyFile) ? keyFile : null;
   const masterKey = loadMasterKey({
     secretKey,
-    keyFile: database.kind === "file" ? keyFileOf(database.path) : null,
+    keyFile,
     databaseExists: databaseExists(url),
     random,
   });
@@ -111,7 +126,7 @@ async function open({ database, secretKey }: Config, deps: EncryptedStoreDeps): 
         throw error;
       });
     };
-    return { store, secrets, warnings: masterKey.warning === null ? [] : [masterKey.warning], recheckKey };
+    return { store, secrets, oldKeyFile, warnings: masterKey.warning === null ? [] : [masterKey.warning], recheckKey };
   } catch (error) {
     await store.close();
     throw error;
@@ -135,10 +150,8 @@ export type Opened = Awaited<ReturnType<typeof openForService>>;
 export async function openForService(config: Config, deps: OpeningDeps) {
   const onWait = () => deps.onWaiting("another service holds the database, or did");
   const { nodeId } = deps;
-  const keyFile = config.database.kind === "file" && config.secretKey === null ? keyFileOf(config.database.path) : null;
-  const hadKey = keyFile !== null && existsSync(keyFile);
   const encryptedStore = await openEncryptedStore(config, { ...deps, onWait, nodeId });
-  const { store, secrets } = encryptedStore;
+  const { store, secrets, oldKeyFile } = encryptedStore;
   const { accounts, people, facts, cluster } = store;
   let node: Node | null = null;
   try {
@@ -150,7 +163,7 @@ export async function openForService(config: Config, deps: OpeningDeps) {
     const begin = () => bootstrap({ ...deps, clock, accounts, people, facts, secrets, givenOwnerKey });
     const firstKeys = await (node === null ? begin() : node.showFirst(begin));
     // No node: no other process may use the database at the same time. No keys also where another node shows them.
-    const warnings = [...encryptedStore.warnings, ...(hadKey && isNew ? [lacksDatabase(keyFile)] : [])];
+    const warnings = [...encryptedStore.warnings, ...(oldKeyFile !== null && isNew ? [lacksDatabase(oldKeyFile)] : [])];
     return { encryptedStore, warnings, firstKeys, node };
   } catch (error) {
     node?.clock.stop();

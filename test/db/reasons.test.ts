@@ -55,6 +55,7 @@ test.each([
   ["SQLITE_IOERR_SHMSIZE", "disk I/O error", "the disk is full"],
   ["ENOSPC", "no space left on device, write", "the disk is full"],
   ["SQLITE_READONLY", "attempt to write a readonly database", "the file or its disk is read-only"],
+  ["SQLITE_CORRUPT", "database disk image is malformed", "its file is damaged"],
   ["SQLITE_IOERR_READ", "disk I/O error", "the disk has an error"],
   ["SQLITE_BUSY", "database is locked", "another process has it locked"],
   ["EPIPE", "write EPIPE", "it could not be reached"],
