@@ -13,43 +13,43 @@ import { ACTIONS_PATH, listPath } from "../ui/layout.tsx";
 import { LinkButton, sentence, time, untrusted } from "../ui/parts.tsx";
 import { HTTP_METHODS } from "../core/target.ts";
 
+/** The parameters in the address, as typed. */
+type Typed = ReadonlyMap<string, readonly string[]>;
+
 export interface FiltersProps {
   /** The filters; empty if they are invalid. */
   readonly query: ListQuery;
-  /** The parameters in the address, as typed. */
-  readonly typed: ReadonlyMap<string, readonly string[]>;
+  readonly typed: Typed;
   readonly problems: readonly Issue[];
   readonly values: FilterValues;
   readonly now: Date;
 }
 
 /** Search and filters above the list. The filters are the query parameters of `GET /v1/actions`. */
-export function ActionFilters(props: FiltersProps) {
+export function actionFilters({ query, typed, values, problems, now }: FiltersProps) {
   return (
     <div class="chips filter-bar on-screen">
-      <Search {...props} />
+      {search(typed)}
       <div id="filters" class="toolbar">
-        <AgentMenu {...props} />
-        <HostMenu {...props} />
-        <CodeMenu {...props} />
-        <TimeMenu {...props} />
-        <MoreMenu {...props} />
+        {agentMenu(query, values)}
+        {hostMenu(query, typed, values)}
+        {codeMenu(query)}
+        {timeMenu(query, now)}
+        {moreMenu(typed, problems)}
       </div>
     </div>
   );
 }
 
 /** Hidden fields for the filters that a form keeps. Drops the cursor, since a new filter begins at the newest action. */
-function Kept({ typed, but }: Pick<FiltersProps, "typed"> & { readonly but: readonly string[] }) {
+function keptFields(typed: Typed, but: readonly string[]) {
   const isKept = (name: string) => name !== "cursor" && Object.hasOwn(ListQuery.properties, name);
   const kept = [...typed].filter(([name]) => isKept(name) && !but.includes(name));
-  return (
-    <>{kept.flatMap(([name, values]) => values.map((value) => <input type="hidden" name={name} value={value} />))}</>
-  );
+  return kept.flatMap(([name, values]) => values.map((value) => <input type="hidden" name={name} value={value} />));
 }
 
 /** Searches as people type. Updates the list, its counts and the other filters, but not the field. */
-function Search({ typed }: FiltersProps) {
+function search(typed: Typed) {
   return (
     <form
       class="search"
@@ -66,7 +66,7 @@ function Search({ typed }: FiltersProps) {
       hx-sync="this:replace"
       hx-indicator="#list"
     >
-      <Kept typed={typed} but={["q"]} />
+      {keptFields(typed, ["q"])}
       <Icon name="search" />
       <input
         id="search"
@@ -87,7 +87,7 @@ function filtered(query: ListQuery, changes: Parameters<typeof listPath>[1]): st
   return listPath(query, { ...changes, cursor: undefined });
 }
 
-function AgentMenu({ query, values: { creators } }: FiltersProps) {
+function agentMenu(query: ListQuery, { creators }: FilterValues) {
   const options = creators.map(({ keyId, createdBy }) => {
     return [keyId, untrusted(describeActor(createdBy).name)] as const;
   });
@@ -103,7 +103,7 @@ function AgentMenu({ query, values: { creators } }: FiltersProps) {
   );
 }
 
-function HostMenu({ query, typed, values: { hosts } }: FiltersProps) {
+function hostMenu(query: ListQuery, typed: Typed, { hosts }: FilterValues) {
   return (
     <FilterMenu
       label={query.host === undefined ? "Host" : untrusted(query.host)}
@@ -114,7 +114,7 @@ function HostMenu({ query, typed, values: { hosts } }: FiltersProps) {
     >
       <li class="menu-form">
         <form method="get" action={ACTIONS_PATH}>
-          <Kept typed={typed} but={["host"]} />
+          {keptFields(typed, ["host"])}
           <input name="host" aria-label="Other host" placeholder="Other host, or host:port" autocomplete="off" />
           <Button look="plain">Show</Button>
         </form>
@@ -142,7 +142,7 @@ const CODES: readonly (readonly [code: string, meaning: string])[] = [
   ["504", "gateway timeout"],
 ];
 
-function CodeMenu({ query }: FiltersProps) {
+function codeMenu(query: ListQuery) {
   const chosen = query.response_code?.join(", ") ?? null;
   return (
     <FilterMenu
@@ -176,7 +176,7 @@ function chosenRange(after: Date, now: Date): string | null {
   return Object.entries(RANGES).find(([, ms]) => age >= ms && age < ms + STILL_MS)?.[0] ?? null;
 }
 
-function TimeMenu({ query, now }: FiltersProps) {
+function timeMenu(query: ListQuery, now: Date) {
   const { created_after: after, created_before: before } = query;
   const range = after === undefined || before !== undefined ? null : chosenRange(new Date(after), now);
   const [from, to] = [after, before].map((at) => (at === undefined ? null : time(new Date(at))));
@@ -203,7 +203,7 @@ const MORE = ["method", "path", ...SEARCHED_TEXTS, "metadata", "dedupe", "outcom
 
 const FORM = [...MORE, "created_after", "created_before"] as const;
 
-function MoreMenu({ typed, problems }: FiltersProps) {
+function moreMenu(typed: Typed, problems: readonly Issue[]) {
   const chosen = MORE.filter((name) => typed.has(name)).length;
   const fieldOf = (name: (typeof FORM)[number], label: string) => {
     const problem = problems.find(({ field }) => field === name)?.message ?? null;
@@ -220,7 +220,7 @@ function MoreMenu({ typed, problems }: FiltersProps) {
     <Menu label={chosen === 0 ? "More" : `More · ${chosen}`} isChosen={chosen > 0} isAtEnd>
       <li class="menu-form">
         <form method="get" action={ACTIONS_PATH}>
-          <Kept typed={typed} but={FORM} />
+          {keptFields(typed, FORM)}
           <div class="columns">
             <Field {...fieldOf("path", "Path begins with")} />
             <Field {...fieldOf("method", "Method")} none="Any" options={optionsOf(HTTP_METHODS)} />

@@ -28,7 +28,7 @@ import type { Counted } from "../core/store.ts";
 import { ENTER_KEY, firstActionCall } from "../accounts/first-action.ts";
 import { BULK_OPERATIONS, type BulkOperation } from "../core/bulk-job.ts";
 import { callText } from "./request.tsx";
-import { ActionFilters, type FiltersProps } from "./action-filters.tsx";
+import { actionFilters, type FiltersProps } from "./action-filters.tsx";
 import { BULK_PATH, newBulkPath } from "./bulk.tsx";
 import { CodeBlock, EmptyState, FilterLinks, Menu } from "../ui/controls.tsx";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
@@ -49,6 +49,8 @@ import { personPages, type PageDeps } from "./page-deps.ts";
 import { zoned } from "./schema-form.tsx";
 import { maskText } from "../receipts/masking.ts";
 
+type Counts = StatusCounts["counts"];
+
 interface ActionsProps extends FiltersProps {
   readonly user: PageUser;
   /** Newest first, each made by `forRow`. */
@@ -59,35 +61,35 @@ interface ActionsProps extends FiltersProps {
   /** How far back the page searched, if it stopped early; else null. */
   readonly searchedUntil: Date | null;
   /** How many actions of each status the other filters find. */
-  readonly counts: StatusCounts["counts"];
+  readonly counts: Counts;
   readonly baseUrl: string;
 }
 
 /** The list of actions, newest first. Its filters are the query parameters of `GET /v1/actions`. */
 function actionsPage(props: ActionsProps): string {
-  const { user, actions, problems, now } = props;
+  const { user, query, typed, values, problems, actions, pauseOf, cursor, counts, now } = props;
   return render(
     <Layout title="Actions" nav="Actions" user={user} width="wide" follows="all" now={now}>
       <div class="head between">
         <h1>Actions</h1>
-        <ListActions {...props} />
+        {listActions(query, counts, user)}
       </div>
-      <ActionFilters {...props} />
+      {actionFilters({ query, typed, values, problems, now })}
       {problems.length === 0 ? null : (
         <Problem
           text={`These filters are not valid. ${problems.map(({ field, message }) => `${field}: ${message}`).join(" ")}`}
         />
       )}
       <div id="list">
-        <StatusChips {...props} />
-        {actions.length === 0 && problems.length === 0 ? <Empty {...props} /> : null}
+        {statusChips(query, counts)}
+        {actions.length === 0 && problems.length === 0 ? nothingFound(props) : null}
         {actions.length === 0 ? (
-          <Pager {...props} />
+          pager(query, 0, cursor)
         ) : (
           <form id="selection" method="get" action={`${BULK_PATH}/new`} autocomplete="off">
-            <ActionTable {...props} />
-            <Pager {...props} />
-            <SelectionBar {...props} />
+            {actionTable(actions, pauseOf, now)}
+            {pager(query, actions.length, cursor)}
+            {selectionBar(query, counts, user)}
           </form>
         )}
       </div>
@@ -105,7 +107,7 @@ const STATUSES: readonly ActionStatus[] = [
   "cancelled",
 ];
 
-function StatusChips({ query, counts }: ActionsProps) {
+function statusChips(query: ListQuery, counts: Counts) {
   const chosen = query.status ?? [];
   const link = (name: string, status: readonly ActionStatus[], found: Counted | undefined, isChosen: boolean) => ({
     href: listPath(query, { status: [...status], cursor: undefined }),
@@ -130,13 +132,12 @@ function StatusChips({ query, counts }: ActionsProps) {
   );
 }
 
-function sumOf(counts: ActionsProps["counts"]): Counted {
+function sumOf(counts: Counts): Counted {
   return { count: counts.reduce((sum, one) => sum + one.count, 0), isMore: counts.some((one) => one.isMore) };
 }
 
 /** Links to the next page. There is no previous one, because it changes with every new action. */
-function Pager({ query, cursor, actions }: ActionsProps) {
-  const count = actions.length;
+function pager(query: ListQuery, count: number, cursor: string | null) {
   return (
     <nav id="pager" class="chips pager" aria-label="Pages">
       {/* The list says visibly that it is empty. */}
@@ -154,7 +155,7 @@ function Pager({ query, cursor, actions }: ActionsProps) {
   );
 }
 
-function Empty({ user, query, cursor, searchedUntil, baseUrl }: ActionsProps) {
+function nothingFound({ user, query, cursor, searchedUntil, baseUrl }: ActionsProps) {
   if (cursor !== null) {
     return (
       <EmptyState icon="search" title="No match yet">
@@ -208,8 +209,8 @@ const NAMES: Readonly<Record<BulkOperation, string>> = { retry: "Retry", cancel:
 const operationsFor = (user: PageUser) => BULK_OPERATIONS.filter((operation) => mayDo(user.role, operation));
 
 /** What people can do with all actions that the filters find. */
-function ListActions(props: ActionsProps) {
-  const { limit: _limit, cursor: _cursor, ...filter } = props.query;
+function listActions(query: ListQuery, counts: Counts, user: PageUser) {
+  const { limit: _limit, cursor: _cursor, ...filter } = query;
   return (
     <div id="list-actions" class="buttons">
       <Menu label="Export" isAtEnd>
@@ -224,13 +225,13 @@ function ListActions(props: ActionsProps) {
           </a>
         </li>
       </Menu>
-      <AllOfThese {...props} />
+      {allOfThese(query, counts, user)}
     </div>
   );
 }
 
 /** Offers to retry or cancel all actions of the list, if its statuses allow that. */
-function AllOfThese({ user, query, counts }: ActionsProps) {
+function allOfThese(query: ListQuery, counts: Counts, user: PageUser) {
   const { limit: _limit, cursor: _cursor, ...filter } = query;
   return operationsFor(user).flatMap((operation) => {
     const statuses = sources(operation).filter((status) => query.status?.includes(status) === true);
@@ -244,13 +245,13 @@ function AllOfThese({ user, query, counts }: ActionsProps) {
 }
 
 /** Appears by CSS while boxes are checked. Shows each operation that at least one row allows. */
-function SelectionBar(props: ActionsProps) {
+function selectionBar(query: ListQuery, counts: Counts, user: PageUser) {
   return (
     <div class="selection" role="group" aria-label="Selected actions">
       <span class="selected-count" role="status" data-selected="">
         Selected
       </span>
-      {operationsFor(props.user).map((operation) => (
+      {operationsFor(user).map((operation) => (
         <Button look="plain" name="operation" value={operation}>
           {NAMES[operation]}
         </Button>
@@ -258,9 +259,7 @@ function SelectionBar(props: ActionsProps) {
       <button type="submit" class="button-plain" formaction={EXPORT_PATH} name="format" value="csv">
         Export
       </button>
-      <span class="all-of-these">
-        <AllOfThese {...props} />
-      </span>
+      <span class="all-of-these">{allOfThese(query, counts, user)}</span>
       <button type="reset" class="button-link">
         Clear
       </button>
@@ -346,7 +345,7 @@ function plainSearch(search: string): string | null {
 }
 
 /** A row for each action. Its link opens the action's page; with script, on top of the list. */
-export function ActionTable({ actions, pauseOf, now }: Pick<ActionsProps, "actions" | "pauseOf" | "now">) {
+export function actionTable(actions: readonly MaskedAction[], pauseOf: PauseOf, now: Date) {
   return (
     <table class="actions">
       <caption class="visually-hidden">Actions, newest first</caption>
@@ -378,7 +377,7 @@ export function ActionTable({ actions, pauseOf, now }: Pick<ActionsProps, "actio
                 </th>
               </tr>
             )}
-            <Row action={action} isPaused={action.status === "pending" && pauseOf(action) !== null} now={now} />
+            {actionRow(action, action.status === "pending" && pauseOf(action) !== null, now)}
           </>
         ))}
       </tbody>
@@ -386,11 +385,7 @@ export function ActionTable({ actions, pauseOf, now }: Pick<ActionsProps, "actio
   );
 }
 
-interface RowProps {
-  readonly action: MaskedAction;
-}
-
-function Row({ action, isPaused, now }: RowProps & { readonly isPaused: boolean; readonly now: Date }) {
+function actionRow(action: MaskedAction, isPaused: boolean, now: Date) {
   const { id, method, host, createdAt, createdBy, status, viewer } = action;
   return (
     <tr id={id} data-can={BULK_OPERATIONS.find((one) => sources(one).includes(status))}>
@@ -408,13 +403,11 @@ function Row({ action, isPaused, now }: RowProps & { readonly isPaused: boolean;
       <td class="who">{untrusted(describeActor(createdBy).name)}</td>
       <td class="what">
         <a class="row-link" href={actionPath(id)}>
-          <What action={action} />
+          {requestSummary(action)}
         </a>
       </td>
       <td class="status">{isPaused ? <Dot tone="wait">Paused</Dot> : <ListedStatus action={action} isQuiet />}</td>
-      <td class="tries">
-        <Tries action={action} />
-      </td>
+      <td class="tries">{attemptsText(action)}</td>
       <td class="note">
         <Note action={action} now={now} />
       </td>
@@ -423,7 +416,7 @@ function Row({ action, isPaused, now }: RowProps & { readonly isPaused: boolean;
 }
 
 /** The title and the call below it. A title is the requester's text, so it never appears without method, host and path. */
-function What({ action: { method, url, host, title, viewer } }: RowProps) {
+function requestSummary({ method, url, host, title, viewer }: MaskedAction) {
   const path = pathOf(url);
   // More than a wide screen shows. CSS cuts the rest.
   const shownPath = untrusted(path.slice(0, 240));
@@ -443,7 +436,7 @@ function What({ action: { method, url, host, title, viewer } }: RowProps) {
 }
 
 /** The number of attempts and the duration of the newest. A single attempt is usual, so it is shown faintly. */
-function Tries({ action: { status, attempts, retries, result } }: RowProps) {
+function attemptsText({ status, attempts, retries, result }: MaskedAction) {
   if (attempts === 0) return <span class="faint">–</span>;
   const ms = result?.durationMs ?? null;
   return (

@@ -3,7 +3,7 @@ import type { Action } from "../../src/core/action.ts";
 import { ROW_BODY_CHARS_MAX } from "../../src/core/limits.ts";
 import { forRow } from "../../src/pages/action-routes.ts";
 import { Note } from "../../src/pages/action-row.tsx";
-import { ActionTable } from "../../src/pages/actions.tsx";
+import { actionTable } from "../../src/pages/actions.tsx";
 import { renderPart } from "../../src/ui/layout.tsx";
 import { textOf } from "../support/forms.ts";
 import { anAction, aResult, later, NOON } from "../support/factory.ts";
@@ -11,8 +11,7 @@ import { maskAction } from "../../src/receipts/masked-action.ts";
 
 const shown = (action: Partial<Action>) => maskAction(forRow(anAction(action)), "decider");
 
-const rowOf = (action: Partial<Action>) =>
-  textOf(renderPart(ActionTable({ actions: [shown(action)], pauseOf: () => null, now: NOON })));
+const rowOf = (action: Partial<Action>) => textOf(renderPart(actionTable([shown(action)], () => null, NOON)));
 
 const noteIn = (action: Partial<Action>) => {
   const note = Note({ action: shown(action), now: NOON });
