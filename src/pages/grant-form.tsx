@@ -1,10 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { bodyCheck } from "../api/schema-helpers.ts";
-import { invalidFields, type Issue } from "../core/domain-error.ts";
 import type { GrantTerms } from "../core/grant.ts";
 import type { JsonLeaf } from "../core/json-tree.ts";
-import { GRANT_CALLS_MAX, GRANT_FIELDS_SHOWN_MAX, GRANT_VARY_MAX } from "../core/limits.ts";
+import { GRANT_FIELDS_SHOWN_MAX, GRANT_VARY_MAX } from "../core/limits.ts";
 import { fieldsOf, numberOf } from "../grants/likeness.ts";
 import { GrantTermsJson } from "../grants/grants.ts";
 import type { Form } from "../http/request.ts";
@@ -13,8 +11,8 @@ import type { MaskedAction } from "../receipts/seen-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { Button, Check, Field, FieldGroup } from "../ui/form.tsx";
 import { untrusted } from "../ui/parts.tsx";
-import { number } from "../ui/text.ts";
-import { EMPTY_FORM, type FormState, numberIn, type RefusedForm } from "./forms.ts";
+import { filled, type FormState, problemBeside, problemOf, type RefusedForm } from "./forms.ts";
+import { schemaForm } from "./schema-form.tsx";
 
 /** The choice that approves one request and makes a grant. */
 export const APPROVE_MORE = "approve_more";
@@ -42,7 +40,6 @@ export function grantOffer(action: MaskedAction): GrantOffer | null {
 /** The schema's bound. */
 const PATH_CHARS_MAX = 200;
 
-/** The first and shortest is the default. */
 const DURATIONS = [
   ["15", "15 minutes"],
   ["60", "1 hour"],
@@ -50,7 +47,16 @@ const DURATIONS = [
   ["10080", "7 days"],
 ] as const;
 
-const CALLS = "20";
+/** The terms, of which a request has its own fields of what may differ. None is required: the same form approves without a grant. */
+const TERMS_FORM = schemaForm(GrantTermsJson, {
+  minutes: { label: "For how long", options: DURATIONS, required: false, wrong: "Choose for how long." },
+  calls: { label: "How many calls", hint: null, required: false },
+  vary: { wrong: `Tick at most ${GRANT_VARY_MAX}.` },
+  max: { wrong: "Enter a number from 0 with at most 3 decimals." },
+});
+
+/** The shortest time is the default. */
+const NEW_TERMS = filled({ minutes: DURATIONS[0][0], calls: "20" });
 
 interface GrantFoldProps {
   readonly offer: GrantOffer;
@@ -62,7 +68,7 @@ interface GrantFoldProps {
 
 /** Folded until somebody opens it, and never preselected: an approval is for one request. */
 export function GrantFold({ offer: { fields, isCut }, typed, rest }: GrantFoldProps) {
-  const state = typed ?? EMPTY_FORM;
+  const state = typed ?? NEW_TERMS;
   return (
     <details class="decide-grant" open={typed !== undefined}>
       <summary>Allow more calls like this</summary>
@@ -74,23 +80,10 @@ export function GrantFold({ offer: { fields, isCut }, typed, rest }: GrantFoldPr
             : "Everything that is not ticked must be the same: key, method, target, headers and the rest of the body."}
         </p>
         <div class="grant-terms">
-          <Field
-            name="minutes"
-            label="For how long"
-            options={DURATIONS}
-            value={state.values.get("minutes") ?? DURATIONS[0][0]}
-            problem={problemAt(state, "minutes")}
-          />
-          <Field
-            name="calls"
-            label="How many calls"
-            value={state.values.get("calls") ?? CALLS}
-            problem={problemAt(state, "calls")}
-            autocomplete="off"
-          />
+          <TERMS_FORM.Fields of={["minutes", "calls"]} state={state} />
         </div>
         {fields.length === 0 ? null : (
-          <FieldGroup name="vary" legend="May differ" problem={problemAt(state, "vary")} look="grant-vary">
+          <FieldGroup name="vary" legend="May differ" problem={problemOf(state, "vary")} look="grant-vary">
             {fields.map((field, at) => (
               <VaryRow {...field} at={at} state={state} />
             ))}
@@ -127,7 +120,7 @@ function VaryRow({ path, text, at, state }: JsonLeaf & { readonly at: number; re
           name={`most_${at}`}
           label="at most"
           value={state.values.get(`most_${at}`) ?? text}
-          problem={problemAt(state, `max.${path}`)}
+          problem={problemOf(state, `max.${path}`)}
           autocomplete="off"
         />
       )}
@@ -140,45 +133,28 @@ export function memberName(path: string): string {
   return path === "body" ? path : path.replace(/^body\.?/, "");
 }
 
-const checkTerms = bodyCheck(GrantTermsJson);
-
 /** The grant that a form asks for. Leaves out values of members that are not ticked. Throws `validation_error`. */
 export function termsInForm(form: Form): GrantTerms {
-  const issues: Issue[] = [];
-  const minutes = DURATIONS.find(([value]) => value === form.get("minutes"))?.[0];
-  if (minutes === undefined) issues.push({ field: "minutes", message: "Choose for how long." });
-  const calls = numberIn((form.get("calls") ?? "").trim());
-  if (typeof calls === "string" || !Number.isInteger(calls) || calls < 1 || calls > GRANT_CALLS_MAX) {
-    issues.push({ field: "calls", message: `Enter a whole number from 1 to ${number(GRANT_CALLS_MAX)}.` });
-  }
   const vary: string[] = [];
-  const max: (readonly [path: string, most: number])[] = [];
+  const max: (readonly [path: string, most: number | string])[] = [];
   for (let at = 0; at < GRANT_FIELDS_SHOWN_MAX; at += 1) {
     const path = form.get(`vary_${at}`);
     if (path === undefined) continue;
     vary.push(path);
-    const typed = form.get(`most_${at}`)?.trim();
-    if (typed === undefined) continue;
-    const most = numberOf(typed);
-    if (most !== null) max.push([path, most]);
-    else issues.push({ field: `max.${path}`, message: "Enter a number from 0 with at most 3 decimals." });
+    const most = form.get(`most_${at}`)?.trim();
+    if (most !== undefined) max.push([path, numberOf(most) ?? most]);
   }
-  if (vary.length > GRANT_VARY_MAX) issues.push({ field: "vary", message: `Tick at most ${GRANT_VARY_MAX}.` });
-  if (issues.length > 0) throw invalidFields(issues);
-  return checkTerms({ minutes: Number(minutes), calls, vary, max: Object.fromEntries(max) });
-}
-
-/** The problem of a field. The service calls a field `grant.calls`, the form `calls`. */
-function problemAt({ issues }: FormState, name: string): string | null {
-  return issues.find(({ field }) => field === name || field === `grant.${name}`)?.message ?? null;
+  return TERMS_FORM.check(form, { vary, max: Object.fromEntries(max) });
 }
 
 /** A refused decision. Shows problems of the grant at its fields, and all others above the buttons. */
-export function refusedDecision({ values, issues, problem, code }: RefusedForm) {
+export function refusedDecision(refused: RefusedForm) {
+  const { values, problem, code } = refused;
   const reason = values.get("reason");
   if (values.get("decision") !== APPROVE_MORE) return { problem, reason };
-  const others = issues.filter(({ field }) => !/^(grant\.)?(minutes$|calls$|vary$|max\.)/.test(field));
-  const said = issues.length === 0 ? problem : others.map(({ message }) => message).join(" ");
+  // The service calls a field `grant.calls`, the form `calls`.
+  const issues = refused.issues.map((issue) => ({ ...issue, field: issue.field.replace(/^grant\./, "") }));
+  const grant = { ...refused, issues };
   const nothing = code === "validation_error" ? "It was not approved." : "";
-  return { problem: [nothing, said].filter(Boolean).join(" "), reason, grant: { values, issues, problem } };
+  return { problem: [nothing, problemBeside(grant, TERMS_FORM.names)].filter(Boolean).join(" "), reason, grant };
 }

@@ -46,14 +46,16 @@ interface FieldSpec extends Omit<FieldProps, "hint" | "label" | "maxlength" | "n
   readonly onlyFor?: readonly (typeof CHOICES_WITH_FIELDS)[number][];
 }
 
-/** A member, or "sum.limit" for a member of a member. */
-type Path<Body> = {
-  [Name in keyof Body & string]-?: NonNullable<Body[Name]> extends readonly unknown[]
-    ? Name
-    : NonNullable<Body[Name]> extends object
-      ? `${Name}.${keyof NonNullable<Body[Name]> & string}`
-      : Name;
-}[keyof Body & string];
+/** A member, or "sum.limit" for a member of a member. Lists and maps are one field. */
+type Path<Body> = { [Name in keyof Body & string]-?: PathOf<Name, NonNullable<Body[Name]>> }[keyof Body & string];
+
+type PathOf<Name extends string, Value> = Value extends readonly unknown[]
+  ? Name
+  : Value extends object
+    ? string extends keyof Value
+      ? Name
+      : `${Name}.${keyof Value & string}`
+    : Name;
 
 export type FieldSpecs<Body> = Readonly<Partial<Record<Path<Body>, FieldSpec>>>;
 
