@@ -1,6 +1,5 @@
 import Type, { type Static } from "typebox";
 import * as t from "../api/schema-helpers.ts";
-import { bodyCheck } from "../api/schema-helpers.ts";
 import type { AppContext, AppPart } from "../runtime/app-context.ts";
 import type { Person, StartedSession, RequestSource, SessionSource } from "../core/session.ts";
 import { auditOf } from "../core/audit.ts";
@@ -49,15 +48,10 @@ export const SignedUp = t.answerObject("SignedUp", "The new account and its firs
 
 export type Credentials = Static<typeof Credentials>;
 
-const PasswordChange = t.closedObject({ current_password: passwordMember, password: passwordMember });
+/** A person changes their password on a page only. */
+export const PasswordChange = t.closedObject({ current_password: passwordMember, password: passwordMember });
 
 type PasswordChange = Static<typeof PasswordChange>;
-
-/** Checks address and password of a body or form. Throws `validation_error` with all issues. */
-export const checkCredentials = bodyCheck(Credentials);
-
-/** Checks the current and the new password of a form. Throws `validation_error` with all issues. */
-export const checkPasswordChange = bodyCheck(PasswordChange);
 
 interface PeopleNeeds {
   readonly passwords: Passwords;

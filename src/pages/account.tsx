@@ -7,7 +7,7 @@ import { mayDo } from "../core/roles.ts";
 import type { Membership } from "../core/team-store.ts";
 import { HOME_PATH, type Person, sourceOf } from "../http/session.ts";
 import { Copied } from "../ui/controls.tsx";
-import { Button, Check, PostForm, Submit } from "../ui/form.tsx";
+import { Button, Check, Field, PostForm, Submit } from "../ui/form.tsx";
 import { LOG_IN_PATH, render, SETTINGS_LINK } from "../ui/layout.tsx";
 import { ago, Card, Facts, Name, Problem, sentence, time, untrusted, Notice } from "../ui/parts.tsx";
 import { browserName, duration, networkText, roleLabel } from "../ui/text.ts";
@@ -17,9 +17,9 @@ import { personPages, type PageDeps } from "./page-deps.ts";
 import { schemaForm } from "./schema-form.tsx";
 import { agoOr, List, None, RowAction, SettingsPage, Tagged } from "./settings-frame.tsx";
 import { PASSWORD_LINK_MS_MAX } from "../core/limits.ts";
-import { checkPasswordChange } from "../accounts/people.ts";
+import { PasswordChange } from "../accounts/people.ts";
 import { logPasswordChange } from "./auth-routes.ts";
-import { CredentialFields, type Typed } from "./sign-in.tsx";
+import { KNOWN_PASSWORD, NEW_PASSWORD } from "./sign-in.tsx";
 
 const ACCOUNT_NAME_PATH = `${LOG_IN_PATH}/name`;
 
@@ -261,8 +261,12 @@ function noPasswordPage({ ownMails, oidc }: PageDeps, user: Person, isSent: bool
   );
 }
 
-/** The form for a new password. Password managers need the address. */
-function passwordPage(user: Person, typed: Typed): string {
+const PASSWORD_FORM = schemaForm(PasswordChange, {
+  current_password: KNOWN_PASSWORD,
+  password: { ...NEW_PASSWORD, label: "New password" },
+});
+
+function passwordPage(user: Person, typed: FormState): string {
   return render(
     <SettingsPage
       user={user}
@@ -271,10 +275,16 @@ function passwordPage(user: Person, typed: Typed): string {
       {...PLACE}
     >
       <section class="card" aria-label="Password">
-        <PostForm user={user} action={PASSWORD_PATH}>
-          <CredentialFields typed={typed} password="new" emailOf={user.email} isChange />
-          <Submit cancel={LOG_IN_PATH}>Change password</Submit>
-        </PostForm>
+        <PASSWORD_FORM.Form
+          user={user}
+          action={PASSWORD_PATH}
+          state={typed}
+          submit="Change password"
+          cancel={LOG_IN_PATH}
+        >
+          {/* Password managers need the address. */}
+          <Field name="email" label="Email" type="email" value={user.email} required readonly autocomplete="username" />
+        </PASSWORD_FORM.Form>
       </section>
     </SettingsPage>,
   );
@@ -285,10 +295,7 @@ export function passwordPages(deps: PageDeps) {
   const { peopleService, tokenAnswer, startSession, flash, log, ownMails } = deps;
   const change = tokenAnswer(
     async ({ context, person, form }) => {
-      const asked = checkPasswordChange({
-        current_password: form.get("current_password") ?? null,
-        password: form.get("password") ?? null,
-      });
+      const asked = PASSWORD_FORM.check(form);
       const entered = await peopleService.changePassword(person, asked, sourceOf(context, deps, form));
       logPasswordChange(context, entered, log);
       return startSession(context, entered, flash.redirect(entered.person, LOG_IN_PATH, DONE, {}));

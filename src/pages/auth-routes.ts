@@ -1,14 +1,23 @@
 import type { StartedSession } from "../core/session.ts";
-import { checkCredentials, Credentials, LoggedIn, SignedUp } from "../accounts/people.ts";
-import { compileQuery } from "../api/schema-helpers.ts";
+import { Credentials, LoggedIn, SignedUp } from "../accounts/people.ts";
+import { bodyCheck, compileQuery } from "../api/schema-helpers.ts";
 import type { Log } from "../observability/log.ts";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { answers, EMPTY_FORM } from "./forms.ts";
 import { landOn, noteIn } from "./kept-note.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
-import { logInPage, MADE_ACCOUNT, signedUpPage, signUpPage, welcomePage, withNext } from "./sign-in.tsx";
+import {
+  LOG_IN_FORM,
+  logInPage,
+  MADE_ACCOUNT,
+  SIGN_UP_FORM,
+  signedUpPage,
+  signUpPage,
+  welcomePage,
+  withNext,
+} from "./sign-in.tsx";
 import { json, page, seeOther, UNLISTED } from "../http/response.ts";
-import { type Form, isForm, readForm, readJson, readQuery, type RequestContext } from "../http/request.ts";
+import { isForm, readForm, readJson, readQuery, type RequestContext } from "../http/request.ts";
 import { checkFormToken, HOME_PATH, nextIn, nextOf, sourceOf } from "../http/session.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";
 import {
@@ -25,6 +34,8 @@ const SIGNED_UP_PATH = "/signup/done";
 
 const NONE = compileQuery(NO_QUERY);
 
+const checkCredentials = bodyCheck(Credentials);
+
 const UNCACHED = { "cache-control": "no-store" } as const;
 
 /** Sign-up, login and logout: JSON for programs, forms for our own pages. Refuses requests from other sites' pages. */
@@ -32,7 +43,7 @@ export function authRoutes(deps: PageDeps) {
   const { cookie, ownOrigin, personOf, peopleService, sessionService, signUpGate, startSession } = deps;
   const signUpByForm = answers(readForm)(
     async ({ context, form }) => {
-      const entered = await peopleService.signUp(credentialsIn(form), sourceOf(context, deps, form));
+      const entered = await peopleService.signUp(SIGN_UP_FORM.check(form), sourceOf(context, deps, form));
       const result = { apiKey: entered.apiKey, next: nextOf(form.get("next")) ?? GET_STARTED_PATH };
       const show = () => page("own", signedUpPage(entered.person, result));
       const answer = await deps.flash.showSecretOnce(entered.person, SIGNED_UP_PATH, MADE_ACCOUNT, result, show);
@@ -42,7 +53,7 @@ export function authRoutes(deps: PageDeps) {
   );
   const logInByForm = answers(readForm)(
     async ({ context, form }) => {
-      const entered = await peopleService.logIn(credentialsIn(form), sourceOf(context, deps, form));
+      const entered = await peopleService.logIn(LOG_IN_FORM.check(form), sourceOf(context, deps, form));
       const next = nextOf(form.get("next")) ?? HOME_PATH;
       return startSession(context, entered, landOn(deps.flash, next, entered, noteIn(form)));
     },
@@ -216,7 +227,7 @@ function welcomeRoutes(deps: PageDeps) {
   const hooks = { params: TokenParams };
   const redeem = answers(readForm)<{ readonly token: string; readonly email: string | null }>(
     async ({ context, params: { token, email }, form }) => {
-      const entered = await peopleService.redeemLink(token, credentialsIn(form), sourceOf(context, deps, form));
+      const entered = await peopleService.redeemLink(token, SIGN_UP_FORM.check(form), sourceOf(context, deps, form));
       if (email !== null) logPasswordChange(context, entered, log);
       // A link without an address lets the first owner in. Others set a new password.
       return startSession(context, entered, seeOther("own", email === null ? GET_STARTED_PATH : HOME_PATH));
@@ -251,9 +262,4 @@ export function logPasswordChange(
 ): void {
   const { accountId, personId } = caller;
   log.info("password.changed", { request_id: name.logId, account_id: accountId, person_id: personId, client });
-}
-
-/** The address and password in a form. Throws `validation_error`. */
-function credentialsIn(form: Form): Credentials {
-  return checkCredentials({ email: form.get("email") ?? null, password: form.get("password") ?? null });
 }

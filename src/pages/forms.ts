@@ -9,15 +9,16 @@ export interface FormState {
   readonly issues: readonly Issue[];
   /** Everything that is wrong, in one text; null if nothing is. */
   readonly problem: string | null;
+  /** The error's code; null if the form was not refused. */
+  readonly code: ErrorCode | null;
 }
 
-/** A refused form, with the error's code. */
 export interface RefusedForm extends FormState {
   readonly problem: string;
   readonly code: ErrorCode;
 }
 
-export const EMPTY_FORM: FormState = { values: new Map(), issues: [], problem: null };
+export const EMPTY_FORM: FormState = { values: new Map(), issues: [], problem: null, code: null };
 
 export function filled(values: Readonly<Record<string, string>>): FormState {
   return { ...EMPTY_FORM, values: new Map(Object.entries(values)) };

@@ -1,6 +1,5 @@
 /** @jsxImportSource hono/jsx */
 import { emailKey } from "../core/account-store.ts";
-import { checkCredentials } from "../accounts/people.ts";
 import type { OpenInvitation } from "../accounts/team.ts";
 import type { Person } from "../core/session.ts";
 import { createPageRoutes, TokenParams } from "../http/operation.ts";
@@ -10,19 +9,19 @@ import { HOME_PATH, sourceOf } from "../http/session.ts";
 import { Button, PostForm, Submit } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { PageHead, Problem, sentence, untrusted } from "../ui/parts.tsx";
-import { answers, EMPTY_FORM } from "./forms.ts";
+import { answers, EMPTY_FORM, type FormState } from "./forms.ts";
 import type { PageDeps } from "./page-deps.ts";
-import { EntryForm, ProviderForm } from "./sign-in.tsx";
+import { EntryForm, LOG_IN_FORM, ProviderForm } from "./sign-in.tsx";
 import { type PageUser, roleLabel } from "../ui/text.ts";
 
 interface JoinProps extends OpenInvitation {
   readonly path: string;
-  readonly problem: string | null;
+  readonly state: FormState;
   /** Null if nobody is logged in. */
   readonly user: PageUser | null;
 }
 
-async function joinPage(deps: PageDeps, context: RequestContext, token: string, problem: string | null) {
+async function joinPage(deps: PageDeps, context: RequestContext, token: string, state: FormState) {
   const [invitation, user] = await Promise.all([deps.teamService.findInvitation(token), deps.personOf(context)]);
   const { email, role, account } = invitation;
   const path = `/join/${token}`;
@@ -35,7 +34,7 @@ async function joinPage(deps: PageDeps, context: RequestContext, token: string, 
         </p>
         <p class="quiet">The invitation is for {untrusted(email)} and works once.</p>
       </PageHead>
-      <JoinForm {...invitation} path={path} problem={problem} user={user} />
+      <JoinForm {...invitation} path={path} state={state} user={user} />
       {user === null ? <ProviderForm oidc={deps.oidc} next={path} /> : null}
     </Layout>,
   );
@@ -56,7 +55,7 @@ function InvitedTo({ account: { name, email } }: Pick<OpenInvitation, "account">
   );
 }
 
-function JoinForm({ path, problem, user, email, isKnown }: JoinProps) {
+function JoinForm({ path, state, user, email, isKnown }: JoinProps) {
   if (user !== null && emailKey(user.email) !== emailKey(email)) {
     return (
       <PostForm user={user} action="/auth/logout" class="card">
@@ -68,7 +67,7 @@ function JoinForm({ path, problem, user, email, isKnown }: JoinProps) {
   if (user !== null) {
     return (
       <PostForm user={user} action={path} class="card">
-        <Problem text={problem} />
+        <Problem text={state.problem} />
         <Submit cancel="/">Join</Submit>
       </PostForm>
     );
@@ -76,8 +75,8 @@ function JoinForm({ path, problem, user, email, isKnown }: JoinProps) {
   return (
     <EntryForm
       action={path}
-      typed={{ ...EMPTY_FORM, problem }}
-      password={isKnown ? "known" : "new"}
+      state={state}
+      isNew={!isKnown}
       emailOf={email}
       button={isKnown ? "Log in and join" : "Create login and join"}
     >
@@ -99,11 +98,11 @@ export function joinPages(deps: PageDeps) {
         return HOME_PATH;
       }
       const { email } = await teamService.findInvitation(token);
-      const { password } = checkCredentials({ email, password: form.get("password") ?? null });
+      const { password } = LOG_IN_FORM.check(form, { email });
       const entered = await teamService.joinByPassword(token, password, sourceOf(context, deps, form));
       return startSession(context, entered, seeOther("own", HOME_PATH));
     },
-    ({ context, params: { token } }, { problem }) => joinPage(deps, context, token, problem),
+    ({ context, params: { token } }, typed) => joinPage(deps, context, token, typed),
     // The invitation is for another address.
     "here",
   );
@@ -111,7 +110,7 @@ export function joinPages(deps: PageDeps) {
     .get(
       "/join/:token",
       async ({ context, params: { token } }) =>
-        page("own", await joinPage(deps, context, token, null), { headers: UNLISTED }),
+        page("own", await joinPage(deps, context, token, EMPTY_FORM), { headers: UNLISTED }),
       hooks,
     )
     .post(

@@ -1,75 +1,46 @@
 /** @jsxImportSource hono/jsx */
 import Type from "typebox";
-import { type Checked, compile } from "../api/schema-helpers.ts";
 import type { Child } from "hono/jsx";
-import type { ErrorCode } from "../core/domain-error.ts";
+import { Credentials } from "../accounts/people.ts";
+import { type Checked, compile } from "../api/schema-helpers.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../core/limits.ts";
-import { Button, Field, KnownPassword, PostForm } from "../ui/form.tsx";
+import { Button, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
-import { LinkButton, Notice, PageHead, Problem, untrustedLines } from "../ui/parts.tsx";
+import { LinkButton, Notice, PageHead, untrustedLines } from "../ui/parts.tsx";
 import type { KeptNote, PageUser } from "../ui/text.ts";
-import { type FormState, problemBeside, problemOf } from "./forms.ts";
+import type { FormState } from "./forms.ts";
 import { noteIn } from "./kept-note.ts";
 import type { RouteServices } from "../services/services.ts";
+import { schemaForm } from "./schema-form.tsx";
 import { Secret } from "./settings-frame.tsx";
 import { OIDC_PATH } from "../oidc/oidc.ts";
 
-/** A form with an address and a password. `code`: why it was refused. */
-export type Typed = FormState & { readonly code?: ErrorCode };
+const EMAIL = { hint: null, autocomplete: "username", wrong: "Enter an email address, like ann@example.com." } as const;
 
-interface CredentialFieldsProps {
-  readonly typed: Typed;
-  /** Tells password managers whether to fill in or generate a password. */
-  readonly password: "known" | "new";
-  /** The fixed address, if it can't be chosen. */
-  readonly emailOf?: string | null;
-  /** Whether it also asks for the current password. */
-  readonly isChange?: boolean;
-}
+const PASSWORD = { type: "password", wrong: `Use ${PASSWORD_CHARS_MIN} to ${PASSWORD_CHARS_MAX} characters.` } as const;
 
-const LENGTH = `Use ${PASSWORD_CHARS_MIN} to ${PASSWORD_CHARS_MAX} characters.`;
+/** A password that password managers fill in. No form shows one that was typed again. */
+export const KNOWN_PASSWORD = { ...PASSWORD, hint: null, autocomplete: "current-password" } as const;
 
-/** Fields for an address and a password. Never fills in a password again. */
-export function CredentialFields({ typed, password, emailOf = null, isChange = false }: CredentialFieldsProps) {
-  const taken = typed.code === "email_taken" ? typed.problem : null;
-  const wrong = (name: string, text: string) => (problemOf(typed, name) === null ? null : text);
-  return (
-    <>
-      <Problem text={taken === null ? problemBeside(typed, ["email", "password", "current_password"]) : null} />
-      <Field
-        name="email"
-        label="Email"
-        type="email"
-        value={emailOf ?? typed.values.get("email")}
-        required
-        readonly={emailOf !== null}
-        problem={taken ?? wrong("email", "Enter an email address, like ann@example.com.")}
-        autocomplete="username"
-      />
-      {isChange ? (
-        <KnownPassword name="current_password" label="Current password" problem={wrong("current_password", LENGTH)} />
-      ) : null}
-      {password === "known" ? (
-        <KnownPassword name="password" label="Password" problem={wrong("password", LENGTH)} />
-      ) : (
-        <Field
-          name="password"
-          label={emailOf === null ? "Password" : "New password"}
-          hint={`At least ${PASSWORD_CHARS_MIN} characters. A few random words work well.`}
-          type="password"
-          required
-          minlength={PASSWORD_CHARS_MIN}
-          maxlength={PASSWORD_CHARS_MAX}
-          problem={wrong("password", LENGTH)}
-          autocomplete="new-password"
-        />
-      )}
-    </>
-  );
-}
+/** A password that password managers generate. */
+export const NEW_PASSWORD = {
+  ...PASSWORD,
+  hint: `At least ${PASSWORD_CHARS_MIN} characters. A few random words work well.`,
+  minlength: PASSWORD_CHARS_MIN,
+  autocomplete: "new-password",
+} as const;
 
-interface EntryFormProps extends Omit<CredentialFieldsProps, "isChange"> {
+export const LOG_IN_FORM = schemaForm(Credentials, { email: EMAIL, password: KNOWN_PASSWORD });
+
+export const SIGN_UP_FORM = schemaForm(Credentials, { email: EMAIL, password: NEW_PASSWORD });
+
+interface EntryFormProps {
   readonly action: string;
+  /** Whether the person chooses a password. */
+  readonly isNew?: boolean;
+  readonly state: FormState;
+  /** The fixed address; left out or null if it can be chosen. */
+  readonly emailOf?: string | null;
   /** The next path; left out or null for the usual one. */
   readonly next?: string | null;
   readonly button: string;
@@ -79,14 +50,26 @@ interface EntryFormProps extends Omit<CredentialFieldsProps, "isChange"> {
 }
 
 /** A form that begins a session. */
-export function EntryForm({ action, next = null, button, note = null, children, ...fields }: EntryFormProps) {
+export function EntryForm(props: EntryFormProps) {
+  const { action, isNew = false, emailOf = null, next = null, button, note = null, children } = props;
+  const { OtherProblem, Field } = isNew ? SIGN_UP_FORM : LOG_IN_FORM;
+  const state = withTaken(props.state);
   return (
     <PostForm user={null} action={action} class="card" beginsSession fields={fieldsOf(next, note)}>
       {children}
-      <CredentialFields {...fields} />
+      <OtherProblem state={state} />
+      <Field name="email" state={state} {...(emailOf !== null && { value: emailOf, readonly: true })} />
+      <Field name="password" state={state} label={isNew && emailOf !== null ? "New password" : "Password"} />
       <Button>{button}</Button>
     </PostForm>
   );
+}
+
+/** Shows beside the address that it is taken: the error names no field. */
+function withTaken(state: FormState): FormState {
+  const { code, problem } = state;
+  if (code !== "email_taken" || problem === null) return state;
+  return { ...state, issues: [{ field: "email", message: problem }] };
 }
 
 function fieldsOf(next: string | null, note: KeptNote | null): readonly (readonly [name: string, value: string])[] {
@@ -95,7 +78,11 @@ function fieldsOf(next: string | null, note: KeptNote | null): readonly (readonl
 
 type EntryNeeds = Pick<RouteServices, "signUpGate" | "oidc">;
 
-export async function logInPage({ signUpGate, oidc }: EntryNeeds, next: string | null, typed: Typed): Promise<string> {
+export async function logInPage(
+  { signUpGate, oidc }: EntryNeeds,
+  next: string | null,
+  typed: FormState,
+): Promise<string> {
   const signupsOpen = (await signUpGate.closedBy()) === null;
   const note = noteIn(typed.values);
   return render(
@@ -108,7 +95,7 @@ export async function logInPage({ signUpGate, oidc }: EntryNeeds, next: string |
           {untrustedLines(note.reason)}
         </Notice>
       )}
-      <EntryForm action="/auth/login" next={next} typed={typed} note={note} password="known" button="Log in" />
+      <EntryForm action="/auth/login" next={next} state={typed} note={note} button="Log in" />
       {oidc === null ? null : <p class="or quiet small">or</p>}
       <ProviderForm oidc={oidc} next={next} note={note} />
       {signupsOpen ? (
@@ -165,13 +152,13 @@ export function oidcProblemPage(message: string): string {
   );
 }
 
-export function signUpPage(next: string | null, typed: Typed): string {
+export function signUpPage(next: string | null, typed: FormState): string {
   return render(
     <Layout title="Sign up" width="narrow" beginsSession>
       <PageHead title="Sign up">
         <p class="quiet">This creates your own account, with an owner key.</p>
       </PageHead>
-      <EntryForm action="/auth/signup" next={next} typed={typed} password="new" button="Sign up" />
+      <EntryForm action="/auth/signup" next={next} state={typed} isNew button="Sign up" />
       <p class="quiet">
         Already have an account? <a href={withNext("/login", next)}>Log in</a>
       </p>
@@ -207,7 +194,7 @@ export function signedUpPage(user: PageUser, { apiKey, next }: Checked<typeof MA
 }
 
 /** `email`: whose password is reset; null: the visitor becomes the account's first person. */
-export function welcomePage(path: string, email: string | null, typed: Typed): string {
+export function welcomePage(path: string, email: string | null, typed: FormState): string {
   const title = email === null ? "Welcome" : "Choose a new password";
   return render(
     <Layout title={title} width="narrow" beginsSession>
@@ -220,8 +207,8 @@ export function welcomePage(path: string, email: string | null, typed: Typed): s
       </PageHead>
       <EntryForm
         action={path}
-        typed={typed}
-        password="new"
+        state={typed}
+        isNew
         emailOf={email}
         button={email === null ? "Create login" : "Save and log in"}
       />

@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
-import { CONFIRM_EMAIL_FIELD, CONFIRM_PASSWORD_FIELD, Field, KnownPassword, PostForm, Submit } from "./form.tsx";
+import { CONFIRM_EMAIL_FIELD, CONFIRM_PASSWORD_FIELD, Field, PostForm, Submit } from "./form.tsx";
+import { PASSWORD_CHARS_MAX } from "../core/limits.ts";
 import { PageHead } from "./parts.tsx";
 import { render, Layout } from "./layout.tsx";
 import type { PageUser } from "./text.ts";
@@ -28,7 +29,15 @@ export function confirmPasswordPage({ user, path, fields, problem }: ConfirmPass
           readonly
           autocomplete="username"
         />
-        <KnownPassword name={CONFIRM_PASSWORD_FIELD} label="Password" problem={problem} />
+        <Field
+          name={CONFIRM_PASSWORD_FIELD}
+          label="Password"
+          type="password"
+          required
+          maxlength={PASSWORD_CHARS_MAX}
+          problem={problem}
+          autocomplete="current-password"
+        />
         <Submit cancel="/">Confirm</Submit>
       </PostForm>
       <p class="quiet small">

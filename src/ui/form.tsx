@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { PASSWORD_CHARS_MAX, REASON_CHARS_MAX } from "../core/limits.ts";
+import { REASON_CHARS_MAX } from "../core/limits.ts";
 import { LinkButton } from "./parts.tsx";
 import type { Choice, PageUser } from "./text.ts";
 
@@ -205,11 +205,6 @@ export function Submit({ look, cancel, children }: SubmitProps) {
       {cancel === undefined ? null : <LinkButton href={cancel}>Cancel</LinkButton>}
     </div>
   );
-}
-
-/** A password field that browsers fill in. */
-export function KnownPassword(props: Pick<FieldProps, "name" | "label"> & { readonly problem: string | null }) {
-  return <Field {...props} type="password" required maxlength={PASSWORD_CHARS_MAX} autocomplete="current-password" />;
 }
 
 interface CheckProps {

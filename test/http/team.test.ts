@@ -99,6 +99,7 @@ describe("an invitation", () => {
     expect(await (await fetch(app.url + path)).text()).toContain("This address has a login already");
     const wrong = await post(path, { password: "not the password" });
     expect([wrong.status, (await wrong.text()).includes("Incorrect email or password")]).toEqual([401, true]);
+    expect(await (await post(path, { password: "short" })).text()).toContain('id="password-problem"');
     expect((await post(path, { password: PASSWORD })).status).toBe(303);
     expect(await idOf(BOB)).not.toBe("");
   });
