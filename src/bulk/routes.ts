@@ -190,8 +190,12 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
         ],
         body: jsonBody(StartBulkBody),
         answers: {
-          202: { description: "The job, a `BulkJob`.", schema: StartedBulk },
-          200: { description: "With `dry_run`: what the job would cover, a `BulkDryRun`.", schema: StartedBulk },
+          202: { description: "The job, a `BulkJob`.", schema: StartedBulk, only: BulkJobJson },
+          200: {
+            description: "With `dry_run`: what the job would cover, a `BulkDryRun`.",
+            schema: StartedBulk,
+            only: BulkDryRunJson,
+          },
         },
         errors: ["too_many_jobs"],
       }),

@@ -1,4 +1,4 @@
-import type { TSchema } from "typebox";
+import type { TObject, TSchema } from "typebox";
 import { ERROR_CODES, type ErrorCode } from "../core/domain-error.ts";
 import { ANSWER_HEADERS, REQUEST_HEADERS, type AnswerHeader, ERROR_HEADERS } from "../api/headers.ts";
 import { type AlternativeBody, type OperationInfo, patternOf, type ResponseInfo } from "./operation.ts";
@@ -44,13 +44,33 @@ export interface ApiOperation extends OperationInfo {
 
 /** The routes that are operations, because they have a description. */
 export function apiOperations(routes: readonly RouteInfo[]): readonly ApiOperation[] {
-  return routes.flatMap(({ method, path, hooks: { detail } }) =>
-    isDescribed(detail) ? [{ ...detail, method, path: patternOf(path) }] : [],
-  );
+  return routes.flatMap(({ method, path, hooks: { detail } }) => {
+    if (!isDescribed(detail)) return [];
+    // Every path refuses other methods.
+    return [{ ...detail, method, path: patternOf(path), errors: [...detail.errors, "method_not_allowed"] }];
+  });
 }
 
 function isDescribed(detail: object | undefined): detail is OperationInfo {
   return detail !== undefined && "operationId" in detail;
+}
+
+/** The parameters of an operation, without X-Request-Id, which every request can have. */
+export function parametersOf({ params, query, headers = [] }: OperationInfo) {
+  const members = (of: TObject | undefined) => Object.entries(of?.properties ?? {});
+  return [
+    ...members(params?.schema).map(([name, schema]) => ({ name, in: "path", required: true, schema })),
+    ...members(query).map(([name, schema]) => {
+      return { name, in: "query", required: query?.required?.includes(name) ?? false, schema };
+    }),
+    ...headers.map((name) => ({ name, in: "header", required: false, schema: REQUEST_HEADERS[name] })),
+  ];
+}
+
+/** The bodies that a response can have, by media type. The first is the default. */
+export function bodiesOf({ schema, mediaType = "application/json", alsoAs, onRequestAs }: ResponseInfo) {
+  const own = schema === null ? undefined : { mediaType, schema };
+  return [own, alsoAs, onRequestAs].filter((body) => body !== undefined);
 }
 
 /** The API as an OpenAPI 3.1 document, as JSON. `baseUrl` is its server. */
@@ -76,10 +96,9 @@ export function openApiJson(operations: readonly ApiOperation[], baseUrl: string
   };
 
   const answerOf = (info: ResponseInfo): Json => {
-    const { description, schema, mediaType = "application/json", alsoAs, onRequestAs, headers = [] } = info;
-    const own = schema === null ? undefined : { mediaType, schema };
-    const forms = [own, alsoAs, onRequestAs].filter((form) => form !== undefined);
-    const content = forms.length === 0 ? {} : { content: Object.assign({}, ...forms.map(contentOf)) as Json };
+    const { description, headers = [] } = info;
+    const bodies = bodiesOf(info);
+    const content = bodies.length === 0 ? {} : { content: Object.assign({}, ...bodies.map(contentOf)) as Json };
     return { description, headers: headersOf(headers), ...content };
   };
 
@@ -109,7 +128,7 @@ export function openApiJson(operations: readonly ApiOperation[], baseUrl: string
    */
   const errorResponses = ({ errors, answers }: ApiOperation): Json => {
     const alsoAs = Object.values(answers).find((answer) => answer.alsoAs !== undefined)?.alsoAs;
-    const byStatus = Map.groupBy(new Set([...errors, "method_not_allowed" as const]), (code) => HTTP_STATUS[code]);
+    const byStatus = Map.groupBy(errors, (code) => HTTP_STATUS[code]);
     return Object.fromEntries(
       [...byStatus].map(([status, codes]) => {
         const isShared = codes.length === 1 && alsoAs === undefined;
@@ -117,16 +136,6 @@ export function openApiJson(operations: readonly ApiOperation[], baseUrl: string
       }),
     );
   };
-
-  const parametersOf = ({ params, query, headers = [] }: ApiOperation): readonly Json[] => [
-    ...Object.entries(params?.schema.properties ?? {}).map(([name, schema]) => {
-      return { name, in: "path", required: true, ...describedOf(schema) };
-    }),
-    ...Object.entries(query?.properties ?? {}).map(([name, schema]) => {
-      return { name, in: "query", required: query?.required?.includes(name) ?? false, ...describedOf(schema) };
-    }),
-    ...[...headers, "X-Request-Id"].map((name) => ({ $ref: `#/components/parameters/${name}` })),
-  ];
 
   const operationOf = (operation: ApiOperation): Json => {
     const { operationId, tag, summary, description, notes = [], permission, takesMetricsToken, body } = operation;
@@ -139,7 +148,12 @@ export function openApiJson(operations: readonly ApiOperation[], baseUrl: string
       // CommonMark, as OpenAPI has it: a paragraph, and a list of the notes.
       description: [description, ...(notes.length === 0 ? [] : ["", ...notes.map((note) => `- ${note}`)])].join("\n"),
       ...(permission === null && { security }),
-      parameters: parametersOf(operation),
+      parameters: [
+        ...parametersOf(operation).map(({ schema, ...where }) =>
+          where.in === "header" ? headerReference(where.name) : { ...where, ...describedOf(schema) },
+        ),
+        headerReference("X-Request-Id"),
+      ],
       ...(body && { requestBody: { required: body.isRequired, content } }),
       responses: { ...errorResponses(operation), ...mapValues(operation.answers, answerOf) },
     };
@@ -177,6 +191,10 @@ export function openApiJson(operations: readonly ApiOperation[], baseUrl: string
       schemas: components(),
     },
   });
+}
+
+function headerReference(name: string): Json {
+  return { $ref: `#/components/parameters/${name}` };
 }
 
 function exampleOf(code: ErrorCode): Json {

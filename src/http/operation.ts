@@ -61,6 +61,8 @@ export interface ResponseInfo {
   readonly description: string;
   /** Null: no body. */
   readonly schema: TSchema | null;
+  /** Which schema of the union it is, if `schema` is one for all successes of the operation. */
+  readonly only?: TSchema;
   /** Default: application/json. */
   readonly mediaType?: string;
   /** A second media type by `Accept`, also for errors. */
@@ -85,7 +87,7 @@ export interface OperationInfo {
   readonly query?: TObject;
   /** Request headers that it reads, other than X-Request-Id. */
   readonly headers?: readonly RequestHeader[];
-  readonly body?: { readonly schema: TSchema; readonly isRequired: boolean };
+  readonly body?: { readonly schema: TObject; readonly isRequired: boolean };
   /** Successful responses, by status. */
   readonly answers: Readonly<Record<number, ResponseInfo>>;
   readonly errors: readonly ErrorCode[];
@@ -182,7 +184,7 @@ function errorsOf({ permission, body, params, errors = [] }: OperationSpec<unkno
 
 /** The JSON body of an operation. */
 interface RequestBody<Accepted> {
-  readonly schema: TSchema;
+  readonly schema: TObject;
   readonly isRequired: boolean;
   /** Null: nothing was sent. Throws `validation_error` with every issue. */
   accept(json: ParsedJson | null): Accepted;

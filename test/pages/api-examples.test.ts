@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { HTTP_STATUS } from "../../src/api/errors.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
-import { apiReference, groupsOf, partsOf } from "../../src/pages/docs/api-document.ts";
+import { apiReference, groupsOf } from "../../src/pages/docs/api-reference.ts";
+import { partsOf } from "../../src/pages/docs/api-fields.tsx";
 import { GUIDE_GROUPS } from "../../src/pages/docs/guides.ts";
 import { createDocsSite } from "../../src/pages/docs/site.tsx";
 import { bodyExample, requestExamples } from "../../src/pages/docs/api-examples.ts";

@@ -1,5 +1,5 @@
 import { codeSamples, type SampleRequest } from "../../api/code-samples.ts";
-import { type ApiEntry, exampleOf, type ApiReference } from "./api-document.ts";
+import { type ApiEntry, type ApiReference, type ApiSchema, dereferenced } from "./api-reference.ts";
 
 /** Example requests by language. */
 export function requestExamples(entry: ApiEntry, reference: ApiReference) {
@@ -49,8 +49,24 @@ export function bodyExample({ operationId: id, body }: ApiEntry, reference: ApiR
   if (body === null) return undefined;
   const written = BODIES[id];
   if (written !== undefined) return written;
-  const { properties = {}, required = [] } = body.schema;
+  const { properties = {}, required = [] } = dereferenced(body.schema, reference.schemas);
   if (required.length > 0) return exampleOf(body.schema, reference.schemas);
   const [first] = Object.entries(properties);
   return first === undefined ? {} : { [first[0]]: exampleOf(first[1], reference.schemas) };
+}
+
+/** An example of a value with only the required members. */
+export function exampleOf(schema: ApiSchema, schemas: ApiReference["schemas"]): unknown {
+  const own = dereferenced(schema, schemas);
+  const { properties, required = [], examples, const: only, enum: values, items, anyOf } = own;
+  if (properties !== undefined) {
+    const shown = Object.entries(properties).filter(([name]) => required.includes(name));
+    return Object.fromEntries(shown.map(([name, member]) => [name, exampleOf(member, schemas)]));
+  }
+  if (examples !== undefined) return examples[0];
+  if (only !== undefined) return only;
+  if (values !== undefined) return values[0];
+  if (items !== undefined) return [exampleOf(items, schemas)];
+  const [first] = anyOf ?? [];
+  return first === undefined ? null : exampleOf(first, schemas);
 }

@@ -1,16 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import { API_NESTING_MAX } from "../../core/limits.ts";
-import {
-  type ApiParameter,
-  type ApiSchema,
-  boundsText,
-  dereferenced,
-  schemaName,
-  type ApiReference,
-  partsOf,
-  typeText,
-} from "./api-document.ts";
+import { type ApiParameter, type ApiReference, type ApiSchema, dereferenced, schemaName } from "./api-reference.ts";
 
 /** Where the objects of the API are described. */
 export const API_OBJECTS_PATH = "/docs/api/objects";
@@ -29,7 +20,7 @@ interface ApiFieldsProps {
 
 /** The members of a schema with types and bounds, nested; or the type of a schema without members. */
 export function ApiFields({ schema, schemas, of, depth = 0 }: ApiFieldsProps) {
-  const own = membersOf(schema);
+  const own = membersOf(dereferenced(schema, schemas));
   if (own === null) {
     return (
       <p>
@@ -103,12 +94,19 @@ export function ApiNotes({ notes }: { readonly notes: readonly string[] }) {
   );
 }
 
-export function ApiParameters({ parameters }: { readonly parameters: readonly ApiParameter[] }) {
+interface ApiParametersProps {
+  readonly parameters: readonly ApiParameter[];
+  readonly schemas: ApiReference["schemas"];
+}
+
+export function ApiParameters({ parameters, schemas }: ApiParametersProps) {
   return (
     <ul class="fields">
-      {parameters.map(({ name, in: place, required, schema, description }) => (
-        <Field name={name} schema={{ ...schema, description }} mark={required ? "required" : null} place={place} />
-      ))}
+      {parameters.map(({ name, in: place, required, schema }) => {
+        const { description = "" } = dereferenced(schema, schemas);
+        const mark = required ? "required" : null;
+        return <Field name={name} schema={{ ...schema, description }} mark={mark} place={place} />;
+      })}
     </ul>
   );
 }
@@ -141,6 +139,57 @@ function refsIn({ $ref, items, anyOf = [] }: ApiSchema): readonly string[] {
   return $ref === undefined ? inside : [$ref];
 }
 
+/** Splits a description into its paragraphs and the list after them. */
+export function partsOf(description: string): {
+  readonly paragraphs: readonly string[];
+  readonly notes: readonly string[];
+} {
+  const parts = description.split("\n\n");
+  const isList = (part: string) => part.startsWith(NOTE_MARK);
+  return {
+    paragraphs: parts.filter((part) => !isList(part)),
+    notes: parts.filter(isList).flatMap((part) => part.slice(NOTE_MARK.length).split(`\n${NOTE_MARK}`)),
+  };
+}
+
+const NOTE_MARK = "- ";
+
+/** The type of a value, like "list of Action". */
+function typeText({ $ref, anyOf, items, const: only, type = "any value", format }: ApiSchema): string {
+  if ($ref !== undefined) return schemaName($ref);
+  if (anyOf !== undefined) return [...new Set(anyOf.map(typeText))].join(" or ");
+  if (items !== undefined) return `list of ${typeText(items)}`;
+  if (only !== undefined) return JSON.stringify(only);
+  return [type].flat().join(" or ") + (format === undefined ? "" : ` (${format})`);
+}
+
+/** The bounds of a value as a sentence; empty without bounds. */
+function boundsText(schema: ApiSchema): string {
+  const { minimum, maximum, minLength, maxLength, items, default: usual, ...own } = withoutNull(schema);
+  const values = own.enum ?? items?.enum;
+  const bounds = [
+    values === undefined ? "" : `one of ${values.join(", ")}`,
+    rangeText(minimum, maximum, ""),
+    rangeText(minLength, maxLength, " characters"),
+    usual === undefined ? "" : `default ${JSON.stringify(usual)}`,
+  ].filter((text) => text !== "");
+  const text = bounds.join("; ");
+  return text === "" ? "" : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
+/** The schema of a nullable value when it is not null. */
+function withoutNull(schema: ApiSchema): ApiSchema {
+  const [given, none, ...more] = schema.anyOf ?? [];
+  return given !== undefined && none?.type === "null" && more.length === 0 ? { ...schema, ...given } : schema;
+}
+
+function rangeText(least: number | undefined, most: number | undefined, unit: string): string {
+  if (least !== undefined && most !== undefined) return `${least} to ${most}${unit}`;
+  if (most !== undefined) return `at most ${most}${unit}`;
+  return least === undefined || least === 0 ? "" : `at least ${least}${unit}`;
+}
+
+/** A heading that can be linked to. */
 export function DocsSubheading({ id, children }: { readonly id: string; readonly children?: Child }) {
   return (
     <h2 id={id}>

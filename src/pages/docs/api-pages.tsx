@@ -6,15 +6,8 @@ import { ABOUT_API, INTERFACE_VERSION } from "../../http/openapi.ts";
 import { rolesThatMay } from "../../core/roles.ts";
 import { Copied } from "../../ui/controls.tsx";
 import { Table } from "../../ui/parts.tsx";
-import {
-  type ApiEntry,
-  type ApiGroup,
-  dereferenced,
-  exampleOf,
-  type ApiReference,
-  type ApiSuccess,
-} from "./api-document.ts";
-import { requestExamples } from "./api-examples.ts";
+import { type ApiEntry, type ApiGroup, type ApiReference, type ApiSuccess } from "./api-reference.ts";
+import { exampleOf, requestExamples } from "./api-examples.ts";
 import {
   API_OBJECTS_PATH,
   ApiFields,
@@ -129,7 +122,7 @@ export function OperationReference({ entry, reference }: ApiOperationProps) {
         {parameters.length === 0 ? null : (
           <>
             <DocsSubheading id="parameters">Parameters</DocsSubheading>
-            <ApiParameters parameters={parameters} />
+            <ApiParameters parameters={parameters} schemas={reference.schemas} />
           </>
         )}
         {body === null ? null : (
@@ -145,7 +138,7 @@ export function OperationReference({ entry, reference }: ApiOperationProps) {
         {answer === null ? null : (
           <details>
             <summary>Fields of the response</summary>
-            <ApiFields schema={dereferenced(answer, reference.schemas)} schemas={reference.schemas} of="response" />
+            <ApiFields schema={answer} schemas={reference.schemas} of="response" />
           </details>
         )}
         {errors.length === 0 ? null : (
@@ -241,7 +234,7 @@ export function ApiObjects({ reference, names }: ApiObjectsProps) {
           <>
             <DocsSubheading id={name}>{name}</DocsSubheading>
             {schema.description === undefined ? null : <p>{apiText(schema.description)}</p>}
-            <ApiFields schema={dereferenced(schema, reference.schemas)} schemas={reference.schemas} of="response" />
+            <ApiFields schema={schema} schemas={reference.schemas} of="response" />
           </>
         );
       })}

@@ -2,7 +2,15 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type ApiOperation as Listed } from "../../http/openapi.ts";
 import { renderPart } from "../../ui/layout.tsx";
-import { type ApiEntry, type ApiGroup, apiReference, type ApiReference, groupsOf } from "./api-document.ts";
+import {
+  type ApiEntry,
+  type ApiGroup,
+  apiReference,
+  dereferenced,
+  type ApiReference,
+  groupsOf,
+  schemaName,
+} from "./api-reference.ts";
 import { anchorOf, API_BEGINNING, ApiIndex, ApiObjects, OperationReference, operationTitle } from "./api-pages.tsx";
 import { ERROR_HEADINGS, ERROR_SECTIONS, ErrorsGuide } from "./errors.tsx";
 import { docsPath, type Guide, type GuideGroup, guideText } from "./guides.ts";
@@ -66,7 +74,7 @@ export function createDocsSite(groups: readonly GuideGroup[], operations: readon
     },
     /** Searches the documentation. Builds the index for the first search. */
     async search(query: string) {
-      search ??= indexOf(guides, apiGroups);
+      search ??= indexOf(guides, apiGroups, reference);
       return (await search)(query);
     },
   };
@@ -93,9 +101,8 @@ function apiPage(name: string, reference: ApiReference, groups: readonly ApiGrou
   const entries = groups.flatMap((group) => group.entries);
   if (name === OBJECTS.name) {
     // Leaves out request bodies, which are described with their operations.
-    const sent = new Set(entries.flatMap(({ body }) => (body === null ? [] : [body.schema])));
-    const schemas = Object.entries(reference.schemas);
-    const names = schemas.flatMap(([id, schema]) => (sent.has(schema) ? [] : [id]));
+    const sent = new Set(entries.map(({ body }) => schemaName(body?.schema.$ref ?? "")));
+    const names = Object.keys(reference.schemas).filter((id) => !sent.has(id));
     const headings = names.map((id) => ({ id, text: id, depth: 2 }));
     return { ...OBJECTS, ...plain, html: renderPart(<ApiObjects reference={reference} names={names} />), headings };
   }
@@ -105,7 +112,11 @@ function apiPage(name: string, reference: ApiReference, groups: readonly ApiGrou
   return { ...linkOf(entry), html, headings: [], isOperation: true };
 }
 
-async function indexOf(guides: readonly Guide[], groups: readonly ApiGroup[]): Promise<SearchDocs> {
+async function indexOf(
+  guides: readonly Guide[],
+  groups: readonly ApiGroup[],
+  reference: ApiReference,
+): Promise<SearchDocs> {
   const entries: DocsEntry[] = [];
   for (const guide of guides) {
     const { sections } = await renderGuide(guide.text, guides, () => "");
@@ -113,7 +124,7 @@ async function indexOf(guides: readonly Guide[], groups: readonly ApiGroup[]): P
     // A long guide takes milliseconds.
     await nextTurn();
   }
-  const operations = groups.flatMap((group) => group.entries.map(apiEntry));
+  const operations = groups.flatMap(({ entries: all }) => all.map((entry) => apiEntry(entry, reference)));
   return createDocsSearch([...entries, ...operations, ...sectionEntries(ERRORS, ERROR_SECTIONS)]);
 }
 
@@ -126,9 +137,10 @@ function sectionEntries({ name, title }: DocsLink, sections: readonly DocsSectio
   }));
 }
 
-function apiEntry(entry: ApiEntry): DocsEntry {
+function apiEntry(entry: ApiEntry, { schemas }: ApiReference): DocsEntry {
   const { method, path, summary, description, notes = [], parameters, body } = entry;
-  const fields = [...parameters.map(({ name }) => name), ...Object.keys(body?.schema.properties ?? {})];
+  const { properties = {} } = body === null ? {} : dereferenced(body.schema, schemas);
+  const fields = [...parameters.map(({ name }) => name), ...Object.keys(properties)];
   return {
     path: docsPath(linkOf(entry).name),
     page: API.title,
