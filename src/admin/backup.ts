@@ -77,7 +77,9 @@ export function reportSettings(env: Env): SettingsReport {
   const shown = settingNames().flatMap((name) => {
     const { [name]: text } = texts;
     if (text === undefined) return [];
-    return [[name, SETTINGS[name].isSecret === true ? "••••" : maskText(text, "public")] as const];
+    // What is invalid may be a secret that was pasted into the wrong line.
+    const isHidden = SETTINGS[name].isSecret === true || SETTINGS[name].faultOf(text) !== null;
+    return [[name, isHidden ? "••••" : maskText(text, "public")] as const];
   });
   const given = Object.fromEntries(shown);
   try {

@@ -15,6 +15,7 @@ import { describeTargetPolicy, parseTargetPolicy, type TargetPolicy } from "./ta
 import { COMMIT } from "./commit.ts";
 import {
   type EnvironmentSettings,
+  misspeltIn,
   readSettings,
   type SettingName,
   settingNames,
@@ -41,7 +42,7 @@ export class InvalidSettings extends Error {
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** Reads the settings from the environment and ignores other variables. Throws `InvalidSettings`. */
+/** Reads the settings from the environment, and warns of variables that look like one. Throws `InvalidSettings`. */
 export function readConfig(env: Env): Config {
   const texts = textsOf(env);
   const fetchesMax = fetchesMaxOf(env["BUN_CONFIG_MAX_HTTP_REQUESTS"]);
@@ -51,7 +52,9 @@ export function readConfig(env: Env): Config {
     ...problemsBetween(texts, env["NODE_TLS_REJECT_UNAUTHORIZED"], fetchesMax),
   ];
   if ("problems" in read || problems.length > 0) throw new InvalidSettings(problems);
-  return configOf(read.settings, texts, fetchesMax);
+  const config = configOf(read.settings, texts, fetchesMax);
+  const misspelt = misspeltIn(env).map(([name, meant]) => `${name} is no setting and has no effect. ${meant} is one.`);
+  return { ...config, warnings: [...config.warnings, ...misspelt] };
 }
 
 /** The settings with the actual port, for `PORT=0`. Changes the local base URL too. */

@@ -190,6 +190,41 @@ export function textsOf(env: Readonly<Record<string, string | undefined>>): Text
   return Object.fromEntries(given.filter(([, one]) => one !== ""));
 }
 
+/** Names of variables that have no effect and look like a setting, with its name. */
+export function misspeltIn(
+  env: Readonly<Record<string, string | undefined>>,
+): readonly (readonly [string, SettingName])[] {
+  const names = new Set<string>(settingNames());
+  const others = Object.keys(env).filter((name) => name.length <= NAME_CHARS_MAX && !names.has(name));
+  return others.flatMap((other) => {
+    const given = other.toUpperCase().replace(/^OUTGATE_/, "");
+    const meant = settingNames().find((name) => name.length >= NAME_CHARS_MIN && isNear(given, name));
+    return meant === undefined ? [] : [[other, meant] as const];
+  });
+}
+
+/** Shorter names, such as HOST and PORT, have neighbours that other programs use. */
+const NAME_CHARS_MIN = 7;
+/** Longer than any setting with a prefix. */
+const NAME_CHARS_MAX = 50;
+
+/** Whether at most two characters (one in a short name) were added, left out or replaced. */
+function isNear(given: string, name: string): boolean {
+  const most = name.length <= NAME_CHARS_MIN ? 1 : 2;
+  if (Math.abs(given.length - name.length) > most) return false;
+  /** For each beginning of `name`, how many changes make it of the beginning of `given` so far. */
+  let edits = Array.from({ length: name.length + 1 }, (_, at) => at);
+  for (const character of given) {
+    const next = [(edits[0] ?? 0) + 1];
+    for (const [at, wanted] of Array.from(name).entries()) {
+      const [left = 0, above = 0, diagonal = 0] = [next[at], edits[at + 1], edits[at]];
+      next.push(Math.min(left + 1, above + 1, diagonal + (character === wanted ? 0 : 1)));
+    }
+    edits = next;
+  }
+  return (edits.at(-1) ?? 0) <= most;
+}
+
 /** The parsed settings with defaults, or a sentence for each invalid one, without its value, which may be a secret. */
 export function readSettings(texts: Texts): { settings: EnvironmentSettings } | { problems: readonly string[] } {
   const problems: string[] = [];

@@ -127,13 +127,14 @@ test("outgate doctor shows no secret of the settings, and all that is wrong with
     OUTGATE_URL: url,
     OUTGATE_API_KEY: OWNER_KEY,
     ...Object.fromEntries(secrets.map(({ name }) => [name, `canary ${name}`])),
-    PORT: "many",
+    PORT: "canary in the wrong line",
+    LOG_LEVEL: "debug",
   };
   const { code, out, found } = await examine(env);
   expect(code).toBe(1);
   expect(out).not.toContain("canary");
   expect(out).not.toContain(OWNER_KEY);
-  expect(found("PORT")?.found).toBe("many");
+  expect([found("PORT")?.found, found("LOG_LEVEL")?.found]).toEqual(["••••", "debug"]);
   for (const { name } of secrets) expect(found(name)?.found).toBe("••••");
   expect(found("settings")?.state).toBe("wrong");
   for (const name of ["PORT", "SECRET_KEY", "MAILGUN_DOMAIN"]) expect(found("settings")?.found).toContain(`${name} `);

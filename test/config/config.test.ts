@@ -406,6 +406,24 @@ describe("mail", () => {
     expect(problemsOf({ MAILGUN_API_KEY: "key-1" })).toEqual([expect.stringContaining("MAILGUN_DOMAIN is not set")]);
   });
 
+  test("a variable whose name is nearly that of a setting has no effect, and whoever set it is warned", () => {
+    const near = ["APPROVER", "RETENTON_DAYS", "retention_days", "OUTGATE_SIGNUPS", "MAILGUN_API_KEYS", "SIGN_UPS"];
+    const other = [
+      "HOSTNAME",
+      "PORTS",
+      "SECRET_KEY_BASE",
+      "OUTGATE_URL",
+      "OUTGATE_API_KEY",
+      "NEW_SECRET_KEY",
+      "OUTGATE_PORT",
+    ];
+    const env = Object.fromEntries([...near, ...other, "x".repeat(100_000)].map((name) => [name, "1"]));
+    expect(read(env).warnings.map((text) => text.split(" ")[0])).toEqual(near);
+    expect(read({ APPROVER: "ann@example.com" }).warnings).toEqual([
+      "APPROVER is no setting and has no effect. APPROVERS is one.",
+    ]);
+  });
+
   test("without a key no mail is sent, and whoever set the rest is warned", () => {
     const { mail, warnings } = read({ MAILGUN_DOMAIN: "mg.example.com" });
     expect(mail).toBeNull();
