@@ -1,4 +1,4 @@
-import type { StartOutput } from "./accounts/first-start.ts";
+import type { StartOutput } from "./app/first-keys.ts";
 import type { App, AppDeps } from "./app/open.ts";
 import {
   announceFirstKeys,

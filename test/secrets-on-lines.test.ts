@@ -3,7 +3,7 @@ import { Glob } from "bun";
 import { join } from "node:path";
 import { ROLES } from "../src/core/roles.ts";
 import { madeKeyPage } from "../src/pages/new-key.tsx";
-import { firstKeysText } from "../src/accounts/first-start.ts";
+import { firstKeysText } from "../src/app/first-keys.ts";
 
 const ROOT = join(import.meta.dir, "..");
 

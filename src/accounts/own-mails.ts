@@ -4,7 +4,7 @@ import type { Config } from "../config/config.ts";
 import type { Clock } from "../core/clock.ts";
 import { DomainError, invalidFields } from "../core/domain-error.ts";
 import type { Ids } from "../core/ids.ts";
-import { MESSAGE_TIMEOUT_MS, PASSWORD_LINK_MS_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
+import { MESSAGE_TIMEOUT_MS, PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import type { Person } from "../core/session.ts";
 import type { TeamStore } from "../core/team-store.ts";
@@ -13,6 +13,7 @@ import { type Mailer, messageError, NO_MAILER } from "../mail/mailer.ts";
 import { type Mail, passwordMessage, testMessage } from "../mail/messages.ts";
 import { createMessageLimit } from "../runtime/message-limit.ts";
 import { NO_PASSWORD } from "./people.ts";
+import { newWelcomeLink, welcomeUrl } from "./welcome-links.ts";
 
 interface OwnMailApp {
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
@@ -36,7 +37,6 @@ export type OwnMailService = ReturnType<typeof createOwnMailService>;
 
 export function createOwnMailService({ clock, ids, config, store }: OwnMailApp, { mailer, secrets }: OwnMailNeeds) {
   const { people, team, audit } = store;
-  const { baseUrl } = config;
   const count = createMessageLimit(clock, "You have just sent a mail to yourself.");
   const countOfKeys = createMessageLimit(clock, "This account has just sent a test mail.");
   /** `error`: why it was not delivered; null: it was. */
@@ -84,13 +84,13 @@ export function createOwnMailService({ clock, ids, config, store }: OwnMailApp, 
       const personId = personIdOf(person);
       count(personId);
       const { accountId } = person.caller;
-      const [token, now] = [secrets.newToken(), clock.now()];
-      const expiresAt = new Date(now.getTime() + PASSWORD_LINK_MS_MAX);
-      await people.offer({ hash: secrets.hash(token), personId, accountId, createdAt: now, expiresAt });
+      const now = clock.now();
+      const { token, link } = newWelcomeLink(secrets, { accountId, personId }, now);
+      await people.offer(link);
       await audit.record(auditOf(person.caller, { kind: "password_link_sent", subject: person.email }, now));
       const id = `password_${ids.row(now)}`;
-      const link = `${baseUrl}/welcome/${token}`;
-      return send(mailer, passwordMessage({ to: person.email, id, link, expiresAt }));
+      const { expiresAt } = link;
+      return send(mailer, passwordMessage({ to: person.email, id, link: welcomeUrl(config, token), expiresAt }));
     },
   };
 }

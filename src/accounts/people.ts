@@ -1,7 +1,7 @@
 import Type, { type Static } from "typebox";
 import * as t from "../api/schema-helpers.ts";
 import type { AppContext, AppPart } from "../runtime/app-context.ts";
-import type { Person, StartedSession, RequestSource, SessionSource } from "../core/session.ts";
+import type { Person, StartedSession, RequestSource } from "../core/session.ts";
 import { auditOf } from "../core/audit.ts";
 import { DomainError, RetryLater } from "../core/domain-error.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN, SIGN_UPS_PER_CLIENT_MAX } from "../core/limits.ts";
@@ -192,35 +192,6 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     return member?.person.id === device.personId ? { member, device } : null;
   };
 
-  /** Uses a link once; one that resets a password keeps the address. Throws `not_found` and `email_taken`. */
-  const redeemLink = async (
-    token: string,
-    credentials: Credentials,
-    source: SessionSource,
-  ): Promise<StartedSession> => {
-    const linkHash = secrets.hash(token);
-    const link = await people.link(linkHash, clock.now());
-    if (link === null) throw linkGone();
-    const { personId, accountId } = link;
-    if (personId === null && (await people.find(credentials.email)) !== null) throw emailTaken();
-    const passwordHash = await hashPassword(credentials.password, accountId);
-    const now = clock.now();
-    const email = link.email ?? credentials.email;
-    const person = { id: personId ?? ids.person(now), email, passwordHash, createdAt: now };
-    const { row, started } = newSession(secrets, { person, accountId, role: link.role ?? "owner" }, source, now);
-    const kind = personId === null ? "signed_up" : "password_changed";
-    const audit = auditOf(started.person.caller, { kind, subject: email, detail: { by: "link" } }, now);
-    if (personId === null) {
-      const result = await people.welcome(linkHash, person, row, audit);
-      if (result === "email_taken") throw emailTaken();
-      if (result === "gone") throw linkGone();
-      return started;
-    }
-    if (!(await people.renewPassword(linkHash, passwordHash, row, audit))) throw linkGone();
-    await sessionService.recheckPerson(personId);
-    return started;
-  };
-
   return {
     /** The caller's own account, for every role. */
     async readAccount(caller: Caller): Promise<AccountLabel & { readonly id: string }> {
@@ -259,13 +230,6 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
         await people.renewSessionSecret(sessionHash, secretHash, member.person.passwordHash);
       },
     },
-    /** Reads a one-time link. `email`: the address whose password it resets; null: it is for a new person. Throws `not_found`. */
-    async findLink(token: string): Promise<{ readonly email: string | null }> {
-      const link = await people.link(secrets.hash(token), clock.now());
-      if (link === null) throw linkGone();
-      return { email: link.email };
-    },
-    redeemLink,
   };
 }
 
@@ -296,14 +260,6 @@ function wrongPassword(): DomainError {
   return new DomainError("invalid_credentials", "This is not your current password. Nothing was changed.");
 }
 
-function emailTaken(): DomainError {
+export function emailTaken(): DomainError {
   return new DomainError("email_taken", "Somebody has signed up with this address. Log in, or take another one.");
-}
-
-/** The same error for every invalid link, so that it reveals nothing. */
-function linkGone(): DomainError {
-  return new DomainError(
-    "not_found",
-    "This link was used or has expired. The operator of this server can create another: outgate welcome-link, or outgate reset-password.",
-  );
 }

@@ -6,7 +6,6 @@ import { keyCreated, keyRow } from "../accounts/keys.ts";
 import { SYSTEM } from "../core/roles.ts";
 import { auditOfSystem } from "../core/audit.ts";
 import { type Config, type Env, readConfig } from "../config/config.ts";
-import { PASSWORD_LINK_MS_MAX } from "../core/limits.ts";
 import { addressOf } from "../config/values.ts";
 import { createCredentials, type CredentialFactory } from "../crypto/tokens.ts";
 import { systemClock, type Clock } from "../core/clock.ts";
@@ -51,23 +50,4 @@ export async function createOwnerKey(parts: AdminParts, email: string | null): P
   const row = keyRow(parts, key, { accountId, name: "owner", role: "owner", createdBy: SYSTEM }, clock.now());
   await accounts.addKey(row, auditOfSystem(accountId, keyCreated(row), row.createdAt));
   return key;
-}
-
-/** Creates a link that resets a person's password and voids the one before it. Returns its token; null: unknown address. */
-export async function createResetLink(
-  {
-    people,
-    secrets,
-    clock,
-  }: Pick<AdminParts, "people" | "clock"> & { readonly secrets: Omit<CredentialFactory, "newApiKey"> },
-  email: string,
-): Promise<string | null> {
-  const member = await people.find(email);
-  if (member === null) return null;
-  const { person, accountId } = member;
-  const token = secrets.newToken();
-  const now = clock.now();
-  const expiresAt = new Date(now.getTime() + PASSWORD_LINK_MS_MAX);
-  const link = { hash: secrets.hash(token), personId: person.id, accountId, createdAt: now, expiresAt };
-  return (await people.offer(link)) ? token : null;
 }

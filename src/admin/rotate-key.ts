@@ -16,7 +16,7 @@ import {
   LINK_KEY_PLACE,
 } from "../crypto/master-key.ts";
 import { createSecrets, linkKeyOf, type Secrets, checkOpens, keptLinkKey } from "../crypto/secrets.ts";
-import { FIRST_KEYS_FACT, FIRST_KEYS_PLACE } from "../accounts/first-start.ts";
+import { FIRST_KEYS_FACT, FIRST_KEYS_PLACE } from "../accounts/bootstrap.ts";
 import type { NodeRow, Store } from "../core/store.ts";
 import { NODE_LIVES_MS, RESEAL_ROWS_MAX, UNDECRYPTABLE_LISTED_MAX } from "../core/limits.ts";
 import type { SealedStore, SealedText, SealedPlace } from "../core/account-store.ts";

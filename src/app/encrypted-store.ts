@@ -9,7 +9,7 @@ import type { Clock } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
 import { type Store, StoreUnavailable } from "../core/store.ts";
 import { createSecrets, type Secrets, checkKeyMark, checkMasterKey, keptLinkKey } from "../crypto/secrets.ts";
-import { bootstrap } from "../accounts/first-start.ts";
+import { bootstrap } from "../accounts/bootstrap.ts";
 import { inTurn } from "../runtime/jobs.ts";
 import { createNode, type Node } from "../runtime/node.ts";
 import type { Log } from "../observability/log.ts";

@@ -1,5 +1,5 @@
 import type { Server } from "bun";
-import { firstKeysNotice, forgetFirstKeys } from "../accounts/first-start.ts";
+import { forgetFirstKeys } from "../accounts/bootstrap.ts";
 import type { Config } from "../config/config.ts";
 import { databasePlace } from "../config/values.ts";
 import { describeTargetPolicy, publicPolicy, type TargetPolicy } from "../config/target-policy.ts";
@@ -21,6 +21,7 @@ import type { AppContext } from "../runtime/app-context.ts";
 import { keepFresh, startJobs } from "../runtime/jobs.ts";
 import { Outage, repeatWhileAway } from "../runtime/store-away.ts";
 import { type Opened, openForService, type OpeningDeps } from "./encrypted-store.ts";
+import { firstKeysNotice } from "./first-keys.ts";
 import { addGauges } from "./gauges.ts";
 import { housekeeping, sharedReads } from "./housekeeping.ts";
 import { agentRoutes, createHttp, httpSettings } from "./http.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { isatty } from "node:tty";
-import type { FirstKeys, StartOutput } from "../accounts/first-start.ts";
+import type { FirstKeys } from "../accounts/bootstrap.ts";
 import { type Config, type Env, readConfig, RELEASE, releaseText } from "../config/config.ts";
 import { localUrl, databasePlace } from "../config/values.ts";
 import { systemClock } from "../core/clock.ts";
@@ -8,6 +8,7 @@ import { DRAIN_MS_MAX, START_STEP_STOP_MS } from "../core/limits.ts";
 import { type LineLog, writerTo } from "../observability/log.ts";
 import { startText } from "../observability/start-text.ts";
 import { createPaint } from "../observability/terminal.ts";
+import type { StartOutput } from "./first-keys.ts";
 import type { App } from "./open.ts";
 
 /** A stop may take the drain time and this much more; then the process exits anyway. */
@@ -104,7 +105,7 @@ export async function announceFirstKeys(
     output.say(output.lineOf === null ? text : output.lineOf("info", "service.notice", { message }));
     return;
   }
-  const { printFirstKeys } = await import("../accounts/first-start.ts");
+  const { printFirstKeys } = await import("./first-keys.ts");
   if (!printFirstKeys(app.config, keys, output)) return;
   // If the store is unavailable, the next start shows them again.
   await app.forgetFirstKeys().catch(() => {});

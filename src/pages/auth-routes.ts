@@ -222,12 +222,12 @@ function backTo(path: string, { search }: RequestContext): Response {
 
 /** One-time links. A GET changes nothing, because mail scanners and previews open links. The button's POST uses the link up. */
 function welcomeRoutes(deps: PageDeps) {
-  const { peopleService, ownOrigin, startSession, log } = deps;
+  const { welcomeLinks, ownOrigin, startSession, log } = deps;
   const pathOf = (token: string) => `/welcome/${token}`;
   const hooks = { params: TokenParams };
   const redeem = answers(readForm)<{ readonly token: string; readonly email: string | null }>(
     async ({ context, params: { token, email }, form }) => {
-      const entered = await peopleService.redeemLink(token, SIGN_UP_FORM.check(form), sourceOf(context, deps, form));
+      const entered = await welcomeLinks.redeem(token, SIGN_UP_FORM.check(form), sourceOf(context, deps, form));
       if (email !== null) logPasswordChange(context, entered, log);
       // A link without an address lets the first owner in. Others set a new password.
       return startSession(context, entered, seeOther("own", email === null ? GET_STARTED_PATH : HOME_PATH));
@@ -238,7 +238,7 @@ function welcomeRoutes(deps: PageDeps) {
     .get(
       pathOf(":token"),
       async ({ params: { token } }) => {
-        const { email } = await peopleService.findLink(token);
+        const { email } = await welcomeLinks.find(token);
         return page("own", welcomePage(pathOf(token), email, EMPTY_FORM), { headers: UNLISTED });
       },
       hooks,
@@ -247,7 +247,7 @@ function welcomeRoutes(deps: PageDeps) {
       pathOf(":token"),
       async ({ context, params: { token } }) => {
         ownOrigin.require(context.request.headers);
-        const { email } = await peopleService.findLink(token);
+        const { email } = await welcomeLinks.find(token);
         return redeem({ context, person: null, params: { token, email } });
       },
       hooks,

@@ -10,6 +10,7 @@ import { createSignUpGate } from "../accounts/sign-up-gate.ts";
 import { createSigningService } from "../accounts/signing-secrets.ts";
 import { createTeamService } from "../accounts/team.ts";
 import { createVerifyService } from "../accounts/verify-signature.ts";
+import { createWelcomeLinkService } from "../accounts/welcome-links.ts";
 import { createActionService, createListNotifications } from "../actions/service.ts";
 import { createHeld } from "../approvals/held.ts";
 import { createFollowLink } from "../approvals/links.ts";
@@ -201,6 +202,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     sessionService,
     peopleService,
     teamService,
+    welcomeLinks: createWelcomeLinkService(app, { peopleService, sessionService, secrets }),
     ownMails: createOwnMailService(app, { mailer, secrets }),
     oidc: oidcOf(app, { secrets, sessionService, teamService }),
     actionService,

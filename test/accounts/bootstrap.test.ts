@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
-import { bootstrap, forgetFirstKeys } from "../../src/accounts/first-start.ts";
+import { bootstrap, forgetFirstKeys } from "../../src/accounts/bootstrap.ts";
 import { createSigningService } from "../../src/accounts/signing-secrets.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import type { Store } from "../../src/core/store.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { ENTER_KEY, firstActionCall } from "../../src/accounts/first-action.ts";
-import { firstKeysText } from "../../src/accounts/first-start.ts";
+import { firstKeysText } from "../../src/app/first-keys.ts";
 import { createFirstStepService } from "../../src/accounts/first-steps.ts";
 import { FIRST_ACTIONS_READ_MAX } from "../../src/core/limits.ts";
 import type { FirstStep, NewestAction } from "../../src/core/activity-store.ts";

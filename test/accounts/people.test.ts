@@ -1,6 +1,6 @@
 import type { RequestSource } from "../../src/core/session.ts";
 import { describe, expect, test } from "bun:test";
-import { createWelcomeLink } from "../../src/accounts/first-start.ts";
+import { createWelcomeLink, createWelcomeLinkService } from "../../src/accounts/welcome-links.ts";
 import { createPeopleService } from "../../src/accounts/people.ts";
 import { createSessionService } from "../../src/accounts/sessions.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
@@ -45,10 +45,13 @@ async function openService() {
       sessionService,
     },
   );
+  const app = { store: db.store, ids: systemIds, clock };
+  const links = createWelcomeLinkService(app, { peopleService: service, sessionService, secrets: testSecrets });
   const started = await service.signUp(ANN, SOURCE);
   calls.length = 0;
   return {
     ...service,
+    links,
     watchSession: (token: string) => sessionService.watchSession(token),
     started,
     db,
@@ -116,7 +119,7 @@ async function welcomeLink({ db, clock }: Pick<Awaited<ReturnType<typeof openSer
 
 test("a welcome link with an address that is taken hashes no password", async () => {
   await using service = await openService();
-  const refused = service.redeemLink(await welcomeLink(service), ANN, SOURCE);
+  const refused = service.links.redeem(await welcomeLink(service), ANN, SOURCE);
   expect(await refusalOf(refused)).toMatchObject({ code: "email_taken" });
   expect(service.calls).toEqual([]);
 });
@@ -125,7 +128,7 @@ test("a link that is used, or whose address is taken, while the password is hash
   await using service = await openService();
   const { person, sessionToken } = service.started;
   const use = (token: string, name: string) => {
-    return service.redeemLink(token, { email: `${name}@example.com`, password: `password of ${name}` }, SOURCE);
+    return service.links.redeem(token, { email: `${name}@example.com`, password: `password of ${name}` }, SOURCE);
   };
   const welcome = await welcomeLink(service);
   service.meanwhile.act = async () => void (await service.signUp({ ...ANN, email: "bob@example.com" }, SOURCE));

@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { DatabaseInUse } from "../../db/libsql/inspect.ts";
-import { bootstrap } from "../../src/accounts/first-start.ts";
+import { bootstrap } from "../../src/accounts/bootstrap.ts";
 import { changeKey, checkKeys } from "../../src/admin/rotate-key.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { readConfig } from "../../src/config/config.ts";

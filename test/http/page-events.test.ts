@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { hiddenIn } from "../support/forms.ts";
-import { createResetLink } from "../../src/admin/access.ts";
+import { createResetLink } from "../../src/accounts/welcome-links.ts";
 import { EVENT_HEARTBEAT_MS, PAGE_STREAM_HEARTBEATS_MAX, SESSIONS_PER_PERSON_MAX } from "../../src/core/limits.ts";
 import { ann as credentials, openPeopleServer, type PeopleServer } from "./people-server.ts";
 import { openRealServer, STRANGER } from "./real-server.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { hiddenIn } from "../support/forms.ts";
-import { createResetLink } from "../../src/admin/access.ts";
+import { createResetLink } from "../../src/accounts/welcome-links.ts";
 import { cookiesIn } from "./signed-in.ts";
 import { ann, openPeopleServer, PASSWORD, type PeopleAnswer, type PeopleServer } from "./people-server.ts";
 import { shared } from "../support/shared.ts";

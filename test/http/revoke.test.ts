@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { bootstrap } from "../../src/accounts/first-start.ts";
+import { bootstrap } from "../../src/accounts/bootstrap.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
 import { AccountJson } from "../../src/accounts/account-routes.ts";
 import { compile } from "../../src/api/schema-helpers.ts";

@@ -1,4 +1,4 @@
-import { createWelcomeLink } from "../../src/accounts/first-start.ts";
+import { createWelcomeLink } from "../../src/accounts/welcome-links.ts";
 import type { BrowserContext, Page } from "playwright-core";
 import { hiddenIn } from "../support/forms.ts";
 import type { RealServer } from "./real-server.ts";

@@ -185,6 +185,7 @@ export function stubDeps(calls: string[] = []): Stubs {
       accountsOf: always([]),
     }),
     peopleService: stubPeopleService(),
+    welcomeLinks: knowing<Stubs["welcomeLinks"]>(ENTERED),
     teamService: told(knowing<TeamService>({ ...member, invitation, link: "http://h/join/og_new", isMailed: false })),
     ownMails: told(knowing<Stubs["ownMails"]>({ delivered: false, error: "No mail was sent." }, { sendsMail: false })),
     oauth: null,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createWelcomeLink } from "../../src/accounts/first-start.ts";
+import { createWelcomeLink } from "../../src/accounts/welcome-links.ts";
 import { openPeopleServer, PASSWORD } from "./people-server.ts";
 import { KEYS } from "./stub-server.ts";
 import { shared } from "../support/shared.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createResetLink } from "../../src/admin/access.ts";
-import { createWelcomeLink } from "../../src/accounts/first-start.ts";
+import { createResetLink, createWelcomeLink } from "../../src/accounts/welcome-links.ts";
 import { ann, openPeopleServer, PASSWORD, type PeopleServer } from "./people-server.ts";
 import { KEYS, OWN_ORIGIN } from "./stub-server.ts";
 

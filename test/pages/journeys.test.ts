@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createWelcomeLink } from "../../src/accounts/first-start.ts";
+import { createWelcomeLink } from "../../src/accounts/welcome-links.ts";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { confirmPassword } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { openFile } from "../../db/libsql/file.ts";
 import type { Row, SqlValue } from "../../db/sql/sql.ts";
 import { createStore } from "../../db/sql/store.ts";
-import { bootstrap } from "../../src/accounts/first-start.ts";
+import { bootstrap } from "../../src/accounts/bootstrap.ts";
 import type { Caller } from "../../src/core/roles.ts";
 import type { ActionChange, Store } from "../../src/core/store.ts";
 import { createSecrets, type Secrets } from "../../src/crypto/secrets.ts";

@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { bootstrap, forgetFirstKeys } from "../../src/accounts/first-start.ts";
+import { bootstrap, forgetFirstKeys } from "../../src/accounts/bootstrap.ts";
 import { type Config, readConfig } from "../../src/config/config.ts";
 import type { Action, ActionRequest, ActionStatus } from "../../src/core/action.ts";
 import type { Caller } from "../../src/core/roles.ts";

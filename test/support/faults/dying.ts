@@ -3,7 +3,7 @@
  * It creates one action and prints its id when that is acknowledged. No switch for this stands in the product.
  */
 import { writeSync } from "node:fs";
-import { bootstrap } from "../../../src/accounts/first-start.ts";
+import { bootstrap } from "../../../src/accounts/bootstrap.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { readConfig } from "../../../src/config/config.ts";
 import type { AppContext } from "../../../src/runtime/app-context.ts";
