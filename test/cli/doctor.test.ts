@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
 import { chmodSync, existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { diagnose } from "../../src/cli/commands/doctor.ts";
 import { readConfig, serverSettings } from "../../src/config/config.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { temporaryFolder } from "../support/store.ts";
@@ -35,6 +36,13 @@ test("outgate doctor finds nothing wrong where nothing is", async () => {
   expect(found("settings")?.found).toBe("a service started here uses the defaults");
   const { out } = await outgate(["doctor"], { env: { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY } });
   expect(out).toMatch(/^ok +OUTGATE_URL/);
+});
+
+test("outgate doctor cuts no advice where the terminal is narrow", async () => {
+  let said = "";
+  const env = { OUTGATE_URL: `http://127.0.0.1:${await freePort()}`, OUTGATE_API_KEY: OWNER_KEY };
+  await diagnose({ env, out: (text) => void (said += text), err: () => {}, isTty: false, columns: 40 }, {});
+  expect(said).toContain("or set OUTGATE_URL to its address.");
 });
 
 test("outgate doctor shows the size of the database file, also while a service uses it, and what retention would free", async () => {

@@ -37,7 +37,8 @@ export async function diagnose(io: Io, { api_key_file: keyFile, json }: SessionO
   const isWrong = findings.some(({ state }) => state === "wrong");
   // People read it in a pipe too.
   if (json === true) session.json({ ok: !isWrong, findings });
-  else session.say(textTable(findings.map(rowOf), session.paint, io.columns));
+  // Never cut: the advice is at the end.
+  else session.say(textTable(findings.map(rowOf), session.paint));
   return isWrong ? EXIT.failed : EXIT.ok;
 }
 
