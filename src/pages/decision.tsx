@@ -287,7 +287,7 @@ function HiddenValues({ action, user }: { readonly action: MaskedAction; readonl
     return (
       <div class="hidden-values">
         <span>{text}</span>
-        <RevealForm user={user} id={action.id} look="link" name="Reveal" />
+        <RevealForm user={user} id={action.id} look="link" />
       </div>
     );
   }

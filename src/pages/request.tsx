@@ -116,15 +116,14 @@ interface RevealFormProps {
   readonly user: PageUser;
   readonly id: string;
   readonly look?: "plain" | "link";
-  readonly name?: string;
 }
 
 /** The button that shows secrets. Sends a POST, so that they are on a page of their own and no link leads to them. */
-export function RevealForm({ user, id, look = "plain", name = "Show secrets" }: RevealFormProps) {
+export function RevealForm({ user, id, look = "plain" }: RevealFormProps) {
   return (
     <PostForm user={user} action={`${actionPath(id)}/reveal`}>
       <div class="buttons">
-        <Button look={look}>{name}</Button>
+        <Button look={look}>Show secrets</Button>
       </div>
     </PostForm>
   );

@@ -296,7 +296,7 @@ describe.skipIf(!HAS_BROWSER)("whoever decides on several requests in a browser"
       await desk.updated(page);
       expect(await page.locator("[data-selected]").textContent()).toBe("5 selected");
       const approve = page.getByRole("button", { name: /^Approve 5 · \d+ values$/ });
-      await page.getByRole("button", { name: "Reveal" }).first().waitFor();
+      await page.getByRole("button", { name: "Show secrets" }).first().waitFor();
       await page.getByText(/^Read to the end first: \d+ more lines below$/).waitFor();
       await page.locator('button[value="approve"][aria-disabled="true"]').waitFor();
       // As an update of the page leaves it.
@@ -365,6 +365,9 @@ describe.skipIf(!HAS_BROWSER)("whoever decides on several requests in a browser"
     expect(await page.locator(".inbox-group details").getAttribute("open")).toBe("");
     expect(await textOf(page, ".alike")).toContain("1 of 3 look-alikes");
     await page.getByRole("button", { name: "Approve this one" }).waitFor();
+    // A click on a box selects and opens nothing, though a link covers its row.
+    await page.locator(`[name=id][value=${alike[1]}]`).click();
+    expect(await page.locator(`[name=id][value=${alike[1]}]`).isChecked()).toBe(true);
     await page.locator(".alike").getByRole("link", { name: "Review all 3" }).click();
     await page.getByRole("heading", { name: "Decide on 3 requests" }).waitFor();
     await page.getByRole("button", { name: /^Approve 3 · \d+ values$/ }).waitFor();

@@ -115,7 +115,7 @@ describe.skipIf(!HAS_BROWSER)("the secret of a session, in a browser", () => {
     await page.getByText("one.example").first().waitFor();
     const id = await asked();
     await page.goto(`${plain.url}/actions/${id}`);
-    await page.getByRole("button", { name: "Reveal" }).click();
+    await page.getByRole("button", { name: "Show secrets" }).click();
     await page.getByText(CANARY).first().waitFor();
 
     await page.evaluate("localStorage.clear()");
