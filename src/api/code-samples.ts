@@ -8,7 +8,7 @@ export interface SampleRequest {
   readonly accept?: string | null;
   readonly body?: SampleBody | null;
   /** What the code prints of the response. Default: json. */
-  readonly prints?: "json" | "text" | "status";
+  readonly prints?: "json" | "text" | "stream" | "status";
 }
 
 /** A `value` is written in each language's own literals, which people can edit; `json` stays as it is, with all digits. */
@@ -42,10 +42,11 @@ export function codeSamples(request: SampleRequest) {
   ];
 }
 
-export function curlSample({ method, url, needsKey = true, accept = null, body = null }: SampleRequest): string {
+export function curlSample(request: SampleRequest): string {
+  const { method, url, needsKey = true, accept = null, body = null, prints = "json" } = request;
   const isImplied = method === (body === null ? "GET" : "POST");
   const parts = [
-    `curl -s ${isImplied ? "" : `-X ${method} `}'${url}'`,
+    `curl -s${prints === "stream" ? "N" : ""} ${isImplied ? "" : `-X ${method} `}'${url}'`,
     // As a file (bash, zsh), because everyone can list the command lines of a machine.
     needsKey && `-H @<(echo "Authorization: Bearer $OUTGATE_API_KEY")`,
     accept !== null && `-H 'Accept: ${accept}'`,
@@ -68,8 +69,13 @@ function typescriptSample(request: SampleRequest): string {
     body !== null && `body: ${typescriptBody(body)}`,
   ]);
   const args = options.length === 0 ? "" : `, {\n  ${options.join(",\n  ")},\n}`;
-  const printed = { json: "await response.json()", text: "await response.text()", status: "response.status" };
-  return `const response = await fetch("${url}"${args});\nconsole.log(${printed[prints]});`;
+  const print = {
+    json: "console.log(await response.json());",
+    text: "console.log(await response.text());",
+    stream: "for await (const part of response.body ?? []) process.stdout.write(part);",
+    status: "console.log(response.status);",
+  };
+  return `const response = await fetch("${url}"${args});\n${print[prints]}`;
 }
 
 function typescriptBody(body: SampleBody): string {
@@ -96,14 +102,19 @@ function pythonSample(request: SampleRequest): string {
     headers.length > 0 && `headers={\n        ${headers.join(",\n        ")},\n    }`,
     body !== null && `data=${pythonBody(body)}.encode()`,
   ]);
-  const printed = { json: "json.load(response)", text: "response.read().decode()", status: "response.status" };
+  const print = {
+    json: "print(json.load(response))",
+    text: "print(response.read().decode())",
+    stream: 'for line in response:\n        print(line.decode(), end="", flush=True)',
+    status: "print(response.status)",
+  };
   return `import ${modules.join(", ")}
 
 request = urllib.request.Request(
     ${args.join(",\n    ")},
 )
 with urllib.request.urlopen(request) as response:
-    print(${printed[prints]})`;
+    ${print[prints]}`;
 }
 
 function pythonBody(body: SampleBody): string {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { KEYS } from "../http/stub-server.ts";
 import { openRealServer } from "../http/real-server.ts";
+import { codeSamples } from "../../src/api/code-samples.ts";
 import type { Action } from "../../src/core/action.ts";
 import { createCodeSamples } from "../../src/pages/as-code.tsx";
 import { anAction } from "../support/factory.ts";
@@ -27,25 +28,37 @@ const textOf = (name: string, of: Action = action, url = "http://127.0.0.1:3000"
 
 const app = await shared(openRealServer({ starts: false }));
 
-describe("code of an action", () => {
-  const PROGRAMS = {
-    curl: (text: string) => ["bash", "-c", text],
-    TypeScript: (text: string) => [process.execPath, "-e", text],
-    Python: (text: string) => ["python3", "-c", text],
-  } as const;
+const PROGRAMS = {
+  curl: (text: string) => ["bash", "-c", text],
+  TypeScript: (text: string) => [process.execPath, "-e", text],
+  Python: (text: string) => ["python3", "-c", text],
+} as const;
 
+/** Runs code as somebody does who pastes it; null if this machine can't. */
+function run(language: keyof typeof PROGRAMS, text: string) {
+  const [program = "", ...args] = PROGRAMS[language](text);
+  if (Bun.which(program) === null || (language === "curl" && Bun.which("curl") === null)) {
+    console.log(`skipped: ${program} is not there`);
+    return null;
+  }
+  const env = { ...process.env, OUTGATE_API_KEY: KEYS.agent };
+  return Bun.spawn([program, ...args], { env, stdout: "pipe", stderr: "pipe" });
+}
+
+test.each(["curl", "TypeScript", "Python"] as const)("code for %s prints a stream as it comes", async (language) => {
+  const samples = codeSamples({ method: "GET", url: `${app.url}/v1/events`, prints: "stream" });
+  await using child = run(language, samples.find(({ label }) => label === language)?.text ?? "");
+  if (child === null) return;
+  const { value } = await child.stdout.getReader().read();
+  expect(new TextDecoder().decode(value)).toStartWith(":");
+});
+
+describe("code of an action", () => {
   test.each(["curl", "TypeScript", "Python"] as const)(
     "for %s, run as it stands, makes the same action",
     async (name) => {
-      const [program = "", ...args] = PROGRAMS[name](textOf(name, { ...action, dedupe: `${name}'s` }, app.url));
-      if (Bun.which(program) === null || (name === "curl" && Bun.which("curl") === null)) {
-        return console.log(`skipped: ${program} is not there`);
-      }
-      const child = Bun.spawn([program, ...args], {
-        env: { ...process.env, OUTGATE_API_KEY: KEYS.agent },
-        stdout: "pipe",
-        stderr: "pipe",
-      });
+      const child = run(name, textOf(name, { ...action, dedupe: `${name}'s` }, app.url));
+      if (child === null) return;
       const [output, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
       const id = /act_\w+/.exec(output)?.[0] ?? `none: ${output} ${errors}`;
       if (id.startsWith("none")) throw new Error(id);
