@@ -220,7 +220,14 @@ function credentialActions(user: Person, { name, enabled }: Credential) {
             name={enabled ? "Disable" : "Enable"}
           />,
         ]}
-        ends={<RowAction {...row} path={`${credentialPath(name)}/remove`} name="Delete" />}
+        ends={
+          <RowAction
+            {...row}
+            path={`${credentialPath(name)}/remove`}
+            name="Delete"
+            question={`Delete ${name}? Calls that wait with it fail, and nobody can get its secret back.`}
+          />
+        }
       />
     </div>
   );

@@ -106,7 +106,13 @@ export function oauthClientPages(deps: PageDeps) {
           ["Connections", ({ connections }) => (connections === 0 ? <None>None</None> : number(connections))],
         ],
         actions: ({ id, name }) => (
-          <RowAction user={user} path={`${CLIENTS_PATH}/${id}/remove`} of={name} name="Delete" />
+          <RowAction
+            user={user}
+            path={`${CLIENTS_PATH}/${id}/remove`}
+            of={name}
+            name="Delete"
+            question={`Delete ${name}? Its connections end, and their keys are revoked.`}
+          />
         ),
         empty: {
           icon: "external",

@@ -72,7 +72,16 @@ function memberMenu(user: Person, member: TeamMember, isSelf: boolean) {
           question={questionOf(member, next, isSelf)}
         />
       ))}
-      ends={isSelf ? null : <RowAction {...row} path={`${path}/remove`} name="Remove" />}
+      ends={
+        isSelf ? null : (
+          <RowAction
+            {...row}
+            path={`${path}/remove`}
+            name="Remove"
+            question={`Remove ${email}? It takes an invitation to come back.`}
+          />
+        )
+      }
     />
   );
 }

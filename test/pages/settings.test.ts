@@ -13,7 +13,7 @@ const ann = await signedIn(app);
 describe.skipIf(!HAS_BROWSER)("people, in a browser", () => {
   const openAs = useBrowser().of(ann);
 
-  test("a role is changed by the menu of a person, that of an owner after a question", async () => {
+  test("a role is changed by the menu of a person, that of an owner after a question, which also comes before a removal", async () => {
     await joined(app, "approver", "cleo@example.com");
     const roleOf = async () => {
       const { data } = (await app.call("GET", "/v1/people")).json as unknown as {
@@ -47,6 +47,12 @@ describe.skipIf(!HAS_BROWSER)("people, in a browser", () => {
     await dialog.getByRole("button", { name: "Make a reader" }).click();
     await page.getByText("cleo@example.com is now a reader.").waitFor();
     expect(await roleOf()).toBe("reader");
+    await choose("Remove");
+    await page.getByRole("heading", { name: "Remove cleo@example.com?" }).waitFor();
+    expect(await roleOf()).toBe("reader");
+    await dialog.getByRole("button", { name: "Remove" }).click();
+    await page.locator("summary", { hasText: "More for cleo@example.com" }).waitFor({ state: "detached" });
+    expect(await roleOf()).toBeUndefined();
   });
 });
 
