@@ -8,9 +8,9 @@ import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN, SIGN_UPS_PER_CLIENT_MAX } from 
 import type { KnownDevice } from "../crypto/tokens.ts";
 import type { Passwords, HashLane } from "../crypto/passwords.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import { type Account, type AccountLabel, type Member, emailKey } from "../core/account-store.ts";
+import { type Account, type Member, emailKey } from "../core/account-store.ts";
 import { keyCreated, keyRow } from "./keys.ts";
-import { authorize, type Caller, SYSTEM } from "../core/roles.ts";
+import { SYSTEM } from "../core/roles.ts";
 import { newSession, type SessionService } from "./sessions.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 import { createClientThrottle, createLogInThrottle, createSignInAudit } from "./throttle.ts";
@@ -70,81 +70,6 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
   const throttleLogIn = createLogInThrottle(clock);
   const throttleSignUp = createClientThrottle(clock, SIGN_UPS_PER_CLIENT_MAX, "sign-ups");
   const auditRefused = createSignInAudit(app);
-  /** Hashes the password of a person whose link was checked. */
-  const hashPassword = (password: string, accountId: string) =>
-    passwords.hash(password, { lane: accountId, isKnown: true, email: null });
-
-  /** Creates an account with its first person and an owner key. Throws `forbidden`, `email_taken` and `RetryLater`. */
-  const signUp = async (
-    { email, password }: Credentials,
-    source: RequestSource,
-  ): Promise<StartedSession & { readonly apiKey: string }> => {
-    await signUpGate.requireOpen();
-    // Attempts with a taken address also count; otherwise, a list of addresses could be tested at any speed.
-    const uncount = throttleSignUp(source.client);
-    // Checked before hashing, which costs a hundred times as much. The write below decides races.
-    if ((await people.find(email)) !== null) throw emailTaken();
-    const passwordHash = await passwords.hash(password, laneOf(source, email, null)).catch((error: unknown) => {
-      uncount();
-      throw error;
-    });
-    const now = clock.now();
-    const account = newAccount({ secrets, ids }, now);
-    const person = { id: ids.person(now), email, passwordHash, createdAt: now };
-    const apiKey = secrets.newApiKey();
-    const createdBy = { createdBy: `user:${email}`, createdById: person.id } as const;
-    const owner = { accountId: account.id, name: "owner", role: "owner", ...createdBy } as const;
-    const key = keyRow({ secrets, ids }, apiKey, owner, now);
-    const { row, started } = newSession(secrets, { person, accountId: account.id, role: "owner" }, source, now);
-    const entries = [{ kind: "signed_up", subject: email } as const, keyCreated(key)];
-    const audit = entries.map((entry) => auditOf(started.person.caller, entry, now));
-    const { signUps } = signUpGate;
-    // With SIGNUPS=open, the account stays allowed when sign-ups close later.
-    const rules = signUps === "open" ? { allowedBy: SYSTEM } : { untilHold: signUps === "until_hold" };
-    if (!(await people.signUp({ account, key, person, session: row, audit, ...rules }))) {
-      // Sign-ups may have closed while the password was hashed.
-      await signUpGate.requireOpen();
-      throw emailTaken();
-    }
-    return { ...started, apiKey };
-  };
-
-  /** Starts a session. Throws what `verifyPassword` throws. */
-  const logIn = async (credentials: Credentials, source: RequestSource): Promise<StartedSession> => {
-    const member = await verifyPassword(credentials, source, null);
-    const { row, started } = newSession(secrets, member, source, clock.now());
-    const { caller, email } = started.person;
-    const audit = auditOf(caller, { kind: "signed_in", subject: email }, row.createdAt);
-    // The password may have been changed while this one was checked.
-    if (!(await people.addSession(row, member.person.passwordHash, audit))) throw invalidCredentials();
-    // Beyond `SESSIONS_PER_PERSON_MAX`, the new session has ended the oldest.
-    await sessionService.recheckPerson(member.person.id);
-    return started;
-  };
-
-  /**
-   * Changes a person's password and ends all their sessions, the present one included, since any cookie may be stolen.
-   * Returns a new session. Throws `invalid_credentials` if the current password is wrong, `RetryLater` after too many
-   * failures.
-   */
-  const changePassword = async (
-    who: Person,
-    { current_password: current, password: next }: PasswordChange,
-    source: RequestSource,
-  ): Promise<StartedSession> => {
-    const { caller, email } = who;
-    const personId = caller.personId ?? "";
-    const { person } = await verifyPassword({ email, password: current }, source, personId);
-    const passwordHash = await passwords.hash(next, laneOf(source, email, personId));
-    const owner = { person, accountId: caller.accountId, role: who.role };
-    const { row, started } = newSession(secrets, owner, source, clock.now());
-    const entry = { kind: "password_changed", subject: email } as const;
-    const audit = auditOf({ ...caller, client: source.client }, entry, row.createdAt);
-    // The password may have been changed elsewhere meanwhile.
-    if (!(await people.changePassword(row, person.passwordHash, passwordHash, audit))) throw wrongPassword();
-    await sessionService.recheckPerson(person.id);
-    return started;
-  };
 
   /**
    * The person with this address and password. `personId`: the person is logged in already. Throws `invalid_credentials`,
@@ -193,26 +118,86 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
   };
 
   return {
-    /** The caller's own account, for every role. */
-    async readAccount(caller: Caller): Promise<AccountLabel & { readonly id: string }> {
-      authorize(caller, "read");
-      return { id: caller.accountId, ...(await people.labelOf(caller.accountId)) };
+    /** Creates an account with its first person and an owner key. Throws `forbidden`, `email_taken` and `RetryLater`. */
+    async signUp(
+      { email, password }: Credentials,
+      source: RequestSource,
+    ): Promise<StartedSession & { readonly apiKey: string }> {
+      await signUpGate.requireOpen();
+      // Attempts with a taken address also count; otherwise, a list of addresses could be tested at any speed.
+      const uncount = throttleSignUp(source.client);
+      // Checked before hashing, which costs a hundred times as much. The write below decides races.
+      if ((await people.find(email)) !== null) throw emailTaken();
+      const passwordHash = await passwords.hash(password, laneOf(source, email, null)).catch((error: unknown) => {
+        uncount();
+        throw error;
+      });
+      const now = clock.now();
+      const account = newAccount({ secrets, ids }, now);
+      const person = { id: ids.person(now), email, passwordHash, createdAt: now };
+      const apiKey = secrets.newApiKey();
+      const createdBy = { createdBy: `user:${email}`, createdById: person.id } as const;
+      const owner = { accountId: account.id, name: "owner", role: "owner", ...createdBy } as const;
+      const key = keyRow({ secrets, ids }, apiKey, owner, now);
+      const { row, started } = newSession(secrets, { person, accountId: account.id, role: "owner" }, source, now);
+      const entries = [{ kind: "signed_up", subject: email } as const, keyCreated(key)];
+      const audit = entries.map((entry) => auditOf(started.person.caller, entry, now));
+      const { signUps } = signUpGate;
+      // With SIGNUPS=open, the account stays allowed when sign-ups close later.
+      const rules = signUps === "open" ? { allowedBy: SYSTEM } : { untilHold: signUps === "until_hold" };
+      if (!(await people.signUp({ account, key, person, session: row, audit, ...rules }))) {
+        // Sign-ups may have closed while the password was hashed.
+        await signUpGate.requireOpen();
+        throw emailTaken();
+      }
+      return { ...started, apiKey };
     },
-    /** Gives the account a name, or removes it (empty); for owners. */
-    async renameAccount(caller: Caller, given: string): Promise<void> {
-      authorize(caller, "manage");
-      const { accountId } = caller;
-      const name = given === "" ? null : given;
-      const entry = { kind: "account_renamed", subject: "", detail: { name } } as const;
-      await people.renameAccount(accountId, name, auditOf(caller, entry, clock.now()));
+
+    /** Starts a session. Throws what `verifyPassword` throws. */
+    async logIn(credentials: Credentials, source: RequestSource): Promise<StartedSession> {
+      const member = await verifyPassword(credentials, source, null);
+      const { row, started } = newSession(secrets, member, source, clock.now());
+      const { caller, email } = started.person;
+      const audit = auditOf(caller, { kind: "signed_in", subject: email }, row.createdAt);
+      // The password may have been changed while this one was checked.
+      if (!(await people.addSession(row, member.person.passwordHash, audit))) throw invalidCredentials();
+      // Beyond `SESSIONS_PER_PERSON_MAX`, the new session has ended the oldest.
+      await sessionService.recheckPerson(member.person.id);
+      return started;
     },
-    signUp,
-    logIn,
+
+    /**
+     * Changes a person's password and ends all their sessions, the present one included, since any cookie may be stolen.
+     * Returns a new session. Throws `invalid_credentials` if the current password is wrong, `RetryLater` after too many
+     * failures.
+     */
+    async changePassword(
+      who: Person,
+      { current_password: current, password: next }: PasswordChange,
+      source: RequestSource,
+    ): Promise<StartedSession> {
+      const { caller, email } = who;
+      const personId = caller.personId ?? "";
+      const { person } = await verifyPassword({ email, password: current }, source, personId);
+      const passwordHash = await passwords.hash(next, laneOf(source, email, personId));
+      const owner = { person, accountId: caller.accountId, role: who.role };
+      const { row, started } = newSession(secrets, owner, source, clock.now());
+      const entry = { kind: "password_changed", subject: email } as const;
+      const audit = auditOf({ ...caller, client: source.client }, entry, row.createdAt);
+      // The password may have been changed elsewhere meanwhile.
+      if (!(await people.changePassword(row, person.passwordHash, passwordHash, audit))) throw wrongPassword();
+      await sessionService.recheckPerson(person.id);
+      return started;
+    },
+
     /** The person with this address and password. Throws `invalid_credentials`, or `RetryLater` after too many failures. */
     authenticate: (credentials: Credentials, source: RequestSource): Promise<Member> =>
       verifyPassword(credentials, source, null),
-    hashPassword,
-    changePassword,
+
+    /** Hashes the password of a person whose link was checked. */
+    hashPassword: (password: string, accountId: string): Promise<string> =>
+      passwords.hash(password, { lane: accountId, isKnown: true, email: null }),
+
     /**
      * A second proof, besides the cookie, that a page of our own origin sent a form. Browsers send cookies of a plain http
      * address to every port of its host, so servers on other ports also get them; local storage is separate for each port. The

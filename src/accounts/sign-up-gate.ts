@@ -1,4 +1,10 @@
+import Type from "typebox";
+import * as t from "../api/schema-helpers.ts";
+import { toJson } from "../api/serializer.ts";
+import { createApiRoutes, operation, optionalBody, pathParams } from "../http/operation.ts";
+import { jsonOf, noContent } from "../http/response.ts";
 import type { AppContext } from "../runtime/app-context.ts";
+import { AccountId } from "./account.ts";
 import type { SignUpsClosedBy } from "../config/values.ts";
 import { auditOf } from "../core/audit.ts";
 import { authorize, type Caller, type Hold } from "../core/roles.ts";
@@ -110,4 +116,64 @@ async function closedNotice(accounts: Pick<AccountStore, "list">, closedBy: Sign
   const are =
     count === 1 ? "1 account that was signed up before is" : `${count} accounts that were signed up before are`;
   return `${message} ${are} stopped. \`outgate accounts\` lists them, \`outgate accounts allow <id>\` lets one go on.`;
+}
+
+const ListedAccountJson = t.answerObject("ListedAccount", "An account of the service.", {
+  id: AccountId,
+  email: t.nullable(t.plainText("Address of its first person; null: none.", "ann@example.com")),
+  created_at: t.dateTime("When it was created."),
+  first: t.yesNo("Whether it is the account of the first start.", false),
+  stopped: t.yesNo("Its keys are refused and none of its actions is sent until it is allowed.", true),
+  allowed_at: t.nullable(t.dateTime("When it was allowed; null: not necessary, or not yet.")),
+});
+
+const AccountListJson = t.answerObject("AccountList", "The accounts of the service.", {
+  data: Type.Array(ListedAccountJson, {
+    description: `The accounts, stopped ones first, then the newest; at most ${ACCOUNTS_LISTED_MAX}.`,
+  }),
+});
+
+export const AccountParams = pathParams(Type.Object({ id: AccountId }), "There is no such account.");
+
+export function accountsRoutes({ signUpGate }: { readonly signUpGate: SignUpGate }) {
+  const requires = (caller: Caller) => signUpGate.requireOperator(caller);
+  return createApiRoutes()
+    .get(
+      "/v1/accounts",
+      async ({ caller }) => {
+        const all = await signUpGate.list(caller);
+        const data = all.map((row) => ({ ...row, first: row.isFirst, stopped: row.isStopped }));
+        return jsonOf(toJson(AccountListJson, { data }));
+      },
+      operation({
+        operationId: "listAccounts",
+        permission: "manage",
+        requires,
+        summary: "List the accounts of the service, for owners of the first one",
+        description: "Lists the accounts of the service, stopped ones first.",
+        notes: [
+          "An account that signed up before sign-ups closed is stopped until it is allowed.",
+          "Keys of other accounts than the first get 403.",
+        ],
+        answers: { 200: { description: "The accounts.", schema: AccountListJson } },
+      }),
+    )
+    .post(
+      "/v1/accounts/:id/allow",
+      ({ caller, params }) => noContent(signUpGate.allow(caller, params.id)),
+      operation({
+        operationId: "allowAccount",
+        permission: "manage",
+        requires,
+        summary: "Allow an account that signed up before sign-ups closed",
+        description: "Lets a stopped account work again, for owners of the first account.",
+        notes: [
+          "Its keys work again, and its waiting actions are sent at once.",
+          "Allowing an allowed account returns 204 again.",
+        ],
+        params: AccountParams,
+        body: optionalBody(t.NoBody),
+        answers: { 204: { description: "The account is allowed.", schema: null } },
+      }),
+    );
 }

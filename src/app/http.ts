@@ -1,10 +1,11 @@
 import type { AnyElysia } from "elysia";
-import { accountRoutes, accountsRoutes } from "../accounts/account-routes.ts";
+import { accountRoutes } from "../accounts/account.ts";
 import { callbackHostRoutes } from "../accounts/callback-hosts.ts";
 import { firstStepRoutes } from "../accounts/first-steps.ts";
 import { keyRoutes } from "../accounts/keys.ts";
 import { serverRoutes } from "../accounts/server-routes.ts";
 import { signingSecretRoutes } from "../accounts/signing-secrets.ts";
+import { accountsRoutes } from "../accounts/sign-up-gate.ts";
 import { verifyRoutes } from "../accounts/verify-signature.ts";
 import { teamRoutes } from "../accounts/team.ts";
 import { approvalRoutes } from "../actions/decision-routes.ts";

@@ -1,7 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import Type from "typebox";
 import { compile } from "../api/schema-helpers.ts";
-import { AccountParams, ChangeAccount } from "../accounts/account-routes.ts";
+import { ChangeAccount } from "../accounts/account.ts";
+import { AccountParams } from "../accounts/sign-up-gate.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { mayDo } from "../core/roles.ts";
 import type { Membership } from "../core/team-store.ts";
@@ -181,7 +182,7 @@ function BrowserName({ agent }: { readonly agent: string | null }) {
 }
 
 export function accountPages(deps: PageDeps) {
-  const { teamService, sessionService, peopleService, ownAnswer, flash } = deps;
+  const { teamService, sessionService, accountService, ownAnswer, flash } = deps;
   const switchTo = ownAnswer(async ({ person, form }) => {
     const account = form.get("account") ?? "";
     await sessionService.switchTo(person, AccountParams["~standard"].validate({ id: account }).value.id);
@@ -199,7 +200,7 @@ export function accountPages(deps: PageDeps) {
   );
   const rename = ownAnswer(
     async ({ person, form }) => {
-      await peopleService.renameAccount(person.caller, NAME_FORM.check(form).name);
+      await accountService.rename(person.caller, NAME_FORM.check(form).name);
       return LOG_IN_PATH;
     },
     ({ person }, typed) => accountPage(deps, person, { typed }),

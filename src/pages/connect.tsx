@@ -26,7 +26,7 @@ const NEW_CONNECTION = { hold: "writes", scope: "own", loop_brake: "yes" } as co
 
 async function consentPage(deps: PageDeps, user: Person, asked: ConsentRequest, path: string, refused?: FormState) {
   const mayConnect = mayDo(user.role, "manage");
-  const { name, email } = await deps.peopleService.readAccount(user.caller);
+  const { name, email } = await deps.accountService.read(user.caller);
   const credentials = mayConnect ? await deps.credentialService.list(user.caller) : [];
   const end = new Date(deps.clock.now().getTime() + OAUTH_CONNECTION_DAYS * DAY_MS);
   // The format of the field: UTC, in minutes.

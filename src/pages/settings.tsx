@@ -1,8 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import Type from "typebox";
 import { type Checked, compile } from "../api/schema-helpers.ts";
-import { AccountParams } from "../accounts/account-routes.ts";
-import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
+import { AccountParams, signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
 import { deletableText, shrinkAdvice } from "../accounts/server-size.ts";
 import { formatSize } from "../core/action.ts";
 import type { EffectiveSettings, ServerSetting } from "../config/config.ts";

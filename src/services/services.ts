@@ -1,3 +1,4 @@
+import { createAccountService } from "../accounts/account.ts";
 import { createAuthenticate } from "../accounts/authenticate.ts";
 import { createCallbackHostService } from "../accounts/callback-hosts.ts";
 import { createFirstStepService } from "../accounts/first-steps.ts";
@@ -199,6 +200,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     bulkService,
     bulkRunner,
     authenticate,
+    accountService: createAccountService(app),
     sessionService,
     peopleService,
     teamService,

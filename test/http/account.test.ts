@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { AccountJson } from "../../src/accounts/account-routes.ts";
+import { AccountJson } from "../../src/accounts/account.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { ROLES } from "../../src/core/roles.ts";
 import { ACCOUNT_NAME_CHARS_MAX } from "../../src/core/limits.ts";

@@ -184,6 +184,7 @@ export function stubDeps(calls: string[] = []): Stubs {
       watchSession: always({ caller: ENTERED.person.caller, release: () => {} }),
       accountsOf: always([]),
     }),
+    accountService: told(knowing<Stubs["accountService"]>({ id: ACCOUNT, name: null, email: null })),
     peopleService: stubPeopleService(),
     welcomeLinks: knowing<Stubs["welcomeLinks"]>(ENTERED),
     teamService: told(knowing<TeamService>({ ...member, invitation, link: "http://h/join/og_new", isMailed: false })),

@@ -1,11 +1,11 @@
 import Type, { type Static } from "typebox";
 import * as t from "../api/schema-helpers.ts";
-import { toJson } from "../api/serializer.ts";
 import type { Config } from "../config/config.ts";
+import type { AccountLabel } from "../core/account-store.ts";
+import { auditOf } from "../core/audit.ts";
 import { isStorableText } from "../core/json.ts";
 import {
   ACCOUNT_NAME_CHARS_MAX,
-  ACCOUNTS_LISTED_MAX,
   DEDUPE_WINDOW_MS,
   EVENT_STREAMS_PER_ACCOUNT_MAX,
   HEADERS_BYTES_MAX,
@@ -23,11 +23,30 @@ import {
   WAIT_SECONDS_DEFAULT,
   WAIT_SECONDS_MAX,
 } from "../core/limits.ts";
-import { type Caller, ROLES, unauthorized } from "../core/roles.ts";
-import { createApiRoutes, jsonBody, operation, optionalBody, pathParams } from "../http/operation.ts";
-import { jsonOf, noContent } from "../http/response.ts";
-import type { PeopleService } from "./people.ts";
-import type { SignUpGate } from "./sign-up-gate.ts";
+import { authorize, type Caller, ROLES, unauthorized } from "../core/roles.ts";
+import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
+import { jsonOf } from "../http/response.ts";
+import type { AppPart } from "../runtime/app-context.ts";
+
+export type AccountService = ReturnType<typeof createAccountService>;
+
+export function createAccountService({ store: { people }, clock }: AppPart<"clock", "people">) {
+  return {
+    /** The caller's own account, for every role. */
+    async read(caller: Caller): Promise<AccountLabel & { readonly id: string }> {
+      authorize(caller, "read");
+      return { id: caller.accountId, ...(await people.labelOf(caller.accountId)) };
+    },
+
+    /** Gives the account a name, or removes it (empty); for owners. */
+    async rename(caller: Caller, given: string): Promise<void> {
+      authorize(caller, "manage");
+      const name = given === "" ? null : given;
+      const audit = auditOf(caller, { kind: "account_renamed", subject: "", detail: { name } }, clock.now());
+      await people.renameAccount(caller.accountId, name, audit);
+    },
+  };
+}
 
 /** The limits that are the same for everybody: value and description. */
 const FIXED_LIMITS = {
@@ -70,7 +89,7 @@ function mapLimits<T>(map: (value: number, description: string) => T): Readonly<
   return Object.fromEntries(mapped) as Record<FixedLimit, T>;
 }
 
-const AccountId = t.idSchema("acc", "Id of the account.");
+export const AccountId = t.idSchema("acc", "Id of the account.");
 
 export const ChangeAccount = t.requestObject("ChangeAccount", "The changes.", {
   name: Type.Refine(
@@ -101,15 +120,15 @@ export const AccountJson = t.answerObject("Account", "The account and key of the
 });
 
 interface AccountRouteDeps extends Pick<Config, "rateLimitPerSecond" | "mcpSessionsPerAccount"> {
-  readonly peopleService: PeopleService;
+  readonly accountService: AccountService;
 }
 
-export function accountRoutes({ peopleService, rateLimitPerSecond, mcpSessionsPerAccount }: AccountRouteDeps) {
+export function accountRoutes({ accountService, rateLimitPerSecond, mcpSessionsPerAccount }: AccountRouteDeps) {
   const accountOf = async (caller: Caller) => {
     const { keyId, keyName, role } = caller;
     // People are callers too, and /v1 is for keys.
     if (keyId === null) throw unauthorized();
-    const { id, name, email } = await peopleService.readAccount(caller);
+    const { id, name, email } = await accountService.read(caller);
     return jsonOf({
       id,
       name,
@@ -137,7 +156,7 @@ export function accountRoutes({ peopleService, rateLimitPerSecond, mcpSessionsPe
     .patch(
       "/v1/account",
       async ({ caller, body: { name } }) => {
-        await peopleService.renameAccount(caller, name);
+        await accountService.rename(caller, name);
         return accountOf(caller);
       },
       operation({
@@ -148,66 +167,6 @@ export function accountRoutes({ peopleService, rateLimitPerSecond, mcpSessionsPe
         notes: ["An account without a name is shown by the address of its first person."],
         body: jsonBody(ChangeAccount),
         answers: { 200: { description: "The account with its name.", schema: AccountJson } },
-      }),
-    );
-}
-
-const ListedAccountJson = t.answerObject("ListedAccount", "An account of the service.", {
-  id: AccountId,
-  email: t.nullable(t.plainText("Address of its first person; null: none.", "ann@example.com")),
-  created_at: t.dateTime("When it was created."),
-  first: t.yesNo("Whether it is the account of the first start.", false),
-  stopped: t.yesNo("Its keys are refused and none of its actions is sent until it is allowed.", true),
-  allowed_at: t.nullable(t.dateTime("When it was allowed; null: not necessary, or not yet.")),
-});
-
-const AccountListJson = t.answerObject("AccountList", "The accounts of the service.", {
-  data: Type.Array(ListedAccountJson, {
-    description: `The accounts, stopped ones first, then the newest; at most ${ACCOUNTS_LISTED_MAX}.`,
-  }),
-});
-
-export const AccountParams = pathParams(Type.Object({ id: AccountId }), "There is no such account.");
-
-export function accountsRoutes({ signUpGate }: { readonly signUpGate: SignUpGate }) {
-  const requires = (caller: Caller) => signUpGate.requireOperator(caller);
-  return createApiRoutes()
-    .get(
-      "/v1/accounts",
-      async ({ caller }) => {
-        const all = await signUpGate.list(caller);
-        const data = all.map((row) => ({ ...row, first: row.isFirst, stopped: row.isStopped }));
-        return jsonOf(toJson(AccountListJson, { data }));
-      },
-      operation({
-        operationId: "listAccounts",
-        permission: "manage",
-        requires,
-        summary: "List the accounts of the service, for owners of the first one",
-        description: "Lists the accounts of the service, stopped ones first.",
-        notes: [
-          "An account that signed up before sign-ups closed is stopped until it is allowed.",
-          "Keys of other accounts than the first get 403.",
-        ],
-        answers: { 200: { description: "The accounts.", schema: AccountListJson } },
-      }),
-    )
-    .post(
-      "/v1/accounts/:id/allow",
-      ({ caller, params }) => noContent(signUpGate.allow(caller, params.id)),
-      operation({
-        operationId: "allowAccount",
-        permission: "manage",
-        requires,
-        summary: "Allow an account that signed up before sign-ups closed",
-        description: "Lets a stopped account work again, for owners of the first account.",
-        notes: [
-          "Its keys work again, and its waiting actions are sent at once.",
-          "Allowing an allowed account returns 204 again.",
-        ],
-        params: AccountParams,
-        body: optionalBody(t.NoBody),
-        answers: { 204: { description: "The account is allowed.", schema: null } },
       }),
     );
 }
