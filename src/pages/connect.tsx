@@ -15,7 +15,7 @@ import { Layout, render } from "../ui/layout.tsx";
 import { day, Facts, Name, Notice, PageHead, sentence, untrusted } from "../ui/parts.tsx";
 import { filled, type FormState } from "./forms.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
-import { KEY_FORM, keyMembersIn, LimitFields, LoopBrake } from "./new-key.tsx";
+import { KEY_FORM, keyMembersIn, LimitFields } from "./new-key.tsx";
 import type { BridgedResponse } from "../oauth/bridge.ts";
 import { goesOnPage } from "./sign-in.tsx";
 import { maskedActor } from "../receipts/masked-action.ts";
@@ -101,7 +101,7 @@ function Allowed({ typed, credentials }: { readonly typed: FormState; readonly c
       />
       <KEY_FORM.Field state={typed} name="hold" label="Which of its calls need approval?" />
       <KEY_FORM.Field state={typed} name="scope" label="Which actions can it manage?" />
-      <LoopBrake typed={typed} label="Hold loops" />
+      <KEY_FORM.Field state={typed} name="loop_brake" label="Hold loops" />
       <KEY_FORM.Field
         state={typed}
         name="credentials"
@@ -139,9 +139,10 @@ export function connectPages(deps: PageDeps) {
     async ({ context, person, params: { uid }, form }) => {
       const { headers } = context.request;
       const allow = () => {
-        const request = KEY_FORM.check(form, { ...keyMembersIn(form), role: "agent" });
+        const asked = KEY_FORM.check(form, { ...keyMembersIn(form), role: "agent" });
+        const { loop_brake: brakesLoops = false, ...request } = asked;
         return oauth.consent(person.caller, uid, headers, request, async (keyId) => {
-          if (form.get("loop_brake") === "yes") await ruleService.brakeLoops(person.caller, keyId);
+          if (brakesLoops) await ruleService.brakeLoops(person.caller, keyId);
         });
       };
       const next = await (form.get("decision") === "allow" ? allow() : oauth.refuse(person.caller, uid, headers));

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import Type from "typebox";
-import { type Checked, compile } from "../api/schema-helpers.ts";
+import { type Checked, closedObject, compile } from "../api/schema-helpers.ts";
 import { authorize } from "../core/roles.ts";
 import { Layout, render } from "../ui/layout.tsx";
 import { CreateKey, KeyParams, type KeyView, serializeKey } from "../accounts/keys.ts";
@@ -14,7 +14,7 @@ import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import type { AnswerById, Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
 import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
-import { Option, PostForm, Submit } from "../ui/form.tsx";
+import { PostForm, Submit } from "../ui/form.tsx";
 import { LinkButton, Name, Notice, PageHead, sentence } from "../ui/parts.tsx";
 import { templatePath } from "./rule-form.tsx";
 import { chosenIn, schemaForm } from "./schema-form.tsx";
@@ -25,7 +25,10 @@ import { HOLD_CHOICES, holdLabel, type PageUser, ROLE_CHOICES, roleLabel, SCOPE_
 /** The defaults. They name no role, so that nobody creates an owner key by accident. */
 const NEW_KEY = filled({ hold: "none", scope: "own", loop_brake: "yes" });
 
-export const KEY_FORM = schemaForm(CreateKey, {
+/** The form can also add the rule that holds loops. */
+const AskKey = closedObject({ ...CreateKey.properties, loop_brake: Type.Optional(Type.Boolean()) });
+
+export const KEY_FORM = schemaForm(AskKey, {
   name: {
     hint: "Shown in lists and timelines, like “ci” or “support agent”.",
     wrong: `Enter a name of 1 to ${NAME_CHARS_MAX} ASCII characters.`,
@@ -60,8 +63,15 @@ export const KEY_FORM = schemaForm(CreateKey, {
     hint: "Empty: until it is revoked.",
     wrong: "Enter a time in the future, at most ten years ahead.",
   },
-  weaker_hold: {},
+  weaker_hold: {
+    label: "Allow fewer calls to need approval than for the replaced key",
+    hint: "Calls that needed approval before are then sent without it.",
+  },
   inherit_limits: {},
+  loop_brake: {
+    label: "For an agent key: hold loops",
+    hint: "A write that is the same but for ids, and comes more than 20 times in 5 minutes, waits for a person. You are asked once for each loop. It is a rule, which you can change.",
+  },
 });
 
 /** The page of the form. Its id prevents a second key if it is sent twice. */
@@ -106,16 +116,10 @@ async function newKeyPage(deps: PageDeps, user: Person, typed: FormState, replac
           <KEY_FORM.Fields of={["name", "role", "hold"]} state={typed} />
           <RulesNote count={rules.length} />
           <KEY_FORM.Field name="scope" state={typed} />
-          {replaced === undefined ? <LoopBrake typed={typed} label="For an agent key: hold loops" /> : null}
+          {replaced === undefined ? <KEY_FORM.Field name="loop_brake" state={typed} /> : null}
           {/* Asked only if there is a hold that could become weaker. */}
           {replaced === undefined || replaced.hold === "none" ? null : (
-            <Option
-              name="weaker_hold"
-              value="yes"
-              label="Allow fewer calls to need approval than for the replaced key"
-              hint="Calls that needed approval before are then sent without it."
-              isChecked={typed.values.get("weaker_hold") === "yes"}
-            />
+            <KEY_FORM.Field name="weaker_hold" state={typed} />
           )}
           <KEY_FORM.Field name="credentials" state={typed} boxes={credentials.map(({ name }) => [name, name])} />
           <LimitFields typed={typed} />
@@ -138,18 +142,6 @@ function RulesNote({ count }: { readonly count: number }) {
             <a href={SETTINGS_PATHS.rules}>{count === 1 ? "the rule" : `the ${count} rules`}</a>
           )} of the account. With the others, rules can hold or refuse more.`}
     </p>
-  );
-}
-
-export function LoopBrake({ typed, label }: { readonly typed: FormState; readonly label: string }) {
-  return (
-    <Option
-      name="loop_brake"
-      value="yes"
-      label={label}
-      hint="A write that is the same but for ids, and comes more than 20 times in 5 minutes, waits for a person. You are asked once for each loop. It is a rule, which you can change."
-      isChecked={typed.values.get("loop_brake") === "yes"}
-    />
   );
 }
 
@@ -223,10 +215,10 @@ export function newKeyPages(deps: PageDeps) {
   const create = answer(
     async ({ person, form }) => {
       const formId = (form.get("form_id") ?? "").slice(0, FORM_ID_CHARS_MAX);
-      const request = KEY_FORM.check(form, keyMembersIn(form));
+      const { loop_brake: brakesLoops = false, ...request } = KEY_FORM.check(form, keyMembersIn(form));
       const name = formId === "" ? null : `${person.sessionHash} ${formId}`;
       const { row, key, closesSignUps, isFound } = await keyService.create(person.caller, request, name);
-      const isBraked = !isFound && row.role === "agent" && form.get("loop_brake") === "yes" && row.replaces === null;
+      const isBraked = !isFound && row.role === "agent" && brakesLoops && row.replaces === null;
       // The key is there: it must be shown, whatever comes of the rule.
       const isUnbraked = isBraked && !(await ruleService.brakeLoops(person.caller, row.id).then(() => true, notBraked));
       const flashed = { key, closesSignUps, isUnbraked };
