@@ -89,75 +89,50 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
   const members = membersOf(schema);
   const specOf = new Map(Object.entries<FieldSpec | undefined>(specs));
   const names = [...specOf.keys()];
-  const accept = bodyCheck(schema, (issue) => {
-    const name = names.find((one) => isAbout(issue, one));
-    if (name === undefined) return issue;
-    const { type, wrong = boundsText(members.get(name), type) } = specOf.get(name) ?? {};
-    return { ...issue, message: wrong ?? issue.message };
+  const fieldOf = (name: string): FormField => ({
+    name,
+    member: members.get(name) ?? { isRequired: false },
+    label: labelOf(name),
+    ...specOf.get(name),
   });
-  /** Fields that show their own problems. */
-  const shown = names.filter((name) => members.get(name)?.type !== "boolean");
-  const OtherProblem = ({ state }: { readonly state: FormState }) => <Problem text={problemBeside(state, shown)} />;
+  const fields = names.map(fieldOf);
 
-  /** The body in a form, unchecked. */
-  const read = (form: Form): Readonly<Record<string, unknown>> => {
-    const chosen = new Set([...specOf].map(([name, spec]) => (spec?.choices === undefined ? null : form.get(name))));
-    const body: Record<string, unknown> = {};
-    for (const [name, member] of members) {
-      const { type, onlyFor } = specOf.get(name) ?? {};
-      // Skips hidden fields, which may still contain text.
-      if (!specOf.has(name) || onlyFor?.some((one) => chosen.has(one)) === false) continue;
-      const value = valueIn(form, name, member, type);
-      if (value === undefined || (value === "" && !member.isRequired)) continue;
-      const [outer = "", inner] = name.split(".");
-      body[outer] = inner === undefined ? value : { ...Object(body[outer]), [inner]: value };
-    }
-    // Leaves out an object whose members are all left out, apart from those that are always chosen.
-    const isEmpty = (outer: string, inner: object) =>
-      Object.entries(inner).every(([name, value]) => value === "" || isAlwaysChosen(`${outer}.${name}`));
-    const given = Object.entries(body).filter(([name, value]) => !isJsonObject(value) || !isEmpty(name, value));
-    return Object.fromEntries(given);
-  };
+  const accept = bodyCheck(schema, (issue) => {
+    const field = fields.find(({ name }) => isAbout(issue, name));
+    return { ...issue, message: (field && wordsFor(field)) ?? issue.message };
+  });
+  const read = (form: Form) => bodyIn(form, fields);
 
-  const isAlwaysChosen = (name: string) => {
-    const { options, none } = specOf.get(name) ?? {};
-    return options !== undefined && none === undefined;
-  };
-
-  /** Whether a field has text or a problem. A field that is always chosen does not count. */
-  const isSet = (state: FormState, name: string): boolean => {
-    if (isAlwaysChosen(name)) return false;
-    const isTyped = (state.values.get(name) ?? "") !== "" || chosenIn(state.values, name).length > 0;
-    return isTyped || problemOf(state, name) !== null;
+  /** Says what is wrong besides the fields. Checkboxes don't show their own problems. */
+  const OtherProblem = ({ state }: { readonly state: FormState }) => {
+    const shown = fields.filter(({ member }) => member.type !== "boolean").map(({ name }) => name);
+    return <Problem text={problemBeside(state, shown)} />;
   };
 
   const Fields = ({ of, ...props }: FieldsProps<Path<Static<Schema>>>) => (
     <>
       {of.map((name) => (
-        <MemberField name={name} member={members.get(name)} {...specOf.get(name)} {...props} />
+        <ShownField {...fieldOf(name)} {...props} />
       ))}
     </>
   );
 
   return {
     names,
-
-    /** Says what is wrong besides the fields. */
     OtherProblem,
-
-    Field: ({ name, ...props }: { readonly name: Path<Static<Schema>>; readonly state: FormState } & FieldSpec) => (
-      <MemberField name={name} member={members.get(name)} {...specOf.get(name)} {...props} />
-    ),
-
     Fields,
 
+    Field: ({ name, ...props }: { readonly name: Path<Static<Schema>>; readonly state: FormState } & FieldSpec) => (
+      <ShownField {...fieldOf(name)} {...props} />
+    ),
+
     /** Folds fields that few people need. Open if one of them is set. */
-    Fold: ({ title, note, ...fields }: FoldProps<Path<Static<Schema>>>) => (
-      <details class="uses" open={fields.of.some((name) => isSet(fields.state, name))}>
+    Fold: ({ title, note, ...props }: FoldProps<Path<Static<Schema>>>) => (
+      <details class="uses" open={props.of.some((name) => isSet(fieldOf(name), props.state))}>
         <summary>{title}</summary>
         <div class="asked">
           {note === undefined ? null : <p class="quiet small">{note}</p>}
-          <Fields {...fields} />
+          <Fields {...props} />
         </div>
       </details>
     ),
@@ -169,8 +144,8 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
         <PostForm {...form}>
           <OtherProblem state={state} />
           {children}
-          {[...specOf].map(([name, spec]) => (
-            <MemberField name={name} state={state} member={members.get(name)} {...spec} {...moreOf.get(name)} />
+          {fields.map((field) => (
+            <ShownField {...field} {...moreOf.get(field.name)} state={state} />
           ))}
           <Submit look={look} cancel={cancel}>
             {submit}
@@ -181,20 +156,16 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
 
     /** The form filled in with a body. */
     filledWith: (body: object): FormState =>
-      filled(
-        Object.fromEntries(
-          [...members.keys()].flatMap((name) => textsOf(name, memberAt(body, name), specOf.get(name)?.type)),
-        ),
-      ),
+      filled(Object.fromEntries(fields.flatMap((field) => textsOf(field, body)))),
 
     /** What a body sets, with the labels of the fields. */
     said: (body: object): readonly (readonly [label: string, text: string])[] =>
-      names.flatMap((name) => {
-        const { label = labelOf(name), type } = specOf.get(name) ?? {};
-        const [texts] = textsOf(name, memberAt(body, name), type);
-        return texts === undefined ? [] : [[label, texts[1] || "nothing"] as const];
+      fields.flatMap((field) => {
+        const [texts] = textsOf(field, body);
+        return texts === undefined ? [] : [[field.label, texts[1] || "nothing"] as const];
       }),
 
+    /** The body in a form, unchecked. */
     read,
 
     /** The checked body in a form, with further members that have no field. Throws `validation_error`. */
@@ -232,13 +203,16 @@ function membersOf(schema: TObject, within = ""): ReadonlyMap<string, Member> {
   return new Map<string, Member>(found);
 }
 
-interface MemberFieldProps extends FieldSpec {
+/** A member, and how the form shows it. */
+interface FormField extends FieldSpec {
   readonly name: string;
-  readonly member: Member | undefined;
-  readonly state: FormState;
+  readonly member: Member;
+  readonly label: string;
 }
 
-function MemberField({ onlyFor, ...props }: MemberFieldProps) {
+type ShownFieldProps = FormField & { readonly state: FormState };
+
+function ShownField({ onlyFor, ...props }: ShownFieldProps) {
   if (onlyFor === undefined) return <AnyField {...props} />;
   return (
     <div class={`only ${onlyFor.map((one) => `for-${one}`).join(" ")}`}>
@@ -247,38 +221,30 @@ function MemberField({ onlyFor, ...props }: MemberFieldProps) {
   );
 }
 
-function AnyField({ name, member, state, type, choices, isCode, ...props }: MemberFieldProps) {
-  const named = member?.items?.enum?.map((item) => [item, item] as const);
-  const { label = labelOf(name), hint, wrong, refused, boxes = named, ...rest } = props;
+function AnyField({ state, ...field }: ShownFieldProps) {
+  const { name, member, label, type, choices, isCode, hint, wrong, refused, boxes = itemsOf(member), ...rest } = field;
   const found = problemOf(state, name);
   const problem = found === null || found === wrong ? found : (refused ?? found);
   const value = state.values.get(name);
   if (choices !== undefined) return <Choices {...{ name, choices, problem }} legend={label} chosen={value} />;
   if (boxes !== undefined) {
     if (boxes.length === 0 && problem === null) return null;
-    const fields = boxes.map(([item, text]) => [boxName(name, item), text] as const);
-    return (
-      <Checks
-        {...{ name, isCode, problem }}
-        hint={hint ?? undefined}
-        legend={label}
-        boxes={fields}
-        values={state.values}
-      />
-    );
+    const group = { name, isCode, problem, hint: hint ?? undefined };
+    const named = boxes.map(([item, text]) => [boxName(name, item), text] as const);
+    return <Checks {...group} legend={label} boxes={named} values={state.values} />;
   }
-  if (member?.type === "boolean") {
+  if (member.type === "boolean") {
     const box = { name, label, value: "yes", isChecked: value === "yes" };
     return typeof hint === "string" ? <Option {...box} hint={hint} /> : <Check {...box} />;
   }
-  const described = rest.options === undefined ? member?.description : undefined;
+  const described = rest.options === undefined ? member.description : undefined;
   return (
     <Field
       {...{ name, label, value, problem }}
       hint={hint === undefined ? described : (hint ?? undefined)}
       type={type === "duration" ? "text" : (type ?? fieldType(member))}
-      required={member?.isRequired === true && !name.includes(".")}
-      maxlength={member?.maxLength}
+      required={member.isRequired && !name.includes(".")}
+      maxlength={member.maxLength}
       autocomplete="off"
       {...rest}
     />
@@ -290,26 +256,40 @@ function labelOf(name: string): string {
   return inWords(name.slice(name.indexOf(".") + 1));
 }
 
-function fieldType({ type, format }: Partial<Member> = {}): "lines" | "email" | "text" {
+/** Checkboxes for the items that a list may have. */
+function itemsOf({ items }: Member): FieldSpec["boxes"] {
+  return items?.enum?.map((item) => [item, item] as const);
+}
+
+function fieldType({ type, format }: Member): "lines" | "email" | "text" {
   if (type === "array") return "lines";
   return format === "email" ? "email" : "text";
 }
 
-/** The bounds of a number or duration in words; undefined for anything else, or without bounds. */
-function boundsText({ type, minimum, maximum }: Partial<Member> = {}, shown: FieldSpec["type"]): string | undefined {
-  if (minimum === undefined) return undefined;
+/** What to say of a value that the schema refuses: by default the bounds of a number or duration. Undefined: the schema says it. */
+function wordsFor({ member: { type, minimum, maximum }, wrong, type: shown }: FormField): string | undefined {
+  if (wrong !== undefined || minimum === undefined) return wrong;
   const [what, text] =
     shown === "duration" ? ["time", exactDuration] : [type === "integer" ? "whole number" : "number", number];
   if (maximum === undefined) return `Enter a ${what} of at least ${text(minimum)}.`;
   return `Enter a ${what} from ${text(minimum)} to ${text(maximum)}.`;
 }
 
-function memberAt(body: object, name: string): unknown {
-  return name.split(".").reduce<unknown>((value, part) => (isJsonObject(value) ? value[part] : undefined), body);
+/** Whether a field has text or a problem. A field that is always chosen does not count. */
+function isSet(field: FormField, state: FormState): boolean {
+  const { name } = field;
+  if (isAlwaysChosen(field)) return false;
+  const isTyped = (state.values.get(name) ?? "") !== "" || chosenIn(state.values, name).length > 0;
+  return isTyped || problemOf(state, name) !== null;
+}
+
+function isAlwaysChosen({ options, none }: FieldSpec): boolean {
+  return options !== undefined && none === undefined;
 }
 
 /** The texts of a member's fields. */
-function textsOf(name: string, value: unknown, type: FieldSpec["type"]): readonly (readonly [string, string])[] {
+function textsOf({ name, type }: FormField, body: object): readonly (readonly [string, string])[] {
+  const value = name.split(".").reduce<unknown>((outer, part) => (isJsonObject(outer) ? outer[part] : undefined), body);
   if (Array.isArray(value)) {
     const items = value.map(String);
     return [
@@ -338,8 +318,28 @@ export function chosenIn(form: Form, name: string): readonly string[] {
   );
 }
 
+/** The body in a form, unchecked. */
+function bodyIn(form: Form, fields: readonly FormField[]): Readonly<Record<string, unknown>> {
+  const chosen = new Set(fields.map(({ name, choices }) => (choices === undefined ? null : form.get(name))));
+  // Fields that are hidden may still contain text.
+  const shown = fields.filter(({ onlyFor }) => onlyFor === undefined || onlyFor.some((one) => chosen.has(one)));
+  const body: Record<string, unknown> = {};
+  for (const field of shown) {
+    const value = valueIn(form, field);
+    if (value === undefined || (value === "" && !field.member.isRequired)) continue;
+    const [outer = "", inner] = field.name.split(".");
+    body[outer] = inner === undefined ? value : { ...Object(body[outer]), [inner]: value };
+  }
+  // Leaves out an object whose members are all left out, apart from those that are always chosen.
+  const chosenNames = new Set(fields.filter(isAlwaysChosen).map(({ name }) => name));
+  const isEmpty = (outer: string, inner: object) =>
+    Object.entries(inner).every(([name, value]) => value === "" || chosenNames.has(`${outer}.${name}`));
+  const given = Object.entries(body).filter(([name, value]) => !isJsonObject(value) || !isEmpty(name, value));
+  return Object.fromEntries(given);
+}
+
 /** A field's value; undefined if empty. Text that should be a number or duration stays text, which the check refuses. */
-function valueIn(form: Form, name: string, { type, items }: Member, shown: FieldSpec["type"]): unknown {
+function valueIn(form: Form, { name, member: { type, items }, type: shown }: FormField): unknown {
   const given = form.get(name);
   if (type === "array") {
     const boxes = chosenIn(form, name);
