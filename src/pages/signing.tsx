@@ -1,10 +1,10 @@
 /** @jsxImportSource hono/jsx */
 import { SIGNING_OVERLAP_MS } from "../core/limits.ts";
 import { SIGNING_USES, type SigningUse } from "../core/account-store.ts";
-import { checkOrigin, type SigningSecret } from "../accounts/signing-secrets.ts";
+import { checkOrigin, type SigningSecret, SigningSecretParameters } from "../accounts/signing-secrets.ts";
 import { type ReceivedMessage, SIGNATURE_HEADERS, type SignatureCheck } from "../accounts/signature-check.ts";
 import Type from "typebox";
-import { type Checked, choice, compile, isJsonObject, nullable, yesNo } from "../api/schema-helpers.ts";
+import { type Checked, compile, isJsonObject, nullable, yesNo } from "../api/schema-helpers.ts";
 import { invalidField } from "../core/domain-error.ts";
 import type { Form } from "../http/request.ts";
 import { seeOther } from "../http/response.ts";
@@ -43,17 +43,11 @@ const ROTATED = compile(
   }),
 );
 
-const PLACE = {
-  origin: Type.Refine(
-    Type.String(),
-    isOrigin,
-    () => "Enter only the scheme, host and port of a target, like https://api.example.com.",
-  ),
-  for: Type.Optional(choice(SIGNING_USES, "What is signed.", "calls")),
-};
-
 const PLACE_FIELDS = {
-  origin: { hint: "Scheme, host and port of a target, like https://api.example.com." },
+  origin: {
+    hint: "Scheme, host and port of a target, like https://api.example.com.",
+    refused: "Enter only the scheme, host and port of a target, like https://api.example.com.",
+  },
   for: {
     label: "What it signs",
     options: [
@@ -63,12 +57,12 @@ const PLACE_FIELDS = {
   },
 } as const;
 
-const PLACE_FORM = schemaForm(Type.Object(PLACE), PLACE_FIELDS);
+const PLACE_FORM = schemaForm(SigningSecretParameters, PLACE_FIELDS);
 
 /** The form that checks a signature. The body is text or base64. */
 const CHECK_FORM = schemaForm(
   Type.Object({
-    ...PLACE,
+    ...SigningSecretParameters.properties,
     headers: Type.String(),
     body: Type.Optional(Type.String()),
     base64: yesNo("Whether the body is base64.", false),
@@ -328,23 +322,10 @@ function stateOf(overlapEnd: Date | null): string {
   return overlapEnd?.toISOString() ?? "none";
 }
 
-function isOrigin(text: string): boolean {
-  try {
-    return originOf(text) !== "";
-  } catch {
-    return false;
-  }
-}
-
-/** Reads an origin. Accepts a slash at its end, which browsers add. */
-function originOf(text: string): string {
-  return checkOrigin(text.replace(/\/$/, ""));
-}
-
-/** Throws `validation_error`. */
+/** Accepts a slash at the end of the origin, which browsers add. Throws `validation_error` or `invalid_query`. */
 function placeIn(form: Form): Place {
   const { origin, for: use = "calls" } = PLACE_FORM.check(form);
-  return { origin: originOf(origin), use };
+  return { origin: checkOrigin(origin.replace(/\/$/, "")), use };
 }
 
 function Found({ found: { secret, problems, warnings } }: { readonly found: SignatureCheck }) {

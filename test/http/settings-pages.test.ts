@@ -254,4 +254,6 @@ test("signing secrets are listed by the origins that were called, with a form fo
   expect(html).toContain('name="origin" value="https://used.example:8443"');
   const shown = await bob.send("/settings/signing-secret", { ...hiddenIn(html), for: "calls" });
   expect(await shown.text()).toContain("whsec_");
+  const refused = await bob.send("/settings/signing-secret", { ...hiddenIn(html), origin: "https://used.example/x" });
+  expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("Enter only the scheme, host")]);
 });
