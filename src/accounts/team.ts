@@ -30,7 +30,6 @@ import { toJson } from "../api/serializer.ts";
 import { MadeByQuery } from "./keys.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import * as t from "../api/schema-helpers.ts";
-import { bodyCheck } from "../api/schema-helpers.ts";
 
 interface TeamNeeds {
   readonly peopleService: Pick<PeopleService, "authenticate" | "hashPassword">;
@@ -299,7 +298,7 @@ const PersonList = t.answerObject("PersonList", "The people of the account.", {
   }),
 });
 
-const ChangePerson = t.requestObject("ChangePerson", "The new role of a person.", { role: roleMember });
+export const ChangePerson = t.requestObject("ChangePerson", "The new role of a person.", { role: roleMember });
 
 export const CreateInvitation = t.requestObject("CreateInvitation", "A new invitation.", {
   email: t.emailSchema("The address that is invited. The person joins with this address only."),
@@ -331,8 +330,6 @@ const CreatedInvitation = t.answerObject("CreatedInvitation", "A new invitation.
   link: t.url("The link to join. It is not stored and never shown again.", "https://outgate.example.com/join/3f9a0c"),
   mailed: t.yesNo("Whether a mail with the link is sent.", true),
 });
-
-export const checkRole = bodyCheck(ChangePerson);
 
 const serializePerson = ({ personId: id, ...member }: TeamMember) => toJson(PersonJson, { ...member, id });
 

@@ -1,6 +1,5 @@
 /** @jsxImportSource hono/jsx */
 import { DecisionBody } from "../api/action-schemas.ts";
-import { bodyCheck } from "../api/schema-helpers.ts";
 import type { ShownRequest } from "../approvals/decide.ts";
 import type { Decision } from "../core/action.ts";
 import { DomainError } from "../core/domain-error.ts";
@@ -15,6 +14,7 @@ import type { PageBody } from "../ui/body-view.tsx";
 import { callText } from "./request.tsx";
 import type { FormState } from "./forms.ts";
 import { GrantFold, type GrantOffer } from "./grant-form.tsx";
+import { schemaForm } from "./schema-form.tsx";
 
 /** What every page needs on which people decide. */
 export interface DecisionPageProps {
@@ -194,10 +194,9 @@ export function choiceInForm<Choice extends string>(fields: Form, choices: reado
   ]);
 }
 
-const checkBody = bodyCheck(DecisionBody);
+const REASON_FORM = schemaForm(DecisionBody, { reason: {} });
 
-/** The reason in a form; null if empty. Browsers send line ends as CR LF. Throws `validation_error`. */
+/** The reason in a form; null if empty. Throws `validation_error`. */
 export function reasonInForm(fields: Form): string | null {
-  const why = (fields.get("reason") ?? "").replaceAll("\r\n", "\n").trim();
-  return checkBody(why === "" ? {} : { reason: why }).reason ?? null;
+  return REASON_FORM.check(fields).reason ?? null;
 }

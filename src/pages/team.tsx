@@ -2,7 +2,7 @@
 import Type from "typebox";
 import { type Checked, compile } from "../api/schema-helpers.ts";
 import { INVITATION_MS_MAX } from "../core/limits.ts";
-import { checkRole, CreateInvitation, InvitationParams, PersonParams } from "../accounts/team.ts";
+import { ChangePerson, CreateInvitation, InvitationParams, PersonParams } from "../accounts/team.ts";
 import { MEMBER_ROLES, type MemberRole } from "../core/roles.ts";
 import type { TeamMember } from "../core/team-store.ts";
 import type { RequestContext } from "../http/request.ts";
@@ -33,6 +33,9 @@ const INVITATION_FORM = schemaForm(CreateInvitation, {
   },
   role: { label: "What can they do?", choices: MEMBER_ROLE_CHOICES, wrong: "Choose what they can do." },
 });
+
+/** Its buttons name the role. */
+const ROLE_FORM = schemaForm(ChangePerson, { role: {} });
 
 function VoidInvitation() {
   return (
@@ -190,8 +193,8 @@ export function peoplePages(deps: PageDeps) {
   /** Whether people who changed their own role may still see the list. */
   const isStillOwner = async (context: RequestContext) => (await personOf(context))?.role === "owner";
   const changeRole = rowForm<ById>(async ({ context, person, params: { id }, form }) => {
-    const asked = checkRole({ role: form.get("role") ?? null }).role;
-    const { email, role } = await teamService.changeRole(person.caller, id, asked);
+    const asked = ROLE_FORM.check(form);
+    const { email, role } = await teamService.changeRole(person.caller, id, asked.role);
     return (await isStillOwner(context))
       ? flash.redirect(person, PEOPLE_PATH, ROLE_CHANGE, { email, role })
       : seeOther("own", HOME_PATH);
