@@ -29,8 +29,8 @@ export interface DocsPage extends DocsLink {
   readonly html: string;
   /** The headings that the page links to beside its text. */
   readonly headings: readonly DocsHeading[];
-  /** Whether it lays out two columns of its own. */
-  readonly isOperation: boolean;
+  /** It lays out two columns of its own. */
+  readonly isOperation?: true;
 }
 
 interface DocsNavGroup {
@@ -51,7 +51,14 @@ export function createDocsSite(groups: readonly GuideGroup[], operations: readon
   const reference = apiReference(operations, baseUrl);
   const guides = groups.flatMap((group) => group.guides);
   const apiGroups = groupsOf(reference.entries);
-  const made = new Map<string, Promise<DocsPage | null>>();
+  const makers = new Map<string, () => DocsPage | Promise<DocsPage>>([
+    ...guides.map((guide) => [guide.name, () => guidePage(guide, guides, baseUrl)] as const),
+    [API.name, () => indexPage(baseUrl, apiGroups)],
+    [OBJECTS.name, () => objectsPage(reference)],
+    [ERRORS.name, () => ({ ...ERRORS, html: renderPart(<ErrorsGuide />), headings: ERROR_HEADINGS })],
+    ...reference.entries.map((entry) => [linkOf(entry).name, () => operationPage(entry, reference)] as const),
+  ]);
+  const made = new Map<string, DocsPage | Promise<DocsPage>>();
   let search: Promise<SearchDocs> | null = null;
   const about: DocsNavGroup = { title: "API", links: [API, OBJECTS, ERRORS] };
   return {
@@ -62,15 +69,10 @@ export function createDocsSite(groups: readonly GuideGroup[], operations: readon
     operations: apiGroups.map(({ title, entries }): DocsNavGroup => ({ title, links: entries.map(linkOf) })),
     /** The page with this name; null if there is none. Renders it when first asked. */
     async page(name: string): Promise<DocsPage | null> {
-      const guide = guides.find((one) => one.name === name);
-      const make = async () =>
-        guide === undefined ? apiPage(name, reference, apiGroups) : guidePage(guide, guides, baseUrl);
-      const page = made.get(name) ?? make();
+      const page = made.get(name) ?? makers.get(name)?.();
+      if (page === undefined) return null;
       made.set(name, page);
-      const shown = await page;
-      // Remembers only pages that exist.
-      if (shown === null) made.delete(name);
-      return shown;
+      return page;
     },
     /** Searches the documentation. Builds the index for the first search. */
     async search(query: string) {
@@ -87,27 +89,24 @@ function linkOf({ operationId: id }: ApiEntry): DocsLink {
 async function guidePage(guide: Guide, guides: readonly Guide[], baseUrl: string): Promise<DocsPage> {
   const { html, sections } = await renderGuide(guideText(guide, baseUrl), guides);
   const { name, title } = guide;
-  return { name, title, html, headings: sections.filter(({ depth }) => depth > 1), isOperation: false };
+  return { name, title, html, headings: sections.filter(({ depth }) => depth > 1) };
 }
 
-function apiPage(name: string, reference: ApiReference, groups: readonly ApiGroup[]): DocsPage | null {
-  const plain = { isOperation: false };
-  if (name === ERRORS.name) return { ...ERRORS, ...plain, html: renderPart(<ErrorsGuide />), headings: ERROR_HEADINGS };
-  if (name === API.name) {
-    const titles = [...API_BEGINNING, ...groups.map(({ title }) => title)];
-    const headings = titles.map((title) => ({ id: anchorOf(title), text: title, depth: 2 }));
-    return { ...API, ...plain, html: renderPart(<ApiIndex baseUrl={reference.baseUrl} groups={groups} />), headings };
-  }
-  const entries = groups.flatMap((group) => group.entries);
-  if (name === OBJECTS.name) {
-    // Leaves out request bodies, which are described with their operations.
-    const sent = new Set(entries.map(({ body }) => schemaName(body?.schema.$ref ?? "")));
-    const names = Object.keys(reference.schemas).filter((id) => !sent.has(id));
-    const headings = names.map((id) => ({ id, text: id, depth: 2 }));
-    return { ...OBJECTS, ...plain, html: renderPart(<ApiObjects reference={reference} names={names} />), headings };
-  }
-  const entry = entries.find((one) => linkOf(one).name === name);
-  if (entry === undefined) return null;
+function indexPage(baseUrl: string, groups: readonly ApiGroup[]): DocsPage {
+  const titles = [...API_BEGINNING, ...groups.map(({ title }) => title)];
+  const headings = titles.map((title) => ({ id: anchorOf(title), text: title, depth: 2 }));
+  return { ...API, html: renderPart(<ApiIndex baseUrl={baseUrl} groups={groups} />), headings };
+}
+
+function objectsPage(reference: ApiReference): DocsPage {
+  // Leaves out request bodies, which are described with their operations.
+  const sent = new Set(reference.entries.map(({ body }) => schemaName(body?.schema.$ref ?? "")));
+  const names = Object.keys(reference.schemas).filter((id) => !sent.has(id));
+  const headings = names.map((id) => ({ id, text: id, depth: 2 }));
+  return { ...OBJECTS, html: renderPart(<ApiObjects reference={reference} names={names} />), headings };
+}
+
+function operationPage(entry: ApiEntry, reference: ApiReference): DocsPage {
   const html = renderPart(<OperationReference entry={entry} reference={reference} />);
   return { ...linkOf(entry), html, headings: [], isOperation: true };
 }
