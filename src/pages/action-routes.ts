@@ -1,6 +1,6 @@
 import { type Action, DECISIONS } from "../core/action.ts";
 import { wholeAttempt } from "../core/attempts.ts";
-import { choiceInForm, requestInForm } from "./decision-form.tsx";
+import { choiceInForm, type RefusedDecision, requestInForm } from "./decision-form.tsx";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "./grant-form.tsx";
 import { asSent, maskedPause } from "../receipts/masked-action.ts";
@@ -9,7 +9,7 @@ import { mayDo, viewerOf } from "../core/roles.ts";
 import { isHeldIn } from "../core/changes.ts";
 import { ROW_BODY_CHARS_MAX, TARGET_MESSAGE_BODY_CHARS_MAX } from "../core/limits.ts";
 import { DomainError } from "../core/domain-error.ts";
-import { actionPage, type ActionProps, revealedPage } from "./action.tsx";
+import { actionPage, revealedPage } from "./action.tsx";
 import { chosenAttempt } from "./attempts.tsx";
 import { bodyPage } from "./request.tsx";
 import { actionPath } from "../ui/layout.tsx";
@@ -25,8 +25,7 @@ export function actionPageRoutes(deps: PageDeps) {
   return personPages(deps)
     .get(
       PATH,
-      ({ context, person, params }) =>
-        actionHtml(deps, person, noteActionId(context, params), { search: context.search }),
+      ({ context, person, params }) => actionHtml(deps, person, noteActionId(context, params), context.search),
       hooks,
     )
     .get(
@@ -46,12 +45,15 @@ export function actionPageRoutes(deps: PageDeps) {
     .post(`${PATH}/reveal`, reveal(deps), hooks);
 }
 
-/** Which attempt the page shows, or what was wrong with a form. */
-type ActionView = Pick<ActionProps, "problem" | "reason" | "grant"> & { readonly search?: string };
-
-async function actionHtml(deps: PageDeps, person: Person, id: string, view: ActionView): Promise<string> {
+/** `search` may choose an attempt. */
+async function actionHtml(
+  deps: PageDeps,
+  person: Person,
+  id: string,
+  search: string,
+  refused?: RefusedDecision,
+): Promise<string> {
   const { actionService, clock, baseUrl, receiptPath, pauseOf } = deps;
-  const { search = "", ...more } = view;
   const { caller } = person;
   const { action: found, timeline, attempts } = await actionService.history(caller, id);
   const viewer = viewerOf(caller.role);
@@ -65,7 +67,7 @@ async function actionHtml(deps: PageDeps, person: Person, id: string, view: Acti
   const shared = { user: person, receiptUrl: receiptPath(id), now: clock.now(), baseUrl };
   const pause = maskedPause(pauseOf(found), viewer);
   const digest = actionService.digestOf(found);
-  return actionPage({ action, timeline, attempts, chosen, history, digest, pause, ...shared, ...more });
+  return actionPage({ action, timeline, attempts, chosen, history, digest, pause, refused, ...shared });
 }
 
 /** The choices on the page. `retry_and_approve` starts a new run and approves it at once. */
@@ -93,7 +95,7 @@ function decide(deps: PageDeps): AnswerById {
       }
       return actionPath(id);
     },
-    ({ person, params }, refused) => actionHtml(deps, person, params.id, refusedDecision(refused)),
+    ({ person, params }, refused) => actionHtml(deps, person, params.id, "", refusedDecision(refused)),
   );
 }
 

@@ -40,7 +40,7 @@ import { needsEdit, Story } from "./action-story.tsx";
 import { ListedStatus } from "./action-row.tsx";
 import { Attempts } from "./attempts.tsx";
 import { newCredentialPath } from "./credentials.tsx";
-import { DecisionForm, type DecisionPageProps, shownField } from "./decision-form.tsx";
+import { DecisionForm, type RefusedDecision, shownField } from "./decision-form.tsx";
 import { Decider, RequestPane, Risks } from "./decision.tsx";
 import { backoffText, patternsText } from "./hosts.tsx";
 import { PausedNotice } from "./pauses.tsx";
@@ -76,7 +76,7 @@ export function actionPage(props: ActionProps): string {
 }
 
 function ActionPart(props: ActionProps) {
-  const { action, timeline, user, now, attempts, chosen, history } = props;
+  const { action, timeline, user, now, attempts, chosen, history, digest, refused } = props;
   const isHeld = action.status === "awaiting_approval";
   const isRejected = lastDecision(timeline)?.type === "rejected";
   const last = attempts.at(-1);
@@ -95,7 +95,7 @@ function ActionPart(props: ActionProps) {
         {isHeld ? null : <p class="call-line">{callLine(action, { canCopy: true })}</p>}
         <State {...props} />
       </PageHead>
-      {isHeld ? null : <Problem text={props.problem} />}
+      {isHeld ? null : <Problem text={refused?.problem} />}
       {/* Choose the visible part in a drawer or on a phone, without script too. Updates find them by their ids. */}
       <div class="part-tabs on-screen" role="radiogroup" aria-label="Parts of the action">
         {parts.map((part) => (
@@ -109,7 +109,14 @@ function ActionPart(props: ActionProps) {
         <div class="action-main">
           {history === null || !isHeld ? null : (
             <section class="card asked-card part part-request" aria-label="Request">
-              <RequestPane {...props} history={history} path={actionPath(action.id)} isWhole />
+              <RequestPane
+                held={{ action, history, digest }}
+                path={actionPath(action.id)}
+                isWhole
+                refused={refused}
+                user={user}
+                now={now}
+              />
             </section>
           )}
           <div class="part part-response">
@@ -226,7 +233,10 @@ export function revealedPage({ action, digest, user }: Pick<ActionProps, "digest
   );
 }
 
-interface ControlsProps extends DecisionPageProps, ShownAction {
+interface ControlsProps extends ShownAction {
+  readonly user: PageUser;
+  readonly now: Date;
+  readonly refused?: RefusedDecision | undefined;
   /** Identifies the shown request: its forms apply to no other. */
   readonly digest: string;
   readonly baseUrl: string;
@@ -264,16 +274,16 @@ export function Controls(props: ControlsProps) {
 const REASON_HINT = "Shown in the timeline and on the receipt.";
 
 function Cancel(props: ControlsProps) {
-  const { action, user, now, pause, problem, reason } = props;
+  const { action, user, now, pause, refused } = props;
   // No "send now" while paused: the action waits for the end of the pause.
   const waits = pause === null && action.dueAt !== null && action.dueAt > now && mayDo(user.role, "retry");
   const hotkey = { key: "x", question: `Cancel ${callText(action)}?` } as const;
   return (
     <>
-      <Menu label="Cancel" isAtEnd panel="panel" isOpen={problem !== undefined}>
+      <Menu label="Cancel" isAtEnd panel="panel" isOpen={refused !== undefined}>
         <ShownForm {...props}>
           <p class="quiet">No further attempt is made. An attempt that is under way is not stopped.</p>
-          <ReasonField value={reason} hint={REASON_HINT} idSuffix="-cancel" />
+          <ReasonField value={refused?.reason} hint={REASON_HINT} idSuffix="-cancel" />
           <div class="buttons">
             <Button name="decision" value="cancel" look="bad" hotkey={hotkey}>
               Cancel the action
@@ -299,10 +309,10 @@ function Cancel(props: ControlsProps) {
 
 /** A button if it is clear what happens, otherwise a panel that says what to know first. */
 function Retry(props: ControlsProps & { readonly isEditFirst: boolean }) {
-  const { action, user, isUnknown, isRejected, problem, reason, isEditFirst } = props;
+  const { action, user, isUnknown, isRejected, refused, isEditFirst } = props;
   const needsApproval = action.approve && mayDo(user.role, "approve");
   const hotkey = { key: "r", question: `Retry ${callText(action)}?` } as const;
-  if (!isUnknown && !action.approve && problem === undefined) {
+  if (!isUnknown && !action.approve && refused === undefined) {
     return (
       <ShownForm {...props}>
         <Button name="decision" value="retry" look={isEditFirst ? "plain" : "main"} hotkey={hotkey}>
@@ -323,7 +333,7 @@ function Retry(props: ControlsProps & { readonly isEditFirst: boolean }) {
     </Button>
   ) : null;
   return (
-    <Menu label="Retry" isAtEnd panel={isEditFirst ? "panel" : "panel panel-main"} isOpen={problem !== undefined}>
+    <Menu label="Retry" isAtEnd panel={isEditFirst ? "panel" : "panel panel-main"} isOpen={refused !== undefined}>
       <ShownForm {...props}>
         <p class="quiet">
           A retry starts a new run of the same action, with the same Idempotency-Key.
@@ -335,7 +345,7 @@ function Retry(props: ControlsProps & { readonly isEditFirst: boolean }) {
             Idempotency-Key, it may process the request twice.
           </Notice>
         ) : null}
-        <ReasonField value={reason} hint={REASON_HINT} idSuffix="-retry" />
+        <ReasonField value={refused?.reason} hint={REASON_HINT} idSuffix="-retry" />
         <div class="buttons">{isRejected ? [only, andApprove] : [andApprove, only]}</div>
       </ShownForm>
     </Menu>

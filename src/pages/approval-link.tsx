@@ -2,7 +2,7 @@
 import { type Decision, DECISIONS } from "../core/action.ts";
 import { limitsOnPage, pageBody } from "../ui/body-view.tsx";
 import { asSent } from "../receipts/masked-action.ts";
-import { choiceInForm, DecisionForm, requestInForm } from "./decision-form.tsx";
+import { choiceInForm, DecisionForm, type RefusedDecision, requestInForm } from "./decision-form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { time } from "../ui/parts.tsx";
 import { AskedRequest, type HeldRequest } from "./decision.tsx";
@@ -19,9 +19,7 @@ import { answers } from "./forms.ts";
 import type { PageDeps } from "./page-deps.ts";
 
 interface ConfirmProps extends HeldRequest {
-  /** What was wrong with the last form. Its input is kept. */
-  readonly problem?: string;
-  readonly reason?: string;
+  readonly refused?: RefusedDecision | undefined;
   readonly expiresAt: Date;
   /** The link of the mail that was opened. */
   readonly decision: Decision;
@@ -38,8 +36,7 @@ export function confirmPage({
   bodyPath,
   history,
   digest,
-  problem,
-  reason,
+  refused,
   ...props
 }: ConfirmProps): string {
   const action = asSent(props.action);
@@ -62,13 +59,7 @@ export function confirmPage({
       {/* Stays in view. Both buttons have the same size: the link only decides which comes first. */}
       <section id="decision" class="decision-bar on-screen" aria-label="Your decision">
         <p class="more-below">Read to the end first ↓</p>
-        <DecisionForm
-          user={null}
-          asked={[{ action, digest, body }]}
-          main={decision}
-          problem={problem}
-          reason={reason}
-        />
+        <DecisionForm user={null} asked={[{ action, digest, body }]} main={decision} refused={refused} />
       </section>
     </Layout>,
   );
@@ -98,9 +89,9 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
     return counts ? toReceipt(opened) : seeOther("approval", `${receiptPath(opened.action.id)}?${LATE_PARAMETER}=1`);
   };
 
-  const pageOf = async (token: string, opened: OpenedLink, more: { problem?: string; reason?: string } = {}) => {
+  const pageOf = async (token: string, opened: OpenedLink, refused?: RefusedDecision) => {
     const action = await see(opened.action, "decider");
-    return confirmPage({ ...opened, action, bodyPath: `/a/${token}/body`, ...more });
+    return confirmPage({ ...opened, action, bodyPath: `/a/${token}/body`, refused });
   };
 
   const show = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {
@@ -129,7 +120,7 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
       return toReceiptOf(found(context, await followLink.decide(token, decision)), decision.decision);
     },
     async ({ context, params: { token }, form }, { problem }) =>
-      pageOf(token, found(context, await followLink.open(token)), { problem, reason: form.get("reason") ?? "" }),
+      pageOf(token, found(context, await followLink.open(token)), { problem, reason: form.get("reason") }),
   );
 
   const decide = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {

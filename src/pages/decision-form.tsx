@@ -16,15 +16,12 @@ import type { FormState } from "./forms.ts";
 import { GrantFold, type GrantOffer } from "./grant-form.tsx";
 import { schemaForm } from "./schema-form.tsx";
 
-/** What every page needs on which people decide. */
-export interface DecisionPageProps {
-  readonly user: PageUser;
-  readonly now: Date;
-  /** What was wrong with the last form. Its input is kept. */
-  readonly problem?: string | undefined;
-  readonly reason?: string | undefined;
-  /** The typed fields for allowing more calls, and what is wrong with them. */
-  readonly grant?: FormState | undefined;
+/** A decision that could not be taken: what was wrong, and what was typed. */
+export interface RefusedDecision {
+  readonly problem: string;
+  readonly reason: string | undefined;
+  /** The fields for allowing more calls, and what is wrong with them; left out if it was another decision. */
+  readonly grant?: FormState;
 }
 
 interface AskedOn {
@@ -34,7 +31,7 @@ interface AskedOn {
   readonly body: Pick<PageBody, "rest" | "folded"> | null;
 }
 
-interface DecisionFormProps extends Omit<DecisionPageProps, "user" | "now"> {
+interface DecisionFormProps {
   /** Null for whoever has an approval link. That page has no scripts. */
   readonly user: PageUser | null;
   /** Where the form is sent; by default to the same page. */
@@ -51,6 +48,8 @@ interface DecisionFormProps extends Omit<DecisionPageProps, "user" | "now"> {
   readonly isAtEnd?: boolean;
   /** What an approval can also allow; null for nothing. */
   readonly offer?: GrantOffer | null;
+  /** The form that was sent before; left out if none was. */
+  readonly refused?: RefusedDecision | undefined;
 }
 
 /**
@@ -59,10 +58,10 @@ interface DecisionFormProps extends Omit<DecisionPageProps, "user" | "now"> {
  */
 export function DecisionForm(props: DecisionFormProps) {
   const { user, path, asked, fields = [], main = "approve", what, extent } = props;
-  const { isAtEnd = false, offer = null, problem, grant } = props;
+  const { isAtEnd = false, offer = null, refused } = props;
   const shown = shownField(asked.map(({ action: { id: of, run }, digest }) => ({ id: of, run, digest })));
   const kept = user?.keptNote?.requests === shown[1] ? user.keptNote.reason : "";
-  const { reason = kept } = props;
+  const reason = refused?.reason ?? kept;
   const [first, ...others] = asked;
   const id = first?.action.id ?? "";
   const subject = first === undefined || others.length > 0 ? counted(asked.length, "request") : callText(first.action);
@@ -104,7 +103,7 @@ export function DecisionForm(props: DecisionFormProps) {
       fields={[shown, ...(user === null ? [] : [["person", user.email] as const]), ...fields]}
       class="decide"
     >
-      <Problem text={problem} />
+      <Problem text={refused?.problem} />
       {user === null ? null : (
         <p class="notice notice-wait" role="status" data-gone="" hidden>
           Someone has already decided.
@@ -112,9 +111,9 @@ export function DecisionForm(props: DecisionFormProps) {
       )}
       <div class="buttons decide-row">
         {/* First in the form, because Enter in a field presses the first button. */}
-        {offer === null ? null : <GrantFold offer={offer} typed={grant} rest={rest} />}
+        {offer === null ? null : <GrantFold offer={offer} typed={refused?.grant} rest={rest} />}
         {main === "approve" ? [approve, reject] : [reject, approve]}
-        <details class="decide-note" open={reason !== "" || (problem !== undefined && grant === undefined)}>
+        <details class="decide-note" open={reason !== "" || (refused !== undefined && refused.grant === undefined)}>
           <summary>Add note</summary>
           <textarea
             id={`reason-${id}`}

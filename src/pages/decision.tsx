@@ -16,7 +16,7 @@ import { Copied } from "../ui/controls.tsx";
 import { actionPath } from "../ui/layout.tsx";
 import { ago, Problem, sentence, timeInWords, untrustedLines, untrusted } from "../ui/parts.tsx";
 import { type PageUser, waitingText } from "../ui/text.ts";
-import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
+import { DecisionForm, EndOfRequest, type RefusedDecision } from "./decision-form.tsx";
 import { grantOffer } from "./grant-form.tsx";
 import { requestTitle } from "./action-row.tsx";
 import { bodyPath, RequestParts, RevealForm, untrustedUrl } from "./request.tsx";
@@ -38,15 +38,18 @@ export interface LookAlikes {
   readonly path: string;
 }
 
-interface RequestPaneProps extends HeldRequest, DecisionPageProps {
+interface RequestPaneProps {
+  readonly held: HeldRequest;
+  readonly user: PageUser;
+  readonly now: Date;
+  readonly refused?: RefusedDecision | undefined;
   /** The page's own path. The form is sent there, and it shows a long body to the end. */
   readonly path: string;
   readonly isWhole: boolean;
   readonly alike?: LookAlikes | null;
 }
 
-export function RequestPane(props: RequestPaneProps) {
-  const { user, now, path, isWhole, alike = null, problem, reason, grant, ...held } = props;
+export function RequestPane({ held, user, now, refused, path, isWhole, alike = null }: RequestPaneProps) {
   const action = asSent(held.action);
   const mayDecide = mayDo(user.role, "approve");
   const body = pageBody(action, isWhole ? limitsOnPage(action) : BEGINNING);
@@ -81,13 +84,11 @@ export function RequestPane(props: RequestPaneProps) {
           asked={[{ action, digest: held.digest, body }]}
           {...(alike !== null && { what: "this one" })}
           offer={grantOffer(held.action)}
-          problem={problem}
-          reason={reason}
-          grant={grant}
+          refused={refused}
         />
       ) : (
         <div class="request-body">
-          <Problem text={problem} />
+          <Problem text={refused?.problem} />
           <p class="quiet">Your role can’t decide: approvers and owners of the account can.</p>
         </div>
       )}

@@ -20,24 +20,21 @@ import { visibleText } from "../receipts/visible-text.ts";
 import { RISK_WORDS } from "./decision.tsx";
 import { callText } from "./request.tsx";
 import { Icon } from "../ui/icons.tsx";
-import { queryText } from "../ui/layout.tsx";
 import { shownPath, requestTitle } from "./action-row.tsx";
 import { ago, sentence, Table, untrusted } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
-import { DAY_MS, HELD_CURSOR_CHARS_MAX, HOUR_MS } from "../core/limits.ts";
-import { normalHost } from "../core/target.ts";
-import { ACTION_ID, KEY_ID } from "../core/ids.ts";
-import type { HeldFilter } from "../core/store.ts";
+import { type InboxQuery, requestPath, reviewPath } from "./inbox-query.ts";
 
 interface ListedRequest extends SeenRequest {
   readonly action: MaskedAction;
-  readonly riskMarks: readonly RiskMarkProps[];
+  readonly riskMarks: DecisionFacts["risks"];
   /** Why this same request was rejected before; null if it was not, or without a reason. */
   readonly rejection: string | null;
 }
 
-interface RowProps {
+/** What the rows of the list have in common. */
+interface ListState {
   readonly mayDecide: boolean;
   readonly query: InboxQuery;
   /** The request shown beside the list. */
@@ -74,28 +71,26 @@ export function listedRequest(action: MaskedAction, history: DecisionHistory, us
   };
 }
 
-export function RequestRow({ request, ...props }: RowProps & { readonly request: ListedRequest }) {
-  const { now } = props;
-  const { action } = request;
+export function requestRow({ action, riskMarks, rejection }: ListedRequest, list: ListState) {
   return (
     <li id={action.id} class="inbox-row">
-      <Chosen action={action} {...props} />
-      <OpenLink id={action.id} {...props}>
+      {checkbox(action, list)}
+      <OpenLink id={action.id} list={list}>
         {requestTitle(action)}
-        <span class="inbox-age">{ago(action.createdAt, now)}</span>
-        <Asker action={action} />
-        <RiskMark risks={request.riskMarks} />
-        {request.rejection === null ? null : <span class="inbox-rejected">“{untrusted(request.rejection)}”</span>}
+        <span class="inbox-age">{ago(action.createdAt, list.now)}</span>
+        {requester(action)}
+        {worstRisk(riskMarks)}
+        {rejection === null ? null : <span class="inbox-rejected">“{untrusted(rejection)}”</span>}
       </OpenLink>
     </li>
   );
 }
 
 /** The agent and the call's host. */
-function Asker({ action, children }: { readonly action: SeenAction; readonly children?: Child }) {
+function requester(action: SeenAction, before: Child = null) {
   return (
     <span class="inbox-asker">
-      {children}
+      {before}
       {untrusted(describeActor(action.createdBy).name)}
       {" · "}
       {action.title === null ? null : sentence`${<span class="method">{action.method}</span>} `}
@@ -104,11 +99,8 @@ function Asker({ action, children }: { readonly action: SeenAction; readonly chi
   );
 }
 
-type RiskMarkProps = DecisionFacts["risks"][number];
-
-/** Shows the worst risk, which is the first. */
-function RiskMark({ risks }: { readonly risks: readonly RiskMarkProps[] }) {
-  const [first, ...others] = risks;
+/** The worst risk, which is the first. */
+function worstRisk([first, ...others]: DecisionFacts["risks"]) {
   if (first === undefined) return null;
   return (
     <span class={`risk-mark risk-${first.level}`}>
@@ -119,30 +111,35 @@ function RiskMark({ risks }: { readonly risks: readonly RiskMarkProps[] }) {
 }
 
 /** The checkbox of a request, for people who may decide. */
-function Chosen({ action, mayDecide, selected }: RowProps & { readonly action: SeenAction }) {
+function checkbox(action: SeenAction, { mayDecide, selected }: ListState) {
   if (!mayDecide) return null;
-  const { id } = action;
   return (
     <label class="inbox-choose">
       <input
         type="checkbox"
         name="id"
-        value={id}
-        checked={selected.has(id)}
+        value={action.id}
+        checked={selected.has(action.id)}
         aria-label={`Select ${callText(action)}`}
       />
     </label>
   );
 }
 
+interface OpenLinkProps {
+  readonly id: string;
+  readonly list: ListState;
+  readonly children?: Child;
+}
+
 /** A link to a request. With script, it opens beside the list. */
-function OpenLink({ id, query, openId, children }: RowProps & { readonly id: string; readonly children?: Child }) {
+function OpenLink({ id, list, children }: OpenLinkProps) {
   return (
     <a
       class="inbox-open"
-      href={requestPath(query, id)}
+      href={requestPath(list.query, id)}
       data-item=""
-      aria-current={id === openId ? "true" : undefined}
+      aria-current={id === list.openId ? "true" : undefined}
       {...OPENS_BESIDE}
     >
       {children}
@@ -163,9 +160,8 @@ const OPENS_BESIDE = {
 } as const;
 
 /** A row of look-alikes, which unfolds into a table. */
-export function GroupRow({ group, ...props }: RowProps & { readonly group: RequestGroup<ListedRequest> }) {
-  const { mayDecide, openId, isPart, now } = props;
-  const { requests, differing } = group;
+export function groupRow({ requests, differing }: RequestGroup<ListedRequest>, list: ListState) {
+  const { mayDecide, openId, isPart, now } = list;
   const [{ action, riskMarks }] = requests;
   const ids = requests.map((request) => request.action.id);
   const isOpen = openId !== null && ids.includes(openId);
@@ -176,13 +172,13 @@ export function GroupRow({ group, ...props }: RowProps & { readonly group: Reque
     <li id={`group-${action.id}`} class="inbox-group">
       <details open={isOpen}>
         <summary>
-          <GroupName group={group} />
+          {groupName(requests)}
           <span class="inbox-age">{ago(action.createdAt, now)}</span>
-          <Asker action={action}>
-            {isPart ? "On this page · " : null}
-            {range === null ? null : sentence`${untrusted(range.name)} ${range.least} to ${range.most} · `}
-          </Asker>
-          <RiskMark risks={riskMarks} />
+          {requester(action, [
+            isPart ? "On this page · " : null,
+            range === null ? null : sentence`${untrusted(range.name)} ${range.least} to ${range.most} · `,
+          ])}
+          {worstRisk(riskMarks)}
         </summary>
         {mayDecide ? (
           <a class="inbox-review" href={reviewPath(ids)}>
@@ -191,15 +187,11 @@ export function GroupRow({ group, ...props }: RowProps & { readonly group: Reque
         ) : null}
         <Table
           caption="Requests that look alike, with what tells them apart"
-          heads={[
-            ...(mayDecide ? [<span class="visually-hidden">Select</span>] : []),
-            ...fields.map((field) => <FieldName field={field} />),
-            "Age",
-          ]}
+          heads={[...(mayDecide ? [<span class="visually-hidden">Select</span>] : []), ...fields.map(fieldName), "Age"]}
           rows={requests.map((request, at) => [
-            ...(mayDecide ? [<Chosen action={request.action} {...props} />] : []),
+            ...(mayDecide ? [checkbox(request.action, list)] : []),
             ...fields.map(({ values }) => untrusted(values[at] ?? "")),
-            <OpenLink id={request.action.id} {...props}>
+            <OpenLink id={request.action.id} list={list}>
               {ago(request.action.createdAt, now)}
             </OpenLink>,
           ])}
@@ -214,13 +206,8 @@ export function GroupRow({ group, ...props }: RowProps & { readonly group: Reque
 /** How many columns a list shows: one that tells requests apart, and an amount. The review shows all. */
 const LIST_COLUMNS_MAX = 2;
 
-/** The page on which these requests are decided together. `decided`: an id of those decided on the page before. */
-export function reviewPath(ids: readonly string[], decided?: string): string {
-  return REVIEW_PATH + queryText({ id: ids, decided });
-}
-
 /** What a group's requests have in common, and their number. */
-function GroupName({ group: { requests } }: { readonly group: RequestGroup<SeenRequest> }) {
+function groupName(requests: RequestGroup<SeenRequest>["requests"]) {
   const [{ action }] = requests;
   const title = commonTitle(requests.map((request) => request.action.title));
   const [path = "", ...others] = requests.map((request) => shownPath(request.action));
@@ -256,7 +243,7 @@ const PLACES: Readonly<Record<DifferingField["place"], string>> = {
 };
 
 /** The head of a column: the field's name, and its place unless it is in the body. */
-export function FieldName({ field: { place, name } }: { readonly field: Pick<DifferingField, "place" | "name"> }) {
+export function fieldName({ place, name }: Pick<DifferingField, "place" | "name">) {
   if (place === "path" || name === "") return <>{PLACES[place]}</>;
   return (
     <>
@@ -265,65 +252,3 @@ export function FieldName({ field: { place, name } }: { readonly field: Pick<Dif
     </>
   );
 }
-
-/** Filters by how long a request has waited at least. */
-export const AGES = {
-  hour: { label: "Over 1 hour", ms: HOUR_MS },
-  day: { label: "Over 1 day", ms: DAY_MS },
-  week: { label: "Over 1 week", ms: 7 * DAY_MS },
-} as const;
-
-export type Age = keyof typeof AGES;
-
-export function ageIn(text: string | null): Age | null {
-  return text === "hour" || text === "day" || text === "week" ? text : null;
-}
-
-/** The filters of the inbox. Null: no filter. */
-export interface InboxQuery {
-  /** The key to filter by; empty for requests without a key. */
-  readonly by: string | null;
-  readonly host: string | null;
-  readonly age: Age | null;
-  /** The page's cursor: an action id or `turns`, and each key's position if several have requests. */
-  readonly after: string | null;
-}
-
-/** The value of `by` for requests without a key. */
-const NO_KEY = "none";
-
-/** Reads the query of a page. Ignores everything else in it. */
-export function inboxQueryIn(query: URLSearchParams): InboxQuery {
-  const by = query.get("by") ?? "";
-  const after = query.get("after") ?? "";
-  return {
-    by: by === NO_KEY ? "" : (KEY_ID.exec(by)?.[0] ?? null),
-    host: normalHost(query.get("host") ?? ""),
-    age: ageIn(query.get("age")),
-    after: isCursor(after) ? after : null,
-  };
-}
-
-function isCursor(after: string): boolean {
-  if (after === "" || after.length > HELD_CURSOR_CHARS_MAX) return false;
-  const [start = "", ...places] = after.split("~");
-  const isStart = start === "" || start === "turns" || ACTION_ID.test(start);
-  // Alternates between a key, or none, and an action.
-  return isStart && places.every((id, at) => (at % 2 === 0 ? id === "" || KEY_ID.test(id) : ACTION_ID.test(id)));
-}
-
-/** The query as a filter for the service. */
-export function filterOf({ by, host, age }: InboxQuery, now: Date): HeldFilter {
-  return { keyId: by, host, before: age === null ? null : new Date(now.getTime() - AGES[age].ms) };
-}
-
-/** The path of a page of the inbox with the same filters. */
-export function inboxPath(query: InboxQuery, path = "/approvals", more: Readonly<Record<string, string>> = {}): string {
-  return path + queryText({ ...more, ...query, by: query.by === "" ? NO_KEY : query.by });
-}
-
-export function requestPath(query: InboxQuery, id: string): string {
-  return inboxPath(query, `/approvals/${id}`);
-}
-
-export const REVIEW_PATH = "/approvals/review";

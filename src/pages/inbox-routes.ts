@@ -1,4 +1,4 @@
-import { choiceInForm, requestInForm, requestsInForm } from "./decision-form.tsx";
+import { choiceInForm, type RefusedDecision, requestInForm, requestsInForm } from "./decision-form.tsx";
 import { forRow } from "./action-routes.ts";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "./grant-form.tsx";
@@ -17,17 +17,12 @@ import {
 import { DomainError } from "../core/domain-error.ts";
 import { ACTION_ID } from "../core/ids.ts";
 import { see, seeAll } from "../receipts/see.ts";
-import { storedOf } from "../receipts/seen-action.ts";
+import { type MaskedAction, storedOf } from "../receipts/seen-action.ts";
 import { pendingRequests } from "./credential-request.tsx";
-import {
-  type DecidedRequest,
-  type InboxPane,
-  type InboxProps,
-  inboxPage,
-  nextWaiting,
-  type SeenInbox,
-} from "./inbox.tsx";
-import { reviewPath, filterOf, inboxPath, inboxQueryIn, REVIEW_PATH } from "./inbox-list.tsx";
+import type { DecidedRequest } from "./decided.tsx";
+import type { HeldRequest } from "./decision.tsx";
+import { type InboxPane, inboxPage, nextWaiting, type SeenInbox } from "./inbox.tsx";
+import { reviewPath, filterOf, inboxPath, inboxQueryIn, REVIEW_PATH } from "./inbox-query.ts";
 import { type AnswerById, type AnswerPerson, HOME_PATH, type Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
 import { seeOther } from "../http/response.ts";
@@ -49,17 +44,17 @@ export function inboxRoutes(deps: PageDeps) {
     })
     .use(
       personPages(deps)
-        .get("/approvals", ({ context: { search }, person }) => inboxHtml(deps, { person, search }, nextPane(deps)))
-        .get(REVIEW_PATH, async ({ context: { search }, person }) => {
-          const pane = await reviewOf(deps, person, new URLSearchParams(search).getAll("id"));
-          return inboxHtml(deps, { person, search: "" }, () => pane);
+        .get("/approvals", ({ context, person }) => inboxHtml(deps, person, context.search))
+        .get(REVIEW_PATH, async ({ context, person }) => {
+          const ids = new URLSearchParams(context.search).getAll("id");
+          return inboxHtml(deps, person, "", await reviewOf(deps, person, ids));
         })
         .post(REVIEW_PATH, decideOnMany(deps))
         .get(
           "/approvals/:id",
           async ({ context, person, params }) => {
             const pane = await paneOf(deps, person, noteActionId(context, params));
-            return inboxHtml(deps, { person, search: context.search }, () => pane);
+            return inboxHtml(deps, person, context.search, pane);
           },
           hooks,
         )
@@ -67,38 +62,37 @@ export function inboxRoutes(deps: PageDeps) {
     );
 }
 
-interface InboxRequest extends Pick<InboxProps, "problem" | "reason" | "grant"> {
-  readonly person: Person;
-  readonly search: string;
-}
-
-/** The inbox with its filters. Chooses the pane once the list is known. */
+/** The inbox with its filters. Without a pane, it shows the request to decide next. */
 async function inboxHtml(
   deps: PageDeps,
-  { person, search, ...more }: InboxRequest,
-  choose: (inbox: SeenInbox, decided: readonly DecidedRequest[]) => InboxPane,
+  user: Person,
+  search: string,
+  pane?: InboxPane,
+  refused?: RefusedDecision,
 ): Promise<string> {
   const params = new URLSearchParams(search);
   const query = inboxQueryIn(params);
   const now = deps.clock.now();
   const [found, decided, requests] = await Promise.all([
-    deps.actionService.held(person.caller, query.after, filterOf(query, now)),
-    decidedOf(deps, person, idsOf((params.get("decided") ?? "").split(" "), DECISIONS_AT_ONCE_MAX)),
-    pendingRequests(deps, person),
+    deps.actionService.held(user.caller, query.after, filterOf(query, now)),
+    decidedOf(deps, user, idsOf((params.get("decided") ?? "").split(" "), DECISIONS_AT_ONCE_MAX)),
+    pendingRequests(deps, user),
   ]);
-  const inbox = { ...found, actions: await seeAll(found.actions, viewerOf(person.role)) };
-  return inboxPage({ user: person, inbox, requests, query, pane: choose(inbox, decided), decided, now, ...more });
+  const inbox = { ...found, actions: await seeAll(found.actions, viewerOf(user.role)) };
+  const shown = pane ?? nextPane(deps, inbox, decided);
+  return inboxPage({ user, inbox, requests, query, pane: shown, decided, refused, now });
 }
 
-/** Shows the request to decide next: the one after the last decided, or the oldest. */
-const nextPane =
-  ({ actionService }: PageDeps) =>
-  ({ actions, histories }: SeenInbox, decided: readonly DecidedRequest[]): InboxPane => {
-    const action = nextWaiting(actions, decided.at(-1)?.action.id ?? "");
-    if (action === null) return { kind: "none" };
-    const history = histories.get(action.id) ?? NO_HISTORY;
-    return { kind: "request", isChosen: false, action, history, digest: actionService.digestOf(storedOf(action)) };
-  };
+/** The request after the last decided one, or the oldest. */
+function nextPane(deps: PageDeps, { actions, histories }: SeenInbox, decided: readonly DecidedRequest[]): InboxPane {
+  const action = nextWaiting(actions, decided.at(-1)?.action.id ?? "");
+  if (action === null) return { kind: "none" };
+  return { kind: "request", isChosen: false, held: heldRequest(deps, action, histories.get(action.id)) };
+}
+
+function heldRequest({ actionService }: PageDeps, action: MaskedAction, history = NO_HISTORY): HeldRequest {
+  return { action, history, digest: actionService.digestOf(storedOf(action)) };
+}
 
 /** Shows a request by its id: held, or its outcome. */
 async function paneOf(deps: PageDeps, person: Person, id: string): Promise<InboxPane> {
@@ -106,8 +100,8 @@ async function paneOf(deps: PageDeps, person: Person, id: string): Promise<Inbox
   const found = await actionService.get(person.caller, id);
   const action = await see(found, viewerOf(person.role));
   if (isHeldIn(found, found.run)) {
-    const history = await actionService.historyOf(found);
-    return { kind: "request", isChosen: true, action, history, digest: actionService.digestOf(found) };
+    const held = heldRequest(deps, action, await actionService.historyOf(found));
+    return { kind: "request", isChosen: true, held };
   }
   const [timeline, grants] = await Promise.all([actionService.timeline(person.caller, id), grantsOf(deps, person)]);
   const grant = grants.find(({ actionId }) => actionId === id) ?? null;
@@ -116,19 +110,14 @@ async function paneOf(deps: PageDeps, person: Person, id: string): Promise<Inbox
 
 /** The requests with these ids that are still waiting, for a common decision. */
 async function reviewOf(deps: PageDeps, { caller, role }: Person, asked: readonly string[]): Promise<InboxPane> {
-  const { actionService } = deps;
   const selected = idsOf(asked, REVIEW_SELECTED_MAX);
   const ids = selected.slice(0, DECISIONS_AT_ONCE_MAX);
-  const { actions, histories } = await actionService.heldAmong(caller, ids);
+  const { actions, histories } = await deps.actionService.heldAmong(caller, ids);
   const fitting = fittingIn(actions);
   const rest = [...actions.slice(fitting).map(({ id }) => id), ...selected.slice(DECISIONS_AT_ONCE_MAX)];
   const seen = await seeAll(actions.slice(0, fitting), viewerOf(role));
-  const requests = seen.map((action) => ({
-    action,
-    history: histories.get(action.id) ?? NO_HISTORY,
-    digest: actionService.digestOf(storedOf(action)),
-  }));
-  return { kind: "review", requests, rest, goneCount: ids.length - actions.length };
+  const requests = seen.map((action) => heldRequest(deps, action, histories.get(action.id)));
+  return { kind: "review", review: { requests, rest, goneCount: ids.length - actions.length } };
 }
 
 function idsOf(asked: readonly string[], limit: number): readonly string[] {
@@ -163,9 +152,9 @@ function decideHere(deps: PageDeps): AnswerById {
       }
       return decidedPath([id], context.search);
     },
-    async ({ context: { search }, person, params }, refused) => {
+    async ({ context, person, params }, refused) => {
       const pane = await paneOf(deps, person, params.id);
-      return inboxHtml(deps, { person, search, ...refusedDecision(refused) }, () => pane);
+      return inboxHtml(deps, person, context.search, pane, refusedDecision(refused));
     },
   );
 }
@@ -184,7 +173,7 @@ function decideOnMany(deps: PageDeps): AnswerPerson {
     async ({ person }, { problem, values }) => {
       const ids = [...requestsInForm(values).map(({ id }) => id), ...restIn(values)];
       const pane = await reviewOf(deps, person, ids);
-      return inboxHtml(deps, { person, search: "", problem, reason: values.get("reason") }, () => pane);
+      return inboxHtml(deps, person, "", pane, { problem, reason: values.get("reason") });
     },
   );
 }

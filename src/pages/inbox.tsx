@@ -1,48 +1,28 @@
 /** @jsxImportSource hono/jsx */
-import type { DecisionPageProps } from "./decision-form.tsx";
-import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
-import { asSent, maskedActor, maskedTimeline } from "../receipts/masked-action.ts";
 import type { Inbox } from "../approvals/held.ts";
-import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
-import type { Grant } from "../core/grant.ts";
-import type { TimelineEntry } from "../core/timeline.ts";
 import { COUNTED_MAX, DECISIONS_AT_ONCE_MAX, HELD_COUNTED_MAX, HELD_REQUESTERS_SHOWN_MAX } from "../core/limits.ts";
-import { CredentialRow, type SeenCredentialRequest } from "./credential-request.tsx";
+import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
+import { maskedActor } from "../receipts/masked-action.ts";
+import type { MaskedAction } from "../receipts/seen-action.ts";
 import { EmptyState, FilterMenu, Skeleton } from "../ui/controls.tsx";
-import {
-  listedGroups,
-  RequestRow,
-  GroupRow,
-  reviewPath,
-  ageIn,
-  AGES,
-  inboxPath,
-  type InboxQuery,
-  requestPath,
-  REVIEW_PATH,
-} from "./inbox-list.tsx";
-import { actionPath, Layout, OVERVIEW_PATH, render } from "../ui/layout.tsx";
-import { LinkButton, Problem, time, untrusted } from "../ui/parts.tsx";
-import { ListedStatus, Note, requestTitle } from "./action-row.tsx";
-import { callLine } from "./request.tsx";
-import { SETTINGS_PATHS } from "./settings-frame.tsx";
-import { actorName } from "./timeline.tsx";
-import { type HeldRequest, type LookAlikes, RequestPane } from "./decision.tsx";
 import { Icon } from "../ui/icons.tsx";
-import { ReviewPane } from "./review.tsx";
-import { counted, duration, lastDecision, number } from "../ui/text.ts";
+import { Layout, OVERVIEW_PATH, render } from "../ui/layout.tsx";
+import { LinkButton, untrusted } from "../ui/parts.tsx";
+import { number, type PageUser } from "../ui/text.ts";
+import { CredentialRow, type SeenCredentialRequest } from "./credential-request.tsx";
+import { DecidedPane, type DecidedRequest, decidedRow, decidedWord } from "./decided.tsx";
+import type { RefusedDecision } from "./decision-form.tsx";
+import { type HeldRequest, type LookAlikes, RequestPane } from "./decision.tsx";
+import { groupRow, listedGroups, requestRow } from "./inbox-list.tsx";
+import { ageIn, AGES, inboxPath, type InboxQuery, requestPath, REVIEW_PATH, reviewPath } from "./inbox-query.ts";
+import { type Review, ReviewPane } from "./review.tsx";
 
 /** What the inbox shows beside the list. */
 export type InboxPane =
   /** `isChosen`: the address names it. Otherwise it is the next one, phones show the list, and a long body is cut. */
-  | ({ readonly kind: "request"; readonly isChosen: boolean } & HeldRequest)
+  | { readonly kind: "request"; readonly held: HeldRequest; readonly isChosen: boolean }
   | { readonly kind: "decided"; readonly decided: DecidedRequest }
-  | {
-      readonly kind: "review";
-      readonly requests: readonly HeldRequest[];
-      readonly rest: readonly string[];
-      readonly goneCount: number;
-    }
+  | { readonly kind: "review"; readonly review: Review }
   | { readonly kind: "none" };
 
 /** The inbox as the person sees it. */
@@ -50,7 +30,8 @@ export interface SeenInbox extends Omit<Inbox, "actions"> {
   readonly actions: readonly MaskedAction[];
 }
 
-export interface InboxProps extends DecisionPageProps {
+export interface InboxProps {
+  readonly user: PageUser;
   readonly inbox: SeenInbox;
   /** All waiting requests for credentials. */
   readonly requests: readonly SeenCredentialRequest[];
@@ -58,6 +39,9 @@ export interface InboxProps extends DecisionPageProps {
   readonly pane: InboxPane;
   /** The requests decided just now, shown above the list. */
   readonly decided: readonly DecidedRequest[];
+  /** The decision that was refused; left out if none was. */
+  readonly refused?: RefusedDecision | undefined;
+  readonly now: Date;
 }
 
 export function inboxPage(props: InboxProps): string {
@@ -65,14 +49,14 @@ export function inboxPage(props: InboxProps): string {
   const { actions, histories, after, total } = inbox;
   const mayDecide = mayDo(user.role, "approve");
   const groups = listedGroups(actions, histories, user);
-  const openId = pane.kind === "request" ? pane.action.id : null;
+  const openId = pane.kind === "request" ? pane.held.action.id : null;
   const isChosen = pane.kind !== "none" && (pane.kind !== "request" || pane.isChosen);
-  const selected = new Set(pane.kind === "review" ? pane.requests.map(({ action }) => action.id) : []);
-  const rowProps = { mayDecide, query, openId, isPart: query.after !== null || after !== null, selected, now };
+  const selected = new Set(pane.kind === "review" ? pane.review.requests.map(({ action }) => action.id) : []);
+  const list = { mayDecide, query, openId, isPart: query.after !== null || after !== null, selected, now };
   const all = total + requests.length;
   const asked = requestsIn(requests, query, now);
   // What a screen reader says first: after a decision, what was decided.
-  const done = new Set(decided.map((one) => `${decidedWord(decisionOf(one))} · `));
+  const done = new Set(decided.map((one) => `${decidedWord(one)} · `));
   const title = `${[...done].join("")}${all === 0 ? "" : `(${totalText(all)}) `}Approvals`;
   return render(
     <Layout title={title} nav="Approvals" width="full" user={user} follows="all" now={now}>
@@ -83,23 +67,17 @@ export function inboxPage(props: InboxProps): string {
             <p id="count" class="quiet" role="status">
               {countText(props)}
             </p>
-            {all === 0 ? null : <Filters {...props} />}
+            {all === 0 ? null : filters(inbox, query, user)}
           </div>
           {/* Without: browsers that go back tick the boxes at the same places, where other requests may be by now. */}
           <form class="inbox-form" action={REVIEW_PATH} autocomplete="off">
             <ol id="waiting">
-              {decided.map((one) => (
-                <DecidedRow decided={one} now={now} />
-              ))}
+              {decided.map((one) => decidedRow(one, now))}
               {asked.map((request) => (
                 <CredentialRow request={request} now={now} />
               ))}
               {groups.map((group) =>
-                group.requests.length === 1 ? (
-                  <RequestRow request={group.requests[0]} {...rowProps} />
-                ) : (
-                  <GroupRow group={group} {...rowProps} />
-                ),
+                group.requests.length === 1 ? requestRow(group.requests[0], list) : groupRow(group, list),
               )}
             </ol>
             <div id="pager" class="buttons inbox-pager">
@@ -121,7 +99,7 @@ export function inboxPage(props: InboxProps): string {
               </div>
             ) : null}
           </form>
-          {actions.length + asked.length === 0 ? <NothingWaits isFiltered={all > 0} /> : null}
+          {actions.length + asked.length === 0 ? nothingWaits(all > 0) : null}
         </section>
         <section
           id="request"
@@ -136,7 +114,7 @@ export function inboxPage(props: InboxProps): string {
               All approvals
             </a>
           ) : null}
-          <Pane {...props} alike={openId === null ? null : alikeIn(groups, openId)} />
+          {shownPane(props, groups)}
           <Skeleton label="Loading the request" />
         </section>
       </div>
@@ -173,25 +151,30 @@ function alikeIn(groups: Groups, id: string): LookAlikes | null {
   return null;
 }
 
-function Pane({ alike, ...props }: InboxProps & { readonly alike: LookAlikes | null }) {
-  const { pane, query, inbox, user, now, problem, reason, grant } = props;
-  const form = { user, now, problem, reason, grant };
-  if (pane.kind === "request") {
-    const path = requestPath(query, pane.action.id);
-    return <RequestPane {...pane} path={path} isWhole={pane.isChosen} alike={alike} {...form} />;
-  }
-  if (pane.kind === "review") return <ReviewPane {...pane} {...form} />;
+function shownPane({ pane, query, inbox, user, refused, now }: InboxProps, groups: Groups) {
   if (pane.kind === "none") return null;
-  const next = nextWaiting(inbox.actions, pane.decided.action.id);
-  const nextPath = next === null ? null : requestPath(query, next.id);
-  return <DecidedPane decided={pane.decided} nextPath={nextPath} problem={problem} now={now} />;
+  if (pane.kind === "review") return <ReviewPane review={pane.review} refused={refused} user={user} now={now} />;
+  if (pane.kind === "decided") {
+    const next = nextWaiting(inbox.actions, pane.decided.action.id);
+    const nextPath = next === null ? null : requestPath(query, next.id);
+    return <DecidedPane decided={pane.decided} nextPath={nextPath} problem={refused?.problem} now={now} />;
+  }
+  const { id } = pane.held.action;
+  return (
+    <RequestPane
+      held={pane.held}
+      path={requestPath(query, id)}
+      isWhole={pane.isChosen}
+      alike={alikeIn(groups, id)}
+      refused={refused}
+      user={user}
+      now={now}
+    />
+  );
 }
 
 /** The request after a decided one in a list, oldest first, or else the first. */
-export function nextWaiting<Listed extends { readonly id: string }>(
-  actions: readonly Listed[],
-  id: string,
-): Listed | null {
+export function nextWaiting(actions: SeenInbox["actions"], id: string): MaskedAction | null {
   return actions.find((action) => action.id > id) ?? actions[0] ?? null;
 }
 
@@ -206,7 +189,7 @@ function countText({ inbox: { total, matching }, requests, query, now }: InboxPr
   return `${totalText(matching + asked)} of ${all} awaiting approval`;
 }
 
-function Filters({ inbox: { requesters, hosts, hasMoreHosts }, query, user }: InboxProps) {
+function filters({ requesters, hosts, hasMoreHosts }: SeenInbox, query: InboxQuery, user: PageUser) {
   const viewer = viewerOf(user.role);
   const path = (changes: Partial<InboxQuery>) => inboxPath({ ...query, after: null, ...changes });
   const named = (name: string, count: number) => (
@@ -251,7 +234,7 @@ function Filters({ inbox: { requesters, hosts, hasMoreHosts }, query, user }: In
   );
 }
 
-function NothingWaits({ isFiltered }: { readonly isFiltered: boolean }) {
+function nothingWaits(isFiltered: boolean) {
   if (isFiltered) {
     return (
       <EmptyState icon="search" title="No request matches">
@@ -271,108 +254,5 @@ function NothingWaits({ isFiltered }: { readonly isFiltered: boolean }) {
         New here? <a href={OVERVIEW_PATH}>See the first steps</a>
       </p>
     </EmptyState>
-  );
-}
-
-export interface DecidedRequest {
-  readonly action: MaskedAction;
-  readonly timeline: readonly TimelineEntry[];
-  /** The grant that came with the approval and is in force; null if there is none. */
-  readonly grant: Grant | null;
-  readonly receiptUrl: string;
-}
-
-/** The outcome of a decided request. */
-export function DecidedOutcome({ action, now }: { readonly action: SeenAction; readonly now: Date }) {
-  const isPlain = action.status === "completed" && action.lateResult === null;
-  const ms = isPlain ? (action.result?.durationMs ?? null) : null;
-  return (
-    <span class="chips outcome">
-      <ListedStatus action={action} />
-      <span class="quiet">{ms === null ? <Note action={action} now={now} /> : `in ${duration(ms)}`}</span>
-    </span>
-  );
-}
-
-export function DecidedRow({ decided, now }: { readonly decided: DecidedRequest; readonly now: Date }) {
-  const action = asSent(decided.action);
-  return (
-    <li id={`decided-${action.id}`} class="inbox-decided">
-      <a href={actionPath(action.id)}>{requestTitle(action)}</a>
-      <p class="small">{decidedBy(decided)}</p>
-      <p class="between">
-        <DecidedOutcome action={action} now={now} />
-        <a class="small" href={decided.receiptUrl}>
-          View receipt
-        </a>
-      </p>
-    </li>
-  );
-}
-
-/** "Approved by ann@example.com in the console". */
-function decidedBy(decided: DecidedRequest) {
-  const { grant } = decided;
-  const decision = decisionOf(decided);
-  if (decision === null) return null;
-  return (
-    <>
-      {`${decidedWord(decision)} by `}
-      {actorName(decision.actor)}
-      {grant === null ? null : (
-        <>
-          {`, with ${counted(grant.calls, "more call")} like it until `}
-          {time(grant.expiresAt)} · <a href={SETTINGS_PATHS.grants}>All grants</a>
-        </>
-      )}
-    </>
-  );
-}
-
-function decisionOf({ action, timeline }: DecidedRequest) {
-  return lastDecision(maskedTimeline(timeline, action));
-}
-
-function decidedWord(decision: ReturnType<typeof decisionOf>): string {
-  return DECIDED[decision?.type ?? ""] ?? "Changed";
-}
-
-const DECIDED: Readonly<Record<string, string>> = {
-  approved: "Approved",
-  rejected: "Rejected",
-  cancelled: "Cancelled",
-  retried: "Retried",
-};
-
-interface DecidedPaneProps {
-  readonly decided: DecidedRequest;
-  /** The path of the next waiting request; null if there is none. */
-  readonly nextPath: string | null;
-  readonly problem: string | undefined;
-  readonly now: Date;
-}
-
-function DecidedPane({ decided, nextPath, problem, now }: DecidedPaneProps) {
-  const action = asSent(decided.action);
-  return (
-    <div id={`of-${action.id}`} class="request">
-      <div class="request-body decided">
-        <Problem text={problem} />
-        <h2>{requestTitle(action)}</h2>
-        <p class="line">{callLine(action)}</p>
-        <p>{decidedBy(decided)}</p>
-        <DecidedOutcome action={action} now={now} />
-        <div class="buttons">
-          {nextPath === null ? null : (
-            <LinkButton href={nextPath} look="main">
-              Next request
-              <Icon name="right" />
-            </LinkButton>
-          )}
-          <LinkButton href={actionPath(action.id)}>View action</LinkButton>
-          <LinkButton href={decided.receiptUrl}>View receipt</LinkButton>
-        </div>
-      </div>
-    </div>
   );
 }

@@ -15,7 +15,7 @@ import type { ListQuery } from "../api/list-schemas.ts";
 import { Chart, type ChartSlot, Sparkline, Strip, type StripCell } from "./chart.tsx";
 import { FilterLinks } from "../ui/controls.tsx";
 import { AUDIT_PATH } from "./audit.tsx";
-import { type Age, inboxPath } from "./inbox-list.tsx";
+import { type Age, inboxPath } from "./inbox-query.ts";
 import { amountText, Layout, listPath, OVERVIEW_PATH, queryText, render } from "../ui/layout.tsx";
 import { ago, Card, Facts, Notice, sentence, listedTime, Table, time, until, untrusted } from "../ui/parts.tsx";
 import { counted, duration, number, type PageUser } from "../ui/text.ts";

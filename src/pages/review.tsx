@@ -17,20 +17,29 @@ import { REVIEW_COLUMNS_MAX } from "../core/limits.ts";
 import { hiddenValuesText } from "../receipts/masked-action.ts";
 import { BEGINNING, type PageBody, pageBody } from "../ui/body-view.tsx";
 import { bodyPath } from "./request.tsx";
-import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
-import { commonPath, FieldName, listedRequest, reviewPath, REVIEW_PATH } from "./inbox-list.tsx";
+import { DecisionForm, EndOfRequest, type RefusedDecision } from "./decision-form.tsx";
+import { commonPath, fieldName, listedRequest } from "./inbox-list.tsx";
+import { reviewPath, REVIEW_PATH } from "./inbox-query.ts";
 import { shownPath } from "./action-row.tsx";
 import { ago, untrusted } from "../ui/parts.tsx";
 import { AskedRequest, FactList, HeldByRules, type HeldRequest, Risks } from "./decision.tsx";
 import { counted, number, type PageUser, waitingText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
-interface ReviewPaneProps extends DecisionPageProps {
+/** Requests that somebody selected to decide together. */
+export interface Review {
   readonly requests: readonly HeldRequest[];
   /** Ids of selected requests for the next page. */
   readonly rest: readonly string[];
   /** How many selected requests are left out, because they are no longer waiting or too large to be read together. */
   readonly goneCount: number;
+}
+
+interface ReviewPaneProps {
+  readonly review: Review;
+  readonly refused: RefusedDecision | undefined;
+  readonly user: PageUser;
+  readonly now: Date;
 }
 
 type Reviewed = ReturnType<typeof listedRequest> & { readonly held: HeldRequest };
@@ -41,7 +50,7 @@ type Group = RequestGroup<Reviewed>;
  * Several requests to decide together. Each shows everything that its approver must see, what is sent before the requester's
  * words. Look-alikes show once what they share, and then every value in which they differ.
  */
-export function ReviewPane({ requests, rest, goneCount, user, now, problem, reason }: ReviewPaneProps) {
+export function ReviewPane({ review: { requests, rest, goneCount }, refused, user, now }: ReviewPaneProps) {
   const groups = groupAlike(
     requests.map((held): Reviewed => ({ ...listedRequest(held.action, held.history, user), held })),
   );
@@ -53,6 +62,12 @@ export function ReviewPane({ requests, rest, goneCount, user, now, problem, reas
   );
   const values = valuesIn(groups);
   const ids = [...requests.map(({ action }) => action.id), ...rest];
+  const foot = ({ id, createdAt }: SeenAction) => (
+    <p class="chips reviewed-foot small">
+      <a href={`/approvals/${id}`}>{ago(createdAt, now)}</a>
+      <a href={reviewPath(ids.filter((one) => one !== id))}>Leave out</a>
+    </p>
+  );
   return (
     <div id="review" class="request" data-shown={requests.map(({ action }) => `${action.id} ${action.run}`).join(" ")}>
       <div class="request-body">
@@ -63,9 +78,10 @@ export function ReviewPane({ requests, rest, goneCount, user, now, problem, reas
           </p>
         )}
         {groups.map((group) => {
-          const props = { group, user, now, leaveOut: (id: string) => reviewPath(ids.filter((one) => one !== id)) };
-          const body = bodies.get(group.requests[0].action.id);
-          return body === undefined ? <ReviewedGroup {...props} /> : <ReviewedOne {...props} body={body} />;
+          const [one, ...others] = group.requests;
+          if (others.length > 0) return <ReviewedGroup group={group} user={user} foot={foot} />;
+          const body = bodies.get(one.action.id) ?? null;
+          return <ReviewedOne request={one} body={body} user={user} now={now} foot={foot} />;
         })}
         {rest.length === 0 ? null : (
           <p class="notice notice-wait">
@@ -85,8 +101,7 @@ export function ReviewPane({ requests, rest, goneCount, user, now, problem, reas
           what={String(requests.length)}
           extent={values === null ? undefined : counted(values, "value")}
           isAtEnd
-          problem={problem}
-          reason={reason}
+          refused={refused}
         />
       )}
     </div>
@@ -106,17 +121,19 @@ function valuesIn(groups: readonly Group[]): number | null {
   return Number.isNaN(total) ? null : total;
 }
 
-interface ReviewedProps {
-  readonly group: Group;
+/** Leads to the request, and to the review without it. */
+type Foot = (action: SeenAction) => Child;
+
+interface ReviewedOneProps {
+  readonly request: Reviewed;
+  readonly body: PageBody | null;
   readonly user: PageUser;
   readonly now: Date;
-  /** The path of the review without one request. */
-  readonly leaveOut: (id: string) => string;
+  readonly foot: Foot;
 }
 
 /** A request without look-alikes. */
-function ReviewedOne({ group, body, user, now, leaveOut }: ReviewedProps & { readonly body: PageBody | null }) {
-  const [{ action, held }] = group.requests;
+function ReviewedOne({ request: { action, held }, body, user, now, foot }: ReviewedOneProps) {
   return (
     <article class="reviewed" data-asked="" aria-label={`${action.method} ${shownPath(action)}`}>
       <AskedRequest
@@ -128,13 +145,19 @@ function ReviewedOne({ group, body, user, now, leaveOut }: ReviewedProps & { rea
         now={now}
       />
       {!mayBeSentBefore(action) && action.callback === null ? null : <p class="small">{waitingText(action)}</p>}
-      <CardFoot action={action} now={now} leaveOut={leaveOut} />
+      {foot(action)}
     </article>
   );
 }
 
+interface ReviewedGroupProps {
+  readonly group: Group;
+  readonly user: PageUser;
+  readonly foot: Foot;
+}
+
 /** Look-alikes: what they share, then the differences of each, the most unusual first. */
-function ReviewedGroup({ group, user, now, leaveOut }: ReviewedProps) {
+function ReviewedGroup({ group, user, foot }: ReviewedGroupProps) {
   const { requests, differing, fields } = group;
   const [{ action, held, riskMarks }] = requests;
   const ordered = inReadingOrder(differing);
@@ -161,7 +184,7 @@ function ReviewedGroup({ group, user, now, leaveOut }: ReviewedProps) {
         <ul class="outliers" aria-label="Values that stand apart">
           {outliers.map(({ field, at, why }) => (
             <li>
-              <FieldName field={field} /> <b>{untrusted(field.values[at] ?? "")}</b>: {why}
+              {fieldName(field)} <b>{untrusted(field.values[at] ?? "")}</b>: {why}
             </li>
           ))}
         </ul>
@@ -188,7 +211,7 @@ function ReviewedGroup({ group, user, now, leaveOut }: ReviewedProps) {
                 <h4 id={`review-${id}`} class="small">
                   {`Request ${number(place + 1)}`}
                 </h4>
-                <CardFoot action={request.action} now={now} leaveOut={leaveOut} />
+                {foot(request.action)}
               </div>
               <Values look="reviewed-sent" rows={values.filter(([field]) => isSent(field))} marks={marks} />
               {hidden === null ? null : <p class="small quiet">{`${hidden}, which may differ too.`}</p>}
@@ -230,20 +253,6 @@ function saidText({ place }: Pick<GroupField, "place">, value: string): Child {
   return IN_WORDS.has(place) ? <q>{text}</q> : text;
 }
 
-function CardFoot({
-  action,
-  now,
-  leaveOut,
-}: Pick<ReviewedProps, "now" | "leaveOut"> & { readonly action: SeenAction }) {
-  const { id, createdAt } = action;
-  return (
-    <p class="chips reviewed-foot small">
-      <a href={`/approvals/${id}`}>{ago(createdAt, now)}</a>
-      <a href={leaveOut(id)}>Leave out</a>
-    </p>
-  );
-}
-
 interface ValuesProps {
   readonly label?: string;
   readonly look?: "values" | "reviewed-sent" | "reviewed-said";
@@ -260,9 +269,7 @@ function Values({ label, look = "values", rows, marks = [], none = null }: Value
     <dl class={look} aria-label={label}>
       {rows.map(([field, value]) => (
         <div class={marks.some((mark) => mark === field) ? "value-apart" : undefined}>
-          <dt>
-            <FieldName field={field} />
-          </dt>
+          <dt>{fieldName(field)}</dt>
           <dd>{value === null ? none : saidText(field, value)}</dd>
         </div>
       ))}

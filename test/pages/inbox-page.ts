@@ -1,7 +1,7 @@
 import type { Action } from "../../src/core/action.ts";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { type InboxPane, type InboxProps, inboxPage } from "../../src/pages/inbox.tsx";
-import type { InboxQuery } from "../../src/pages/inbox-list.tsx";
+import type { InboxQuery } from "../../src/pages/inbox-query.ts";
 import type { TimelineEntry } from "../../src/core/timeline.ts";
 import { confirmPage } from "../../src/pages/approval-link.tsx";
 import { receiptPage } from "../../src/pages/receipt.tsx";
@@ -19,7 +19,7 @@ export function inboxOf(stored: readonly Action[], more: Partial<InboxProps> = {
   const pane: InboxPane =
     action === undefined
       ? { kind: "none" }
-      : { kind: "request", isChosen: false, action, history: NO_HISTORY, digest: "2:00" };
+      : { kind: "request", isChosen: false, held: { action, history: NO_HISTORY, digest: "2:00" } };
   const { length: total } = actions;
   const none = { histories: new Map(), after: null, requesters: [], hosts: [], hasMoreHosts: false };
   const inbox = { actions, ...none, total, matching: total };
@@ -29,7 +29,9 @@ export function inboxOf(stored: readonly Action[], more: Partial<InboxProps> = {
 /** One request under its own address. */
 export function requestPageOf(stored: Action): string {
   const action = maskAction(stored, "decider");
-  return inboxOf([], { pane: { kind: "request", isChosen: true, action, history: NO_HISTORY, digest: "2:00" } });
+  return inboxOf([], {
+    pane: { kind: "request", isChosen: true, held: { action, history: NO_HISTORY, digest: "2:00" } },
+  });
 }
 
 /** The receipt of an action, as anybody opens it. */

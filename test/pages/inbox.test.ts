@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { COUNTED_MAX, HELD_COUNTED_MAX, HELD_HOSTS_SHOWN_MAX } from "../../src/core/limits.ts";
-import { type SeenInbox, DecidedRow, DecidedOutcome } from "../../src/pages/inbox.tsx";
+import { decidedOutcome, decidedRow } from "../../src/pages/decided.tsx";
+import type { SeenInbox } from "../../src/pages/inbox.tsx";
 import { anAction, aResult, later, NOON } from "../support/factory.ts";
 import { inboxOf } from "./inbox-page.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
@@ -65,8 +66,7 @@ describe("the inbox", () => {
   });
 });
 
-const outcome = (action: Partial<Action>) =>
-  wordsIn(renderPart(DecidedOutcome({ action: seeWhole(anAction(action)), now: NOON })));
+const outcome = (action: Partial<Action>) => wordsIn(renderPart(decidedOutcome(seeWhole(anAction(action)), NOON)));
 
 const wordsIn = (html: string) => textOf(html).trim();
 
@@ -132,7 +132,7 @@ describe("what a decided request has come to", () => {
     });
     const action = maskAction(stored, "decider");
     const timeline = [{ seq: 1, at: NOON, run: 1, status: "pending", event } as const];
-    const row = renderPart(DecidedRow({ decided: { action, timeline, grant: null, receiptUrl: "/r/1" }, now: NOON }));
+    const row = renderPart(decidedRow({ action, timeline, grant: null, receiptUrl: "/r/1" }, NOON));
     expect(wordsIn(row)).toStartWith("Pay &lt;i&gt; Approved by ann@example.com");
     expect(row).toContain("Failed 401");
     expect(row).not.toContain("a1b2C3");
