@@ -256,3 +256,8 @@ function resultOf(made: Extract<TimelineEvent, { readonly type: "attempt" }>): R
     responseHeaders: null,
   };
 }
+
+/** Whether the target may have received an attempt that got no answer. */
+export function hasUnknownOutcome(timeline: readonly TimelineEntry[]): boolean {
+  return timeline.some(({ event }) => event.type === "attempt" && event.outcome === "unknown");
+}

@@ -109,7 +109,7 @@ function reveal({ actionService, answer, auditService, pageFor }: PageDeps): Ans
     await auditService.record(person.caller, { kind: "revealed", subject: id, detail: { what: "request" } });
     const whole = seeWhole({ ...action, url: sentUrl(action.url) });
     const digest = actionService.digestOf(action);
-    return pageFor(person, (user) => revealedPage({ action: whole, digest, user }));
+    return pageFor(person, (user) => revealedPage(whole, digest, user));
   });
 }
 

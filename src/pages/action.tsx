@@ -3,9 +3,8 @@ import type { Child } from "hono/jsx";
 import { COPY_OF } from "../actions/edited-copy.ts";
 import { type DecisionHistory, risksOfRequest } from "../approvals/facts.ts";
 import { POLICY_SOURCE_WORDS } from "../core/action-policy.ts";
-import { isTerminal, nextRetryAt, REQUESTER_LABELS, requesterTexts, runAtOf, unknownExtras } from "../core/action.ts";
+import { nextRetryAt, REQUESTER_LABELS, requesterTexts, runAtOf, unknownExtras } from "../core/action.ts";
 import type { PastAttempt } from "../core/attempts.ts";
-import { operationsOf } from "../core/changes.ts";
 import { ACTION_ID } from "../core/ids.ts";
 import type { Pause } from "../core/pause.ts";
 import { describeActor, mayDo } from "../core/roles.ts";
@@ -16,16 +15,13 @@ import { asSent, maskedTimeline } from "../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { pageBody } from "../ui/body-view.tsx";
-import { Copied, Menu } from "../ui/controls.tsx";
-import { Button, PostForm, ReasonField } from "../ui/form.tsx";
-import { Icon } from "../ui/icons.tsx";
-import { actionPath, ACTIONS_PATH, Layout, listPath, render, ResumeForm } from "../ui/layout.tsx";
+import { Copied } from "../ui/controls.tsx";
+import { actionPath, ACTIONS_PATH, Layout, listPath, render } from "../ui/layout.tsx";
 import {
   Card,
   Dot,
   type FactRows,
   Facts,
-  LinkButton,
   Name,
   Notice,
   PageHead,
@@ -35,22 +31,22 @@ import {
   untrustedLines,
   untrusted,
 } from "../ui/parts.tsx";
-import { duration, lastDecision, type PageUser } from "../ui/text.ts";
-import { needsEdit, Story } from "./action-story.tsx";
+import { duration, type PageUser } from "../ui/text.ts";
+import { Story } from "./action-story.tsx";
 import { ListedStatus } from "./action-row.tsx";
+import { Controls } from "./action-controls.tsx";
 import { Attempts } from "./attempts.tsx";
 import { newCredentialPath } from "./credentials.tsx";
-import { DecisionForm, type RefusedDecision, shownField } from "./decision-form.tsx";
+import { DecisionForm, type RefusedDecision } from "./decision-form.tsx";
 import { Decider, RequestPane, Risks } from "./decision.tsx";
 import { backoffText, patternsText } from "./hosts.tsx";
 import { PausedNotice } from "./pauses.tsx";
 import { bodyPath, callLine, callText, RequestParts, RevealForm } from "./request.tsx";
 import { AttemptResponse, ResponseView } from "./response.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
-import { AsCode } from "./as-code.tsx";
 import { actorName, History } from "./timeline.tsx";
 
-export interface ActionProps extends Omit<ControlsProps, "action" | "isUnknown" | "isRejected"> {
+interface ActionProps {
   readonly action: MaskedAction;
   readonly timeline: readonly TimelineEntry[];
   /** The newest ended attempts, oldest first. */
@@ -59,96 +55,111 @@ export interface ActionProps extends Omit<ControlsProps, "action" | "isUnknown" 
   readonly chosen: PastAttempt | null;
   /** The history of a held action; null if it is not held. */
   readonly history: DecisionHistory | null;
+  /** Identifies the shown request: its forms apply to no other. */
+  readonly digest: string;
+  /** The pause that keeps it from being sent, masked; null if there is none. */
+  readonly pause: Pause | null;
   readonly receiptUrl: string;
+  readonly baseUrl: string;
+  /** The decision that was refused; left out if none was. */
+  readonly refused?: RefusedDecision | undefined;
+  readonly user: PageUser;
+  readonly now: Date;
 }
 
 /** The page of one action, as a single element, so that a list can load it on top. */
 export function actionPage(props: ActionProps): string {
-  const { user, now } = props;
+  const { attempts, chosen, history, digest, pause, receiptUrl, baseUrl, refused, user, now } = props;
   const action = asSent(props.action);
   const timeline = maskedTimeline(props.timeline, action);
   const title = callText(action) + (action.title === null ? "" : `: “${visibleText(action.title)}”`);
-  return render(
-    <Layout title={title} nav="Actions" user={user} follows={action.id} now={now} width="wide">
-      <ActionPart {...props} action={action} timeline={timeline} />
-    </Layout>,
-  );
-}
-
-function ActionPart(props: ActionProps) {
-  const { action, timeline, user, now, attempts, chosen, history, digest, refused } = props;
   const isHeld = action.status === "awaiting_approval";
-  const isRejected = lastDecision(timeline)?.type === "rejected";
   const last = attempts.at(-1);
   const hasResponse = last !== undefined || action.status === "active";
   const parts = ["request", ...(hasResponse ? ["response"] : []), "timeline", "details"];
   const firstPart = hasResponse && !isHeld ? "response" : "request";
   const isOld = chosen !== null && (chosen.run !== last?.run || chosen.attempt !== last.attempt);
-  return (
-    <div id="action" class="action" data-live="">
-      <PageHead
-        // For a decision, the requester's words come after what is sent.
-        title={isHeld ? callLine(action, { canCopy: true }) : <Headline action={action} />}
-        back={{ href: ACTIONS_PATH, name: "Actions" }}
-        actions={<Controls {...props} isRejected={isRejected} isUnknown={hasUnknown(timeline)} />}
-      >
-        {isHeld ? null : <p class="call-line">{callLine(action, { canCopy: true })}</p>}
-        <State {...props} />
-      </PageHead>
-      {isHeld ? null : <Problem text={refused?.problem} />}
-      {/* Choose the visible part in a drawer or on a phone, without script too. Updates find them by their ids. */}
-      <div class="part-tabs on-screen" role="radiogroup" aria-label="Parts of the action">
-        {parts.map((part) => (
-          <label id={`choose-${part}`} class="tab">
-            <input id={`part-${part}`} type="radio" name="part" value={part} checked={part === firstPart} />
-            {part.charAt(0).toUpperCase() + part.slice(1)}
-          </label>
-        ))}
-      </div>
-      <div class="action-columns">
-        <div class="action-main">
-          {history === null || !isHeld ? null : (
-            <section class="card asked-card part part-request" aria-label="Request">
-              <RequestPane
-                held={{ action, history, digest }}
-                path={actionPath(action.id)}
-                isWhole
-                refused={refused}
-                user={user}
-                now={now}
-              />
-            </section>
-          )}
-          <div class="part part-response">
-            <Attempts action={action} timeline={timeline} attempts={attempts} chosen={chosen} now={now} />
-            {last === undefined ? null : <AttemptResponse action={action} attempt={chosen} isOld={isOld} />}
-          </div>
-          {isHeld ? null : (
-            <div class="part part-request">
-              <Risks risks={risksOfRequest(action, { isReasonRead: true })} />
-              <Card
-                id="request"
-                title="Request"
-                aside={mayDo(user.role, "approve") ? <RevealForm user={user} id={action.id} /> : null}
-              >
-                <RequestParts action={action} bodyPath={bodyPath(action.id)} canCopy />
-              </Card>
+  return render(
+    <Layout title={title} nav="Actions" user={user} follows={action.id} now={now} width="wide">
+      <div id="action" class="action" data-live="">
+        <PageHead
+          // For a decision, the requester's words come after what is sent.
+          title={isHeld ? callLine(action, { canCopy: true }) : headline(action)}
+          back={{ href: ACTIONS_PATH, name: "Actions" }}
+          actions={
+            <Controls
+              action={action}
+              timeline={timeline}
+              digest={digest}
+              pause={pause}
+              baseUrl={baseUrl}
+              refused={refused}
+              user={user}
+              now={now}
+            />
+          }
+        >
+          {isHeld ? null : <p class="call-line">{callLine(action, { canCopy: true })}</p>}
+          <State action={action} timeline={timeline} pause={pause} baseUrl={baseUrl} user={user} now={now} />
+        </PageHead>
+        {isHeld ? null : <Problem text={refused?.problem} />}
+        {/* Choose the visible part in a drawer or on a phone, without script too. Updates find them by their ids. */}
+        <div class="part-tabs on-screen" role="radiogroup" aria-label="Parts of the action">
+          {parts.map((part) => (
+            <label id={`choose-${part}`} class="tab">
+              <input id={`part-${part}`} type="radio" name="part" value={part} checked={part === firstPart} />
+              {part.charAt(0).toUpperCase() + part.slice(1)}
+            </label>
+          ))}
+        </div>
+        <div class="action-columns">
+          <div class="action-main">
+            {history === null || !isHeld ? null : (
+              <section class="card asked-card part part-request" aria-label="Request">
+                <RequestPane
+                  held={{ action, history, digest }}
+                  path={actionPath(action.id)}
+                  isWhole
+                  refused={refused}
+                  user={user}
+                  now={now}
+                />
+              </section>
+            )}
+            <div class="part part-response">
+              <Attempts action={action} timeline={timeline} attempts={attempts} chosen={chosen} now={now} />
+              {last === undefined ? null : <AttemptResponse action={action} attempt={chosen} isOld={isOld} />}
             </div>
-          )}
-          <CredentialAdvice {...props} />
-          <div class="part part-timeline">
-            <History timeline={timeline} />
+            {isHeld ? null : (
+              <div class="part part-request">
+                <Risks risks={risksOfRequest(action, { isReasonRead: true })} />
+                <Card
+                  id="request"
+                  title="Request"
+                  aside={mayDo(user.role, "approve") ? <RevealForm user={user} id={action.id} /> : null}
+                >
+                  <RequestParts action={action} bodyPath={bodyPath(action.id)} canCopy />
+                </Card>
+              </div>
+            )}
+            {credentialAdvice(action, user)}
+            <div class="part part-timeline">
+              <History timeline={timeline} />
+            </div>
           </div>
-        </div>
-        <div class="part part-details">
-          <Details {...props} />
+          <div class="part part-details">{details(action, user, receiptUrl, baseUrl)}</div>
         </div>
       </div>
-    </div>
+    </Layout>,
   );
 }
 
-function State({ action, timeline, now, pause, user, baseUrl }: ActionProps) {
+interface StateProps extends Pick<ActionProps, "timeline" | "pause" | "baseUrl" | "user" | "now"> {
+  readonly action: SeenAction;
+}
+
+/** The status, and what happened in a sentence. */
+function State({ action, timeline, pause, baseUrl, user, now }: StateProps) {
   const { policy, status } = action;
   const isPaused = status === "pending" && pause !== null;
   return (
@@ -172,7 +183,7 @@ function State({ action, timeline, now, pause, user, baseUrl }: ActionProps) {
 }
 
 /** Tells owners to store the secret: an agent that sends it itself could also call the host without Outgate. */
-function CredentialAdvice({ action, user }: ActionProps) {
+function credentialAdvice(action: SeenAction, user: PageUser) {
   const { keyId, creator, headers, extras, host } = action;
   const name = Object.keys(headers ?? {}).find(isCredentialHeader);
   const isByAgent = keyId !== "" && creator.role === "agent";
@@ -187,12 +198,8 @@ function CredentialAdvice({ action, user }: ActionProps) {
   );
 }
 
-interface ShownAction {
-  readonly action: SeenAction;
-}
-
 /** Quotes the title, which is the requester's text. Method and path are ours. */
-function Headline({ action: { title, method, url } }: ShownAction) {
+function headline({ title, method, url }: SeenAction) {
   if (title !== null) {
     return <q class="title">{untrusted(title)}</q>;
   }
@@ -204,12 +211,8 @@ function Headline({ action: { title, method, url } }: ShownAction) {
   );
 }
 
-export function hasUnknown(timeline: readonly TimelineEntry[]): boolean {
-  return timeline.some(({ event }) => event.type === "attempt" && event.outcome === "unknown");
-}
-
 /** Request and response with secrets, in the response to a form. Shows the URL as it is sent. */
-export function revealedPage({ action, digest, user }: Pick<ActionProps, "digest" | "user"> & ShownAction): string {
+export function revealedPage(action: SeenAction, digest: string, user: PageUser): string {
   const isHeld = action.status === "awaiting_approval";
   return render(
     <Layout title={`Secrets of ${callText(action)}`} nav="Actions" user={user}>
@@ -233,135 +236,7 @@ export function revealedPage({ action, digest, user }: Pick<ActionProps, "digest
   );
 }
 
-interface ControlsProps extends ShownAction {
-  readonly user: PageUser;
-  readonly now: Date;
-  readonly refused?: RefusedDecision | undefined;
-  /** Identifies the shown request: its forms apply to no other. */
-  readonly digest: string;
-  readonly baseUrl: string;
-  /** Whether an attempt has the outcome `unknown`. */
-  readonly isUnknown: boolean;
-  /** The pause that keeps it from being sent; null if there is none. */
-  readonly pause: Pause | null;
-  /** Whether a person rejected it: then the main button must not send it. */
-  readonly isRejected: boolean;
-}
-
-/** What the reader can do with an action besides deciding: buttons, and panels if there is more to say. */
-export function Controls(props: ControlsProps) {
-  const { action, user, now } = props;
-  const may = new Set(operationsOf(action, now).filter((operation) => mayDo(user.role, operation)));
-  const canResend = isTerminal(action.status) && mayDo(user.role, "create");
-  // The last button is the main button.
-  const isEditFirst = canResend && needsEdit(action);
-  const edit = (
-    <LinkButton href={`${actionPath(action.id)}/edit`} look={isEditFirst ? "main" : "plain"}>
-      Edit and resend
-    </LinkButton>
-  );
-  return (
-    <div class="buttons controls">
-      <AsCode action={action} baseUrl={props.baseUrl} />
-      {canResend && !isEditFirst ? edit : null}
-      {may.has("cancel") && !may.has("approve") && action.status === "pending" ? <Cancel {...props} /> : null}
-      {may.has("retry") ? <Retry {...props} isEditFirst={isEditFirst} /> : null}
-      {isEditFirst ? edit : null}
-    </div>
-  );
-}
-
-const REASON_HINT = "Shown in the timeline and on the receipt.";
-
-function Cancel(props: ControlsProps) {
-  const { action, user, now, pause, refused } = props;
-  // No "send now" while paused: the action waits for the end of the pause.
-  const waits = pause === null && action.dueAt !== null && action.dueAt > now && mayDo(user.role, "retry");
-  const hotkey = { key: "x", question: `Cancel ${callText(action)}?` } as const;
-  return (
-    <>
-      <Menu label="Cancel" isAtEnd panel="panel" isOpen={refused !== undefined}>
-        <ShownForm {...props}>
-          <p class="quiet">No further attempt is made. An attempt that is under way is not stopped.</p>
-          <ReasonField value={refused?.reason} hint={REASON_HINT} idSuffix="-cancel" />
-          <div class="buttons">
-            <Button name="decision" value="cancel" look="bad" hotkey={hotkey}>
-              Cancel the action
-            </Button>
-          </div>
-        </ShownForm>
-      </Menu>
-      {pause === null || pause.kind === "account" ? null : (
-        // The banner above the page resumes a paused account.
-        <ResumeForm user={user} pause={pause} next={actionPath(action.id)} look="main" />
-      )}
-      {waits ? (
-        <ShownForm {...props}>
-          <Button name="decision" value="send_now">
-            <Icon name="send" />
-            Send now
-          </Button>
-        </ShownForm>
-      ) : null}
-    </>
-  );
-}
-
-/** A button if it is clear what happens, otherwise a panel that says what to know first. */
-function Retry(props: ControlsProps & { readonly isEditFirst: boolean }) {
-  const { action, user, isUnknown, isRejected, refused, isEditFirst } = props;
-  const needsApproval = action.approve && mayDo(user.role, "approve");
-  const hotkey = { key: "r", question: `Retry ${callText(action)}?` } as const;
-  if (!isUnknown && !action.approve && refused === undefined) {
-    return (
-      <ShownForm {...props}>
-        <Button name="decision" value="retry" look={isEditFirst ? "plain" : "main"} hotkey={hotkey}>
-          <Icon name="retry" />
-          Retry now
-        </Button>
-      </ShownForm>
-    );
-  }
-  const only = (
-    <Button name="decision" value="retry" look={needsApproval && !isRejected ? "plain" : "main"} hotkey={hotkey}>
-      {needsApproval ? "Retry only" : "Retry now"}
-    </Button>
-  );
-  const andApprove = needsApproval ? (
-    <Button name="decision" value="retry_and_approve" look={isRejected ? "plain" : "main"}>
-      Retry and approve
-    </Button>
-  ) : null;
-  return (
-    <Menu label="Retry" isAtEnd panel={isEditFirst ? "panel" : "panel panel-main"} isOpen={refused !== undefined}>
-      <ShownForm {...props}>
-        <p class="quiet">
-          A retry starts a new run of the same action, with the same Idempotency-Key.
-          {action.approve ? " It needs approval again before anything is sent." : ""}
-        </p>
-        {isUnknown ? (
-          <Notice tone="wait">
-            The outcome of an attempt is unknown: the target may have received it. If the target does not check the
-            Idempotency-Key, it may process the request twice.
-          </Notice>
-        ) : null}
-        <ReasonField value={refused?.reason} hint={REASON_HINT} idSuffix="-retry" />
-        <div class="buttons">{isRejected ? [only, andApprove] : [andApprove, only]}</div>
-      </ShownForm>
-    </Menu>
-  );
-}
-
-function ShownForm(props: Pick<ControlsProps, "action" | "digest" | "user"> & { readonly children?: Child }) {
-  const { id, run } = props.action;
-  return (
-    <PostForm user={props.user} action={actionPath(id)} fields={[shownField([{ id, run, digest: props.digest }])]}>
-      {props.children}
-    </PostForm>
-  );
-}
-
-function Details({ action, user, receiptUrl, baseUrl }: ActionProps) {
+function details(action: SeenAction, user: PageUser, receiptUrl: string, baseUrl: string) {
   const { id, createdBy, keyId, hostname, host, extras, run, approve, approvedBy } = action;
   const { dedupe, idempotencyKey } = action;
   const { name, way } = describeActor(createdBy);

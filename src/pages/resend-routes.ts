@@ -10,7 +10,7 @@ import { see } from "../receipts/see.ts";
 import { storedOf } from "../receipts/seen-action.ts";
 import { issuesText, withField } from "../api/errors.ts";
 import { FORM_ID } from "../core/ids.ts";
-import { hasUnknown } from "./action.tsx";
+import { hasUnknownOutcome } from "../core/timeline.ts";
 import { EMPTY_FORM } from "./forms.ts";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import { actionPath } from "../ui/layout.tsx";
@@ -22,7 +22,7 @@ export function resendRoutes(deps: PageDeps) {
   const originalOf = async ({ caller }: Person, id: string) => {
     authorize(caller, "create");
     const [action, timeline] = await Promise.all([actionService.get(caller, id), actionService.timeline(caller, id)]);
-    return { action: await see(action, "decider"), isUnknown: hasUnknown(timeline) };
+    return { action: await see(action, "decider"), isUnknown: hasUnknownOutcome(timeline) };
   };
   type Original = Awaited<ReturnType<typeof originalOf>>;
 

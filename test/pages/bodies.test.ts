@@ -28,7 +28,7 @@ const bytes = (body: string | Uint8Array): Partial<Action> => ({
 
 const inbox = (action: Action) => inboxOf([action]);
 
-const revealed = (action: Action) => revealedPage({ action: seeWhole(action), digest: "2:00", user: ANN });
+const revealed = (action: Action) => revealedPage(seeWhole(action), "2:00", ANN);
 
 /** Every place where somebody decides on a page. */
 const decides = (action: Partial<Action>) => {

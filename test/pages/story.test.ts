@@ -4,7 +4,7 @@ import type { Action, Result, ActionStatus } from "../../src/core/action.ts";
 import type { PastAttempt } from "../../src/core/attempts.ts";
 import { ERROR_KINDS } from "../../src/core/outcome.ts";
 import type { TimelineEntry, TimelineEvent } from "../../src/core/timeline.ts";
-import { Controls } from "../../src/pages/action.tsx";
+import { Controls } from "../../src/pages/action-controls.tsx";
 import { adviceOn, Story } from "../../src/pages/action-story.tsx";
 import { chosenAttempt, lanesOf, runsOf } from "../../src/pages/attempts.tsx";
 import { renderPart } from "../../src/ui/layout.tsx";
@@ -137,7 +137,7 @@ describe("the main button of a failed action", () => {
     const action = seeWhole(anAction({ status: "failed", attempts: 3, ...overrides }));
     const user = { email: "ann@example.com", role, hasOthers: false, formToken: "t" } as const;
     const page = { action, digest: "2:00", user, now: later(0), baseUrl: "http://127.0.0.1:3000" };
-    const html = renderPart(Controls({ ...page, pause: null, isUnknown: false, isRejected: false }));
+    const html = renderPart(Controls({ ...page, timeline: [], pause: null }));
     // A plain button names its look; the main one has none.
     const buttons = [...html.matchAll(/<(?:button|a) [^>]*>.*?<\/(?:button|a)>/gs)].map(([text]) => text);
     const main = buttons.filter((text) => !text.includes("button-plain") && !text.includes("copy"));
