@@ -88,9 +88,12 @@ function foreign(path: string, table: string): DatabaseUnreadable {
 
 /** The error for the operator. */
 export function unreadable(path: string): DatabaseUnreadable {
+  // The log of the old file damages what is put in its place.
+  const log =
+    sizeOf(`${path}-wal`) > 0 ? " Move the log next to it (-wal) away with it: it belongs to no other file." : "";
   return new DatabaseUnreadable(
     `The database ${path} can't be read: it is damaged, cut short or no database. Nothing was written to it. ` +
-      "Put a backup in its place, or set DATABASE_URL to another file.",
+      `Put a backup in its place, or set DATABASE_URL to another file.${log}`,
   );
 }
 

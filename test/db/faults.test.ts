@@ -172,9 +172,13 @@ async function expectRefused(path: string): Promise<void> {
   const before = await Bun.file(path).bytes();
   const refused = await openStoreAt(path).then(String, (error: unknown) => error);
   expect(refused).toBeInstanceOf(DatabaseUnreadable);
+  const log =
+    (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
+      ? " Move the log next to it (-wal) away with it: it belongs to no other file."
+      : "";
   expect(String(refused)).toBe(
     `DatabaseUnreadable: The database ${path} can't be read: it is damaged, cut short or no database. ` +
-      "Nothing was written to it. Put a backup in its place, or set DATABASE_URL to another file.",
+      `Nothing was written to it. Put a backup in its place, or set DATABASE_URL to another file.${log}`,
   );
   expect(Buffer.compare(before, await Bun.file(path).bytes())).toBe(0);
 }
