@@ -29,7 +29,7 @@ import {
 import { agentKeys, CREDENTIAL_FORM, credentialPath } from "./credentials.tsx";
 import { EMPTY_FORM, type FormState } from "./forms.ts";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
-import { keyBoxes } from "./rule-form.tsx";
+import { keyBoxes } from "./keys.tsx";
 import { schemaForm } from "./schema-form.tsx";
 import { actorName } from "./timeline.tsx";
 

@@ -30,7 +30,7 @@ import { number } from "../ui/text.ts";
 import { DayBars } from "./chart.tsx";
 import { EMPTY_FORM, filled, type FormState, unlessGone, VERSION_FIELD, versionField } from "./forms.ts";
 import type { PageDeps } from "./page-deps.ts";
-import { keyBoxes } from "./rule-form.tsx";
+import { keyBoxes } from "./keys.tsx";
 import { schemaForm } from "./schema-form.tsx";
 import { OfRow, RowAction, RowLink, RowMenu, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 import { settingsList } from "./settings-list.tsx";

@@ -14,7 +14,7 @@ import type { PageUser } from "../ui/text.ts";
 import { createCheckCreate } from "../actions/create-schema.ts";
 import { FORM_ID } from "../core/ids.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
-import { templatePath, TEMPLATES } from "./rule-form.tsx";
+import { templatePath, TEMPLATES } from "./rule-templates.ts";
 import { NO_EXTRAS } from "../core/action.ts";
 import { limitRefusal } from "../core/key-limits.ts";
 import type { KeyView } from "../accounts/keys.ts";

@@ -53,14 +53,6 @@ export function versionField(state: FormState, now: string | number): readonly [
   return [VERSION_FIELD, opened ?? now];
 }
 
-/** A number, if the text is one that can be read exactly. Any other text stays, and the check refuses it. */
-export function numberIn(text: string): number | string {
-  const [, digits = "", decimals = ""] = /^0*(\d{1,16})(?:\.(\d{1,9}))?$/.exec(text) ?? [];
-  const value = Number(text);
-  const exact = decimals === "" ? digits : `${digits}.${decimals}`;
-  return digits !== "" && value.toFixed(decimals.length) === exact ? value : text;
-}
-
 interface FormRequest<Params, Who> {
   readonly context: RequestContext;
   readonly person: Who;

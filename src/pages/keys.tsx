@@ -27,6 +27,8 @@ import {
   time,
   untrusted,
 } from "../ui/parts.tsx";
+import type { FormState } from "./forms.ts";
+import { chosenIn } from "./schema-form.tsx";
 import { agoOr, List, None, pauseOrResume, RowAction, RowLink, RowMenu } from "./settings-frame.tsx";
 import { type Choice, counted, number, type PageUser, roleLabel, scopeLabel } from "../ui/text.ts";
 
@@ -267,6 +269,17 @@ function leftText({ unfinishedActions, heldActions }: Unfinished): string {
 /** A key as an option of a list. */
 export function keyLabel({ name, last4, revokedAt }: KeyView): string {
   return `${name} (…${last4})${revokedAt === null ? "" : ", revoked"}`;
+}
+
+/** Working keys and those that the form names. Without its last key, the rule would apply to all keys. */
+export function keyBoxes(
+  keys: readonly KeyView[],
+  typed: FormState,
+): readonly (readonly [id: string, label: string])[] {
+  const chosen = chosenIn(typed.values, "keys");
+  const shown = keys.filter(({ id, revokedAt }) => revokedAt === null || chosen.includes(id));
+  const unknown = chosen.filter((id) => !keys.some((key) => key.id === id));
+  return [...shown.map((key) => [key.id, keyLabel(key)] as const), ...unknown.map((id) => [id, id] as const)];
 }
 
 /** The default comes first. It leaves all actions alone, for rotating a key. */

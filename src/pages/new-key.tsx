@@ -16,10 +16,10 @@ import type { Form } from "../http/request.ts";
 import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
 import { PostForm, Submit } from "../ui/form.tsx";
 import { LinkButton, Name, Notice, PageHead, sentence } from "../ui/parts.tsx";
-import { templatePath } from "./rule-form.tsx";
+import { templatePath } from "./rule-templates.ts";
 import { chosenIn, schemaForm } from "./schema-form.tsx";
 import { Secret, SETTINGS_PATHS, ShownOnce } from "./settings-frame.tsx";
-import { ACCOUNTS_PAGE_PATH } from "./settings.tsx";
+import { ACCOUNTS_PAGE_PATH } from "./server.tsx";
 import { HOLD_CHOICES, holdLabel, type PageUser, ROLE_CHOICES, roleLabel, SCOPE_CHOICES } from "../ui/text.ts";
 
 /** The defaults. They name no role, so that nobody creates an owner key by accident. */

@@ -31,7 +31,7 @@ import { credentialRequestPages } from "./credential-request.tsx";
 import { credentialPages } from "./credentials.tsx";
 import { grantPages } from "./grants.tsx";
 import { pausePages } from "./pauses.tsx";
-import { serverPages } from "./settings.tsx";
+import { serverPages } from "./server.tsx";
 import { signingPages } from "./signing.tsx";
 import { joinPages } from "./join.tsx";
 import { peoplePages } from "./team.tsx";

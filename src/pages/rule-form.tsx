@@ -2,113 +2,15 @@
 import type { KeyView } from "../accounts/keys.ts";
 import { NAME_CHARS_MAX } from "../core/limits.ts";
 import type { Form } from "../http/request.ts";
-import {
-  CreateRuleBody,
-  LOOP_BRAKE,
-  RULE_EFFECTS,
-  RULED_BODIES,
-  type RuleDefinition,
-  type RuleEffect,
-} from "../rules/schemas.ts";
+import { CreateRuleBody, RULE_EFFECTS, RULED_BODIES, type RuleDefinition, type RuleEffect } from "../rules/schemas.ts";
 import { type Period, PERIODS, WEEKDAYS, type Weekday } from "../core/zones.ts";
 import { Button, PostForm } from "../ui/form.tsx";
 import { LinkButton, Notice } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 import { type FormState, versionField } from "./forms.ts";
-import { keyLabel } from "./keys.tsx";
-import { chosenIn, type FieldSpecs, schemaForm } from "./schema-form.tsx";
+import { keyBoxes } from "./keys.tsx";
+import { type FieldSpecs, schemaForm } from "./schema-form.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
-import { HTTP_METHODS } from "../core/target.ts";
-
-interface Template {
-  readonly name: string;
-  readonly title: string;
-  readonly about: string;
-  /** What to fill in before it is saved. */
-  readonly todo: string;
-  readonly rule: RuleDefinition;
-}
-
-export const TEMPLATES: readonly Template[] = [
-  {
-    name: "payments",
-    title: "Hold payments above an amount",
-    about: "A person approves large payments; small ones are sent at once.",
-    todo: "Set the host and the path of your payment API, the member that has the amount, and the limit. A payment without an amount is held.",
-    rule: {
-      name: "Payments above 1000",
-      effect: "hold",
-      methods: ["POST"],
-      path: "/payments",
-      when: "number(action.body.amount) > 1000",
-      message: "A person approves payments above 1000.",
-    },
-  },
-  {
-    name: "budget",
-    title: "Hold payments beyond a budget",
-    about: "What is left of a daily sum is sent at once; a person approves what goes beyond.",
-    todo: "Set the host and the path of your payment API, the member that has the amount, the sum and your time zone. A payment without an amount is held.",
-    rule: {
-      name: "10,000 a day",
-      effect: "hold",
-      methods: ["POST"],
-      path: "/payments",
-      sum: { member: "body.amount", per: "day", timezone: "Europe/Berlin", limit: 10_000 },
-    },
-  },
-  {
-    name: "loops",
-    title: "Hold loops",
-    about: "An agent that makes the same write again and again waits for a person.",
-    todo: "Keep it above rules that allow: no rule after those is asked.",
-    rule: LOOP_BRAKE,
-  },
-  {
-    name: "office-hours",
-    title: "Hold everything outside office hours",
-    about: "At night and on weekends, a person approves every call.",
-    todo: "Set your hours and your time zone.",
-    rule: {
-      name: "Outside office hours",
-      effect: "hold",
-      when: [
-        "now.weekday('Europe/Berlin') in ['sat', 'sun']",
-        "|| now.hour('Europe/Berlin') < 8",
-        "|| now.hour('Europe/Berlin') >= 18",
-      ].join("\n"),
-      message: "Outside office hours, a person approves every call.",
-    },
-  },
-  {
-    name: "deletes",
-    title: "Refuse deletes in production",
-    about: "Agents can’t delete anything there, and see why.",
-    todo: "Name your production hosts. Without hosts, it refuses every delete.",
-    rule: {
-      name: "Deletes in production",
-      effect: "refuse",
-      methods: ["DELETE"],
-      message: "Nothing is deleted in production. Ask a person to do it.",
-    },
-  },
-  {
-    name: "writes",
-    title: "Hold all writes",
-    about: "A good last rule: a person approves what no rule before it decides.",
-    todo: "Keep it below all other rules: they decide first.",
-    rule: {
-      name: "All writes",
-      effect: "hold",
-      methods: HTTP_METHODS.filter((method) => method !== "GET"),
-      message: "A person approves every write that no other rule allows.",
-    },
-  },
-];
-
-export function templatePath(name: string): string {
-  return `${SETTINGS_PATHS.rules}/new?template=${name}`;
-}
 
 export const EFFECT_LABELS: Readonly<Record<RuleEffect, string>> = { allow: "Allow", hold: "Hold", refuse: "Refuse" };
 
@@ -315,17 +217,6 @@ export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormP
       </PostForm>
     </section>
   );
-}
-
-/** Working keys and those that the form names. Without its last key, the rule would apply to all keys. */
-export function keyBoxes(
-  keys: readonly KeyView[],
-  typed: FormState,
-): readonly (readonly [id: string, label: string])[] {
-  const chosen = chosenIn(typed.values, "keys");
-  const shown = keys.filter(({ id, revokedAt }) => revokedAt === null || chosen.includes(id));
-  const unknown = chosen.filter((id) => !keys.some((key) => key.id === id));
-  return [...shown.map((key) => [key.id, keyLabel(key)] as const), ...unknown.map((id) => [id, id] as const)];
 }
 
 function CodeList({ items }: { readonly items: readonly (readonly [code: string, about: string])[] }) {

@@ -26,17 +26,8 @@ import { ago, Card, Dot, Facts, LinkButton, Name, Problem, sentence, UntrustedBl
 import { duration, number } from "../ui/text.ts";
 import { EMPTY_FORM, filled, type FormState, type RefusedForm, unlessGone, VERSION_FIELD } from "./forms.ts";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
-import {
-  DAY_LABELS,
-  EFFECT_LABELS,
-  PERIOD_LABELS,
-  RuleForm,
-  ruleFields,
-  ruleIn,
-  templatePath,
-  TEMPLATES,
-  TRY_FIELD,
-} from "./rule-form.tsx";
+import { DAY_LABELS, EFFECT_LABELS, PERIOD_LABELS, RuleForm, ruleFields, ruleIn, TRY_FIELD } from "./rule-form.tsx";
+import { templatePath, TEMPLATES } from "./rule-templates.ts";
 import { EFFECT_TONES, TriedRule } from "./rule-try.tsx";
 import { List, OfRow, RowAction, RowLink, RowMenu, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 

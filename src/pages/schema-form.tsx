@@ -17,7 +17,7 @@ import {
 } from "../ui/form.tsx";
 import { Problem } from "../ui/parts.tsx";
 import { type Choice, exactDuration, inWords, number, readDuration } from "../ui/text.ts";
-import { filled, type FormState, isAbout, numberIn, problemBeside, problemOf } from "./forms.ts";
+import { filled, type FormState, isAbout, problemBeside, problemOf } from "./forms.ts";
 
 /** The choices that fields depend on. `settings-frame.css` shows such a field once one of its choices is made. */
 export const CHOICES_WITH_FIELDS = [...CHANNEL_KINDS, "header", "basic", "hmac", "host", "key"] as const;
@@ -359,6 +359,14 @@ function valueIn(form: Form, { name, member: { type, items }, type: shown }: For
   if (shown === "datetime-local") return zoned(text);
   if (type === "boolean") return text === "yes";
   return type === "integer" || type === "number" ? numberIn(text) : text;
+}
+
+/** A number, if the text is one that can be read exactly. Any other text stays, and the check refuses it. */
+function numberIn(text: string): number | string {
+  const [, digits = "", decimals = ""] = /^0*(\d{1,16})(?:\.(\d{1,9}))?$/.exec(text) ?? [];
+  const value = Number(text);
+  const exact = decimals === "" ? digits : `${digits}.${decimals}`;
+  return digits !== "" && value.toFixed(decimals.length) === exact ? value : text;
 }
 
 /** Completes a time: browsers leave out the zone, and seconds if they are 0. Our script sends both. */
