@@ -110,7 +110,7 @@ ${ENTER_KEY}
 ${firstActionCall(baseUrl)}
 `,
     `Let an agent send it: this adds Outgate to Claude Code, started where
-   OUTGATE_API_KEY is set. mcp/README.md explains other clients:
+   OUTGATE_API_KEY is set. Other clients: ${baseUrl}/docs/mcp
 
    claude mcp add --transport http outgate ${baseUrl}/mcp --scope project --header 'Authorization: Bearer \${OUTGATE_API_KEY}'
 `,

@@ -215,7 +215,8 @@ function actionText(action: Action, { paint, url, io }: Session, ending?: Timeli
 /** "held by the rule Payments: a person checks them"; null if nothing held it and no rule applied. */
 function rulingText({ policy }: Action): string | null {
   if (policy === undefined) return null;
-  const by = policy.name === null ? `its ${policy.by}` : `the ${policy.by} ${policy.name}`;
+  const own = policy.by === "caller" ? "the requester" : `its ${policy.by}`;
+  const by = policy.name === null ? own : `the ${policy.by} ${policy.name}`;
   return `${policy.effect === "hold" ? "held" : "allowed"} by ${by}${policy.reason === null ? "" : `: ${policy.reason}`}`;
 }
 
