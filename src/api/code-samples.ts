@@ -79,9 +79,9 @@ function typescriptSample(request: SampleRequest): string {
 }
 
 function typescriptBody(body: SampleBody): string {
-  if ("value" in body) return `JSON.stringify(${indented(body.value).replaceAll("\n", "\n  ")})`;
+  if ("value" in body) return `JSON.stringify(${deeper(indented(body.value), "  ")})`;
   // Not `String.raw`, in which Bun escapes what is not ASCII.
-  return `\`${body.json.replaceAll("\\", String.raw`\\`)}\``;
+  return `\`${deeper(body.json, "  ").replaceAll("\\", String.raw`\\`)}\``;
 }
 
 function pythonSample(request: SampleRequest): string {
@@ -118,7 +118,8 @@ with urllib.request.urlopen(request) as response:
 }
 
 function pythonBody(body: SampleBody): string {
-  return "value" in body ? `json.dumps(${pythonLiteral(body.value, "    ")})` : `r'''${body.json}'''`;
+  if ("value" in body) return `json.dumps(${pythonLiteral(body.value, "    ")})`;
+  return `r'''${deeper(body.json, "    ")}'''`;
 }
 
 function pythonLiteral(value: unknown, indent: string): string {
@@ -136,6 +137,11 @@ function pythonLiteral(value: unknown, indent: string): string {
 
 function indented(value: unknown): string {
   return JSON.stringify(value, null, 2);
+}
+
+/** The lines of JSON further to the right. No string of JSON has a line break. */
+function deeper(json: string, indent: string): string {
+  return json.replaceAll("\n", `\n${indent}`);
 }
 
 /** The parts that this request has. */

@@ -325,8 +325,8 @@ export function Clients({ baseUrl }: Pick<KeyUseProps, "baseUrl">) {
         ))}
       </div>
       <p class="quiet">
-        In the shell that starts your agent: <code>read -rs OUTGATE_API_KEY; export OUTGATE_API_KEY</code>, paste the
-        key and press Enter. More clients, and the tools: <a href="/docs/mcp">agents over MCP</a>.
+        In the shell that starts your agent: <code>{ENTER_KEY}</code>, paste the key and press Enter. More clients, and
+        the tools: <a href="/docs/mcp">agents over MCP</a>.
       </p>
     </>
   );
