@@ -11,7 +11,7 @@ import { readCredentials } from "./session.ts";
 const SHELLS = ["bash", "zsh", "fish", "powershell"];
 
 /** `outgate completion <shell>`, and `outgate complete`, which the scripts call. */
-export function addCompletion(program: CliCommand): void {
+export function addCompletion(program: CliCommand, io: Io): void {
   program
     .command("completion")
     .description("print a script by which a shell completes commands, options, values and ids")
@@ -21,7 +21,7 @@ export function addCompletion(program: CliCommand): void {
       ["source <(outgate completion zsh)", "in ~/.zshrc"],
       ["outgate completion fish | source", "in ~/.config/fish/config.fish"],
     ])
-    .runs(async (io, _options, shell) => {
+    .action((shell: string) => {
       const script = SCRIPTS.get(shell);
       if (script !== undefined) io.out(script);
       else if (shell === "powershell") tab.setup("outgate", "outgate", shell);
@@ -32,7 +32,7 @@ export function addCompletion(program: CliCommand): void {
     .description("what a shell may propose for the last of these words")
     .argument("[word...]")
     .helpOption(false)
-    .runs(async (io, _options, ...words) => {
+    .action(async (words: readonly string[]) => {
       const { proposals, takesFiles, idFor } = completionsFor(program, words);
       const ids = idFor === null ? [] : await idsFor(idFor, words.at(-1) ?? "", io);
       // A line for each proposal, then whether files are proposed.

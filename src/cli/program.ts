@@ -1,6 +1,6 @@
-import { type Command, CommanderError } from "commander";
+import { type Command, CommanderError, Help } from "commander";
 import { RELEASE, releaseText } from "../config/config.ts";
-import { CliCommand, isNamed, unknownCommand } from "./command.ts";
+import { CliCommand, isNamed } from "./command.ts";
 import { EXIT, type Io, UsageError } from "./io.ts";
 import { addAccountCommands } from "./commands/account.ts";
 import { addAttempts, addBulkCommands, addDecisions, addExport, addOpen, addReadCommands } from "./commands/actions.ts";
@@ -17,9 +17,10 @@ import {
 } from "./commands/settings.ts";
 import { addOverview, addNotificationsAndServer } from "./commands/service.ts";
 import { addSend } from "./commands/send.ts";
+import { unknownCommand } from "./wrong-usage.ts";
 
 /** Adds the commands that don't run on plain Node. */
-type AddCommands = (program: CliCommand) => void;
+type AddCommands = (program: CliCommand, io: Io) => void;
 
 /** Runs `outgate <command> …` and returns its exit code. Never rejects; writes errors to standard error. */
 export async function runCommandLine(args: readonly string[], io: Io, addMore?: AddCommands): Promise<number> {
@@ -48,9 +49,14 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
     .showSuggestionAfterError(false)
     .exitOverride()
     .configureOutput({ writeOut: io.out, writeErr: io.err, getOutHelpWidth: () => io.columns ?? Infinity })
-    .configureHelp({ subcommandTerm: (command) => command.name() })
+    .configureHelp({ subcommandTerm: (command) => command.name(), commandUsage: usageOf })
     .helpCommand(false)
-    .addHelpText("after", `\n${AFTER_HELP}`);
+    .addHelpText("after", `\n${AFTER_HELP}`)
+    .hook("preAction", (_program, { registeredArguments, args }) => {
+      // An unset variable in `"$ID"` gives an empty argument.
+      const empty = registeredArguments.find(({ variadic }, at) => !variadic && args[at] === "");
+      if (empty !== undefined) throw new UsageError(`<${empty.name()}> is empty.`);
+    });
   program.commandsGroup("Send and look up:");
   addSend(program);
   addReadCommands(program);
@@ -72,16 +78,14 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
   addSigningCommands(program);
   addNotificationsAndServer(program);
   program.commandsGroup("This command line:");
-  addLoginCommands(program);
+  addLoginCommands(program, io);
   addHelp(program);
-  addCompletion(program);
-  addMore(program);
+  addCompletion(program, io);
+  addMore(program, io);
   program
     .command("version", { hidden: true })
     .description("print the version")
-    .runs(async () => {
-      io.out(`${releaseText(RELEASE)}\n`);
-    });
+    .action(() => io.out(`${releaseText(RELEASE)}\n`));
   return program;
 }
 
@@ -97,7 +101,7 @@ function addHelp(program: CliCommand): void {
     .command("help")
     .description("list the commands, or show the options of one and examples")
     .argument("[command...]")
-    .runs(async (_io, _options, ...words) => {
+    .action((words: readonly string[]) => {
       let shown: Command = program;
       for (const word of words) {
         const next = shown.commands.find((command) => isNamed(command, word));
@@ -106,6 +110,20 @@ function addHelp(program: CliCommand): void {
       }
       shown.outputHelp();
     });
+}
+
+/** How a command is called; for a group, how each of its commands is. */
+function usageOf(command: Command): string {
+  if (command.parent === null || command.commands.length === 0) return new Help().commandUsage(command);
+  return `${command.parent.name()} ${command.commands.map(callOf).join(" | ")}`;
+}
+
+/** `keys create <name> [options]`, with a group's default command in brackets. */
+function callOf(command: Command): string {
+  const name = command instanceof CliCommand && command.isDefault ? `[${command.name()}]` : command.name();
+  const rest = command.usage().replace("[options]", "").trim();
+  const hasOptions = command.options.some(({ long }) => long !== "--api-key-file" && long !== "--json");
+  return [command.parent?.name(), name, rest, hasOptions ? "[options]" : ""].filter(Boolean).join(" ");
 }
 
 /** The command that arguments begin with. */

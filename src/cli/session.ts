@@ -67,26 +67,48 @@ export async function readCredentials(apiKeyFile: string | undefined, io: Io): P
 }
 
 export function openSession(io: Io, { url, key: apiKey, source: keySource }: ServiceAccess, asksForJson = false) {
+  const paint = createPaint(io);
   /** Whether to print results as JSON: with `--json`, or if no terminal reads them. */
   const isJson = asksForJson || !io.isTty;
   /** Prints JSON, indented on a terminal. */
   const json = (value: unknown) => io.out(jsonText(value, io.isTty));
+  /** Prints JSON on one line, for programs that read line by line. */
+  const line = (value: unknown) => io.out(jsonText(value, false));
   /** Prints lines for people. */
   const say = (text: string) => io.out(text.endsWith("\n") ? text : `${text}\n`);
+  /** Prints a text or `empty` for people, the API's JSON with `--json`, or a line of JSON for each row to other programs. */
+  const printRows = <Row>(page: Page<Row>, empty: string, textOf: (rows: readonly Row[]) => string) => {
+    const cursor = page.next_cursor ?? null;
+    const more = cursor === null ? "" : `There are more: add --cursor ${cursor} to the command.`;
+    if (asksForJson) json(page);
+    else if (isJson) {
+      for (const row of page.data) line(row);
+      if (cursor !== null) io.err(`${more}\n`);
+    } else if (page.data.length === 0) say(empty);
+    else {
+      say(textOf(page.data));
+      if (cursor !== null) say(paint(more, "grey"));
+    }
+  };
   return {
     client: createClient({ url, apiKey, parse: parseInOrder, stringify: exactJson }),
     url,
     keySource,
     io,
-    paint: createPaint(io),
+    paint,
     asksForJson,
     isJson,
     json,
+    line,
     say,
     /** Prints a result as JSON, or as text for people. */
     print: <Value>(value: Value, textOf: (value: Value) => string) => (isJson ? json(value) : say(textOf(value))),
-    /** Prints JSON on one line, for programs that read line by line. */
-    line: (value: unknown) => io.out(jsonText(value, false)),
+    /** Prints a list as a table. */
+    printList: <Row>(page: Page<Row>, empty: string, columns: readonly ListColumn<Row>[]) =>
+      printRows(page, empty, (rows) => listTable({ paint, io }, rows, columns)),
+    /** Prints a short list, a line for each row. */
+    printLines: <Row>(page: Page<Row>, empty: string, lineOf: (row: Row) => string) =>
+      printRows(page, empty, (rows) => rows.map(lineOf).join("\n")),
     /** Prints a secret that is shown only once, alone, so that scripts can read it from a pipe. The note is for people. */
     once: (created: object, secret: string, note: string) => {
       if (asksForJson) json(created);
@@ -102,26 +124,25 @@ export function openSession(io: Io, { url, key: apiKey, source: keySource }: Ser
 }
 
 /**
- * Runs a command with a session and explains the service's errors. `work` returns the exit code unless it is 0. `nameOf` says
- * what a person typed for a field.
+ * Runs `work` with a session and explains the service's errors. Returns the exit code unless it is 0. `nameOf` says what a
+ * person typed for a field.
  */
-export function withSession<Options extends object>(
-  work: (session: Session, options: Options, ...args: string[]) => Promise<number | void>,
+export async function withSession(
+  io: Io,
+  { api_key_file: keyFile, json }: SessionOptions,
+  work: (session: Session) => Promise<number | void>,
   nameOf: (field: string) => string,
-) {
-  return async (io: Io, { api_key_file: keyFile, json, ...options }: Options & SessionOptions, ...args: string[]) => {
-    const credentials = await readCredentials(keyFile, io);
-    if (credentials.key === null) throw new UsageError(NO_KEY);
-    const session = openSession(io, credentials, json);
-    try {
-      // Safe: commands declare their own options in `Options`. The two of every session come on top.
-      return await work(session, options as Options, ...args);
-    } catch (error) {
-      const { message, code } = explain(error, session.url, nameOf);
-      io.err(`${message}\n`);
-      return code;
-    }
-  };
+): Promise<number | void> {
+  const credentials = await readCredentials(keyFile, io);
+  if (credentials.key === null) throw new UsageError(NO_KEY);
+  const session = openSession(io, credentials, json);
+  try {
+    return await work(session);
+  } catch (error) {
+    const { message, code } = explain(error, session.url, nameOf);
+    io.err(`${message}\n`);
+    return code;
+  }
 }
 
 const NO_KEY =
@@ -138,27 +159,6 @@ export type ListColumn<Row> = readonly [
 export interface Page<Row> {
   readonly data: readonly Row[];
   readonly next_cursor?: string | null;
-}
-
-/** Prints a table or `empty` for people, the API's JSON with `--json`, or a line of JSON for each row to other programs. */
-export function printList<Row>(
-  session: Session,
-  page: Page<Row>,
-  columns: readonly ListColumn<Row>[],
-  empty?: string,
-): void {
-  const { paint, io, isJson, asksForJson, json, line, say } = session;
-  const cursor = page.next_cursor ?? null;
-  const more = cursor === null ? "" : `There are more: add --cursor ${cursor} to the command.`;
-  if (asksForJson) json(page);
-  else if (isJson) {
-    for (const row of page.data) line(row);
-    if (cursor !== null) io.err(`${more}\n`);
-  } else if (page.data.length === 0 && empty !== undefined) say(empty);
-  else {
-    say(listTable(session, page.data, columns));
-    if (cursor !== null) say(paint(more, "grey"));
-  }
 }
 
 export function listTable<Row>(

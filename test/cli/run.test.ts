@@ -5,7 +5,7 @@ import { CreateAction } from "../../src/api/action-schemas.ts";
 import { PutDefaults, PutHostSettings } from "../../src/api/host-settings.ts";
 import { ListQuery } from "../../src/api/list-schemas.ts";
 import { CreateRuleBody } from "../../src/rules/schemas.ts";
-import { SERVICE_COMMANDS } from "../../src/cli/command.ts";
+import { SERVICE_COMMANDS } from "../../src/cli/wrong-usage.ts";
 import { createProgram, runCommandLine } from "../../src/cli/program.ts";
 import { addServerCommands } from "../../src/cli/server-commands.ts";
 import { RELEASE, releaseText } from "../../src/config/config.ts";

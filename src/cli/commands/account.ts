@@ -3,22 +3,23 @@ import { HOLDS, KEY_SCOPES, MEMBER_ROLES, ROLES, type MemberRole } from "../../c
 import type { RevokeOptions } from "../../client/types.ts";
 import { DAY_MS, HOUR_MS } from "../../core/limits.ts";
 import { ago } from "../action-text.ts";
-import { CliOption, given, several, severalMethods, wholeNumber, type CliCommand } from "../command.ts";
+import { type CliCommand, CliOption, JSON_OPTION } from "../command.ts";
+import { given, several, severalMethods, wholeNumber } from "../option-values.ts";
 import { EXIT, UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
-import { printList, type ListColumn } from "../session.ts";
+import { type ListColumn } from "../session.ts";
 
 export function addAccountCommands(program: CliCommand): void {
-  const keys = program.service("keys", "list, create and revoke keys (owner key)");
+  const keys = program.serviceCommand("keys", "list, create and revoke keys (owner key)");
   keys
-    .service("list", "list the keys, live ones first", { isDefault: true })
+    .serviceCommand("list", "list the keys, live ones first", { isDefault: true })
     .option("--created-by <id>", "only those that this person or key created")
-    .lists(
-      (client, { created_by: createdBy }: { readonly created_by?: string }) => client.listKeys({ createdBy }),
-      KEY_COLUMNS,
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, printList }, { created_by: createdBy }: { readonly created_by?: string }) =>
+      printList(await client.listKeys({ createdBy }), "", KEY_COLUMNS),
     );
   keys
-    .service("create <name>", "create a key and print it, only this once")
+    .serviceCommand("create <name>", "create a key and print it, only this once")
     .choice("--role <role>", "what it may do", ROLES)
     .choice("--hold <hold>", "which of its actions need approval", HOLDS)
     .choice("--scope <scope>", "for an agent's key, which actions it can change; default: own", KEY_SCOPES)
@@ -48,19 +49,20 @@ export function addAccountCommands(program: CliCommand): void {
         "inherit_limits",
       ).preset(false),
     )
-    .prints(async ({ client, once }, { role, ...more }: Partial<CreateKey>, name) => {
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, once }, name: string, { role, ...more }: Partial<CreateKey>) => {
       if (role === undefined) throw new UsageError("--role is missing: it has no default.");
       const created = await client.createKey({ ...more, name, role });
       once(created, created.key, `Created key ${created.id}. It is shown only this once.`);
     });
   keys
-    .service("revoke <id>", "revoke a key, at once and for good")
+    .serviceCommand("revoke <id>", "revoke a key, at once and for good")
     .choice(
       "--unfinished <what>",
       "what happens to its unfinished actions; default: keep, they go on",
       Object.keys(UNFINISHED),
     )
-    .calls(async ({ client, io }, { unfinished }: RevokeOptions, id) => {
+    .sessionAction(async ({ client, io }, id: string, { unfinished }: RevokeOptions) => {
       const revoked = await client.revokeKey(id, { unfinished });
       io.err(`${visible(id)} is revoked.${UNFINISHED[unfinished ?? "keep"]}\n`);
       const { unfinished_actions: left, held_actions: held, created_keys: made } = revoked;
@@ -69,41 +71,44 @@ export function addAccountCommands(program: CliCommand): void {
       if (made > 0)
         io.err(`Live keys that it made: ${made}. \`outgate keys --created-by ${visible(id)}\` lists them.\n`);
     });
-  const hosts = program.service("callback-hosts", "list and change the hosts that callbacks may go to (owner key)");
+  const hosts = program.serviceCommand(
+    "callback-hosts",
+    "list and change the hosts that callbacks may go to (owner key)",
+  );
   hosts
-    .service(
+    .serviceCommand(
       "list",
       "list the hosts that callbacks of keys with a hold or a limit, and of agents under rules, may go to",
-      {
-        isDefault: true,
-      },
+      { isDefault: true },
     )
-    .lists(
-      (client) => client.listCallbackHosts(),
-      [
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, printList }) =>
+      printList(await client.listCallbackHosts(), "", [
         ["HOST", ({ host }) => host],
         ["LISTED", ({ created_at: at }, now) => ago(at, now)],
-      ],
+      ]),
     );
   hosts
-    .service(
+    .serviceCommand(
       "add <host>",
       "add a host, such as hooks.example.com or 10.0.0.7:8080; without a port: 443 for https, 80 for http",
     )
-    .prints(async ({ client, io, json, asksForJson }, _options, host) => {
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, io, json, asksForJson }, host: string) => {
       const listed = await client.addCallbackHost(host);
       if (asksForJson) json(listed);
       io.err(`Callbacks of all keys can go to ${visible(listed.host)} now.\n`);
     });
   hosts
-    .service("remove <host>", "remove a host, at once")
-    .calls(({ client, done }, _options, host) =>
+    .serviceCommand("remove <host>", "remove a host, at once")
+    .sessionAction(({ client, done }, host: string) =>
       done(client.removeCallbackHost(host), `${host} is no longer listed for callbacks.`),
     );
   hosts
-    .service("test <url>", "send a signed test callback to a URL on a listed host")
+    .serviceCommand("test <url>", "send a signed test callback to a URL on a listed host")
     .option("--wrong-signature", "then send one with a wrong signature: a receiver that verifies refuses it")
-    .prints(async ({ client, print }, options: Omit<TestCallback, "url">, url) => {
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, print }, url: string, options: Omit<TestCallback, "url">) => {
       const found = await client.testCallback({ ...options, url });
       const { signed, wrong_signature: wrong, verifies, delivered } = found;
       print(found, () => {
@@ -118,72 +123,78 @@ export function addAccountCommands(program: CliCommand): void {
       return delivered && verifies !== false ? EXIT.ok : EXIT.failed;
     });
   program
-    .service("pause", "pause the account, what one key created, or calls to one host, at once (owner key)")
+    .serviceCommand("pause", "pause the account, what one key created, or calls to one host, at once (owner key)")
     .usage("account | pause <key id> | pause --host <host> [--reason <text>] [--json]")
     .argument("[account or key id]", "`account` for the whole account, or a key for what it created")
     .option("--host <host>", "pause calls to this host, with its port unless that is the default")
     .option("--reason <text>", "why; shown with every paused action")
-    .prints(async ({ client, print }, { host, reason }: Pick<CreatePause, "host" | "reason">, what?: string) => {
-      if ((what === undefined) === (host === undefined)) {
-        throw new UsageError("Say what to pause: `account`, the id of a key, or --host <host>.");
-      }
-      const keyId = what === "account" ? undefined : what;
-      const pause = await client.createPause(given({ key_id: keyId, host, reason }));
-      print(pause, () => `Paused. To resume: outgate resume ${visible(pause.id)}`);
-    });
+    .option(...JSON_OPTION)
+    .sessionAction(
+      async ({ client, print }, what: string | undefined, { host, reason }: Pick<CreatePause, "host" | "reason">) => {
+        if ((what === undefined) === (host === undefined)) {
+          throw new UsageError("Say what to pause: `account`, the id of a key, or --host <host>.");
+        }
+        const keyId = what === "account" ? undefined : what;
+        const pause = await client.createPause(given({ key_id: keyId, host, reason }));
+        print(pause, () => `Paused. To resume: outgate resume ${visible(pause.id)}`);
+      },
+    );
   program
-    .service("resume", "end a pause (owner key)")
+    .serviceCommand("resume", "end a pause (owner key)")
     .argument("<pause id>")
-    .calls(({ client, done }, _options, id) => done(client.endPause(id), `Pause ${id} has ended.`));
-  program.service("pauses", "list the pauses in force (owner key)").lists(
-    (client) => client.listPauses(),
-    [
-      ["ID", ({ id }) => id],
-      ["WHAT", ({ key_id: keyId, host }) => keyId ?? host ?? "the whole account", { min: 14 }],
-      ["SINCE", ({ created_at: at }) => at, { leaves: 1 }],
-      ["BY", ({ created_by: by }) => by, { min: 12, leaves: 2 }],
-      ["REASON", ({ reason }) => reason ?? "", { min: 14 }],
-    ],
-    "No pauses.",
-  );
-  const accounts = program.service(
+    .sessionAction(({ client, done }, id: string) => done(client.endPause(id), `Pause ${id} has ended.`));
+  program
+    .serviceCommand("pauses", "list the pauses in force (owner key)")
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, printList }) =>
+      printList(await client.listPauses(), "No pauses.", [
+        ["ID", ({ id }) => id],
+        ["WHAT", ({ key_id: keyId, host }) => keyId ?? host ?? "the whole account", { min: 14 }],
+        ["SINCE", ({ created_at: at }) => at, { leaves: 1 }],
+        ["BY", ({ created_by: by }) => by, { min: 12, leaves: 2 }],
+        ["REASON", ({ reason }) => reason ?? "", { min: 14 }],
+      ]),
+    );
+  const accounts = program.serviceCommand(
     "accounts",
     "list the accounts of the service, or allow a stopped one (owner key of the first account)",
   );
-  accounts.service("list", "list the accounts of the service, stopped ones first", { isDefault: true }).lists(
-    (client) => client.listAccounts(),
-    [
-      ["ID", ({ id }) => id],
-      [
-        "STATE",
-        ({ first, stopped }) => {
-          if (stopped) return { text: "stopped", color: "red" };
-          return first ? "first" : "";
-        },
-      ],
-      ["CREATED", ({ created_at: at }) => at, { leaves: 1 }],
-      ["EMAIL", ({ email }) => email ?? "", { min: 24 }],
-    ],
-  );
   accounts
-    .service("allow", "allow a stopped account: its keys work again, and its waiting actions are sent")
+    .serviceCommand("list", "list the accounts of the service, stopped ones first", { isDefault: true })
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, printList }) =>
+      printList(await client.listAccounts(), "", [
+        ["ID", ({ id }) => id],
+        [
+          "STATE",
+          ({ first, stopped }) => {
+            if (stopped) return { text: "stopped", color: "red" };
+            return first ? "first" : "";
+          },
+        ],
+        ["CREATED", ({ created_at: at }) => at, { leaves: 1 }],
+        ["EMAIL", ({ email }) => email ?? "", { min: 24 }],
+      ]),
+    );
+  accounts
+    .serviceCommand("allow", "allow a stopped account: its keys work again, and its waiting actions are sent")
     .argument("<account id>")
-    .calls(({ client, done }, _options, id) =>
+    .sessionAction(({ client, done }, id: string) =>
       done(client.allowAccount(id), `Account ${id} is allowed: its keys work again, and its waiting actions are sent.`),
     );
   addPeopleCommands(program);
   program
-    .service("audit", "show the audit log: who did what to the account, newest first (owner key)")
+    .serviceCommand("audit", "show the audit log: who did what to the account, newest first (owner key)")
     .option("--kind <kind>", "such as key_revoked; may be given several times", several)
     .option("--actor <actor>", "such as user:ann@example.com")
     .option("--since <time>", "at this time or later, such as 2026-03-04T12:00:00Z")
     .option("--until <time>", "earlier than this")
     .pages()
     .option("--all", "print all entries as lines of JSON")
-    .prints(async (session, { all = false, ...query }: AuditQuery & { all?: boolean }) => {
-      const { client, line } = session;
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, line, printList }, { all = false, ...query }: AuditQuery & { all?: boolean }) => {
       if (!all) {
-        return printList(session, await client.listAudit(query), AUDIT_COLUMNS, "No entries found.");
+        return printList(await client.listAudit(query), "No entries found.", AUDIT_COLUMNS);
       }
       for (let next: string | null | undefined = query.cursor; next !== null;) {
         const page: AuditLog = await client.listAudit({ ...query, limit: PAGE, ...(next ? { cursor: next } : {}) });
@@ -244,43 +255,47 @@ const AUDIT_COLUMNS: readonly ListColumn<AuditLog["data"][number]>[] = [
 ];
 
 function addPeopleCommands(program: CliCommand): void {
-  const people = program.service("people", "list, invite and remove the people of the account (owner key)");
-  people.service("list", "list the people, with their roles", { isDefault: true }).lists(
-    (client) => client.listPeople(),
-    [
-      ["ID", ({ id }) => id],
-      ["ROLE", ({ role }) => role],
-      ["LAST SEEN", ({ last_seen_at: seen }, now) => ago(seen, now), { leaves: 1 }],
-      ["EMAIL", ({ email }) => email, { min: 24 }],
-    ],
-    "Nobody. `outgate welcome-link` invites the first person.",
-  );
+  const people = program.serviceCommand("people", "list, invite and remove the people of the account (owner key)");
   people
-    .service("invite <email>", "invite somebody and print the link for them, only this once")
+    .serviceCommand("list", "list the people, with their roles", { isDefault: true })
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, printList }) =>
+      printList(await client.listPeople(), "Nobody. `outgate welcome-link` invites the first person.", [
+        ["ID", ({ id }) => id],
+        ["ROLE", ({ role }) => role],
+        ["LAST SEEN", ({ last_seen_at: seen }, now) => ago(seen, now), { leaves: 1 }],
+        ["EMAIL", ({ email }) => email, { min: 24 }],
+      ]),
+    );
+  people
+    .serviceCommand("invite <email>", "invite somebody and print the link for them, only this once")
     .choice("--role <role>", "what they may do", MEMBER_ROLES)
-    .prints(async ({ client, once }, { role }: { readonly role?: MemberRole }, email) => {
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, once }, email: string, { role }: { readonly role?: MemberRole }) => {
       if (role === undefined) throw new UsageError("--role is missing: it has no default.");
       const created = await client.createInvitation({ email, role });
       const mailed = created.mailed ? " It is mailed too." : "";
       once(created, created.link, `Invitation ${created.id}. The link is shown only this once.${mailed}`);
     });
-  people.service("invitations", "list the open invitations").lists(
-    (client) => client.listInvitations(),
-    [
-      ["ID", ({ id }) => id],
-      ["ROLE", ({ role }) => role],
-      ["ENDS", ({ expires_at: end }) => end, { leaves: 2 }],
-      ["BY", ({ created_by: by }) => by, { leaves: 1 }],
-      ["EMAIL", ({ email }) => email, { min: 24 }],
-    ],
-    "No invitation is open.",
-  );
   people
-    .service("withdraw <invitation-id>", "withdraw an invitation: its link works no more")
-    .calls(({ client, done }, _options, id) => done(client.withdrawInvitation(id), `${id} is withdrawn.`));
+    .serviceCommand("invitations", "list the open invitations")
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, printList }) =>
+      printList(await client.listInvitations(), "No invitation is open.", [
+        ["ID", ({ id }) => id],
+        ["ROLE", ({ role }) => role],
+        ["ENDS", ({ expires_at: end }) => end, { leaves: 2 }],
+        ["BY", ({ created_by: by }) => by, { leaves: 1 }],
+        ["EMAIL", ({ email }) => email, { min: 24 }],
+      ]),
+    );
   people
-    .service("role <id> <role>", "change what a person may do, at once")
-    .prints(async ({ client, print }, _options, id, wanted) => {
+    .serviceCommand("withdraw <invitation-id>", "withdraw an invitation: its link works no more")
+    .sessionAction(({ client, done }, id: string) => done(client.withdrawInvitation(id), `${id} is withdrawn.`));
+  people
+    .serviceCommand("role <id> <role>", "change what a person may do, at once")
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, print }, id: string, wanted: string) => {
       const role = MEMBER_ROLES.find((one) => one === wanted);
       if (role === undefined) {
         throw new UsageError(`<role> is ${MEMBER_ROLES.join(", ")}, not ${JSON.stringify(wanted)}.`);
@@ -288,8 +303,8 @@ function addPeopleCommands(program: CliCommand): void {
       print(await client.changePerson(id, { role }), (person) => `${visible(person.email)} is ${person.role} now.`);
     });
   people
-    .service("remove <id>", "remove a person from the account; their sessions in it end at once")
-    .calls(async ({ client, io }, _options, id) => {
+    .serviceCommand("remove <id>", "remove a person from the account; their sessions in it end at once")
+    .sessionAction(async ({ client, io }, id: string) => {
       await client.removePerson(id);
       io.err(`${visible(id)} is removed. Keys that they know still work: revoke those.\n`);
       io.err(`\`outgate keys --created-by ${visible(id)}\` lists those that they made.\n`);

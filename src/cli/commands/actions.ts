@@ -25,10 +25,11 @@ import {
   printAction,
   STATUS_COLOR,
 } from "../action-text.ts";
-import { CliOption, given, oneOf, several, wholeNumber, type CliCommand } from "../command.ts";
+import { type CliCommand, CliOption, JSON_OPTION } from "../command.ts";
+import { given, oneOf, several, wholeNumber } from "../option-values.ts";
 import { EXIT, saysYes, UsageError } from "../io.ts";
 import { textTable, type Cell } from "../table.ts";
-import { listTable, printList, type ListColumn, type Session } from "../session.ts";
+import { listTable, type ListColumn, type Session } from "../session.ts";
 import { OutgateError } from "../../client/transport.ts";
 import { temporaryError, waitForEnd } from "../../client/wait.ts";
 import { clockTime, visible } from "../../observability/terminal.ts";
@@ -38,12 +39,13 @@ import { ERROR_KINDS, OUTCOMES } from "../../core/outcome.ts";
 
 export function addReadCommands(program: CliCommand): void {
   program
-    .service("get <id>", "show an action, its timeline, or wait for its end")
+    .serviceCommand("get <id>", "show an action, its timeline, or wait for its end")
     .alias("show")
     .option("--wait <seconds>", "wait up to this long for its end", wholeNumber("wait", 0))
     .option("--timeline", "show what happened to it, oldest first")
     .addHelpText("after", EXIT_CODES_HELP)
-    .prints(async (session, { wait = 0, timeline = false }: GetOptions, id) => {
+    .option(...JSON_OPTION)
+    .sessionAction(async (session, id: string, { wait = 0, timeline = false }: GetOptions) => {
       const { client, print } = session;
       const action = await waitForEnd(client.getAction, await client.getAction(await findActionId(session, id)), wait);
       if (timeline) {
@@ -56,11 +58,12 @@ export function addReadCommands(program: CliCommand): void {
       await printAction(session, action);
       return exitCodeOf(action.status, wait > 0);
     });
-  addFilterOptions(program.service("list", "list actions, newest first"))
+  addFilterOptions(program.serviceCommand("list", "list actions, newest first"))
     .choice("--status <status>", "may be given several times", STATUSES, statuses)
     .pages()
     .option("--count", "how many there are of each status, instead of the actions")
-    .prints(async (session, { limit, cursor, count, ...filters }: ListOptions) => {
+    .option(...JSON_OPTION)
+    .sessionAction(async (session, { limit, cursor, count, ...filters }: ListOptions) => {
       const query = await filterQueryOf(session, filters);
       if (count === true) return countActions(session, query);
       const page = await session.client.listActions({ ...query, ...given({ limit, cursor }) });
@@ -68,10 +71,10 @@ export function addReadCommands(program: CliCommand): void {
       if (more !== undefined && !session.isJson) {
         session.io.err(`Searched back to ${more}; older actions may match too: go on with --cursor.\n`);
       }
-      printList(session, page, LISTED_COLUMNS, "No actions found.");
+      session.printList(page, "No actions found.", LISTED_COLUMNS);
     });
   program
-    .service("watch", "show every change as it happens, or follow one action to its end")
+    .serviceCommand("watch", "show every change as it happens, or follow one action to its end")
     .argument("[id]", "only this action, until it has ended; the exit code says how")
     .choice<readonly string[]>(
       "--status <status>",
@@ -82,7 +85,7 @@ export function addReadCommands(program: CliCommand): void {
     )
     .option("--after <event>", "continue after the event with this id, which --json prints")
     .option("--json", "print one line of JSON per event, also on a terminal")
-    .calls(async (session, options: WatchOptions, id?: string) => {
+    .sessionAction(async (session, id: string | undefined, options: WatchOptions) => {
       const release = new AbortController();
       const stopListening = session.io.onInterrupt?.(() => release.abort());
       try {
@@ -222,19 +225,22 @@ function addDecision(program: CliCommand, verb: keyof typeof DECISIONS): void {
       ? "why; shown to the approver. Required for an agent's key within 24 hours of a rejection, when it may retry twice"
       : "why; shown in the timeline";
   const command = program
-    .service(`${verb} ${isBulk ? "[id]" : "<id>"}`, decision.summary)
+    .serviceCommand(`${verb} ${isBulk ? "[id]" : "<id>"}`, decision.summary)
     .option("--reason <text>", why)
     .option("--run <n>", "only in this run; a retry begins the next one", wholeNumber("run"))
     .option("--wait <seconds>", "then wait up to this long for its end", wholeNumber("wait"));
   if (decision.question !== undefined) command.option("--yes", "decide without showing the request and asking first");
   if (isBulk) addBulkOptions(command, verb);
-  command.examples(decision.examples).prints(async (session, options: DecideOptions, id?: string) => {
-    if (id === undefined && options.run !== undefined) throw new UsageError("--run is for one action: add its id.");
-    if (id === undefined && isBulk) return runBulk(session, options, verb);
-    if (id === undefined) throw new UsageError("<id> is missing.");
-    if (isBulk) refuseFilters(options);
-    return decide(session, options, await findActionId(session, id), decision);
-  });
+  command
+    .examples(decision.examples)
+    .option(...JSON_OPTION)
+    .sessionAction(async (session, id: string | undefined, options: DecideOptions) => {
+      if (id === undefined && options.run !== undefined) throw new UsageError("--run is for one action: add its id.");
+      if (id === undefined && isBulk) return runBulk(session, options, verb);
+      if (id === undefined) throw new UsageError("<id> is missing.");
+      if (isBulk) refuseFilters(options);
+      return decide(session, options, await findActionId(session, id), decision);
+    });
 }
 
 async function decide(
@@ -274,13 +280,13 @@ async function decide(
 /** `outgate open`: opens the page of an action, or the console, in this machine's browser. */
 export function addOpen(program: CliCommand): void {
   program
-    .service("open [id]", "print the URL of an action's page, or of the console, and open it in a browser")
+    .serviceCommand("open [id]", "print the URL of an action's page, or of the console, and open it in a browser")
     .option("--print", "only print the URL")
     .examples([
       ["outgate open 01m82and0zenh", "the page of this action"],
       ["outgate open", "what awaits approval"],
     ])
-    .calls(async (session, { print = false }: { readonly print?: boolean }, id?: string) => {
+    .sessionAction(async (session, id: string | undefined, { print = false }: { readonly print?: boolean }) => {
       const { io, url } = session;
       const page = url + (id === undefined ? "/" : `/actions/${encodeURIComponent(await findActionId(session, id))}`);
       session.say(page);
@@ -294,17 +300,17 @@ export function addOpen(program: CliCommand): void {
 /** `outgate attempts`: the responses to an action's newest attempts. */
 export function addAttempts(program: CliCommand): void {
   program
-    .service("attempts <id>", "show the newest attempts of an action, and what came back of each")
+    .serviceCommand("attempts <id>", "show the newest attempts of an action, and what came back of each")
     .examples([
       ["outgate attempts 01m82and0zenh", "the newest 5, oldest first"],
       ["outgate attempts 01m82and0zenh | jq .response_body", "what each was answered with"],
     ])
-    .prints(async (session, _options, id) =>
-      printList(
-        session,
+    .option(...JSON_OPTION)
+    .sessionAction(async (session, id: string) =>
+      session.printList(
         await session.client.getAttempts(await findActionId(session, id)),
-        ATTEMPT_COLUMNS,
         "No attempt has ended yet.",
+        ATTEMPT_COLUMNS,
       ),
     );
 }
@@ -461,11 +467,11 @@ function jobText({ id, operation, status, matching, done, failed }: BulkJob): st
 export function addBulkCommands(program: CliCommand): void {
   const bulk = program.command("bulk").description("show bulk jobs and what became of each action, or stop one");
   bulk
-    .service("list", "list bulk jobs, newest first")
+    .serviceCommand("list", "list bulk jobs, newest first")
     .pages()
-    .lists(
-      (client, query: BulkQuery) => client.listBulk(query),
-      [
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, printList }, query: BulkQuery) =>
+      printList(await client.listBulk(query), "No bulk jobs.", [
         ["ID", ({ id }) => id],
         ["JOB", ({ operation }) => operation],
         ["STATUS", ({ status }) => status],
@@ -473,47 +479,43 @@ export function addBulkCommands(program: CliCommand): void {
         ["REFUSED", ({ failed }) => `${failed}`],
         ["OF", ({ matching }) => `${matching}`],
         ["BY", ({ created_by: by }) => by],
-      ],
-      "No bulk jobs.",
+      ]),
     );
   bulk
-    .service("get <id>", "show a bulk job and how far it is")
+    .serviceCommand("get <id>", "show a bulk job and how far it is")
     .option("--wait <seconds>", "wait up to this long for its end", wholeNumber("wait"))
-    .prints(async (session, { wait = 0 }: { readonly wait?: number }, id: string) => {
+    .option(...JSON_OPTION)
+    .sessionAction(async (session, id: string, { wait = 0 }: { readonly wait?: number }) => {
       const job = await followed(session, await session.client.getBulk(id), wait);
       session.print(job, jobText);
       return jobExitCode(job, wait > 0);
     });
   bulk
-    .service("results <id>", "list what became of each action of a bulk job")
+    .serviceCommand("results <id>", "list what became of each action of a bulk job")
     .choice("--status <status>", "only these", ["waiting", "done", "failed"])
     .pages()
-    .prints(async (session, query: BulkResultQuery, id) =>
-      printList(
-        session,
-        await session.client.listBulkResults(id, query),
-        [
-          ["ID", (result) => result.id],
-          ["STATUS", ({ status }) => status],
-          ["NOW", ({ action_status: now }) => now ?? ""],
-          ["ERROR", ({ error }) => error?.message ?? ""],
-        ],
-        "No results.",
-      ),
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, printList }, id: string, query: BulkResultQuery) =>
+      printList(await client.listBulkResults(id, query), "No results.", [
+        ["ID", (result) => result.id],
+        ["STATUS", ({ status }) => status],
+        ["NOW", ({ action_status: now }) => now ?? ""],
+        ["ERROR", ({ error }) => error?.message ?? ""],
+      ]),
     );
   bulk
-    .service("stop <id>", "stop a bulk job; what is done stays done")
-    .calls(async ({ client, say }, _options: object, id: string) => {
+    .serviceCommand("stop <id>", "stop a bulk job; what is done stays done")
+    .sessionAction(async ({ client, say }, id: string) => {
       await client.stopBulk(id);
       say(`Stopped ${id}.`);
     });
 }
 
 export function addExport(program: CliCommand): void {
-  addFilterOptions(program.service("export", "write all actions that match, as NDJSON or CSV"))
+  addFilterOptions(program.serviceCommand("export", "write all actions that match, as NDJSON or CSV"))
     .choice("--status <status>", "may be given several times", STATUSES, statuses)
     .choice("--format <format>", "default: ndjson", ["ndjson", "csv"])
-    .calls(async (session, { format, ...filters }: FilterOptions & Pick<ExportQuery, "format">) => {
+    .sessionAction(async (session, { format, ...filters }: FilterOptions & Pick<ExportQuery, "format">) => {
       const { client, io } = session;
       const query: ExportQuery = { ...(await filterQueryOf(session, filters)), ...given({ format }) };
       // Lines of CSV end with a carriage return too, which a terminal must not show. A file gets the export unchanged.

@@ -3,16 +3,16 @@ import { createClient } from "../../client/client.ts";
 import { apiKeyIn } from "../../client/api-key-file.ts";
 import { isLoopbackUrl } from "../../config/values.ts";
 import { visible } from "../../observability/terminal.ts";
-import type { CliCommand } from "../command.ts";
+import { type CliCommand, JSON_OPTION } from "../command.ts";
 import { EXIT, type Io, readValue, UsageError } from "../io.ts";
 import { removeLogin, writeLogin } from "../login-file.ts";
 import { explain } from "../output.ts";
 import { parseUrl, readApiKey, readUrl, type SessionOptions } from "../session.ts";
 import { textTable } from "../table.ts";
 
-export function addLoginCommands(program: CliCommand): void {
+export function addLoginCommands(program: CliCommand, io: Io): void {
   program
-    .service("login", "keep the address and the API key of a service, for all commands")
+    .serviceCommand("login", "keep the address and the API key of a service, for all commands")
     .argument("[url]", "the address of the service; default: OUTGATE_URL, or PORT (3000) of 127.0.0.1")
     .addHelpText(
       "after",
@@ -25,22 +25,23 @@ address alone, and only where no other key is set.`,
       ["outgate login", "asks for the key of the service on this machine"],
       ["outgate login https://outgate.example.com < key-file", "takes it from a file"],
     ])
-    .runs(logIn);
+    .action((url: string | undefined, options: SessionOptions) => logIn(io, options, url));
   program
     .command("logout")
     .description("forget the address and the key of `outgate login`")
     .takes("no arguments.")
-    .runs(async ({ env, err }: Io) => {
-      const wasLoggedIn = await removeLogin(env);
-      err(
+    .action(async () => {
+      const wasLoggedIn = await removeLogin(io.env);
+      io.err(
         wasLoggedIn
           ? "Logged out. The key itself still works: `outgate keys revoke <id>` ends it.\n"
           : "Nobody was logged in.\n",
       );
     });
   program
-    .service("whoami", "show which service and key commands use, and where they come from")
-    .prints(async ({ client, url, keySource, print, paint, io }) => {
+    .serviceCommand("whoami", "show which service and key commands use, and where they come from")
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, url, keySource, print, paint }) => {
       const account = await client.getAccount();
       const { id, name, email, key } = account;
       const label = name ?? email;

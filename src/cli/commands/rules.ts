@@ -1,5 +1,6 @@
 import type { CreateRule, DryRun, DryRunRules, ReplaceRules, Rule } from "../../client/openapi.ts";
-import { type CliCommand, given, several, severalMethods, wholeNumber } from "../command.ts";
+import { type CliCommand, JSON_OPTION } from "../command.ts";
+import { given, several, severalMethods, wholeNumber } from "../option-values.ts";
 import { readValue, UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
 import { jsonText, parseObject } from "../output.ts";
@@ -8,12 +9,15 @@ import type { Session } from "../session.ts";
 type Definition = ReplaceRules["rules"][number];
 
 export function addRuleCommands(program: CliCommand): void {
-  const rules = program.service("rules", "show or set what is held, refused or allowed (set: owner key)");
+  const rules = program.serviceCommand("rules", "show or set what is held, refused or allowed (set: owner key)");
   rules
-    .service("list", "show the rules in the order in which they are asked", { isDefault: true })
-    .lines((client) => client.listRules(), ruleText, "There are no rules.");
+    .serviceCommand("list", "show the rules in the order in which they are asked", { isDefault: true })
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, printLines }) =>
+      printLines(await client.listRules(), "There are no rules.", ruleText),
+    );
   rules
-    .service("add <name>", "add a rule behind all others, or --before one of them")
+    .serviceCommand("add <name>", "add a rule behind all others, or --before one of them")
     .choice("--effect <effect>", "hold: a person decides; refuse: nothing is created; allow: no later rule is asked", [
       "hold",
       "refuse",
@@ -60,7 +64,8 @@ export function addRuleCommands(program: CliCommand): void {
         "a person decides on what goes beyond 10000 a day",
       ],
     ])
-    .prints(async (session, options: AddOptions, name) => {
+    .option(...JSON_OPTION)
+    .sessionAction(async (session, name: string, options: AddOptions) => {
       const { effect, when, between, days, timezone, more_than, minutes, sum, limit, per, same, ...more } = options;
       if (effect === undefined) throw new UsageError("rules add takes --effect hold, refuse or allow.");
       const rule: CreateRule = {
@@ -76,23 +81,30 @@ export function addRuleCommands(program: CliCommand): void {
       session.print(await session.client.createRule(rule), ruleText);
     });
   rules
-    .service("remove <id>", "remove a rule")
-    .calls(({ client, done }, _options, id) => done(client.removeRule(id), `${id} is removed.`));
-  rules.service("export", "print the rules as the file that apply takes").calls(async ({ client, io }) => {
-    const { data } = await client.listRules();
-    io.out(jsonText({ rules: data.map(definitionOf) }, true));
-  });
+    .serviceCommand("remove <id>", "remove a rule")
+    .sessionAction(({ client, done }, id: string) => done(client.removeRule(id), `${id} is removed.`));
   rules
-    .service("test <file>", "tell what the rules of a file would have done with past requests; - reads standard input")
+    .serviceCommand("export", "print the rules as the file that apply takes")
+    .sessionAction(async ({ client, io }) => {
+      const { data } = await client.listRules();
+      io.out(jsonText({ rules: data.map(definitionOf) }, true));
+    });
+  rules
+    .serviceCommand(
+      "test <file>",
+      "tell what the rules of a file would have done with past requests; - reads standard input",
+    )
     .option("--last <number>", "try them on the newest so many (default 1000)", wholeNumber("last", 1))
-    .prints(async (session, options: Pick<DryRunRules, "last">, file) => {
+    .option(...JSON_OPTION)
+    .sessionAction(async (session, file: string, options: Pick<DryRunRules, "last">) => {
       const wanted = await readRules(session, file);
       session.print(await session.client.dryRunRules({ ...wanted, ...options }), testText);
     });
   rules
-    .service("apply <file>", "put the rules of a file in force in place of all others; - reads standard input")
+    .serviceCommand("apply <file>", "put the rules of a file in force in place of all others; - reads standard input")
     .option("--dry-run", "print what would change, and change nothing")
-    .prints(async (session, { dry_run: isDryRun = false }: { dry_run?: boolean }, file) => {
+    .option(...JSON_OPTION)
+    .sessionAction(async (session, file: string, { dry_run: isDryRun = false }: { dry_run?: boolean }) => {
       const { client, print } = session;
       const wanted = await readRules(session, file);
       const before = (await client.listRules()).data.map(definitionOf);

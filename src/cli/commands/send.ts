@@ -1,6 +1,7 @@
 import type { CreateAction } from "../../client/openapi.ts";
 import { endOf, EXIT_CODES_HELP, exitCodeOf, printAction } from "../action-text.ts";
-import { type CliCommand, CliOption, given, oneOf, several, wholeNumber, headersIn } from "../command.ts";
+import { type CliCommand, CliOption, JSON_OPTION } from "../command.ts";
+import { given, headersIn, oneOf, several, wholeNumber } from "../option-values.ts";
 import { type Io, readValue, UsageError } from "../io.ts";
 import { inOrder, parseJson, parseObject, unsure } from "../output.ts";
 import type { Session } from "../session.ts";
@@ -15,7 +16,7 @@ const WHEN_UNKNOWN = ["retry", "stop"] as const;
 /** `outgate send`: creates one action with an Idempotency-Key, so that the create can be retried. */
 export function addSend(program: CliCommand): void {
   program
-    .service("send", "send a call through Outgate")
+    .serviceCommand("send", "send a call through Outgate")
     .usage("<url>|- [options]")
     .argument("<url>", "the URL; - reads the whole action as JSON from standard input instead")
     .choice("-X, --method <method>", "default POST", HTTP_METHODS, oneOf("method", HTTP_METHODS))
@@ -55,7 +56,8 @@ export function addSend(program: CliCommand): void {
     .option("--sync", "let the create wait for the end, 30 seconds or as --wait says")
     .option("--wait <seconds>", "wait up to this long for the end, also for a person's decision", wholeNumber("wait"))
     .addHelpText("after", EXIT_CODES_HELP)
-    .prints(send);
+    .option(...JSON_OPTION)
+    .sessionAction(send);
 }
 
 interface BodyOptions {
@@ -74,7 +76,7 @@ interface SendOptions
   readonly wait?: number;
 }
 
-async function send(session: Session, options: SendOptions, url: string): Promise<number> {
+async function send(session: Session, url: string, options: SendOptions): Promise<number> {
   const { client, io } = session;
   const { wait: waitSeconds, idempotency_key: idempotencyKey = crypto.randomUUID(), ...more } = options;
   const action = await actionOf(url, more, io);

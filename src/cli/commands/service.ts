@@ -1,41 +1,44 @@
 import type { NotificationList, NotificationQuery, Overview, OverviewQuery, Server } from "../../client/openapi.ts";
 import { RANGE_NAMES } from "../../core/activity.ts";
 import { type Color, visible } from "../../observability/terminal.ts";
-import { type CliCommand, given } from "../command.ts";
+import { type CliCommand, JSON_OPTION } from "../command.ts";
+import { given } from "../option-values.ts";
 import { EXIT } from "../io.ts";
 import { type ListColumn, listTable, type Session } from "../session.ts";
 import { textTable } from "../table.ts";
 
 export function addOverview(program: CliCommand): void {
   program
-    .service("overview", "show the figures of an hour, a day, a week or 30 days")
+    .serviceCommand("overview", "show the figures of an hour, a day, a week or 30 days")
     .choice("--range <range>", "how far back; default 24h", RANGE_NAMES)
-    .prints(async (session, { range }: OverviewQuery) =>
+    .option(...JSON_OPTION)
+    .sessionAction(async (session, { range }: OverviewQuery) =>
       session.print(await session.client.getOverview(given({ range })), (overview) => overviewText(overview, session)),
     );
 }
 
 export function addNotificationsAndServer(program: CliCommand): void {
   program
-    .service("notifications", "list callbacks, mails and messages, newest first (owner key)")
+    .serviceCommand("notifications", "list callbacks, mails and messages, newest first (owner key)")
     .pages()
-    .lists(
-      (client, query: NotificationQuery) => client.listNotifications(query),
-      NOTIFICATION_COLUMNS,
-      "No notifications yet.",
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, printList }, query: NotificationQuery) =>
+      printList(await client.listNotifications(query), "No notifications yet.", NOTIFICATION_COLUMNS),
     );
-  const server = program.service("server", "show the settings of the server, or test its mail (owner key)");
+  const server = program.serviceCommand("server", "show the settings of the server, or test its mail (owner key)");
   server
-    .service("show", "show what is in force; secrets are shown nowhere", { isDefault: true })
-    .prints(async (session) => {
+    .serviceCommand("show", "show what is in force; secrets are shown nowhere", { isDefault: true })
+    .option(...JSON_OPTION)
+    .sessionAction(async (session) => {
       const shown = await session.client.getServer();
       const { settings, version, targets, database } = shown;
       const head = `Outgate ${visible(version)}. ${visible(targets)}\n${sizeText(database)}`;
       session.print(shown, () => head + (settings === null ? "" : listTable(session, settings, SETTING_COLUMNS)));
     });
   server
-    .service("test-mail <address>", "send a test mail to a person of the account")
-    .prints(async ({ client, print }, _options, to) => {
+    .serviceCommand("test-mail <address>", "send a test mail to a person of the account")
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, print }, to: string) => {
       const { delivered, error } = await client.sendTestMail({ to });
       print({ delivered, error }, () => (delivered ? "The mail provider took the test mail." : visible(error ?? "")));
       return delivered ? EXIT.ok : EXIT.failed;

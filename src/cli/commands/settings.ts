@@ -13,7 +13,8 @@ import type {
   PutHostSettings,
   SigningSecretQuery,
 } from "../../client/openapi.ts";
-import { given, headersIn, oneOf, several, severalMethods, wholeNumber, type CliCommand } from "../command.ts";
+import { type CliCommand, JSON_OPTION } from "../command.ts";
+import { given, headersIn, oneOf, several, severalMethods, wholeNumber } from "../option-values.ts";
 import { POSTED_KINDS, type PostedKind } from "../../core/channel.ts";
 import { CREDENTIAL_KINDS } from "../../core/credential.ts";
 import {
@@ -28,17 +29,22 @@ import type { Session } from "../session.ts";
 import { ago, settingsParts } from "../action-text.ts";
 
 export function addHostCommands(program: CliCommand): void {
-  const hosts = program.service("hosts", "show or set the timeout, retries and limits of hosts (set: owner key)");
-  hosts.service("list", "show what is set for hosts, and for the account", { isDefault: true }).shows(
-    (client) => client.listHosts(),
-    ({ data, defaults }) => {
-      const lines = data.map((row) => `${visible(row.host)}: ${settingsText(row)}`);
-      const none = lines.length === 0 ? ["No host has settings of its own."] : [];
-      return [`All hosts: ${settingsText(defaults)}`, ...lines, ...none].join("\n");
-    },
+  const hosts = program.serviceCommand(
+    "hosts",
+    "show or set the timeout, retries and limits of hosts (set: owner key)",
   );
   hosts
-    .service("set <host>", "set everything of a host: what is not named is removed")
+    .serviceCommand("list", "show what is set for hosts, and for the account", { isDefault: true })
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, print }) =>
+      print(await client.listHosts(), ({ data, defaults }) => {
+        const lines = data.map((row) => `${visible(row.host)}: ${settingsText(row)}`);
+        const none = lines.length === 0 ? ["No host has settings of its own."] : [];
+        return [`All hosts: ${settingsText(defaults)}`, ...lines, ...none].join("\n");
+      }),
+    );
+  hosts
+    .serviceCommand("set <host>", "set everything of a host: what is not named is removed")
     .retries()
     .option(
       "--max-per-second <n>",
@@ -51,19 +57,19 @@ export function addHostCommands(program: CliCommand): void {
       "--credential <name>",
       "the credential of calls that name none, for the keys that may use it",
     )
-    .shows(
-      (client, settings: PutHostSettings, host) => client.putHost(host, settings),
-      (row) => `${visible(row.host)}: ${settingsText(row)}.`,
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, print }, host: string, settings: PutHostSettings) =>
+      print(await client.putHost(host, settings), (row) => `${visible(row.host)}: ${settingsText(row)}.`),
     );
   hosts
-    .service("remove <host>", "remove what is set for a host")
-    .calls(({ client, done }, _options, host) => done(client.removeHost(host), `${host} has no settings.`));
+    .serviceCommand("remove <host>", "remove what is set for a host")
+    .sessionAction(({ client, done }, host: string) => done(client.removeHost(host), `${host} has no settings.`));
   hosts
-    .service("defaults", "set what applies to all hosts of the account: what is not named is removed")
+    .serviceCommand("defaults", "set what applies to all hosts of the account: what is not named is removed")
     .retries()
-    .shows(
-      (client, settings: PutDefaults) => client.putDefaults(settings),
-      (defaults) => `All hosts: ${settingsText(defaults)}.`,
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, print }, settings: PutDefaults) =>
+      print(await client.putDefaults(settings), (defaults) => `All hosts: ${settingsText(defaults)}.`),
     );
 }
 
@@ -88,36 +94,40 @@ function decimal(name: string): (text: string) => number {
 /** Adds the commands about grants, with which people allow agents something for a while. */
 export function addGrantCommands(program: CliCommand): void {
   const grants = program
-    .service("grants", "show or end what people allow agents for a while (approver or owner key)")
+    .serviceCommand("grants", "show or end what people allow agents for a while (approver or owner key)")
     .usage("[list] | grants end <id>");
-  grants.service("list", "show the grants, those in force first", { isDefault: true }).lists(
-    (client) => client.listGrants(),
-    [
-      ["ID", ({ id }) => id],
-      ["KEY", ({ key_id: key }) => key, { leaves: 1 }],
-      ["USED", ({ used, calls }) => `${used} of ${calls}${used < calls ? "" : ", used up"}`],
-      ["EXPIRES", ({ expires_at: at }) => at],
-      ["MADE BY", ({ created_by: by }) => visible(by), { min: 12 }],
-    ],
-    "No grant is in force.",
-  );
   grants
-    .service("end <id>", "hold calls like that again, also those that it let pass and that were not sent yet")
-    .calls(({ client, done }, _options, id) => done(client.endGrant(id), `${id} has ended.`));
+    .serviceCommand("list", "show the grants, those in force first", { isDefault: true })
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, printList }) =>
+      printList(await client.listGrants(), "No grant is in force.", [
+        ["ID", ({ id }) => id],
+        ["KEY", ({ key_id: key }) => key, { leaves: 1 }],
+        ["USED", ({ used, calls }) => `${used} of ${calls}${used < calls ? "" : ", used up"}`],
+        ["EXPIRES", ({ expires_at: at }) => at],
+        ["MADE BY", ({ created_by: by }) => visible(by), { min: 12 }],
+      ]),
+    );
+  grants
+    .serviceCommand("end <id>", "hold calls like that again, also those that it let pass and that were not sent yet")
+    .sessionAction(({ client, done }, id: string) => done(client.endGrant(id), `${id} has ended.`));
 }
 
 const SECRET_FILE = "read the secret from this file; default: standard input, where a terminal asks and shows nothing";
 
 export function addCredentialCommands(program: CliCommand): void {
-  const credentials = program.service(
+  const credentials = program.serviceCommand(
     "credentials",
     "show or set the credentials that calls are sent with (changes: owner key)",
   );
   credentials
-    .service("list", "show those that your key may know", { isDefault: true })
-    .lines((client) => client.listCredentials(), credentialText, "There are no credentials that this key may use.");
+    .serviceCommand("list", "show those that your key may know", { isDefault: true })
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, printLines }) =>
+      printLines(await client.listCredentials(), "There are no credentials that this key may use.", credentialText),
+    );
   credentials
-    .service("add <name>", "store a secret, and where it may go")
+    .serviceCommand("add <name>", "store a secret, and where it may go")
     .choice("--kind <kind>", "how it is sent", CREDENTIAL_KINDS, oneOf("kind", CREDENTIAL_KINDS))
     .member("hosts", "--host <host>", "a host that it may go to, or *.example.com; several: repeat it", several)
     .member("paths", "--path <path>", "the beginning of a path, in whole segments; several: repeat it", several)
@@ -132,7 +142,8 @@ export function addCredentialCommands(program: CliCommand): void {
     .option("--expires-at <time>", "until when it is sent, such as 2027-03-04T12:00:00Z")
     .option("--secret-file <file>", SECRET_FILE)
     .option("--request <id>", "what an agent asked for, which this grants: its key may use the credential")
-    .prints(async ({ client, print, io }, options: AddCredential, name) => {
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, print, io }, name: string, options: AddCredential) => {
       const { kind, hosts, signs, value, time_header, secret_file: file, request, ...more } = options;
       if (kind === undefined || hosts === undefined) throw new UsageError("credentials add takes --kind and --host.");
       const hmac = given({ signs, value, time_header });
@@ -146,42 +157,51 @@ export function addCredentialCommands(program: CliCommand): void {
       }
     });
   credentials
-    .service("replace <name>", "replace the secret; the old one is gone at once")
+    .serviceCommand("replace <name>", "replace the secret; the old one is gone at once")
     .option("--secret-file <file>", SECRET_FILE)
-    .prints(async ({ client, print, io }, { secret_file: file }: Pick<AddCredential, "secret_file">, name) => {
-      print(await client.changeCredential(name, { secret: await secretIn(file, io) }), credentialText);
-    });
+    .option(...JSON_OPTION)
+    .sessionAction(
+      async ({ client, print, io }, name: string, { secret_file: file }: Pick<AddCredential, "secret_file">) => {
+        print(await client.changeCredential(name, { secret: await secretIn(file, io) }), credentialText);
+      },
+    );
   for (const [verb, enabled, what] of [
     ["disable", false, "let calls with it fail"],
     ["enable", true, "let calls be sent with it again"],
   ] as const) {
     credentials
-      .service(`${verb} <name>`, what)
-      .shows((client, _options, name) => client.changeCredential(name, { enabled }), credentialText);
+      .serviceCommand(`${verb} <name>`, what)
+      .option(...JSON_OPTION)
+      .sessionAction(async ({ client, print }, name: string) =>
+        print(await client.changeCredential(name, { enabled }), credentialText),
+      );
   }
   credentials
-    .service("test <name> <url>", "send a GET with it at once, and show the answer without secrets")
-    .prints(async ({ client, print }, _options, name, url: string) => {
+    .serviceCommand("test <name> <url>", "send a GET with it at once, and show the answer without secrets")
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, print }, name: string, url: string) => {
       const found = await client.testCredential(name, { url });
       print(found, testText);
       return found.error === null ? EXIT.ok : EXIT.failed;
     });
-  credentials.service("requests", "show what agents ask for; add --request grants one").lines(
-    // The open requests, oldest first.
-    (client) => client.listCredentialRequests({ status: "pending" }),
-    requestText,
-    "No agent waits for a credential.",
-  );
   credentials
-    .service("decline <id>", "decline what an agent asks for")
+    .serviceCommand("requests", "show what agents ask for; add --request grants one")
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, printLines }) => {
+      // The open requests, oldest first.
+      const { data } = await client.listCredentialRequests({ status: "pending" });
+      printLines({ data }, "No agent waits for a credential.", requestText);
+    });
+  credentials
+    .serviceCommand("decline <id>", "decline what an agent asks for")
     .option("--reason <text>", "why; the agent reads it")
-    .shows(
-      (client, why: DeclineCredential, id) => client.declineCredentialRequest(id, why),
-      ({ id }) => `${visible(id)} is declined.`,
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, print }, id: string, why: DeclineCredential) =>
+      print(await client.declineCredentialRequest(id, why), (declined) => `${visible(declined.id)} is declined.`),
     );
   credentials
-    .service("remove <name>", "delete a credential; what waits with it fails")
-    .calls(({ client, done }, _options, name) => done(client.removeCredential(name), `${name} is deleted.`));
+    .serviceCommand("remove <name>", "delete a credential; what waits with it fails")
+    .sessionAction(({ client, done }, name: string) => done(client.removeCredential(name), `${name} is deleted.`));
 }
 
 function requestText({ id, host, reason, created_by: by, name, paths, methods }: CredentialRequest): string {
@@ -238,36 +258,43 @@ function credentialText(credential: Credential): string {
 }
 
 export function addOAuthClientCommands(program: CliCommand): void {
-  const clients = program.service(
+  const clients = program.serviceCommand(
     "oauth-clients",
     "list, add and remove clients that people connect by logging in (owner key)",
   );
-  clients.service("list", "list the clients that owners have added", { isDefault: true }).lists(
-    (client) => client.listOAuthClients(),
-    [
-      ["ID", ({ id }) => id],
-      ["TYPE", ({ type }) => type],
-      ["CONNECTIONS", ({ connections }) => String(connections), { leaves: 1 }],
-      ["NAME", ({ name }) => name],
-      ["REDIRECTS", ({ redirect_uris: redirects }) => redirects.join(" "), { min: 24 }],
-    ],
-    "No clients. Clients with a metadata document, such as claude.ai, need none.",
-  );
   clients
-    .service("add <name>", "add a client and print its id and secret, only this once")
+    .serviceCommand("list", "list the clients that owners have added", { isDefault: true })
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, printList }) =>
+      printList(
+        await client.listOAuthClients(),
+        "No clients. Clients with a metadata document, such as claude.ai, need none.",
+        [
+          ["ID", ({ id }) => id],
+          ["TYPE", ({ type }) => type],
+          ["CONNECTIONS", ({ connections }) => String(connections), { leaves: 1 }],
+          ["NAME", ({ name }) => name],
+          ["REDIRECTS", ({ redirect_uris: redirects }) => redirects.join(" "), { min: 24 }],
+        ],
+      ),
+    );
+  clients
+    .serviceCommand("add <name>", "add a client and print its id and secret, only this once")
     .member("redirect_uris", "--redirect <uri>", "where its answers may go, exactly; several: repeat it", several)
     .option("--public", "it can't keep a secret, as a program on somebody's machine: it gets none")
-    .prints(async (session, { redirect_uris, public: isPublic }: AddClient, name) => {
+    .option(...JSON_OPTION)
+    .sessionAction(async (session, name: string, { redirect_uris, public: isPublic }: AddClient) => {
       if (redirect_uris === undefined) throw new UsageError("oauth-clients add takes --redirect.");
       const type = isPublic ? "public" : "confidential";
       printNew(session, await session.client.createOAuthClient({ name, redirect_uris, type }));
     });
   clients
-    .service("new-secret <id>", "replace the secret of a client and print it, only this once")
-    .prints(async (session, _options, id) => printNew(session, await session.client.replaceOAuthClientSecret(id)));
+    .serviceCommand("new-secret <id>", "replace the secret of a client and print it, only this once")
+    .option(...JSON_OPTION)
+    .sessionAction(async (session, id: string) => printNew(session, await session.client.replaceOAuthClientSecret(id)));
   clients
-    .service("remove <id>", "delete a client and end its connections")
-    .calls(({ client, done }, _options, id) =>
+    .serviceCommand("remove <id>", "delete a client and end its connections")
+    .sessionAction(({ client, done }, id: string) =>
       done(client.removeOAuthClient(id), `${id} is deleted, and the keys of its connections are revoked.`),
     );
 }
@@ -285,17 +312,21 @@ function printNew({ print, io }: Session, added: NewOAuthClient): void {
 const REMIND = `repeat the question once, ${REMIND_MINUTES_MIN} to ${REMIND_MINUTES_MAX}`;
 
 export function addChannelCommands(program: CliCommand): void {
-  const channels = program.service("channels", "show or set where people are asked for approval (owner key)");
+  const channels = program.serviceCommand("channels", "show or set where people are asked for approval (owner key)");
   channels
-    .service("list", "show the channels", { isDefault: true })
-    .lines((client) => client.listChannels(), channelText, "There are no channels.");
+    .serviceCommand("list", "show the channels", { isDefault: true })
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, printLines }) =>
+      printLines(await client.listChannels(), "There are no channels.", channelText),
+    );
   channels
-    .service("add <name>", "add a channel: by --mail, --slack or --webhook")
+    .serviceCommand("add <name>", "add a channel: by --mail, --slack or --webhook")
     .option("--mail <addresses>", "addresses, separated by commas")
     .option("--slack <url>", "the URL of an incoming webhook of Slack")
     .option("--webhook <url>", "a URL that gets a signed POST")
     .member("remind_after_minutes", "--remind-after <minutes>", REMIND, wholeNumber("remind-after"))
-    .prints(async ({ client, print }, { mail, slack, webhook, ...more }: AddChannel, name) => {
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, print }, name: string, { mail, slack, webhook, ...more }: AddChannel) => {
       const urls: Readonly<Record<PostedKind, string | undefined>> = { slack, webhook };
       const targets: readonly Pick<CreateChannel, "kind" | "to" | "url">[] = [
         ...(mail === undefined ? [] : [{ kind: "mail" as const, to: addressesIn(mail) }]),
@@ -308,27 +339,31 @@ export function addChannelCommands(program: CliCommand): void {
       print(await client.createChannel({ name, ...target, ...more }), channelText);
     });
   channels
-    .service("set <id>", "change a channel, or switch it off; what is not named stays")
+    .serviceCommand("set <id>", "change a channel, or switch it off; what is not named stays")
     .option("--name <name>", "its new name")
     .member("to", "--mail <addresses>", "for mail: new addresses, separated by commas", addressesIn)
     .option("--url <url>", "for slack and webhook: a new URL")
     .member("remind_after_minutes", "--remind-after <minutes>", `${REMIND}; 0: never`, wholeNumber("remind-after", 0))
     .option("--on", "switch it on")
     .option("--off", "switch it off: nothing is sent")
-    .prints(async ({ client, print }, { on, off, ...more }: SetChannel, id) => {
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, print }, id: string, { on, off, ...more }: SetChannel) => {
       if (on === true && off === true) throw new UsageError("channels set takes --on or --off.");
       const change = { ...more, ...given({ enabled: off === true ? false : on }) };
       if (Object.keys(change).length === 0) throw new UsageError("Say what to change.");
       print(await client.changeChannel(id, change), channelText);
     });
   channels
-    .service("remove <id>", "remove a channel")
-    .calls(({ client, done }, _options, id) => done(client.removeChannel(id), `${id} is removed.`));
-  channels.service("test <id>", "send a test message").prints(async ({ client, print }, _options, id) => {
-    const { delivered, error } = await client.testChannel(id);
-    print({ delivered, error }, () => (delivered ? "The test message was delivered." : visible(error ?? "")));
-    return delivered ? EXIT.ok : EXIT.failed;
-  });
+    .serviceCommand("remove <id>", "remove a channel")
+    .sessionAction(({ client, done }, id: string) => done(client.removeChannel(id), `${id} is removed.`));
+  channels
+    .serviceCommand("test <id>", "send a test message")
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, print }, id: string) => {
+      const { delivered, error } = await client.testChannel(id);
+      print({ delivered, error }, () => (delivered ? "The test message was delivered." : visible(error ?? "")));
+      return delivered ? EXIT.ok : EXIT.failed;
+    });
 }
 
 interface AddChannel extends Pick<CreateChannel, "remind_after_minutes"> {
@@ -353,21 +388,23 @@ function channelText({ id, name, kind, to, url, remind_after_minutes: minutes, e
 }
 
 export function addSigningCommands(program: CliCommand): void {
-  const signing = program.service("signing", "show, rotate and check signing secrets (owner key)");
-  signing.service("list", "list where calls and callbacks went; shows no secret", { isDefault: true }).lists(
-    (client) => client.listSigningOrigins(),
-    [
-      ["ORIGIN", ({ origin }) => origin, { min: 20 }],
-      ["SIGNS", ({ for: use }) => use],
-      ["LAST USED", ({ last_used_at: used }, now) => ago(used, now, "not lately")],
-      ["ROTATED", ({ rotated_at: rotated }, now) => ago(rotated, now)],
-    ],
-    "No calls yet.",
-  );
+  const signing = program.serviceCommand("signing", "show, rotate and check signing secrets (owner key)");
   signing
-    .service("secret <origin>", "print the secret of an origin, such as https://api.example.com")
+    .serviceCommand("list", "list where calls and callbacks went; shows no secret", { isDefault: true })
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, printList }) =>
+      printList(await client.listSigningOrigins(), "No calls yet.", [
+        ["ORIGIN", ({ origin }) => origin, { min: 20 }],
+        ["SIGNS", ({ for: use }) => use],
+        ["LAST USED", ({ last_used_at: used }, now) => ago(used, now, "not lately")],
+        ["ROTATED", ({ rotated_at: rotated }, now) => ago(rotated, now)],
+      ]),
+    );
+  signing
+    .serviceCommand("secret <origin>", "print the secret of an origin, such as https://api.example.com")
     .option(...CALLBACKS)
-    .prints(async ({ client, print, io }, options: UseOptions, origin) => {
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, print, io }, origin: string, options: UseOptions) => {
       const secret = await client.getSigningSecret(origin, useOf(options));
       const { previous } = secret;
       // Only the secret, for copying.
@@ -376,18 +413,19 @@ export function addSigningCommands(program: CliCommand): void {
         io.err(`The previous one signs too until ${previous.expires_at}: ${previous.secret}\n`);
     });
   signing
-    .service("rotate [origin]", "give an origin a new secret; the previous one signs too for 24 hours")
+    .serviceCommand("rotate [origin]", "give an origin a new secret; the previous one signs too for 24 hours")
     .option(...CALLBACKS)
     .option("--all", "the secrets of all origins, for calls and callbacks")
-    .shows(
-      (client, { all = false, ...options }: RotateOptions, origin?: string) => {
+    .option(...JSON_OPTION)
+    .sessionAction(
+      async ({ client, print }, origin: string | undefined, { all = false, ...options }: RotateOptions) => {
         if (all === (origin !== undefined)) throw new UsageError("Say which origin, or --all.");
-        return client.rotateSigningSecret({ ...given({ origin }), ...useOf(options) });
+        const rotated = await client.rotateSigningSecret({ ...given({ origin }), ...useOf(options) });
+        print(rotated, ({ previous_expires_at: end }) => `Rotated. The previous secret signs too until ${end}.`);
       },
-      ({ previous_expires_at: end }) => `Rotated. The previous secret signs too until ${end}.`,
     );
   signing
-    .service("verify <origin>", "check why a receiver can't verify what it got")
+    .serviceCommand("verify <origin>", "check why a receiver can't verify what it got")
     .option(...CALLBACKS)
     .option(
       "-H, --header <header>",
@@ -399,7 +437,8 @@ export function addSigningCommands(program: CliCommand): void {
     .examples([
       ["outgate signing verify https://api.example.com -H @headers.txt -d @body.json", "exit code 1: no match"],
     ])
-    .prints(async ({ client, io, print }, options: VerifyOptions, origin) => {
+    .option(...JSON_OPTION)
+    .sessionAction(async ({ client, io, print }, origin: string, options: VerifyOptions) => {
       const { header = [], data, base64 } = options;
       const message = {
         headers: await headersIn(header, io),
