@@ -26,7 +26,8 @@ export function isOfPooler(error: unknown): boolean {
 
 /** Whether a prepared statement's result type has changed with the tables. A new connection prepares it anew. */
 export function isOutdated(error: unknown): boolean {
-  return sqlStateOf(error) === "0A000" && error instanceof Error && error.message.includes("cached plan");
+  // Not by the message, which is in the server's language.
+  return sqlStateOf(error) === "0A000" && error instanceof DatabaseError && error.routine === "RevalidateCachedQuery";
 }
 
 /** Whether the server, the database, the role or the pooler has no more connections. */

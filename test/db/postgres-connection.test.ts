@@ -3,7 +3,7 @@ import { DatabaseError } from "pg";
 import { command } from "../../db/commands/command.ts";
 import { openPostgres, type Send } from "../../db/postgres/connection.ts";
 import { createNodeStore } from "../../db/postgres/cluster.ts";
-import { faultIn, isBeyondConnections, isConnectionSound } from "../../db/postgres/faults.ts";
+import { faultIn, isBeyondConnections, isConnectionSound, isOutdated } from "../../db/postgres/faults.ts";
 import { reasonOf } from "../../db/sql/errors.ts";
 import { TRANSACTION_MS_MAX } from "../../src/core/limits.ts";
 import { ACTION_STATUSES } from "../../src/core/action.ts";
@@ -57,6 +57,11 @@ test.each(["EPIPE", "ECONNRESET", "EBUSY"])("%s is no answer of the server: the 
 test("a pooler that has no more connections is known by its words, since it has one code for everything", () => {
   const refused = new DatabaseError("no more connections allowed (max_client_conn)", 40, "error");
   expect(isBeyondConnections(Object.assign(refused, { code: "08P01" }))).toBe(true);
+});
+
+test("a prepared statement whose tables have changed is known in any language of the server", () => {
+  const changed = new DatabaseError("gecachter Plan darf den Ergebnistyp nicht ändern", 40, "error");
+  expect(isOutdated(Object.assign(changed, { code: "0A000", routine: "RevalidateCachedQuery" }))).toBe(true);
 });
 
 test.each([
