@@ -58,6 +58,12 @@ const GO_TO_TABLES = `select set_config('search_path', quote_ident(name), true) 
   select name from unnest(current_schemas(false)) with ordinality as schema(name, place)
     where to_regprocedure(quote_ident(name) || '.settled_position()') is not null order by place limit 1) found`;
 
+const SERVER = `select current_setting('server_encoding') as encoding, current_setting('server_version') as version,
+  cast(current_setting('server_version_num') as int) as number`;
+
+/** The first with `pg_current_xact_id`. Only versions from 15 on are tested. */
+const VERSION_NUMBER_MIN = 130_000;
+
 /** Encodings that hold every text. The server takes texts for SQL_ASCII as they come. */
 const ENCODINGS: ReadonlySet<unknown> = new Set(["UTF8", "SQL_ASCII"]);
 
@@ -65,12 +71,17 @@ const ENCODINGS: ReadonlySet<unknown> = new Set(["UTF8", "SQL_ASCII"]);
  * Migrates the tables to this version, in one transaction under a lock, so that nodes that start at the same time find it done.
  * Rejects if the lock or that of a table is not free within `lockMsMax`, since waiting for a table's lock blocks all others.
  */
-export async function migratePostgres(sql: PostgresSql, now: Date, lockMsMax = TRANSACTION_MS_MAX): Promise<void> {
+export async function migratePostgres(
+  sql: Pick<PostgresSql, "alone">,
+  now: Date,
+  lockMsMax = TRANSACTION_MS_MAX,
+): Promise<void> {
   await sql.alone(async (run) => {
     await run("begin isolation level read committed");
     // A role may have a bound for statements, which is meant for others than these.
     await run(`select set_config('lock_timeout', '${lockMsMax}', true), set_config('statement_timeout', '0', true)`);
-    const [server] = await run("select current_setting('server_encoding') as encoding");
+    const [server] = await run(SERVER);
+    if (Number(server?.["number"]) < VERSION_NUMBER_MIN) throw tooOld(String(server?.["version"]));
     if (!ENCODINGS.has(server?.["encoding"])) throw wrongEncoding(String(server?.["encoding"]));
     await run(`select pg_advisory_xact_lock(${START_LOCK})`);
     await run(`select set_config('lock_timeout', '${Math.min(lockMsMax, MIGRATION_LOCK_MS_MAX)}', true)`);
@@ -87,6 +98,10 @@ export async function migratePostgres(sql: PostgresSql, now: Date, lockMsMax = T
     }
     await run("commit", { isLong: true });
   });
+}
+
+function tooOld(version: string): Error {
+  return new Error(`The server of DATABASE_URL is PostgreSQL ${version}. Outgate needs PostgreSQL 15 or newer.`);
 }
 
 function wrongEncoding(encoding: string): Error {

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { is } from "drizzle-orm";
 import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import * as schema from "../../db/postgres/schema.ts";
+import { migratePostgres } from "../../db/postgres/migrate.ts";
 import { openAdminStore, openStore } from "../../db/open.ts";
 import { NOON } from "../support/factory.ts";
 import { dropDatabase, hasPostgres } from "../support/postgres.ts";
@@ -55,6 +56,14 @@ test.skipIf(!hasPostgres)("a database with an encoding that can't hold every tex
     "Error: The PostgreSQL database has the encoding LATIN1, in which answers of targets can't be stored.",
   );
   await dropDatabase(url);
+});
+
+test("a server that lacks what the tables need is refused by its version", async () => {
+  const server = { encoding: "UTF8", version: "12.22 (Debian)", number: 120_022 };
+  const migrated = migratePostgres({ alone: (work) => work(async () => [server]) }, NOON);
+  expect(await migrated.then(() => null, String)).toBe(
+    "Error: The server of DATABASE_URL is PostgreSQL 12.22 (Debian). Outgate needs PostgreSQL 15 or newer.",
+  );
 });
 
 function described(): readonly string[] {
