@@ -1,12 +1,12 @@
 /** @jsxImportSource hono/jsx */
-import { type ActionStatus, isTerminal } from "../core/action.ts";
 import type { PastAttempt } from "../core/attempts.ts";
-import { isTooLate, type TimelineEntry, type TimelineEvent } from "../core/timeline.ts";
+import type { TimelineEntry } from "../core/timeline.ts";
 import { ATTEMPTS_KEPT } from "../core/limits.ts";
 import { actionPath, queryText } from "../ui/layout.tsx";
 import { Card, Dot, time, type Tone } from "../ui/parts.tsx";
 import { counted, duration } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
+import { type AttemptRow, SPAN_NAMES, runRows, type Span } from "./attempt-spans.ts";
 
 /** The attempt in the page's address, or else the last ended one of this run; null if none has ended. */
 export function chosenAttempt(
@@ -35,9 +35,9 @@ interface AttemptsProps {
 
 /** The newest attempts on a time axis, a row each. */
 export function Attempts({ action, timeline, attempts, chosen, isLinked = true, now }: AttemptsProps) {
-  const lanes = lanesOf(timeline, attempts, now).filter(({ rows }) => rows.length > 0);
-  const isBegun = ({ attempt, spans }: Lane) => attempt !== null || spans.at(-1)?.kind === "running";
-  if (!lanes.some(({ rows }) => rows.some(isBegun))) return null;
+  const runs = runRows(timeline, attempts, now).filter(({ rows }) => rows.length > 0);
+  const isBegun = ({ attempt, spans }: AttemptRow) => attempt !== null || spans.at(-1)?.kind === "running";
+  if (!runs.some(({ rows }) => rows.some(isBegun))) return null;
   const made = timeline.filter(({ event }) => event.type === "attempt").length;
   return (
     <Card
@@ -50,103 +50,38 @@ export function Attempts({ action, timeline, attempts, chosen, isLinked = true, 
         ) : null
       }
     >
-      {lanes.map((run) => (
-        <RunLanes {...run} action={action} isOne={lanes.length === 1} chosen={chosen} isLinked={isLinked} />
+      {runs.map(({ run, from, to, rows }) => (
+        <div class="lanes-run">
+          <p class="between small quiet">
+            <span>
+              {runs.length === 1 ? null : <b>{`Run ${run} · `}</b>}
+              {time(from)}
+            </span>
+            <span>{duration(to.getTime() - from.getTime())}</span>
+          </p>
+          <p class="visually-hidden">{spansText(rows.flatMap(({ spans }) => spans))}</p>
+          <ol>
+            {rows.map((row) => (
+              <li>
+                {row.attempt === null || !isLinked ? (
+                  // The period that goes on now has no response yet.
+                  <span class="lane">{rowCells(row, from, to)}</span>
+                ) : (
+                  <a
+                    class="lane"
+                    href={`${actionPath(action.id)}${queryText({ run: run === action.run ? "" : run, attempt: row.attempt })}`}
+                    aria-current={chosen?.run === run && chosen.attempt === row.attempt ? "true" : undefined}
+                    {...LOADS_IN_PLACE}
+                  >
+                    {rowCells(row, from, to)}
+                  </a>
+                )}
+              </li>
+            ))}
+          </ol>
+        </div>
       ))}
     </Card>
-  );
-}
-
-/** The periods before and during an attempt. `attempt` is null if it has not ended yet. */
-interface Lane {
-  readonly attempt: number | null;
-  readonly code: number | null;
-  /** As measured; null if it goes on or is unknown. */
-  readonly durationMs: number | null;
-  readonly spans: readonly Span[];
-}
-
-interface Lanes extends Pick<RunSpans, "run" | "from" | "to"> {
-  readonly rows: readonly Lane[];
-}
-
-/** Splits the periods of the runs into rows: one for each of the newest attempts, and one for what goes on now. */
-export function lanesOf(
-  timeline: readonly TimelineEntry[],
-  attempts: readonly PastAttempt[],
-  now: Date,
-): readonly Lanes[] {
-  const isOver = isTerminal(timeline.findLast(({ event }) => !("delivered" in event))?.status ?? "failed");
-  const runs = runsOf(timeline, now);
-  return runs.map(({ run, to, spans }, at) => {
-    const rows: Lane[] = [];
-    let before: Span[] = [];
-    for (const span of spans) {
-      before.push(span);
-      if (span.attempt === null) continue;
-      const past = attempts.findLast((one) => one.run === run && one.attempt === span.attempt);
-      if (past !== undefined) {
-        const { response_code: code, duration_ms: durationMs } = past.made;
-        rows.push({ attempt: span.attempt, code, durationMs, spans: before });
-      }
-      before = [];
-    }
-    if (at === runs.length - 1 && !isOver && before.length > 0)
-      rows.push({ attempt: null, code: null, durationMs: null, spans: before });
-    return { run, from: rows[0]?.spans[0]?.from ?? to, to, rows };
-  });
-}
-
-interface RunLanesProps extends Lanes, Pick<AttemptsProps, "action" | "chosen"> {
-  readonly isOne: boolean;
-  readonly isLinked: boolean;
-}
-
-function RunLanes({ run, from, to, rows, action, isOne, chosen, isLinked }: RunLanesProps) {
-  const wholeMs = to.getTime() - from.getTime();
-  return (
-    <div class="lanes-run">
-      <p class="between small quiet">
-        <span>
-          {isOne ? null : <b>{`Run ${run} · `}</b>}
-          {time(from)}
-        </span>
-        <span>{duration(wholeMs)}</span>
-      </p>
-      <p class="visually-hidden">{spansText(rows.flatMap(({ spans }) => spans))}</p>
-      <ol>
-        {rows.map((row) => {
-          const isChosen = chosen !== null && chosen.run === run && chosen.attempt === row.attempt;
-          const lane = (
-            <>
-              <span>
-                <Dot tone={toneOf(row)}>{row.attempt === null ? nameOfLast(row) : `Attempt ${row.attempt}`}</Dot>
-              </span>
-              <span>{row.attempt === null ? "" : (row.code ?? "–")}</span>
-              <Bars spans={row.spans} from={from} wholeMs={wholeMs} />
-              <span class="lane-took">{tookOf(row)}</span>
-            </>
-          );
-          return (
-            <li>
-              {row.attempt === null || !isLinked ? (
-                // The period that goes on now has no response yet.
-                <span class="lane">{lane}</span>
-              ) : (
-                <a
-                  class="lane"
-                  href={`${actionPath(action.id)}${queryText({ run: run === action.run ? "" : run, attempt: row.attempt })}`}
-                  aria-current={isChosen ? "true" : undefined}
-                  {...LOADS_IN_PLACE}
-                >
-                  {lane}
-                </a>
-              )}
-            </li>
-          );
-        })}
-      </ol>
-    </div>
   );
 }
 
@@ -159,21 +94,34 @@ const LOADS_IN_PLACE = {
   "hx-replace-url": "true",
 } as const;
 
-function toneOf({ spans }: Lane): Tone {
+function rowCells(row: AttemptRow, from: Date, to: Date) {
+  return (
+    <>
+      <span>
+        <Dot tone={toneOf(row)}>{row.attempt === null ? nameOfLast(row) : `Attempt ${row.attempt}`}</Dot>
+      </span>
+      <span>{row.attempt === null ? "" : (row.code ?? "–")}</span>
+      {bars(row.spans, from, to)}
+      <span class="lane-took">{tookOf(row)}</span>
+    </>
+  );
+}
+
+function toneOf({ spans }: AttemptRow): Tone {
   const kind = spans.at(-1)?.kind;
   if (kind === "good" || kind === "bad") return kind;
   return kind === "approval" ? "wait" : "busy";
 }
 
 /** Names the period that goes on now. */
-function nameOfLast({ spans }: Lane): string {
+function nameOfLast({ spans }: AttemptRow): string {
   const kind = spans.at(-1)?.kind;
-  if (kind === "approval") return KIND_NAMES.approval;
+  if (kind === "approval") return SPAN_NAMES.approval;
   return kind === "running" ? "Sending" : "Waiting";
 }
 
 /** How long the attempt took, or how long the action has been waiting. */
-function tookOf({ durationMs, spans }: Lane): string {
+function tookOf({ durationMs, spans }: AttemptRow): string {
   const last = spans.at(-1);
   if (durationMs !== null) return duration(durationMs);
   return last === undefined ? "" : duration(last.to.getTime() - last.from.getTime());
@@ -186,7 +134,9 @@ const HEIGHT = 16;
 /** The smallest visible width. An attempt may take milliseconds and a wait an hour. */
 const WIDTH_MIN = 8;
 
-function Bars({ spans, from, wholeMs }: Pick<Lane, "spans"> & { readonly from: Date; readonly wholeMs: number }) {
+/** The periods of a row as bars in the time of its run. */
+function bars(spans: readonly Span[], from: Date, to: Date) {
+  const wholeMs = to.getTime() - from.getTime();
   const xOf = (at: Date) =>
     wholeMs === 0 ? 0 : Math.round(((at.getTime() - from.getTime()) / wholeMs) * (WIDTH - WIDTH_MIN));
   return (
@@ -202,7 +152,7 @@ function Bars({ spans, from, wholeMs }: Pick<Lane, "spans"> & { readonly from: D
             width={Math.max(xOf(span.to) - x, isThin ? 0 : WIDTH_MIN)}
             height={isThin ? 2 : HEIGHT - 4}
           >
-            <title>{`${KIND_NAMES[span.kind]}: ${duration(span.to.getTime() - span.from.getTime())}`}</title>
+            <title>{`${SPAN_NAMES[span.kind]}: ${duration(span.to.getTime() - span.from.getTime())}`}</title>
           </rect>
         );
       })}
@@ -210,19 +160,9 @@ function Bars({ spans, from, wholeMs }: Pick<Lane, "spans"> & { readonly from: D
   );
 }
 
-const KIND_NAMES = {
-  approval: "Awaiting approval",
-  wait: "Waiting to be sent",
-  running: "Being sent",
-  bad: "Failed attempt",
-  good: "Successful attempt",
-} as const;
-
-type SpanKind = keyof typeof KIND_NAMES;
-
 /** The total time of each kind of period, for screen readers. */
 function spansText(spans: readonly Span[]): string {
-  const sums = Object.entries(KIND_NAMES).flatMap(([kind, name]) => {
+  const sums = Object.entries(SPAN_NAMES).flatMap(([kind, name]) => {
     const same = spans.filter((span) => span.kind === kind);
     if (same.length === 0) return [];
     const ms = same.reduce((sum, { from, to }) => sum + to.getTime() - from.getTime(), 0);
@@ -231,62 +171,3 @@ function spansText(spans: readonly Span[]): string {
   });
   return `${sums.join("; ")}.`;
 }
-
-interface Span {
-  readonly kind: SpanKind;
-  readonly from: Date;
-  readonly to: Date;
-  /** The attempt's number; null for other periods. */
-  readonly attempt: number | null;
-}
-
-interface RunSpans {
-  readonly run: number;
-  readonly from: Date;
-  readonly to: Date;
-  readonly spans: readonly Span[];
-}
-
-/** Events that don't change the state. */
-const NOTIFICATIONS: ReadonlySet<string> = new Set(["callback", "mail", "message"]);
-
-/** Splits a timeline, oldest first, into runs and their periods. An unfinished run lasts until now. */
-export function runsOf(timeline: readonly TimelineEntry[], now: Date): readonly RunSpans[] {
-  const changes = timeline.filter(({ event }) => !NOTIFICATIONS.has(event.type) && !isTooLate(event));
-  const runs = Map.groupBy(changes, ({ run }) => run);
-  return [...runs].map(([run, entries]) => {
-    const [first] = entries;
-    const spans = spansOf(entries, now);
-    const from = first?.at ?? now;
-    return { run, from, to: spans.at(-1)?.to ?? from, spans };
-  });
-}
-
-function spansOf(entries: readonly TimelineEntry[], now: Date): readonly Span[] {
-  const spans: Span[] = [];
-  for (const [index, entry] of entries.entries()) {
-    if (isTerminal(entry.status)) break;
-    const next = entries[index + 1];
-    const { kind, attempt } = kindOf(entry.status, next?.event);
-    const to = next?.at ?? now;
-    const last = spans.at(-1);
-    if (last !== undefined && last.kind === kind && attempt === null) spans[spans.length - 1] = { ...last, to };
-    else spans.push({ kind, from: entry.at, to, attempt });
-  }
-  return spans.filter(({ from, to, attempt }) => attempt !== null || to > from);
-}
-
-function kindOf(status: ActionStatus, end: TimelineEvent | undefined): Pick<Span, "kind" | "attempt"> {
-  if (end?.type === "attempt" && end.late === undefined)
-    return { kind: end.error === null ? "good" : "bad", attempt: end.attempt };
-  return { kind: KIND_OF_STATUS[status], attempt: null };
-}
-
-const KIND_OF_STATUS: Readonly<Record<ActionStatus, SpanKind>> = {
-  awaiting_approval: "approval",
-  pending: "wait",
-  active: "running",
-  completed: "wait",
-  failed: "wait",
-  cancelled: "wait",
-};

@@ -6,7 +6,8 @@ import { ERROR_KINDS } from "../../src/core/outcome.ts";
 import type { TimelineEntry, TimelineEvent } from "../../src/core/timeline.ts";
 import { Controls } from "../../src/pages/action-controls.tsx";
 import { adviceOn, Story } from "../../src/pages/action-story.tsx";
-import { chosenAttempt, lanesOf, runsOf } from "../../src/pages/attempts.tsx";
+import { runRows, runsOf } from "../../src/pages/attempt-spans.ts";
+import { chosenAttempt } from "../../src/pages/attempts.tsx";
 import { renderPart } from "../../src/ui/layout.tsx";
 import { anAction, anAttempt, aResult, later, NOON } from "../support/factory.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
@@ -190,13 +191,13 @@ describe("the attempts of a page", () => {
       { seq: 2, at: later(10), run: 1, status: "active", event: { type: "started" } },
       { ...attempt(1, 503), at: later(40), status: "pending" },
     ];
-    const [run] = lanesOf(timeline, [past(1, 1)], later(100));
+    const [run] = runRows(timeline, [past(1, 1)], later(100));
     expect(run?.rows.map(({ attempt: n, spans }) => [n, spans.map(({ kind }) => kind)])).toEqual([
       [1, ["wait", "bad"]],
       [null, ["wait"]],
     ]);
     // An attempt of which nothing is kept has no row.
-    expect(lanesOf(timeline, [], later(100))[0]?.rows).toHaveLength(1);
+    expect(runRows(timeline, [], later(100))[0]?.rows).toHaveLength(1);
   });
 });
 
