@@ -25,17 +25,17 @@ interface StoryProps {
 /** Says in a sentence or two what happened to an action and what to do next. */
 export function Story(props: StoryProps) {
   const { action } = props;
-  const told = TOLD[action.status](props);
+  const text = STORIES[action.status](props);
   const message = reasonSaid(action);
   return (
     <>
-      <p class="story">{told}</p>
+      <p class="story">{text}</p>
       {message === null ? null : <p class="story-message">{untrusted(message)}</p>}
     </>
   );
 }
 
-const TOLD: Readonly<Record<SeenAction["status"], (props: StoryProps) => Child>> = {
+const STORIES: Readonly<Record<SeenAction["status"], (props: StoryProps) => Child>> = {
   awaiting_approval: heldText,
   pending: pendingText,
   active: ({ action: { attempts, retries } }) => `Attempt ${attempts} of ${retries} is being sent.`,

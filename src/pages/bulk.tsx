@@ -30,6 +30,7 @@ import { seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { BULK_ID } from "../core/ids.ts";
 import { reasonInForm } from "./decision-form.tsx";
+import type { FormState } from "./forms.ts";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import { List } from "./settings-frame.tsx";
 import { actorName } from "./timeline.tsx";
@@ -67,19 +68,17 @@ const VERBS: Readonly<Record<BulkOperation, Verb>> = {
   },
 };
 
-interface NewBulkProps {
+/** A job that somebody is about to start. */
+interface NewBulk {
   readonly operation: BulkOperation;
   readonly query: FilterQuery;
-  readonly problem?: string;
-  readonly reason?: string | undefined;
 }
 
-async function newBulkPage({ bulkService }: PageDeps, user: Person, props: NewBulkProps): Promise<string> {
-  const { operation, query, problem, reason } = props;
-  const found = await bulkService.dryRun(user.caller, { operation, filter: query, reason: null });
+async function newBulkPage(deps: PageDeps, user: Person, bulk: NewBulk, refused?: FormState): Promise<string> {
+  const { operation, query } = bulk;
+  const found = await deps.bulkService.dryRun(user.caller, { operation, filter: query, reason: null });
   const { name, what } = VERBS[operation];
-  const { matching, isMore, groups } = found;
-  const others = matching - groups.reduce((sum, { count }) => sum + count, 0);
+  const { matching, isMore } = found;
   // How many selected actions the operation does not apply to.
   const { id: ids } = query;
   const left = new Set(ids).size - matching;
@@ -89,7 +88,7 @@ async function newBulkPage({ bulkService }: PageDeps, user: Person, props: NewBu
   return render(
     <Layout title={title} nav="Actions" user={user}>
       <PageHead title={title} back={back} />
-      <Problem text={problem} />
+      <Problem text={refused?.problem} />
       <section class="card">
         <Facts rows={filterRows(query, viewerOf(user.role))} />
         {ids === undefined || left <= 0 ? null : (
@@ -101,24 +100,10 @@ async function newBulkPage({ bulkService }: PageDeps, user: Person, props: NewBu
           </p>
         ) : (
           <>
-            {/* By host and status, so that people see what would fail again. */}
-            <ul class="stack">
-              {groups.map(({ host, responseCode, count }) => (
-                <li>
-                  {`${number(count)} × `}
-                  {responseCode === null ? null : <b>{responseCode}</b>} {untrusted(host)}
-                  {operation === "retry" && responseCode !== null && refusesSame(responseCode) ? (
-                    <span class="says">
-                      Likely to fail again: the target refused the request. Edit and resend instead.
-                    </span>
-                  ) : null}
-                </li>
-              ))}
-              {others === 0 ? null : <li class="quiet">{`${number(others)} of other hosts and statuses`}</li>}
-            </ul>
+            {foundByHost(operation, found)}
             <p>{what}</p>
             {isMore ? <p>More actions match. Start again when this job has ended.</p> : null}
-            <UnknownOutcomes operation={operation} found={found} />
+            {repeatWarning(operation, found)}
             <PostForm
               user={user}
               action={`${BULK_PATH}${queryText(query)}`}
@@ -127,7 +112,7 @@ async function newBulkPage({ bulkService }: PageDeps, user: Person, props: NewBu
                 ["at_most", String(matching)],
               ]}
             >
-              <ReasonField value={reason} hint="Shown in the timeline of each action." />
+              <ReasonField value={refused?.values.get("reason")} hint="Shown in the timeline of each action." />
               <div class="buttons">
                 <Button
                   look={operation === "cancel" ? "danger" : "main"}
@@ -142,9 +127,27 @@ async function newBulkPage({ bulkService }: PageDeps, user: Person, props: NewBu
   );
 }
 
+/** What was found by host and status, so that people see what would fail again. */
+function foundByHost(operation: BulkOperation, { matching, groups }: BulkPreview) {
+  const others = matching - groups.reduce((sum, { count }) => sum + count, 0);
+  return (
+    <ul class="stack">
+      {groups.map(({ host, responseCode, count }) => (
+        <li>
+          {`${number(count)} × `}
+          {responseCode === null ? null : <b>{responseCode}</b>} {untrusted(host)}
+          {operation === "retry" && responseCode !== null && refusesSame(responseCode) ? (
+            <span class="says">Likely to fail again: the target refused the request. Edit and resend instead.</span>
+          ) : null}
+        </li>
+      ))}
+      {others === 0 ? null : <li class="quiet">{`${number(others)} of other hosts and statuses`}</li>}
+    </ul>
+  );
+}
+
 /** Warns that a repeated call may take effect a second time. */
-function UnknownOutcomes({ operation, found }: { readonly operation: BulkOperation; readonly found: BulkPreview }) {
-  const { matching, unknownOutcomes, lateSuccesses } = found;
+function repeatWarning(operation: BulkOperation, { matching, unknownOutcomes, lateSuccesses }: BulkPreview) {
   if (operation === "cancel" || unknownOutcomes + lateSuccesses === 0) return null;
   if (lateSuccesses > 0) {
     return (
@@ -190,6 +193,7 @@ async function bulkJobPage({ bulkService }: PageDeps, user: Person, id: string):
   const { caller } = user;
   const job = await bulkService.find(caller, id);
   const { operation, matching, done, failed } = job;
+  const viewer = viewerOf(user.role);
   // The last step of a job may be stored before its end.
   const isUnderWay = job.status === "running" && done + failed < matching;
   const canStop = isUnderWay && mayDo(caller.role, operation) && mayChange(caller, job);
@@ -218,7 +222,17 @@ async function bulkJobPage({ bulkService }: PageDeps, user: Person, id: string):
             <Dot {...STATES[job.status]} /> <span>{progressText(job)}</span>
           </p>
         </div>
-        <Facts rows={jobRows(job, viewerOf(user.role))} />
+        <Facts
+          rows={[
+            ["Started", time(job.createdAt)],
+            ["By", actorName(maskedActor(job.createdBy, viewer))],
+            ["Reason", job.reason === null ? null : untrusted(maskText(job.reason, viewer))],
+            ...filterRows(
+              jobFilter(job, (text) => text),
+              viewer,
+            ),
+          ]}
+        />
         {operation === "retry" && done > 0 ? (
           <p class="small quiet">
             Actions that need approval again are among the <a href="/approvals">approvals</a>.
@@ -252,18 +266,6 @@ function progressText(job: BulkJob): string {
   const left = matching - done - failed;
   const rest = left === 0 ? "" : `, ${number(left)} ${status === "stopped" ? "left as they were" : "to go"}`;
   return `${counted(done, "action")} ${VERBS[operation].done}${refused}${rest}.`;
-}
-
-function jobRows(job: BulkJob, viewer: Viewer): FactRows {
-  return [
-    ["Started", time(job.createdAt)],
-    ["By", actorName(maskedActor(job.createdBy, viewer))],
-    ["Reason", job.reason === null ? null : untrusted(maskText(job.reason, viewer))],
-    ...filterRows(
-      jobFilter(job, (text) => text),
-      viewer,
-    ),
-  ];
 }
 
 const STATES = {
@@ -323,8 +325,7 @@ export function bulkPages(deps: PageDeps) {
       const job = await bulkService.start(person.caller, request, Number.isInteger(shown) ? shown : 0);
       return bulkPath(job.id);
     },
-    ({ context, person }, { problem, values }) =>
-      newBulkPage(deps, person, { ...jobIn(context, values), problem, reason: values.get("reason") }),
+    ({ context, person }, refused) => newBulkPage(deps, person, jobIn(context, refused.values), refused),
   );
   const stop = answer<ById>(async ({ person, params: { id } }) => {
     await bulkService.stop(person.caller, id);
@@ -366,7 +367,7 @@ function operationIn(text: string | null | undefined): BulkOperation {
 }
 
 /** The job that a form asks for. Throws `validation_error` and `invalid_query`. */
-function jobIn({ search }: RequestContext, form: Form) {
+function jobIn({ search }: RequestContext, form: Form): NewBulk {
   const operation = operationIn(form.get("operation"));
   const query = filterIn(search);
   if (Object.keys(query).length > 0) return { operation, query };
