@@ -32,7 +32,7 @@ import { BULK_ID } from "../core/ids.ts";
 import { reasonInForm } from "./decision-form.tsx";
 import type { FormState } from "./forms.ts";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
-import { List } from "./settings-frame.tsx";
+import { List } from "./list.tsx";
 import { actorName } from "./timeline.tsx";
 
 export const BULK_PATH = "/bulk";

@@ -10,7 +10,8 @@ import { duration } from "../ui/text.ts";
 import { filled, type FormState, unlessGone } from "./forms.ts";
 import type { PageDeps } from "./page-deps.ts";
 import { schemaForm } from "./schema-form.tsx";
-import { RowAction, SETTINGS_PATHS } from "./settings-frame.tsx";
+import { RowAction } from "./list.tsx";
+import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { settingsList } from "./settings-list.tsx";
 
 const HOSTS_PATH = SETTINGS_PATHS.callbackHosts;

@@ -15,7 +15,8 @@ import { duration } from "../ui/text.ts";
 import { unlessGone } from "./forms.ts";
 import type { ById, PageDeps } from "./page-deps.ts";
 import { schemaForm } from "./schema-form.tsx";
-import { AddedBy, None, RowAction, RowMenu, SETTINGS_PATHS } from "./settings-frame.tsx";
+import { AddedBy, None, RowAction, RowMenu } from "./list.tsx";
+import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { settingsList } from "./settings-list.tsx";
 
 const CHANNELS_PATH = SETTINGS_PATHS.channels;

@@ -32,7 +32,8 @@ import { EMPTY_FORM, filled, type FormState, unlessGone, VERSION_FIELD, versionF
 import type { PageDeps } from "./page-deps.ts";
 import { keyBoxes } from "./keys.tsx";
 import { schemaForm } from "./schema-form.tsx";
-import { OfRow, RowAction, RowLink, RowMenu, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
+import { OfRow, RowAction, RowLink, RowMenu } from "./list.tsx";
+import { SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 import { settingsList } from "./settings-list.tsx";
 import { actorName } from "./timeline.tsx";
 

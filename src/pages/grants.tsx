@@ -8,7 +8,8 @@ import { number } from "../ui/text.ts";
 import { unlessGone } from "./forms.ts";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import { memberName } from "./grant-form.tsx";
-import { List, None, RowAction, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
+import { List, None, RowAction } from "./list.tsx";
+import { SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 
 const GRANTS_PATH = SETTINGS_PATHS.grants;
 

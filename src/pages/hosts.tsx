@@ -15,17 +15,8 @@ import { personPages, type PageDeps } from "./page-deps.ts";
 import { Card, Dot, LinkButton, Name, sentence, untrusted, ago } from "../ui/parts.tsx";
 import { ATTEMPT_TIMEOUT_SET_MS_MAX, ATTEMPT_TIMEOUT_SET_MS_MIN } from "../core/limits.ts";
 import { everyField, type FieldSpecs, schemaForm } from "./schema-form.tsx";
-import {
-  AddedBy,
-  List,
-  None,
-  OfRow,
-  pauseOrResume,
-  RowAction,
-  RowMenu,
-  SETTINGS_PATHS,
-  SettingsPage,
-} from "./settings-frame.tsx";
+import { AddedBy, List, None, OfRow, pauseOrResume, RowAction, RowMenu } from "./list.tsx";
+import { SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 import type { EffectiveSettings } from "../config/config.ts";
 import { duration, exactDuration } from "../ui/text.ts";
 import { render } from "../ui/layout.tsx";

@@ -29,7 +29,7 @@ import {
 } from "../ui/parts.tsx";
 import type { FormState } from "./forms.ts";
 import { chosenIn } from "./schema-form.tsx";
-import { agoOr, List, None, pauseOrResume, RowAction, RowLink, RowMenu } from "./settings-frame.tsx";
+import { agoOr, List, None, pauseOrResume, RowAction, RowLink, RowMenu } from "./list.tsx";
 import { type Choice, counted, number, type PageUser, roleLabel, scopeLabel } from "../ui/text.ts";
 
 export const KEYS_LINK = { href: "/keys", name: "All keys" } as const;

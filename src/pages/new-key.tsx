@@ -2,6 +2,7 @@
 import Type from "typebox";
 import { type Checked, closedObject, compile } from "../api/schema-helpers.ts";
 import { authorize } from "../core/roles.ts";
+import { Secret, ShownOnce } from "../ui/controls.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { CreateKey, KeyParams, type KeyView, serializeKey } from "../accounts/keys.ts";
 import { DomainError, notFound } from "../core/domain-error.ts";
@@ -18,7 +19,7 @@ import { PostForm, Submit } from "../ui/form.tsx";
 import { LinkButton, Name, Notice, PageHead, sentence } from "../ui/parts.tsx";
 import { templatePath } from "./rule-templates.ts";
 import { chosenIn, schemaForm } from "./schema-form.tsx";
-import { Secret, SETTINGS_PATHS, ShownOnce } from "./settings-frame.tsx";
+import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { ACCOUNTS_PAGE_PATH } from "./server.tsx";
 import { HOLD_CHOICES, holdLabel, type PageUser, ROLE_CHOICES, roleLabel, SCOPE_CHOICES } from "../ui/text.ts";
 

@@ -8,7 +8,8 @@ import { actionPath, render } from "../ui/layout.tsx";
 import { Dot, listedTime, Name, NextPage, until, untrusted } from "../ui/parts.tsx";
 import { counted, mailName, type PageUser } from "../ui/text.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
-import { List, None, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
+import { List, None } from "./list.tsx";
+import { SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 import { askOf, alertOf, isAboutAction, isCredentialRequested } from "../core/notification-events.ts";
 
 interface NotificationsProps {

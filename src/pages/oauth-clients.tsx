@@ -5,14 +5,15 @@ import { DomainError } from "../core/domain-error.ts";
 import { NAME_CHARS_MAX, OAUTH_CLIENTS_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import type { Person } from "../http/session.ts";
 import { type AccountClient, OAuthClientParams, CreateOAuthClient } from "../oauth/account-clients.ts";
-import { Copied } from "../ui/controls.tsx";
+import { Copied, Secret, ShownOnce } from "../ui/controls.tsx";
 import { render } from "../ui/layout.tsx";
 import { Facts, LinkButton, Name, Notice, untrusted } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
 import { unlessGone } from "./forms.ts";
 import type { ById, PageDeps } from "./page-deps.ts";
 import { schemaForm } from "./schema-form.tsx";
-import { AddedBy, None, RowAction, Secret, SETTINGS_PATHS, SettingsPage, ShownOnce } from "./settings-frame.tsx";
+import { AddedBy, None, RowAction } from "./list.tsx";
+import { SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 import { settingsList } from "./settings-list.tsx";
 
 const CLIENTS_PATH = SETTINGS_PATHS.oauthClients;

@@ -15,7 +15,7 @@ import { EMPTY_FORM, filled } from "./forms.ts";
 import type { ById, PageDeps } from "./page-deps.ts";
 import { keyLabel } from "./keys.tsx";
 import { schemaForm } from "./schema-form.tsx";
-import { None, RowAction } from "./settings-frame.tsx";
+import { None, RowAction } from "./list.tsx";
 import { settingsList } from "./settings-list.tsx";
 import { actorName } from "./timeline.tsx";
 

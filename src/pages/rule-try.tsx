@@ -3,7 +3,7 @@ import type { DryRunDifference, DryRunJson, RuleEffect } from "../rules/schemas.
 import { actionPath } from "../ui/layout.tsx";
 import { ago, Card, Dot, Name, sentence, type Tone, untrusted } from "../ui/parts.tsx";
 import { counted, number } from "../ui/text.ts";
-import { List } from "./settings-frame.tsx";
+import { List } from "./list.tsx";
 
 const FATES: Readonly<Record<RuleEffect, string>> = { allow: "Sent", hold: "Held", refuse: "Refused" };
 

@@ -29,7 +29,8 @@ import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import { DAY_LABELS, EFFECT_LABELS, PERIOD_LABELS, RuleForm, ruleFields, ruleIn, TRY_FIELD } from "./rule-form.tsx";
 import { templatePath, TEMPLATES } from "./rule-templates.ts";
 import { EFFECT_TONES, TriedRule } from "./rule-try.tsx";
-import { List, OfRow, RowAction, RowLink, RowMenu, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
+import { List, OfRow, RowAction, RowLink, RowMenu } from "./list.tsx";
+import { SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 
 const RULES_PATH = SETTINGS_PATHS.rules;
 

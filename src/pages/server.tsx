@@ -13,7 +13,8 @@ import { PostForm, Submit } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import { Card, day, Dot, Facts, LinkButton, Name, Notice, untrusted } from "../ui/parts.tsx";
-import { List, None, RowAction, SETTINGS_PATHS, SettingsPage, Tagged } from "./settings-frame.tsx";
+import { List, None, RowAction, Tagged } from "./list.tsx";
+import { SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 import { duration, number } from "../ui/text.ts";
 
 const MAIL_NOTICE = compile(Type.Object({ isGood: Type.Boolean(), text: Type.String() }));

@@ -8,7 +8,8 @@ import { Problem } from "../ui/parts.tsx";
 import { type Again, type PersonRequest, EMPTY_FORM, type FormState } from "./forms.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
 import type { FieldSpecs, schemaForm } from "./schema-form.tsx";
-import { List, type ListProps, SettingsPage, type SettingsPageProps } from "./settings-frame.tsx";
+import { List, type ListProps } from "./list.tsx";
+import { SettingsPage, type SettingsPageProps } from "./settings-frame.tsx";
 
 interface ViewRequest<Shown> {
   readonly user: Person;

@@ -4,6 +4,7 @@ import type { Child } from "hono/jsx";
 import { Credentials } from "../accounts/people.ts";
 import { type Checked, compile } from "../api/schema-helpers.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../core/limits.ts";
+import { Secret } from "../ui/controls.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { LinkButton, Notice, PageHead, untrustedLines } from "../ui/parts.tsx";
@@ -12,7 +13,6 @@ import type { FormState } from "./forms.ts";
 import { noteIn } from "./kept-note.ts";
 import type { RouteServices } from "../services/services.ts";
 import { schemaForm } from "./schema-form.tsx";
-import { Secret } from "./settings-frame.tsx";
 import { OIDC_PATH } from "../oidc/oidc.ts";
 
 const EMAIL = { hint: null, autocomplete: "username", wrong: "Enter an email address, like ann@example.com." } as const;

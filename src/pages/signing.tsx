@@ -9,7 +9,7 @@ import { invalidField } from "../core/domain-error.ts";
 import type { Form } from "../http/request.ts";
 import { seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
-import { Copied } from "../ui/controls.tsx";
+import { Copied, Secret } from "../ui/controls.tsx";
 import { PostForm, Submit } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
 import { Card, LinkButton, Notice, sentence, time, until, untrusted } from "../ui/parts.tsx";
@@ -17,7 +17,8 @@ import { duration } from "../ui/text.ts";
 import { EMPTY_FORM, filled, type FormState } from "./forms.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
 import { schemaForm } from "./schema-form.tsx";
-import { agoOr, List, RowAction, Secret, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
+import { agoOr, List, RowAction } from "./list.tsx";
+import { SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 import { jsonIn } from "../core/json.ts";
 
 const SECRET_PATH = "/settings/signing-secret";

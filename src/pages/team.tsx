@@ -8,6 +8,7 @@ import type { TeamMember } from "../core/team-store.ts";
 import type { RequestContext } from "../http/request.ts";
 import { seeOther } from "../http/response.ts";
 import { HOME_PATH, type Person } from "../http/session.ts";
+import { Secret } from "../ui/controls.tsx";
 import { render } from "../ui/layout.tsx";
 import { day, Dot, LinkButton, Name, Notice, until, untrusted } from "../ui/parts.tsx";
 import { duration, MEMBER_ROLE_CHOICES, roleLabel } from "../ui/text.ts";
@@ -15,7 +16,8 @@ import { filled } from "./forms.ts";
 import type { ById, PageDeps } from "./page-deps.ts";
 import { FormerKeys } from "./keys.tsx";
 import { schemaForm } from "./schema-form.tsx";
-import { agoOr, List, RowAction, RowMenu, Secret, SETTINGS_PATHS, SettingsPage, Tagged } from "./settings-frame.tsx";
+import { agoOr, List, RowAction, RowMenu, Tagged } from "./list.tsx";
+import { SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 import { settingsList } from "./settings-list.tsx";
 
 const PEOPLE_PATH = SETTINGS_PATHS.people;

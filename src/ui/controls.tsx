@@ -1,6 +1,9 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
+import { FLASH_MS_MAX } from "../core/limits.ts";
 import { Icon, type IconName } from "./icons.tsx";
+import { Notice } from "./parts.tsx";
+import { duration } from "./text.ts";
 
 interface MenuProps {
   readonly label: Child;
@@ -110,6 +113,35 @@ export function CodeBlock({ text, label }: { readonly text: string; readonly lab
       <pre class="code" data-copy="" role="group" aria-label={label}>
         {text}
       </pre>
+    </div>
+  );
+}
+
+/** Tells people that only this page shows the secret. */
+export function ShownOnce({ what }: { readonly what: string }) {
+  return (
+    <Notice tone="wait">
+      {`${what} is shown only once. Save it now: it disappears when you leave this page, and after ${duration(FLASH_MS_MAX)} at the latest.`}
+    </Notice>
+  );
+}
+
+interface SecretProps {
+  readonly id?: string;
+  readonly title?: string;
+  readonly text: string;
+  readonly children?: Child;
+}
+
+/** A secret on its own line. The script adds a copy button. */
+export function Secret({ id, title, text, children }: SecretProps) {
+  return (
+    <div class="stack">
+      {title === undefined ? null : <h2>{title}</h2>}
+      <code class="code" id={id} data-copy="">
+        {text}
+      </code>
+      {children}
     </div>
   );
 }
