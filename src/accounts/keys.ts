@@ -62,7 +62,7 @@ export type KeyService = ReturnType<typeof createKeyService>;
 
 export function createKeyService({ store, clock, ids: newIds }: AppContext, needs: KeyNeeds) {
   const { accounts, actions, pauses, credentials, team } = store;
-  const { secrets, pauseService, signUpGate } = needs;
+  const { secrets, pauseService, signUpGate, knownCredentials, forget } = needs;
 
   const countUnfinished = async ({ accountId, id }: Pick<ApiKey, "accountId" | "id">) => {
     const [{ ids }, heldActions] = await Promise.all([
@@ -70,6 +70,13 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
       actions.heldTotal(accountId, { ...NO_FILTER, keyId: id }, HELD_PER_KEY_MAX),
     ]);
     return { unfinishedActions: ids.length, heldActions };
+  };
+
+  /** Throws `too_many_keys`. Concurrent creates may exceed the bound by their number, which is harmless. */
+  const requireRoom = async (accountId: string): Promise<void> => {
+    const live = (await accounts.keys(accountId, LIVE_KEYS_MAX)).filter(({ revokedAt }) => revokedAt === null);
+    if (live.length < LIVE_KEYS_MAX) return;
+    throw new DomainError("too_many_keys", `This account has ${LIVE_KEYS_MAX} live keys; revoke one of them first.`);
   };
 
   return {
@@ -102,37 +109,27 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
     async create(caller: Caller, request: CreateKey, form: string | null = null, more: AuditDetail = {}) {
       authorize(caller, "manage");
       const { accountId } = caller;
+      const now = clock.now();
       const ofForm = form === null ? null : secrets.keyOfForm(form);
       const made = ofForm === null ? null : await accounts.keyByHash(secrets.hash(ofForm.key));
-      const isAgain = made !== null && clock.now().getTime() - made.createdAt.getTime() < FLASH_MS_MAX;
-      if (ofForm !== null && isAgain) return { row: made, key: ofForm.key, closesSignUps: false, isFound: true };
-      const { name, role, replaces = null } = request;
+      if (ofForm !== null && made !== null && now.getTime() - made.createdAt.getTime() < FLASH_MS_MAX) {
+        return { row: made, key: ofForm.key, closesSignUps: false, isFound: true };
+      }
+      const { replaces = null } = request;
       const before = replaces === null ? null : await accounts.findKey(accountId, replaces);
-      const now = clock.now();
-      const limits = limitsIn(request, request.inherit_limits === false ? null : before, now);
-      const toUse = credentialsFor(request, before, await credentials.list(accountId));
-      const issues = [...issuesOf(request, before), ...limits.issues, ...toUse.issues];
-      if (issues.length > 0) throw invalidFields(issues);
-      // Concurrent creates may exceed the bound by their number, which is harmless.
-      const live = (await accounts.keys(accountId, LIVE_KEYS_MAX)).filter(({ revokedAt }) => revokedAt === null);
-      if (live.length >= LIVE_KEYS_MAX) {
-        throw new DomainError(
-          "too_many_keys",
-          `This account has ${LIVE_KEYS_MAX} live keys; revoke one of them first.`,
-        );
-      }
+      const asked = askedKey(request, before, await credentials.list(accountId), now);
+      await requireRoom(accountId);
       const { id, key } = ofForm !== null && made === null ? ofForm : { id: newIds.key(now), key: secrets.newApiKey() };
-      const hold = request.hold ?? before?.hold ?? "none";
-      const scope = hasScope(role) ? (request.scope ?? before?.scope ?? "own") : "own";
-      const given = { accountId, name, role, hold, scope, replaces, ...limits.limits, ...madeBy(caller) };
+      const given = { accountId, ...asked.key, ...madeBy(caller) };
       const row = { ...keyRow({ secrets, ids: newIds }, key, given, now), id };
-      const stop = await signUpGate.stopFor(caller, hold, row.id);
+      const stop = await signUpGate.stopFor(caller, row.hold, row.id);
       // Written before the key, so that it has them from the beginning.
-      if (toUse.ids.length > 0) {
-        await credentials.allow(accountId, row.id, toUse.ids);
-        await needs.knownCredentials.refresh(accountId);
+      if (asked.credentials.length > 0) {
+        const allowed = asked.credentials.map((one) => one.id);
+        await credentials.allow(accountId, row.id, allowed);
+        await knownCredentials.refresh(accountId);
       }
-      const audited = keyCreated(row, toUse.names);
+      const audited = keyCreated(row, asked.credentials);
       const audit = auditOf(caller, { ...audited, detail: { ...audited.detail, ...more } }, row.createdAt);
       // Its form was sent to another node, or twice at once.
       const isFound = !(await accounts.addKey(row, audit, stop ?? undefined, true));
@@ -159,7 +156,7 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
         : pauseService.pauseRevoked(caller, id, unfinished === "cancel", write));
       if (revoked === null) throw notFound("key");
       // After the write, so that a read that starts now finds the key revoked.
-      needs.forget(revoked.hash);
+      forget(revoked.hash);
       const [left, keys] = await Promise.all([
         countUnfinished(revoked),
         accounts.keys(caller.accountId, KEYS_LISTED_MAX),
@@ -189,25 +186,38 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
 
 const UNUSED: KeyUse = { lastCall: null, actionsLastDay: 0, actionsToday: 0 };
 
+/** What a request makes of a key, with what it inherits from the one before it. Throws `validation_error` with all issues. */
+function askedKey(request: CreateKey, before: ApiKey | null, all: readonly Credential[], now: Date) {
+  const { name, role, replaces = null } = request;
+  const inherited = request.inherit_limits === false ? null : before;
+  const { limits, issues: limitIssues } = limitsIn(request, inherited, now);
+  const { credentials, issues: credentialIssues } = credentialsIn(request, inherited, all);
+  const issues = [...issuesOf(request, before), ...limitIssues, ...credentialIssues];
+  if (issues.length > 0) throw invalidFields(issues);
+  const hold = request.hold ?? before?.hold ?? "none";
+  const scope = hasScope(role) ? (request.scope ?? before?.scope ?? "own") : "own";
+  return { key: { name, role, hold, scope, replaces, ...limits }, credentials };
+}
+
 /** The credentials that a new key may use, and what is wrong with them. An owner's key may use all anyway. */
-function credentialsFor(
-  { credentials: given, role, inherit_limits: inherits }: CreateKey,
+function credentialsIn(
+  { credentials: given, role }: CreateKey,
   before: ApiKey | null,
   all: readonly Credential[],
-): { readonly ids: readonly string[]; readonly names: readonly string[]; readonly issues: readonly Issue[] } {
-  const issues: Issue[] = [];
+): { readonly credentials: readonly Credential[]; readonly issues: readonly Issue[] } {
   if (role !== "agent") {
     const message = `Only keys with the role agent need it; leave it out with the role ${role}.`;
-    if (given !== undefined && given.length > 0) issues.push({ field: "credentials", message });
-    return { ids: [], names: [], issues };
+    const isGiven = given !== undefined && given.length > 0;
+    return { credentials: [], issues: isGiven ? [{ field: "credentials", message }] : [] };
   }
-  const own = before === null || inherits === false ? [] : all.filter(({ keys }) => keys.includes(before.id));
-  const some = given === undefined ? own : all.filter(({ name }) => given.includes(name));
-  for (const [at, name] of (given ?? []).entries()) {
-    if (all.some((one) => one.name === name)) continue;
-    issues.push({ field: `credentials.${at}`, message: "This account has no credential of this name." });
+  if (given === undefined) {
+    return { credentials: before === null ? [] : all.filter(({ keys }) => keys.includes(before.id)), issues: [] };
   }
-  return { ids: some.map(({ id }) => id), names: some.map(({ name }) => name), issues };
+  const message = "This account has no credential of this name.";
+  const issues = given.flatMap((name, at) =>
+    all.some((one) => one.name === name) ? [] : [{ field: `credentials.${at}`, message }],
+  );
+  return { credentials: all.filter(({ name }) => given.includes(name)), issues };
 }
 
 /** The limits of a new key in normal form, and what is wrong with them. `before`: the key whose limits it inherits; null: none. */
@@ -250,11 +260,11 @@ function issuesOf(request: CreateKey, before: ApiKey | null): readonly Issue[] {
   return issues;
 }
 
-export function keyCreated(row: ApiKey, credentials: readonly string[] = []): Audited {
+export function keyCreated(row: ApiKey, credentials: readonly Pick<Credential, "name">[] = []): Audited {
   const { id, name, role, hold, scope, replaces, last4 } = row;
   const limits = Object.entries(toJson(LimitsJson, row)).map(([limit, value]) => [limit, inOneLine(value)] as const);
   const more = {
-    ...(credentials.length > 0 && { credentials: inOneLine(credentials) }),
+    ...(credentials.length > 0 && { credentials: inOneLine(credentials.map((one) => one.name)) }),
     ...(hasScope(role) && { scope }),
     ...(replaces !== null && { replaces }),
     ...Object.fromEntries(limits),

@@ -22,6 +22,7 @@ async function openService() {
   const clock = new FakeClock(NOON);
   const calls: HashLane[] = [];
   const busy = { is: false };
+  const gate = { isOpen: true };
   const meanwhile = { act: async () => {} };
   const noted = async <T>(turn: HashLane, result: T) => {
     calls.push(turn);
@@ -41,7 +42,12 @@ async function openService() {
     {
       passwords,
       secrets: testSecrets,
-      signUpGate: { signUps: "open", requireOpen: () => Promise.resolve() },
+      signUpGate: {
+        signUps: "open",
+        requireOpen: async () => {
+          if (!gate.isOpen) throw new DomainError("forbidden", "Sign-ups are closed.");
+        },
+      },
       sessionService,
     },
   );
@@ -58,6 +64,7 @@ async function openService() {
     clock,
     calls,
     busy,
+    gate,
     meanwhile,
     [Symbol.asyncDispose]: () => db[Symbol.asyncDispose](),
   };
@@ -92,6 +99,14 @@ describe("the check of a password", () => {
     expect(await refusalOf(refused)).toMatchObject({ code: "invalid_credentials" });
     expect(service.calls).toEqual([]);
   });
+});
+
+test("nobody signs up where sign-ups are closed, and no password is hashed for it", async () => {
+  await using service = await openService();
+  service.gate.isOpen = false;
+  const refused = service.signUp({ ...ANN, email: "bob@example.com" }, SOURCE);
+  expect(await refusalOf(refused)).toMatchObject({ code: "forbidden" });
+  expect(service.calls).toEqual([]);
 });
 
 test("a password that was changed while it was checked neither logs in nor is changed again", async () => {

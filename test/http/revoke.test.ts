@@ -71,6 +71,14 @@ describe("DELETE /v1/keys/{id}", () => {
     expect((await ask("http://127.0.0.1:9/refunds/1", next)).status).toBe(400);
   });
 
+  test("refuses a key that the revoked one is just creating", async () => {
+    const { id } = await newKey("owner");
+    await revoke(id);
+    const { owner, services } = app.engine;
+    const late = services.keyService.create({ ...owner, keyId: id }, { name: "late", role: "owner" });
+    expect(await refusalOf(late)).toMatchObject({ code: "unauthorized" });
+  });
+
   test("ends what waits by the key: it is told no more, and the action goes on", async () => {
     const { id, key } = await newKey();
     const held = await app.engine.create({ approve: true });
