@@ -44,7 +44,7 @@ export function budgetSpent(dailyActions: number, now: Date): DomainError {
   const again = new Date((dayOf(now) + 1) * DAY_MS);
   return new TooEarly(
     "forbidden",
-    `This key may create ${dailyActions} actions a day (UTC), retries included, and has done so. It may create or retry more from ${again.toISOString()}. ${BY_OWNER}`,
+    `This key may create ${dailyActions === 1 ? "1 action" : `${dailyActions} actions`} a day (UTC), retries included, and has done so. It may create or retry more from ${again.toISOString()}. ${BY_OWNER}`,
     again,
   );
 }

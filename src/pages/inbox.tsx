@@ -248,7 +248,7 @@ function nothingWaits(isFiltered: boolean) {
     <EmptyState icon="approvals" title="You’re all caught up">
       <p>
         Requests appear here when they are created with <code>"approve": true</code>, or with a key that has a hold.
-        They are not sent until you approve them.
+        They are not sent until a person approves them.
       </p>
       <p>
         New here? <a href={OVERVIEW_PATH}>See the first steps</a>
