@@ -4,11 +4,25 @@ import { createClient } from "../client/client.ts";
 import type { Action } from "../client/openapi.ts";
 import { shortened, visible } from "../observability/terminal.ts";
 import { statusCell } from "./action-text.ts";
-import { isNamed, type CliCommand } from "./command.ts";
+import { CliCommand, isNamed } from "./command.ts";
+import bash from "./completion/outgate.bash" with { type: "text" };
+import fish from "./completion/outgate.fish" with { type: "text" };
+import zsh from "./completion/outgate.zsh" with { type: "text" };
 import { UsageError, type Io } from "./io.ts";
 import { readCredentials } from "./session.ts";
 
-const SHELLS = ["bash", "zsh", "fish", "powershell"];
+/**
+ * Scripts for shells. Each asks `outgate complete -- <words>` and evaluates nothing that was typed, so the Tab key never runs a
+ * `$(…)` in a command line. Only PowerShell's is from @bomb.sh/tab (tried with 0.0.22): its others evaluate the command line in
+ * bash, where they also need the package bash-completion and fail when sourced twice, and need compinit in zsh.
+ */
+const SCRIPTS: ReadonlyMap<string, string> = new Map([
+  ["bash", bash],
+  ["zsh", zsh],
+  ["fish", fish],
+]);
+
+const SHELLS = [...SCRIPTS.keys(), "powershell"];
 
 /** `outgate completion <shell>`, and `outgate complete`, which the scripts call. */
 export function addCompletion(program: CliCommand, io: Io): void {
@@ -115,17 +129,21 @@ const FILES = /^(?:file|folder)$/;
  */
 export function completionsFor(program: Command, words: readonly string[]): Completions {
   const last = words.at(-1) ?? "";
-  const [first, ...others] = words;
+  const found = completionsAt(program, words.slice(0, -1), last);
+  return { ...found, proposals: found.proposals.filter(({ value }) => value.startsWith(last)) };
+}
+
+/** What can be at a place, however its word begins. */
+function completionsAt(program: Command, before: readonly string[], last: string): Completions {
   // After `help` come the words of a command.
-  if (first === "help" && others.length > 0 && !last.startsWith("-"))
-    return commandsAt(placeOf(program, others.slice(0, -1)).command, last);
-  const place = placeOf(program, words.slice(0, -1));
-  const [, name, start = ""] = /^(--[a-z-]+)=(.*)$/.exec(last) ?? [];
+  if (before[0] === "help" && !last.startsWith("-")) return only(verbsOf(placeOf(program, before.slice(1)).command));
+  const place = placeOf(program, before);
+  const [, name] = /^(--[a-z-]+)=/.exec(last) ?? [];
   const joined = name === undefined ? null : optionNamed(place.command, name);
-  if (joined !== null) return valuesOf(joined, start, `${joined.long ?? ""}=`);
-  if (place.option !== null) return valuesOf(place.option, last);
-  if (last.startsWith("-")) return only(optionsOf(place.command).map(proposalOf), last);
-  return wordsAt(place, last);
+  if (joined !== null) return valuesOf(joined, `${joined.long}=`);
+  if (place.option !== null) return valuesOf(place.option);
+  if (last.startsWith("-")) return only(optionsOf(place.command).map(proposalOf));
+  return wordsAt(place);
 }
 
 function placeOf(program: Command, words: readonly string[]): Place {
@@ -149,12 +167,9 @@ function placeOf(program: Command, words: readonly string[]): Place {
 /** The options of a command and of its default command. */
 function optionsOf(command: Command): readonly Option[] {
   const help = command.createHelp();
-  const plain = command.commands.find((one) => one.name() === "list");
-  const seen = new Map<string, Option>();
-  for (const option of [command, ...(plain === undefined ? [] : [plain])].flatMap((one) => help.visibleOptions(one))) {
-    seen.set(option.long ?? option.short ?? "", option);
-  }
-  return [...seen.values()];
+  const byDefault = command.commands.filter((one) => one instanceof CliCommand && one.isDefault);
+  const options = [command, ...byDefault].flatMap((one) => help.visibleOptions(one));
+  return [...new Map(options.map((option) => [option.long ?? option.short, option])).values()];
 }
 
 function optionNamed(command: Command, word: string): Option | null {
@@ -165,30 +180,26 @@ function proposalOf({ long, short, description }: Option): Proposal {
   return { value: long ?? short ?? "", description };
 }
 
-function valuesOf(option: Option, start: string, prefix = ""): Completions {
-  const values = (option.argChoices ?? []).map((value) => ({ value: prefix + value, description: "" }));
+function valuesOf(option: Option, prefix = ""): Completions {
   const name = option.flags.slice(option.flags.indexOf("<") + 1, -1);
   return {
-    ...only(values, prefix + start),
+    proposals: (option.argChoices ?? []).map((value) => ({ value: prefix + value, description: "" })),
     takesFiles: FILES.test(name),
     idFor: name === "id" && option.long === "--id" ? "list" : null,
   };
 }
 
-function commandsAt(command: Command, start: string): Completions {
+function verbsOf(command: Command): readonly Proposal[] {
   const shown = command.createHelp().visibleCommands(command);
-  return only(
-    shown.map((one) => ({ value: one.name(), description: one.description() })),
-    start,
-  );
+  return shown.map((one) => ({ value: one.name(), description: one.description() }));
 }
 
-function wordsAt({ command, given }: Place, start: string): Completions {
+function wordsAt({ command, given }: Place): Completions {
   const { registeredArguments: args } = command;
   const argument = args.at(given) ?? args.findLast(({ variadic }) => variadic);
   const choices = (argument?.argChoices ?? []).map((value) => ({ value, description: "" }));
   return {
-    ...(given === 0 && command.commands.length > 0 ? commandsAt(command, start) : only(choices, start)),
+    proposals: given === 0 && command.commands.length > 0 ? verbsOf(command) : choices,
     takesFiles: argument !== undefined && FILES.test(argument.name()),
     idFor: isActionId(command, argument) ? command.name() : null,
   };
@@ -199,92 +210,6 @@ function isActionId(command: Command, argument: Argument | undefined): boolean {
   return argument?.name() === "id" && command.parent?.parent === null;
 }
 
-function only(proposals: readonly Proposal[], start: string): Completions {
-  return { proposals: proposals.filter(({ value }) => value.startsWith(start)), takesFiles: false, idFor: null };
+function only(proposals: readonly Proposal[]): Completions {
+  return { proposals, takesFiles: false, idFor: null };
 }
-
-// Scripts for shells. Each asks `outgate complete -- <words>` and evaluates nothing that was typed, so the Tab key never runs a
-// `$(…)` in a command line. Only PowerShell's is from @bomb.sh/tab (tried with 0.0.22): its others evaluate the command line in
-// bash, where they also need the package bash-completion and fail when sourced twice, and need compinit in zsh.
-
-/** Bash 3.2 and later, without the package bash-completion. `=` and `:` are words of their own there. */
-const BASH = `# bash completion for outgate: source <(outgate completion bash)
-_outgate() {
-    local IFS=$'\\n' word line start="" files=""
-    local -a words=()
-    local at
-    for ((at = 1; at <= COMP_CWORD; at++)); do
-        word=\${COMP_WORDS[at]}
-        if [[ \${#words[@]} -gt 0 && ( $word == "=" || \${COMP_WORDS[at-1]} == "=" ) && \${words[\${#words[@]}-1]} == --* ]]; then
-            words[\${#words[@]}-1]+=$word
-        else
-            words+=("$word")
-        fi
-    done
-    word=\${words[\${#words[@]}-1]}
-    if [[ $word == --*=* ]]; then start="\${word%%=*}="; fi
-    COMPREPLY=()
-    while IFS= read -r line; do
-        case $line in
-            :0) files=1 ;;
-            :*) ;;
-            *) line=\${line%%$'\\t'*}; COMPREPLY+=("\${line#"$start"}") ;;
-        esac
-    done < <(outgate complete -- "\${words[@]}" 2>/dev/null)
-    if [[ -n $files ]]; then
-        compopt -o filenames 2>/dev/null
-        while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "\${COMP_WORDS[COMP_CWORD]}")
-    elif [[ \${#COMPREPLY[@]} -eq 1 && \${COMPREPLY[0]} == *= ]]; then
-        compopt -o nospace 2>/dev/null
-    fi
-}
-complete -F _outgate outgate
-`;
-
-const ZSH = `#compdef outgate
-# zsh completion for outgate: source <(outgate completion zsh), or a file _outgate in a folder of $fpath
-_outgate() {
-    local line
-    local -a proposals files
-    while IFS= read -r line; do
-        case $line in
-            :0) files=(1) ;;
-            :*) ;;
-            *) proposals+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}") ;;
-        esac
-    done < <(outgate complete -- "\${(@Q)words[2,CURRENT]}" 2>/dev/null)
-    if (( $#files )); then
-        _files
-    elif (( $#proposals )); then
-        _describe -V outgate proposals
-    fi
-}
-if [[ \${funcstack[1]} == _outgate ]]; then
-    _outgate "$@"
-else
-    (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
-    compdef _outgate outgate
-fi
-`;
-
-const FISH = `# fish completion for outgate: outgate completion fish | source
-function __outgate_proposals
-    set -l before (commandline -opc)
-    set -l word (commandline -ct)
-    outgate complete -- $before[2..-1] "$word" 2>/dev/null | string match --invert --regex '^:\\d+$'
-end
-function __outgate_takes_files
-    set -l before (commandline -opc)
-    set -l word (commandline -ct)
-    test (outgate complete -- $before[2..-1] "$word" 2>/dev/null)[-1] = ':0'
-end
-complete --command outgate --erase
-complete --command outgate --no-files --keep-order --arguments '(__outgate_proposals)'
-complete --command outgate --condition __outgate_takes_files --force-files
-`;
-
-const SCRIPTS: ReadonlyMap<string, string> = new Map([
-  ["bash", BASH],
-  ["zsh", ZSH],
-  ["fish", FISH],
-]);
