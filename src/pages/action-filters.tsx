@@ -1,10 +1,11 @@
 /** @jsxImportSource hono/jsx */
 import type { FilterValues } from "../core/store.ts";
 import { describeActor } from "../core/roles.ts";
-import { ListQuery } from "../api/list-schemas.ts";
+import { checkList, ListQuery } from "../api/list-schemas.ts";
+import { compileQuery } from "../api/schema-helpers.ts";
 import { SEARCHED_TEXTS } from "../core/search.ts";
 import { ERROR_KINDS, OUTCOMES } from "../core/outcome.ts";
-import type { Issue } from "../core/domain-error.ts";
+import { DomainError, type Issue } from "../core/domain-error.ts";
 import { HOUR_MS, MINUTE_MS, SEARCH_CHARS_MAX } from "../core/limits.ts";
 import { FilterMenu, Menu } from "../ui/controls.tsx";
 import { Button, Field } from "../ui/form.tsx";
@@ -12,6 +13,8 @@ import { Icon } from "../ui/icons.tsx";
 import { ACTIONS_PATH, listPath } from "../ui/layout.tsx";
 import { LinkButton, sentence, time, untrusted } from "../ui/parts.tsx";
 import { HTTP_METHODS } from "../core/target.ts";
+import { readQuery } from "../http/request.ts";
+import { zoned } from "./schema-form.tsx";
 
 /** The parameters in the address, as typed. */
 type Typed = ReadonlyMap<string, readonly string[]>;
@@ -29,7 +32,7 @@ export interface FiltersProps {
 export function actionFilters({ query, typed, values, problems, now }: FiltersProps) {
   return (
     <div class="chips filter-bar on-screen">
-      {search(typed)}
+      {searchField(typed)}
       <div id="filters" class="toolbar">
         {agentMenu(query, values)}
         {hostMenu(query, typed, values)}
@@ -49,7 +52,7 @@ function keptFields(typed: Typed, but: readonly string[]) {
 }
 
 /** Searches as people type. Updates the list, its counts and the other filters, but not the field. */
-function search(typed: Typed) {
+function searchField(typed: Typed) {
   return (
     <form
       class="search"
@@ -246,4 +249,42 @@ function moreMenu(typed: Typed, problems: readonly Issue[]) {
 
 function optionsOf(names: readonly string[]) {
   return names.map((name) => [name, name.replaceAll("_", " ")] as const);
+}
+
+const LIST = compileQuery(ListQuery);
+
+/** Reads the parameters of `GET /v1/actions`. Returns issues for the page to show beside the filters. */
+export function filtersIn(search: string) {
+  try {
+    const query = readQuery(search, LIST);
+    return { query, asked: checkList(query) };
+  } catch (error) {
+    if (error instanceof DomainError && error.code === "invalid_query") return { problems: error.issues };
+    throw error;
+  }
+}
+
+/** The parameters as typed. Some may repeat. */
+export function typedIn(search: string): Typed {
+  const given = Map.groupBy(new URLSearchParams(search), ([name]) => name);
+  return new Map([...given].map(([name, pairs]) => [name, pairs.map(([, text]) => text)]));
+}
+
+/** A date and time without a time zone, as browsers send it. */
+const LOCAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?$/;
+
+/**
+ * A form's query in the API's terms: without empty fields, and with times in UTC, so that each list has one address. Null
+ * if nothing has to change.
+ */
+export function plainSearch(search: string): string | null {
+  const given = [...new URLSearchParams(search)];
+  const plain = given
+    .filter(([, text]) => text !== "")
+    .map(([name, text]): [string, string] => [
+      name,
+      name.startsWith("created_") && LOCAL_TIME.test(text) ? zoned(text) : text,
+    ]);
+  const isPlain = plain.length === given.length && plain.every(([, text], at) => text === given[at]?.[1]);
+  return isPlain ? null : new URLSearchParams(plain).toString();
 }

@@ -1,4 +1,4 @@
-import { type Action, DECISIONS } from "../core/action.ts";
+import { DECISIONS } from "../core/action.ts";
 import { wholeAttempt } from "../core/attempts.ts";
 import { choiceInForm, type RefusedDecision, requestInForm } from "./decision-form.tsx";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
@@ -7,7 +7,6 @@ import { asSent, maskedPause } from "../receipts/masked-action.ts";
 import { see, seeHistory } from "../receipts/see.ts";
 import { mayDo, viewerOf } from "../core/roles.ts";
 import { isHeldIn } from "../core/changes.ts";
-import { ROW_BODY_CHARS_MAX, TARGET_MESSAGE_BODY_CHARS_MAX } from "../core/limits.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { actionPage, revealedPage } from "./action.tsx";
 import { chosenAttempt } from "./attempts.tsx";
@@ -111,27 +110,4 @@ function reveal({ actionService, answer, auditService, pageFor }: PageDeps): Ans
     const digest = actionService.digestOf(action);
     return pageFor(person, (user) => revealedPage(whole, digest, user));
   });
-}
-
-/** An action without its bodies, for lists: masking a whole page of bodies would take long. */
-export function forRow(action: Action): Action {
-  const { result, lateResult, extras } = action;
-  const late = lateResult === null ? null : { ...lateResult, responseBody: null, responseHeaders: null };
-  const row = { ...action, callback: null, lateResult: late };
-  // With the request, since a target repeats what it refuses.
-  if (showsMessage(action)) return row;
-  return {
-    ...row,
-    body: null,
-    headers: null,
-    extras: extras.runAt === undefined ? {} : { runAt: extras.runAt },
-    result: result === null ? null : { ...result, responseBody: null },
-  };
-}
-
-function showsMessage({ status, body, result }: Action): boolean {
-  if (status !== "failed" || result === null || result.errorSource !== "target" || result.responseBody === null)
-    return false;
-  const chars = body?.length ?? 0;
-  return chars <= ROW_BODY_CHARS_MAX && result.responseBody.length <= TARGET_MESSAGE_BODY_CHARS_MAX;
 }

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { type ActionStatus, sources } from "../core/action.ts";
 import { seeAll } from "../receipts/see.ts";
-import { mayDo, viewerOf, describeActor } from "../core/roles.ts";
+import { mayDo, viewerOf } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import type { PauseOf } from "../core/pause.ts";
 import {
@@ -17,37 +17,23 @@ import {
 import type { Person } from "../http/session.ts";
 import { page, seeOther } from "../http/response.ts";
 import { readQuery, type RequestContext } from "../http/request.ts";
-import { pathOf } from "../core/search.ts";
 import { ACTIONS_SHOWN_MAX } from "../core/limits.ts";
-import { checkFilters, checkList, ExportQuery, ListQuery, type StatusCounts } from "../api/list-schemas.ts";
+import { checkFilters, ExportQuery, type ListQuery, type StatusCounts } from "../api/list-schemas.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import type { MaskedAction } from "../receipts/seen-action.ts";
-import { forRow } from "./action-routes.ts";
-import { ListedStatus, Note } from "./action-row.tsx";
+import { forRow } from "./listed-action.ts";
+import { actionTable } from "./action-table.tsx";
 import type { Counted } from "../core/store.ts";
 import { ENTER_KEY, firstActionCall } from "../accounts/first-action.ts";
 import { BULK_OPERATIONS, type BulkOperation } from "../core/bulk-job.ts";
-import { callText } from "./request.tsx";
-import { actionFilters, type FiltersProps } from "./action-filters.tsx";
+import { actionFilters, filtersIn, type FiltersProps, plainSearch, typedIn } from "./action-filters.tsx";
 import { BULK_PATH, newBulkPath } from "./bulk.tsx";
 import { CodeBlock, EmptyState, FilterLinks, Menu } from "../ui/controls.tsx";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { Button } from "../ui/form.tsx";
-import {
-  isSameDay,
-  LinkButton,
-  Problem,
-  sentence,
-  statusLabel,
-  time,
-  Dot,
-  listedTime,
-  untrusted,
-} from "../ui/parts.tsx";
-import { counted, type PageUser, duration } from "../ui/text.ts";
+import { LinkButton, Problem, sentence, statusLabel, time } from "../ui/parts.tsx";
+import { counted, type PageUser } from "../ui/text.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
-import { zoned } from "./schema-form.tsx";
-import { maskText } from "../receipts/masking.ts";
 
 type Counts = StatusCounts["counts"];
 
@@ -72,7 +58,7 @@ function actionsPage(props: ActionsProps): string {
     <Layout title="Actions" nav="Actions" user={user} width="wide" follows="all" now={now}>
       <div class="head between">
         <h1>Actions</h1>
-        {listActions(query, counts, user)}
+        {listButtons(query, counts, user)}
       </div>
       {actionFilters({ query, typed, values, problems, now })}
       {problems.length === 0 ? null : (
@@ -209,7 +195,7 @@ const NAMES: Readonly<Record<BulkOperation, string>> = { retry: "Retry", cancel:
 const operationsFor = (user: PageUser) => BULK_OPERATIONS.filter((operation) => mayDo(user.role, operation));
 
 /** What people can do with all actions that the filters find. */
-function listActions(query: ListQuery, counts: Counts, user: PageUser) {
+function listButtons(query: ListQuery, counts: Counts, user: PageUser) {
   const { limit: _limit, cursor: _cursor, ...filter } = query;
   return (
     <div id="list-actions" class="buttons">
@@ -267,28 +253,13 @@ function selectionBar(query: ListQuery, counts: Counts, user: PageUser) {
   );
 }
 
-export function actionListRoutes(deps: PageDeps) {
-  return personPages(deps)
-    .get(ACTIONS_PATH, ({ context, person }) => list(deps, context, person))
-    .get(EXPORT_PATH, async ({ context }) => {
-      const { format = "ndjson", ...query } = readQuery(context.search, EXPORT);
-      const filter = checkFilters(query);
-      // It may take long, and must end with the session.
-      const watched = await deps.watchOf(context);
-      if (watched === null) throw new DomainError("forbidden", "Your session has ended. Log in again.");
-      return deps.exportActions(context, watched.caller, { format, filter }, watched.release);
-    });
-}
-
-const EXPORT = compileQuery(ExportQuery);
-
-async function list(deps: PageDeps, { search }: RequestContext, person: Person): Promise<Response | string> {
+async function actionList(deps: PageDeps, { search }: RequestContext, person: Person): Promise<Response | string> {
   const { actionService, clock, baseUrl, pauseOf } = deps;
   const plain = plainSearch(search);
   if (plain !== null) return seeOther("own", plain === "" ? ACTIONS_PATH : `${ACTIONS_PATH}?${plain}`);
   const values = await actionService.filterValues(person.caller);
   const shared = { user: person, typed: typedIn(search), values, now: clock.now(), baseUrl, pauseOf };
-  const filters = tryFilters(search);
+  const filters = filtersIn(search);
   if (filters.problems !== undefined) {
     const empty = { query: {}, actions: [], cursor: null, searchedUntil: null, counts: [] };
     return page("own", actionsPage({ ...shared, ...empty, problems: filters.problems }), { status: 400 });
@@ -306,143 +277,17 @@ async function list(deps: PageDeps, { search }: RequestContext, person: Person):
   return actionsPage({ ...shared, query, problems: [], actions: rows, cursor, searchedUntil, counts });
 }
 
-const LIST = compileQuery(ListQuery);
+const EXPORT = compileQuery(ExportQuery);
 
-/** Reads the parameters of `GET /v1/actions`. Returns issues for the page to show beside the filters. */
-function tryFilters(search: string) {
-  try {
-    const query = readQuery(search, LIST);
-    return { query, asked: checkList(query) };
-  } catch (error) {
-    if (error instanceof DomainError && error.code === "invalid_query") return { problems: error.issues };
-    throw error;
-  }
-}
-
-/** The parameters as typed. Some may repeat. */
-function typedIn(search: string): ReadonlyMap<string, readonly string[]> {
-  const given = Map.groupBy(new URLSearchParams(search), ([name]) => name);
-  return new Map([...given].map(([name, pairs]) => [name, pairs.map(([, text]) => text)]));
-}
-
-/** A date and time without a time zone, as browsers send it. */
-const LOCAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?$/;
-
-/**
- * A form's query in the API's terms: without empty fields, and with times in UTC, so that each list has one address. Null
- * if nothing has to change.
- */
-function plainSearch(search: string): string | null {
-  const given = [...new URLSearchParams(search)];
-  const plain = given
-    .filter(([, text]) => text !== "")
-    .map(([name, text]): [string, string] => [
-      name,
-      name.startsWith("created_") && LOCAL_TIME.test(text) ? zoned(text) : text,
-    ]);
-  const isPlain = plain.length === given.length && plain.every(([, text], at) => text === given[at]?.[1]);
-  return isPlain ? null : new URLSearchParams(plain).toString();
-}
-
-/** A row for each action. Its link opens the action's page; with script, on top of the list. */
-export function actionTable(actions: readonly MaskedAction[], pauseOf: PauseOf, now: Date) {
-  return (
-    <table class="actions">
-      <caption class="visually-hidden">Actions, newest first</caption>
-      <thead>
-        <tr>
-          <th scope="col" class="select">
-            <label>
-              <input type="checkbox" aria-label="Select all on this page" data-selects="" />
-            </label>
-          </th>
-          <th scope="col">Time</th>
-          <th scope="col">Agent</th>
-          <th scope="col">Action</th>
-          <th scope="col">Status</th>
-          <th scope="col" class="tries">
-            <span>Attempts</span> <span>Duration</span>
-          </th>
-          <th scope="col">Next / error</th>
-        </tr>
-      </thead>
-      {/* `hx-boost` and not a click handler, so that a click with Ctrl or ⌘ still opens a tab. */}
-      <tbody data-days="" hx-boost="true" hx-target="#drawer" hx-select="#action" hx-swap="innerHTML" hx-inherit="*">
-        {actions.map((action, at) => (
-          <>
-            {isSameDay(action.createdAt, actions[at - 1]?.createdAt ?? now) ? null : (
-              <tr class="day">
-                <th scope="rowgroup" colspan={7}>
-                  {listedTime(action.createdAt, "weekday")}
-                </th>
-              </tr>
-            )}
-            {actionRow(action, action.status === "pending" && pauseOf(action) !== null, now)}
-          </>
-        ))}
-      </tbody>
-    </table>
-  );
-}
-
-function actionRow(action: MaskedAction, isPaused: boolean, now: Date) {
-  const { id, method, host, createdAt, createdBy, status, viewer } = action;
-  return (
-    <tr id={id} data-can={BULK_OPERATIONS.find((one) => sources(one).includes(status))}>
-      <td class="select">
-        <label>
-          <input
-            type="checkbox"
-            name="id"
-            value={id}
-            aria-label={`Select ${callText({ method, host: maskText(host, viewer) })}`}
-          />
-        </label>
-      </td>
-      <td class="when">{listedTime(createdAt, "clock")}</td>
-      <td class="who">{untrusted(describeActor(createdBy).name)}</td>
-      <td class="what">
-        <a class="row-link" href={actionPath(id)}>
-          {requestSummary(action)}
-        </a>
-      </td>
-      <td class="status">{isPaused ? <Dot tone="wait">Paused</Dot> : <ListedStatus action={action} isQuiet />}</td>
-      <td class="tries">{attemptsText(action)}</td>
-      <td class="note">
-        <Note action={action} now={now} />
-      </td>
-    </tr>
-  );
-}
-
-/** The title and the call below it. A title is the requester's text, so it never appears without method, host and path. */
-function requestSummary({ method, url, host, title, viewer }: MaskedAction) {
-  const path = pathOf(url);
-  // More than a wide screen shows. CSS cuts the rest.
-  const shownPath = untrusted(path.slice(0, 240));
-  const shownHost = untrusted(maskText(host, viewer));
-  // The host says more than a lone slash.
-  const isBare = title === null && path === "/";
-  const called = isBare ? shownHost : shownPath;
-  return (
-    <>
-      <span class="headline">{title === null ? called : untrusted(title)}</span>
-      <small>
-        <span class="method">{method}</span> {isBare ? null : shownHost}
-        {title === null ? null : shownPath}
-      </small>
-    </>
-  );
-}
-
-/** The number of attempts and the duration of the newest. A single attempt is usual, so it is shown faintly. */
-function attemptsText({ status, attempts, retries, result }: MaskedAction) {
-  if (attempts === 0) return <span class="faint">–</span>;
-  const ms = result?.durationMs ?? null;
-  return (
-    <>
-      <span class={attempts === 1 && status === "completed" ? "usual" : undefined}>{`${attempts} of ${retries}`}</span>{" "}
-      <span class="took">{ms === null ? "–" : duration(ms)}</span>
-    </>
-  );
+export function actionListRoutes(deps: PageDeps) {
+  return personPages(deps)
+    .get(ACTIONS_PATH, ({ context, person }) => actionList(deps, context, person))
+    .get(EXPORT_PATH, async ({ context }) => {
+      const { format = "ndjson", ...query } = readQuery(context.search, EXPORT);
+      const filter = checkFilters(query);
+      // It may take long, and must end with the session.
+      const watched = await deps.watchOf(context);
+      if (watched === null) throw new DomainError("forbidden", "Your session has ended. Log in again.");
+      return deps.exportActions(context, watched.caller, { format, filter }, watched.release);
+    });
 }

@@ -1,5 +1,5 @@
 import { choiceInForm, type RefusedDecision, requestInForm, requestsInForm } from "./decision-form.tsx";
-import { forRow } from "./action-routes.ts";
+import { forRow } from "./listed-action.ts";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "./grant-form.tsx";
 import type { Grant } from "../core/grant.ts";
