@@ -183,7 +183,7 @@ export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormP
             <CodeList items={EXAMPLES} />
           </div>
         </div>
-        <Fold title="Keys" state={typed} of={["keys"]} boxes={keyBoxes(keys, typed)} />
+        <Fold title="Keys" state={typed} of={["keys"]} specs={{ keys: { boxes: keyBoxes(keys, typed) } }} />
         <Fold title="Body" state={typed} of={["body_kind", "body_bytes.over"]} />
         <Fold
           title="Time of day"

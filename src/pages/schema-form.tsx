@@ -59,10 +59,13 @@ type PathOf<Name extends string, Value> = Value extends readonly unknown[]
 
 export type FieldSpecs<Body> = Readonly<Partial<Record<Path<Body>, FieldSpec>>>;
 
-interface FormProps<Body> extends Pick<PostFormProps, "user" | "action" | "fields"> {
+interface ShownProps<Body> {
   readonly state: FormState;
   /** Parts of the specs that are known only at rendering. */
   readonly specs?: FieldSpecs<Body> | undefined;
+}
+
+interface FormProps<Body> extends ShownProps<Body>, Pick<PostFormProps, "user" | "action" | "fields"> {
   readonly submit: string;
   readonly look?: "plain" | "bad";
   /** The path of the link beside the button. */
@@ -71,12 +74,11 @@ interface FormProps<Body> extends Pick<PostFormProps, "user" | "action" | "field
   readonly children?: Child;
 }
 
-interface FieldsProps<Name> extends Pick<FieldSpec, "boxes"> {
-  readonly of: readonly Name[];
-  readonly state: FormState;
+interface FieldsProps<Body> extends ShownProps<Body> {
+  readonly of: readonly Path<Body>[];
 }
 
-interface FoldProps<Name> extends FieldsProps<Name> {
+interface FoldProps<Body> extends FieldsProps<Body> {
   readonly title: string;
   readonly note?: string | undefined;
 }
@@ -105,54 +107,47 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
 
   /** Says what is wrong besides the fields. Checkboxes don't show their own problems. */
   const OtherProblem = ({ state }: { readonly state: FormState }) => {
-    const shown = fields.filter(({ member }) => member.type !== "boolean").map(({ name }) => name);
-    return <Problem text={problemBeside(state, shown)} />;
+    const shownBeside = fields.flatMap(({ name, member }) => (member.type === "boolean" ? [] : [name]));
+    return <Problem text={problemBeside(state, shownBeside)} />;
   };
 
-  const Fields = ({ of, ...props }: FieldsProps<Path<Static<Schema>>>) => (
-    <>
-      {of.map((name) => (
-        <ShownField {...fieldOf(name)} {...props} />
-      ))}
-    </>
-  );
+  const shown = (of: readonly string[], { state, specs: more }: ShownProps<Static<Schema>>) => {
+    const moreOf = new Map(Object.entries<FieldSpec | undefined>(more ?? {}));
+    return of.map((name) => <ShownField {...fieldOf(name)} {...moreOf.get(name)} state={state} />);
+  };
 
   return {
     names,
     OtherProblem,
-    Fields,
+
+    Fields: ({ of, ...props }: FieldsProps<Static<Schema>>) => <>{shown(of, props)}</>,
 
     Field: ({ name, ...props }: { readonly name: Path<Static<Schema>>; readonly state: FormState } & FieldSpec) => (
       <ShownField {...fieldOf(name)} {...props} />
     ),
 
     /** Folds fields that few people need. Open if one of them is set. */
-    Fold: ({ title, note, ...props }: FoldProps<Path<Static<Schema>>>) => (
-      <details class="uses" open={props.of.some((name) => isSet(fieldOf(name), props.state))}>
+    Fold: ({ title, note, of, ...props }: FoldProps<Static<Schema>>) => (
+      <details class="uses" open={of.some((name) => isSet(fieldOf(name), props.state))}>
         <summary>{title}</summary>
         <div class="asked">
           {note === undefined ? null : <p class="quiet small">{note}</p>}
-          <Fields {...props} />
+          {shown(of, props)}
         </div>
       </details>
     ),
 
     /** The fields in the order of their declaration, and the button. */
-    Form: ({ state, specs: more, submit, look, cancel, children, ...form }: FormProps<Static<Schema>>) => {
-      const moreOf = new Map(Object.entries<FieldSpec | undefined>(more ?? {}));
-      return (
-        <PostForm {...form}>
-          <OtherProblem state={state} />
-          {children}
-          {fields.map((field) => (
-            <ShownField {...field} {...moreOf.get(field.name)} state={state} />
-          ))}
-          <Submit look={look} cancel={cancel}>
-            {submit}
-          </Submit>
-        </PostForm>
-      );
-    },
+    Form: ({ state, specs: more, submit, look, cancel, children, ...form }: FormProps<Static<Schema>>) => (
+      <PostForm {...form}>
+        <OtherProblem state={state} />
+        {children}
+        {shown(names, { state, specs: more })}
+        <Submit look={look} cancel={cancel}>
+          {submit}
+        </Submit>
+      </PostForm>
+    ),
 
     /** The form filled in with a body. */
     filledWith: (body: object): FormState =>
