@@ -41,9 +41,6 @@ function random(): string {
 /** Format of an action id; checked before any lookup. */
 export const ACTION_ID = /^act_[A-Za-z0-9_-]{1,64}$/;
 
-/** Format of the id that identifies a form which is sent twice. */
-export const FORM_ID = /^req_[0-9a-z]{1,64}$/;
-
 export const BULK_ID = /^blk_[A-Za-z0-9_-]{1,64}$/;
 
 export const CREDENTIAL_REQUEST_ID = /^crq_[A-Za-z0-9_-]{1,64}$/;

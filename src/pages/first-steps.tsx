@@ -12,7 +12,7 @@ import { LinkButton, PageHead, Card } from "../ui/parts.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
 import { createCheckCreate } from "../actions/create-schema.ts";
-import { FORM_ID } from "../core/ids.ts";
+import { formIdField, formIdIn } from "./forms.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
 import { templatePath, TEMPLATES } from "./rule-templates.ts";
 import { NO_EXTRAS } from "../core/action.ts";
@@ -194,7 +194,7 @@ function TestAction({ user, baseUrl, formId }: Omit<FirstStepsProps, "steps">) {
     );
   }
   return (
-    <PostForm user={user} action={TEST_ACTION_PATH} fields={[["form_id", formId]]}>
+    <PostForm user={user} action={TEST_ACTION_PATH} fields={[formIdField(formId)]}>
       <SendTest baseUrl={baseUrl}>, which changes nothing, and opens the action.</SendTest>
     </PostForm>
   );
@@ -218,8 +218,7 @@ export function getStartedPages(deps: PageDeps) {
   const create = testActions(deps);
   const send = answer(async ({ person: { caller }, form }) => {
     authorize(caller, "create");
-    const formId = form.get("form_id") ?? "";
-    return create(caller, "My first action", FORM_ID.test(formId) ? formId : null);
+    return create(caller, "My first action", formIdIn(form));
   });
   return personPages(deps, { [TEST_ACTION_PATH]: GET_STARTED_PATH })
     .get(GET_STARTED_PATH, async ({ person }) => {

@@ -53,6 +53,19 @@ export function versionField(state: FormState, now: string | number): readonly [
   return [VERSION_FIELD, opened ?? now];
 }
 
+/** Identifies a form, so that one that is sent twice acts once. */
+export function formIdField(id: string): readonly [name: string, value: string] {
+  return ["form_id", id];
+}
+
+/** Null if a form has none, or one that is not ours. */
+export function formIdIn(form: Form): string | null {
+  const id = form.get("form_id") ?? "";
+  return FORM_ID.test(id) ? id : null;
+}
+
+const FORM_ID = /^req_[0-9a-z]{1,64}$/;
+
 interface FormRequest<Params, Who> {
   readonly context: RequestContext;
   readonly person: Who;

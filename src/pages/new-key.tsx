@@ -10,7 +10,7 @@ import { NAME_CHARS_MAX } from "../core/limits.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import { testActions, KeyInstructions } from "./first-steps.tsx";
 import { KEYS_LINK, limitTexts } from "./keys.tsx";
-import { filled, type FormState } from "./forms.ts";
+import { filled, formIdField, formIdIn, type FormState } from "./forms.ts";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import type { AnswerById, Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
@@ -103,7 +103,7 @@ async function newKeyPage(deps: PageDeps, user: Person, typed: FormState, replac
           user={user}
           action="/keys"
           fields={[
-            ["form_id", deps.ids.request()],
+            formIdField(deps.ids.request()),
             // The form shows every limit of the replaced key, so an empty field means that the limit was removed.
             ...(replaced === undefined
               ? []
@@ -215,9 +215,9 @@ export function newKeyPages(deps: PageDeps) {
     (await keyService.list(caller)).find(({ id }) => id === wanted);
   const create = answer(
     async ({ person, form }) => {
-      const formId = (form.get("form_id") ?? "").slice(0, FORM_ID_CHARS_MAX);
       const { loop_brake: brakesLoops = false, ...request } = KEY_FORM.check(form, keyMembersIn(form));
-      const name = formId === "" ? null : `${person.sessionHash} ${formId}`;
+      const formId = formIdIn(form);
+      const name = formId === null ? null : `${person.sessionHash} ${formId}`;
       const { row, key, closesSignUps, isFound } = await keyService.create(person.caller, request, name);
       const isBraked = !isFound && row.role === "agent" && brakesLoops && row.replaces === null;
       // The key is there: it must be shown, whatever comes of the rule.
@@ -282,8 +282,6 @@ function test(deps: PageDeps): AnswerById {
     return create(caller, "Test of a new key", null);
   });
 }
-
-const FORM_ID_CHARS_MAX = 64;
 
 /** The members that no field has, must be chosen, or are only for agents: the form always has a scope. */
 export function keyMembersIn(form: Form) {

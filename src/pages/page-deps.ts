@@ -98,7 +98,9 @@ export function createPageDeps(needs: PageNeeds) {
       html: (user: Person, value: Value) => string | Promise<string>,
     ) => flash.showSecretOnce(person, path, kind, value, () => pageFor(person, (user) => html(user, value))),
     answer: answers(sessions.formOf, inNavigation),
+    /** Also allowed if the account is stopped, for what concerns only the person. */
     ownAnswer: answers(sessions.ownFormOf, inNavigation),
+    /** For forms that ask for the password themselves. */
     tokenAnswer: answers(sessions.tokenFormOf, inNavigation),
   };
 }

@@ -9,9 +9,8 @@ import type { Person } from "../http/session.ts";
 import { see } from "../receipts/see.ts";
 import { storedOf } from "../receipts/seen-action.ts";
 import { issuesText, withField } from "../api/errors.ts";
-import { FORM_ID } from "../core/ids.ts";
 import { hasUnknownOutcome } from "../core/timeline.ts";
-import { EMPTY_FORM } from "./forms.ts";
+import { EMPTY_FORM, formIdIn } from "./forms.ts";
 import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import { actionPath } from "../ui/layout.tsx";
 import { editPage } from "./resend.tsx";
@@ -84,8 +83,8 @@ function refused(message: string): DomainError {
  * without that, nobody can find out what was typed by trying values.
  */
 function idempotencyKeyIn(form: Form): string | null {
-  const id = form.get("form_id") ?? "";
-  if (!FORM_ID.test(id)) return null;
+  const id = formIdIn(form);
+  if (id === null) return null;
   const typed = ["method", "url", "title", "headers", "body"].map((name) => form.get(name) ?? null);
   return `req_${new Bun.CryptoHasher("sha256")
     .update(JSON.stringify([id, ...typed]))

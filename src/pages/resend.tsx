@@ -6,7 +6,7 @@ import type { EditedFields } from "../actions/edited-copy.ts";
 import { risksOfRequest } from "../approvals/facts.ts";
 import { TITLE_CHARS_MAX } from "../core/limits.ts";
 import { Risks } from "./decision.tsx";
-import type { FormState } from "./forms.ts";
+import { formIdField, type FormState } from "./forms.ts";
 import { Button, Check, PostForm } from "../ui/form.tsx";
 import { actionPath, Layout, render } from "../ui/layout.tsx";
 import { LinkButton, Notice, PageHead } from "../ui/parts.tsx";
@@ -44,7 +44,7 @@ export function editPage(props: EditPageProps, fields: EditedFields, typed: Form
         }`}
       />
       <Risks risks={risksOfRequest(action, { isReasonRead: false })} />
-      <PostForm user={user} action={`${path}/edit`} fields={[["form_id", formId]]} class="card">
+      <PostForm user={user} action={`${path}/edit`} fields={[formIdField(formId)]} class="card">
         <EDIT_FORM.OtherProblem state={typed} />
         <EDIT_FORM.Fields of={["method", "url", "title", "headers"]} state={state} />
         {hint === undefined ? (
