@@ -2,6 +2,7 @@ import type { AnyElysia } from "elysia";
 import { accountRoutes } from "../accounts/account.ts";
 import { callbackHostRoutes } from "../accounts/callback-hosts.ts";
 import { firstStepRoutes } from "../accounts/first-steps.ts";
+import { invitationRoutes } from "../accounts/invitations.ts";
 import { keyRoutes } from "../accounts/keys.ts";
 import { serverRoutes } from "../accounts/server-routes.ts";
 import { signingSecretRoutes } from "../accounts/signing-secrets.ts";
@@ -67,6 +68,7 @@ export function createHttp(services: RouteServices, settings: HttpSettings, othe
     firstStepRoutes(deps),
     serverRoutes(deps),
     teamRoutes(deps),
+    invitationRoutes(deps),
     pauseRoutes(deps),
     hostRoutes(deps),
     grantRoutes(deps),

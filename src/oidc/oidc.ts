@@ -2,7 +2,7 @@ import type * as openid from "openid-client";
 import type { Configuration, CustomFetch } from "openid-client";
 import { NO_PASSWORD } from "../accounts/people.ts";
 import { newSession, type SessionService } from "../accounts/sessions.ts";
-import type { TeamService } from "../accounts/team.ts";
+import type { InvitationService } from "../accounts/invitations.ts";
 import { createClientThrottle } from "../accounts/throttle.ts";
 import type { Config } from "../config/config.ts";
 import { emailKey, type Member } from "../core/account-store.ts";
@@ -46,7 +46,7 @@ interface OidcNeeds {
   readonly redirectUri: string;
   readonly sender: Sender;
   readonly sessionService: Pick<SessionService, "recheckPerson">;
-  readonly teamService: TeamService;
+  readonly invitationService: Pick<InvitationService, "joinByIdentity">;
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken" | "readDeviceToken">;
 }
 
@@ -60,7 +60,7 @@ export type Oidc = ReturnType<typeof createOidc>;
 export function createOidc(app: AppPart<"clock", "people" | "team">, needs: OidcNeeds) {
   const { clock } = app;
   const { people, team } = app.store;
-  const { settings, redirectUri, sender, sessionService, teamService, secrets } = needs;
+  const { settings, redirectUri, sender, sessionService, invitationService, secrets } = needs;
   const customFetch = fetchBy(sender);
   let found: { readonly config: Promise<Found>; readonly untilMs: number } | null = null;
 
@@ -157,7 +157,7 @@ export function createOidc(app: AppPart<"clock", "people" | "team">, needs: Oidc
       if (known !== null) return (await enter(known, identity, false, source)) ?? "no_account";
       const member = await people.find(email);
       if (member !== null) return (await enter(member, identity, true, source)) ?? "other_identity";
-      return (await teamService.joinByIdentity(email, identity, source, invitationToken)) ?? "no_account";
+      return (await invitationService.joinByIdentity(email, identity, source, invitationToken)) ?? "no_account";
     },
   };
 }

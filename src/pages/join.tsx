@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { emailKey } from "../core/account-store.ts";
-import type { OpenInvitation } from "../accounts/team.ts";
+import type { OpenInvitation } from "../accounts/invitations.ts";
 import type { Person } from "../core/session.ts";
 import { createPageRoutes, TokenParams } from "../http/operation.ts";
 import { readForm, type RequestContext } from "../http/request.ts";
@@ -22,7 +22,7 @@ interface JoinProps extends OpenInvitation {
 }
 
 async function joinPage(deps: PageDeps, context: RequestContext, token: string, state: FormState) {
-  const [invitation, user] = await Promise.all([deps.teamService.findInvitation(token), deps.personOf(context)]);
+  const [invitation, user] = await Promise.all([deps.invitationService.find(token), deps.personOf(context)]);
   const { email, role, account } = invitation;
   const path = `/join/${token}`;
   return render(
@@ -87,19 +87,19 @@ function JoinForm({ path, state, user, email, isKnown }: JoinProps) {
 
 /** The links of invitations. A GET changes nothing, because mail scanners and previews open links. */
 export function joinPages(deps: PageDeps) {
-  const { teamService, personOf, ownFormOf, ownOrigin, startSession } = deps;
+  const { invitationService, personOf, ownFormOf, ownOrigin, startSession } = deps;
   const hooks = { params: TokenParams };
   const join = answers((context, person: Person | null) =>
     person === null ? readForm(context) : ownFormOf(context, person),
   )<{ readonly token: string }>(
     async ({ context, person, params: { token }, form }) => {
       if (person !== null) {
-        await teamService.joinAs(token, person);
+        await invitationService.joinAs(token, person);
         return HOME_PATH;
       }
-      const { email } = await teamService.findInvitation(token);
+      const { email } = await invitationService.find(token);
       const { password } = LOG_IN_FORM.check(form, { email });
-      const entered = await teamService.joinByPassword(token, password, sourceOf(context, deps, form));
+      const entered = await invitationService.joinByPassword(token, password, sourceOf(context, deps, form));
       return startSession(context, entered, seeOther("own", HOME_PATH));
     },
     ({ context, params: { token } }, typed) => joinPage(deps, context, token, typed),

@@ -2,7 +2,8 @@
 import Type from "typebox";
 import { type Checked, compile } from "../api/schema-helpers.ts";
 import { INVITATION_MS_MAX } from "../core/limits.ts";
-import { ChangePerson, CreateInvitation, InvitationParams, PersonParams } from "../accounts/team.ts";
+import { CreateInvitation, InvitationParams } from "../accounts/invitations.ts";
+import { ChangePerson, PersonParams } from "../accounts/team.ts";
 import { MEMBER_ROLES, type MemberRole } from "../core/roles.ts";
 import type { TeamMember } from "../core/team-store.ts";
 import type { RequestContext } from "../http/request.ts";
@@ -124,7 +125,7 @@ function invitedPage(user: Person, { email, link, isMailed }: Checked<typeof INV
 
 /** The people of this account, its open invitations, and keys that former members may know. */
 export function peoplePages(deps: PageDeps) {
-  const { teamService, keyService, personOf, flash } = deps;
+  const { teamService, invitationService, keyService, personOf, flash } = deps;
   const { routes, rowForm } = settingsList<TeamMember, typeof CreateInvitation, Checked<typeof ROLE_CHANGE>>(deps, {
     shown: ROLE_CHANGE,
     section: "People",
@@ -134,7 +135,7 @@ export function peoplePages(deps: PageDeps) {
       const { caller } = user;
       const [members, invitations, former] = await Promise.all([
         teamService.list(caller),
-        teamService.invitations(caller),
+        invitationService.list(caller),
         // Live keys of people who may no longer manage the account.
         keyService.ofFormer(caller),
       ]);
@@ -188,7 +189,7 @@ export function peoplePages(deps: PageDeps) {
     // Most people are invited to approve.
     start: () => filled({ role: "approver" }),
     create: async (person, { email, role }) => {
-      const { link, isMailed } = await teamService.invite(person.caller, email, role);
+      const { link, isMailed } = await invitationService.invite(person.caller, email, role);
       return deps.showOnce(person, INVITED_PATH, INVITED, { email, link, isMailed }, invitedPage);
     },
   });
@@ -205,7 +206,7 @@ export function peoplePages(deps: PageDeps) {
     await teamService.remove(person.caller, id);
     return (await isStillOwner(context)) ? null : seeOther("own", HOME_PATH);
   });
-  const withdraw = rowForm<ById>(({ person, params: { id } }) => teamService.withdraw(person.caller, id));
+  const withdraw = rowForm<ById>(({ person, params: { id } }) => invitationService.withdraw(person.caller, id));
   return routes
     .get(INVITED_PATH, ({ context, person }) => {
       const invited = flash.read(context, person, INVITED);

@@ -2,6 +2,7 @@ import { createAccountService } from "../accounts/account.ts";
 import { createAuthenticate } from "../accounts/authenticate.ts";
 import { createCallbackHostService } from "../accounts/callback-hosts.ts";
 import { createFirstStepService } from "../accounts/first-steps.ts";
+import { createInvitationService } from "../accounts/invitations.ts";
 import { createKeyService } from "../accounts/keys.ts";
 import { createOwnMailService } from "../accounts/own-mails.ts";
 import { createPeopleService } from "../accounts/people.ts";
@@ -162,13 +163,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const peopleService = createPeopleService(app, { passwords, secrets, signUpGate, sessionService });
   const onMail =
     config.mail === null ? null : (accountId: string, host: string) => delivery.waits("mail", accountId, host);
-  const teamService = createTeamService(app, {
-    peopleService,
-    sessionService,
-    secrets,
-    onMail,
-    recheckKeys: authenticate.recheck,
-  });
+  const invitationService = createInvitationService(app, { peopleService, sessionService, secrets, onMail });
   const keyService = createKeyService(app, {
     secrets,
     pauseService,
@@ -203,10 +198,11 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     accountService: createAccountService(app),
     sessionService,
     peopleService,
-    teamService,
+    teamService: createTeamService(app, { sessionService, recheckKeys: authenticate.recheck }),
+    invitationService,
     welcomeLinks: createWelcomeLinkService(app, { peopleService, sessionService, secrets }),
     ownMails: createOwnMailService(app, { mailer, secrets }),
-    oidc: oidcOf(app, { secrets, sessionService, teamService }),
+    oidc: oidcOf(app, { secrets, sessionService, invitationService }),
     actionService,
     pauseService,
     pauseOf: paused.pauseOf,
@@ -272,7 +268,7 @@ function listenToChanges(app: AppContext, streams: ReturnType<typeof createFeed>
 /** Null: no identity provider is configured. */
 function oidcOf(
   app: AppContext,
-  needs: Pick<Parameters<typeof createOidc>[1], "secrets" | "sessionService" | "teamService">,
+  needs: Pick<Parameters<typeof createOidc>[1], "secrets" | "sessionService" | "invitationService">,
 ) {
   const { oidc: settings, baseUrl, allowedPrivateTargets } = app.config;
   if (settings === null) return null;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { httpSettings } from "../../src/app/http.ts";
 import type { Oidc } from "../../src/oidc/oidc.ts";
 import type { SessionService } from "../../src/accounts/sessions.ts";
-import type { TeamService } from "../../src/accounts/team.ts";
+import type { InvitationService } from "../../src/accounts/invitations.ts";
 import type { ReadServerSize } from "../../src/accounts/server-size.ts";
 import type { Config, EffectiveSettings } from "../../src/config/config.ts";
 import { createLinksOf } from "../../src/approvals/links.ts";
@@ -44,7 +44,7 @@ export interface RealServerOptions extends EngineOptions {
   readonly oidcOf?: (parts: {
     readonly engine: Engine;
     readonly sessionService: SessionService;
-    readonly teamService: TeamService;
+    readonly invitationService: InvitationService;
   }) => Oidc;
   /** Routes of another module, over the same service. */
   readonly routesOf?: (engine: Engine) => readonly AnyElysia[];
@@ -80,8 +80,9 @@ export async function openRealServer(options: RealServerOptions = {}) {
   await accounts.create({ ...stranger, sealedRootSecret: secrets.seal(secrets.newRootSecret(), place) }, []);
   await addKey(stranger.id, STRANGER, "owner");
 
-  const { sessionService, teamService, bulkRunner, followLink, authenticate, signUpGate } = engine.services;
-  const oidc = options.oidcOf?.({ engine, sessionService, teamService }) ?? null;
+  const { sessionService, teamService, invitationService, bulkRunner, followLink, authenticate, signUpGate } =
+    engine.services;
+  const oidc = options.oidcOf?.({ engine, sessionService, invitationService }) ?? null;
   // What the stub says of the server unless a test asks.
   const { settingsFor: _rules, readSize: _size, ...services } = engine.services;
   const { approvalLinks, isTrustedProxy, rateLimitPerSecond, mcpSessionsPerAccount } = httpSettings(

@@ -350,6 +350,7 @@ const ASKED: readonly (readonly [Permission, keyof typeof engine.services, metho
   ["manage", "credentialRequests", "grant decline"],
   ["manage", "credentialService", "add change remove test"],
   ["manage", "firstSteps", "hide show"],
+  ["manage", "invitationService", "invite list withdraw"],
   ["manage", "hostService", "put putDefaults remove"],
   ["manage", "keyService", "list listWithUse create revoke unfinished ofFormer"],
   ["manage", "oauthClients", "list add replaceSecret remove"],
@@ -358,7 +359,7 @@ const ASKED: readonly (readonly [Permission, keyof typeof engine.services, metho
   ["manage", "ruleService", "tryRule add change replace remove brakeLoops lastChange undo reorder replaceAll"],
   ["manage", "signingService", "read origins overlapEnd rotate"],
   ["manage", "signUpGate", "requireOperator list allow"],
-  ["manage", "teamService", "list changeRole remove invite invitations withdraw"],
+  ["manage", "teamService", "list changeRole remove"],
   ["manage", "verifyService", "check"],
 ];
 

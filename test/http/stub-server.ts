@@ -187,7 +187,10 @@ export function stubDeps(calls: string[] = []): Stubs {
     accountService: told(knowing<Stubs["accountService"]>({ id: ACCOUNT, name: null, email: null })),
     peopleService: stubPeopleService(),
     welcomeLinks: knowing<Stubs["welcomeLinks"]>(ENTERED),
-    teamService: told(knowing<TeamService>({ ...member, invitation, link: "http://h/join/og_new", isMailed: false })),
+    teamService: told(knowing<TeamService>(member)),
+    invitationService: told(
+      knowing<Stubs["invitationService"]>({ ...invitation, invitation, link: "http://h/join/og_new", isMailed: false }),
+    ),
     ownMails: told(knowing<Stubs["ownMails"]>({ delivered: false, error: "No mail was sent." }, { sendsMail: false })),
     oauth: null,
     oauthClients: told(knowing<OAuthClientService>({ ...client, secret: "secret of a client" })),

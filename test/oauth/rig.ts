@@ -44,7 +44,7 @@ export async function openRig(options: RealServerOptions = {}) {
     routesOf: (engine) => [agentRoutes(engine.app, engine.services, new AbortController().signal)],
   });
   const ann = await signedIn(app);
-  const { teamService } = app.engine.services;
+  const { invitationService } = app.engine.services;
   return {
     ...app,
     documents,
@@ -55,10 +55,10 @@ export async function openRig(options: RealServerOptions = {}) {
     browser: (cookie = ann.cookie) => new Browser(app, cookie),
     /** Somebody else of the account, logged in. */
     async join(role: MemberRole) {
-      const { link } = await teamService.invite(app.engine.owner, `${role}@example.com`, role);
+      const { link } = await invitationService.invite(app.engine.owner, `${role}@example.com`, role);
       const source = { client: "", deviceToken: null, sessionSecret: SESSION_SECRET, browser: null };
       const token = link.slice(link.lastIndexOf("/") + 1);
-      const { person, sessionToken } = await teamService.joinByPassword(token, "a password of somebody", source);
+      const { person, sessionToken } = await invitationService.joinByPassword(token, "a password of somebody", source);
       return { personId: person.caller.personId ?? "", cookie: `outgate_session=${sessionToken}` };
     },
     /** The keys of connections, which alone have a hold here. */

@@ -40,14 +40,14 @@ async function open({ tellsInIdToken = false, domains = ["example.com"] } = {}):
         return Promise.resolve({ kind: "delivered" });
       },
     },
-    oidcOf: ({ engine, sessionService, teamService }) => ({
+    oidcOf: ({ engine, sessionService, invitationService }) => ({
       ...createOidc(engine.app, {
         settings: { issuer: provider.issuer, ...OIDC_CLIENT, allowedDomains: domains },
         redirectUri: OWN_ORIGIN + CALLBACK,
         sender: createSender(providerPolicy(provider.issuer, "OIDC_ISSUER")),
         secrets: engine.secrets,
         sessionService,
-        teamService,
+        invitationService,
       }),
       name: "id.example",
     }),
@@ -254,7 +254,7 @@ describe("somebody without an account", () => {
     const [theirs] = await engine.store.accounts.keys(accountId, 1);
     engine.clock.advance(1_000);
     const stranger = { ...engine.owner, accountId, keyId: theirs?.id ?? "" };
-    await engine.services.teamService.invite(stranger, "bob@example.com", "reader");
+    await engine.services.invitationService.invite(stranger, "bob@example.com", "reader");
     const visitor = new Visitor();
     const html = await (await visitor.ask(path)).text();
     expect(html).toContain("Log in with id.example");

@@ -20,14 +20,14 @@ const app = await shared(
   openRealServer({
     port,
     starts: false,
-    oidcOf: ({ engine, sessionService, teamService }) => ({
+    oidcOf: ({ engine, sessionService, invitationService }) => ({
       ...createOidc(engine.app, {
         settings: { issuer: provider.issuer, ...OIDC_CLIENT, allowedDomains: ["example.com"] },
         redirectUri,
         sender: createSender(providerPolicy(provider.issuer, "OIDC_ISSUER")),
         secrets: engine.secrets,
         sessionService,
-        teamService,
+        invitationService,
       }),
       name: "id.example",
     }),
