@@ -1,11 +1,14 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS, STALL_MS_MIN } from "./limits.ts";
 
+/** A longer timer rings at once. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
 /** The machine's own clocks. */
 export const systemClock: Clock = {
   now: () => new Date(),
   monotonicMs: () => performance.now(),
   after(delayMs, run) {
-    const timer = setTimeout(run, delayMs);
+    const timer = setTimeout(run, Math.min(delayMs, TIMER_MS_MAX));
     return () => clearTimeout(timer);
   },
 };
@@ -59,7 +62,7 @@ export async function within<T>(clock: Pick<Clock, "after">, limitMs: number, wo
 export interface Clock {
   now(): Date;
   monotonicMs(): number;
-  /** Calls `run` once after the delay unless the returned function is called first. */
+  /** Calls `run` once after the delay, or after 24 days if that is sooner, unless the returned function is called first. */
   after(delayMs: number, run: () => void): () => void;
 }
 
