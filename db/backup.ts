@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { closeSync, fsyncSync, openSync } from "node:fs";
-import { reasonAt, singlePathOf } from "./libsql/inspect.ts";
+import { checkLog, reasonAt, singlePathOf } from "./libsql/inspect.ts";
 import { RESTORED_POSITIONS } from "../src/core/limits.ts";
 import { codeOf } from "./sql/errors.ts";
 
@@ -13,7 +13,9 @@ const BUSY_MS = 5_000;
  * until the copy is done.
  */
 export function copyDatabase(path: string, to: string): void {
-  const source = new Database(singlePathOf(path), { readonly: true });
+  const real = singlePathOf(path);
+  checkLog(real);
+  const source = new Database(real, { readonly: true });
   try {
     source.run(`PRAGMA busy_timeout = ${BUSY_MS}`);
     const [[vacuum] = []] = source.query("PRAGMA auto_vacuum").values();

@@ -4,7 +4,7 @@ import { orUnavailable } from "../sql/errors.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { type Execute, openTx } from "./tx.ts";
 import type { Row, SqlValue, Statement } from "../sql/sql.ts";
-import { sizeOf } from "./inspect.ts";
+import { logBytesOf, sizeOf } from "./inspect.ts";
 
 /** How long a statement may block the event loop while another process holds the lock. The writer retries without blocking. */
 const BUSY_MS = 20;
@@ -168,16 +168,12 @@ function checkpointed(database: Database, mode: "NOOP" | "PASSIVE"): LogPages {
   return database.query<LogPages, []>(`PRAGMA wal_checkpoint(${mode})`).get() ?? none;
 }
 
-/** SQLite file format, 4.1 and 4.2. */
-const LOG_HEAD_BYTES = 32;
-const FRAME_HEAD_BYTES = 24;
-
 function isLogCut(database: Database, path: string): boolean {
   try {
     const pages = checkpointed(database, "NOOP");
     if (pages.log <= pages.checkpointed) return false;
     const pageBytes = database.query<{ page_size: number }, []>("PRAGMA page_size").get()?.page_size ?? 0;
-    return sizeOf(`${path}-wal`) < LOG_HEAD_BYTES + pages.log * (FRAME_HEAD_BYTES + pageBytes);
+    return sizeOf(`${path}-wal`) < logBytesOf(pages.log, pageBytes);
   } catch {
     // The next statement fails, too, and its error is told.
     return false;

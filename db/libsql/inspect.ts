@@ -30,10 +30,11 @@ const CHECKED_BYTES_MAX = 128 * 1_048_576;
 
 /**
  * Checks a file through a read-only connection before it is opened for writing. Throws `DatabaseUnreadable` for a damaged or
- * truncated file, which stays untouched so that it can be recovered. In larger files, only the size and the list of tables are
+ * truncated file, or one without its log, which stays untouched so that it can be recovered. In larger files, only the size and the list of tables are
  * checked.
  */
 export function inspectFile(path: string): void {
+  checkLog(path);
   const bytes = sizeOf(path);
   const logBytes = sizeOf(`${path}-wal`);
   if (bytes === 0 && logBytes === 0) return;
@@ -63,16 +64,44 @@ function isSound(path: string, whole: boolean): boolean {
 
 /** The size by the file's header (SQLite file format, 1.3): page size at 16, number of pages at 28, valid if 24 equals 92. */
 function expectedBytes(path: string): number {
-  const head = Buffer.alloc(100);
-  const file = openSync(path, "r");
-  try {
-    if (readSync(file, head, 0, head.length, 0) < head.length) return Number.POSITIVE_INFINITY;
-  } finally {
-    closeSync(file);
-  }
+  const head = headOf(path, 100);
+  if (head === null) return Number.POSITIVE_INFINITY;
   if (head.readUInt32BE(24) !== head.readUInt32BE(92)) return 0;
   const pageBytes = head.readUInt16BE(16);
   return (pageBytes === 1 ? 65_536 : pageBytes) * head.readUInt32BE(28);
+}
+
+/**
+ * Throws if the log is gone, or shorter than by its index: a process that was killed left what it wrote last only there, and without it
+ * calls that were made are pending. The index is in the shared memory (SQLite's WAL-mode file format, 2.1): a header, the same again, and
+ * how many frames of the log the file has too. A process that ends in order leaves neither.
+ */
+export function checkLog(path: string): void {
+  const index = existsSync(`${path}-shm`) ? headOf(`${path}-shm`, 100) : null;
+  if (index === null || index.readUInt32LE(0) !== 3_007_000 || !index.subarray(0, 48).equals(index.subarray(48, 96)))
+    return;
+  const frames = index.readUInt32LE(16);
+  if (frames <= index.readUInt32LE(96) || sizeOf(`${path}-wal`) >= logBytesOf(frames, index.readUInt16LE(14))) return;
+  throw new DatabaseUnreadable(
+    `The log ${path}-wal of the database was deleted or cut. What was written last was only there, and calls made since may be made ` +
+      `again. Put it back, or restore a backup. To go on without it, delete ${path}-shm.`,
+  );
+}
+
+/** How many bytes a log of so many frames has (SQLite file format, 4.1 and 4.2). */
+export function logBytesOf(frames: number, pageBytes: number): number {
+  return 32 + frames * (24 + (pageBytes === 1 ? 65_536 : pageBytes));
+}
+
+/** The first bytes of a file; null: it has fewer. */
+function headOf(path: string, bytes: number): Buffer | null {
+  const head = Buffer.alloc(bytes);
+  const file = openSync(path, "r");
+  try {
+    return readSync(file, head, 0, bytes, 0) < bytes ? null : head;
+  } finally {
+    closeSync(file);
+  }
 }
 
 export function sizeOf(path: string): number {

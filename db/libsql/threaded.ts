@@ -137,7 +137,7 @@ class Thread {
   #answered(data: string | FromWorker, onDeath: (cause: unknown) => void): void {
     // Safe: only `worker.ts` answers.
     const message = typeof data === "string" ? (JSON.parse(data) as FromWorker) : data;
-    if ("lost" in message) return onDeath(new StoreLost(message.lost, "the next start makes another log"));
+    if ("lost" in message) return onDeath(new StoreLost(message.lost, "nothing more may be written to it"));
     const call = this.#calls.get(message.call);
     this.#calls.delete(message.call);
     if (this.#calls.size === 0) this.#worker.unref();

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { copyFileSync, readdirSync, statSync, truncateSync } from "node:fs";
+import { copyFileSync, readdirSync, rmSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseUnreadable } from "../../db/libsql/inspect.ts";
 import { openFile } from "../../db/libsql/file.ts";
+import { copyDatabase } from "../../db/backup.ts";
+import { openTransferSource } from "../../db/transfer/source.ts";
 import type { Store } from "../../src/core/store.ts";
 import { aCreation } from "../support/factory.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
@@ -55,6 +57,27 @@ describe("a file that is no database any more", () => {
     const path = await aDatabaseWithLog(folder.path);
     const store = await openStoreAt(path);
     expect(await countActions(path)).toBe(110);
+    await store.close();
+  });
+
+  test.each([
+    ["deleted", (log: string) => rmSync(log)],
+    ["cut", (log: string) => truncateSync(log, statSync(log).size / 2)],
+  ])("a log that was %s after a kill is told by whatever opens the file, and not taken for none", async (_, change) => {
+    await using folder = await temporaryFolder();
+    const path = await aDatabaseWithLog(folder.path);
+    const [copy, log] = [join(folder.path, "backup.db"), `${path}-wal`];
+    copyDatabase(path, copy);
+    expect(await countActions(copy)).toBe(110);
+    change(log);
+    for (const use of [openStoreAt, openTransferSource, async (name: string) => copyDatabase(name, `${copy}.2`)]) {
+      expect(await use(path).then(String, String)).toBe(
+        `DatabaseUnreadable: The log ${log} of the database was deleted or cut. What was written last was only there, and calls made since may be made again. Put it back, or restore a backup. To go on without it, delete ${path}-shm.`,
+      );
+    }
+    rmSync(`${path}-shm`);
+    const store = await openStoreAt(path);
+    expect(await countActions(path)).toBeLessThan(110);
     await store.close();
   });
 
@@ -163,7 +186,7 @@ async function aDatabaseWithLog(folder: string): Promise<string> {
   const store = await openStoreAt(path);
   await Promise.all(Array.from({ length: 10 }, () => store.actions.create(aCreation())));
   const copy = join(folder, "copy.db");
-  for (const suffix of ["", "-wal"]) copyFileSync(path + suffix, copy + suffix);
+  for (const suffix of ["", "-wal", "-shm"]) copyFileSync(path + suffix, copy + suffix);
   await store.close();
   return copy;
 }
