@@ -467,6 +467,7 @@ test("outgate callback-hosts lists hosts in their normal form, and takes them of
   expect((await json(["callback-hosts", "--json"])).value).toMatchObject({ data: [{ host: "hooks.example.com" }] });
   expect((await say(["callback-hosts", "remove", "HOOKS.example.com"])).code).toBe(0);
   expect((await json(["callback-hosts", "list", "--json"])).value).toEqual({ data: [] } as never);
+  expect((await say(["callback-hosts"], { terminal: true })).out).toBe("No host is listed.\n");
   const gone = await say(["callback-hosts", "remove", "hooks.example.com"]);
   expect(gone.code).not.toBe(0);
   expect(gone.err).toContain("This host is not listed.");

@@ -16,7 +16,7 @@ export function addAccountCommands(program: CliCommand): void {
     .option("--created-by <id>", "only those that this person or key created")
     .option(...JSON_OPTION)
     .sessionAction(async ({ client, printList }, { created_by: createdBy }: { readonly created_by?: string }) =>
-      printList(await client.listKeys({ createdBy }), "", KEY_COLUMNS),
+      printList(await client.listKeys({ createdBy }), "No keys found.", KEY_COLUMNS),
     );
   keys
     .serviceCommand("create <name>", "create a key and print it, only this once")
@@ -83,7 +83,7 @@ export function addAccountCommands(program: CliCommand): void {
     )
     .option(...JSON_OPTION)
     .sessionAction(async ({ client, printList }) =>
-      printList(await client.listCallbackHosts(), "", [
+      printList(await client.listCallbackHosts(), "No host is listed.", [
         ["HOST", ({ host }) => host],
         ["LISTED", ({ created_at: at }, now) => ago(at, now)],
       ]),
@@ -163,7 +163,7 @@ export function addAccountCommands(program: CliCommand): void {
     .serviceCommand("list", "list the accounts of the service, stopped ones first", { isDefault: true })
     .option(...JSON_OPTION)
     .sessionAction(async ({ client, printList }) =>
-      printList(await client.listAccounts(), "", [
+      printList(await client.listAccounts(), "No accounts.", [
         ["ID", ({ id }) => id],
         [
           "STATE",
