@@ -15,7 +15,7 @@ import {
   addOAuthClientCommands,
   addSigningCommands,
 } from "./commands/settings.ts";
-import { addOverview, addNotificationsAndServer } from "./commands/service.ts";
+import { addOverview, addNotificationsAndServer } from "./commands/overview.ts";
 import { addSend } from "./commands/send.ts";
 import { unknownCommand } from "./wrong-usage.ts";
 

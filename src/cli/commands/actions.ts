@@ -15,18 +15,14 @@ import type { OutgateClient } from "../../client/client.ts";
 import {
   describeDecision,
   describeTimeline,
-  endOf,
   eventLine,
-  EXIT_CODES_HELP,
-  exitCodeOf,
   failureIn,
-  findActionId,
   LISTED_COLUMNS,
-  printAction,
   STATUS_COLOR,
 } from "../action-text.ts";
 import { type CliCommand, CliOption, JSON_OPTION } from "../command.ts";
 import { given, oneOf, several, wholeNumber } from "../option-values.ts";
+import { endOf, EXIT_CODES_HELP, exitCodeOf, findActionId, printAction } from "../one-action.ts";
 import { EXIT, saysYes, UsageError } from "../io.ts";
 import { textTable, type Cell } from "../table.ts";
 import { listTable, type ListColumn, type Session } from "../session.ts";

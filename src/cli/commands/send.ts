@@ -1,5 +1,5 @@
 import type { CreateAction } from "../../client/openapi.ts";
-import { endOf, EXIT_CODES_HELP, exitCodeOf, printAction } from "../action-text.ts";
+import { endOf, EXIT_CODES_HELP, exitCodeOf, printAction } from "../one-action.ts";
 import { type CliCommand, CliOption, JSON_OPTION } from "../command.ts";
 import { given, headersIn, oneOf, several, wholeNumber } from "../option-values.ts";
 import { type Io, readValue, UsageError } from "../io.ts";
