@@ -64,6 +64,10 @@ const SERVER = `select current_setting('server_encoding') as encoding, current_s
 /** The first with `pg_current_xact_id`. Only versions from 15 on are tested. */
 const VERSION_NUMBER_MIN = 130_000;
 
+/** A role may have bounds, which are meant for others than these statements. Servers before 17 have none for transactions. */
+const NO_BOUNDS =
+  "select set_config(name, '0', true) from pg_settings where name in ('statement_timeout', 'transaction_timeout')";
+
 /** Encodings that hold every text. The server takes texts for SQL_ASCII as they come. */
 const ENCODINGS: ReadonlySet<unknown> = new Set(["UTF8", "SQL_ASCII"]);
 
@@ -78,8 +82,8 @@ export async function migratePostgres(
 ): Promise<void> {
   await sql.alone(async (run) => {
     await run("begin isolation level read committed");
-    // A role may have a bound for statements, which is meant for others than these.
-    await run(`select set_config('lock_timeout', '${lockMsMax}', true), set_config('statement_timeout', '0', true)`);
+    await run(`select set_config('lock_timeout', '${lockMsMax}', true)`);
+    await run(NO_BOUNDS);
     const [server] = await run(SERVER);
     if (Number(server?.["number"]) < VERSION_NUMBER_MIN) throw tooOld(String(server?.["version"]));
     if (!ENCODINGS.has(server?.["encoding"])) throw wrongEncoding(String(server?.["encoding"]));

@@ -130,8 +130,11 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     expect(reasonOf(await migrating())).toStartWith("another node is changing the tables");
     await db.raw.query("rollback");
     expect(await migrating()).toBeNull();
-    // A bound of the role for statements ends no migration.
-    await db.raw.query(`alter database ${db.raw.database} set statement_timeout = 100`);
+    // Bounds of the role for statements, and since PostgreSQL 17 for transactions, end no migration.
+    const bounds = "select name from pg_settings where name in ('statement_timeout', 'transaction_timeout')";
+    for (const { name } of (await db.raw.query<{ name: string }>(bounds)).rows) {
+      await db.raw.query(`alter database ${db.raw.database} set ${name} = 100`);
+    }
     await db.raw.query(`begin; select pg_advisory_xact_lock(${START_LOCK})`);
     const waiting = failureOf(migratePostgres(sql, NOON));
     await db.raw.query("select pg_sleep(0.3); rollback");
