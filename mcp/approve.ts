@@ -3,7 +3,8 @@ import { authorize, type Caller, mayApproveWhenAsked, mayDo, requireMayChange } 
 import { type Action, unknownExtras } from "../src/core/action.ts";
 import { approve, isHeldIn, staleDecision } from "../src/core/changes.ts";
 import { DomainError } from "../src/core/domain-error.ts";
-import { compile, isJsonObject, withoutNulls } from "../src/api/schema-helpers.ts";
+import { compile, withoutNulls } from "../src/api/check.ts";
+import { isJsonObject } from "../src/core/json.ts";
 import { mayApproveIt } from "../src/core/policy.ts";
 import { ADDRESS_FACTS, type DecisionFacts, maskedFacts } from "../src/approvals/facts.ts";
 import {

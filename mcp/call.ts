@@ -7,13 +7,12 @@ import {
 import type { Counts } from "../src/core/counts.ts";
 import type { Caller } from "../src/core/roles.ts";
 import { DomainError } from "../src/core/domain-error.ts";
-import { isJsonObject } from "../src/api/schema-helpers.ts";
+import { isJsonObject, memberText, orderedMemberText } from "../src/core/json.ts";
 import { QUESTION_MS, QUESTIONS_OPEN_MAX } from "../src/core/limits.ts";
 import type { Config } from "../src/config/config.ts";
 import type { AppContext } from "../src/runtime/app-context.ts";
 import type { Bus } from "../src/core/bus.ts";
 import type { McpRequest } from "../src/http/mcp-routes.ts";
-import { memberText, orderedMemberText } from "../src/core/json.ts";
 import type { Metrics } from "../src/observability/metrics.ts";
 import { createOwnTurns } from "../src/runtime/fair-share.ts";
 import type { RouteServices } from "../src/services/services.ts";

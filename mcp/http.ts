@@ -8,7 +8,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { type Caller, holderIdOf } from "../src/core/roles.ts";
 import { DomainError } from "../src/core/domain-error.ts";
-import { isJsonObject } from "../src/api/schema-helpers.ts";
+import { isJsonObject } from "../src/core/json.ts";
 import { KEEP_ALIVE_MS, SESSION_IDLE_MS, SESSION_SWEEP_MS, NODE_SESSION_MS_MAX } from "../src/core/limits.ts";
 import { countByHolder, holderToEvict } from "../src/runtime/fair-share.ts";
 import type { Store } from "../src/core/store.ts";

@@ -22,7 +22,8 @@ import type { ActionService } from "../src/actions/service.ts";
 import { isDecided, type LatestDecision, latestDecision, type TimelineEntry } from "../src/core/timeline.ts";
 import { DomainError, type ErrorCode, TooEarly } from "../src/core/domain-error.ts";
 import { asDomainError, cutText, detailsOf } from "../src/api/errors.ts";
-import { encodeCursor, isJsonObject } from "../src/api/schema-helpers.ts";
+import { encodeCursor } from "../src/api/cursor.ts";
+import { isJsonObject, parseExactly, scanJson } from "../src/core/json.ts";
 import { retryAfterOf } from "../src/approvals/decide.ts";
 import { decide, mayApproveIt, NO_COUNTS } from "../src/core/policy.ts";
 import {
@@ -31,7 +32,6 @@ import {
   TOOL_ROW_BYTES_MAX,
   TOOL_ROW_NAME_BYTES_MAX,
 } from "../src/core/limits.ts";
-import { parseExactly, scanJson } from "../src/core/json.ts";
 import { traceOf } from "../src/observability/log.ts";
 import { maskedActor, maskedPause } from "../src/receipts/masked-action.ts";
 import { type SeenAction, seenWith } from "../src/receipts/seen-action.ts";

@@ -4,16 +4,9 @@ import { DomainError, type ErrorCode } from "../src/core/domain-error.ts";
 import { REASON_CHARS_MAX } from "../src/core/limits.ts";
 import { ActionId, CreateAction, DecisionBody, Retry, WaitQuery, WaitSeconds } from "../src/api/action-schemas.ts";
 import { ListQuery } from "../src/api/list-schemas.ts";
-import {
-  compile,
-  DESCRIBED_ONLY,
-  isJsonObject,
-  key,
-  onePerField,
-  storable,
-  stringMap,
-  withoutNulls,
-} from "../src/api/schema-helpers.ts";
+import { compile, onePerField, withoutNulls } from "../src/api/check.ts";
+import { isJsonObject } from "../src/core/json.ts";
+import { DESCRIBED_ONLY, key, storable, stringMap } from "../src/api/schema-helpers.ts";
 
 const closed = { additionalProperties: false } as const;
 

@@ -19,7 +19,7 @@ import type { ListedCredentialRequest } from "../src/core/credential.ts";
 import { AskCredentialBody, serializeRequest } from "../src/credentials/requests.ts";
 import { serializeCredential } from "../src/credentials/routes.ts";
 import { DomainError, type Issue } from "../src/core/domain-error.ts";
-import { compile, onePerField, withoutNulls } from "../src/api/schema-helpers.ts";
+import { compile, onePerField, withoutNulls } from "../src/api/check.ts";
 import {
   PROGRESS_EVERY_MS,
   SILENT_WAIT_SECONDS_MAX,

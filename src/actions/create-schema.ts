@@ -24,11 +24,11 @@ import {
 import { type Action, type ActionRequest, extrasText, NO_EXTRAS, ownRetrySettings, textsIn } from "../core/action.ts";
 import { retrySettingsJson } from "../api/retry-settings.ts";
 import { headerIssues } from "../api/headers.ts";
-import { isStorableText } from "../core/json.ts";
+import { isJsonObject, isStorableText } from "../core/json.ts";
 import type { Role } from "../core/roles.ts";
 import { NOT_IN_SYNC } from "../core/policy.ts";
 import { CreateAction } from "../api/action-schemas.ts";
-import { compile, isJsonObject, onePerField, withoutNulls } from "../api/schema-helpers.ts";
+import { compile, onePerField, withoutNulls } from "../api/check.ts";
 import type { Extras } from "../core/extras-schema.ts";
 import { NO_RETRY_SETTINGS } from "../core/retry.ts";
 

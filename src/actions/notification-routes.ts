@@ -1,15 +1,7 @@
 import Type from "typebox";
 import type { ListNotifications } from "./service.ts";
-import {
-  checkListQuery,
-  dateTime,
-  encodeCursor,
-  nullable,
-  plainText,
-  quantity,
-  choice,
-  pageLimit,
-} from "../api/schema-helpers.ts";
+import { checkListQuery, encodeCursor } from "../api/cursor.ts";
+import { dateTime, nullable, plainText, quantity, choice, pageLimit } from "../api/schema-helpers.ts";
 import { LIST_LIMIT_DEFAULT } from "../core/limits.ts";
 import { jsonOf } from "../http/response.ts";
 import { createApiRoutes, operation } from "../http/operation.ts";

@@ -14,7 +14,8 @@ import {
 import { normalHost, HTTP_METHODS } from "../core/target.ts";
 import { ActionId, ActionJson, Status } from "./action-schemas.ts";
 import * as t from "./schema-helpers.ts";
-import { checkListQuery, encodeCursor, RESPONSE_CODE } from "./schema-helpers.ts";
+import { checkListQuery, encodeCursor } from "./cursor.ts";
+import { RESPONSE_CODE } from "./schema-helpers.ts";
 import { toJson } from "./serializer.ts";
 import { TIMELINE_EVENT_TYPES } from "../core/timeline.ts";
 

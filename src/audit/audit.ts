@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import Type, { type Static } from "typebox";
 import * as t from "../api/schema-helpers.ts";
-import { checkListQuery, encodeCursor } from "../api/schema-helpers.ts";
+import { checkListQuery, encodeCursor } from "../api/cursor.ts";
 import { toJson } from "../api/serializer.ts";
 import {
   AUDIT_KINDS,

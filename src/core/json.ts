@@ -16,6 +16,10 @@ export function jsonIn(text: string, change?: (name: string, value: unknown) => 
   }
 }
 
+export function isJsonObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 /** The result of a scan before parsing. `exact`: some number may change when it is parsed and printed. */
 export type JsonScan = "too_deep" | "too_many_members" | "plain" | "exact";
 

@@ -1,7 +1,7 @@
 import Type, { type Static } from "typebox";
 import { CredentialKindName, credentialNameSchema } from "../api/action-schemas.ts";
 import * as t from "../api/schema-helpers.ts";
-import { checkListQuery } from "../api/schema-helpers.ts";
+import { checkListQuery, pageOf } from "../api/cursor.ts";
 import { toJson } from "../api/serializer.ts";
 import { auditOf } from "../core/audit.ts";
 import {
@@ -370,7 +370,7 @@ export function credentialRequestRoutes({
           ? await credentialRequests.list(caller, { status, before, limit })
           : await credentialRequests.pending(caller);
         const rows = found.map((one) => serializeRequest(caller, one, now));
-        return jsonOf(t.pageOf(rows, isPaged ? limit : rows.length));
+        return jsonOf(pageOf(rows, isPaged ? limit : rows.length));
       },
       operation({
         operationId: "listCredentialRequests",

@@ -1,4 +1,4 @@
-import { decodeCursor, encodeCursor } from "../api/schema-helpers.ts";
+import { decodeCursor, encodeCursor } from "../api/cursor.ts";
 import { authorize, type Caller, holderIdOf } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { EVENT_STREAMS_PER_ACCOUNT_MAX } from "../core/limits.ts";

@@ -8,7 +8,7 @@ import { dropBodyFirst } from "../http/body.ts";
 import { type RequestContext, readQuery } from "../http/request.ts";
 import type { WatchOf } from "../http/session.ts";
 import { answerEvents, SSE_HEADERS, type SseDeps, type SseEnd, type SseSource } from "../http/sse.ts";
-import { compileQuery } from "../api/schema-helpers.ts";
+import { compileQuery } from "../api/check.ts";
 import { DomainError } from "../core/domain-error.ts";
 import type { Action } from "../core/action.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";

@@ -3,7 +3,8 @@ import Type, { type Static, type TObject, type TSchema } from "typebox";
 import { authorize, type Caller, type Permission } from "../core/roles.ts";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import type { AnswerHeader, RequestHeader } from "../api/headers.ts";
-import { bodyCheck, closedObject, compile, compileQuery } from "../api/schema-helpers.ts";
+import { bodyCheck, compile, compileQuery } from "../api/check.ts";
+import { closedObject } from "../api/schema-helpers.ts";
 import type { ParsedJson } from "../core/json.ts";
 import {
   parseFields,

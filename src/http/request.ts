@@ -15,7 +15,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Server } from "bun";
 import { type Caller, holderIdOf, unauthorized } from "../core/roles.ts";
 import { DomainError, type ErrorCode, type Issue } from "../core/domain-error.ts";
-import type { QueryCheck } from "../api/schema-helpers.ts";
+import type { QueryCheck } from "../api/check.ts";
 import { readMediaType } from "../api/media-type.ts";
 import { canonicalAddress, networkOf } from "../core/addresses.ts";
 import { compactJson, type JsonScan, type ParsedJson, scanJson, withoutLists } from "../core/json.ts";

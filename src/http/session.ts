@@ -17,7 +17,8 @@ import {
   FLASH_MS_MAX,
   NEXT_CHARS_MAX,
 } from "../core/limits.ts";
-import { type Check, isJsonObject } from "../api/schema-helpers.ts";
+import { type Check } from "../api/check.ts";
+import { isJsonObject } from "../core/json.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import { isSame } from "../crypto/tokens.ts";

@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import { readMediaType } from "../api/media-type.ts";
-import { compile } from "../api/schema-helpers.ts";
+import { compile } from "../api/check.ts";
 import type { Clock } from "../core/clock.ts";
 import { jsonIn } from "../core/json.ts";
 import {

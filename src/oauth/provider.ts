@@ -25,7 +25,7 @@ import {
   TOKEN_PATH,
 } from "./names.ts";
 import Type from "typebox";
-import { compile } from "../api/schema-helpers.ts";
+import { compile } from "../api/check.ts";
 import { auditOfSystem } from "../core/audit.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { hasEnded } from "../core/makers.ts";

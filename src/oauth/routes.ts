@@ -1,7 +1,7 @@
 import { createClientThrottle } from "../accounts/throttle.ts";
 import { DomainError, RetryLater } from "../core/domain-error.ts";
 import { HTTP_STATUS } from "../api/errors.ts";
-import { compile } from "../api/schema-helpers.ts";
+import { compile } from "../api/check.ts";
 import type { Clock } from "../core/clock.ts";
 import { OAUTH_REGISTRATIONS_PER_CLIENT_MAX, OAUTH_TOKEN_REQUESTS_PER_CLIENT_MAX } from "../core/limits.ts";
 import { createRoutes } from "../http/operation.ts";

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import Type from "typebox";
-import { compile } from "../api/schema-helpers.ts";
+import { compile } from "../api/check.ts";
 import { ChangeAccount } from "../accounts/account.ts";
 import { AccountParams } from "../accounts/sign-up-gate.ts";
 import { DomainError } from "../core/domain-error.ts";

@@ -2,7 +2,7 @@
 import type { FilterValues } from "../core/store.ts";
 import { describeActor } from "../core/roles.ts";
 import { checkList, ListQuery } from "../api/list-schemas.ts";
-import { compileQuery } from "../api/schema-helpers.ts";
+import { compileQuery } from "../api/check.ts";
 import { SEARCHED_TEXTS } from "../core/search.ts";
 import { ERROR_KINDS, OUTCOMES } from "../core/outcome.ts";
 import { DomainError, type Issue } from "../core/domain-error.ts";

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Static } from "typebox";
-import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
+import { compileQuery } from "../api/check.ts";
+import { encodeCursor } from "../api/cursor.ts";
 import { AuditQuery, checkAudit } from "../audit/audit.ts";
 import type { ApiKey } from "../core/account-store.ts";
 import type { AuditKind, AuditPage, AuditRow } from "../core/audit.ts";

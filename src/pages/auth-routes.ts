@@ -1,6 +1,6 @@
 import type { StartedSession } from "../core/session.ts";
 import { Credentials, LoggedIn, SignedUp } from "../accounts/people.ts";
-import { bodyCheck, compileQuery } from "../api/schema-helpers.ts";
+import { bodyCheck, compileQuery } from "../api/check.ts";
 import type { Log } from "../observability/log.ts";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { answers, EMPTY_FORM } from "./forms.ts";

@@ -23,7 +23,8 @@ import {
 } from "../ui/parts.tsx";
 import { counted, inWords, number } from "../ui/text.ts";
 import { DomainError } from "../core/domain-error.ts";
-import { checkListQuery, compileQuery, encodeCursor } from "../api/schema-helpers.ts";
+import { compileQuery } from "../api/check.ts";
+import { checkListQuery, encodeCursor } from "../api/cursor.ts";
 import { LIST_LIMIT_DEFAULT } from "../core/limits.ts";
 import { type Form, readQuery, type RequestContext } from "../http/request.ts";
 import { seeOther } from "../http/response.ts";

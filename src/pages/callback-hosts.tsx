@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import Type from "typebox";
-import { type Checked, compile } from "../api/schema-helpers.ts";
+import { type Checked, compile } from "../api/check.ts";
 import { AddCallbackHost, CallbackTestJson, checkCallbackHost, TestCallbackBody } from "../accounts/callback-hosts.ts";
 import type { ListedHost } from "../core/account-store.ts";
 import { CALLBACK_HOSTS_MAX } from "../core/limits.ts";

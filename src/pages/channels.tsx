@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import Type from "typebox";
-import { type Checked, compile, nullable } from "../api/schema-helpers.ts";
+import { type Checked, compile } from "../api/check.ts";
+import { nullable } from "../api/schema-helpers.ts";
 import { ChannelParams, CreateChannel, shownUrl } from "../channels/channels.ts";
 import { type Channel, CHANNEL_KINDS, type ChannelKind, POSTED_KINDS } from "../core/channel.ts";
 import {

@@ -1,5 +1,5 @@
 import Type from "typebox";
-import { compile } from "../api/schema-helpers.ts";
+import { compile } from "../api/check.ts";
 import { EMAIL_CHARS_MAX, REASON_CHARS_MAX } from "../core/limits.ts";
 import type { Form } from "../http/request.ts";
 import type { KeptNote } from "../ui/text.ts";

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import Type from "typebox";
-import { type Checked, closedObject, compile } from "../api/schema-helpers.ts";
+import { type Checked, compile } from "../api/check.ts";
+import { closedObject } from "../api/schema-helpers.ts";
 import { authorize } from "../core/roles.ts";
 import { Secret, ShownOnce } from "../ui/controls.tsx";
 import { Layout, render } from "../ui/layout.tsx";

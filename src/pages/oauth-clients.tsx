@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import Type from "typebox";
-import { type Checked, compile, nullable } from "../api/schema-helpers.ts";
+import { type Checked, compile } from "../api/check.ts";
+import { nullable } from "../api/schema-helpers.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { NAME_CHARS_MAX, OAUTH_CLIENTS_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import type { Person } from "../http/session.ts";

@@ -1,5 +1,6 @@
 import Type from "typebox";
-import { type Checked, compile, nullable } from "../api/schema-helpers.ts";
+import { type Checked, compile } from "../api/check.ts";
+import { nullable } from "../api/schema-helpers.ts";
 import type { StartedSession, RequestSource } from "../core/session.ts";
 import { headersOf, HTTP_STATUS } from "../api/errors.ts";
 import { type ErrorCode, RetryLater } from "../core/domain-error.ts";

@@ -19,7 +19,7 @@ import { type Age, inboxPath } from "./inbox-query.ts";
 import { amountText, Layout, listPath, OVERVIEW_PATH, queryText, render } from "../ui/layout.tsx";
 import { ago, Card, Facts, Notice, sentence, listedTime, Table, time, until, untrusted } from "../ui/parts.tsx";
 import { counted, duration, number, type PageUser } from "../ui/text.ts";
-import { compileQuery } from "../api/schema-helpers.ts";
+import { compileQuery } from "../api/check.ts";
 import { readQuery, withoutEmpty } from "../http/request.ts";
 import { personPages, type PageDeps } from "./page-deps.ts";
 

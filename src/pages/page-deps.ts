@@ -1,6 +1,6 @@
 import { HTTP_STATUS } from "../api/errors.ts";
 import { checkFilters } from "../api/list-schemas.ts";
-import type { Check } from "../api/schema-helpers.ts";
+import type { Check } from "../api/check.ts";
 import type { ExportActions } from "../actions/export.ts";
 import { NAV_FAILING_MS } from "../core/limits.ts";
 import { DomainError } from "../core/domain-error.ts";

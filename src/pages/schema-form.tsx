@@ -1,7 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import type { Static, TObject } from "typebox";
-import { bodyCheck, isJsonObject } from "../api/schema-helpers.ts";
+import { bodyCheck } from "../api/check.ts";
+import { isJsonObject } from "../core/json.ts";
 import { CHANNEL_KINDS } from "../core/channel.ts";
 import type { Form } from "../http/request.ts";
 import {

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import Type from "typebox";
-import { type Checked, compile } from "../api/schema-helpers.ts";
+import { type Checked, compile } from "../api/check.ts";
 import { AccountParams, signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
 import { deletableText, shrinkAdvice } from "../accounts/server-size.ts";
 import { formatSize } from "../core/action.ts";

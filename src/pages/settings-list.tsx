@@ -2,7 +2,7 @@
 import type { Child } from "hono/jsx";
 import type { Static, TObject } from "typebox";
 import type { Person } from "../http/session.ts";
-import type { Check } from "../api/schema-helpers.ts";
+import type { Check } from "../api/check.ts";
 import { render } from "../ui/layout.tsx";
 import { Problem } from "../ui/parts.tsx";
 import { type Again, type PersonRequest, EMPTY_FORM, type FormState } from "./forms.ts";

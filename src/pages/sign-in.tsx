@@ -2,7 +2,7 @@
 import Type from "typebox";
 import type { Child } from "hono/jsx";
 import { Credentials } from "../accounts/people.ts";
-import { type Checked, compile } from "../api/schema-helpers.ts";
+import { type Checked, compile } from "../api/check.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../core/limits.ts";
 import { Secret } from "../ui/controls.tsx";
 import { Button, PostForm } from "../ui/form.tsx";

@@ -4,7 +4,9 @@ import { SIGNING_USES, type SigningUse } from "../core/account-store.ts";
 import { checkOrigin, type SigningSecret, SigningSecretParameters } from "../accounts/signing-secrets.ts";
 import { type ReceivedMessage, SIGNATURE_HEADERS, type SignatureCheck } from "../accounts/signature-check.ts";
 import Type from "typebox";
-import { type Checked, compile, isJsonObject, nullable, yesNo } from "../api/schema-helpers.ts";
+import { type Checked, compile } from "../api/check.ts";
+import { isJsonObject, jsonIn } from "../core/json.ts";
+import { nullable, yesNo } from "../api/schema-helpers.ts";
 import { invalidField } from "../core/domain-error.ts";
 import type { Form } from "../http/request.ts";
 import { seeOther } from "../http/response.ts";
@@ -19,7 +21,6 @@ import { personPages, type PageDeps } from "./page-deps.ts";
 import { schemaForm } from "./schema-form.tsx";
 import { agoOr, List, RowAction } from "./list.tsx";
 import { SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
-import { jsonIn } from "../core/json.ts";
 
 const SECRET_PATH = "/settings/signing-secret";
 

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import Type from "typebox";
-import { type Checked, compile } from "../api/schema-helpers.ts";
+import { type Checked, compile } from "../api/check.ts";
 import { INVITATION_MS_MAX } from "../core/limits.ts";
 import { CreateInvitation, InvitationParams } from "../accounts/invitations.ts";
 import { ChangePerson, PersonParams } from "../accounts/team.ts";

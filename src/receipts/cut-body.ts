@@ -1,4 +1,4 @@
-import { isJsonObject } from "../api/schema-helpers.ts";
+import { isJsonObject } from "../core/json.ts";
 import type { ActionRequest } from "../core/action.ts";
 import { BASE64_START, bodyMemberOf, isJsonMember } from "../core/body.ts";
 

@@ -1,4 +1,4 @@
-import { bodyCheck } from "../api/schema-helpers.ts";
+import { bodyCheck } from "../api/check.ts";
 import type { RuleRow } from "../core/account-rules.ts";
 import { type Ruling, strictest } from "../core/action-policy.ts";
 import { bodyMemberOf } from "../core/body.ts";

@@ -2,7 +2,7 @@ import Type, { type Static, type TProperties } from "typebox";
 import { credentialNameSchema } from "../api/action-schemas.ts";
 import * as t from "../api/schema-helpers.ts";
 import type { RuleRow } from "../core/account-rules.ts";
-import { isStorableText, jsonIn } from "../core/json.ts";
+import { isJsonObject, isStorableText, jsonIn } from "../core/json.ts";
 import {
   BUDGET_COUNT_MAX,
   BUDGET_MEMBER_CHARS_MAX,
@@ -329,7 +329,7 @@ export const UNREADABLE_RULE: RuleDefinition = { name: "A rule that can't be rea
 export function definitionOf({ definition }: Pick<RuleRow, "definition">): RuleDefinition {
   const stored = jsonIn(definition);
   // Safe: `ruleText` wrote it.
-  return t.isJsonObject(stored) && typeof stored["name"] === "string" ? (stored as RuleDefinition) : UNREADABLE_RULE;
+  return isJsonObject(stored) && typeof stored["name"] === "string" ? (stored as RuleDefinition) : UNREADABLE_RULE;
 }
 
 /** A rule, its position from 0, and what is probably wrong with it. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { DecisionBody } from "../../src/api/action-schemas.ts";
-import { bodyCheck } from "../../src/api/schema-helpers.ts";
+import { bodyCheck } from "../../src/api/check.ts";
 import { CreateKey } from "../../src/accounts/keys.ts";
 import { refusalOf, rigCreate } from "./create-rig.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { encodeCursor } from "../../src/api/schema-helpers.ts";
+import { encodeCursor } from "../../src/api/cursor.ts";
 import { checkList, pageJson } from "../../src/api/list-schemas.ts";
 import { NO_SEARCH } from "../../src/core/search.ts";
 import { refusalOf } from "./create-rig.ts";

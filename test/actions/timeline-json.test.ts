@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { compile } from "../../src/api/schema-helpers.ts";
+import { compile } from "../../src/api/check.ts";
 import { Timeline } from "../../src/api/list-schemas.ts";
 import { timelineJson } from "../../src/receipts/action-json.ts";
 import type { ActionStatus } from "../../src/core/action.ts";

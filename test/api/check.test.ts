@@ -1,16 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import Type from "typebox";
 import { MadeByQuery } from "../../src/accounts/keys.ts";
-import {
-  bodyCheck,
-  compile,
-  dateTime,
-  emailSchema,
-  hostSchema,
-  idSchema,
-  key,
-  withoutNulls,
-} from "../../src/api/schema-helpers.ts";
+import { bodyCheck, compile, withoutNulls } from "../../src/api/check.ts";
+import { dateTime, emailSchema, hostSchema, idSchema, key } from "../../src/api/schema-helpers.ts";
 import { credentialNameSchema, DecisionBody, Retry } from "../../src/api/action-schemas.ts";
 import { FILTERS } from "../../src/api/list-schemas.ts";
 import { CreateCredential } from "../../src/credentials/schemas.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { encodeCursor } from "../../src/api/schema-helpers.ts";
+import { encodeCursor } from "../../src/api/cursor.ts";
 import { checkList, ListQuery } from "../../src/api/list-schemas.ts";
 import { checkOrigin } from "../../src/accounts/signing-secrets.ts";
 import { headerIssues } from "../../src/api/headers.ts";

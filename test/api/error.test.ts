@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { compile } from "../../src/api/schema-helpers.ts";
+import { compile } from "../../src/api/check.ts";
 import { ErrorEnvelope } from "../../src/api/error-schema.ts";
 import { errorJson, issuesText, MethodNotAllowed, withField } from "../../src/api/errors.ts";
 import { OPERATIONS } from "../support/operations.ts";

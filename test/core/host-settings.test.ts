@@ -9,7 +9,7 @@ import { describe, expect, test } from "bun:test";
 import { BACKOFF_CAP_MS_MAX } from "../../src/core/limits.ts";
 import { type HostSettingsRow, KnownHostSettings } from "../../src/core/host-settings.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
-import { bodyCheck } from "../../src/api/schema-helpers.ts";
+import { bodyCheck } from "../../src/api/check.ts";
 import { checkHost } from "../../src/core/target.ts";
 import { ACCOUNT, NOON, OTHER_ACCOUNT } from "../support/factory.ts";
 import { effectiveRetrySettings, isOneOfStatuses, NO_RETRY_SETTINGS } from "../../src/core/retry.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { AccountJson } from "../../src/accounts/account.ts";
-import { compile } from "../../src/api/schema-helpers.ts";
+import { compile } from "../../src/api/check.ts";
 import { ROLES } from "../../src/core/roles.ts";
 import { ACCOUNT_NAME_CHARS_MAX } from "../../src/core/limits.ts";
 import { openRealServer, STRANGER } from "./real-server.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { compile } from "../../src/api/schema-helpers.ts";
+import { compile } from "../../src/api/check.ts";
 import { LoggedIn, SignedUp } from "../../src/accounts/people.ts";
 import { isWellFormedApiKey } from "../support/api-key.ts";
 import { ann, codeOf, fieldsOf, openPeopleServer, PASSWORD, type PeopleServer } from "./people-server.ts";

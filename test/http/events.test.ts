@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { describe, expect, test } from "bun:test";
 import { ActionJson } from "../../src/api/action-schemas.ts";
-import { compile } from "../../src/api/schema-helpers.ts";
+import { compile } from "../../src/api/check.ts";
 import { EVENT_HEARTBEAT_MS, EVENT_STREAMS_PER_ACCOUNT_MAX } from "../../src/core/limits.ts";
 import { Listener } from "../support/listener.ts";
 import { broken } from "../support/promised.ts";

@@ -1,6 +1,6 @@
 import { aRequestContext } from "./stub-server.ts";
 import Type from "typebox";
-import { compile } from "../../src/api/schema-helpers.ts";
+import { compile } from "../../src/api/check.ts";
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { FLASH_COOKIE_CHARS_MAX } from "../../src/core/limits.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { compile } from "../../src/api/schema-helpers.ts";
+import { compile } from "../../src/api/check.ts";
 import { CreatedKeyJson, KeyListJson } from "../../src/accounts/keys.ts";
 import { LIVE_KEYS_MAX } from "../../src/core/limits.ts";
 import { HOLDS, ROLES } from "../../src/core/roles.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { ActionJson } from "../../src/api/action-schemas.ts";
 import { settleLate } from "../../src/core/settle.ts";
-import { compile } from "../../src/api/schema-helpers.ts";
+import { compile } from "../../src/api/check.ts";
 import { answered } from "../support/factory.ts";
 import { Listener } from "../support/listener.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { encodeCursor } from "../../src/api/schema-helpers.ts";
+import { encodeCursor } from "../../src/api/cursor.ts";
 import { KNOWN_ID, openStubServer } from "./stub-server.ts";
 import { shared } from "../support/shared.ts";
 import { words } from "../support/words.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ActionJson } from "../../src/api/action-schemas.ts";
-import { compile } from "../../src/api/schema-helpers.ts";
+import { compile } from "../../src/api/check.ts";
 import { ReceiptJson } from "../../src/receipts/schema.ts";
 import { pageHeaders } from "../../src/http/response.ts";
 import { SHEET_STYLE } from "../../src/ui/sheet-style.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { bootstrap } from "../../src/accounts/bootstrap.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
 import { AccountJson } from "../../src/accounts/account.ts";
-import { compile } from "../../src/api/schema-helpers.ts";
+import { compile } from "../../src/api/check.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import { refusalOf } from "../actions/callers.ts";
 import { eventually } from "../support/eventually.ts";

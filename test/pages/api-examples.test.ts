@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { HTTP_STATUS } from "../../src/api/errors.ts";
-import { compile } from "../../src/api/schema-helpers.ts";
+import { compile } from "../../src/api/check.ts";
 import { apiReference, groupsOf } from "../../src/pages/docs/api-reference.ts";
 import { partsOf } from "../../src/pages/docs/api-fields.tsx";
 import { GUIDE_GROUPS } from "../../src/pages/docs/guides.ts";

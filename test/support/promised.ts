@@ -1,4 +1,5 @@
-import { compile, isJsonObject } from "../../src/api/schema-helpers.ts";
+import { compile } from "../../src/api/check.ts";
+import { isJsonObject } from "../../src/core/json.ts";
 import { at, DOCUMENT, inlined, type Node, OPERATIONS } from "./openapi.ts";
 
 /** What was asked and what came back, as far as the API description speaks of it. */
