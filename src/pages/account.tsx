@@ -286,6 +286,7 @@ function passwordPage(user: Person, typed: FormState): string {
         >
           {/* Password managers need the address. */}
           <Field name="email" label="Email" type="email" value={user.email} required readonly autocomplete="username" />
+          <PASSWORD_FORM.Fields of={["current_password", "password"]} state={typed} />
         </PASSWORD_FORM.Form>
       </section>
     </SettingsPage>,

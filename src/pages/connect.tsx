@@ -10,7 +10,7 @@ import { page, pageHeaders, policyWithForm, seeOther } from "../http/response.ts
 import type { Person } from "../http/session.ts";
 import { AUTHORIZE_PATH, CONSENT_PATH, SESSION_COOKIE, shownHost } from "../oauth/names.ts";
 import type { ConsentRequest } from "../oauth/service.ts";
-import { Button, CONFIRM_PASSWORD_FIELD, PostForm } from "../ui/form.tsx";
+import { Button, CONFIRM_PASSWORD_FIELD } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { day, Facts, Name, Notice, PageHead, sentence, untrusted } from "../ui/parts.tsx";
 import { filled, type FormState } from "./forms.ts";
@@ -35,8 +35,7 @@ async function consentPage(deps: PageDeps, user: Person, asked: ConsentRequest, 
   return render(
     <Layout title="Connect a client" user={user}>
       <PageHead title="Connect a client" intro={<Asks of={asked} />} />
-      <PostForm user={user} action={path} class="card" fields={[["role", "agent"]]}>
-        <KEY_FORM.OtherProblem state={typed} />
+      <KEY_FORM.Form user={user} action={path} state={typed} class="card" fields={[["role", "agent"]]}>
         <Facts
           rows={[
             ["Client", <ClientName of={asked} />],
@@ -64,7 +63,7 @@ async function consentPage(deps: PageDeps, user: Person, asked: ConsentRequest, 
             Don't connect
           </Button>
         </div>
-      </PostForm>
+      </KEY_FORM.Form>
     </Layout>,
   );
 }

@@ -293,6 +293,7 @@ async function credentialPage(deps: PageDeps, user: Person, props: OnePageProps)
         <SECRET_FORM.Form user={user} action={`${credentialPath(name)}/secret`} state={secret} submit="Replace">
           {/* Tells password managers whose password this is. */}
           <input type="text" autocomplete="username" value={name} hidden />
+          <SECRET_FORM.Field name="secret" state={secret} />
         </SECRET_FORM.Form>
       </Card>
       <Card id="bounds" title="Where it may go">

@@ -16,7 +16,6 @@ import { type ById, personPages, type PageDeps } from "./page-deps.ts";
 import type { AnswerById, Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
 import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
-import { PostForm, Submit } from "../ui/form.tsx";
 import { LinkButton, Name, Notice, PageHead, sentence } from "../ui/parts.tsx";
 import { templatePath } from "./rule-templates.ts";
 import { chosenIn, schemaForm } from "./schema-form.tsx";
@@ -100,9 +99,12 @@ async function newKeyPage(deps: PageDeps, user: Person, typed: FormState, replac
         }
       />
       <section class="card key-form" aria-label="The key">
-        <PostForm
+        <KEY_FORM.Form
           user={user}
           action="/keys"
+          state={typed}
+          submit="Create key"
+          cancel="/keys"
           fields={[
             formIdField(deps.ids.request()),
             // The form shows every limit of the replaced key, so an empty field means that the limit was removed.
@@ -114,7 +116,6 @@ async function newKeyPage(deps: PageDeps, user: Person, typed: FormState, replac
                 ] as const)),
           ]}
         >
-          <KEY_FORM.OtherProblem state={typed} />
           <KEY_FORM.Fields of={["name", "role", "hold"]} state={typed} />
           <RulesNote count={rules.length} />
           <KEY_FORM.Field name="scope" state={typed} />
@@ -125,8 +126,7 @@ async function newKeyPage(deps: PageDeps, user: Person, typed: FormState, replac
           )}
           <KEY_FORM.Field name="credentials" state={typed} boxes={credentials.map(({ name }) => [name, name])} />
           <LimitFields typed={typed} />
-          <Submit cancel="/keys">Create key</Submit>
-        </PostForm>
+        </KEY_FORM.Form>
       </section>
     </Layout>,
   );

@@ -7,7 +7,7 @@ import { risksOfRequest } from "../approvals/facts.ts";
 import { TITLE_CHARS_MAX } from "../core/limits.ts";
 import { Risks } from "./decision.tsx";
 import { formIdField, type FormState } from "./forms.ts";
-import { Button, Check, PostForm } from "../ui/form.tsx";
+import { Button, Check } from "../ui/form.tsx";
 import { actionPath, Layout, render } from "../ui/layout.tsx";
 import { LinkButton, Notice, PageHead } from "../ui/parts.tsx";
 import { MASK } from "../receipts/mask-rules.ts";
@@ -44,8 +44,7 @@ export function editPage(props: EditPageProps, fields: EditedFields, typed: Form
         }`}
       />
       <Risks risks={risksOfRequest(action, { isReasonRead: false })} />
-      <PostForm user={user} action={`${path}/edit`} fields={[formIdField(formId)]} class="card">
-        <EDIT_FORM.OtherProblem state={typed} />
+      <EDIT_FORM.Form user={user} action={`${path}/edit`} state={state} fields={[formIdField(formId)]} class="card">
         <EDIT_FORM.Fields of={["method", "url", "title", "headers"]} state={state} />
         {hint === undefined ? (
           <p class="quiet">
@@ -73,7 +72,7 @@ export function editPage(props: EditPageProps, fields: EditedFields, typed: Form
           <Button>{action.approve ? "Create, to be approved" : "Send as a new action"}</Button>
           <LinkButton href={path}>Cancel</LinkButton>
         </div>
-      </PostForm>
+      </EDIT_FORM.Form>
     </Layout>,
   );
 }

@@ -4,7 +4,7 @@ import { NAME_CHARS_MAX } from "../core/limits.ts";
 import type { Form } from "../http/request.ts";
 import { CreateRuleBody, RULE_EFFECTS, RULED_BODIES, type RuleDefinition, type RuleEffect } from "../rules/schemas.ts";
 import { type Period, PERIODS, WEEKDAYS, type Weekday } from "../core/zones.ts";
-import { Button, PostForm } from "../ui/form.tsx";
+import { Button } from "../ui/form.tsx";
 import { LinkButton, Notice } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 import { type FormState, versionField } from "./forms.ts";
@@ -156,13 +156,13 @@ interface RuleFormProps {
 
 export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormProps) {
   const { rules } = SETTINGS_PATHS;
-  const { Field, Fields, Fold, OtherProblem } = RULE_FORM;
+  const { Form, Field, Fields, Fold } = RULE_FORM;
   return (
     <section class="card rule-form" aria-label="The rule">
       {todo === undefined ? null : <Notice tone="wait">{todo}</Notice>}
-      <OtherProblem state={typed} />
-      <PostForm
+      <Form
         user={user}
+        state={typed}
         action={changed === null ? rules : `${rules}/${changed.id}`}
         fields={changed === null ? [] : [versionField(typed, changed.version)]}
       >
@@ -214,7 +214,7 @@ export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormP
           </Button>
           <LinkButton href={rules}>Cancel</LinkButton>
         </div>
-      </PostForm>
+      </Form>
     </section>
   );
 }

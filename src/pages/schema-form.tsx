@@ -66,12 +66,13 @@ interface ShownProps<Body> {
   readonly specs?: FieldSpecs<Body> | undefined;
 }
 
-interface FormProps<Body> extends ShownProps<Body>, Pick<PostFormProps, "user" | "action" | "fields"> {
-  readonly submit: string;
+interface FormProps<Body> extends ShownProps<Body>, PostFormProps {
+  /** The button; left out if the children have their own. */
+  readonly submit?: string;
   readonly look?: "plain" | "bad";
   /** The path of the link beside the button. */
   readonly cancel?: string;
-  /** Shown before the fields. */
+  /** By default all fields in the order of the specs. */
   readonly children?: Child;
 }
 
@@ -106,12 +107,8 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
   });
   const read = (form: Form) => bodyIn(form, fields);
 
-  /** Says what is wrong besides the fields. Checkboxes don't show their own problems. */
-  const OtherProblem = ({ state }: { readonly state: FormState }) => {
-    const shownBeside = fields.flatMap(({ name, member }) => (member.type === "boolean" ? [] : [name]));
-    return <Problem text={problemBeside(state, shownBeside)} />;
-  };
-
+  /** Fields that show their own problems. */
+  const withProblem = fields.filter(({ member }) => member.type !== "boolean").map(({ name }) => name);
   const shown = (of: readonly string[], { state, specs: more }: ShownProps<Static<Schema>>) => {
     const moreOf = new Map(Object.entries<FieldSpec | undefined>(more ?? {}));
     return of.map((name) => <ShownField {...fieldOf(name)} {...moreOf.get(name)} state={state} />);
@@ -119,8 +116,6 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
 
   return {
     names,
-    OtherProblem,
-
     Fields: ({ of, ...props }: FieldsProps<Static<Schema>>) => <>{shown(of, props)}</>,
 
     Field: ({ name, ...props }: { readonly name: Path<Static<Schema>>; readonly state: FormState } & FieldSpec) => (
@@ -138,17 +133,21 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
       </details>
     ),
 
-    /** The fields in the order of their declaration, and the button. */
-    Form: ({ state, specs: more, submit, look, cancel, children, ...form }: FormProps<Static<Schema>>) => (
-      <PostForm {...form}>
-        <OtherProblem state={state} />
-        {children}
-        {shown(names, { state, specs: more })}
-        <Submit look={look} cancel={cancel}>
-          {submit}
-        </Submit>
-      </PostForm>
-    ),
+    /** With what is wrong besides the fields. */
+    Form: ({ state, specs: more, submit, look, cancel, ...form }: FormProps<Static<Schema>>) => {
+      const { children = shown(names, { state, specs: more }), ...post } = form;
+      return (
+        <PostForm {...post}>
+          <Problem text={problemBeside(state, withProblem)} />
+          {children}
+          {submit === undefined ? null : (
+            <Submit look={look} cancel={cancel}>
+              {submit}
+            </Submit>
+          )}
+        </PostForm>
+      );
+    },
 
     /** The form filled in with a body. */
     filledWith: (body: object): FormState =>

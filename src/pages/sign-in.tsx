@@ -52,16 +52,15 @@ interface EntryFormProps {
 /** A form that begins a session. */
 export function EntryForm(props: EntryFormProps) {
   const { action, isNew = false, emailOf = null, next = null, button, note = null, children } = props;
-  const { OtherProblem, Field } = isNew ? SIGN_UP_FORM : LOG_IN_FORM;
+  const { Form, Field } = isNew ? SIGN_UP_FORM : LOG_IN_FORM;
   const state = withTaken(props.state);
   return (
-    <PostForm user={null} action={action} class="card" beginsSession fields={fieldsOf(next, note)}>
+    <Form user={null} action={action} state={state} class="card" beginsSession fields={fieldsOf(next, note)}>
       {children}
-      <OtherProblem state={state} />
       <Field name="email" state={state} {...(emailOf !== null && { value: emailOf, readonly: true })} />
       <Field name="password" state={state} label={isNew && emailOf !== null ? "New password" : "Password"} />
       <Button>{button}</Button>
-    </PostForm>
+    </Form>
   );
 }
 

@@ -66,6 +66,8 @@ describe.each(PLACES)("the decision on %s", (place) => {
       ["most_0", "1200"],
     ]);
     expect(/<option value="(\d+)" selected="">/.exec(fold)?.[1]).toBe("15");
+    // The same form approves without a grant.
+    expect(fold).not.toContain("required");
   });
 
   test("approves one and allows what was typed, for its page to list and its calls to name", async () => {
