@@ -2,11 +2,8 @@ import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { copyDatabase, factsIn, movePositions } from "../../db/backup.ts";
 import { databaseExists } from "../../db/open.ts";
-import { type Config, type Env, InvalidSettings, readConfig, targetPolicyOf } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
 import { copyKeyFile, errorCodeOf, KEY_FACTS, keyFileOf, loadPresentKey, syncFolder } from "../crypto/master-key.ts";
-import { settingNames, SETTINGS, textsOf } from "../config/settings.ts";
-import { maskText } from "../receipts/masking.ts";
-import { describeTargetPolicy } from "../config/target-policy.ts";
 
 interface Backup {
   readonly database: string;
@@ -59,34 +56,5 @@ export function backUp({ database, secretKey }: Config, folder: string): Backup 
     return { database: copy, keyFile: key === null ? null : copiedKey };
   } finally {
     rmSync(unfinished, { recursive: true, force: true });
-  }
-}
-
-/** The settings that a service would start with, for diagnosis. Contains no secrets. */
-interface SettingsReport {
-  /** The variables that are set, by name; secrets masked. */
-  readonly given: Readonly<Record<string, string>>;
-  /** Warnings and the target policy. */
-  readonly notes: readonly string[];
-  readonly problems: readonly string[];
-}
-
-/** Validates the settings as a start would. */
-export function reportSettings(env: Env): SettingsReport {
-  const texts = textsOf(env);
-  const shown = settingNames().flatMap((name) => {
-    const { [name]: text } = texts;
-    if (text === undefined) return [];
-    // What is invalid may be a secret that was pasted into the wrong line.
-    const isHidden = SETTINGS[name].isSecret === true || SETTINGS[name].faultOf(text) !== null;
-    return [[name, isHidden ? "••••" : maskText(text, "public")] as const];
-  });
-  const given = Object.fromEntries(shown);
-  try {
-    const config = readConfig(env);
-    return { given, notes: [...config.warnings, describeTargetPolicy(targetPolicyOf(config))], problems: [] };
-  } catch (error) {
-    if (!(error instanceof InvalidSettings)) throw error;
-    return { given, notes: [], problems: error.problems };
   }
 }

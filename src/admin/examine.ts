@@ -1,8 +1,40 @@
 import { databaseExists, sizeOfFile } from "../../db/open.ts";
 import { type ServerSize, serverSize } from "../accounts/server-size.ts";
-import { type Config, type Env, readConfig } from "../config/config.ts";
+import { type Config, type Env, InvalidSettings, readConfig, targetPolicyOf } from "../config/config.ts";
+import { settingNames, SETTINGS, textsOf } from "../config/settings.ts";
+import { describeTargetPolicy } from "../config/target-policy.ts";
 import { KEY_FACTS, keyFileOf, loadPresentKey } from "../crypto/master-key.ts";
+import { maskText } from "../receipts/masking.ts";
 import { withAdminStore } from "./access.ts";
+
+/** The settings that a service would start with, for diagnosis. Contains no secrets. */
+interface SettingsReport {
+  /** The variables that are set, by name; secrets masked. */
+  readonly given: Readonly<Record<string, string>>;
+  /** Warnings and the target policy. */
+  readonly notes: readonly string[];
+  readonly problems: readonly string[];
+}
+
+/** Validates the settings as a start would. */
+export function reportSettings(env: Env): SettingsReport {
+  const texts = textsOf(env);
+  const shown = settingNames().flatMap((name) => {
+    const { [name]: text } = texts;
+    if (text === undefined) return [];
+    // What is invalid may be a secret that was pasted into the wrong line.
+    const isHidden = SETTINGS[name].isSecret === true || SETTINGS[name].faultOf(text) !== null;
+    return [[name, isHidden ? "••••" : maskText(text, "public")] as const];
+  });
+  const given = Object.fromEntries(shown);
+  try {
+    const config = readConfig(env);
+    return { given, notes: [...config.warnings, describeTargetPolicy(targetPolicyOf(config))], problems: [] };
+  } catch (error) {
+    if (!(error instanceof InvalidSettings)) throw error;
+    return { given, notes: [], problems: error.problems };
+  }
+}
 
 interface Examined {
   /** Null: the database is on another machine. */

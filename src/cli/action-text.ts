@@ -13,7 +13,7 @@ import {
 } from "../observability/terminal.ts";
 import { tableOf, textTable, type Cell, type Column } from "./table.ts";
 import type { ListColumn, Session } from "./session.ts";
-import { jsonText } from "./output.ts";
+import { jsonText } from "./exact-json.ts";
 
 /** A beginning that is unique in practice: the time, version and counter of a UUIDv7. With one less, ids in a row look the same. */
 const ID_COLUMNS_MIN = "act_".length + 14;

@@ -3,7 +3,7 @@ import { waitForEnd } from "../client/wait.ts";
 import { visible } from "../observability/terminal.ts";
 import { actionText, LISTED_COLUMNS } from "./action-text.ts";
 import { EXIT } from "./io.ts";
-import { explain } from "./output.ts";
+import { explain } from "./failures.ts";
 import { listTable, type Session } from "./session.ts";
 
 // What commands on one action share: which one it is, its end, and the exit code.

@@ -1,7 +1,8 @@
 import { createClient } from "../client/client.ts";
 import { type Io, readValue, UsageError } from "./io.ts";
 import { createPaint, type Paint, visible } from "../observability/terminal.ts";
-import { exactJson, explain, jsonText, parseInOrder } from "./output.ts";
+import { exactJson, jsonText, parseInOrder } from "./exact-json.ts";
+import { explain } from "./failures.ts";
 import { type Cell, type Column, tableOf } from "./table.ts";
 import { apiKeyIn, apiKeyOf } from "../client/api-key-file.ts";
 import { readLogin } from "./login-file.ts";

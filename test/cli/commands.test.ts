@@ -1,4 +1,4 @@
-import { explain } from "../../src/cli/output.ts";
+import { explain } from "../../src/cli/failures.ts";
 import { OutgateError } from "../../src/client/transport.ts";
 import { beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { inOrder, parseInOrder } from "../../src/cli/output.ts";
+import { inOrder, parseInOrder } from "../../src/cli/exact-json.ts";
 
 test("an object is enumerated and written in the order of its entries", () => {
   const object = inOrder([

@@ -30,7 +30,8 @@ import { OutgateError } from "../../client/transport.ts";
 import { temporaryError, waitForEnd } from "../../client/wait.ts";
 import { clockTime, visible } from "../../observability/terminal.ts";
 import { setTimeout as pause } from "node:timers/promises";
-import { explain, unsure, visibleJson } from "../output.ts";
+import { visibleJson } from "../exact-json.ts";
+import { explain, unsure } from "../failures.ts";
 import { ERROR_KINDS, OUTCOMES } from "../../core/outcome.ts";
 
 export function addReadCommands(program: CliCommand): void {

@@ -1,12 +1,11 @@
 import { EXIT, type Io } from "../io.ts";
 import { deletableText, shrinkAdvice } from "../../accounts/server-size.ts";
 import { formatSize } from "../../core/action.ts";
-import { reportSettings } from "../../admin/backup.ts";
-import { examineDatabase } from "../../admin/examine.ts";
+import { examineDatabase, reportSettings } from "../../admin/examine.ts";
 import { OutgateError } from "../../client/transport.ts";
 import { VERSION } from "../../config/config.ts";
 import { systemClock } from "../../core/clock.ts";
-import { explain } from "../output.ts";
+import { explain } from "../failures.ts";
 import { type Cell, textTable } from "../table.ts";
 import {
   type ServiceAccess,

@@ -3,7 +3,7 @@ import { createClient } from "../../client/client.ts";
 import { InvalidSettings } from "../../config/config.ts";
 import { readSettings, textsOf } from "../../config/settings.ts";
 import { listenAddress, localUrl } from "../../config/values.ts";
-import { explain } from "../output.ts";
+import { explain } from "../failures.ts";
 
 /** Short, because supervisors ask often and ignore late answers. */
 const TIMEOUT_MS = 3_000;

@@ -6,7 +6,7 @@ import { visible } from "../../observability/terminal.ts";
 import { type CliCommand, JSON_OPTION } from "../command.ts";
 import { EXIT, type Io, readValue, UsageError } from "../io.ts";
 import { removeLogin, writeLogin } from "../login-file.ts";
-import { explain } from "../output.ts";
+import { explain } from "../failures.ts";
 import { parseUrl, readApiKey, readUrl, type SessionOptions } from "../session.ts";
 import { textTable } from "../table.ts";
 

@@ -3,7 +3,7 @@ import { type CliCommand, JSON_OPTION } from "../command.ts";
 import { given, several, severalMethods, wholeNumber } from "../option-values.ts";
 import { readValue, UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
-import { jsonText, parseObject } from "../output.ts";
+import { jsonText, parseObject } from "../exact-json.ts";
 import type { Session } from "../session.ts";
 
 type Definition = ReplaceRules["rules"][number];

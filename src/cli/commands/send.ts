@@ -3,7 +3,8 @@ import { endOf, EXIT_CODES_HELP, exitCodeOf, printAction } from "../one-action.t
 import { type CliCommand, CliOption, JSON_OPTION } from "../command.ts";
 import { given, headersIn, oneOf, several, wholeNumber } from "../option-values.ts";
 import { type Io, readValue, UsageError } from "../io.ts";
-import { inOrder, parseJson, parseObject, unsure } from "../output.ts";
+import { inOrder, parseJson, parseObject } from "../exact-json.ts";
+import { unsure } from "../failures.ts";
 import type { Session } from "../session.ts";
 import { HTTP_METHODS } from "../../core/target.ts";
 import { visible } from "../../observability/terminal.ts";

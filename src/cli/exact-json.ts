@@ -1,8 +1,7 @@
 import { compactJson, parseExactly } from "../core/json.ts";
 import { elementsIn, membersIn } from "../core/json-values.ts";
-import { UNSAFE_IN_LINES, visible } from "../observability/terminal.ts";
-import { UsageError, EXIT } from "./io.ts";
-import { OutgateError } from "../client/transport.ts";
+import { UNSAFE_IN_LINES } from "../observability/terminal.ts";
+import { UsageError } from "./io.ts";
 
 /** JSON on one line or indented. Writes unsafe characters as JSON escapes, which keeps its meaning. */
 export function jsonText(value: unknown, isIndented: boolean): string {
@@ -79,63 +78,6 @@ export function parseJson(text: string, what: string, advice = ""): unknown {
     throw new UsageError(`${what} is not valid JSON.${advice}`);
   }
 }
-
-/** A change that may have been made although its call failed. */
-class Unsure extends Error {
-  readonly failure: OutgateError;
-
-  constructor(failure: OutgateError, advice: string) {
-    super(advice);
-    this.failure = failure;
-  }
-}
-
-/** Adds advice to the failure of a change, unless it was refused for sure. One refused for its rate may repeat one whose answer was lost. */
-export function unsure(advice: string) {
-  return (error: unknown): never => {
-    if (!(error instanceof OutgateError)) throw error;
-    const { code, status } = error;
-    const isRefusal = status !== null && status >= 400 && status < 500;
-    throw isRefusal && code !== "rate_limited" && code !== "not_outgate" ? error : new Unsure(error, advice);
-  };
-}
-
-/** The message and exit code for a failed call. Throws any other error. `nameOf` names a field for people. */
-export function explain(
-  error: unknown,
-  url: string,
-  nameOf = (field: string): string => field,
-): { readonly message: string; readonly code: number } {
-  if (error instanceof Unsure) {
-    const { message, code } = explain(error.failure, url, nameOf);
-    return { message: `${message}\n${visible(error.message, true)}`, code };
-  }
-  if (!(error instanceof OutgateError)) throw error;
-  const problems = error.details.map(({ field, message }) => `${nameOf(field) || "body"}: ${message}`);
-  if (error.detailsLeftOut > 0) problems.push(`and ${error.detailsLeftOut} more`);
-  // A single problem may be the message itself.
-  const isSaid = error.details.length === 1 && error.details[0]?.message === error.message;
-  const lines = isSaid ? problems : [sentenceOf(error, url), ...problems.map((problem) => `  ${problem}`)];
-  if (error.code === "internal_error" && error.requestId !== null) lines.push(`  Request id: ${error.requestId}`);
-  return { message: visible(lines.join("\n"), true), code: error.code === "timed_out" ? EXIT.timeout : EXIT.failed };
-}
-
-function sentenceOf({ code, message }: OutgateError, url: string): string {
-  if (code === "unreachable") {
-    return `${message} Start it with \`npm start\` or \`outgate serve\`, or set OUTGATE_URL to its address.`;
-  }
-  if (code === "unauthorized") {
-    return `${url} does not accept the API key: it is mistyped, revoked, expired, or of another service.`;
-  }
-  if (code === "not_found" && message === UNKNOWN_PATH) {
-    return `Outgate answers at ${url}, but does not have the path. Set OUTGATE_URL to the address of its first page.`;
-  }
-  if (code === "not_outgate") return `${message} Set OUTGATE_URL to the address of Outgate; it is ${url} now.`;
-  return message;
-}
-
-/** What the service says of a path that it does not have, as below an OUTGATE_URL with a path of a page. */
-const UNKNOWN_PATH = "This path does not exist.";
 
 /** A name that JavaScript takes for an index and moves before all others. */
 const INDEX = /^\d{1,10}$/;
