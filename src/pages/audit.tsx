@@ -38,7 +38,8 @@ export function auditPage({ user, query, log, people, keys, channels, now }: Aud
   const isFiltered = query.kind !== undefined || query.actor !== undefined;
   const names = auditNames(user, keys, channels);
   const liveKeys = keys.filter(({ revokedAt }) => revokedAt === null);
-  const actors = [...people.map(({ email }) => `user:${email}`), ...liveKeys.map(({ name }) => `key:${name}`)];
+  const known = [...people.map(({ email }) => `user:${email}`), ...liveKeys.map(({ name }) => `key:${name}`)];
+  const actors = [...new Set(known)].slice(0, AUDIT_MENU_MAX).concat("system", "anonymous");
   const older = before === null ? null : AUDIT_PATH + queryText({ ...query, cursor: encodeCursor(String(before)) });
   return render(
     <SettingsPage
@@ -51,12 +52,8 @@ export function auditPage({ user, query, log, people, keys, channels, now }: Aud
       }
       actions={
         <>
-          <ActorMenu
-            query={query}
-            actors={[...new Set(actors)].slice(0, AUDIT_MENU_MAX).concat("system", "anonymous")}
-            names={names}
-          />
-          <KindMenu query={query} />
+          {actorMenu(query, actors, names)}
+          {kindMenu(query)}
         </>
       }
       now={now}
@@ -68,7 +65,7 @@ export function auditPage({ user, query, log, people, keys, channels, now }: Aud
               {isSameDay(entry.at, rows[at - 1]?.at ?? now) ? null : (
                 <li class="day">{listedTime(entry.at, "weekday")}</li>
               )}
-              <Entry entry={entry} query={query} names={names} />
+              {logEntry(entry, query, names)}
             </>
           ))}
         </ol>
@@ -90,13 +87,7 @@ function pathOf(query: Query, changes: { readonly kind: readonly AuditKind[] } |
   return AUDIT_PATH + queryText({ ...query, ...changes, cursor: null });
 }
 
-interface EntryProps {
-  readonly entry: AuditRow;
-  readonly query: Query;
-  readonly names: AuditNames;
-}
-
-function Entry({ entry, query, names }: EntryProps) {
+function logEntry(entry: AuditRow, query: Query, names: AuditNames) {
   const { seq, at, actor, kind, subject, client, detail } = entry;
   const { reason, via } = detail;
   const way = typeof via === "string" ? (WAYS[via] ?? "") : "";
@@ -135,13 +126,7 @@ function Entry({ entry, query, names }: EntryProps) {
   );
 }
 
-interface ActorMenuProps {
-  readonly query: Query;
-  readonly actors: readonly string[];
-  readonly names: AuditNames;
-}
-
-function ActorMenu({ query, actors, names }: ActorMenuProps) {
+function actorMenu(query: Query, actors: readonly string[], names: AuditNames) {
   const { actor = null } = query;
   const shown = (one: string) => <span>{one === "anonymous" ? "Failed logins" : names.actor(one)}</span>;
   const chosen = actor === null ? null : (actors.find((one) => actorsLike(one).includes(actor)) ?? actor);
@@ -172,7 +157,7 @@ export function actorsLike(actor: string): readonly string[] {
 }
 
 /** The kinds by subject, since a menu of all of them would be too long. */
-function KindMenu({ query }: { readonly query: Query }) {
+function kindMenu(query: Query) {
   const { kind: kinds = [] } = query;
   const options = Object.entries(PHRASE_GROUPS).flatMap(([title, group]) => {
     // Safe: the members of a group are kinds.

@@ -8,6 +8,7 @@ import { actionPath } from "../ui/layout.tsx";
 import { LinkButton, Problem, time } from "../ui/parts.tsx";
 import { counted, duration, lastDecision } from "../ui/text.ts";
 import { ListedStatus, Note, requestTitle } from "./action-row.tsx";
+import type { RefusedDecision } from "./decision-form.tsx";
 import { callLine } from "./request.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { actorName } from "./timeline.tsx";
@@ -85,20 +86,18 @@ const DECIDED: Readonly<Record<string, string>> = {
   retried: "Retried",
 };
 
-interface DecidedPaneProps {
-  readonly decided: DecidedRequest;
-  /** The path of the next waiting request; null if there is none. */
-  readonly nextPath: string | null;
-  readonly problem: string | undefined;
-  readonly now: Date;
-}
-
-export function DecidedPane({ decided, nextPath, problem, now }: DecidedPaneProps) {
+/** A decided request beside the list. `nextPath`: the next one that waits; null if none does. */
+export function decidedPane(
+  decided: DecidedRequest,
+  nextPath: string | null,
+  refused: RefusedDecision | undefined,
+  now: Date,
+) {
   const action = asSent(decided.action);
   return (
     <div id={`of-${action.id}`} class="request">
       <div class="request-body decided">
-        <Problem text={problem} />
+        <Problem text={refused?.problem} />
         <h2>{requestTitle(action)}</h2>
         <p class="line">{callLine(action)}</p>
         <p>{decidedBy(decided)}</p>

@@ -10,7 +10,7 @@ import { Layout, OVERVIEW_PATH, render } from "../ui/layout.tsx";
 import { LinkButton, untrusted } from "../ui/parts.tsx";
 import { number, type PageUser } from "../ui/text.ts";
 import { CredentialRow, type SeenCredentialRequest } from "./credential-request.tsx";
-import { DecidedPane, type DecidedRequest, decidedRow, decidedWord } from "./decided.tsx";
+import { decidedPane, type DecidedRequest, decidedRow, decidedWord } from "./decided.tsx";
 import type { RefusedDecision } from "./decision-form.tsx";
 import { type HeldRequest, type LookAlikes, RequestPane } from "./decision.tsx";
 import { groupRow, listedGroups, requestRow } from "./inbox-list.tsx";
@@ -157,7 +157,7 @@ function shownPane({ pane, query, inbox, user, refused, now }: InboxProps, group
   if (pane.kind === "decided") {
     const next = nextWaiting(inbox.actions, pane.decided.action.id);
     const nextPath = next === null ? null : requestPath(query, next.id);
-    return <DecidedPane decided={pane.decided} nextPath={nextPath} problem={refused?.problem} now={now} />;
+    return decidedPane(pane.decided, nextPath, refused, now);
   }
   const { id } = pane.held.action;
   return (

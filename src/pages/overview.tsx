@@ -143,45 +143,65 @@ function figures(overview: Overview, waiting: WaitingApprovals, now: Date) {
   const { slots, latency, decisions } = overview;
   const [completed, failed] = [total(slots, "completed"), total(slots, "failed")];
   const oldest = waiting.oldestAt === null ? null : sentence`Oldest ${ago(waiting.oldestAt, now)}`;
+  // Shown if none is waiting.
   const decided = decisions.p50Ms === null ? "No decisions" : `Decided in ${duration(decisions.p50Ms)} (median)`;
-  const cards: readonly (readonly [name: string, href: string, value: string, more: Child, course?: number[]])[] = [
-    [
-      "Created",
-      listOf(overview),
-      number(total(slots, "created")),
-      counted(total(slots, "attempts"), "attempt"),
-      slots.map((slot) => slot.created),
-    ],
-    [
-      "Success",
-      listOf(overview, { status: ["failed"] }),
-      rate({ completed, failed }),
-      failed === 0 ? `${number(completed)} completed` : `${number(failed)} of ${number(completed + failed)} failed`,
-      successOf(slots),
-    ],
-    [
-      "Latency p95",
-      listOf(overview, { status: ["completed", "failed"] }),
-      durationOrNone(latency?.p95Ms),
-      latency === null ? "No attempts" : `Median ${duration(latency.p50Ms)}, p99 ${duration(latency.p99Ms)}`,
-      slots.map(({ p95Ms }) => p95Ms ?? 0),
-    ],
-    // If none is waiting, how long decisions take.
-    ["Awaiting approval", "/approvals", amountText({ count: waiting.count, isMore: waiting.isCut }), oldest ?? decided],
-  ];
+  const successText =
+    failed === 0 ? `${number(completed)} completed` : `${number(failed)} of ${number(completed + failed)} failed`;
+  const latencyText =
+    latency === null ? "No attempts" : `Median ${duration(latency.p50Ms)}, p99 ${duration(latency.p99Ms)}`;
   return (
     <ul class="figures">
-      {cards.map(([name, href, value, more, course]) => (
-        <li>
-          <a class="card figure" href={href}>
-            <span class="quiet small">{name}</span>
-            <b>{value}</b>
-            <span class="quiet small">{more}</span>
-            {course === undefined ? null : <Sparkline values={course} />}
-          </a>
-        </li>
-      ))}
+      <Figure
+        name="Created"
+        href={listOf(overview)}
+        value={number(total(slots, "created"))}
+        more={counted(total(slots, "attempts"), "attempt")}
+        course={slots.map(({ created }) => created)}
+      />
+      <Figure
+        name="Success"
+        href={listOf(overview, { status: ["failed"] })}
+        value={rate({ completed, failed })}
+        more={successText}
+        course={successOf(slots)}
+      />
+      <Figure
+        name="Latency p95"
+        href={listOf(overview, { status: ["completed", "failed"] })}
+        value={durationOrNone(latency?.p95Ms)}
+        more={latencyText}
+        course={slots.map(({ p95Ms }) => p95Ms ?? 0)}
+      />
+      <Figure
+        name="Awaiting approval"
+        href="/approvals"
+        value={amountText({ count: waiting.count, isMore: waiting.isCut })}
+        more={oldest ?? decided}
+      />
     </ul>
+  );
+}
+
+interface FigureProps {
+  readonly name: string;
+  /** The list of what it counts. */
+  readonly href: string;
+  readonly value: string;
+  readonly more: Child;
+  /** Its values over the range, drawn below; left out for none. */
+  readonly course?: readonly number[];
+}
+
+function Figure({ name, href, value, more, course }: FigureProps) {
+  return (
+    <li>
+      <a class="card figure" href={href}>
+        <span class="quiet small">{name}</span>
+        <b>{value}</b>
+        <span class="quiet small">{more}</span>
+        {course === undefined ? null : <Sparkline values={course} />}
+      </a>
+    </li>
   );
 }
 

@@ -79,7 +79,7 @@ export function ReviewPane({ review: { requests, rest, goneCount }, refused, use
         )}
         {groups.map((group) => {
           const [one, ...others] = group.requests;
-          if (others.length > 0) return <ReviewedGroup group={group} user={user} foot={foot} />;
+          if (others.length > 0) return reviewedGroup(group, user, foot);
           const body = bodies.get(one.action.id) ?? null;
           return <ReviewedOne request={one} body={body} user={user} now={now} foot={foot} />;
         })}
@@ -150,15 +150,8 @@ function ReviewedOne({ request: { action, held }, body, user, now, foot }: Revie
   );
 }
 
-interface ReviewedGroupProps {
-  readonly group: Group;
-  readonly user: PageUser;
-  readonly foot: Foot;
-}
-
 /** Look-alikes: what they share, then the differences of each, the most unusual first. */
-function ReviewedGroup({ group, user, foot }: ReviewedGroupProps) {
-  const { requests, differing, fields } = group;
+function reviewedGroup({ requests, differing, fields }: Group, user: PageUser, foot: Foot) {
   const [{ action, held, riskMarks }] = requests;
   const ordered = inReadingOrder(differing);
   const outliers = outliersIn(ordered);
