@@ -1,4 +1,5 @@
 import type { AppContext } from "../runtime/app-context.ts";
+import type { CheckTarget } from "../config/target-policy.ts";
 import type { ListedHost } from "../core/account-store.ts";
 import { auditOf } from "../core/audit.ts";
 import { authorize, type Caller } from "../core/roles.ts";
@@ -18,7 +19,7 @@ import { createMessageLimit } from "../runtime/message-limit.ts";
 import { NO_EXTRAS } from "../core/action.ts";
 
 interface CallbackHostNeeds extends PostDeps {
-  readonly checkTarget: (url: string) => { readonly refused: string } | object;
+  readonly checkTarget: CheckTarget;
 }
 
 /** The hosts to which keys with a hold or a limit may send callbacks, and tests of receivers there. Takes normalized hosts. */

@@ -25,6 +25,7 @@ import { type Action, type ActionRequest, extrasText, NO_EXTRAS, ownRetrySetting
 import { retrySettingsJson } from "../api/retry-settings.ts";
 import { headerIssues } from "../api/headers.ts";
 import { isJsonObject, isStorableText } from "../core/json.ts";
+import type { CheckTarget } from "../config/target-policy.ts";
 import type { Role } from "../core/roles.ts";
 import { NOT_IN_SYNC } from "../core/policy.ts";
 import { CreateAction } from "../api/action-schemas.ts";
@@ -35,8 +36,7 @@ import { NO_RETRY_SETTINGS } from "../core/retry.ts";
 type AllowedTarget = Pick<ActionRequest, "hostname" | "host">;
 
 export interface CreateRules {
-  /** Checks a URL against the target policy, without resolving its name. */
-  readonly checkTarget: (url: string) => AllowedTarget | { readonly refused: string };
+  readonly checkTarget: CheckTarget;
 }
 
 /** A create before validation. */

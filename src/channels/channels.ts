@@ -2,6 +2,7 @@ import Type, { type Static } from "typebox";
 import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
 import type { Recipients } from "../approvals/recipients.ts";
+import type { CheckTarget } from "../config/target-policy.ts";
 import type { Creator } from "../core/action.ts";
 import { type Audited, auditOf } from "../core/audit.ts";
 import { type Channel, CHANNEL_KINDS, type ChannelKind, type KnownChannels } from "../core/channel.ts";
@@ -93,8 +94,7 @@ interface ChannelNeeds extends PostDeps {
   readonly recipients: Pick<Recipients, "mayMail">;
   /** Null: no mail provider is configured. */
   readonly mailer: Mailer | null;
-  /** Whether calls may go to a URL. `refused`: why not. */
-  readonly checkTarget: (url: string) => { readonly host: string } | { readonly refused: string };
+  readonly checkTarget: CheckTarget;
 }
 
 export type ChannelService = ReturnType<typeof createChannelService>;

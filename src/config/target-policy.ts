@@ -148,6 +148,9 @@ interface CheckedTarget {
   readonly host: string;
 }
 
+/** Checks a URL against the target policy, without resolving its name. */
+export type CheckTarget = (url: string) => CheckedTarget | RefusedTarget;
+
 /** Checks the text of a URL. Addresses are checked at each attempt. A refusal reads on from the field's name. */
 export function checkTarget(policy: TargetPolicy, url: string): CheckedTarget | RefusedTarget {
   const target = parseTarget(url);

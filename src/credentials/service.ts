@@ -22,6 +22,7 @@ import { NO_EXTRAS } from "../core/action.ts";
 import { describeOutcome, isSuccess, type Outcome } from "../core/outcome.ts";
 import { requireFree } from "../core/policy.ts";
 import { USER_AGENT } from "../config/config.ts";
+import type { CheckTarget } from "../config/target-policy.ts";
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
 import type { ActivePauses } from "../pauses/pauses.ts";
 import { maskResponseHeaders, maskText } from "../receipts/masking.ts";
@@ -74,7 +75,7 @@ interface CredentialNeeds {
   readonly credentialUse: CredentialUse;
   readonly sender: Sender;
   readonly paused: Pick<ActivePauses, "isPaused">;
-  readonly checkTarget: (url: string) => { readonly refused: string } | { readonly host: string };
+  readonly checkTarget: CheckTarget;
 }
 
 export function createCredentialService(

@@ -4,7 +4,7 @@ import { mayDo, type Role } from "../core/roles.ts";
 import { awaitsRunAt, isExpired, nextRetryAt, isLateSuccess } from "../core/action.ts";
 import { mayBeSentBefore } from "../core/changes.ts";
 import { type ErrorKind, errorKindOf } from "../core/outcome.ts";
-import { firstAction } from "../accounts/first-action.ts";
+import { firstAction } from "../api/first-action.ts";
 import { latestDecision, type TimelineEntry } from "../core/timeline.ts";
 import { sentence, time, until, untrustedLines, untrusted } from "../ui/parts.tsx";
 import { counted, duration, inThisRun, lateText } from "../ui/text.ts";

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { createCall, ENTER_KEY, firstAction, firstActionCall } from "../accounts/first-action.ts";
+import { createCall, ENTER_KEY, firstAction, firstActionCall } from "../api/first-action.ts";
 import { curlSample } from "../api/code-samples.ts";
 import { FIRST_STEPS, type FirstSteps } from "../accounts/first-steps.ts";
 import { authorize, type Caller, mayDo } from "../core/roles.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { ENTER_KEY, firstActionCall } from "../../src/accounts/first-action.ts";
+import { ENTER_KEY, firstActionCall } from "../../src/api/first-action.ts";
 import { firstKeysText } from "../../src/app/first-keys.ts";
 import { createFirstStepService } from "../../src/accounts/first-steps.ts";
 import { FIRST_ACTIONS_READ_MAX } from "../../src/core/limits.ts";

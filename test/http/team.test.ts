@@ -1,3 +1,4 @@
+import { refusalOf } from "../actions/callers.ts";
 import { hiddenIn } from "../support/forms.ts";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { INVITATION_MS_MAX } from "../../src/core/limits.ts";
@@ -241,6 +242,17 @@ describe("a role", () => {
   test("who is invited approves unless another role is chosen", async () => {
     expect(await ann.pageOf("/settings/people")).toMatch(/value="approver" required="" checked/);
   });
+});
+
+test("somebody who has lost the account since their request began changes nobody in it", async () => {
+  await post((await invite(BOB, "owner")).path, { password: PASSWORD });
+  const { owner, services } = app.engine;
+  const late = { ...owner, keyId: null, personId: "per_gone", actor: "user:eve@example.com" } as const;
+  const bob = await idOf(BOB);
+  const lowered = await refusalOf(services.teamService.changeRole(late, bob, "reader"));
+  const removed = await refusalOf(services.teamService.remove(late, bob));
+  expect([lowered?.code, removed?.code]).toEqual(["forbidden", "forbidden"]);
+  expect(await people()).toContainEqual(expect.objectContaining({ email: BOB, role: "owner" }));
 });
 
 describe("somebody who is removed", () => {

@@ -1,4 +1,4 @@
-import { curlSample, quotableJson } from "../api/code-samples.ts";
+import { curlSample, quotableJson } from "./code-samples.ts";
 
 /** The first action that everybody is shown: the service calls its own health check, which changes nothing. */
 export function firstAction(baseUrl: string) {
