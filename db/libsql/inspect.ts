@@ -28,13 +28,16 @@ export const UNREADABLE = "OUTGATE_UNREADABLE";
 /** Files up to this size are checked completely: 1.8 ms per megabyte, a quarter of a second at most. */
 const CHECKED_BYTES_MAX = 128 * 1_048_576;
 
+/** Logs up to this size are checked completely. A checkpoint begins at 8 MB. */
+const CHECKED_LOG_BYTES_MAX = 64 * 1_048_576;
+
 /**
  * Checks a file through a read-only connection before it is opened for writing. Throws `DatabaseUnreadable` for a damaged or
  * truncated file, or one without its log, which stays untouched so that it can be recovered. In larger files, only the size and the list of tables are
  * checked.
  */
-export function inspectFile(path: string): void {
-  checkLog(path);
+export function inspectFile(path: string, isAlone: boolean): void {
+  checkLog(path, isAlone);
   const bytes = sizeOf(path);
   const logBytes = sizeOf(`${path}-wal`);
   if (bytes === 0 && logBytes === 0) return;
@@ -72,20 +75,52 @@ function expectedBytes(path: string): number {
 }
 
 /**
- * Throws if the log is gone, or shorter than by its index: a process that was killed left what it wrote last only there, and without it
- * calls that were made are pending. The index is in the shared memory (SQLite's WAL-mode file format, 2.1): a header, the same again, and
- * how many frames of the log the file has too. A process that ends in order leaves neither.
+ * Throws if the log is gone, or not what its index says: a process that was killed left what it wrote last only there, and without it
+ * calls that were made are pending. SQLite takes the log up to the first damaged frame, and says nothing. The index is in the shared
+ * memory (SQLite's WAL-mode file format, 2.1): a header, the same again, and how many frames the file has too. A process that ends in
+ * order leaves neither. `isAlone`: nobody writes the log meanwhile, so that what it has can be checked, too.
  */
-export function checkLog(path: string): void {
+export function checkLog(path: string, isAlone: boolean): void {
   const index = existsSync(`${path}-shm`) ? headOf(`${path}-shm`, 100) : null;
   if (index === null || index.readUInt32LE(0) !== 3_007_000 || !index.subarray(0, 48).equals(index.subarray(48, 96)))
     return;
   const frames = index.readUInt32LE(16);
-  if (frames <= index.readUInt32LE(96) || sizeOf(`${path}-wal`) >= logBytesOf(frames, index.readUInt16LE(14))) return;
+  const bytes = logBytesOf(frames, index.readUInt16LE(14));
+  if (frames <= index.readUInt32LE(96)) return;
+  const isThere = sizeOf(`${path}-wal`) >= bytes;
+  if (isThere && (!isAlone || bytes > CHECKED_LOG_BYTES_MAX || isLogSound(`${path}-wal`, bytes, index))) return;
   throw new DatabaseUnreadable(
-    `The log ${path}-wal of the database was deleted or cut. What was written last was only there, and calls made since may be made ` +
-      `again. Put it back, or restore a backup. To go on without it, delete ${path}-shm.`,
+    `The log ${path}-wal of the database was deleted, cut or damaged. What was written last was only there, and calls made since may be ` +
+      `made again. Put it back, or restore a backup. To go on without it, delete ${path}-shm.`,
   );
+}
+
+/** Whether each frame has its checksum (SQLite file format, 4.1 and 4.2), or the index is older than the log, as after a power cut. */
+function isLogSound(log: string, bytes: number, index: Buffer): boolean {
+  const read = headOf(log, bytes);
+  // Checksums in the byte order of another machine.
+  if (read === null || read.readUInt32BE(0) !== 0x37_7f_06_82)
+    return read !== null && read.readUInt32BE(0) === 0x37_7f_06_83;
+  const words = new Uint32Array(read.buffer, read.byteOffset, bytes / 4);
+  let [first, second] = [0, 0];
+  const sumUp = (from: number, to: number) => {
+    for (let at = from / 4; at < to / 4; at += 2) {
+      first = (first + (words[at] ?? 0) + second) >>> 0;
+      second = (second + (words[at + 1] ?? 0) + first) >>> 0;
+    }
+  };
+  const isSumAt = (at: number) => read.readUInt32BE(at) === first && read.readUInt32BE(at + 4) === second;
+  sumUp(0, 24);
+  if (!isSumAt(24)) return false;
+  const salt = index.subarray(32, 40);
+  if (!read.subarray(16, 24).equals(salt)) return true;
+  const frameBytes = (bytes - 32) / index.readUInt32LE(16);
+  for (let at = 32; at < bytes; at += frameBytes) {
+    sumUp(at, at + 8);
+    sumUp(at + 24, at + frameBytes);
+    if (!isSumAt(at + 16) || !read.subarray(at + 8, at + 16).equals(salt)) return false;
+  }
+  return true;
 }
 
 /** How many bytes a log of so many frames has (SQLite file format, 4.1 and 4.2). */

@@ -1,5 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { copyFileSync, readdirSync, rmSync, statSync, truncateSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { DatabaseUnreadable } from "../../db/libsql/inspect.ts";
 import { openFile } from "../../db/libsql/file.ts";
@@ -63,6 +72,8 @@ describe("a file that is no database any more", () => {
   test.each([
     ["deleted", (log: string) => rmSync(log)],
     ["cut", (log: string) => truncateSync(log, statSync(log).size / 2)],
+    ["damaged", (log: string) => flip(log, statSync(log).size / 2)],
+    ["damaged at its head", (log: string) => flip(log, 20)],
   ])("a log that was %s after a kill is told by whatever opens the file, and not taken for none", async (_, change) => {
     await using folder = await temporaryFolder();
     const path = await aDatabaseWithLog(folder.path);
@@ -70,11 +81,12 @@ describe("a file that is no database any more", () => {
     copyDatabase(path, copy);
     expect(await countActions(copy)).toBe(110);
     change(log);
-    for (const use of [openStoreAt, openTransferSource, async (name: string) => copyDatabase(name, `${copy}.2`)]) {
+    for (const use of [openStoreAt, openTransferSource]) {
       expect(await use(path).then(String, String)).toBe(
-        `DatabaseUnreadable: The log ${log} of the database was deleted or cut. What was written last was only there, and calls made since may be made again. Put it back, or restore a backup. To go on without it, delete ${path}-shm.`,
+        `DatabaseUnreadable: The log ${log} of the database was deleted, cut or damaged. What was written last was only there, and calls made since may be made again. Put it back, or restore a backup. To go on without it, delete ${path}-shm.`,
       );
     }
+    if (!existsSync(log)) expect(() => copyDatabase(path, `${copy}.2`)).toThrow("was deleted, cut or damaged");
     rmSync(`${path}-shm`);
     const store = await openStoreAt(path);
     expect(await countActions(path)).toBeLessThan(110);
@@ -189,6 +201,12 @@ async function aDatabaseWithLog(folder: string): Promise<string> {
   for (const suffix of ["", "-wal", "-shm"]) copyFileSync(path + suffix, copy + suffix);
   await store.close();
   return copy;
+}
+
+function flip(path: string, at: number): void {
+  const bytes = readFileSync(path);
+  bytes[at] = 255 - (bytes[at] ?? 0);
+  writeFileSync(path, bytes);
 }
 
 async function expectRefused(path: string): Promise<void> {
