@@ -7,8 +7,8 @@ export interface SampleRequest {
   /** The media type to ask for; null: the operation has only one. */
   readonly accept?: string | null;
   readonly body?: SampleBody | null;
-  /** What the code prints of the response. Default: json. */
-  readonly prints?: "json" | "text" | "stream" | "status";
+  /** What the code prints of the response; text as it comes. Default: json. */
+  readonly prints?: "json" | "text" | "status";
 }
 
 /** A `value` is written in each language's own literals, which people can edit; `json` stays as it is, with all digits. */
@@ -46,7 +46,7 @@ export function curlSample(request: SampleRequest): string {
   const { method, url, needsKey = true, accept = null, body = null, prints = "json" } = request;
   const isImplied = method === (body === null ? "GET" : "POST");
   const parts = [
-    `curl -s${prints === "stream" ? "N" : ""} ${isImplied ? "" : `-X ${method} `}'${url}'`,
+    `curl -s${prints === "text" ? "N" : ""} ${isImplied ? "" : `-X ${method} `}'${url}'`,
     // As a file (bash, zsh), because everyone can list the command lines of a machine.
     needsKey && `-H @<(echo "Authorization: Bearer $OUTGATE_API_KEY")`,
     accept !== null && `-H 'Accept: ${accept}'`,
@@ -71,8 +71,7 @@ function typescriptSample(request: SampleRequest): string {
   const args = options.length === 0 ? "" : `, {\n  ${options.join(",\n  ")},\n}`;
   const print = {
     json: "console.log(await response.json());",
-    text: "console.log(await response.text());",
-    stream: "for await (const part of response.body ?? []) process.stdout.write(part);",
+    text: "for await (const part of response.body ?? []) process.stdout.write(part);",
     status: "console.log(response.status);",
   };
   return `const response = await fetch("${url}"${args});\n${print[prints]}`;
@@ -104,8 +103,7 @@ function pythonSample(request: SampleRequest): string {
   ]);
   const print = {
     json: "print(json.load(response))",
-    text: "print(response.read().decode())",
-    stream: 'for line in response:\n        print(line.decode(), end="", flush=True)',
+    text: 'for line in response:\n        print(line.decode(), end="", flush=True)',
     status: "print(response.status)",
   };
   return `import ${modules.join(", ")}

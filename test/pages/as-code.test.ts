@@ -46,7 +46,7 @@ function run(language: keyof typeof PROGRAMS, text: string) {
 }
 
 test.each(["curl", "TypeScript", "Python"] as const)("code for %s prints a stream as it comes", async (language) => {
-  const samples = codeSamples({ method: "GET", url: `${app.url}/v1/events`, prints: "stream" });
+  const samples = codeSamples({ method: "GET", url: `${app.url}/v1/events`, prints: "text" });
   await using child = run(language, samples.find(({ label }) => label === language)?.text ?? "");
   if (child === null) return;
   const { value } = await child.stdout.getReader().read();

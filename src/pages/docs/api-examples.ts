@@ -28,9 +28,8 @@ function requestOf(entry: ApiEntry, reference: ApiReference): SampleRequest {
   };
 }
 
-function printsOf(mediaType: string | undefined): "json" | "text" | "stream" | "status" {
+function printsOf(mediaType: string | undefined): "json" | "text" | "status" {
   if (mediaType === undefined) return "status";
-  if (mediaType === "text/event-stream") return "stream";
   return mediaType === "application/json" ? "json" : "text";
 }
 
