@@ -184,7 +184,16 @@ export const CreateAction = t.requestObject(
       ),
     ),
   },
-  { examples: [{ url: "https://api.example.com/orders", body: { order: 7 }, dedupe: "order-7" }] },
+  {
+    examples: [
+      {
+        url: "https://api.example.com/refunds",
+        body: { charge: "ch_42", amount: 1200 },
+        title: "Refund 12.00 EUR to customer 4711",
+        approve: true,
+      },
+    ],
+  },
 );
 
 export type CreateAction = Static<typeof CreateAction>;

@@ -33,26 +33,14 @@ function printsOf(mediaType: string | undefined): "json" | "text" | "status" {
   return mediaType === "application/json" ? "json" : "text";
 }
 
-/** Example bodies that show more than the required members. */
-const BODIES: Readonly<Record<string, unknown>> = {
-  createAction: {
-    url: "https://api.example.com/refunds",
-    body: { charge: "ch_42", amount: 1200 },
-    title: "Refund 12.00 EUR to customer 4711",
-    approve: true,
-  },
-  startBulk: { operation: "retry", filter: { status: ["failed"], host: "api.example.com" }, dry_run: true },
-};
-
-/** The example's body; undefined for none. If a body requires nothing, shows its first member. */
-export function bodyExample({ operationId: id, body }: ApiEntry, reference: ApiReference): unknown {
+/** The example of a body: its own, or its required members, or else its first member; undefined without a body. */
+export function bodyExample({ body }: ApiEntry, { schemas }: ApiReference): unknown {
   if (body === null) return undefined;
-  const written = BODIES[id];
-  if (written !== undefined) return written;
-  const { properties = {}, required = [] } = dereferenced(body.schema, reference.schemas);
-  if (required.length > 0) return exampleOf(body.schema, reference.schemas);
+  const { examples, properties = {}, required = [] } = dereferenced(body.schema, schemas);
+  if (examples !== undefined) return examples[0];
+  if (required.length > 0) return exampleOf(body.schema, schemas);
   const [first] = Object.entries(properties);
-  return first === undefined ? {} : { [first[0]]: exampleOf(first[1], reference.schemas) };
+  return first === undefined ? {} : { [first[0]]: exampleOf(first[1], schemas) };
 }
 
 /** An example of a value with only the required members. */
