@@ -291,7 +291,8 @@ export interface LogWatch {
  */
 export function watchLog(path: string, file: LoggedFile, onLost: (sentence: string) => void): LogWatch {
   const log = `${path}-wal`;
-  const ids = new Map([path, log, `${path}-shm`].map((part) => [part, identityOf(part)]));
+  const parts = [log, `${path}-shm`];
+  const ids = new Map([path, ...parts].map((part) => [part, identityOf(part)]));
   const isChanged = (part: string) => {
     const found = identityOf(part);
     // The first statement makes the log of a new file.
@@ -310,7 +311,7 @@ export function watchLog(path: string, file: LoggedFile, onLost: (sentence: stri
   const look = () => {
     // Whoever watches the file tells that.
     if (saving !== null || isCut || isChanged(path)) return;
-    const changed = [...ids.keys()].find(isChanged);
+    const changed = parts.find(isChanged);
     if (changed !== undefined) {
       saving = save(changed);
     } else if (file.isLogCut()) {
