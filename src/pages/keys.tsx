@@ -99,7 +99,7 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
               "main",
             ],
             ["Role", roleCell],
-            ["Needs approval", ({ hold }) => (hold === "none" ? <None>As asked</None> : HOLD_WORDS[hold])],
+            ["Hold", ({ hold }) => (hold === "none" ? <None>None</None> : HOLD_WORDS[hold])],
             ["Limits", (key) => limitsCell(key, now)],
             ["Last call", (key) => lastCall(key, now)],
             [
