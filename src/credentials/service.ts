@@ -10,25 +10,15 @@ import { DomainError, invalidField, invalidFields, type Issue, notFound, account
 import {
   AUDITED_KEYS_MAX,
   CREDENTIAL_HINT_FROM_CHARS,
-  CREDENTIAL_TEST_BODY_CHARS_MAX,
   CREDENTIAL_USE_DAYS,
   CREDENTIALS_MAX,
   KEYS_LISTED_MAX,
-  MESSAGE_TIMEOUT_MS,
 } from "../core/limits.ts";
 import { expiryIssues } from "../core/key-limits.ts";
 import { authorize, type Caller } from "../core/roles.ts";
-import { NO_EXTRAS } from "../core/action.ts";
-import { describeOutcome, isSuccess, type Outcome } from "../core/outcome.ts";
-import { requireFree } from "../core/policy.ts";
-import { USER_AGENT } from "../config/config.ts";
-import type { CheckTarget } from "../config/target-policy.ts";
-import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
-import type { ActivePauses } from "../pauses/pauses.ts";
-import { maskResponseHeaders, maskText } from "../receipts/masking.ts";
-import { readHeaders } from "../receipts/response-headers.ts";
 import { createMessageLimit } from "../runtime/message-limit.ts";
-import { type CredentialUse, credentialPlace } from "./use.ts";
+import { tryCredential, type TryNeeds } from "./try.ts";
+import { credentialPlace } from "./use.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { type KnownCredentials, mayUse } from "./known.ts";
@@ -69,20 +59,17 @@ const CHANGED_SINCE =
 
 export type CredentialService = ReturnType<typeof createCredentialService>;
 
-interface CredentialNeeds {
+interface CredentialNeeds extends Omit<TryNeeds, "countTry"> {
   readonly known: KnownCredentials;
   readonly secrets: Pick<Secrets, "seal">;
-  readonly credentialUse: CredentialUse;
-  readonly sender: Sender;
-  readonly paused: Pick<ActivePauses, "isPaused">;
-  readonly checkTarget: CheckTarget;
 }
 
 export function createCredentialService(
   { store: { credentials, accounts, audit }, clock, ids }: AppContext,
-  { known, secrets, credentialUse, sender, paused, checkTarget }: CredentialNeeds,
+  needs: CredentialNeeds,
 ) {
-  const countTest = createMessageLimit(clock, "This account has just tried credentials.");
+  const { known, secrets } = needs;
+  const countTry = createMessageLimit(clock, "This account has just tried credentials.");
   /** The credentials that the caller may know, by name. */
   const list = async (caller: Caller): Promise<readonly Credential[]> => {
     authorize(caller, "read");
@@ -237,71 +224,10 @@ export function createCredentialService(
       await known.refresh(caller.accountId);
     },
 
-    /**
-     * Sends a GET with a credential at once and waits for at most `MESSAGE_TIMEOUT_MS`. Throws `not_found`, `validation_error` for a URL
-     * to which calls may not go, `forbidden` outside the bounds and for keys with a hold or a limit, and `RetryLater`.
-     */
-    async test(caller: Caller, name: string, url: string): Promise<CredentialTest> {
-      authorize(caller, "manage");
-      const request = { url, method: "GET", headers: null, body: null, extras: NO_EXTRAS } as const;
-      const checked = checkTarget(url);
-      if ("refused" in checked) throw invalidField("url", checked.refused);
-      requireFree(caller, request, HELD);
-      const { host } = checked;
-      const attempt = await credentialUse.forTry(caller, name, { ...request, host });
-      const lane = { accountId: caller.accountId, keyId: caller.keyId ?? "", host };
-      if (paused.isPaused(lane)) throw new DomainError("forbidden", PAUSED);
-      countTest(caller.accountId);
-      const sent: OutboundRequest = {
-        url,
-        method: "GET",
-        headers: [
-          ["User-Agent", USER_AGENT],
-          ["Accept", "*/*"],
-        ],
-        body: null,
-      };
-      const outcome = await sender.send(sent, {
-        timeoutMs: MESSAGE_TIMEOUT_MS,
-        mayBegin: () => !paused.isPaused(lane),
-        async complete(route) {
-          const completed = await attempt.complete(sent, route);
-          return typeof completed === "string" ? { kind: "not_sent", fault: completed } : completed;
-        },
-      });
-      await attempt.answered();
-      if (outcome.kind === "stopped") throw new DomainError("forbidden", PAUSED);
-      return seen(outcome);
-    },
+    /** Sends a GET with a credential at once. Throws what `tryCredential` throws, and `RetryLater`. */
+    test: (caller: Caller, name: string, url: string): Promise<CredentialTest> =>
+      tryCredential({ ...needs, countTry }, caller, name, url),
   };
-}
-
-const HELD = "A key whose calls are held can't try credentials. Ask an owner whose calls are not held.";
-
-const PAUSED = "Calls to this host are paused, and so are tries of credentials. Resume them first.";
-
-/** Masks anything else that looks like a secret. The credential itself was masked before anything was cut. */
-function seen(outcome: Outcome): CredentialTest {
-  const error = isSuccess(outcome, "GET") ? null : describeOutcome(outcome, MESSAGE_TIMEOUT_MS);
-  if (outcome.kind !== "answered") return { status: null, error, headers: {}, body: null, truncated: false };
-  const { code, headers, body, truncated } = outcome;
-  const text = body === null ? null : textOf(body);
-  // Mask before cutting, which might cut a secret in two.
-  const masked = text === null ? null : maskText(text.slice(0, 2 * CREDENTIAL_TEST_BODY_CHARS_MAX), "decider");
-  const shown = masked?.slice(0, CREDENTIAL_TEST_BODY_CHARS_MAX).toWellFormed() ?? null;
-  return {
-    status: code,
-    error,
-    headers: Object.fromEntries(readHeaders(headers === null ? null : maskResponseHeaders(headers, "decider"))),
-    body: shown,
-    truncated: truncated || (text !== null && text.length > CREDENTIAL_TEST_BODY_CHARS_MAX),
-  };
-}
-
-/** The received text, from the form of `response_body`. */
-function textOf(json: string): string {
-  const value: unknown = json.startsWith('"') ? JSON.parse(json) : json;
-  return typeof value === "string" ? value : json;
 }
 
 const NOT_AN_AGENT =
