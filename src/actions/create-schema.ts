@@ -23,7 +23,7 @@ import {
 } from "../core/body.ts";
 import { type Action, type ActionRequest, extrasText, NO_EXTRAS, ownRetrySettings, textsIn } from "../core/action.ts";
 import { retrySettingsJson } from "../api/retry-settings.ts";
-import { headerIssues } from "../api/headers.ts";
+import { headerIssues } from "../api/call-headers.ts";
 import { isJsonObject, isStorableText } from "../core/json.ts";
 import type { CheckTarget } from "../config/target-policy.ts";
 import type { Role } from "../core/roles.ts";

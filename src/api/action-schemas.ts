@@ -3,7 +3,7 @@ import { PAUSE_KINDS } from "../core/pause.ts";
 import Type, { type Static } from "typebox";
 import { CREDENTIAL_KINDS } from "../core/credential.ts";
 import { ACTION_STATUSES, OPERATIONS } from "../core/action.ts";
-import { HEADER_NAME_PATTERN, HEADER_VALUE_PATTERN } from "./headers.ts";
+import { HEADER_NAME_PATTERN, HEADER_VALUE_PATTERN } from "./call-headers.ts";
 import {
   DELAY_SECONDS_MAX,
   HEADER_VALUE_BYTES_MAX,

@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import { CredentialKindName as kind, credentialNameSchema } from "../api/action-schemas.ts";
-import { HEADER_NAME_PATTERN, headerIssues, isHeaderName, NO_HEADER_NAME } from "../api/headers.ts";
+import { HEADER_NAME_PATTERN, headerIssues, isHeaderName, NO_HEADER_NAME } from "../api/call-headers.ts";
 import * as t from "../api/schema-helpers.ts";
 import {
   type CredentialKind,

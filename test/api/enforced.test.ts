@@ -3,7 +3,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { encodeCursor } from "../../src/api/cursor.ts";
 import { checkList, ListQuery } from "../../src/api/list-schemas.ts";
 import { checkOrigin } from "../../src/accounts/signing-secrets.ts";
-import { headerIssues } from "../../src/api/headers.ts";
+import { headerIssues } from "../../src/api/call-headers.ts";
 import { HEADERS_MAX, HEADER_VALUE_BYTES_MAX, URL_CHARS_MAX } from "../../src/core/limits.ts";
 import { checkTarget } from "../../src/config/target-policy.ts";
 import { loopbackPolicy } from "../support/engine.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { contentTypeProblem, isReadAsUtf8, readMediaType } from "../../src/api/media-type.ts";
-import { headerIssues } from "../../src/api/headers.ts";
+import { headerIssues } from "../../src/api/call-headers.ts";
 
 test.each([
   ["body", "APPLICATION/JSON; charset=utf-8"],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Role } from "../../src/core/roles.ts";
-import { headerIssues } from "../../src/api/headers.ts";
+import { headerIssues } from "../../src/api/call-headers.ts";
 import { words } from "../support/words.ts";
 
 type Headers = Readonly<Record<string, string>>;
