@@ -86,8 +86,9 @@ interface FoldProps<Body> extends FieldsProps<Body> {
 }
 
 /**
- * A form for a body of the API. The body's schema checks it. Fields have the names of members: "name", "sum.limit" for a
- * member of a member, "method_GET" for the checkbox of an item of `methods`.
+ * A form for a body of the API. `Form` shows it in a state that `filledWith` has made of a body, or that a refused form has left.
+ * `check` reads it, by the body's schema. Fields have the names of members: "name", "sum.limit" for a member of a member,
+ * "method_GET" for the checkbox of an item of `methods`.
  */
 export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldSpecs<Static<Schema>>) {
   const members = membersOf(schema);
@@ -105,9 +106,7 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
     const field = fields.find(({ name }) => isAbout(issue, name));
     return { ...issue, message: (field && wordsFor(field)) ?? issue.message };
   });
-  const read = (form: Form) => bodyIn(form, fields);
-
-  /** Fields that show their own problems. */
+  /** Checkboxes don't show their own problems. */
   const withProblem = fields.filter(({ member }) => member.type !== "boolean").map(({ name }) => name);
   const shown = (of: readonly string[], { state, specs: more }: ShownProps<Static<Schema>>) => {
     const moreOf = new Map(Object.entries<FieldSpec | undefined>(more ?? {}));
@@ -116,6 +115,23 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
 
   return {
     names,
+
+    /** Says what is wrong besides the fields. */
+    Form: ({ state, specs: more, submit, look, cancel, ...form }: FormProps<Static<Schema>>) => {
+      const { children = shown(names, { state, specs: more }), ...post } = form;
+      return (
+        <PostForm {...post}>
+          <Problem text={problemBeside(state, withProblem)} />
+          {children}
+          {submit === undefined ? null : (
+            <Submit look={look} cancel={cancel}>
+              {submit}
+            </Submit>
+          )}
+        </PostForm>
+      );
+    },
+
     Fields: ({ of, ...props }: FieldsProps<Static<Schema>>) => <>{shown(of, props)}</>,
 
     Field: ({ name, ...props }: { readonly name: Path<Static<Schema>>; readonly state: FormState } & FieldSpec) => (
@@ -133,22 +149,6 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
       </details>
     ),
 
-    /** With what is wrong besides the fields. */
-    Form: ({ state, specs: more, submit, look, cancel, ...form }: FormProps<Static<Schema>>) => {
-      const { children = shown(names, { state, specs: more }), ...post } = form;
-      return (
-        <PostForm {...post}>
-          <Problem text={problemBeside(state, withProblem)} />
-          {children}
-          {submit === undefined ? null : (
-            <Submit look={look} cancel={cancel}>
-              {submit}
-            </Submit>
-          )}
-        </PostForm>
-      );
-    },
-
     /** The form filled in with a body. */
     filledWith: (body: object): FormState =>
       filled(Object.fromEntries(fields.flatMap((field) => textsOf(field, body)))),
@@ -161,10 +161,10 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
       }),
 
     /** The body in a form, unchecked. */
-    read,
+    read: (form: Form) => bodyIn(form, fields),
 
     /** The checked body in a form, with further members that have no field. Throws `validation_error`. */
-    check: (form: Form, more: object = {}): Static<Schema> => accept({ ...read(form), ...more }),
+    check: (form: Form, more: object = {}): Static<Schema> => accept({ ...bodyIn(form, fields), ...more }),
   };
 }
 
