@@ -12,7 +12,7 @@ import { Icon } from "../ui/icons.tsx";
 import { actionPath, ResumeForm } from "../ui/layout.tsx";
 import { LinkButton, Notice } from "../ui/parts.tsx";
 import { lastDecision, type PageUser } from "../ui/text.ts";
-import { needsEdit } from "./action-story.tsx";
+import { needsEdit } from "./advice.ts";
 import { AsCode } from "./as-code.tsx";
 import { type RefusedDecision, shownField } from "./decision-form.tsx";
 import { callText } from "./request.tsx";

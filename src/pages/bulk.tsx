@@ -6,7 +6,7 @@ import type { BulkPreview } from "../bulk/service.ts";
 import { mayChange, mayDo, type Viewer, viewerOf } from "../core/roles.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
-import { refusesSame } from "./action-story.tsx";
+import { refusesSame } from "./advice.ts";
 import { Button, PostForm, ReasonField } from "../ui/form.tsx";
 import { actionPath, ACTIONS_PATH, Layout, queryText, render } from "../ui/layout.tsx";
 import {
