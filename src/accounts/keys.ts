@@ -135,7 +135,7 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
       const isFound = !(await accounts.addKey(row, audit, stop ?? undefined, true));
       // The caller has lost the right since the request began. Nobody must leave a key behind.
       if (isFound && (await accounts.keyByHash(row.hash)) === null) throw notManager(caller);
-      if (stop !== null) await signUpGate.closed();
+      if (stop !== null) await signUpGate.applyStop();
       return { row, key, closesSignUps: stop !== null, isFound };
     },
 

@@ -11,7 +11,7 @@ import { authorize, type Caller, type Hold } from "../core/roles.ts";
 import { DomainError, notFound } from "../core/domain-error.ts";
 import { ACCOUNTS_LISTED_MAX } from "../core/limits.ts";
 import type { AccountStore, HoldStop, ListedAccount } from "../core/account-store.ts";
-import type { ActivePauses } from "../pauses/pauses.ts";
+import type { ActivePauses } from "../pauses/active-pauses.ts";
 
 /** Decides whether anybody may sign up, and stops accounts that did once sign-ups are closed. */
 export type SignUpGate = ReturnType<typeof createSignUpGate>;
@@ -68,8 +68,8 @@ export function createSignUpGate(
       return closedNotice(accounts, reason);
     },
 
-    /** Call it after a write with `stopFor`: applies the stop in this process and logs it. */
-    async closed(): Promise<void> {
+    /** Applies the stop in this process and logs it. Call it after a write with `stopFor`. */
+    async applyStop(): Promise<void> {
       await paused.reload();
       log.warn("signups.closed", { message: await closedNotice(accounts, "hold") });
     },

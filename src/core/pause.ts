@@ -1,7 +1,7 @@
 import type { Action } from "./action.ts";
 import { type Actor, type Made, SYSTEM } from "./roles.ts";
 import type { TimelineEvent, TimelineEntry } from "./timeline.ts";
-import type { AuditEntry } from "./audit.ts";
+import type { AuditDetail, Audited, AuditEntry } from "./audit.ts";
 
 /**
  * What a pause stops: an account, the actions of one key, or the calls to one host; `sign_up`: an account that the
@@ -29,6 +29,17 @@ export interface Pause {
   /** Null: it is in force. */
   readonly endedAt: Date | null;
   readonly endedBy: Actor | null;
+}
+
+/** What the audit log says of the end of a pause. */
+export function resumed(pause: Pause): Audited {
+  return { kind: "resumed", subject: pause.id, detail: pauseDetail(pause) };
+}
+
+/** What the audit log says of what a pause stops. */
+export function pauseDetail({ kind, subject }: Pause): AuditDetail {
+  if (kind === "host") return { of: "host", host: subject };
+  return kind === "key" ? { of: "key", key_id: subject } : { of: "account" };
 }
 
 /** The lane of an action. */
