@@ -3,7 +3,7 @@ import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
 import { type AccountLabel, emailKey, type PersonRow } from "../core/account-store.ts";
 import { type Audited, auditOf } from "../core/audit.ts";
-import { DomainError, invalidField, notFound } from "../core/domain-error.ts";
+import { DomainError, invalidField, LinkGone, notFound } from "../core/domain-error.ts";
 import { INVITATION_MS_MAX, INVITATIONS_OF_ADDRESS_READ_MAX, INVITATIONS_OPEN_MAX } from "../core/limits.ts";
 import { isByManager } from "../core/makers.ts";
 import { hostOf } from "../core/notification-events.ts";
@@ -201,8 +201,7 @@ function joinedBy({ id, email, role, createdBy }: StoredInvitation): Audited {
 
 /** The same error for every link that can't be used, so that it reveals nothing. */
 function invitationGone(): DomainError {
-  return new DomainError(
-    "not_found",
+  return new LinkGone(
     "This invitation was used or withdrawn, or has expired. Ask an owner of the account for another one.",
   );
 }

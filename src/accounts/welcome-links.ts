@@ -1,7 +1,7 @@
 import type { AccountStore, LiveLink, PeopleStore, WelcomeLink } from "../core/account-store.ts";
 import { auditOf } from "../core/audit.ts";
 import type { Clock } from "../core/clock.ts";
-import { DomainError } from "../core/domain-error.ts";
+import { type DomainError, LinkGone } from "../core/domain-error.ts";
 import { PASSWORD_LINK_MS_MAX, WELCOME_LINK_MS_MAX } from "../core/limits.ts";
 import type { SessionSource, StartedSession } from "../core/session.ts";
 import type { Secrets } from "../crypto/secrets.ts";
@@ -106,8 +106,7 @@ export function createWelcomeLinkService(
 
 /** The same error for every invalid link, so that it reveals nothing. */
 function linkGone(): DomainError {
-  return new DomainError(
-    "not_found",
+  return new LinkGone(
     "This link was used or has expired. The operator of this server can create another: outgate welcome-link, or outgate reset-password.",
   );
 }

@@ -49,6 +49,13 @@ export class DomainError extends Error {
   }
 }
 
+/** `not_found`: a link that works once was used, or has ended. The message says who makes another. */
+export class LinkGone extends DomainError {
+  constructor(message: string) {
+    super("not_found", message);
+  }
+}
+
 /** `validation_error`: the request has these issues. */
 export function invalidFields(issues: readonly Issue[]): DomainError {
   return new DomainError("validation_error", "The request has fields that are not valid.", issues);

@@ -1,6 +1,6 @@
 import { NotFoundError } from "elysia";
 import { asDomainError, errorJson, headersOf, HTTP_STATUS } from "../api/errors.ts";
-import { DomainError } from "../core/domain-error.ts";
+import { DomainError, LinkGone } from "../core/domain-error.ts";
 import { type Log, traceOf } from "../observability/log.ts";
 import { problemPage } from "../ui/problem.tsx";
 import { json, acceptsHtml, prefersJson, page } from "./response.ts";
@@ -94,6 +94,7 @@ export async function refuse(
     user,
     isStandalone,
     isLink: kind !== "own",
+    isGone: failure instanceof LinkGone,
     canRetry: method === "GET",
   });
   return page(isStandalone ? "notice" : kind, html, { status, headers });

@@ -17,6 +17,8 @@ interface ProblemProps {
   readonly isStandalone?: boolean;
   /** Whether a token in the path opened the page, of a receipt or an approval mail. */
   readonly isLink?: boolean;
+  /** Whether a link that works once led here, and the message says who makes another. */
+  readonly isGone?: boolean;
   /** Whether a link can repeat the request: only if a link or the address bar made it. */
   readonly canRetry?: boolean;
 }
@@ -97,7 +99,8 @@ export function problemPage(props: ProblemProps): string {
   );
 }
 
-function textOf({ status, code, isLink = false }: ProblemProps): ProblemText {
+function textOf({ status, code, isLink = false, isGone = false }: ProblemProps): ProblemText {
+  if (isGone) return { title: LINK.title, next: null };
   if (isLink && status === 404) return LINK;
   return BY_CODE[code] ?? BY_STATUS[status] ?? { title: "Request failed", next: null };
 }

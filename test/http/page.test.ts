@@ -68,6 +68,7 @@ describe("the page of an error", () => {
       ["/actions/act_nothing", 404, "Page not found"],
       ["/auth/logout", 405, "This page can’t be opened directly"],
       ["/docs/nothing", 404, "Page not found"],
+      ["/join/nothing", 404, "This link doesn’t work"],
     ] as const) {
       const response = await ann.context(path, { headers: { accept: "text/html" } });
       const text = await response.text();
