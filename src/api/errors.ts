@@ -64,11 +64,11 @@ export const ERROR_MEANING = {
   invalid_query: "Query parameters are unknown, repeated or not valid.",
   invalid_content_type: "The body is not application/json in UTF-8.",
   invalid_url: "Calls to this url or callback are not allowed.",
-  invalid_sync: "The action needs approval, so the response can't wait for its end.",
+  invalid_sync: "The action waits for approval or for its time, so the response can't wait for its end.",
   unauthorized: "The API key is missing or not valid.",
   invalid_credentials: "Incorrect email or password.",
   forbidden:
-    "The role, the hold or a limit of the key does not allow it, a person rejected the request and it was repeated too often, sign-ups are closed, or a page of another site sent it.",
+    "The role, the hold or a limit of the key, a rule or a credential's bounds do not allow it, a person rejected the request and it was repeated too often, sign-ups are closed, or a page of another site sent it.",
   not_found: "The account has no such object, or the path does not exist.",
   method_not_allowed: "The path does not support this method.",
   not_cancellable: "The action can't be cancelled in its status, or it is in another run than the given one.",
@@ -83,7 +83,7 @@ export const ERROR_MEANING = {
   payload_too_large: "The body is too large, or came in too many chunks.",
   rate_limited: "The account makes too many requests, or a client too many failed logins or sign-ups.",
   internal_error: "The service failed unexpectedly.",
-  unavailable: "The service can't reach its database at the moment.",
+  unavailable: "The service is starting, stopping or too busy, or can't reach its database at the moment.",
 } as const satisfies Record<ErrorCode, string>;
 
 /** Turns any error into one that callers may see. An unexpected one says nothing about its cause, so log it. */

@@ -15,7 +15,7 @@ const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   invalid_query: "Fix the parameters listed in details. Use a cursor only with the filters it was returned for.",
   invalid_content_type: "Send Content-Type: application/json, and no Content-Encoding.",
   invalid_url:
-    "Send an http or https URL with a public host. To call a private host, add it to ALLOWED_PRIVATE_TARGETS on the server.",
+    "Send an http or https URL with a public host. To call a private host, add it to ALLOWED_PRIVATE_TARGETS on the server. List the host of a callback where the message asks for it.",
   invalid_sync: "Omit sync, and use GET /v1/actions/{id}?wait= or a callback instead.",
   unauthorized: "Send Authorization: Bearer with a key that is not revoked. Owners create keys at /keys.",
   invalid_credentials: "Check both. If the password is lost, the server’s operator can create a reset link.",
@@ -89,8 +89,8 @@ export function ErrorsGuide() {
       {raw(codeBlock(EXAMPLE, "json", "Response"))}
       <p>
         Repeating a request doesn’t help after 400, 401, 403, 404, 405, 409 or 413. After 429, 500 and 503, try again
-        later. A failed action is not an API error: it is returned with status 200, and its <code>error</code> field
-        says why it failed.
+        later. A failed action is not an API error: it is returned with status 200 or 201, and its <code>error</code>{" "}
+        field says why it failed.
       </p>
       {BY_STATUS.map(([status, codes]) => (
         <>
