@@ -20,7 +20,7 @@ import type { Secrets } from "../crypto/secrets.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import type { AppPart } from "../runtime/app-context.ts";
-import { MadeByQuery } from "./keys.ts";
+import { MadeByQuery } from "./key-schemas.ts";
 import { NO_PASSWORD, type PeopleService } from "./people.ts";
 import { newSession, type SessionService } from "./sessions.ts";
 import { emailMember, roleMember } from "./team.ts";

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type Provider from "oidc-provider";
-import type { CreateKey, KeyService } from "../accounts/keys.ts";
+import type { CreateKey } from "../accounts/key-schemas.ts";
+import type { KeyService } from "../accounts/keys.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { RecentMap } from "../core/recent-map.ts";
 import { type Actor, authorize, type Caller } from "../core/roles.ts";

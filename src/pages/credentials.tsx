@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import type { KeyView } from "../accounts/keys.ts";
+import type { KeyView } from "../accounts/key-schemas.ts";
 import { type Credential, CREDENTIAL_KINDS, type CredentialKind, KIND_WORDS } from "../core/credential.ts";
 import { CREDENTIAL_TEST_BODY_CHARS_MAX, CREDENTIAL_USE_DAYS, CREDENTIALS_MAX } from "../core/limits.ts";
 import { CredentialParams, serializeCredential } from "../credentials/routes.ts";

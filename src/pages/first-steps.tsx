@@ -17,7 +17,7 @@ import { personPages, type PageDeps } from "./page-deps.ts";
 import { templatePath, TEMPLATES } from "./rule-templates.ts";
 import { NO_EXTRAS } from "../core/action.ts";
 import { limitRefusal } from "../core/key-limits.ts";
-import type { KeyView } from "../accounts/keys.ts";
+import type { KeyView } from "../accounts/key-schemas.ts";
 
 /** The form that hides the first steps. */
 export const FIRST_STEPS_PATH = "/overview/first-steps";

@@ -5,7 +5,7 @@ import { closedObject } from "../api/schema-helpers.ts";
 import { authorize } from "../core/roles.ts";
 import { Secret, ShownOnce } from "../ui/controls.tsx";
 import { Layout, render } from "../ui/layout.tsx";
-import { CreateKey, KeyParams, type KeyView, serializeKey } from "../accounts/keys.ts";
+import { CreateKey, KeyParams, type KeyView, serializeKey } from "../accounts/key-schemas.ts";
 import { DomainError, notFound } from "../core/domain-error.ts";
 import { NAME_CHARS_MAX } from "../core/limits.ts";
 import { StoreUnavailable } from "../core/store.ts";

@@ -2,7 +2,7 @@
 import Type from "typebox";
 import { checkPausedHost, CreatePause, PauseParams } from "../pauses/pauses.ts";
 import { choice } from "../api/schema-helpers.ts";
-import type { KeyView } from "../accounts/keys.ts";
+import type { KeyView } from "../accounts/key-schemas.ts";
 import type { SigningService } from "../accounts/signing-secrets.ts";
 import { invalidField } from "../core/domain-error.ts";
 import type { Pause } from "../core/pause.ts";

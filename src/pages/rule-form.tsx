@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import type { KeyView } from "../accounts/keys.ts";
+import type { KeyView } from "../accounts/key-schemas.ts";
 import { NAME_CHARS_MAX } from "../core/limits.ts";
 import type { Form } from "../http/request.ts";
 import { CreateRuleBody, RULE_EFFECTS, RULED_BODIES, type RuleDefinition, type RuleEffect } from "../rules/schemas.ts";

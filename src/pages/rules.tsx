@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { KeyView } from "../accounts/keys.ts";
+import type { KeyView } from "../accounts/key-schemas.ts";
 import type { RuleRow } from "../core/account-rules.ts";
 import type { AuditRow } from "../core/audit.ts";
 import { notFound } from "../core/domain-error.ts";

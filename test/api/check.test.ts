@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import Type from "typebox";
-import { MadeByQuery } from "../../src/accounts/keys.ts";
+import { MadeByQuery } from "../../src/accounts/key-schemas.ts";
 import { bodyCheck, compile, withoutNulls } from "../../src/api/check.ts";
 import { dateTime, emailSchema, hostSchema, idSchema, key } from "../../src/api/schema-helpers.ts";
 import { credentialNameSchema, DecisionBody, Retry } from "../../src/api/action-schemas.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { compile } from "../../src/api/check.ts";
-import { CreatedKeyJson, KeyListJson } from "../../src/accounts/keys.ts";
+import { CreatedKeyJson, KeyListJson } from "../../src/accounts/key-schemas.ts";
 import { LIVE_KEYS_MAX } from "../../src/core/limits.ts";
 import { HOLDS, ROLES } from "../../src/core/roles.ts";
 import { isWellFormedApiKey } from "../support/api-key.ts";
