@@ -101,7 +101,7 @@ const WHY: Readonly<Record<SignUpsClosedBy, string>> = {
   HOST: "this service can be reached from other machines",
   APPROVERS: "APPROVERS is set, and a new account would send without their approval",
   AGENT_APPROVAL: "AGENT_APPROVAL is off, and a new account would approve for itself",
-  hold: "a key of the first account has its calls approved, and a new account would send without approval",
+  hold: "a key of the first account has a hold, and a new account would send without approval",
 };
 
 export function signUpsClosedMessage(closedBy: SignUpsClosedBy): string {

@@ -42,7 +42,7 @@ describe("an agent whose calls are held", () => {
   test("that signs up afterwards gets no account, by the API and by the page, and is told why", async () => {
     await using app = await open();
     expect((await holdBy(app)).status).toBe(201);
-    const words = "a key of the first account has its calls approved";
+    const words = "a key of the first account has a hold";
     const refused = await signUp(app, "eve@example.com");
     expect(refused).toMatchObject({ status: 403, key: "" });
     expect(refused.json.error?.message).toContain(words);
@@ -172,7 +172,7 @@ describe("sign-ups", () => {
     const ann = await signedIn(app);
     const key = { name: "agent", role: "agent", hold: "writes", scope: "own", replaces: "" };
     const made = await ann.press("/keys", key);
-    expect(await made.text()).toContain("Sign-ups are closed: a key of the first account has its calls approved");
+    expect(await made.text()).toContain("Sign-ups are closed: a key of the first account has a hold");
     expect(await ann.pageOf("/settings/server")).toContain("/settings/accounts");
     const accounts = await ann.pageOf("/settings/accounts");
     expect(accounts).toContain("eve@example.com");
