@@ -232,18 +232,27 @@ interface Preparing {
   isOn: boolean;
 }
 
-/** Repeats a call that failed before it did anything, because of a pooler or changed tables. `isRepeatable`: other such errors. */
-async function again<Result>(
+/** Each reader may have the outdated statement. */
+const OUTDATED_TRIES = POSTGRES_READERS + 1;
+
+/**
+ * Repeats a call that failed before it did anything, because of a pooler or changed tables. `isRepeatable`: other such errors.
+ * A connection with an outdated statement is dropped. If those that are opened anew have it too, a pooler keeps it.
+ */
+export async function again<Result>(
   preparing: Preparing,
   run: () => Promise<Result>,
   isRepeatable: (error: unknown) => boolean,
 ): Promise<Result> {
-  try {
-    return await run();
-  } catch (error) {
-    if (isOfPooler(error)) preparing.isOn = false;
-    else if (!isOutdated(error) && !isRepeatable(error)) throw error;
-    return run();
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await run();
+    } catch (error) {
+      const isOld = isOutdated(error);
+      const mayRepeat = isOld ? tries <= OUTDATED_TRIES : tries === 1 && (isOfPooler(error) || isRepeatable(error));
+      if (!mayRepeat) throw error;
+      if (isOfPooler(error) || (isOld && tries === OUTDATED_TRIES)) preparing.isOn = false;
+    }
   }
 }
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { DatabaseError } from "pg";
 import { command } from "../../db/commands/command.ts";
-import { openPostgres, type Send } from "../../db/postgres/connection.ts";
+import { again, openPostgres, type Send } from "../../db/postgres/connection.ts";
 import { createNodeStore } from "../../db/postgres/cluster.ts";
-import { faultIn, isBeyondConnections, isConnectionSound, isOutdated } from "../../db/postgres/faults.ts";
+import { faultIn, isBeyondConnections, isConnectionSound } from "../../db/postgres/faults.ts";
 import { reasonOf } from "../../db/sql/errors.ts";
 import { TRANSACTION_MS_MAX } from "../../src/core/limits.ts";
 import { ACTION_STATUSES } from "../../src/core/action.ts";
@@ -59,9 +59,12 @@ test("a pooler that has no more connections is known by its words, since it has 
   expect(isBeyondConnections(Object.assign(refused, { code: "08P01" }))).toBe(true);
 });
 
-test("a prepared statement whose tables have changed is known in any language of the server", () => {
+test("a prepared statement whose tables have changed is known in any language, and given up if a pooler keeps it", async () => {
   const changed = new DatabaseError("gecachter Plan darf den Ergebnistyp nicht ändern", 40, "error");
-  expect(isOutdated(Object.assign(changed, { code: "0A000", routine: "RevalidateCachedQuery" }))).toBe(true);
+  Object.assign(changed, { code: "0A000", routine: "RevalidateCachedQuery" });
+  const preparing = { isOn: true };
+  const run = () => (preparing.isOn ? Promise.reject(changed) : Promise.resolve("unprepared"));
+  expect(await again(preparing, run, () => false)).toBe("unprepared");
 });
 
 test.each([
