@@ -20,7 +20,6 @@ try {
   const said = await playedBy(demo.stdout);
   const url = `http://localhost:${port}`;
   const client = createClient({ url, apiKey: /og_\w+/.exec(said)?.[0] ?? "" });
-  await isCounted(client);
   const paths = await pathsOf(client);
   const browser = await openBrowser();
   try {
@@ -46,17 +45,6 @@ async function playedBy(stdout: ReadableStream<Uint8Array>): Promise<string> {
   throw new Error(`The demo ended: ${text}`);
 }
 
-/** Resolves when the overview shows the whole day. */
-async function isCounted(client: OutgateClient): Promise<void> {
-  const all = (await Array.fromAsync(client.actions())).length;
-  for (let tries = 0; tries < 40; tries += 1) {
-    const { slots } = await client.getOverview({ range: "7d" });
-    if (slots.reduce((sum, { created }) => sum + created, 0) >= all) return;
-    await Bun.sleep(500);
-  }
-  throw new Error("The overview doesn't count the day.");
-}
-
 async function pathsOf(client: OutgateClient): Promise<Readonly<Record<string, string>>> {
   const actions = await Array.fromAsync(client.actions());
   const idOf = (what: string, isIt: (action: ActionJson) => boolean) => {
@@ -71,11 +59,7 @@ async function pathsOf(client: OutgateClient): Promise<Readonly<Record<string, s
   const failed = idOf("failed refund", (one) => isRefund(one) && one.status === "failed");
   return {
     approvals: `/approvals/${held}`,
-    actions: "/actions",
     action: `/actions/${failed}`,
-    overview: "/overview",
-    keys: "/keys",
-    docs: "/docs/api",
   };
 }
 
