@@ -25,10 +25,12 @@ export type FirstStepService = ReturnType<typeof createFirstStepService>;
  */
 export function createFirstStepService({ store: { firstSteps }, clock }: AppPart<"clock", "firstSteps">) {
   /**
-   * `times`: when steps were done; null: just now, not counted yet. `isHidden`: hidden by this person or for everybody.
-   * `isOver`: all are done, or the account has many actions.
+   * The state of the steps, even if nobody needs the list any more. `times`: when steps were done; null: just now, not counted yet.
+   * `isHidden`: hidden by this person or for everybody. `isOver`: all are done, or the account has many actions.
    */
-  const stateOf = async ({ accountId, personId = "" }: Caller) => {
+  const state = async (caller: Caller) => {
+    authorize(caller, "read");
+    const { accountId, personId = "" } = caller;
     const [stored, newest] = await Promise.all([firstSteps.done(accountId, personId), firstSteps.newest(accountId)]);
     const times = new Map<FirstStepName, Date | null>(stored.map(({ step, at }) => [step, at]));
     const doneLately = {
@@ -44,17 +46,12 @@ export function createFirstStepService({ store: { firstSteps }, clock }: AppPart
     return { times, isHidden, isOver };
   };
   return {
+    state,
+
     /** Null: all are done, this person has hidden them, or the account is long past them. */
     async read(caller: Caller): Promise<FirstSteps | null> {
-      authorize(caller, "read");
-      const { times, isHidden, isOver } = await stateOf(caller);
+      const { times, isHidden, isOver } = await state(caller);
       return isHidden || isOver ? null : { done: new Set(times.keys()), isNew: !times.has("action") };
-    },
-
-    /** The state of the steps, even if nobody needs the list any more. */
-    async state(caller: Caller) {
-      authorize(caller, "read");
-      return stateOf(caller);
     },
 
     /** Hides the list: for this person; if a key calls it, which must be allowed to manage, for the whole account. */

@@ -212,13 +212,9 @@ export const serializeKey = (row: KeyView) => toJson(KeyJson, shown(row));
 
 export const serializeCreatedKey = (row: KeyView, key: string) => toJson(CreatedKeyJson, { ...shown(row), key });
 
-interface RevokedKeyView extends KeyView {
-  readonly unfinishedActions: number;
-  readonly heldActions: number;
-  readonly createdKeys: number;
-}
+type Left = Readonly<Record<"unfinishedActions" | "heldActions" | "createdKeys", number>>;
 
-export const serializeRevokedKey = (row: RevokedKeyView) => toJson(RevokedKeyJson, shown(row));
+export const serializeRevokedKey = (row: KeyView & Left) => toJson(RevokedKeyJson, shown(row));
 
 export function serializeListedKey({ lastCall, credentials, ...row }: ListedKeyView) {
   return toJson(ListedKey, {

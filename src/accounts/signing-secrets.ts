@@ -56,14 +56,11 @@ export type SigningSecret = Awaited<ReturnType<SigningService["read"]>>;
  * from the store: somebody who reads, on another node, whether a rotation was done must not repeat it, which ends the oldest secret.
  */
 export function createSigningService(
-  {
-    store: { accounts, audit, signing },
-    clock,
-    ids,
-    log,
-  }: AppPart<"clock" | "ids" | "log", "accounts" | "audit" | "signing">,
+  app: AppPart<"clock" | "ids" | "log", "accounts" | "audit" | "signing">,
   { secrets, freshMs }: SigningNeeds,
 ) {
+  const { clock, ids, log } = app;
+  const { accounts, audit, signing } = app.store;
   const cached = new RecentMap<CachedSecrets>(REMEMBERED_MAX);
   /** The id of the last rotation by this process, by account. What was read before it is stale. */
   const rotations = new RecentMap<string>(REMEMBERED_MAX);
@@ -151,11 +148,10 @@ export function createSigningService(
     async read(caller: Caller, origin: string, use: SigningUse = "calls", isShown = true) {
       authorize(caller, "manage");
       const now = clock.now();
-      const [current, previous] = await find(caller.accountId, origin, now, use).catch(throwExplained);
+      const [{ secret }, previous] = await find(caller.accountId, origin, now, use).catch(throwExplained);
       // If the audit entry can't be written, the secret is not shown.
       const entry = { kind: "revealed", subject: origin, detail: { what: "signing_secret" } } as const;
       if (isShown) await audit.record(auditOf(caller, entry, now));
-      const { secret } = current;
       const expiresAt = previous?.endsAt ?? null;
       const signs = previous !== undefined && expiresAt !== null && now < expiresAt;
       return { origin, secret, previous: signs ? { secret: previous.secret, expiresAt } : null };

@@ -26,30 +26,31 @@ export function welcomeUrl({ baseUrl }: { readonly baseUrl: string }, token: str
 }
 
 interface LinkParts {
+  readonly accounts: Pick<AccountStore, "first">;
   readonly people: Pick<PeopleStore, "find" | "offer">;
   readonly secrets: Pick<Secrets, "hash" | "newToken">;
   readonly clock: Pick<Clock, "now">;
 }
 
 /** Makes a link for the first account's first person, and voids the previous one. Null: there is a person, or no account. */
-export async function createWelcomeLink({
-  accounts,
-  people,
-  secrets,
-  clock,
-}: LinkParts & { readonly accounts: Pick<AccountStore, "first"> }): Promise<string | null> {
+export async function createWelcomeLink({ accounts, ...parts }: LinkParts): Promise<string | null> {
   const account = await accounts.first();
-  if (account === null) return null;
-  const { token, link } = newWelcomeLink(secrets, { accountId: account.id, personId: null }, clock.now());
-  return (await people.offer(link)) ? token : null;
+  return account === null ? null : offerLink(parts, account.id, null);
 }
 
-/** Makes a link that resets a person's password, and voids the one before it. Returns its token; null: unknown address. */
-export async function createResetLink({ people, secrets, clock }: LinkParts, email: string): Promise<string | null> {
-  const member = await people.find(email);
-  if (member === null) return null;
-  const { person, accountId } = member;
-  const { token, link } = newWelcomeLink(secrets, { accountId, personId: person.id }, clock.now());
+/** Makes a link that resets a person's password, and voids the one before it. Null: unknown address. */
+export async function createResetLink(parts: Omit<LinkParts, "accounts">, email: string): Promise<string | null> {
+  const member = await parts.people.find(email);
+  return member === null ? null : offerLink(parts, member.accountId, member.person.id);
+}
+
+/** The token of a new link; null: the store refused it. */
+async function offerLink(
+  { people, secrets, clock }: Omit<LinkParts, "accounts">,
+  accountId: string,
+  personId: string | null,
+): Promise<string | null> {
+  const { token, link } = newWelcomeLink(secrets, { accountId, personId }, clock.now());
   return (await people.offer(link)) ? token : null;
 }
 
