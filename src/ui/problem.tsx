@@ -31,13 +31,15 @@ interface ProblemText {
 
 const SEND_AGAIN = "If your browser asks whether to send the form again, confirm.";
 
+const NOT_ALLOWED: ProblemText = {
+  title: "Not allowed",
+  next: "You have several accounts: you may have to switch to another one first.",
+};
+
 const BY_STATUS: Readonly<Record<number, ProblemText>> = {
   400: { title: "The request is not valid", next: "Go back, correct it and send it again." },
   401: { title: "Log in first", next: "Log in, then open the page again." },
-  403: {
-    title: "Not allowed",
-    next: "If you have several accounts, you may have to switch to another one first.",
-  },
+  403: NOT_ALLOWED,
   404: {
     title: "Page not found",
     next: "Check the address. What you are looking for may belong to another account, or may have been deleted.",
@@ -99,8 +101,9 @@ export function problemPage(props: ProblemProps): string {
   );
 }
 
-function textOf({ status, code, isLink = false, isGone = false }: ProblemProps): ProblemText {
+function textOf({ status, code, user = null, isLink = false, isGone = false }: ProblemProps): ProblemText {
   if (isGone) return { title: LINK.title, next: null };
+  if (status === 403 && user?.hasOthers !== true) return { title: NOT_ALLOWED.title, next: null };
   if (isLink && status === 404) return LINK;
   return BY_CODE[code] ?? BY_STATUS[status] ?? { title: "Request failed", next: null };
 }

@@ -3,7 +3,7 @@ import { page, pageHeaders, type PageKind } from "../../src/http/response.ts";
 import { ASSETS } from "../../src/ui/assets.ts";
 import { SHEET_STYLE } from "../../src/ui/sheet-style.ts";
 import { openRealServer } from "./real-server.ts";
-import { signedIn } from "./signed-in.ts";
+import { joined, signedIn } from "./signed-in.ts";
 import { openStubServer } from "./stub-server.ts";
 import { shared } from "../support/shared.ts";
 
@@ -76,6 +76,10 @@ describe("the page of an error", () => {
       expect(text).toContain(`<h1>${title}</h1>`);
       expect(text).toContain(">Open Approvals</a>");
     }
+    const reader = await joined(server, "reader");
+    const refused = await (await reader.context("/keys", { headers: { accept: "text/html" } })).text();
+    expect(refused).toContain("it needs the role owner. Ask an owner of the account.");
+    expect(refused).not.toContain("several accounts");
   });
 });
 
