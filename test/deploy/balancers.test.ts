@@ -1,5 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { REFUSED_BODY_BYTES_DROPPED_MAX, REQUEST_BODY_BYTES_MAX } from "../../src/core/limits.ts";
+import {
+  FLASH_COOKIE_CHARS_MAX,
+  FLASH_COOKIES_MAX,
+  NEXT_CHARS_MAX,
+  REFUSED_BODY_BYTES_DROPPED_MAX,
+  REQUEST_BODY_BYTES_MAX,
+} from "../../src/core/limits.ts";
 import { type Balancer, PROGRAMS } from "./balancers.ts";
 
 /** What one request is answered, when the load balancer didn't ask for the node's readiness. */
@@ -124,6 +130,31 @@ function suite(balanced: (...nodes: readonly string[]) => Promise<Balancer>): vo
     await using balancer = await balanced(one.address, other.address);
     await expectUnavailable(await fetch(`${balancer.url}/cut`, { method: "POST", body: "{}" }));
     expect([...one.got, ...other.got]).toEqual(["POST /cut"]);
+  });
+
+  test("keeps asking nodes that close the connection of one request, as they do for one by an unknown method", async () => {
+    using one = aCuttingNode();
+    using other = aCuttingNode();
+    await using balancer = await balanced(one.address, other.address);
+    for (let n = 0; n < 4; n += 1) await fetch(`${balancer.url}/cut`, { method: "POST", body: "{}" });
+    const signal = AbortSignal.timeout(2_000);
+    expect((await fetch(`${balancer.url}/v1/account`, { signal })).status).toBe(200);
+  });
+
+  test("passes on what pages say in cookies and redirects, and takes the cookies back", async () => {
+    const cookies = Array.from({ length: FLASH_COOKIES_MAX }, (_, n) => `a${n}=${"x".repeat(FLASH_COOKIE_CHARS_MAX)}`);
+    const location = `/login?next=${"x".repeat(NEXT_CHARS_MAX)}`;
+    await using node = aNode(({ method, headers }) => {
+      if (method === "GET") return new Response(headers.get("cookie"));
+      const answer = new Response(null, { status: 303, headers: { location } });
+      for (const cookie of cookies) answer.headers.append("set-cookie", cookie);
+      return answer;
+    });
+    await using balancer = await balanced(node.address);
+    const redirect = await fetch(`${balancer.url}/keys`, { method: "POST", redirect: "manual" });
+    expect([redirect.headers.get("location"), redirect.headers.getSetCookie()]).toEqual([location, cookies]);
+    const cookie = cookies.join("; ");
+    expect(await (await fetch(`${balancer.url}/keys`, { headers: { cookie } })).text()).toBe(cookie);
   });
 
   test("answers as Outgate does when no node is there", async () => {

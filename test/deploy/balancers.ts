@@ -31,7 +31,7 @@ async function isCaddy26(path: string): Promise<boolean> {
   return (await Bun.$`${path} version`.text()).startsWith("2.6.");
 }
 
-const NGINX_NODE = "server 127.0.0.1:3000 max_fails=1 fail_timeout=5s;";
+const NGINX_NODE = "server 127.0.0.1:3000 max_fails=0;";
 
 async function startNginx(path: string, nodes: readonly string[]): Promise<Balancer> {
   const port = await freePort();
