@@ -100,7 +100,7 @@ export function findStretchEnd(reader: Reader, after: number, rows: number) {
 const HAPPENED = prepare({ after: "number", until: "number", since: "time" }, (arg) => {
   const { at, type, status, detail } = timeline;
   const isOfStretch = and(gt(timeline.seq, arg.after), lte(timeline.seq, arg.until), gte(timeline.at, arg.since));
-  const types = inArray(timeline.type, ["created", "attempt", "approved", "rejected"]);
+  const types = inArray(timeline.type, ["created", "attempt", "not_started", "approved", "rejected"]);
   const begun = alias(timeline, "begun");
   const heldAt = qb
     .select({ at: min(begun.at) })
@@ -142,18 +142,21 @@ function groupsOf(rows: Awaited<ReturnType<typeof HAPPENED.all>>): readonly Acti
     // Skip altered rows: their counts could not be written, and then nothing after them would be counted.
     const isText = [accountId, host, keyId].every((one) => typeof one === "string");
     if (!isText || Number.isNaN(at.getTime()) || Number.isNaN(heldAt?.getTime() ?? 0)) continue;
-    const isAttempt = type === "attempt";
-    const { error, duration_ms: tookMs } = isAttempt ? membersIn(detail) : {};
-    const waitedMs = heldAt === null ? null : Math.max(0, at.getTime() - heldAt.getTime());
-    const ms = typeof tookMs === "number" ? Math.trunc(tookMs) : waitedMs;
-    const happened = isAttempt ? status : type;
+    const made = type === "attempt" ? membersIn(detail) : {};
+    // A late result is no further attempt, but may end the action, also when a claim is given back.
+    const isAttempt = type === "attempt" && made["late"] === undefined;
+    const happened = type === "attempt" || type === "not_started" ? status : type;
     // After other attempts the action is not final.
     const kind = KINDS.find((one) => one === happened) ?? "retry";
+    if (kind === "retry" && !isAttempt) continue;
+    const { error, duration_ms: tookMs } = isAttempt ? made : {};
+    const waitedMs = heldAt === null ? null : Math.max(0, at.getTime() - heldAt.getTime());
+    const ms = typeof tookMs === "number" ? Math.trunc(tookMs) : waitedMs;
     const minute = Math.floor(at.getTime() / MINUTE_MS);
     const name = `${accountId} ${host} ${keyId} ${kind} ${minute} ${ms === null ? "" : rounded(ms)}`;
     let one = groups.get(name);
     if (one === undefined) {
-      const none = { count: 0, byMcp: 0, failedAttempts: 0, lastError: null, lastFailedAt: null };
+      const none = { count: 0, byMcp: 0, attempts: 0, failedAttempts: 0, lastError: null, lastFailedAt: null };
       one = { group: { accountId, host, keyId, kind, at: new Date(minute * MINUTE_MS), ms, ...none }, totalMs: 0 };
       groups.set(name, one);
     }
@@ -162,6 +165,7 @@ function groupsOf(rows: Awaited<ReturnType<typeof HAPPENED.all>>): readonly Acti
     one.totalMs += ms ?? 0;
     if (ms !== null) group.ms = Math.round(one.totalMs / group.count);
     if (kind === "created") group.byMcp += byMcp;
+    if (isAttempt) group.attempts += 1;
     if (typeof error !== "string") continue;
     group.failedAttempts += 1;
     if (group.lastFailedAt !== null && group.lastFailedAt > at) continue;

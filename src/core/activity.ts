@@ -38,7 +38,8 @@ export interface ActivityGroup {
   readonly count: number;
   /** How many of these were creates by an MCP client. */
   readonly byMcp: number;
-  /** How many of these were failed attempts. */
+  /** How many of these were attempts, and failed ones. A late result ends an action without a further attempt. */
+  readonly attempts: number;
   readonly failedAttempts: number;
   /** The error of the last one that failed. */
   readonly lastError: string | null;
@@ -171,7 +172,8 @@ export class ActivityTally {
     return row;
   }
 
-  #addTo(row: Counted, { kind, ms, count, failedAttempts, lastError, lastFailedAt }: ActivityGroup): void {
+  #addTo(row: Counted, group: ActivityGroup): void {
+    const { kind, ms, count, attempts, failedAttempts, lastError, lastFailedAt } = group;
     this.#changed.add(row);
     if (kind !== "retry") row[kind] += count;
     if (kind === "approved" || kind === "rejected") {
@@ -179,7 +181,7 @@ export class ActivityTally {
       return;
     }
     if (kind === "created") return;
-    row.attempts += count;
+    row.attempts += attempts;
     row.failedAttempts += failedAttempts;
     if (ms !== null) addDuration(row.latency, ms, count);
     // Only hosts show their last error.

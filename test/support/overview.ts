@@ -15,6 +15,7 @@ export function aGroup(overrides: Partial<ActivityGroup> = {}): ActivityGroup {
     ms: 20,
     count: 1,
     byMcp: 0,
+    attempts: overrides.count ?? 1,
     failedAttempts: 0,
     lastError: null,
     lastFailedAt: null,

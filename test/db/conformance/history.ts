@@ -1,5 +1,6 @@
 import { describe, expect } from "bun:test";
 import { approve, cancel } from "../../../src/core/changes.ts";
+import { settleLate } from "../../../src/core/settle.ts";
 import { DAY_MS, HOUR_MS, RETRY_HOSTS_SHOWN_MAX } from "../../../src/core/limits.ts";
 import type { ActivitySpan } from "../../../src/core/activity-store.ts";
 import { type ActivityGroup, type ActivityRow, ActivityTally } from "../../../src/core/activity.ts";
@@ -7,7 +8,7 @@ import { percentilesOf } from "../../../src/core/histogram.ts";
 import { ACCOUNT, aDecision, answered, KEY, later, NOON, OTHER_ACCOUNT, writeOf } from "../../support/factory.ts";
 import { aGroup } from "../../support/overview.ts";
 import type { StoreTest } from "./store-test.ts";
-import { attempted, createdAction, decided, failedAction } from "./steps.ts";
+import { attempted, attemptedAction, createdAction, decided, failedAction } from "./steps.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -64,6 +65,7 @@ export function testHistory(test: StoreTest): void {
         ms: 10,
         count: 1,
         byMcp: 0,
+        attempts: 1,
         failedAttempts: 1,
         lastError: "The target answered with status 503.",
         lastFailedAt: later(10),
@@ -72,6 +74,26 @@ export function testHistory(test: StoreTest): void {
       expect(ofOne).toMatchObject({ host: "b.example:81", at: later(MINUTE_MS), failedAttempts: 0, lastError: null });
       const younger = await activity.groups(0, { ...ALL, since: later(1) });
       expect(kindsOf(younger.groups).map(([kind]) => kind)).toEqual(["completed", "retry"]);
+    });
+
+    test("counts an attempt and the end of its action once, even if its result comes late", async (db, {
+      activity,
+    }) => {
+      const backoff = { baseMs: 1, capMs: 1 };
+      const end = { now: NOON, durationMs: 41, timeoutMs: 1, backoff, chance: 0, run: 1, attempt: 1 };
+      for (const retries of [1, 3]) {
+        const before = await attemptedAction(db.actions, { kind: "unknown", fault: "interrupted" }, { retries });
+        await db.actions.apply(writeOf(settleLate(before, { ...end, outcome: answered(200) })));
+      }
+      const { groups } = await activity.groups(0, ALL);
+      expect(
+        groups.map(({ kind, count, attempts, failedAttempts }) => [kind, count, attempts, failedAttempts]),
+      ).toEqual([
+        ["created", 2, 0, 0],
+        ["failed", 1, 1, 1],
+        ["retry", 1, 1, 1],
+        ["completed", 1, 0, 0],
+      ]);
     });
 
     test("tells how long each decision took, from the beginning of its run", async (db) => {
