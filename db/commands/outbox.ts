@@ -3,11 +3,11 @@ import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "
 import type { Notification } from "../../src/core/notification.ts";
 import type { OutboxRow, OutboxStore } from "../../src/core/store.ts";
 import { mailLocks } from "../sql/locks.ts";
-import { countRows, hasValues, prepare, qb } from "../sql/read.ts";
+import { countRows, findRow, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
 import { EVENTS } from "./actions.ts";
 import { command, deleteSome, listCommand, type Tx } from "./command.ts";
 import { updateEach, updateList, type Values } from "./lists.ts";
-import { actions, outbox } from "../libsql/schema.ts";
+import { actions, members, outbox, people } from "../libsql/schema.ts";
 
 /** What the end of an attempt writes. */
 export const SETTLED = ["status", "attempts", "dueAt", "scheduledAt", "leaseUntil", "lastError"] as const;
@@ -92,15 +92,23 @@ export function pruneNotifications(
   return deleteSome(tx, [outbox.id], and(isAbout, isOver, ne(outbox.status, "active")));
 }
 
+/** `key`: the person's address, without case. */
+async function isMember(tx: Tx, accountId: string, key: string): Promise<boolean> {
+  const person = await findRow(tx, people, { emailKey: key });
+  return person !== null && hasRow(tx, members, hasValues(members, { accountId, personId: person.id }));
+}
+
 export const permitMail = command<OutboxStore["permitMail"]>(
   async (tx, { id, attempts, host, accountId }, at) => {
-    const hasSent = async (isSame: SQL, limit: number) => {
+    const hasSent = async (isSame: SQL | undefined, limit: number) => {
       const since = gt(outbox.sentAt, new Date(at.getTime() - MAIL_WINDOW_MS));
       // Repeats the condition of the partial indexes.
       const isSent = sql`${outbox.kind} = 'mail' and ${outbox.sentAt} is not null`;
       return (await countRows(tx, outbox, and(isSent, isSame, since, ne(outbox.id, id)), limit)) >= limit;
     };
-    if (await hasSent(eq(outbox.host, host), MAILS_PER_RECIPIENT_MAX)) return false;
+    // Or whoever signs up could use up the mails of other accounts' people.
+    const isOwn = (await isMember(tx, accountId, host)) ? eq(outbox.accountId, accountId) : undefined;
+    if (await hasSent(and(eq(outbox.host, host), isOwn), MAILS_PER_RECIPIENT_MAX)) return false;
     if (await hasSent(eq(outbox.accountId, accountId), MAILS_PER_ACCOUNT_MAX)) return false;
     const isClaim = hasValues(outbox, { id, attempts, status: "active" });
     const permitted = await tx.db.update(outbox).set({ sentAt: at }).where(isClaim).returning({ id: outbox.id });

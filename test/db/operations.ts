@@ -139,7 +139,7 @@ export const OPERATIONS: readonly (readonly [name: string, run: Operation, index
   [
     "count a mail in",
     mailOne,
-    "actions_held_by_key outbox outbox_active outbox_mailed_by outbox_mailed_to outbox_pending pauses_in_force",
+    "actions_held_by_key outbox outbox_active outbox_mailed_by outbox_mailed_to outbox_pending pauses_in_force people_email_key_unique",
   ],
   ["body of a callback", ({ outbox }) => outbox.payload("x"), "outbox"],
   ["orphaned callbacks of a time", ({ outbox }) => outbox.callbacks.orphans(NOON, 9, null), "outbox_active"],

@@ -10,7 +10,7 @@ import {
 } from "../../../src/core/limits.ts";
 import { type DeliveryResult, type Notification, settleNotification } from "../../../src/core/notification.ts";
 import type { Queue, StoredLink } from "../../../src/core/store.ts";
-import { ACCOUNT, aDecision, creationOf, KEY, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
+import { ACCOUNT, aDecision, aSignUp, creationOf, KEY, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { TestStore } from "../../support/store.ts";
 import type { StoreTest } from "./store-test.ts";
 import { claimDue, createdAction, decided, LEASE, stored } from "./steps.ts";
@@ -144,6 +144,17 @@ export function testOutbox(test: StoreTest): void {
       const others = { ...asked(0), notifyEmail: "ann@example.com" };
       const [other] = await claimedMails(db, 1, () => others);
       expect(other !== undefined && (await db.notifications.permitMail(other, NOON))).toBe(true);
+    });
+
+    test("are counted for people of the account apart from what others send them", async (db) => {
+      const signUp = aSignUp({ email: "Boss@example.com" });
+      await db.store.people.signUp(signUp);
+      const asked = { approve: true, notifyEmail: "boss@example.com" };
+      const mailsOf = (accountId: string, count: number) => claimedMails(db, count, () => ({ ...asked, accountId }));
+      const permit = async (mails: readonly Notification[]) =>
+        (await Promise.all(mails.map((mail) => db.notifications.permitMail(mail, NOON)))).filter(Boolean).length;
+      expect(await permit(await mailsOf(OTHER_ACCOUNT, MAILS_PER_RECIPIENT_MAX + 1))).toBe(MAILS_PER_RECIPIENT_MAX);
+      expect(await permit(await mailsOf(signUp.account.id, MAILS_PER_RECIPIENT_MAX + 1))).toBe(MAILS_PER_RECIPIENT_MAX);
     });
 
     test("are counted by account", async (db) => {
