@@ -211,7 +211,7 @@ export function question(sent: MaskedAction, waiting: string, { risks, hidden, w
     bodyPart(sent),
     ...(headers.length === 0 ? [] : [quoted("Headers", beginningOf(headers.join("\n")))]),
     ...(hidden === null ? [] : [{ text: hidden, html: note(hidden, "margin-top:8px") }]),
-    ...(words.length === 0 ? [] : [requesterSays(words.flatMap(linesOfWords))]),
+    ...(words.length === 0 ? [] : [requesterSays(beginningOf(words.flatMap(linesOfWords).join("\n")))]),
   ];
 }
 
@@ -296,18 +296,21 @@ function quoted(title: string, { lines, missing }: Quoted): Part {
       {missing === null ? null : note(missing, "margin-top:6px")}
     </>
   );
-  return headed(title, [...lines.map(markedLine), ...(missing === null ? [] : [missing])], html);
+  return headed(title, markedLines({ lines, missing }), html);
 }
 
-function requesterSays(lines: readonly string[]): Part {
+function requesterSays({ lines, missing }: Quoted): Part {
   const html = (
-    <div class="words" style={WORDS}>
-      {lines.map((line) => (
-        <p style="margin:0 0 4px">{untrusted(line)}</p>
-      ))}
-    </div>
+    <>
+      <div class="words" style={WORDS}>
+        {lines.map((line) => (
+          <p style="margin:0 0 4px">{untrusted(line)}</p>
+        ))}
+      </div>
+      {missing === null ? null : note(missing, "margin-top:6px")}
+    </>
   );
-  return headed(WORDS_HEADING, lines.map(markedLine), html);
+  return headed(WORDS_HEADING, markedLines({ lines, missing }), html);
 }
 
 function headed(title: string, lines: readonly string[], html: Child, style = HEAD): Part {
@@ -332,9 +335,9 @@ function note(text: Child, margin: string) {
   );
 }
 
-/** Marks an untrusted line, so that none can look like ours. */
-function markedLine(line: string): string {
-  return `| ${visibleText(line)}`;
+/** Marks untrusted lines, so that none can look like ours. */
+function markedLines({ lines, missing }: Quoted): readonly string[] {
+  return [...lines.map((line) => `| ${visibleText(line)}`), ...(missing === null ? [] : [missing])];
 }
 
 function beginningOf(text: string): Quoted {

@@ -1,10 +1,17 @@
 import { describe, expect, test } from "bun:test";
-import { approvalMessage, channelMessage, decisionMessage, invitationMessage } from "../../src/mail/messages.ts";
+import {
+  approvalMessage,
+  channelMessage,
+  credentialRequestMessage,
+  decisionMessage,
+  invitationMessage,
+  testMessage,
+} from "../../src/mail/messages.ts";
 import { NO_EXTRAS } from "../../src/core/action.ts";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { aDecidedMail, anApprovalMail, LINKS, maskedMail } from "./message.ts";
 import { quickestMs } from "../support/core.ts";
-import { anInvitation } from "../support/factory.ts";
+import { aCredentialRequest, anInvitation } from "../support/factory.ts";
 import { GROWTH_MAX, growthOf } from "../support/growth.ts";
 
 const letterOf = (...action: Parameters<typeof anApprovalMail>) =>
@@ -169,6 +176,13 @@ describe("an approval mail", () => {
     expect(mails[0]?.text).toContain("\nPOST https://api.example.com/orders\n");
   });
 
+  test("has its buttons within what a large provider shows of a mail, whatever the requester's words are", () => {
+    const metadata = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`n${n}`, '"\u200b'.repeat(250)]));
+    const { text, html } = letterOf({ url: `https://api.example.com/${"&".repeat(8_000)}`, extras: { metadata } });
+    expect(html.slice(0, 100_000)).toContain(LINKS.reject);
+    for (const part of [text, html]) expect(part).toContain("Cut after 2 kB. Not shown: ");
+  });
+
   test("loads nothing and runs nothing", () => {
     const { html } = letterOf();
     expect(html).not.toMatch(/<(img|script|link|iframe|form|svg)|url\(|@import|\bon\w+=/i);
@@ -263,6 +277,27 @@ test("a mail that tells of another's decision says who decided, how, when and wh
   const secret = "ghp_canary0Name1x9Kq2Lm8Vb3Zt7Rw4Yp5Ab6C";
   const masked = decisionMessage(maskedMail(aDecidedMail({ actor: `key:${secret}`, reason: secret })));
   expect(masked.text + masked.html).not.toContain("canary");
+});
+
+test("no mail has a name that somebody chose as an address that a client could make a link", () => {
+  const evil = "Log in at https://evil.example/www.evil.example";
+  const key = `key:${evil}` as const;
+  const about = { to: "boss@example.com", account: { name: evil, email: "www.evil.example/ann@example.com" } };
+  const host = "www.evil.example";
+  const request = aCredentialRequest({ host, reason: evil, name: evil, createdBy: key });
+  const mails = [
+    decisionMessage(maskedMail(aDecidedMail({ actor: key }))),
+    invitationMessage({ ...about, invitation: anInvitation({ createdBy: key }), link: "https://outgate.example/j" }),
+    testMessage(about.to, "test", evil),
+    channelMessage(maskedMail({ ...anApprovalMail(), event: "requested", channel: evil })),
+    credentialRequestMessage(about.to, request, "https://outgate.example"),
+  ];
+  for (const { text, html } of mails) {
+    for (const part of [text, html.replace(/<title>.*?<\/title>/, "")]) {
+      expect(part).toContain("evil[.]example");
+      expect(part).not.toMatch(/evil\.example|https:\/\/evil/);
+    }
+  }
 });
 
 const invitationFor = (name: string | null, email: string | null) =>
