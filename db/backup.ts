@@ -14,7 +14,7 @@ const BUSY_MS = 5_000;
  */
 export function copyDatabase(path: string, to: string): void {
   const real = singlePathOf(path);
-  checkLog(real, false);
+  checkLog(real);
   const source = new Database(real, { readonly: true });
   try {
     source.run(`PRAGMA busy_timeout = ${BUSY_MS}`);

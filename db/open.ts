@@ -186,7 +186,7 @@ function openExisting(name: string, mode: "read" | "shared"): Sql {
     );
   }
   try {
-    inspectFile(path, false);
+    inspectFile(path);
     return openFile(path, mode);
   } catch (cause) {
     if (cause instanceof DatabaseUnreadable) throw cause;

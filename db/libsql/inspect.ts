@@ -36,8 +36,8 @@ const CHECKED_LOG_BYTES_MAX = 64 * 1_048_576;
  * truncated file, or one without its log, which stays untouched so that it can be recovered. In larger files, only the size and the list of tables are
  * checked.
  */
-export function inspectFile(path: string, isAlone: boolean): void {
-  checkLog(path, isAlone);
+export function inspectFile(path: string): void {
+  checkLog(path);
   const bytes = sizeOf(path);
   const logBytes = sizeOf(`${path}-wal`);
   if (bytes === 0 && logBytes === 0) return;
@@ -67,41 +67,81 @@ function isSound(path: string, whole: boolean): boolean {
 
 /** The size by the file's header (SQLite file format, 1.3): page size at 16, number of pages at 28, valid if 24 equals 92. */
 function expectedBytes(path: string): number {
-  const head = headOf(path, 100);
-  if (head === null) return Number.POSITIVE_INFINITY;
+  const head = beginningOf(path, 100);
+  if (head.length < 100) return Number.POSITIVE_INFINITY;
   if (head.readUInt32BE(24) !== head.readUInt32BE(92)) return 0;
   const pageBytes = head.readUInt16BE(16);
   return (pageBytes === 1 ? 65_536 : pageBytes) * head.readUInt32BE(28);
 }
 
-/**
- * Throws if the log is gone, or not what its index says: a process that was killed left what it wrote last only there, and without it
- * calls that were made are pending. SQLite takes the log up to the first damaged frame, and says nothing. The index is in the shared
- * memory (SQLite's WAL-mode file format, 2.1): a header, the same again, and how many frames the file has too. A process that ends in
- * order leaves neither. `isAlone`: nobody writes the log meanwhile, so that what it has can be checked, too.
- */
-export function checkLog(path: string, isAlone: boolean): void {
-  const index = existsSync(`${path}-shm`) ? headOf(`${path}-shm`, 100) : null;
-  if (index === null || index.readUInt32LE(0) !== 3_007_000 || !index.subarray(0, 48).equals(index.subarray(48, 96)))
-    return;
-  const frames = index.readUInt32LE(16);
-  const bytes = logBytesOf(frames, index.readUInt16LE(14));
-  if (frames <= index.readUInt32LE(96)) return;
-  const isThere = sizeOf(`${path}-wal`) >= bytes;
-  if (isThere && (!isAlone || bytes > CHECKED_LOG_BYTES_MAX || isLogSound(`${path}-wal`, bytes, index))) return;
-  throw new DatabaseUnreadable(
-    `The log ${path}-wal of the database was deleted, cut or damaged. What was written last was only there, and calls made since may be ` +
-      `made again. Put it back, or restore a backup. To go on without it, delete ${path}-shm.`,
-  );
+/** The index of a log, in the shared memory that a kill leaves. A process that ends in order leaves neither it nor the log. */
+interface LogIndex {
+  readonly frames: number;
+  /** How many of the frames the file has, too. */
+  readonly saved: number;
+  readonly pageBytes: number;
+  /** Differs each time that the log begins again. */
+  readonly salt: Buffer;
 }
 
-/** Whether each frame has its checksum (SQLite file format, 4.1 and 4.2), or the index is older than the log, as after a power cut. */
-function isLogSound(log: string, bytes: number, index: Buffer): boolean {
-  const read = headOf(log, bytes);
-  // Checksums in the byte order of another machine.
-  if (read === null || read.readUInt32BE(0) !== 0x37_7f_06_82)
-    return read !== null && read.readUInt32BE(0) === 0x37_7f_06_83;
-  const words = new Uint32Array(read.buffer, read.byteOffset, bytes / 4);
+/**
+ * Throws if the log is gone, or not what its index says: a process that was killed left what it wrote last only there, and without it
+ * calls that were made are pending. SQLite takes the log up to the first damaged frame, says nothing and makes another index, so whatever
+ * opens the file looks first. Pages of such a log also hide later ones that the file has.
+ */
+export function checkLog(path: string, look = logProblem): void {
+  for (let looks = 0; looks < LOG_LOOKS_MAX; looks += 1) {
+    const problem = look(path);
+    if (problem === null) return;
+    const { index, message } = problem;
+    // Another process may have moved the log into the file meanwhile, and deleted it or begun it again.
+    if (logIndexOf(path)?.salt.equals(index.salt) === true) throw new DatabaseUnreadable(message);
+  }
+}
+
+const LOG_LOOKS_MAX = 5;
+
+export function logProblem(path: string): { readonly index: LogIndex; readonly message: string } | null {
+  const index = logIndexOf(path);
+  if (index === null) return null;
+  const [log, memory] = [`${path}-wal`, `${path}-shm`];
+  const sound = soundFramesOf(log, index);
+  const isSaved = index.saved >= index.frames;
+  if (sound >= index.frames || (isSaved && sound === 0)) return null;
+  const isNeeded = sound < index.saved;
+  const stale = isNeeded && sound > 0 ? `${log} and ${memory}` : memory;
+  // Of pages that later frames have, too, the file may have an older state than all others.
+  const goOn = isNeeded ? "If the file is a backup" : "To go on without it, or if the file is a backup";
+  const message = isSaved
+    ? `The log ${log} of the database was cut or damaged. Nothing is lost: the database file has all of it. Stop what uses the database, ` +
+      `and delete ${stale}.`
+    : `The log ${log} of the database was deleted, cut or damaged. What was written last was only there, and calls made since may be ` +
+      `made again. Put it back, or restore a backup. ${goOn}, stop what uses it and delete ${stale}.`;
+  return { index, message };
+}
+
+/** SQLite's WAL-mode file format, 2.1: a header, the same again, and how many frames the file has. Null: no process has finished one. */
+function logIndexOf(path: string): LogIndex | null {
+  const index = beginningOf(`${path}-shm`, 100);
+  const isFinished =
+    index.length === 100 && index.readUInt32LE(0) === 3_007_000 && index.subarray(0, 48).equals(index.subarray(48, 96));
+  if (!isFinished) return null;
+  const pageBytes = index.readUInt16LE(14);
+  return { frames: index.readUInt32LE(16), saved: index.readUInt32LE(96), pageBytes, salt: index.subarray(32, 40) };
+}
+
+/**
+ * How many frames of the index the log has, up to the first without its checksum (SQLite file format, 4.1 and 4.2). A log that is newer
+ * than the index, as after a power cut, has all, and so has one with checksums in the byte order of another machine.
+ */
+function soundFramesOf(log: string, { frames, pageBytes, salt }: LogIndex): number {
+  const bytes = logBytesOf(frames, pageBytes);
+  const frameBytes = logBytesOf(1, pageBytes) - LOG_HEAD_BYTES;
+  if (bytes > CHECKED_LOG_BYTES_MAX) return Math.floor((sizeOf(log) - LOG_HEAD_BYTES) / frameBytes);
+  const read = beginningOf(log, bytes);
+  if (read.length < LOG_HEAD_BYTES) return 0;
+  if (read.readUInt32BE(0) === 0x37_7f_06_83) return Math.floor((read.length - LOG_HEAD_BYTES) / frameBytes);
+  const words = new Uint32Array(read.buffer, read.byteOffset, Math.floor(read.length / 4));
   let [first, second] = [0, 0];
   const sumUp = (from: number, to: number) => {
     for (let at = from / 4; at < to / 4; at += 2) {
@@ -111,29 +151,39 @@ function isLogSound(log: string, bytes: number, index: Buffer): boolean {
   };
   const isSumAt = (at: number) => read.readUInt32BE(at) === first && read.readUInt32BE(at + 4) === second;
   sumUp(0, 24);
-  if (!isSumAt(24)) return false;
-  const salt = index.subarray(32, 40);
-  if (!read.subarray(16, 24).equals(salt)) return true;
-  const frameBytes = (bytes - 32) / index.readUInt32LE(16);
-  for (let at = 32; at < bytes; at += frameBytes) {
+  if (read.readUInt32BE(0) !== 0x37_7f_06_82 || !isSumAt(24)) return 0;
+  if (!read.subarray(16, 24).equals(salt)) return frames;
+  let sound = 0;
+  for (let at = LOG_HEAD_BYTES; at + frameBytes <= read.length; at += frameBytes) {
     sumUp(at, at + 8);
     sumUp(at + 24, at + frameBytes);
-    if (!isSumAt(at + 16) || !read.subarray(at + 8, at + 16).equals(salt)) return false;
+    if (!isSumAt(at + 16) || !read.subarray(at + 8, at + 16).equals(salt)) break;
+    sound += 1;
   }
-  return true;
+  return sound;
 }
+
+const LOG_HEAD_BYTES = 32;
 
 /** How many bytes a log of so many frames has (SQLite file format, 4.1 and 4.2). */
 export function logBytesOf(frames: number, pageBytes: number): number {
-  return 32 + frames * (24 + (pageBytes === 1 ? 65_536 : pageBytes));
+  return LOG_HEAD_BYTES + frames * (24 + (pageBytes === 1 ? 65_536 : pageBytes));
 }
 
-/** The first bytes of a file; null: it has fewer. */
-function headOf(path: string, bytes: number): Buffer | null {
-  const head = Buffer.alloc(bytes);
-  const file = openSync(path, "r");
+/** The first bytes of a file; fewer if it has no more, or is not there. */
+function beginningOf(path: string, bytes: number): Buffer {
+  const beginning = Buffer.alloc(Math.min(bytes, sizeOf(path)));
+  if (beginning.length === 0) return beginning;
+  let file: number;
   try {
-    return readSync(file, head, 0, bytes, 0) < bytes ? null : head;
+    file = openSync(path, "r");
+  } catch (error) {
+    // Another process has deleted it meanwhile.
+    if (codeOf(error) === "ENOENT") return Buffer.alloc(0);
+    throw error;
+  }
+  try {
+    return beginning.subarray(0, readSync(file, beginning, 0, beginning.length, 0));
   } finally {
     closeSync(file);
   }
@@ -154,7 +204,9 @@ function foreign(path: string, table: string): DatabaseUnreadable {
 export function unreadable(path: string): DatabaseUnreadable {
   // The log of the old file damages what is put in its place.
   const log =
-    sizeOf(`${path}-wal`) > 0 ? " Move the log next to it (-wal) away with it: it belongs to no other file." : "";
+    sizeOf(`${path}-wal`) > 0
+      ? " Move the log next to it (-wal, and -shm if it is there) away with it: it belongs to no other file."
+      : "";
   return new DatabaseUnreadable(
     `The database ${path} can't be read: it is damaged, cut short or no database. Nothing was written to it. ` +
       `Put a backup in its place, or set DATABASE_URL to another file.${log}`,

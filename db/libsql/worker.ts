@@ -30,7 +30,7 @@ self.addEventListener("message", ({ data }: MessageEvent<string | ToWorker>) => 
 async function handle(message: ToWorker): Promise<unknown> {
   if (message.kind === "open") {
     // Inspect before opening for writing, so that a damaged file stays as it is.
-    inspectFile(message.path, true);
+    inspectFile(message.path);
     const sql = openFile(message.path);
     open = { sql, log: watchLog(message.path, sql, (lost) => send({ lost })) };
     return null;

@@ -78,7 +78,7 @@ export async function openTransferSource(name: string): Promise<TransferSource> 
   const { path, release } = lockFile(name);
   let database: Database | null = null;
   try {
-    inspectFile(path, true);
+    inspectFile(path);
     database = new Database(path, { readonly: true });
     return await readerOf(database, path, release);
   } catch (error) {
