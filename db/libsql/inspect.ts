@@ -354,11 +354,13 @@ export function watchLog(path: string, file: LoggedFile, onLost: (sentence: stri
   let isCut = false;
   let saving: Promise<void> | null = null;
   const save = async (changed: string) => {
-    const isSaved = await saveLog(file);
-    // The next start would take another log at its path for this one.
-    if (isSaved && changed === log && !isChanged(path)) rmSync(log, { force: true });
+    const isSaved = (await saveLog(file)) && !isChanged(path);
     const what = `The file ${changed} was deleted, moved or replaced while the service ran.`;
-    onLost(isSaved ? `${what} Nothing is lost: the database file has all of it.` : `${what} ${NOT_SAVED}`);
+    if (!isSaved) return onLost(`${what} ${NOT_SAVED}`);
+    // The next start would take another log at its path for this one.
+    const isFree = changed !== log || isDeleted(log);
+    const free = isFree ? "" : ` Delete ${log} before the next start: it is not the log of the database.`;
+    onLost(`${what} Nothing is lost: the database file has all of it.${free}`);
   };
   const look = () => {
     // Whoever watches the file tells that.
@@ -389,6 +391,15 @@ export function watchLog(path: string, file: LoggedFile, onLost: (sentence: stri
 const CUT = "What was written last is lost, and calls made since then may be made again.";
 
 const NOT_SAVED = `It could not be saved in time. ${CUT}`;
+
+function isDeleted(file: string): boolean {
+  try {
+    rmSync(file, { force: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** False: it could not be saved in time. */
 async function saveLog(file: LoggedFile): Promise<boolean> {
