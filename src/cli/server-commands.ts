@@ -54,7 +54,7 @@ played by a target in this process: the demo calls nothing else.`,
     .description("encrypt everything with a new master key; the service must be stopped")
     .option(
       "--new-links",
-      "make all existing receipt and approval links invalid, for example after a leak of the key; without it they keep working",
+      "make all existing receipt, approval and invitation links invalid, for example after a leak of the key; without it they keep working",
     )
     .option("--server-is-stopped", "required for a remote database, where the command can't check it")
     .addHelpText(

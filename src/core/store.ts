@@ -684,7 +684,7 @@ export interface LinkStore {
   /** Stores the links of one run and returns their expiry: that of the first time they were stored. */
   keep(links: readonly StoredLink[], expiresAt: Date): Promise<Date>;
   find(link: ApprovalLink): Promise<(StoredLink & { readonly expiresAt: Date }) | null>;
-  /** Invalidates all links. */
+  /** Invalidates all links, and deletes invitations with theirs. */
   forgetAll(): Promise<void>;
 }
 

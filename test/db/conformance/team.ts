@@ -289,6 +289,14 @@ export function testTeam(test: StoreTest): void {
   });
 
   describe("an invitation", () => {
+    test("is gone when all links are made worthless", async (db) => {
+      const { team, links } = db.store;
+      const invitation = anInvitation();
+      expect(await team.invite(invitation, null, AUDIT)).toBe("done");
+      await links.forgetAll();
+      expect(await team.invitation({ id: invitation.id }, NOON)).toBeNull();
+    });
+
     test("is open until it ends, found by its token, id and address, and listed without its hash", async (db) => {
       const { team } = db.store;
       const [first, second] = [anInvitation({ email: "Bob@example.com" }), anInvitation({ createdAt: later(1) })];
