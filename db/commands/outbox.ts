@@ -1,6 +1,7 @@
-import { and, eq, gt, gte, lt, ne, type SQL, sql } from "drizzle-orm";
+import { and, eq, gt, gte, like, lt, ne, or, type SQL, sql } from "drizzle-orm";
 import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/core/limits.ts";
 import type { Notification } from "../../src/core/notification.ts";
+import { eventName } from "../../src/core/notification-events.ts";
 import type { OutboxRow, OutboxStore } from "../../src/core/store.ts";
 import { mailLocks } from "../sql/locks.ts";
 import { countRows, findRow, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
@@ -98,18 +99,24 @@ async function isMember(tx: Tx, accountId: string, key: string): Promise<boolean
   return person !== null && hasRow(tx, members, hasValues(members, { accountId, personId: person.id }));
 }
 
+const IS_SECOND = or(eq(outbox.event, "decided"), like(outbox.event, "reminded:%"));
+
 export const permitMail = command<OutboxStore["permitMail"]>(
-  async (tx, { id, attempts, host, accountId }, at) => {
+  async (tx, { id, attempts, host, accountId, message }, at) => {
     const hasSent = async (isSame: SQL | undefined, limit: number) => {
       const since = gt(outbox.sentAt, new Date(at.getTime() - MAIL_WINDOW_MS));
       // Repeats the condition of the partial indexes.
       const isSent = sql`${outbox.kind} = 'mail' and ${outbox.sentAt} is not null`;
       return (await countRows(tx, outbox, and(isSent, isSame, since, ne(outbox.id, id)), limit)) >= limit;
     };
+    // Answers and reminders are half of the mails at most, so that there are some for new requests.
+    const isSecond = ["decided", "reminded"].includes(eventName(message.event));
+    const isFull = async (isSame: SQL | undefined, limit: number) =>
+      (await hasSent(isSame, limit)) || (isSecond && (await hasSent(and(isSame, IS_SECOND), limit / 2)));
     // Or whoever signs up could use up the mails of other accounts' people.
     const isOwn = (await isMember(tx, accountId, host)) ? eq(outbox.accountId, accountId) : undefined;
-    if (await hasSent(and(eq(outbox.host, host), isOwn), MAILS_PER_RECIPIENT_MAX)) return false;
-    if (await hasSent(eq(outbox.accountId, accountId), MAILS_PER_ACCOUNT_MAX)) return false;
+    if (await isFull(and(eq(outbox.host, host), isOwn), MAILS_PER_RECIPIENT_MAX)) return false;
+    if (await isFull(eq(outbox.accountId, accountId), MAILS_PER_ACCOUNT_MAX)) return false;
     const isClaim = hasValues(outbox, { id, attempts, status: "active" });
     const permitted = await tx.db.update(outbox).set({ sentAt: at }).where(isClaim).returning({ id: outbox.id });
     return permitted.length > 0;

@@ -405,5 +405,6 @@ const TOO_MANY: DeliveryResult = {
   kind: "withheld",
   error:
     `No mail was sent: at most ${MAILS_PER_RECIPIENT_MAX} go to one address and ` +
-    `${MAILS_PER_ACCOUNT_MAX.toLocaleString("en")} from one account in an hour.`,
+    `${MAILS_PER_ACCOUNT_MAX.toLocaleString("en")} from one account in an hour, ` +
+    "and half as many answers and reminders.",
 };

@@ -195,7 +195,8 @@ test("a mail beyond those of an hour is not sent, and the timeline says so", asy
     {
       delivered: false,
       attempts: 0,
-      error: "No mail was sent: at most 100 go to one address and 1,000 from one account in an hour.",
+      error:
+        "No mail was sent: at most 100 go to one address and 1,000 from one account in an hour, and half as many answers and reminders.",
       next_retry_at: null,
     },
   ]);

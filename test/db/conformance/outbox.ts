@@ -157,6 +157,22 @@ export function testOutbox(test: StoreTest): void {
       expect(await permit(await mailsOf(signUp.account.id, MAILS_PER_RECIPIENT_MAX + 1))).toBe(MAILS_PER_RECIPIENT_MAX);
     });
 
+    test("are answers and reminders by half at most, so that new requests are mailed", async (db) => {
+      const asked = () => createdAction(db.actions, { approve: true, notifyEmail: "boss@example.com" });
+      const held = [await asked(), await asked()];
+      for (const action of held) await decided(db.actions, cancel, action);
+      await asked();
+      const [lane] = await db.notifications.mails.lanes(null, 1);
+      const claimed = lane === undefined ? [] : await claimDue(db.notifications.mails, lane, { limit: 9 });
+      const [first, second] = claimed.filter(({ message }) => message.event === "decided");
+      const question = claimed.find(({ message }) => message.event === "approval");
+      const permits = async (mail: typeof first) => mail !== undefined && db.notifications.permitMail(mail, NOON);
+      expect(await permits(first)).toBe(true);
+      await db.copyRow("outbox", first?.id ?? "", MAILS_PER_RECIPIENT_MAX / 2 - 1, ["id", "action_id"]);
+      expect(await permits(second)).toBe(false);
+      expect(await permits(question)).toBe(true);
+    });
+
     test("are counted by account", async (db) => {
       const asked = (n: number) => ({ approve: true, notifyEmail: `a${n}@example.com` });
       const [first, ...others] = await claimedMails(db, 9, asked);
