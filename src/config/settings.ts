@@ -195,10 +195,11 @@ export function misspeltIn(
   env: Readonly<Record<string, string | undefined>>,
 ): readonly (readonly [string, SettingName])[] {
   const names = new Set<string>(settingNames());
+  const settings = settingNames().filter(({ length }) => length >= NAME_CHARS_MIN);
   const others = Object.keys(env).filter((name) => name.length <= NAME_CHARS_MAX && !names.has(name));
   return others.flatMap((other) => {
     const given = other.toUpperCase().replace(/^OUTGATE_/, "");
-    const meant = settingNames().find((name) => name.length >= NAME_CHARS_MIN && isNear(given, name));
+    const meant = settings.find((name) => isNear(given, name));
     return meant === undefined ? [] : [[other, meant] as const];
   });
 }
@@ -221,6 +222,8 @@ function isNear(given: string, name: string): boolean {
       next.push(Math.min(left + 1, above + 1, diagonal + (character === wanted ? 0 : 1)));
     }
     edits = next;
+    // Some platforms set thousands of variables, most of which differ from the first characters on.
+    if (Math.min(...edits) > most) return false;
   }
   return (edits.at(-1) ?? 0) <= most;
 }
