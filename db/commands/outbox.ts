@@ -1,5 +1,10 @@
 import { and, eq, gt, gte, like, lt, ne, or, type SQL, sql } from "drizzle-orm";
-import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/core/limits.ts";
+import {
+  MAIL_WINDOW_MS,
+  MAILS_PER_ACCOUNT_MAX,
+  MAILS_PER_PERSON_MAX,
+  MAILS_PER_RECIPIENT_MAX,
+} from "../../src/core/limits.ts";
 import type { Notification } from "../../src/core/notification.ts";
 import { eventName } from "../../src/core/notification-events.ts";
 import type { OutboxRow, OutboxStore } from "../../src/core/store.ts";
@@ -113,10 +118,12 @@ export const permitMail = command<OutboxStore["permitMail"]>(
     const isSecond = ["decided", "reminded"].includes(eventName(message.event));
     const isFull = async (isSame: SQL | undefined, limit: number) =>
       (await hasSent(isSame, limit)) || (isSecond && (await hasSent(and(isSame, IS_SECOND), limit / 2)));
-    // Or whoever signs up could use up the mails of other accounts' people.
-    const isOwn = (await isMember(tx, accountId, host)) ? eq(outbox.accountId, accountId) : undefined;
-    if (await isFull(and(eq(outbox.host, host), isOwn), MAILS_PER_RECIPIENT_MAX)) return false;
-    if (await isFull(eq(outbox.accountId, accountId), MAILS_PER_ACCOUNT_MAX)) return false;
+    const [isTo, isFrom] = [eq(outbox.host, host), eq(outbox.accountId, accountId)];
+    // Counted apart, or whoever signs up could use up the mails of other accounts' people.
+    const isOwn = await isMember(tx, accountId, host);
+    if (isOwn && (await isFull(and(isTo, isFrom), MAILS_PER_RECIPIENT_MAX))) return false;
+    if (await isFull(isTo, isOwn ? MAILS_PER_PERSON_MAX : MAILS_PER_RECIPIENT_MAX)) return false;
+    if (await isFull(isFrom, MAILS_PER_ACCOUNT_MAX)) return false;
     const isClaim = hasValues(outbox, { id, attempts, status: "active" });
     const permitted = await tx.db.update(outbox).set({ sentAt: at }).where(isClaim).returning({ id: outbox.id });
     return permitted.length > 0;

@@ -625,6 +625,8 @@ export const MAILS_AT_ONCE_MAX = 1;
 /** Mails within an hour: to one recipient, and of one account. */
 export const MAIL_WINDOW_MS = HOUR_MS;
 export const MAILS_PER_RECIPIENT_MAX = 100;
+/** To one address from all accounts of its person together. Addresses of those who sign up are not verified. */
+export const MAILS_PER_PERSON_MAX = 300;
 export const MAILS_PER_ACCOUNT_MAX = 1_000;
 /** Bytes of each part of a request in a mail. The page behind its links shows the whole. */
 export const MAIL_PART_BYTES_MAX = 2_048;

@@ -6,6 +6,7 @@ import {
   LEASE_MS_MAX,
   MAIL_WINDOW_MS,
   MAILS_PER_ACCOUNT_MAX,
+  MAILS_PER_PERSON_MAX,
   MAILS_PER_RECIPIENT_MAX,
 } from "../../../src/core/limits.ts";
 import { type DeliveryResult, type Notification, settleNotification } from "../../../src/core/notification.ts";
@@ -147,14 +148,23 @@ export function testOutbox(test: StoreTest): void {
     });
 
     test("are counted for people of the account apart from what others send them", async (db) => {
-      const signUp = aSignUp({ email: "Boss@example.com" });
-      await db.store.people.signUp(signUp);
+      const { account } = await signedUp(db);
       const asked = { approve: true, notifyEmail: "boss@example.com" };
       const mailsOf = (accountId: string, count: number) => claimedMails(db, count, () => ({ ...asked, accountId }));
       const permit = async (mails: readonly Notification[]) =>
         (await Promise.all(mails.map((mail) => db.notifications.permitMail(mail, NOON)))).filter(Boolean).length;
       expect(await permit(await mailsOf(OTHER_ACCOUNT, MAILS_PER_RECIPIENT_MAX + 1))).toBe(MAILS_PER_RECIPIENT_MAX);
-      expect(await permit(await mailsOf(signUp.account.id, MAILS_PER_RECIPIENT_MAX + 1))).toBe(MAILS_PER_RECIPIENT_MAX);
+      const own = await mailsOf(account.id, MAILS_PER_RECIPIENT_MAX + 1);
+      expect(await permit(own)).toBe(MAILS_PER_RECIPIENT_MAX);
+    });
+
+    test("are counted for a person over all of their accounts, too, up to a larger number", async (db) => {
+      const { account } = await signedUp(db);
+      const asked = () => ({ approve: true, notifyEmail: "boss@example.com", accountId: account.id });
+      const [first, second] = await claimedMails(db, 2, asked);
+      expect(first !== undefined && (await db.notifications.permitMail(first, NOON))).toBe(true);
+      await db.copyRow("outbox", first?.id ?? "", MAILS_PER_PERSON_MAX - 1, ["id", "action_id", "account_id"]);
+      expect(second !== undefined && (await db.notifications.permitMail(second, NOON))).toBe(false);
     });
 
     test("are answers and reminders by half at most, so that new requests are mailed", async (db) => {
@@ -301,6 +311,12 @@ async function claimOne(queue: Queue<Notification>, now = NOON, leaseUntil = LEA
   const [won] = await claimDue(queue, LANE, { limit: 1, at: { now, leaseUntil } });
   if (won === undefined) throw new Error("There was nothing to be claimed.");
   return won;
+}
+
+async function signedUp({ store: { people } }: TestStore) {
+  const signUp = aSignUp({ email: "Boss@example.com" });
+  await people.signUp(signUp);
+  return signUp;
 }
 
 /** So many mails under way. */
