@@ -18,7 +18,7 @@ import { KeyChanged } from "./crypto/master-key.ts";
 import { StoreLost, type StoreUnavailable } from "./core/store.ts";
 import { explainPortErrors, openStartServer } from "./http/listen.ts";
 import { createLog, createLogText, jsonLine, writerTo } from "./observability/log.ts";
-import type { Sender } from "./outbound/deadline.ts";
+import type { Sender } from "./outbound/sender.ts";
 import { createWaitingLog, repeatWhileAway } from "./runtime/store-away.ts";
 
 interface Served {

@@ -15,7 +15,7 @@ import { errorName } from "../observability/log.ts";
 import { Metrics } from "../observability/metrics.ts";
 import { LoopLag } from "../observability/runtime.ts";
 import { reportSetAside } from "../observability/set-aside.ts";
-import type { Sender } from "../outbound/deadline.ts";
+import type { Sender } from "../outbound/sender.ts";
 import { createSender } from "../outbound/send.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { keepFresh, startJobs } from "../runtime/jobs.ts";

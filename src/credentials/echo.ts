@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ECHO_MS_MAX, ECHO_PARTS_PER_TURN } from "../core/limits.ts";
-import type { AnswerHead } from "../outbound/deadline.ts";
+import type { AnswerHead } from "../outbound/sender.ts";
 
 /** Replaces a secret in an answer. It is a mask like any other, so it is not masked again. */
 export const ECHO_MASK = "••••";

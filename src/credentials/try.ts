@@ -6,7 +6,7 @@ import { CREDENTIAL_TEST_BODY_CHARS_MAX, MESSAGE_TIMEOUT_MS } from "../core/limi
 import { describeOutcome, isSuccess, type Outcome } from "../core/outcome.ts";
 import { requireFree } from "../core/policy.ts";
 import { authorize, type Caller } from "../core/roles.ts";
-import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
+import type { OutboundRequest, Sender } from "../outbound/sender.ts";
 import type { ActivePauses } from "../pauses/active-pauses.ts";
 import { maskResponseHeaders, maskText } from "../receipts/masking.ts";
 import { readHeaders } from "../receipts/response-headers.ts";

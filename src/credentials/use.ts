@@ -11,7 +11,7 @@ import type { Caller } from "../core/roles.ts";
 import { parseTarget } from "../core/target.ts";
 import { isPrivateAddress, mayGoPlain, type TargetPolicy } from "../config/target-policy.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { OutboundRequest, Route } from "../outbound/deadline.ts";
+import type { OutboundRequest, Route } from "../outbound/sender.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { describeBounds, forHostOf, outOfBounds } from "./bounds.ts";
 import { Echo, type EchoLane } from "./echo.ts";

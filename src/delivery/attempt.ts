@@ -11,7 +11,7 @@ import { type LaneName, StoreUnavailable } from "../core/store.ts";
 import { originOf } from "../core/target.ts";
 import type { CredentialUse } from "../credentials/use.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
-import type { OutboundRequest, Route, Sender } from "../outbound/deadline.ts";
+import type { OutboundRequest, Route, Sender } from "../outbound/sender.ts";
 import type { CallRates } from "./call-rates.ts";
 import type { RunAttempt } from "./in-flight.ts";
 import type { Due, LoopContext } from "./scheduler.ts";

@@ -43,7 +43,7 @@ import {
   invitationMessage,
   type Mail,
 } from "../mail/messages.ts";
-import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
+import type { OutboundRequest, Sender } from "../outbound/sender.ts";
 import { see } from "../receipts/see.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { Header, SignedHeaders } from "./attempt.ts";

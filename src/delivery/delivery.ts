@@ -16,7 +16,7 @@ import type { LaneName } from "../core/store.ts";
 import type { CredentialUse } from "../credentials/use.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { Mailer } from "../mail/mailer.ts";
-import type { Sender } from "../outbound/deadline.ts";
+import type { Sender } from "../outbound/sender.ts";
 import type { ActivePauses } from "../pauses/active-pauses.ts";
 import type { Enqueue } from "../receipts/enqueue.ts";
 import type { AppContext } from "../runtime/app-context.ts";

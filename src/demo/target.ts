@@ -1,6 +1,6 @@
 import type { Server } from "bun";
 import type { NotSent } from "../core/outcome.ts";
-import type { Sender } from "../outbound/deadline.ts";
+import type { Sender } from "../outbound/sender.ts";
 
 /** A server on this machine that plays every host of the demo. */
 interface DemoTarget {

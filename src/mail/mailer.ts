@@ -2,7 +2,7 @@ import type { Interfaces } from "mailgun.js/definitions";
 import { type Answered, describeOutcome, isPolicyRefusal, isWithoutFile, type Outcome } from "../core/outcome.ts";
 import { type Config, USER_AGENT } from "../config/config.ts";
 import type { DeliveryResult } from "../core/notification.ts";
-import type { OutboundRequest, Sender, SendLimits, Stopped } from "../outbound/deadline.ts";
+import type { OutboundRequest, Sender, SendLimits, Stopped } from "../outbound/sender.ts";
 import { providerPolicy } from "../config/target-policy.ts";
 import { createSender } from "../outbound/send.ts";
 import { describeNotStarted } from "../core/settle.ts";

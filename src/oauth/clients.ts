@@ -14,7 +14,7 @@ import {
   OAUTH_FAILED_DOCUMENT_MS,
   OAUTH_REDIRECTS_MAX,
 } from "../core/limits.ts";
-import type { Sender } from "../outbound/deadline.ts";
+import type { Sender } from "../outbound/sender.ts";
 import { readHeaders } from "../receipts/response-headers.ts";
 
 /** A client's metadata, with the names of RFC 7591. */

@@ -14,7 +14,7 @@ import {
 import type { OAuthStore } from "../core/oauth-store.ts";
 import { answerBy, type BridgedRequest, type BridgedResponse, nodeExchange } from "./bridge.ts";
 import { createClientDocuments, isDocumentAddress, SIGNING_ALGORITHMS } from "./clients.ts";
-import type { Sender } from "../outbound/deadline.ts";
+import type { Sender } from "../outbound/sender.ts";
 import {
   artifactId,
   AUTH_METHODS,

@@ -11,7 +11,7 @@ import { OIDC_CALL_MS_MAX, OIDC_FRESH_MS, OIDC_PAUSE_MS, OIDC_PER_CLIENT_MAX } f
 import type { RequestSource, StartedSession } from "../core/session.ts";
 import type { Identity } from "../core/team-store.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { Sender } from "../outbound/deadline.ts";
+import type { Sender } from "../outbound/sender.ts";
 import type { AppPart } from "../runtime/app-context.ts";
 
 export const OIDC_PATH = "/auth/oidc";

@@ -6,27 +6,18 @@ import {
 } from "../core/limits.ts";
 import type { Answered, NotSent, Outcome, Unknown } from "../core/outcome.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
-import {
-  addressesOf,
-  ConnectionProbe,
-  Connections,
-  type ConnectionState,
-  isNoFile,
-  NO_FILE,
-  poolOf,
-  STOPPED,
-} from "./connections.ts";
+import { ConnectionProbe, Connections, type ConnectionState, isNoFile, NO_FILE, poolOf } from "./connections.ts";
+import { type Deadline, type EarlyEnd, openDeadline } from "./deadline.ts";
+import { addressesOf } from "./resolve.ts";
 import {
   type AnswerHead,
   type AnswerMask,
-  type Deadline,
-  type EarlyEnd,
-  openDeadline,
   type OutboundRequest,
   type Sender,
   type SendLimits,
+  STOPPED,
   type Stopped,
-} from "./deadline.ts";
+} from "./sender.ts";
 import { urlHostOf } from "../core/addresses.ts";
 import { reachedTarget, type TargetPolicy } from "../config/target-policy.ts";
 import { keptHeaders } from "../receipts/response-headers.ts";
@@ -84,27 +75,31 @@ export function createSender(policy: TargetPolicy, options: SenderOptions = {}):
       const limits = { limitMs, signal: deadline.signal };
       const isSilent = !isOpen(route) && (await probe.isSilent(address, target.port, limits));
       // No connection has carried the request yet, so nothing has left.
-      if (deadline.endedBy() === "interrupted") return STOPPED;
-      if (deadline.endedBy() === "timed_out") return UNREACHABLE;
-      const completed =
-        isSilent || complete === undefined ? null : await complete({ isHttps: target.isHttps, address });
+      const overBefore = unsentAfter(deadline);
+      if (overBefore !== null) return overBefore;
+      if (isSilent) {
+        probe.learn(address, target.port, false);
+        isRefusedByAll = false;
+        continue;
+      }
+      const completed = complete === undefined ? null : await complete({ isHttps: target.isHttps, address });
       if (completed !== null && "kind" in completed) return completed;
-      if (!isSilent && !(await mayBegin())) return STOPPED;
-      if (deadline.endedBy() === "interrupted") return STOPPED;
-      if (deadline.endedBy() === "timed_out") return UNREACHABLE;
-      const callOnce = async () => {
-        const connection = connections.take(pool);
-        const whole = completed === null ? request : { ...request, headers: completed.headers };
-        const init = initOf(whole, target, { ca, signal: deadline.signal, isKept: connection.pool !== null });
-        // Use the checked address instead of the name: Bun must never resolve anything itself.
-        const scheme = target.isHttps ? "https" : "http";
-        const url = `${scheme}://${urlHostOf(address)}:${target.port}${target.rest}`;
-        const send = () => connection.session.fetch(url, init);
-        const called = await call(send, deadline, completed?.mask ?? null);
-        connections.release(connection, called.state);
-        return called.outcome;
-      };
-      const outcome = isSilent ? UNREACHABLE : await callOnce();
+      if (!(await mayBegin())) return STOPPED;
+      // Both may have waited.
+      const overAfter = unsentAfter(deadline);
+      if (overAfter !== null) return overAfter;
+      const connection = connections.take(pool);
+      const whole = completed === null ? request : { ...request, headers: completed.headers };
+      const init = initOf(whole, target, { ca, signal: deadline.signal, isKept: connection.pool !== null });
+      // Use the checked address instead of the name: Bun must never resolve anything itself.
+      const scheme = target.isHttps ? "https" : "http";
+      const url = `${scheme}://${urlHostOf(address)}:${target.port}${target.rest}`;
+      const { outcome, state } = await call(
+        () => connection.session.fetch(url, init),
+        deadline,
+        completed?.mask ?? null,
+      );
+      connections.release(connection, state);
       probe.learn(address, target.port, outcome.kind === "answered");
       if (!isUnconnected(outcome)) return outcome;
       isRefusedByAll &&= outcome === REFUSED;
@@ -124,6 +119,13 @@ export function createSender(policy: TargetPolicy, options: SenderOptions = {}):
     },
     close: () => connections.close(),
   };
+}
+
+/** How a call ends before anything has left, if its deadline has ended; null: it has not. */
+function unsentAfter(deadline: Deadline): NotSent | Stopped | null {
+  const endedBy = deadline.endedBy();
+  if (endedBy === null) return null;
+  return endedBy === "interrupted" ? STOPPED : UNREACHABLE;
 }
 
 function initOf(

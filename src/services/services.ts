@@ -49,7 +49,7 @@ import { createOAuthClientService } from "../oauth/account-clients.ts";
 import { artifactId } from "../oauth/names.ts";
 import { createOAuth } from "../oauth/service.ts";
 import { createOidc, OIDC_CALLBACK_PATH } from "../oidc/oidc.ts";
-import type { Sender } from "../outbound/deadline.ts";
+import type { Sender } from "../outbound/sender.ts";
 import { createSender } from "../outbound/send.ts";
 import { createReadReceipt } from "../receipts/read-receipt.ts";
 import { createKnownRules } from "../rules/known.ts";

@@ -1,5 +1,5 @@
 import type { Outcome } from "../../src/core/outcome.ts";
-import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
+import type { OutboundRequest, Sender } from "../../src/outbound/sender.ts";
 import { answered } from "../support/factory.ts";
 
 /** A sender that keeps what it was asked to send. */

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { Outcome } from "../../src/core/outcome.ts";
 import { settle } from "../../src/core/settle.ts";
 import type { Claim, Queue, Store } from "../../src/core/store.ts";
-import type { Sender } from "../../src/outbound/deadline.ts";
+import type { Sender } from "../../src/outbound/sender.ts";
 import { answering, holding } from "../actions/senders.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine, wrapping } from "../support/engine.ts";

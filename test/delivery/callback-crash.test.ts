@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
+import type { OutboundRequest, Sender } from "../../src/outbound/sender.ts";
 import type { OutboxStore, Store } from "../../src/core/store.ts";
 import { answering, holding } from "../actions/senders.ts";
 import { openEngine } from "../support/engine.ts";

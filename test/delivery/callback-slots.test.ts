@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
+import type { OutboundRequest, Sender } from "../../src/outbound/sender.ts";
 import { anotherOwner } from "../actions/callers.ts";
 import { type Engine, openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { NO_HOST_SETTINGS } from "../../src/api/host-settings.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
-import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
+import type { OutboundRequest, Sender } from "../../src/outbound/sender.ts";
 import { answered } from "../support/factory.ts";
 import { openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Outcome } from "../../src/core/outcome.ts";
-import type { OutboundRequest } from "../../src/outbound/deadline.ts";
+import type { OutboundRequest } from "../../src/outbound/sender.ts";
 import { answering, holding } from "../actions/senders.ts";
 import { CLOCK_TOLERANCE_MS } from "../../src/core/limits.ts";
 import { FakeClock } from "../support/clock.ts";

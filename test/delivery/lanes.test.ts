@@ -5,7 +5,7 @@ import { type LaneClaim, Lanes, type SlotLimits } from "../../src/delivery/lanes
 import { Leases, WorkInFlight } from "../../src/delivery/in-flight.ts";
 import { Reservations } from "../../src/delivery/reservations.ts";
 import { WHOLE_SHARE } from "../../src/runtime/membership.ts";
-import type { Sender } from "../../src/outbound/deadline.ts";
+import type { Sender } from "../../src/outbound/sender.ts";
 import type { HostLimits } from "../../src/core/host-settings.ts";
 import {
   CLAIM_AHEAD_MS,

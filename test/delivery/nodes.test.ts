@@ -13,7 +13,7 @@ import {
   NODE_LIVES_MS,
   RECOVERY_INTERVAL_MS,
 } from "../../src/core/limits.ts";
-import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
+import type { OutboundRequest, Sender } from "../../src/outbound/sender.ts";
 import { createNode } from "../../src/runtime/node.ts";
 import { type Claim, StoreUnavailable } from "../../src/core/store.ts";
 import { FakeClock } from "../support/clock.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Outcome } from "../../src/core/outcome.ts";
 import type { TimelineEventType } from "../../src/core/timeline.ts";
-import type { Sender, Stopped } from "../../src/outbound/deadline.ts";
+import type { Sender, Stopped } from "../../src/outbound/sender.ts";
 import { type Store, StoreUnavailable } from "../../src/core/store.ts";
 import { answering, type KeepingSender } from "../actions/senders.ts";
 import { FakeClock } from "../support/clock.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createExpireUnsent } from "../../src/approvals/expire.ts";
 import type { LateResult } from "../../src/core/action.ts";
 import { step } from "../../src/core/changes.ts";
-import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
+import type { OutboundRequest, Sender } from "../../src/outbound/sender.ts";
 import { NO_HOST_SETTINGS } from "../../src/api/host-settings.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { answering, holding } from "../actions/senders.ts";

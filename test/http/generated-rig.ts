@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { URL_CHARS_MAX } from "../../src/core/limits.ts";
-import type { Sender } from "../../src/outbound/deadline.ts";
+import type { Sender } from "../../src/outbound/sender.ts";
 import { maxGapMs } from "../db/event-loop.ts";
 import { approve } from "../../src/core/changes.ts";
 import {

@@ -4,7 +4,7 @@ import type { DeliveryResult } from "../../src/core/notification.ts";
 import { createMailgun, messageError } from "../../src/mail/mailer.ts";
 import { passwordMessage } from "../../src/mail/messages.ts";
 import { createSender } from "../../src/outbound/send.ts";
-import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
+import type { OutboundRequest, Sender } from "../../src/outbound/sender.ts";
 import { LOCAL } from "../outbound/policies.ts";
 import { answered, NOON } from "../support/factory.ts";
 import { Mailbox, MAILGUN_KEY } from "../support/mailbox.ts";

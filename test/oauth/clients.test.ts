@@ -12,7 +12,7 @@ import {
 } from "../../src/core/limits.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
 import { createClientDocuments, fetchDocument, isDocumentAddress, isUsableRedirect } from "../../src/oauth/clients.ts";
-import type { Sender } from "../../src/outbound/deadline.ts";
+import type { Sender } from "../../src/outbound/sender.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { FakeClock } from "../support/clock.ts";
 import { answered as answeredWith } from "../support/factory.ts";

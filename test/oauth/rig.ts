@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { agentRoutes } from "../../src/app/http.ts";
 import type { MemberRole } from "../../src/core/roles.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
-import type { Sender } from "../../src/outbound/deadline.ts";
+import type { Sender } from "../../src/outbound/sender.ts";
 import { openRealServer, type RealServerOptions } from "../http/real-server.ts";
 import { SESSION_SECRET, signedIn } from "../http/signed-in.ts";
 import { answered } from "../support/factory.ts";

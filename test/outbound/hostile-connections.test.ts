@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { Socket } from "node:net";
 import type { Outcome } from "../../src/core/outcome.ts";
-import type { Stopped } from "../../src/outbound/deadline.ts";
+import type { Stopped } from "../../src/outbound/sender.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { runsOf, SEED } from "../support/long.ts";
 import { answerBytes, openRawTarget, type RawTarget } from "../support/raw-target.ts";

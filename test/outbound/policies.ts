@@ -1,5 +1,5 @@
 import { parseTargetPolicy, type TargetPolicySettings, type TargetPolicy } from "../../src/config/target-policy.ts";
-import type { OutboundRequest } from "../../src/outbound/deadline.ts";
+import type { OutboundRequest } from "../../src/outbound/sender.ts";
 
 /** A policy with nothing opened but what is said here. */
 export function policyWith(settings: Partial<TargetPolicySettings> = {}): TargetPolicy {

@@ -3,7 +3,7 @@ import { type Action, type ActionRequest, NO_EXTRAS } from "../../src/core/actio
 import type { Outcome } from "../../src/core/outcome.ts";
 import type { Caller } from "../../src/core/roles.ts";
 import type { Store } from "../../src/core/store.ts";
-import type { Sender } from "../../src/outbound/deadline.ts";
+import type { Sender } from "../../src/outbound/sender.ts";
 import type { RuleDefinition } from "../../src/rules/schemas.ts";
 import { answering } from "../actions/senders.ts";
 import { FakeClock } from "../support/clock.ts";

@@ -9,7 +9,7 @@ import { type ClusterStore, type Store, StoreUnavailable } from "../../src/core/
 import { createPasswords } from "../../src/crypto/passwords.ts";
 import type { Log } from "../../src/observability/log.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
-import type { Sender } from "../../src/outbound/deadline.ts";
+import type { Sender } from "../../src/outbound/sender.ts";
 import { keepFresh } from "../../src/runtime/jobs.ts";
 import { createNode, type Node } from "../../src/runtime/node.ts";
 import { connect, reachCluster, type Way } from "./connection.ts";

@@ -1,5 +1,5 @@
 import type { Outcome } from "../../src/core/outcome.ts";
-import type { OutboundRequest, Sender, SendLimits } from "../../src/outbound/deadline.ts";
+import type { OutboundRequest, Sender, SendLimits } from "../../src/outbound/sender.ts";
 import { actionOf } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
 import type { Clients } from "./clients.ts";

@@ -18,7 +18,7 @@ import { createSender } from "../../src/outbound/send.ts";
 import { parseTargetPolicy } from "../../src/config/target-policy.ts";
 import type { Log, LogFields } from "../../src/observability/log.ts";
 import { reportSetAside } from "../../src/observability/set-aside.ts";
-import type { Sender } from "../../src/outbound/deadline.ts";
+import type { Sender } from "../../src/outbound/sender.ts";
 import type { Store } from "../../src/core/store.ts";
 import { keyFileOf, loadMasterKey } from "../../src/crypto/master-key.ts";
 import { openEncryptedStore } from "../../src/app/encrypted-store.ts";

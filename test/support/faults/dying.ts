@@ -14,7 +14,7 @@ import { Metrics } from "../../../src/observability/metrics.ts";
 import { createPasswords } from "../../../src/crypto/passwords.ts";
 import { createSender } from "../../../src/outbound/send.ts";
 import type { Log } from "../../../src/observability/log.ts";
-import type { Sender } from "../../../src/outbound/deadline.ts";
+import type { Sender } from "../../../src/outbound/sender.ts";
 import type { Queue, Store } from "../../../src/core/store.ts";
 import { openEncryptedStore } from "../../../src/app/encrypted-store.ts";
 import { loopbackPolicy, requestFor } from "../engine.ts";
