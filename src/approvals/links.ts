@@ -1,7 +1,7 @@
 import type { LinkStore } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { type Action, type ApprovalLink, DECISIONS, type Decision } from "../core/action.ts";
-import { APPROVAL_LINK_MS } from "../core/limits.ts";
+import { APPROVAL_LINK_MS, HOUR_MS } from "../core/limits.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { Caller } from "../core/roles.ts";
 import { isHeldIn, OtherRequest, type Decide } from "../core/changes.ts";
@@ -24,6 +24,17 @@ export function createLinksOf(links: LinkStore, secrets: Pick<Secrets, "approval
   };
 }
 
+/** Until when a held action can be decided by its links: they are issued when it is held, and it may end earlier than they do. */
+export function decidableUntil(
+  linksEnd: Date,
+  { expiresAt }: Pick<Action, "expiresAt">,
+  ttlHours: number | null,
+): Date {
+  const linksEndMs = linksEnd.getTime();
+  const ttlEndMs = ttlHours === null ? linksEndMs : linksEndMs - APPROVAL_LINK_MS + ttlHours * HOUR_MS;
+  return new Date(Math.min(linksEndMs, ttlEndMs, expiresAt?.getTime() ?? linksEndMs));
+}
+
 interface FollowLinkNeeds {
   readonly secrets: Pick<Secrets, "readApprovalToken" | "isOfHash">;
   readonly actionService: {
@@ -39,6 +50,7 @@ export interface OpenedLink {
   readonly action: Action;
   /** Which of the mail's two links this is. */
   readonly decision: Decision;
+  /** Until when it can decide. */
   readonly expiresAt: Date;
   /**
    * False: the run was decided, cancelled or retried, the link has expired, or its recipient may no longer approve. The link
@@ -63,7 +75,7 @@ interface LinkDecision extends Pick<OpenedLink, "decision"> {
  * Follows the links of approval mails. The token is the only credential: its holder decides in the name of the address that the
  * mail went to, through the same `approve` and `cancel` as REST and pages.
  */
-export function createFollowLink({ clock, store }: AppContext, needs: FollowLinkNeeds) {
+export function createFollowLink({ clock, config, store }: AppContext, needs: FollowLinkNeeds) {
   const { secrets, actionService, recipients, historyOf } = needs;
   const { actions, links } = store;
   const open = async (token: string): Promise<OpenedLink | null> => {
@@ -72,8 +84,9 @@ export function createFollowLink({ clock, store }: AppContext, needs: FollowLink
     if (link === null || !secrets.isOfHash(token, link.hash)) return null;
     const action = await actions.findById(link.actionId);
     if (action === null) return null;
-    const { decision, expiresAt } = link;
-    const isOpen = isHeldIn(action, link.run) && clock.now() < expiresAt;
+    const { decision } = link;
+    const expiresAt = decidableUntil(link.expiresAt, action, config.approvalTtlHours);
+    const isOpen = isHeldIn(action, link.run) && clock.now() < link.expiresAt;
     // The recipient may have been removed from the account or from APPROVERS since the mail was sent.
     const isLive = isOpen && (await recipients.mayMail(action.accountId, action.creator, action.notifyEmail ?? ""));
     if (!isLive) return { action, decision, expiresAt, isLive, history: NO_HISTORY, digest: "" };

@@ -1,6 +1,6 @@
 import { USER_AGENT } from "../config/config.ts";
 import type { DecisionHistory } from "../approvals/facts.ts";
-import { createLinksOf } from "../approvals/links.ts";
+import { createLinksOf, decidableUntil } from "../approvals/links.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import type { Action, Creator } from "../core/action.ts";
 import { isHeldIn } from "../core/changes.ts";
@@ -8,8 +8,6 @@ import type { Channel } from "../core/channel.ts";
 import type { Clock } from "../core/clock.ts";
 import { type Credential, type CredentialRequest, statusOfRequest } from "../core/credential.ts";
 import {
-  APPROVAL_LINK_MS,
-  HOUR_MS,
   MAILS_PER_ACCOUNT_MAX,
   MAILS_PER_RECIPIENT_MAX,
   MESSAGE_TIMEOUT_MS,
@@ -277,7 +275,7 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
     const kept = await linksOf(action, now);
     // By a change of who may approve, or because mails could not be sent for so long.
     if (kept.expiresAt <= now) return LINKS_ENDED;
-    const links = { ...kept, expiresAt: earlierEnd(kept.expiresAt, approvalTtlHours) };
+    const links = { ...kept, expiresAt: decidableUntil(kept.expiresAt, action, approvalTtlHours) };
     const [shown, history] = await Promise.all([see(action, "mail"), historyOf(action)]);
     const receiptUrl = receiptLink(action.id);
     const mail = { to: message.target, action: shown, run, links, receiptUrl, history, baseUrl };
@@ -369,12 +367,6 @@ export async function pendingNow(
 ): Promise<CredentialRequest | null> {
   const request = await credentialRequests.find(accountId, id);
   return request !== null && statusOfRequest(request, now) === "pending" ? request : null;
-}
-
-/** When the links of a held action end: they are issued when it is held, and end with it if it is cancelled earlier. */
-function earlierEnd(linksEnd: Date, ttlHours: number | null): Date {
-  const heldMs = linksEnd.getTime() - APPROVAL_LINK_MS;
-  return ttlHours === null ? linksEnd : new Date(Math.min(linksEnd.getTime(), heldMs + ttlHours * HOUR_MS));
 }
 
 function isDeliveredRequest({ event }: TimelineEntry): boolean {

@@ -34,14 +34,15 @@ test("a held action with notify.email is asked about by mail, at once, with link
 });
 
 test("a mail says until when it can be answered: seven days, or until the action is cancelled", async () => {
-  for (const [env, until] of [
-    [{}, "8 Jan 2026, 00:00 UTC"],
-    [{ APPROVAL_TTL_HOURS: "48" }, "3 Jan 2026, 00:00 UTC"],
-    [{ APPROVAL_TTL_HOURS: "1000" }, "8 Jan 2026, 00:00 UTC"],
+  for (const [env, until, members] of [
+    [{}, "8 Jan 2026, 00:00 UTC", {}],
+    [{ APPROVAL_TTL_HOURS: "48" }, "3 Jan 2026, 00:00 UTC", {}],
+    [{ APPROVAL_TTL_HOURS: "1000" }, "8 Jan 2026, 00:00 UTC", {}],
+    [{ APPROVAL_TTL_HOURS: "48" }, "2 Jan 2026, 00:00 UTC", { expiresAt: new Date("2026-01-02") }],
   ] as const) {
     await using mailbox = new Mailbox();
     await using engine = await openEngine({ env: { ...mailbox.env, ...env } });
-    await engine.create(HELD);
+    await engine.create({ ...HELD, ...members });
     const [mail] = await mailbox.took(1);
     expect(mail?.fields["text"]).toContain(`They work until ${until}`);
   }

@@ -146,6 +146,14 @@ describe("an approval link", () => {
     expect(await statusOf(id, other)).toBe("awaiting_approval");
   });
 
+  test("says that it ends with its action, where that ends earlier", async () => {
+    const until = new Date(app.engine.clock.now().getTime() + DAY_MS).toISOString();
+    const { approve } = await held(app, { expires_at: until });
+    expect(await (await context(approve)).text()).toMatch(
+      new RegExp(`expires at <time datetime="${until.slice(0, 19)}`),
+    );
+  });
+
   test("of the run before a retry is dead, also while the new run is held", async () => {
     const { id, receipt, approve, reject } = await held();
     await app.call("POST", `/v1/actions/${id}/cancel`);
