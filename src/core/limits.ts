@@ -27,6 +27,8 @@ export const JSON_MEMBERS_MAX = 10_000;
 /** Bodies over `SMALL_BODY_BYTES` that the open requests of one key hold together; each costs about twice its size. */
 export const HELD_BODY_BYTES_MAX = 64 * MEGABYTE;
 export const SMALL_BODY_BYTES = 16_384;
+/** Requests that begin in one turn of the event loop, each up to half a millisecond of it. */
+export const REQUESTS_PER_TURN_MAX = 64;
 export const REQUEST_ARRIVAL_MS_MAX = 30 * SECOND_MS;
 /** How much of a refused body is still read and dropped, so that the client sees the response. */
 export const REFUSED_BODY_BYTES_DROPPED_MAX = 4 * MEGABYTE;

@@ -4,7 +4,7 @@ import type { Release } from "../config/config.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { type Clock, within } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
-import { REFUSED_BODY_LINGER_MS, START_HELD_MAX, START_HOLD_MS_MAX } from "../core/limits.ts";
+import { REFUSED_BODY_LINGER_MS, REQUESTS_PER_TURN_MAX, START_HELD_MAX, START_HOLD_MS_MAX } from "../core/limits.ts";
 import { isApiPath, nameRequest, noTarget, type RequestName, targetOf } from "./request.ts";
 import { acceptsHtml, json, jsonOf, page, prefersJson } from "./response.ts";
 import { IDLE_SECONDS } from "./sse.ts";
@@ -35,8 +35,37 @@ export function listenOn(
     development: false,
     // With `development: false`, Bun would share the port with another process, such as a second Outgate.
     reusePort: false,
-    fetch: answer,
+    fetch: inTurns(answer),
   });
+}
+
+/** The requests that have begun in this turn of the event loop. */
+let begunInTurn = 0;
+
+/** Those that begin in later turns. Each has a connection of its own. */
+const waiting: (() => void)[] = [];
+
+function startTurn(): void {
+  const next = waiting.splice(0, REQUESTS_PER_TURN_MAX);
+  begunInTurn = next.length;
+  if (begunInTurn > 0) setImmediate(startTurn);
+  for (const begin of next) begin();
+}
+
+/**
+ * Lets `REQUESTS_PER_TURN_MAX` requests begin in each turn of the event loop. Bun hands over what it has read of all connections in
+ * one turn, and half a megabyte of one may be thousands of requests (pipelining). It closes the connection of a request that
+ * comes before the answer to the one that waits.
+ */
+function inTurns(answer: Answer): Answer {
+  return (request, server) => {
+    if (begunInTurn === 0) setImmediate(startTurn);
+    if (begunInTurn >= REQUESTS_PER_TURN_MAX) {
+      return new Promise<void>((begin) => waiting.push(begin)).then(() => answer(request, server));
+    }
+    begunInTurn += 1;
+    return answer(request, server);
+  };
 }
 
 export interface OwnPortDeps {
@@ -116,7 +145,7 @@ export function openStartServer(port: number, host: string, deps: StartServerDep
     listening,
     /** Answers by the routes from now on, also what is held. */
     serve: (answer: Answer): void => {
-      listening.reload({ fetch: answer });
+      listening.reload({ fetch: inTurns(answer) });
       started.resolve(answer);
     },
     letGo,

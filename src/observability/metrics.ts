@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { OutcomeKind } from "../core/outcome.ts";
 import type { NotificationKind } from "../core/notification-events.ts";
@@ -32,6 +33,7 @@ export class Metrics {
   readonly #registry = new Registry();
   readonly #counters = createCounters(this.#registry);
   readonly #durations = createDurations(this.#registry);
+  #rendering: Promise<string> | null = null;
 
   created(kind: "created" | "matched"): void {
     this.#counters.creates.inc({ kind });
@@ -111,8 +113,16 @@ export class Metrics {
     gauge.set({ ...labels }, 1);
   }
 
-  /** All metrics in the Prometheus text format 0.0.4. A gauge that can't be read is left out, since the others matter most then. */
-  async render(): Promise<string> {
+  /** All metrics in the Prometheus text format 0.0.4. Who asks at the same time shares a text: it takes 10 ms of the event loop. */
+  render(): Promise<string> {
+    this.#rendering ??= nextTurn()
+      .then(() => this.#render())
+      .finally(() => (this.#rendering = null));
+    return this.#rendering;
+  }
+
+  /** A gauge that can't be read is left out, since the others matter most then. */
+  async #render(): Promise<string> {
     const names = this.#registry.getMetricsAsArray().map(({ name }) => name);
     const texts = names.map((name) => this.#registry.getSingleMetricAsString(name).catch(() => null));
     return (await Promise.all(texts)).map((text) => (text === null ? "" : `${text}\n`)).join("");

@@ -43,6 +43,16 @@ describe("the documentation", () => {
     expect(names.filter((name) => !named.has(name))).toEqual([]);
   });
 
+  test.each(["search?q=retry", "api"])("is rendered in a turn of its own for each reader: %s", async (name) => {
+    let turns = 0;
+    const next = () => void ((turns += 1) < 1_000 && setImmediate(next));
+    await get(pathOf(name));
+    setImmediate(next);
+    const seen = await Promise.all(Array.from({ length: 40 }, () => get(pathOf(name)).then(() => turns)));
+    turns = 1_000;
+    expect(Math.max(...seen) - Math.min(...seen)).toBeGreaterThan(20);
+  });
+
   test("begins the reference of the API with base URL, authentication and a first request to copy", async () => {
     const { text } = await get("/docs/api");
     const ids = [...text.matchAll(/<h2 id="([^"]+)"/g)].slice(0, 3).map(([, id]) => id);

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { KEYS, openStubServer } from "./stub-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
+import { REQUESTS_PER_TURN_MAX } from "../../src/core/limits.ts";
 import { shared } from "../support/shared.ts";
 
 const app = await shared(openStubServer());
@@ -97,6 +98,25 @@ describe("what the HTTP engine refuses itself", () => {
       const { text } = await exchange(app.port, [create([SIZE, "Connection: close", ...headers])]);
       expect(readAnswer(text).status).toBe(201);
     }
+  });
+});
+
+describe("the requests of one turn", () => {
+  test("are few: a connection that sends more without waiting for answers is closed", async () => {
+    const { text } = await exchange(app.port, [NEXT.repeat(1_000)]);
+    expect(text.match(/HTTP\/1\.1 200/g)?.length ?? 0).toBeLessThanOrEqual(REQUESTS_PER_TURN_MAX);
+    expect(app.calls.length).toBeLessThanOrEqual(REQUESTS_PER_TURN_MAX + 1);
+  });
+
+  test("on connections of their own are all answered, each its own", async () => {
+    const names = Array.from({ length: 4 * REQUESTS_PER_TURN_MAX }, (_, at) => `request-${at}`);
+    const url = `http://127.0.0.1:${app.port}/v1/actions`;
+    const ask = async (name: string) => {
+      const headers = { authorization: `Bearer ${KEYS.owner}`, "x-request-id": name, connection: "close" };
+      const { status, headers: told } = await fetch(url, { headers });
+      return [status, told.get("x-request-id")];
+    };
+    expect(await Promise.all(names.map(ask))).toEqual(names.map((name) => [200, name]));
   });
 });
 

@@ -120,6 +120,14 @@ test("while the store is away the other numbers are shown", async () => {
   expect(text).not.toMatch(/outgate_(actions|outbox|oldest)/);
 });
 
+test("who asks at the same time shares a text, which takes time to make", async () => {
+  const metrics = new Metrics();
+  let reads = 0;
+  metrics.addGauge("outgate_reads", "Reads.", () => (reads += 1));
+  const texts = await Promise.all([metrics.render(), metrics.render()]);
+  expect([...texts, await metrics.render()].map((text) => text.trimEnd().at(-1))).toEqual(["1", "1", "2"]);
+});
+
 test("every line is of the format, every family is named once, and the text ends its last line", async () => {
   const { metrics } = gauged();
   metrics.attempted("answered", "failed", 0.4);

@@ -67,7 +67,7 @@ test("code has classes and no style, whatever is written in it, and none in a la
 });
 
 describe("a search", () => {
-  const found = async (query: string) => (await SITE.search(query)).map(({ path }) => path);
+  const found = async (query: string) => (await SITE.search())(query).map(({ path }) => path);
 
   test("finds an operation first by the name that its page has", async () => {
     expect((await found("retry action"))[0]).toBe("/docs/api/retryAction");
@@ -96,9 +96,9 @@ describe("a search", () => {
 
   test("is bounded in its query, its results and their text", async () => {
     expect(boundedQuery("x".repeat(10_000))).toHaveLength(DOCS_QUERY_CHARS_MAX);
-    const hits = await SITE.search("a e i o the of action request key call");
+    const hits = (await SITE.search())("a e i o the of action request key call");
     expect(hits.length).toBeLessThanOrEqual(DOCS_HITS_MAX);
-    const most = await SITE.search("action");
+    const most = (await SITE.search())("action");
     expect(most).toHaveLength(DOCS_HITS_MAX);
     for (const { snippet } of most) {
       expect(snippet.map(({ text }) => text).join("").length).toBeLessThanOrEqual(DOCS_SNIPPET_CHARS + 4);

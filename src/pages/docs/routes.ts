@@ -9,6 +9,7 @@ import { guideText, llmsText } from "./guides.ts";
 import { boundedQuery } from "./search.ts";
 import type { DocsSite } from "./site.tsx";
 import type { PageDeps } from "../page-deps.ts";
+import { createOwnTurns } from "../../runtime/fair-share.ts";
 
 const NO_SUCH_PAGE = "The documentation has no such page.";
 
@@ -24,21 +25,26 @@ export function docsPages({ guides: groups, baseUrl, version, sessionOf, operati
     return createDocsSite(groups, operations(), baseUrl);
   };
   const site = () => (made ??= make());
+  const ownTurn = createOwnTurns();
   const guides = groups.flatMap((group) => group.guides);
   const readerOf = async (context: RequestContext) => ({ version, isLoggedIn: (await sessionOf(context)) !== null });
 
   const show = async (context: RequestContext, name: string): Promise<Response> => {
     const docs = await site();
-    await nextTurn();
+    const reader = await readerOf(context);
+    await ownTurn();
     const shown = await docs.page(name);
     if (shown === null) throw new DomainError("not_found", NO_SUCH_PAGE);
-    return answer(context, docsPage({ page: shown, site: docs, ...(await readerOf(context)) }));
+    await ownTurn();
+    return answer(context, docsPage({ page: shown, site: docs, ...reader }));
   };
   const find = async (context: RequestContext): Promise<Response> => {
     const query = boundedQuery(new URLSearchParams(context.search).get("q") ?? "");
     const docs = await site();
-    const hits = await docs.search(query);
-    return answer(context, docsSearchPage({ query, hits, site: docs, ...(await readerOf(context)) }));
+    const reader = await readerOf(context);
+    const search = await docs.search();
+    await ownTurn();
+    return answer(context, docsSearchPage({ query, hits: search(query), site: docs, ...reader }));
   };
   const asText = (name: string): Response => {
     const guide = guides.find((one) => one.name === name);

@@ -74,10 +74,10 @@ export function createDocsSite(groups: readonly GuideGroup[], operations: readon
       made.set(name, page);
       return page;
     },
-    /** Searches the documentation. Builds the index for the first search. */
-    async search(query: string) {
+    /** Searches the documentation. Builds the index when first asked. */
+    async search(): Promise<SearchDocs> {
       search ??= indexOf(guides, apiGroups, reference);
-      return (await search)(query);
+      return search;
     },
   };
 }
