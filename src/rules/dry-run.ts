@@ -92,7 +92,8 @@ export function createDryRun(
 
     const from = entries.at(-1)?.createdAt ?? null;
     // Older calls that were not looked at may have counted, too, and delayed ones at any later time.
-    const isCut = range.since !== null || entries.length >= range.last;
+    const hasAll = entries.length < range.last;
+    const isCut = range.since !== null || !hasAll;
     const held = { held_approved: 0, held_rejected: 0, held_undecided: 0, undecidable: 0 };
     const others = { unknown: 0, uncertain: 0, differing: 0 };
     const figures = { looked_at: entries.length, allowed: 0, held: 0, refused: 0, ...held, ...others };
@@ -129,9 +130,9 @@ export function createDryRun(
       figures.held_rejected += 1;
       figures.held_undecided -= 1;
     }
-    if (from !== null) {
-      figures.unknown = (await refusalsSince(audit, accountId, from, REFUSAL_PAGES_MAX)).ruleIds.length;
-    }
+    // Refusals before the oldest action are of the range too, unless it ends there because of `last`.
+    const since = hasAll || from === null ? (range.since ?? new Date(0)) : from;
+    figures.unknown = (await refusalsSince(audit, accountId, since, REFUSAL_PAGES_MAX)).ruleIds.length;
     const stored: Action[] = [];
     for (const { id } of differing) {
       await yieldTurn();

@@ -314,6 +314,19 @@ describe("a dry run", () => {
     });
   });
 
+  test("tells of refusals where nothing else was requested in that time", async () => {
+    await rule({ name: "All", effect: "refuse" });
+    const since = app.engine.clock.now().toISOString();
+    await created();
+    for (const [range, unknown] of [
+      [{}, 1],
+      [{ since }, 1],
+      [{ since: "2100-01-01T00:00:00Z" }, 0],
+    ] as const) {
+      expect((await app.call("POST", "/v1/rules/dry-run", range)).json).toMatchObject({ looked_at: 0, unknown });
+    }
+  });
+
   test("tells nobody a value that is masked for them, whatever rules they try", async () => {
     const secret = "Zq9vT3mKx8LpW2nRb7YcD4";
     const id = idOf(

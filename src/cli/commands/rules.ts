@@ -184,8 +184,8 @@ async function readRules({ io }: Session, file: string): Promise<ReplaceRules> {
 
 /** The counts, then a line for each request with another result. */
 function testText({ looked_at: count, from, differing, differences, ...result }: DryRun): string {
-  if (from === null) return "Nothing was requested yet.";
   const { allowed, held, refused, held_approved: approved, held_rejected: rejected, unknown, uncertain } = result;
+  if (from === null) return unknown > 0 ? `Rules refused all ${unknown} requests.` : "Nothing was requested yet.";
   const more = differing - differences.length;
   return [
     `Looked at ${count}, the oldest of ${from}: ${allowed} would have been sent, ${held} held and ${refused} refused.`,
