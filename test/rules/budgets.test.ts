@@ -271,6 +271,14 @@ describe("a dry run", () => {
     expect(await tried([BUDGET])).toMatchObject({ looked_at: 3, held: 0, uncertain: 1 });
   });
 
+  test("says as a create does that a later rule refuses what goes beyond, too", async () => {
+    await paid(20_000);
+    const rules = [BUDGET, { name: "None", effect: "refuse" }];
+    expect(await tried(rules, { last: 1 })).toMatchObject({ held: 0, refused: 1, uncertain: 0 });
+    await app.call("PUT", "/v1/rules", { rules });
+    expect(await statusOf(paid(20_000))).toBe(403);
+  });
+
   test("compares with the rules in force, which count too", async () => {
     for (let n = 0; n < 3; n += 1) await paid(3000);
     await rule({ ...BUDGET, sum: { ...SUM, limit: 6000 } });

@@ -1,7 +1,9 @@
 import type { Action } from "../../src/core/action.ts";
 import { mayBeSentBefore } from "../../src/core/changes.ts";
-import type { TimelineEntry } from "../../src/core/timeline.ts";
+import { OVERVIEW_RANGES } from "../../src/core/limits.ts";
+import type { TimelineEntry, TimelineEvent } from "../../src/core/timeline.ts";
 import type { ActionChange, Store } from "../../src/core/store.ts";
+import { createCountActivity } from "../../src/events/activity-job.ts";
 import type { Clients } from "./clients.ts";
 import type { Call, Target } from "./target.ts";
 import type { World } from "./world.ts";
@@ -23,6 +25,7 @@ export async function checkEnd(world: World, clients: Clients, target: Target): 
   }
   for (const call of target.calls) checkRecorded(world, call, pasts.get(call.id));
   await checkStreams(world, store);
+  await checkFigures(world, store, pasts);
 }
 
 async function readPasts(world: World, { actions }: Store): Promise<ReadonlyMap<string, Past>> {
@@ -150,5 +153,23 @@ async function checkStreams(world: World, { actions }: Store): Promise<void> {
     const missing = expected.filter((seq) => !seen.includes(seq));
     const what = `the reader of ${name} misses ${missing.join()} and has ${seen.join()}`;
     world.violate("the stream is complete and in order", what);
+  }
+}
+
+const FIGURES = ["created", "attempts", "completed", "failed", "approved", "rejected"] as const;
+
+/** The overview has each of them once, although two nodes count at the same time. */
+async function checkFigures(world: World, store: Store, pasts: ReadonlyMap<string, Past>): Promise<void> {
+  const nodes = [1, 2].map(() => createCountActivity({ store, clock: world.clock }));
+  await Promise.all(nodes.map((node) => node.upToNow()));
+  const span = { slotMinutes: OVERVIEW_RANGES["30d"].slotMinutes, since: new Date(0), until: new Date(8.64e15) };
+  const { slots } = await store.activity.read({ ...span, accountId: world.caller("owner").accountId });
+  const events = [...pasts.values()].flatMap(({ entries }) => entries.map(({ event }) => event));
+  for (const name of FIGURES) {
+    const counted = slots.reduce((sum, slot) => sum + slot[name], 0);
+    const isIt = (event: TimelineEvent) =>
+      name === "attempts" ? event.type === "attempt" && event.late === undefined : event.type === name;
+    const happened = events.filter(isIt).length;
+    if (counted !== happened) world.violate("the overview counts all once", `${name}: ${counted}, not ${happened}`);
   }
 }
