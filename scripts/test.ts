@@ -35,9 +35,12 @@ const OPTIMIZE_LATER = { BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: "1000000" }
 /** How long each file took, so that the slowest begin first; `npm test -- --update-timings` writes it anew. */
 const TIMINGS = "--timings=test/timings.json";
 
-/** What kills, measures or fuzzes: one after the other, so that nothing else takes their time. */
+/**
+ * What kills, measures or fuzzes: one after the other, so that nothing else takes their time. And what starts a program for each
+ * of its cases, for which `npm test` has no time.
+ */
 const GUARDS = [
-  ...["attacks", "cluster", "faults", "migrate", "nodes", "nodes-waits"].map(inE2e),
+  ...["attacks", "backup", "cluster", "demo", "faults", "first-run", "migrate", "nodes", "nodes-waits"].map(inE2e),
   ...["remote", "rotate-key", "start", "stop"].map(inE2e),
   ...["callback-crash", "large-rows"].map((name) => `test/delivery/${name}.test.ts`),
   ...["generated", "generated-databases", "hostile-lengths", "held-bodies", "loop-gaps"].map(inHttp),
@@ -47,9 +50,11 @@ const GUARDS = [
   ...["deadline", "hostile-connections", "rebinding", "resolving"].map((name) => `test/outbound/${name}.test.ts`),
   "test/build/binary.test.ts",
   "test/build/package.test.ts",
+  "test/cli/on-the-machine.test.ts",
   "test/deploy/balancers.test.ts",
   "test/deploy/nodes.test.ts",
   "test/mcp/conformance.test.ts",
+  "test/mcp/stdio.test.ts",
   "test/pages/account-looks.test.ts",
   "test/pages/entry-looks.test.ts",
   "test/pages/firefox.test.ts",
