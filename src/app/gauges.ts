@@ -13,7 +13,7 @@ interface GaugeSources {
     readonly outbox: Pick<Store["outbox"], "waiting">;
     readonly isUnavailable: boolean;
   };
-  readonly delivery: Pick<Delivery, "paused"> & {
+  readonly delivery: Pick<Delivery, "storeAway"> & {
     readonly kept: Pick<Delivery["kept"], "count" | "bytes">;
     readonly loop: Pick<Delivery["loop"], "inFlight">;
   };
@@ -31,7 +31,7 @@ export function addGauges(metrics: Metrics, { store, delivery, feed, countNodes,
     const nowMs = clock.now().getTime();
     return Math.max(0, nowMs - ((await store.actions.firstDueAt())?.getTime() ?? nowMs)) / 1_000;
   };
-  const paused = () => Object.fromEntries(Object.entries(delivery.paused()).map(([kind, is]) => [kind, Number(is)]));
+  const paused = () => Object.fromEntries(Object.entries(delivery.storeAway()).map(([kind, is]) => [kind, Number(is)]));
 
   metrics.addInfo("outgate_build_info", "What runs; always 1.", { version: VERSION, bun: Bun.version });
   metrics.addGauge("outgate_nodes", "Processes that use the database now, as far as this one knows.", countNodes);

@@ -1,5 +1,4 @@
 import { USER_AGENT } from "../config/config.ts";
-import type { SigningUse } from "../core/account-store.ts";
 import { type Action, isExpired, largeBytesOf } from "../core/action.ts";
 import { bodyMemberOf, DEFAULT_TYPES, sentBody } from "../core/body.ts";
 import { type HashOf, matchesApproval } from "../core/dedupe.ts";
@@ -8,14 +7,14 @@ import type { Judge } from "../core/judge.ts";
 import { attemptMs, type Fault, isLeaseTooShort, isWithoutFile, mayUseKept } from "../core/outcome.ts";
 import type { NotStartedReason } from "../core/settle.ts";
 import { type LaneName, StoreUnavailable } from "../core/store.ts";
-import { originOf } from "../core/target.ts";
 import type { CredentialUse } from "../credentials/use.ts";
-import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
+import { UnreadableSecret } from "../crypto/secrets.ts";
 import type { OutboundRequest, Route, Sender } from "../outbound/sender.ts";
 import type { CallRates } from "./call-rates.ts";
 import type { RunAttempt } from "./in-flight.ts";
-import type { Due, LoopContext } from "./scheduler.ts";
+import { type Due, type LoopContext, NOTHING_DUE } from "./scheduler.ts";
 import type { Settlement } from "./settlement.ts";
+import type { Header, SignedHeaders } from "./signing.ts";
 
 /** The due row of an action that has changed, if it is pending now. */
 export function dueAction(action: Action): readonly Due[] {
@@ -23,9 +22,6 @@ export function dueAction(action: Action): readonly Due[] {
   if (status !== "pending" || dueAt === null) return NOTHING_DUE;
   return [{ lane: action, dueAt, isLarge: largeBytesOf(action) !== undefined }];
 }
-
-/** One shared array, since most changes leave nothing due. */
-export const NOTHING_DUE: readonly Due[] = [];
 
 interface AttemptNeeds {
   readonly sender: Sender;
@@ -187,41 +183,4 @@ function headersOf(given: Readonly<Record<string, string>>, ownHeaders: readonly
   return Object.entries(given)
     .filter(([name]) => !reserved.has(name.toLowerCase()))
     .map(([name, value]) => [name, name.toLowerCase() === "user-agent" ? `${value} ${USER_AGENT}` : value]);
-}
-
-export interface SigningDeps {
-  readonly secrets: Pick<Secrets, "sign">;
-  readonly signingSecrets: {
-    /** The secrets that sign now, the newest first. */
-    inUse(accountId: string, origin: string, now: Date, use: SigningUse): Promise<readonly string[]>;
-  };
-}
-
-interface Signable {
-  readonly accountId: string;
-  readonly url: string;
-  /** `webhook-id`: the same for all attempts. */
-  readonly id: string;
-  /** The exact text or bytes that are sent; empty when there is none. */
-  readonly body: string | Uint8Array;
-}
-
-export type Header = readonly [name: string, value: string];
-
-export type SignedHeaders = (message: Signable, now: Date) => Promise<readonly Header[]>;
-
-/**
- * Creates the three headers of Standard Webhooks 1.0.0, signed with the secret of the account and the target's origin; during
- * a rotation, with both secrets. Calls and callbacks have separate secrets.
- */
-export function createSignedHeaders({ secrets, signingSecrets }: SigningDeps, use: SigningUse): SignedHeaders {
-  return async ({ accountId, url, id, body }, now) => {
-    const timestampSeconds = Math.floor(now.getTime() / 1_000);
-    const signing = await signingSecrets.inUse(accountId, originOf(url), now, use);
-    return [
-      ["webhook-id", id],
-      ["webhook-timestamp", String(timestampSeconds)],
-      ["webhook-signature", secrets.sign(signing, { id, timestampSeconds, body })],
-    ];
-  };
 }

@@ -4,7 +4,7 @@ import { BEGIN_WAIT_MS_MAX, OWED_TURN_MS, RATE_EARLY_MS, RATE_SECOND_MS } from "
 import type { LaneName } from "../core/store.ts";
 import type { NodeShare } from "../runtime/membership.ts";
 import { hostNameOf } from "./lane.ts";
-import { forgetOver } from "./token-bucket.ts";
+import { forgetIdle } from "./token-bucket.ts";
 
 /** An account and a host. */
 type Called = Pick<LaneName, "accountId" | "host">;
@@ -71,7 +71,7 @@ export class CallRates {
     const known = this.#hosts.get(name);
     known?.setPace(pace);
     if (known !== undefined) return known;
-    forgetOver(this.#hosts, (gate) => gate.isIdle);
+    forgetIdle(this.#hosts, (gate) => gate.isIdle);
     const gate = new CallGate(this.#needs.clock, called, pace);
     this.#hosts.set(name, gate);
     return gate;

@@ -21,14 +21,17 @@ import type { ActivePauses } from "../pauses/active-pauses.ts";
 import type { Enqueue } from "../receipts/enqueue.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { WHOLE_SHARE } from "../runtime/membership.ts";
-import { createAttempt, createSignedHeaders, dueAction, type SigningDeps } from "./attempt.ts";
+import { createAttempt, dueAction } from "./attempt.ts";
 import { CallRates } from "./call-rates.ts";
-import { createMessage } from "./channels.ts";
-import { createCallback, createMail } from "./deliver.ts";
+import { createCallback } from "./callbacks.ts";
+import { OpenFiles, Turns } from "./in-flight.ts";
+import { createMail } from "./mails.ts";
+import { createMessage } from "./messages.ts";
 import { createNotificationScheduler } from "./notifications.ts";
 import { type DeliveryNode, Scheduler } from "./scheduler.ts";
 import { Settlement } from "./settlement.ts";
-import { OpenFiles, Turns, UnwrittenResults } from "./in-flight.ts";
+import { createSignedHeaders, type SigningDeps } from "./signing.ts";
+import { UnwrittenResults } from "./unwritten-results.ts";
 
 interface DeliveryNeeds {
   readonly secrets: Secrets;
@@ -165,14 +168,14 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
     /** The loop that sends actions. */
     loop: actionLoop,
     /** Which loops claim nothing because the store is unavailable. */
-    paused: () => ({
+    storeAway: () => ({
       actions: actionLoop.isStoreAway,
       callbacks: callbacks.isStoreAway,
       mails: mails.isStoreAway,
       messages: messages.isStoreAway,
     }),
     /** Call this after storing a mail or message that no change of an action has caused. */
-    waits: (kind: "mail" | "message", accountId: string, host: string) => {
+    addNotification: (kind: "mail" | "message", accountId: string, host: string) => {
       const loop = kind === "mail" ? mails : messages;
       loop.add({ lane: { accountId, host, keyId: "" }, dueAt: clock.now(), isLarge: false });
     },

@@ -12,7 +12,7 @@ import { type NodeShare, WHOLE_SHARE } from "../runtime/membership.ts";
 import { Alarms, NEVER } from "./alarms.ts";
 import { Group, HostGroup, hostNameOf, keyNameOf, Lane, nameOf } from "./lane.ts";
 import { FREE_FACTOR, mayTake, Rotation } from "./rotation.ts";
-import { forgetOver, TokenBucket } from "./token-bucket.ts";
+import { forgetIdle, TokenBucket } from "./token-bucket.ts";
 
 /** How much may be in flight at a time. */
 export interface SlotLimits {
@@ -326,7 +326,7 @@ export class Lanes {
     return new Set([...(this.#accounts.get(accountId)?.lanes ?? [])].map(({ sameHost }) => sameHost));
   }
 
-  readonly #isBucketOver = (bucket: TokenBucket, name: string): boolean =>
+  readonly #isBucketIdle = (bucket: TokenBucket, name: string): boolean =>
     !this.#hosts.has(name) && bucket.isFull(this.#rules.monotonicMs());
 
   #divide(host: HostGroup): void {
@@ -358,7 +358,7 @@ export class Lanes {
     const known = this.#buckets.get(name);
     const bucket = known ?? new TokenBucket(perSecond, nowMs);
     known?.setRate(perSecond, nowMs);
-    if (known === undefined) forgetOver(this.#buckets, this.#isBucketOver);
+    if (known === undefined) forgetIdle(this.#buckets, this.#isBucketIdle);
     this.#buckets.set(name, bucket);
     return bucket;
   }
@@ -462,7 +462,7 @@ export class Lanes {
     leave(this.#keys, keyNameOf(lane), lane);
     leave(this.#hosts, lane.sameHost.name, lane);
     const { name, bucket } = lane.sameHost;
-    if (bucket !== null && this.#isBucketOver(bucket, name)) this.#buckets.delete(name);
+    if (bucket !== null && this.#isBucketIdle(bucket, name)) this.#buckets.delete(name);
   }
 }
 

@@ -10,10 +10,11 @@ import {
 import { describeOutcome } from "../core/outcome.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import { errorName } from "../observability/log.ts";
-import { NOTHING_DUE } from "./attempt.ts";
-import type { Deliver } from "./deliver.ts";
-import { type LoopContext, Scheduler, type SchedulerOptions } from "./scheduler.ts";
+import { type LoopContext, NOTHING_DUE, Scheduler, type SchedulerOptions } from "./scheduler.ts";
 import { askOf, type NotificationKind } from "../core/notification-events.ts";
+
+/** Makes one attempt to deliver a notification. Rejects only when the store is unavailable; then nothing was sent. */
+export type Deliver = (notification: Notification, stop: AbortSignal) => Promise<DeliveryResult>;
 
 interface NotificationNeeds extends Pick<
   SchedulerOptions<Notification>,

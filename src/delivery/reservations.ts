@@ -3,9 +3,10 @@ import { CREATE_WAIT_MS, CREATES_WAITING_MAX } from "../core/limits.ts";
 import type { Claimed } from "../core/settle.ts";
 import type { LaneName } from "../core/store.ts";
 import { NEVER } from "./alarms.ts";
-import type { Leases, WorkInFlight } from "./in-flight.ts";
+import type { WorkInFlight } from "./in-flight.ts";
 import { type Lane, nameOf } from "./lane.ts";
 import type { Lanes } from "./lanes.ts";
+import type { Leases } from "./leases.ts";
 
 /** A slot for a row that is about to be stored: the commit that creates it claims it too. */
 export interface Reservation<Row> {

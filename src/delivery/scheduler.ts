@@ -32,18 +32,14 @@ import type { AppContext } from "../runtime/app-context.ts";
 import type { RecoveryLease } from "../runtime/jobs.ts";
 import type { Node } from "../runtime/node.ts";
 import { type NodeShare, WHOLE_SHARE } from "../runtime/membership.ts";
+import { NEVER } from "./alarms.ts";
 import { type Lane, nameOf } from "./lane.ts";
 import { type LaneClaim, Lanes, type SlotLimits } from "./lanes.ts";
 import { rescue, type RowEnds } from "./recovery.ts";
 import { Reservations, type Reservation } from "./reservations.ts";
-import {
-  type RunAttempt,
-  Leases,
-  type OpenFiles,
-  type Turns,
-  type UnwrittenResults,
-  WorkInFlight,
-} from "./in-flight.ts";
+import { type OpenFiles, type RunAttempt, type Turns, WorkInFlight } from "./in-flight.ts";
+import { Leases } from "./leases.ts";
+import type { UnwrittenResults } from "./unwritten-results.ts";
 
 /** What delivery needs of this process as one node of several. */
 export type DeliveryNode = Pick<Node, "id" | "share" | "recoveryLease"> & {
@@ -73,6 +69,9 @@ export interface Due {
   readonly isLarge: boolean;
 }
 
+/** One shared array, since most changes leave nothing due. */
+export const NOTHING_DUE: readonly Due[] = [];
+
 export interface SchedulerOptions<Row extends QueueRow> {
   /** What is delivered, for the log. */
   readonly name: "actions" | "callbacks" | "mails" | "messages";
@@ -98,8 +97,6 @@ type TimerName = "alarm" | "look" | "sweep" | "rescue" | "probe";
 
 /** Background tasks, for the log and the metrics. */
 type TaskName = TimerName | "attempt" | "claim" | "clock" | "start";
-
-const NEVER = Number.POSITIVE_INFINITY;
 
 /** Lanes that are read at a time, and how long the sweep rests in between. */
 const [LANES_PER_PAGE, SWEEP_REST_MS] = [128, 5];

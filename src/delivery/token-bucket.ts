@@ -63,12 +63,12 @@ export class TokenBucket {
 }
 
 /**
- * Removes what is over from a map to which an entry is about to be added. Looks only at the two oldest entries, and those that stay become
- * the newest, so that the map has about twice as many as are not over, and each new entry costs the same however many there are.
+ * Removes idle entries from a map to which one is about to be added. Looks only at the two oldest entries, and those that stay become
+ * the newest, so that the map has about twice as many as are in use, and each new entry costs the same however many there are.
  */
-export function forgetOver<Value>(map: Map<string, Value>, isOver: (value: Value, name: string) => boolean): void {
+export function forgetIdle<Value>(map: Map<string, Value>, isIdle: (value: Value, name: string) => boolean): void {
   for (const [name, value] of map.entries().take(2)) {
     map.delete(name);
-    if (!isOver(value, name)) map.set(name, value);
+    if (!isIdle(value, name)) map.set(name, value);
   }
 }

@@ -33,7 +33,7 @@ import type { Caller } from "../core/roles.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import type { Passwords } from "../crypto/passwords.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import { createSignedHeaders } from "../delivery/attempt.ts";
+import { createSignedHeaders } from "../delivery/signing.ts";
 import { createDelivery } from "../delivery/delivery.ts";
 import type { DeliveryNode } from "../delivery/scheduler.ts";
 import { KnownChannels } from "../core/channel.ts";
@@ -163,7 +163,9 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const sessionService = createSessionService(app, { secrets });
   const peopleService = createPeopleService(app, { passwords, secrets, signUpGate, sessionService });
   const onMail =
-    config.mail === null ? null : (accountId: string, host: string) => delivery.waits("mail", accountId, host);
+    config.mail === null
+      ? null
+      : (accountId: string, host: string) => delivery.addNotification("mail", accountId, host);
   const invitationService = createInvitationService(app, { peopleService, sessionService, secrets, onMail });
   const keyService = createKeyService(app, {
     secrets,
@@ -188,7 +190,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   });
 
   const countActivity = createCountActivity({ store, clock });
-  const notices = createOwnerNotices(app, { channelsOf: channels.of, onWaiting: delivery.waits });
+  const notices = createOwnerNotices(app, { channelsOf: channels.of, onWaiting: delivery.addNotification });
 
   return {
     secrets,

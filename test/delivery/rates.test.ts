@@ -10,7 +10,7 @@ import {
   RATE_SECOND_MS,
 } from "../../src/core/limits.ts";
 import { CallGate, CallRates } from "../../src/delivery/call-rates.ts";
-import { forgetOver, TokenBucket } from "../../src/delivery/token-bucket.ts";
+import { forgetIdle, TokenBucket } from "../../src/delivery/token-bucket.ts";
 import { callersOfRate, shareOfHost, shareOfRate, WHOLE_SHARE } from "../../src/runtime/membership.ts";
 import { FakeClock } from "../support/clock.ts";
 
@@ -49,7 +49,7 @@ test("a map that forgets what is over as it grows has at most about twice as man
   const map = new Map<string, number>();
   for (let n = 0; n < 5_000; n += 1) {
     // Each lasts for the next hundred, but every thousandth for ever.
-    forgetOver(map, (from) => from % 1_000 !== 0 && from < n - 100);
+    forgetIdle(map, (from) => from % 1_000 !== 0 && from < n - 100);
     map.set(String(n), n);
   }
   expect(map.size).toBeLessThan(250);

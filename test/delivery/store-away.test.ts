@@ -44,12 +44,12 @@ test("what can't be claimed is not sent, and goes out when the store is back", a
   engine.clock.advance(1_000);
   await turn();
   expect(sender.sent).toHaveLength(0);
-  expect(engine.paused()).toEqual({ actions: true, callbacks: false, mails: false, messages: false });
+  expect(engine.storeAway()).toEqual({ actions: true, callbacks: false, mails: false, messages: false });
   state.away = false;
   engine.clock.advance(1_000);
   await engine.saw(id, { status: "completed", attempts: 1 });
   expect(sender.sent).toHaveLength(1);
-  expect(engine.paused()).toEqual({ actions: false, callbacks: false, mails: false, messages: false });
+  expect(engine.storeAway()).toEqual({ actions: false, callbacks: false, mails: false, messages: false });
   expect(engine.lines.map(({ event }) => event)).toEqual(
     expect.arrayContaining(["dispatch.paused", "dispatch.resumed"]),
   );

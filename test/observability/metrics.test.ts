@@ -59,7 +59,7 @@ function gauged() {
   const readOr = <Value>(value: Value) =>
     store.isUnavailable ? Promise.reject(new Error("away")) : Promise.resolve(value);
   const delivery = {
-    paused: () => ({ actions: store.isUnavailable, callbacks: false, mails: false, messages: false }),
+    storeAway: () => ({ actions: store.isUnavailable, callbacks: false, mails: false, messages: false }),
     kept: { count: 1, bytes: 2_048 },
     loop: { inFlight: 1 },
   };

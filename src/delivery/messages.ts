@@ -6,7 +6,9 @@ import type { DeliveryResult, Notification } from "../core/notification.ts";
 import { credentialNotice, MESSAGE_FORMATS, requestNotice } from "../mail/chat-messages.ts";
 import { see } from "../receipts/see.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { askedNow, type Deliver, endingNow, NOT_NEEDED, pendingNow, post, type PostDeps } from "./deliver.ts";
+import { askedNow, endingNow, NOT_NEEDED, pendingNow } from "./needed.ts";
+import type { Deliver } from "./notifications.ts";
+import { post, type PostDeps } from "./post.ts";
 import { alertOf, isCredentialRequested } from "../core/notification-events.ts";
 
 interface MessageNeeds extends PostDeps {
