@@ -16,6 +16,8 @@ interface TeamNeeds {
   readonly sessionService: Pick<SessionService, "recheckPerson">;
   /** Applies revocations of keys at once: of the connections of a person who may no longer make any. */
   readonly recheckKeys: () => Promise<void>;
+  /** Takes an address out of the account's channels. */
+  readonly forgetAddress: (caller: Caller, email: string) => Promise<void>;
 }
 
 export type TeamService = ReturnType<typeof createTeamService>;
@@ -23,7 +25,7 @@ export type TeamService = ReturnType<typeof createTeamService>;
 /** The people of an account and their roles. Each change applies to their open pages and connections at once. */
 export function createTeamService(
   { store: { team }, clock }: AppPart<"clock", "team">,
-  { sessionService, recheckKeys }: TeamNeeds,
+  { sessionService, recheckKeys, forgetAddress }: TeamNeeds,
 ) {
   const memberOf = async ({ accountId }: Caller, personId: string) => {
     const member = await team.member(accountId, personId);
@@ -39,6 +41,7 @@ export function createTeamService(
     requireDone(caller, await team.remove(caller.accountId, personId, auditOf(caller, entry, clock.now()), by));
     await sessionService.recheckPerson(personId);
     await recheckKeys();
+    await forgetAddress(caller, member.email);
   };
 
   return {

@@ -3,6 +3,7 @@ import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import type { CheckTarget } from "../config/target-policy.ts";
+import { emailKey } from "../core/account-store.ts";
 import type { Creator } from "../core/action.ts";
 import { type Audited, auditOf } from "../core/audit.ts";
 import { type Channel, CHANNEL_KINDS, type ChannelKind, type KnownChannels } from "../core/channel.ts";
@@ -206,6 +207,22 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
       const audited = entry(caller, { kind: "channel_removed", subject: id });
       if (!(await channels.remove(caller.accountId, id, audited))) throw notFound("channel");
       await known.refresh(caller.accountId);
+    },
+
+    /** Takes the address of somebody who has left the account out of its channels. A channel without another one is removed. */
+    async forgetAddress(caller: Caller, email: string): Promise<void> {
+      const { accountId } = caller;
+      for (const { id, to } of await channels.list(accountId)) {
+        const rest = to.filter((address) => emailKey(address) !== emailKey(email));
+        if (rest.length === to.length) continue;
+        if (rest.length === 0) {
+          await channels.remove(accountId, id, entry(caller, { kind: "channel_removed", subject: id }));
+        } else {
+          const audited = entry(caller, { kind: "channel_changed", subject: id, detail: { changed: "to" } });
+          await channels.change(accountId, id, { target: { to: rest, url: null } }, audited);
+        }
+      }
+      await known.refresh(accountId);
     },
 
     /** Sends a test at once, even if the channel is off, within `MESSAGE_TIMEOUT_MS`. Throws `not_found` and `RetryLater`. */

@@ -190,6 +190,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   });
 
   const countActivity = createCountActivity({ store, clock });
+  const channelService = createChannelService(app, { ...posting, known: channels, recipients, mailer });
   const notices = createOwnerNotices(app, { channelsOf: channels.of, onWaiting: delivery.addNotification });
 
   return {
@@ -201,7 +202,11 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     accountService: createAccountService(app),
     sessionService,
     peopleService,
-    teamService: createTeamService(app, { sessionService, recheckKeys: authenticate.recheck }),
+    teamService: createTeamService(app, {
+      sessionService,
+      recheckKeys: authenticate.recheck,
+      forgetAddress: (caller, email) => channelService.forgetAddress(caller, email),
+    }),
     invitationService,
     welcomeLinks: createWelcomeLinkService(app, { peopleService, sessionService, secrets }),
     ownMails: createOwnMailService(app, { mailer, secrets }),
@@ -216,7 +221,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     credentialRequests: createCredentialRequestService(app, { notices, credentialService, onChanged: feed.ask }),
     credentialAlerts: createCredentialAlerts(app, notices),
     ruleService: createRuleService(app, rules),
-    channelService: createChannelService(app, { ...posting, known: channels, recipients, mailer }),
+    channelService,
     auditService: createAuditService(app),
     feed,
     countActivity,

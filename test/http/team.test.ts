@@ -268,6 +268,19 @@ describe("somebody who is removed", () => {
     await joined(app, "reader", BOB);
   });
 
+  test("is asked by no channel any more", async () => {
+    await joined(app, "approver", BOB);
+    const channelOf = (...to: readonly string[]) => app.call("POST", "/v1/channels", { name: "ops", kind: "mail", to });
+    const both = (await channelOf(BOB.toUpperCase(), "eve@example.com")).json;
+    await channelOf(BOB);
+    await app.call("DELETE", `/v1/people/${await idOf(BOB)}`);
+    const { data } = (await app.call("GET", "/v1/channels")).json;
+    expect(data).toEqual([{ ...both, to: ["eve@example.com"] }]);
+    const { accountId } = app.engine.owner;
+    expect(app.engine.known.channels.of(accountId)).toMatchObject([{ id: both.id, to: ["eve@example.com"] }]);
+    await app.call("DELETE", `/v1/channels/${both.id}`);
+  });
+
   test("leaves by their own wish, when they confirm it", async () => {
     const bob = await joined(app, "reader", BOB);
     expect((await bob.press("/settings/login/leave")).status).toBe(400);
