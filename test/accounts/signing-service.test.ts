@@ -50,6 +50,8 @@ test("callbacks of before they had secrets of their own are signed with that of 
   expect(await inUse()).toEqual([newest, own.secret, newCalls, calls]);
   clock.advance(2 * DAY_MS - 1);
   expect(await inUse()).toEqual([newest, newCalls]);
+  await service.rotate(owner, ORIGIN);
+  expect(await inUse()).toEqual([newest, (await service.read(owner, ORIGIN)).secret, newCalls]);
   clock.advance(1);
   expect(await inUse()).toEqual([newest]);
 });

@@ -155,7 +155,7 @@ describe("address and password", () => {
 
 describe("a logout", () => {
   test("is 204, ends the session, and takes the cookie back", async () => {
-    const { cookie } = await app.signedUp("fritz@example.com");
+    const { cookie, key } = await app.signedUp("fritz@example.com");
     const other = (await app.send("/auth/login", ann({ email: "fritz@example.com" }))).cookie;
     const answer = await app.ask("POST", "/auth/logout", { headers: { cookie, ...withOrigin } });
     expect({ status: answer.status, text: answer.text }).toEqual({ status: 204, text: "" });
@@ -163,6 +163,8 @@ describe("a logout", () => {
     expect(await app.isIn(cookie)).toBe(false);
     // Elsewhere the person stays logged in.
     expect(await app.isIn(other)).toBe(true);
+    const log = await app.get("/v1/audit?kind=signed_out", { authorization: `Bearer ${key}` });
+    expect(log.text).toContain('"actor":"user:fritz@example.com"');
   });
 
   test.each([

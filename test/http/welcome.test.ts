@@ -82,7 +82,7 @@ test("a welcome that is not taken stays: the form says what is wrong", async () 
 describe("a link for a lost password", () => {
   test("lets its person choose a new one: the old one and every other session are over", async () => {
     await using app = await openPeopleServer();
-    const { cookie } = await app.signedUp();
+    const { cookie, key } = await app.signedUp();
     const bob = await app.signedUp("bob@example.com");
     const path = await renewal(app, "ANN@example.com");
     const seen = await app.get(path);
@@ -103,6 +103,8 @@ describe("a link for a lost password", () => {
     expect(await logIn("ann@example.com", PASSWORD)).toBe(401);
     expect(await logIn("bob@example.com", PASSWORD)).toBe(200);
     expect((await app.form(path, ann())).status).toBe(404);
+    const log = await app.get("/v1/audit?kind=password_changed", { authorization: `Bearer ${key}` });
+    expect(log.text).toContain('"actor":"user:ann@example.com","kind":"password_changed","subject":"ann@example.com"');
   });
 
   test("lasts a day, and is nobody's for an address that nobody has", async () => {

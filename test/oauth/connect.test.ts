@@ -172,6 +172,8 @@ describe("where OAuth is on", () => {
     const all = await rig.engine.services.credentialService.list(rig.engine.owner);
     const used = all.filter(({ keys }) => keys.includes(key?.id ?? "")).map(({ name }) => name);
     expect(used).toEqual(["github"]);
+    // The box that holds loops was not ticked.
+    expect(await rig.engine.services.ruleService.list(rig.engine.owner)).toEqual([]);
   });
 
   test("what is stored of a connection opens nothing to whoever reads it", async () => {
