@@ -105,7 +105,7 @@ export async function migratePostgres(
 }
 
 function tooOld(version: string): Error {
-  return new Error(`The server of DATABASE_URL is PostgreSQL ${version}. Outgate needs PostgreSQL 15 or newer.`);
+  return new Error(`The server has PostgreSQL ${version}. Outgate needs PostgreSQL 15 or newer.`);
 }
 
 function wrongEncoding(encoding: string): Error {

@@ -62,7 +62,7 @@ test("a server that lacks what the tables need is refused by its version", async
   const server = { encoding: "UTF8", version: "12.22 (Debian)", number: 120_022 };
   const migrated = migratePostgres({ alone: (work) => work(async () => [server]) }, NOON);
   expect(await migrated.then(() => null, String)).toBe(
-    "Error: The server of DATABASE_URL is PostgreSQL 12.22 (Debian). Outgate needs PostgreSQL 15 or newer.",
+    "Error: The server has PostgreSQL 12.22 (Debian). Outgate needs PostgreSQL 15 or newer.",
   );
 });
 
