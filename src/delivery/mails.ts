@@ -3,7 +3,12 @@ import { createLinksOf, decidableUntil } from "../approvals/links.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import type { Action, Creator } from "../core/action.ts";
 import { isHeldIn } from "../core/changes.ts";
-import { MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
+import {
+  APPROVAL_LINK_MS,
+  MAILS_PER_ACCOUNT_MAX,
+  MAILS_PER_RECIPIENT_MAX,
+  PEOPLE_PER_ACCOUNT_MAX,
+} from "../core/limits.ts";
 import { isByManager } from "../core/makers.ts";
 import type { DeliveryResult, Notification } from "../core/notification.ts";
 import { alertOf, askOf, type CredentialAlert, isCredentialRequested } from "../core/notification-events.ts";
@@ -114,6 +119,11 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
       return decision === undefined || !("actor" in event) ? [] : [{ ...event, decision, at }];
     });
     if (decided === undefined || !entries.some(isDeliveredRequest)) return null;
+    const link = await store.links.find({ actionId: action.id, run, decision: "approve" });
+    const heldAt = entries.find(({ event }) => event.type === "held")?.at;
+    // They were ended before their time: the person lost the right to approve.
+    if (link !== null && heldAt !== undefined && link.expiresAt.getTime() < heldAt.getTime() + APPROVAL_LINK_MS)
+      return LINKS_ENDED;
     const { decision, actor, reason = null, at } = decided;
     const [shown, receiptUrl] = [await see(action, "mail"), receiptLink(action.id)];
     return decisionMessage({ to: message.target, action: shown, run, receiptUrl, decision, actor, reason, at });

@@ -178,6 +178,10 @@ describe("an approver whom an owner's key has named", () => {
         expect((await pressLink(app.url + path, { decision })).headers.get("location")).toStartWith("/r/");
     }
     for (const one of [id, unsent]) expect((await engine.get(one)).status).toBe("awaiting_approval");
+    // Nor do they read what came of it.
+    await app.call("POST", `/v1/actions/${id}/cancel`, { reason: "Not for those who have left." });
+    const answer = (await engine.told(id, "mail", 2)).at(-1);
+    expect(answer).toMatchObject({ event: "decided", error: expect.stringContaining("its links have ended") });
     await pressLink(app.url + links[1].approve, { decision: "approve" });
     expect((await engine.get(ofOther)).approvedBy).toBe("email:carol@example.org");
   });
