@@ -2,6 +2,7 @@ import { NotFoundError } from "elysia";
 import { asDomainError, errorJson, headersOf, HTTP_STATUS } from "../api/errors.ts";
 import { DomainError, LinkGone } from "../core/domain-error.ts";
 import { type Log, traceOf } from "../observability/log.ts";
+import { createOwnTurns } from "../runtime/fair-share.ts";
 import { problemPage } from "../ui/problem.tsx";
 import { json, acceptsHtml, prefersJson, page } from "./response.ts";
 import type { PageUser } from "../ui/text.ts";
@@ -41,6 +42,8 @@ export interface RefuseDeps {
   /** Who is logged in, for the navigation of the page; null: nobody. Never rejects. */
   readonly personOnError: (context: RequestContext) => Promise<PageUser | null>;
 }
+
+const ownTurn = createOwnTurns();
 
 /** Answers with an error, as an envelope or a page. An unexpected error is logged; the caller sees only `internal_error`. */
 export async function refuse(
@@ -86,6 +89,8 @@ export async function refuse(
   const { caller } = context;
   const user = isStandalone ? null : await personOnError(context);
   context.caller = caller;
+  // Anybody can ask for many pages that don't exist at once.
+  await ownTurn();
   const html = problemPage({
     status,
     code,

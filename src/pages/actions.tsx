@@ -15,7 +15,7 @@ import {
   render,
 } from "../ui/layout.tsx";
 import type { Person } from "../http/session.ts";
-import { page, seeOther } from "../http/response.ts";
+import { page, pageHeaders, seeOther } from "../http/response.ts";
 import { readQuery, type RequestContext } from "../http/request.ts";
 import { ACTIONS_SHOWN_MAX } from "../core/limits.ts";
 import { checkFilters, ExportQuery, type ListQuery, type StatusCounts } from "../api/list-schemas.ts";
@@ -289,6 +289,8 @@ export function actionListRoutes(deps: PageDeps) {
       // It may take long, and must end with the session.
       const watched = await deps.watchOf(context);
       if (watched === null) throw new DomainError("forbidden", "Your session has ended. Log in again.");
-      return deps.exportActions(context, watched.caller, { format, filter }, watched.release);
+      const answer = await deps.exportActions(context, watched.caller, { format, filter }, watched.release);
+      for (const [name, value] of Object.entries(pageHeaders("own"))) answer.headers.set(name, value);
+      return answer;
     });
 }

@@ -52,7 +52,9 @@ test.each(WAYS)("an export breaks off where its person is %s meanwhile", async (
   await Promise.all(Array.from({ length: count }, () => app.engine.create({ body: JSON.stringify(large) })));
   /** How many actions an export has, if something else happens after its first bytes; null: it broke off. */
   const exported = async (meanwhile: () => Promise<unknown>) => {
-    const reader = (await approver.context("/actions/export")).body?.getReader();
+    const { body: stream, headers } = await approver.context("/actions/export");
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+    const reader = stream?.getReader();
     const decoder = new TextDecoder();
     let text = decoder.decode((await reader?.read())?.value, { stream: true });
     await meanwhile();
