@@ -312,12 +312,19 @@ export class RuleList {
           counted.push({ count: countOf(counter, rule.id, facts, hashOf), ruling: counter.ruling });
       } catch (error) {
         if (!(error instanceof Undecidable)) throw error;
-        const ruling = rulingOf(rule, `It can't be decided, so a person decides. ${error.message}`);
+        const ruling = rulingOf(rule, `${UNDECIDABLE} ${error.message}`);
         return { counted, ruling: { ...ruling, effect: "hold", isUndecidable: true } };
       }
     }
     return { counted, ruling: null };
   }
+}
+
+const UNDECIDABLE = "It can't be decided, so a person decides.";
+
+/** Whether a ruling's reason says that its rule can't be decided. */
+export function saysUndecidable({ reason }: Pick<Ruling, "reason">): boolean {
+  return reason?.startsWith(UNDECIDABLE) === true;
 }
 
 /** Agents read its reason: `why`, then the owner's message, then what the rule compares, but that only with `explain`. */

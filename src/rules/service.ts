@@ -20,7 +20,7 @@ import type { AppContext } from "../runtime/app-context.ts";
 import { createYield } from "../runtime/fair-share.ts";
 import { createDryRun, type DryRunRange, type DryRunStep, newest, refusalsSince } from "./dry-run.ts";
 import type { KnownRules } from "./known.ts";
-import { type CompiledRule, deadRules, ruleFrom, RuleList } from "./rule.ts";
+import { type CompiledRule, deadRules, ruleFrom, RuleList, saysUndecidable } from "./rule.ts";
 import {
   type ChangeRuleBody,
   definitionOf,
@@ -256,7 +256,15 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
         refusalsSince(store.audit, accountId, since, RULE_HITS_MAX / DRY_RUN_PAGE_ACTIONS),
       ]);
       const hits: (readonly [id: string, effect: RuleEffect])[] = refused.ruleIds.map((id) => [id, "refuse"]);
-      for (const { by, id, effect } of ruled) if (by === "rule" && id !== null) hits.push([id, effect]);
+      const inForce = await known.compiledRules(accountId);
+      // What a rule refuses when its time comes is stored like what it holds.
+      const refusing = new Set(inForce.flatMap((rule) => (rule.definition.effect === "refuse" ? nameOf(rule) : [])));
+      for (const policy of ruled) {
+        const { by, id, effect } = policy;
+        if (by !== "rule" || id === null) continue;
+        const isRefused = refusing.has(nameOf({ ...policy, id })) && !saysUndecidable(policy);
+        hits.push([id, isRefused ? "refuse" : effect]);
+      }
       const byRule = Map.groupBy(hits, ([id]) => id);
       return { byRule, isWhole: ruled.length < RULE_HITS_MAX && refused.isWhole };
     },
@@ -310,6 +318,11 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       return write(caller, edit, { change: "replaced", rules: definitions.length });
     },
   };
+}
+
+/** A version of a rule. */
+function nameOf({ id, version }: { readonly id: string; readonly version: number | null }): string {
+  return `${id} ${version}`;
 }
 
 function charsOf(rows: readonly RuleRow[]): number {

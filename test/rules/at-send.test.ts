@@ -234,6 +234,17 @@ test("what waited while the clock was set back meets the rules and the ends of g
   expect(sender.sent).toHaveLength(1);
 });
 
+test("what a rule refuses when its time comes is a hit of it, as refused, and what it can't decide on as held", async () => {
+  await using engine = await openEngine();
+  const { id } = await delayed(engine, 1, { body: '{"amount":7}' });
+  const { row } = await rule(engine, { effect: "refuse", when: "action.body.amount > 5" });
+  await delayed(engine, 1, { body: "{}" });
+  engine.clock.advance(MINUTE_MS);
+  await engine.saw(id, { status: "cancelled" });
+  const { byRule } = await engine.services.ruleService.hits(engine.owner);
+  expect(byRule.get(row.id)?.map(([, effect]) => effect)).toEqual(["hold", "refuse"]);
+});
+
 describe("a delayed call that a grant let pass", () => {
   test.each([
     ["the hold of its key", "writes", false, { by: "key" }],
