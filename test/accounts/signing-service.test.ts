@@ -175,6 +175,10 @@ describe("a rotation", () => {
     await engine.signingService.rotate(owner, null);
     await read();
     expect(reads).toBe(2);
+    // A clock that is set back makes no secret fresh for longer.
+    clock.jump(-HOUR_MS);
+    await read();
+    expect(reads).toBe(3);
   });
 });
 

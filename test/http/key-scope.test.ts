@@ -170,6 +170,11 @@ describe("a key that replaces another", () => {
     expect((await makeKey({ name: "heir", role: "agent", replaces: wide.id })).json).toMatchObject({
       scope: "account",
     });
+    // A key of another role has no scope to hand on.
+    const reader = (await makeKey({ name: "reader", role: "reader", replaces: wide.id })).json;
+    expect((await makeKey({ name: "narrow", role: "agent", replaces: reader.id })).json).toMatchObject({
+      scope: "own",
+    });
     const { accounts } = server.engine.store;
     const [theirs] = await accounts.keys(server.strangerId, 1);
     expect(await makeKey({ name: "x", role: "agent", replaces: theirs?.id })).toMatchObject({
