@@ -4,17 +4,20 @@ import { bundle, ROOT } from "./bundle.ts";
 
 const from = (path: string) => JSON.stringify(join(ROOT, path));
 
-/** What src/main.ts and src/cli/main.ts do: a program that is compiled ahead of time can't wait at its top level. */
-const ENTRIES = {
-  service: `import { serve } from ${from("src/app.ts")};
-    void serve(process.env);`,
-  outgate: `import { processIo } from ${from("src/cli/io.ts")};
-    import { runCommandLine } from ${from("src/cli/program.ts")};
-    import { addServerCommands } from ${from("src/cli/server-commands.ts")};
-    void (async () => {
-      process.exitCode = await runCommandLine(process.argv.slice(2), processIo(process.env), addServerCommands);
-    })();`,
-} as const;
+/**
+ * What src/main.ts and src/cli/main.ts do, by the name of the file: a bundle for each would hold the same code. A program that
+ * is compiled ahead of time can't wait at its top level.
+ */
+const ENTRY = `void (async () => {
+  if (process.argv[1]?.endsWith("service.js")) {
+    const { serve } = await import(${from("src/app.ts")});
+    return serve(process.env);
+  }
+  const { processIo } = await import(${from("src/cli/io.ts")});
+  const { runCommandLine } = await import(${from("src/cli/program.ts")});
+  const { addServerCommands } = await import(${from("src/cli/server-commands.ts")});
+  process.exitCode = await runCommandLine(process.argv.slice(2), processIo(process.env), addServerCommands);
+})();`;
 
 /** What they start as threads: they look for them beside themselves, under the names of their sources. */
 const THREADS = { worker: "db/libsql/worker.ts", "mask-worker": "src/receipts/mask-worker.ts" } as const;
@@ -25,18 +28,16 @@ const THREADS = { worker: "db/libsql/worker.ts", "mask-worker": "src/receipts/ma
  * compute, out of its `node_modules`.
  */
 export async function buildTestPrograms(folder: string): Promise<void> {
-  const programs = Object.entries(ENTRIES).map(([name, text]) => {
-    const path = join(folder, `${name}.ts`);
-    writeFileSync(path, text);
-    return path;
-  });
+  const entry = join(folder, "outgate.ts");
+  writeFileSync(entry, ENTRY);
   await bundle("The programs of the tests", {
-    entrypoints: [...programs, ...Object.values(THREADS).map((path) => join(ROOT, path))],
+    entrypoints: [entry, ...Object.values(THREADS).map((path) => join(ROOT, path))],
     outdir: folder,
     naming: "[name].[ext]",
     target: "bun",
     format: "cjs",
     bytecode: true,
   });
+  for (const end of ["js", "js.jsc"]) copyFileSync(join(folder, `outgate.${end}`), join(folder, `service.${end}`));
   for (const name of Object.keys(THREADS)) copyFileSync(join(folder, `${name}.js`), join(folder, `${name}.ts`));
 }
