@@ -223,32 +223,33 @@ const CODE_CHARS = 3;
 
 /**
  * The triggers of the state machine. `hold` is the retry of an action that needs approval; `unclaim` gives back a claim whose
- * attempt never began; `withhold` and `refuse` come from rules that became stricter before the attempt began.
+ * attempt never began; `withhold` and `refuse` come from rules that became stricter before the attempt began. An attempt ends
+ * with `succeed`, `reschedule` or `fail`; late, its action may wait for the next one already.
  */
 type Trigger =
   | "approve"
   | "cancel"
-  | "dispatch"
+  | "claim"
   | "unclaim"
   | "withhold"
   | "refuse"
   | "succeed"
   | "reschedule"
-  | "exhaust"
+  | "fail"
   | "retry"
   | "hold";
+
+const ENDS_OF_ATTEMPT = { succeed: "completed", reschedule: "pending", fail: "failed" } as const;
 
 /** The state machine: every allowed transition. */
 const TRANSITIONS: Readonly<Record<ActionStatus, Partial<Record<Trigger, ActionStatus>>>> = {
   awaiting_approval: { approve: "pending", cancel: "cancelled" },
-  pending: { dispatch: "active", cancel: "cancelled" },
+  pending: { claim: "active", cancel: "cancelled", ...ENDS_OF_ATTEMPT },
   active: {
     unclaim: "pending",
     withhold: "awaiting_approval",
     refuse: "cancelled",
-    succeed: "completed",
-    reschedule: "pending",
-    exhaust: "failed",
+    ...ENDS_OF_ATTEMPT,
   },
   failed: { retry: "pending", hold: "awaiting_approval" },
   cancelled: { retry: "pending", hold: "awaiting_approval" },

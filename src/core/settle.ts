@@ -33,17 +33,18 @@ export function settle(action: Action, end: AttemptEnd): Change {
   const attempt = (nextRetryAt: Date | null) => attemptMade(action.attempts, end, result, nextRetryAt);
 
   if (isSuccess(outcome, action.method)) {
-    return step(action, { ...ended, status: "completed" }, [attempt(null), { type: "completed" }]);
+    return step(action, { ...ended, status: statusAfter(action, "succeed") }, [attempt(null), { type: "completed" }]);
   }
   const late = lateSuccessIn(action.run, action.lateResult);
   if (late !== null) return { ...completeLate(action, late, now, attempt(null)), ...keptResponse(action, end) };
   if (action.attempts >= action.retries || isFinal(action, end)) {
-    return step(action, { ...ended, status: "failed" }, [attempt(null), { type: "failed" }]);
+    return step(action, { ...ended, status: statusAfter(action, "fail") }, [attempt(null), { type: "failed" }]);
   }
   const retryAfter = outcome.kind === "answered" ? retryAfterMs(outcome.retryAfter, now) : null;
   const delayMs = retryAfter ?? backoffMs(action.attempts, end.backoff, end.chance);
   const dueAt = new Date(now.getTime() + delayMs);
-  return step(action, { ...ended, status: "pending", dueAt, finishedAt: null }, [attempt(dueAt)]);
+  const status = statusAfter(action, "reschedule");
+  return step(action, { ...ended, status, dueAt, finishedAt: null }, [attempt(dueAt)]);
 }
 
 /** The end of an attempt for which the stored action no longer waits. */
@@ -120,7 +121,8 @@ function completeLate(action: Action, late: LateResult, now: Date, first: Timeli
   const { responseCode, responseBody, responseTruncated, durationMs, responseHeaders } = late;
   const result = { responseCode, responseBody, responseTruncated, durationMs, responseHeaders };
   const ended = { leaseUntil: null, dueAt: null, finishedAt: now, lateResult: null };
-  return step(action, { ...ended, status: "completed", result: { ...result, lastError: null, errorSource: null } }, [
+  const status = statusAfter(action, "succeed");
+  return step(action, { ...ended, status, result: { ...result, lastError: null, errorSource: null } }, [
     first,
     { type: "completed" },
   ]);
@@ -184,7 +186,7 @@ export interface Claimed {
 
 /** A claimed action: active, with the attempt counted before anything is sent. */
 export function startAttempt(action: Action, { now, leaseUntil }: Claimed): Action {
-  const status = statusAfter(action, "dispatch");
+  const status = statusAfter(action, "claim");
   return {
     ...action,
     status,
