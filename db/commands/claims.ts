@@ -21,16 +21,16 @@ export const claim = listCommand(
  * Ends actions that are older than their timeline, such as after only a part of a backup was restored. They may have been
  * decided differently since, and no claim of them can be written.
  */
-export const endSetBack = command(async ({ db }, ids: readonly string[], at: Date) => {
+export const endOutdated = command(async ({ db }, ids: readonly string[], at: Date) => {
   const isLater = and(eq(timeline.actionId, actions.id), gt(timeline.revision, actions.revision));
   const later = qb.select({ seq: timeline.seq }).from(timeline).where(isLater);
   await db
     .update(actions)
-    .set({ status: "failed", dueAt: null, finishedAt: at, lastError: SET_BACK, errorSource: "dispatch" })
+    .set({ status: "failed", dueAt: null, finishedAt: at, lastError: OLDER_THAN_TIMELINE, errorSource: "dispatch" })
     .where(and(inArray(actions.id, [...ids]), eq(actions.status, "pending"), exists(later)));
 });
 
-const SET_BACK = "The stored action is older than its timeline, so it is not sent.";
+const OLDER_THAN_TIMELINE = "The stored action is older than its timeline, so it is not sent.";
 
 const UNREADABLE = "The stored row can't be read, so it was altered. Nothing of it is sent any more.";
 

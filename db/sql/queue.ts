@@ -1,20 +1,4 @@
-import { limitsOf } from "../../src/core/roles.ts";
-import {
-  and,
-  type Column,
-  count,
-  desc,
-  eq,
-  gt,
-  isNotNull,
-  isNull,
-  lt,
-  lte,
-  or,
-  sql,
-  type SQL,
-  type SQLWrapper,
-} from "drizzle-orm";
+import { and, type Column, count, eq, gt, lt, lte, or, sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action, ActionStatus } from "../../src/core/action.ts";
 import { type Claimed, startAttempt } from "../../src/core/settle.ts";
@@ -22,62 +6,31 @@ import {
   DATE_MS_MAX,
   DUE_LANES_SCANNED_MAX,
   LEASE_MS_MAX,
-  LIST_SCAN_ROWS_MAX,
   METRIC_COUNT_MAX,
   PENDING_SCAN_ROWS_MAX,
   RECOVERY_BYTES_MAX,
   RETRY_HOSTS_SHOWN_MAX,
   SMALL_ROW_BYTES_MAX,
 } from "../../src/core/limits.ts";
-import type { Notification } from "../../src/core/notification.ts";
-import type {
-  ActionStore,
-  Claim,
-  ClaimedRows,
-  LaneHead,
-  LaneName,
-  OutboxEntry,
-  OutboxStore,
-  Queue,
-  SetBack,
-} from "../../src/core/store.ts";
+import type { ActionStore, Claim, ClaimedRows, LaneHead, LaneName, Queue, SetBack } from "../../src/core/store.ts";
 import { findPendingIds, isHeldBack, pausesOf, readPaused } from "../commands/pauses.ts";
 import { isConstraint } from "./errors.ts";
 import { findRows, fitting } from "./find.ts";
-import {
-  AFTER_ALL_IDS,
-  all,
-  type Args,
-  bytesOf,
-  bytesOfAction,
-  countRows,
-  hasRow,
-  hasValues,
-  prepare,
-  qb,
-  raw,
-} from "./read.ts";
+import { all, type Args, bytesOf, bytesOfAction, countRows, prepare, qb } from "./read.ts";
 import type { Reader, Dialect, LaneSql, Row, SqlValue } from "./sql.ts";
 import {
   actionOf,
   COLUMNS_BUT_RESULT,
-  entryOf,
   NOTIFICATION_COLUMNS,
-  notificationOf,
   readable,
-  readCreator,
   type UnreadableRow,
   type StoreContext,
 } from "./rows.ts";
-import type { TimelineEvent } from "../../src/core/timeline.ts";
-import { valuesOf } from "../commands/lists.ts";
-import { permitMail, settle, SETTLED } from "../commands/outbox.ts";
 import * as commands from "../commands/claims.ts";
 import type { QueueName } from "../commands/command.ts";
-import type { NotificationKind } from "../../src/core/notification-events.ts";
-import { actions, apiKeys, outbox, timeline } from "../libsql/schema.ts";
+import { actions, outbox } from "../libsql/schema.ts";
 
-type QueueContext = Omit<StoreContext, "seal" | "written">;
+export type QueueContext = Omit<StoreContext, "seal" | "written">;
 
 export function createActionQueue(db: StoreContext): Queue<Action> {
   const { reader, seal, written } = db;
@@ -97,7 +50,7 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
         if (!isConstraint(error)) throw error;
         // Ends the rows that break the claim; the next claim takes the others.
         const ids = await Promise.all(asked.lanes.map((lane) => findPendingIds(reader, lane, lane.limit)));
-        await db.writer.run(commands.endSetBack, ids.flat(), asked.at.now);
+        await db.writer.run(commands.endOutdated, ids.flat(), asked.at.now);
         throw error;
       }
     },
@@ -127,26 +80,7 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
   };
 }
 
-function createNotificationQueue(kind: NotificationKind, db: QueueContext): Queue<Notification> {
-  const { reader } = db;
-  const queue = createQueue(kind, db, notificationOf);
-  return {
-    ...queue,
-    async orphans(leaseBefore, limit, after) {
-      const { id, leaseUntil } = outbox;
-      const isOver = leaseBefore === null ? undefined : isLeaseOver(leaseUntil, leaseBefore);
-      const isAfter =
-        after === null ? undefined : sql`(${leaseUntil}, ${id}) > (${after.leaseUntil ?? 0}, ${after.id})`;
-      const orphans = qb
-        .select(NOTIFICATION_COLUMNS)
-        .from(outbox)
-        .where(and(queueTable(kind).active, isAfter, isOver));
-      return queue.readAll(await raw(reader, orphans.orderBy(leaseUntil, id).limit(limit)));
-    },
-  };
-}
-
-function isLeaseOver(leaseUntil: Column, before: Date): SQL | undefined {
+export function isLeaseOver(leaseUntil: Column, before: Date): SQL | undefined {
   return or(lt(leaseUntil, before), gt(leaseUntil, voidFrom(before)));
 }
 
@@ -159,7 +93,7 @@ function voidFrom(now: Date): Date {
 type ClaimedFrom<T> = (id: string, revision: number, at: Claimed) => T | null;
 
 /** What the queues of actions and of notifications share. */
-function createQueue<T extends object>(
+export function createQueue<T extends object>(
   queue: QueueName,
   { reader, writer, onUnreadable }: QueueContext,
   parse: (row: Row) => T,
@@ -221,7 +155,7 @@ function createQueue<T extends object>(
 }
 
 /** The table and columns of a queue. */
-function queueTable(queue: QueueName) {
+export function queueTable(queue: QueueName) {
   const isOfKind = queue === "action" ? "" : ` and kind = '${queue}'`;
   // Exactly the conditions of the partial indexes.
   const [pending, active] = [sql.raw(`status = 'pending'${isOfKind}`), sql.raw(`status = 'active'${isOfKind}`)];
@@ -304,7 +238,11 @@ function largeOf(bytes: unknown): number {
 }
 
 /** Counts rows in its own turn of the event loop, in 5 ms at most. `condition` must be a partial index's condition. */
-async function countSome(reader: Reader, table: typeof actions | typeof outbox, condition: SQL): Promise<number> {
+export async function countSome(
+  reader: Reader,
+  table: typeof actions | typeof outbox,
+  condition: SQL,
+): Promise<number> {
   await nextTurn();
   return countRows(reader, table, condition, METRIC_COUNT_MAX);
 }
@@ -365,88 +303,6 @@ export function createQueueReads(
         isCut: pending === PENDING_SCAN_ROWS_MAX,
         hosts: hosts.slice(0, RETRY_HOSTS_SHOWN_MAX),
       };
-    },
-  };
-}
-
-const PAYLOAD = prepare({ id: "text" }, (arg) =>
-  qb.select({ payload: outbox.payload }).from(outbox).where(eq(outbox.id, arg.id)),
-);
-
-const CREATOR = prepare({ id: "text" }, (arg) => {
-  const { id, accountId } = apiKeys;
-  const hasNone = and(isNotNull(id), ...Object.values(limitsOf(apiKeys)).map((limit) => isNull(limit)));
-  const isLimited = sql<number>`case when ${actions.keyId} = '' or (${hasNone}) then 0 else 1 end`.as("is_limited");
-  const creators = qb.select({ role: actions.keyRole, hold: actions.keyHold, isLimited }).from(outbox);
-  const withAction = creators.innerJoin(actions, eq(actions.id, outbox.actionId));
-  const isKey = and(eq(id, actions.keyId), eq(accountId, actions.accountId));
-  return withAction.leftJoin(apiKeys, isKey).where(eq(outbox.id, arg.id));
-});
-
-/** Identifies the claim to which a timeline row belongs. */
-function subjectOf({ id, attempts, leaseUntil }: Notification): string {
-  return `${id} ${attempts} ${leaseUntil?.getTime() ?? ""}`;
-}
-
-/** The store of callbacks, mails and messages. A claim is identified by the attempts and the lease of its row. */
-export function createOutboxStore(db: QueueContext): OutboxStore {
-  const { reader, writer } = db;
-  return {
-    ...writer.methods({ permitMail }),
-    callbacks: createNotificationQueue("callback", db),
-    mails: createNotificationQueue("mail", db),
-    messages: createNotificationQueue("message", db),
-    async payload(id) {
-      const [row] = await PAYLOAD.raw(reader, { id });
-      const payload = row?.["payload"];
-      return typeof payload === "string" ? payload : null;
-    },
-    async creatorOf(id) {
-      const [row] = await CREATOR.raw(reader, { id });
-      const [creator] = row === undefined ? [] : readable([row], readCreator);
-      return creator === undefined ? null : { ...creator, isLimited: row?.["is_limited"] !== 0 };
-    },
-    settle(change, at) {
-      const { before, status, attempts, dueAt, lastError, event } = change;
-      const eventOf = ({ type: _type, ...detail }: TimelineEvent) => {
-        const row = { at: at.getTime(), type: before.message.kind, subject: subjectOf(before) };
-        return { ...row, detail: JSON.stringify(detail) };
-      };
-      return writer.run(settle, {
-        id: before.id,
-        claim: [before.attempts, before.leaseUntil?.getTime() ?? null],
-        row: valuesOf(SETTLED, { status, attempts, dueAt, scheduledAt: at, leaseUntil: null, lastError }),
-        isDelivered: status === "delivered",
-        event: event === null ? null : eventOf(event),
-      });
-    },
-    // Only this result can have written its timeline row. A result without such a row shows in the notification itself.
-    isSettled({ before, status, event }, at) {
-      const { id, actionId } = before;
-      if (event === null) return hasRow(reader, outbox, hasValues(outbox, { id, status, scheduledAt: at }));
-      return hasRow(reader, timeline, hasValues(timeline, { actionId, subject: subjectOf(before), at }));
-    },
-    async list(accountId, before, limit) {
-      const entries: OutboxEntry[] = [];
-      let from = before ?? AFTER_ALL_IDS;
-      // The caller takes fewer for the last page, so read on for those that can't be read.
-      for (let looked = 0; looked < LIST_SCAN_ROWS_MAX && entries.length < limit; looked += limit) {
-        if (looked > 0) await nextTurn();
-        const isEarlier = and(eq(outbox.accountId, accountId), lt(outbox.id, from));
-        const newestFirst = qb.select(NOTIFICATION_COLUMNS).from(outbox).where(isEarlier).orderBy(desc(outbox.id));
-        const rows = await raw(reader, newestFirst.limit(limit));
-        entries.push(...readable(rows, entryOf));
-        if (rows.length < limit) break;
-        from = String(rows.at(-1)?.["id"]);
-      }
-      return entries.slice(0, limit);
-    },
-    async waiting() {
-      const unsent = async (kind: NotificationKind) => {
-        const { pending, active } = queueTable(kind);
-        return (await countSome(reader, outbox, pending)) + (await countSome(reader, outbox, active));
-      };
-      return { callback: await unsent("callback"), mail: await unsent("mail"), message: await unsent("message") };
     },
   };
 }
