@@ -5,22 +5,11 @@ import { accountStopped } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { CONFIRM_EMAIL_FIELD, CONFIRM_PASSWORD_FIELD, FORM_TOKEN_FIELD, SESSION_SECRET_FIELD } from "../ui/form.tsx";
 import { pathAndQuery, clientOf, type Form, readForm, type RequestContext } from "./request.ts";
+import { createOwnCookie, type OwnCookie } from "./cookies.ts";
 import { createOwnOrigin } from "./own-origin.ts";
 import { EarlyAnswer } from "./errors.ts";
-import { page, seeOther } from "./response.ts";
-import {
-  BROWSER_CHARS_MAX,
-  DEVICE_MS_MAX,
-  SESSION_MS_MAX,
-  FLASH_COOKIE_CHARS_MAX,
-  FLASH_COOKIES_MAX,
-  FLASH_MS_MAX,
-  NEXT_CHARS_MAX,
-} from "../core/limits.ts";
-import { type Check } from "../api/check.ts";
-import { isJsonObject } from "../core/json.ts";
-import type { Clock } from "../core/clock.ts";
-import type { Secrets } from "../crypto/secrets.ts";
+import { page } from "./response.ts";
+import { BROWSER_CHARS_MAX, DEVICE_MS_MAX, SESSION_MS_MAX, NEXT_CHARS_MAX } from "../core/limits.ts";
 import { isSame } from "../crypto/tokens.ts";
 import { createPageRoutes } from "./operation.ts";
 
@@ -199,8 +188,6 @@ export function nextIn(search: string): string | null {
   return nextOf(new URLSearchParams(search).get("next"));
 }
 
-type OwnCookie = ReturnType<typeof createOwnCookie>;
-
 /** 256 bits as hex. */
 const SESSION = /^[0-9a-f]{64}$/;
 
@@ -208,123 +195,6 @@ const DEVICE = /^[A-Za-z0-9_.-]{1,256}$/;
 
 export function createSessionCookie(baseUrl: string): OwnCookie {
   return createOwnCookie({ baseUrl, name: "outgate_session", form: SESSION, lastsMs: SESSION_MS_MAX });
-}
-
-interface CookieProps {
-  readonly baseUrl: string;
-  readonly name: string;
-  readonly form: RegExp;
-  readonly lastsMs: number;
-}
-
-/** On https, the cookie is never sent in clear, and the prefix `__Host-` keeps other hosts of the domain from setting it. */
-export function createOwnCookie({ baseUrl, name: bare, form, lastsMs }: CookieProps) {
-  const isSecure = baseUrl.startsWith("https:");
-  const name = isSecure ? `__Host-${bare}` : bare;
-  const ending = `; Path=/; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
-  return {
-    /** The value in a request; null: it is missing or malformed. */
-    read(headers: Headers): string | null {
-      const value = cookieIn(headers, name) ?? "";
-      return form.test(value) ? value : null;
-    },
-    /** Values of `Set-Cookie`. */
-    set: (value: string) => `${name}=${value}${ending}; Max-Age=${lastsMs / 1_000}`,
-    clear: () => `${name}=${ending}; Max-Age=0`,
-  };
-}
-
-/** The value of the first cookie with this name; null: there is none. */
-function cookieIn(headers: Headers, name: string): string | null {
-  const pairs = (headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
-  return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? null;
-}
-
-/** The value doesn't fit into `FLASH_COOKIES_MAX` cookies. */
-export class FlashTooLarge extends Error {
-  override readonly name = "FlashTooLarge";
-}
-
-const NAME = "outgate_flash";
-
-/** The session that a value is for. */
-type FlashPerson = Pick<Person, "formToken">;
-
-/**
- * Passes the result of a form to the page to which the browser is redirected, so that a reload repeats nothing and no secret is
- * in a URL. The value is in cookies, encrypted for one path and one session, for `FLASH_MS_MAX`. `kind` is its schema: a cookie of
- * another version of this service may hold something else.
- */
-export function createFlash({
-  secrets,
-  clock,
-  baseUrl,
-}: Pick<SessionDeps, "baseUrl"> & {
-  readonly secrets: Pick<Secrets, "open" | "seal">;
-  readonly clock: Pick<Clock, "now">;
-}) {
-  const isSecure = baseUrl.startsWith("https:");
-  // `__Host-` allows no Path but "/".
-  const nameOf = (at: number) => `${isSecure ? "__Secure-" : ""}${NAME}_${at}`;
-  const placeOf = (path: string, { formToken }: FlashPerson) => ({ table: "flash", row: path, column: formToken });
-
-  /** A redirect to a path of this service, which can `read` the value. Throws `FlashTooLarge`. */
-  const redirect = <Value extends object>(
-    person: FlashPerson,
-    path: string,
-    _kind: Check<Value>,
-    value: Value,
-  ): Response => {
-    const plain = Bun.deflateSync(JSON.stringify({ expiresMs: clock.now().getTime() + FLASH_MS_MAX, value }));
-    const parts = partsOf(secrets.seal(plain, placeOf(path, person)));
-    const ending = `; Path=${path}; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}; Max-Age=${FLASH_MS_MAX / 1_000}`;
-    const answer = seeOther("own", path);
-    parts.forEach((part, at) => answer.headers.append("set-cookie", `${nameOf(at)}=${part}${ending}`));
-    return answer;
-  };
-  return {
-    redirect,
-    /**
-     * The same for a secret. On plain http, any server on another port of the host gets our cookies, so `show` puts the secret
-     * into the response to the form itself.
-     */
-    showSecretOnce: async <Value extends object>(
-      person: FlashPerson,
-      path: string,
-      kind: Check<Value>,
-      value: Value,
-      show: () => Response | Promise<Response>,
-    ): Promise<Response> => (isSecure ? redirect(person, path, kind, value) : show()),
-    /** The value for this page. Null: there is none of this kind, it has expired, or it is another session's. */
-    read<Value extends object>(
-      { request, path }: Pick<RequestContext, "request" | "path">,
-      person: FlashPerson,
-      kind: Check<Value>,
-    ): Value | null {
-      const [count = "", first = ""] = (cookieIn(request.headers, nameOf(0)) ?? "").split("-");
-      if (!/^[1-9]$/.test(count)) return null;
-      const rest = Array.from(
-        { length: Number(count) - 1 },
-        (_, at) => cookieIn(request.headers, nameOf(at + 1)) ?? "",
-      );
-      try {
-        const plain = Bun.inflateSync(new Uint8Array(secrets.open([first, ...rest].join(""), placeOf(path, person))));
-        const flash: unknown = JSON.parse(new TextDecoder().decode(plain));
-        const { expiresMs, value } = isJsonObject(flash) ? flash : {};
-        return Number(expiresMs) > clock.now().getTime() && kind.accepts(value) ? value : null;
-      } catch {
-        return null;
-      }
-    },
-  };
-}
-
-/** Splits a value for several cookies. The first begins with their number, since an earlier flash may have left more. */
-function partsOf(sealed: string): readonly string[] {
-  const count = Math.ceil(sealed.length / FLASH_COOKIE_CHARS_MAX);
-  if (count > FLASH_COOKIES_MAX) throw new FlashTooLarge(`${sealed.length} characters are too many for cookies.`);
-  const at = (part: number) => sealed.slice(part * FLASH_COOKIE_CHARS_MAX, (part + 1) * FLASH_COOKIE_CHARS_MAX);
-  return Array.from({ length: count }, (_, part) => (part === 0 ? `${count}-${at(0)}` : at(part)));
 }
 
 /** Answers a request of a person who is logged in. */

@@ -4,7 +4,7 @@ import { EMAIL_CHARS_MAX, REASON_CHARS_MAX } from "../core/limits.ts";
 import type { Form } from "../http/request.ts";
 import type { KeptNote } from "../ui/text.ts";
 import { seeOther } from "../http/response.ts";
-import type { createFlash } from "../http/session.ts";
+import type { createFlash } from "../http/flash.ts";
 import type { StartedSession } from "../core/session.ts";
 
 type Flash = ReturnType<typeof createFlash>;

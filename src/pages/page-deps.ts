@@ -8,14 +8,8 @@ import { type Caller, viewerOf } from "../core/roles.ts";
 import type { ApiOperation } from "../http/openapi.ts";
 import { type Form, pathAndQuery, readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import {
-  createFlash,
-  createPersonRoutes,
-  createSessions,
-  nextOf,
-  type Person,
-  type PersonOf,
-} from "../http/session.ts";
+import { createFlash } from "../http/flash.ts";
+import { createPersonRoutes, createSessions, nextOf, type Person, type PersonOf } from "../http/session.ts";
 import { maskedPause } from "../receipts/masked-action.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { createOwnTurns } from "../runtime/fair-share.ts";

@@ -4,7 +4,7 @@ import { compile } from "../../src/api/check.ts";
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { FLASH_COOKIE_CHARS_MAX } from "../../src/core/limits.ts";
-import { createFlash, FlashTooLarge } from "../../src/http/session.ts";
+import { createFlash, FlashTooLarge } from "../../src/http/flash.ts";
 import { FakeClock } from "../support/clock.ts";
 import { testSecrets } from "../support/store.ts";
 import { cookiesIn } from "./signed-in.ts";
