@@ -40,8 +40,8 @@ const TIMINGS = "--timings=test/timings.json";
  * of its cases, for which `npm test` has no time.
  */
 const GUARDS = [
-  ...["attacks", "backup", "cluster", "demo", "faults", "first-run", "migrate", "nodes", "nodes-waits"].map(inE2e),
-  ...["remote", "rotate-key", "start", "stop"].map(inE2e),
+  ...["attacks", "backup", "cluster", "demo", "faults", "first-run", "guides", "mcp-restart", "metrics"].map(inE2e),
+  ...["migrate", "nodes", "nodes-waits", "remote", "rotate-key", "start", "stop"].map(inE2e),
   ...["callback-crash", "large-rows"].map((name) => `test/delivery/${name}.test.ts`),
   ...["generated", "generated-databases", "hostile-lengths", "held-bodies", "loop-gaps"].map(inHttp),
   ...["login-throttle", "memory", "receipt-load", "slow-readers", "small-chunks", "unproved"].map(inHttp),
@@ -63,9 +63,10 @@ const GUARDS = [
   "test/receipts/masking.test.ts",
 ];
 
-/** Runs with the guards too, which have the time for more seeds. */
-const SIMULATION = "test/simulation.test.ts";
+/** Run with the guards too, which have the time for more seeds and for canaries in every kind of body. */
+const IN_BOTH = ["test/simulation.test.ts", "test/http/canaries.test.ts"];
 const GUARD_SEEDS = "300";
+const FEW_CANARIES = { CANARIES_IN: "body" };
 
 const PREFIX = "test-";
 /** What a run that was killed has left goes after this long. */
@@ -83,7 +84,7 @@ const folder = mkdtempSync(join(DIST, PREFIX));
 try {
   await buildTestPrograms(folder);
   const asked = process.argv.slice(2);
-  const settings = asked[0] === "guards" ? { SEEDS: GUARD_SEEDS } : OPTIMIZE_LATER;
+  const settings = asked[0] === "guards" ? { SEEDS: GUARD_SEEDS } : { ...FEW_CANARIES, ...OPTIMIZE_LATER };
   const tests = Bun.spawn([process.execPath, "test", ...TIMEOUT, ...AGAIN, ...chosen(asked)], {
     env: { ...settings, ...process.env, TEST_PROGRAMS: folder },
     stdio: ["inherit", "inherit", "inherit"],
@@ -109,7 +110,7 @@ function inHttp(name: string): string {
 /** What `bun test` runs: what was named, the guards, or all the others. */
 function chosen(asked: readonly string[]): readonly string[] {
   const [first, ...others] = asked;
-  if (first === "guards") return [...[...GUARDS, SIMULATION].map((path) => `./${path}`), ...others];
+  if (first === "guards") return [...[...GUARDS, ...IN_BOTH].map((path) => `./${path}`), ...others];
   const workers = `--parallel=${WORKERS}`;
   if (asked.some((name) => name.startsWith("test/"))) return [workers, SHARED, ...asked];
   return [workers, SHARED, TIMINGS, ...GUARDS.map((path) => `--path-ignore-patterns=${path}`), ...asked];
