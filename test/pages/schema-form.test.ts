@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import Type from "typebox";
 import { DomainError, type Issue } from "../../src/core/domain-error.ts";
-import { EMPTY_FORM, filled, type FormState, problemOf } from "../../src/pages/forms.ts";
+import { EMPTY_FORM, filled, formIdIn, type FormState, problemOf } from "../../src/pages/forms.ts";
 import { CHOICES_WITH_FIELDS, schemaForm } from "../../src/pages/schema-form.tsx";
 import { render } from "../../src/ui/layout.tsx";
 
@@ -157,4 +157,10 @@ describe("a form by its schema", () => {
     const state = filled({ secret: "hunter2" });
     expect(htmlOf(state)).not.toContain("hunter2");
   });
+});
+
+test("a form that is sent twice is known by an id of ours alone", () => {
+  const ids = ["req_0ab1", undefined, "", "req_", "key_0ab1", "REQ_0AB1", `req_${"0".repeat(65)}`, "req_0 ab1"];
+  const taken = ids.map((id) => formIdIn(new Map(id === undefined ? [] : [["form_id", id]])));
+  expect(taken).toEqual(["req_0ab1", ...ids.slice(1).map(() => null)]);
 });
