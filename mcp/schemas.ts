@@ -26,7 +26,7 @@ export const CreateToolOptions = Type.Object(
 /** Each schema here has one type, and each list says what it contains, since some model providers refuse other tools. */
 const VALUE_TYPES = ["object", "string", "number", "boolean"].map((type) => ({ type }));
 
-/** Short descriptions, since they cost tokens in every conversation. The service checks arguments as for REST. */
+/** Short descriptions, since they cost tokens in every conversation; a test bounds their sum. The service checks arguments as for REST. */
 const IN_FEW_WORDS = {
   url: Type.String({ description: "Where the call goes: http or https, to a host that is allowed." }),
   callback: Type.Optional(Type.String({ description: "Receives the events of this action." })),

@@ -2,7 +2,10 @@ import Type, { type Static } from "typebox";
 import { Compile } from "typebox/compile";
 import { jsonIn } from "./json.ts";
 
-/** What decides on a request: the hold of its key, its own `approve`, a rule of the account, or a person's grant. */
+/**
+ * What decides on a request: the hold of its key, its own `approve`, a rule of the account, or a person's grant. Types don't
+ * lead to what each allows: `mayApproveIt` and `retryRefusal` in `policy.ts`, `settle.ts`, grants.
+ */
 export const POLICY_SOURCES = ["key", "caller", "rule", "grant"] as const;
 
 /** What people call each. The name of the rule or grant follows it. */
