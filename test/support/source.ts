@@ -11,6 +11,8 @@ const BEFORE_PATTERN = /(?:^|[(,=:[!&|?{};+>]|\breturn)\s*$/;
 const PATTERN = /\/(?![*/])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\//y;
 const STRING = /"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?/y;
 const COMMENT = /\/\/[^\n]*|\/\*[\s\S]*?\*\//y;
+/** Begins nothing and ends nothing: taken at once, since characters one by one take ten times as long. */
+const PLAIN = /[^"'`/{}]+/y;
 const TEMPLATE_TEXT = /(?:\\[\s\S]|\$(?!\{)|[^`\\$])*(?:\$\{|`)/y;
 
 /** Reads TypeScript just far enough to tell code from comments and strings; a parser would be a dependency. */
@@ -30,6 +32,11 @@ export function readSource(source: string): Reading {
   };
   while (text.length < source.length) {
     const at = text.length;
+    const plain = match(PLAIN, source, at);
+    if (plain !== null) {
+      take(plain, "code");
+      continue;
+    }
     const comment = match(COMMENT, source, at);
     const string = match(STRING, source, at) ?? regularExpression(source, at, code);
     const character = source.charAt(at);
