@@ -174,13 +174,14 @@ function isOnlyByStatus(query: ActionQuery): boolean {
 
 /** The conditions that SQL can decide; undefined: none. */
 function filters({ isOneOf }: Dialect, query: ActionQuery): SQL | undefined {
-  const { id, status, method, keyId, hostname, host, url, responseCode, errorSource } = actions;
+  const { id, status, method, dedupe, keyId, hostname, host, url, responseCode, errorSource } = actions;
   const { responseCodes, outcome, error, metadata } = query.search;
   const range = codeRange(responseCodes);
   const isDispatch = outcome === "not_sent" || outcome === "unknown" || (error !== null && error !== "target");
   return and(
     query.statuses.length === 0 ? undefined : isOneOf(status, query.statuses),
     query.method === null ? undefined : eq(method, query.method),
+    query.dedupe === null ? undefined : eq(dedupe, query.dedupe),
     query.createdBy === null ? undefined : eq(keyId, query.createdBy),
     query.host === null ? undefined : isHost(query.host),
     range === null ? undefined : between(responseCode, range.from, range.to),

@@ -304,14 +304,17 @@ export function testLists(test: StoreTest): void {
 
     test("by ids takes these alone, of this account, newest first, together with other conditions", async (db) => {
       const all: Action[] = [];
-      for (const title of ["a", "b", "c"]) all.push(await createdAction(db.actions, { title }));
+      for (const title of ["a", "b", "c"]) all.push(await createdAction(db.actions, { title, dedupe: title }));
       const foreign = await createdAction(db.actions, { accountId: OTHER_ACCOUNT });
       const [first, , third] = all;
       const ids = [first?.id ?? "", foreign.id, third?.id ?? "", third?.id ?? "", "act_unknown"];
       expect(await finding(db.actions, all, { ids })).toEqual([2, 0]);
       expect(await finding(db.actions, all, { ids, title: "A" })).toEqual([0]);
-      const page = await db.actions.list(aQuery({ search: { ...NO_SEARCH, ids }, limit: 1 }));
-      const rest = await db.actions.list(aQuery({ search: { ...NO_SEARCH, ids }, before: page.before }));
+      const search = { ...NO_SEARCH, ids };
+      const ofKey = await db.actions.matching(aQuery({ search, dedupe: "c" }), 100);
+      expect(ofKey.actions.map(({ id }) => id)).toEqual([third?.id ?? ""]);
+      const page = await db.actions.list(aQuery({ search, limit: 1 }));
+      const rest = await db.actions.list(aQuery({ search, before: page.before }));
       expect([...page.actions, ...rest.actions].map(({ id }) => id)).toEqual([third?.id ?? "", first?.id ?? ""]);
     });
 
