@@ -1,7 +1,7 @@
 import { utcFormat } from "../core/clock.ts";
 import Type, { type Static } from "typebox";
 import { REQUESTER_LABELS, REQUESTER_TEXTS, requesterTexts, runAtOf, unknownExtras } from "../core/action.ts";
-import { type ActionPolicy, POLICY_SOURCE_WORDS } from "../core/action-policy.ts";
+import { type ActionPolicy, policySource } from "../core/action-policy.ts";
 import { type Actor, describeActor, type Viewer } from "../core/roles.ts";
 import { describeCredential, type RequestedCredential } from "../core/credential.ts";
 import { plainText, run as runSchema, choice } from "../api/schema-helpers.ts";
@@ -177,8 +177,10 @@ export function credentialText(credential: RequestedCredential): string {
 }
 
 /** Why it was held: 'The rule "Payments": a person checks them.' */
-function policyText({ by, name, reason }: ActionPolicy): string {
-  const source = name === null ? POLICY_SOURCE_WORDS[by] : `${POLICY_SOURCE_WORDS[by]} "${name}"`;
+function policyText(policy: ActionPolicy): string {
+  const { name, reason } = policy;
+  const { label } = policySource(policy);
+  const source = name === null ? label : `${label} "${name}"`;
   return reason === null ? source : `${source}: ${reason}`;
 }
 

@@ -2,19 +2,28 @@ import Type, { type Static } from "typebox";
 import { Compile } from "typebox/compile";
 import { jsonIn } from "./json.ts";
 
-/**
- * What decides on a request: the hold of its key, its own `approve`, a rule of the account, or a person's grant. Types don't
- * lead to what each allows: `mayApproveIt` and `retryRefusal` in `policy.ts`, `settle.ts`, grants.
- */
+/** What decides on a request: the hold of its key, its own `approve`, a rule of the account, or a person's grant. */
 export const POLICY_SOURCES = ["key", "caller", "rule", "grant"] as const;
 
-/** What people call each. The name of the rule or grant follows it. */
-export const POLICY_SOURCE_WORDS: Readonly<Record<(typeof POLICY_SOURCES)[number], string>> = {
-  key: "The hold of its key",
-  caller: "The requester",
-  rule: "The rule",
-  grant: "The grant",
+interface PolicySource {
+  /** What people call it. The name of the rule or grant follows it. */
+  readonly label: string;
+  /** Whether an agent's client may pass on a person's approval of what it holds. */
+  readonly mayBePassedOn: boolean;
+  /** Whether a grant lets calls pass that it holds. */
+  readonly isLiftedByGrants: boolean;
+}
+
+const SOURCES: Readonly<Record<(typeof POLICY_SOURCES)[number], PolicySource>> = {
+  key: { label: "The hold of its key", mayBePassedOn: false, isLiftedByGrants: true },
+  caller: { label: "The requester", mayBePassedOn: true, isLiftedByGrants: false },
+  rule: { label: "The rule", mayBePassedOn: false, isLiftedByGrants: true },
+  grant: { label: "The grant", mayBePassedOn: false, isLiftedByGrants: false },
 };
+
+export function policySource({ by }: ActionPolicy): PolicySource {
+  return SOURCES[by];
+}
 
 const StoredPolicy = Type.Object({
   effect: Type.Enum(["allow", "hold"]),

@@ -1,5 +1,12 @@
 import type { Action, ActionRequest, Creator, LimitedCreator } from "./action.ts";
-import { type ActionPolicy, policyOfHold, policyOfRuling, refusedBy, type Ruling } from "./action-policy.ts";
+import {
+  type ActionPolicy,
+  policyOfHold,
+  policyOfRuling,
+  policySource,
+  refusedBy,
+  type Ruling,
+} from "./action-policy.ts";
 import { type Grant, policyOfGrant } from "./grant.ts";
 import { budgetSpent, limitRefusal } from "./key-limits.ts";
 import { type Caller, type Hold, isHeld, mayDo } from "./roles.ts";
@@ -322,7 +329,8 @@ export function mayApproveIt(
   action: SentRequest & Pick<Action, "creator" | "policy">,
 ): boolean {
   if (mayDo(role, "approve")) return true;
-  if (action.policy?.by === "rule" || [action.creator.hold, hold].some((one) => isHeldBy(one, action))) return false;
+  if (action.policy !== null && !policySource(action.policy).mayBePassedOn) return false;
+  if ([action.creator.hold, hold].some((one) => isHeldBy(one, action))) return false;
   return limits === undefined || limitRefusal(limits, action) === null;
 }
 

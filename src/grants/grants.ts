@@ -1,6 +1,7 @@
 import Type from "typebox";
 import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
+import { policySource } from "../core/action-policy.ts";
 import { AccountCache } from "../core/account-settings.ts";
 import type { Action, ActionRequest } from "../core/action.ts";
 import { auditOf } from "../core/audit.ts";
@@ -221,7 +222,7 @@ function issuesOf(action: Action, { vary = [], max = {} }: GrantTerms): readonly
   const { policy, keyId } = action;
   if (keyId === "")
     return [{ field: "grant", message: "A grant is for the calls of a key, and no key created this action." }];
-  if (policy?.by !== "key" && policy?.by !== "rule") {
+  if (policy === null || !policySource(policy).isLiftedByGrants) {
     const message = "Would change nothing: the requester itself asks for approval of these calls.";
     return [{ field: "grant", message }];
   }

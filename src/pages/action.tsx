@@ -2,7 +2,7 @@
 import type { Child } from "hono/jsx";
 import { COPY_OF } from "../actions/edited-copy.ts";
 import { type DecisionHistory, risksOfRequest } from "../approvals/facts.ts";
-import { POLICY_SOURCE_WORDS } from "../core/action-policy.ts";
+import { policySource } from "../core/action-policy.ts";
 import { nextRetryAt, REQUESTER_LABELS, requesterTexts, runAtOf, unknownExtras } from "../core/action.ts";
 import type { PastAttempt } from "../core/attempts.ts";
 import { ACTION_ID } from "../core/ids.ts";
@@ -323,7 +323,7 @@ function policyRow({ policy, status }: SeenAction, user: PageUser): FactRows[num
   if (policy === null || policy.by === "grant" || status === "awaiting_approval") return ["Held by", null];
   const { effect, by } = policy;
   const name = effect === "allow" ? "Allowed by" : "Held by";
-  if (policy.name === null) return [name, POLICY_SOURCE_WORDS[by]];
+  if (policy.name === null) return [name, policySource(policy).label];
   return [`${name} the ${by}`, <Decider policy={policy} user={user} />];
 }
 

@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
+import { policySource } from "../core/action-policy.ts";
 import type { GrantTerms } from "../core/grant.ts";
 import type { JsonLeaf } from "../core/json-tree.ts";
 import { GRANT_FIELDS_SHOWN_MAX, GRANT_VARY_MAX } from "../core/limits.ts";
@@ -30,7 +31,7 @@ export interface GrantOffer {
  */
 export function grantOffer(action: MaskedAction): GrantOffer | null {
   const { policy, keyId } = action;
-  if (keyId === "" || (policy?.by !== "key" && policy?.by !== "rule")) return null;
+  if (keyId === "" || policy === null || !policySource(policy).isLiftedByGrants) return null;
   const fields = (fieldsOf(action) ?? []).filter(
     ({ path, text }) => path.length <= PATH_CHARS_MAX && !path.includes(MASK) && !text.includes(MASK),
   );

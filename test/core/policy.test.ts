@@ -13,7 +13,7 @@ import {
   NO_COUNTS,
   refusalOf,
 } from "../../src/core/policy.ts";
-import { policyOfRuling, type Ruling } from "../../src/core/action-policy.ts";
+import { policyOfHold, policyOfRuling, type Ruling } from "../../src/core/action-policy.ts";
 import type { DomainError } from "../../src/core/domain-error.ts";
 import type { RejectionCount } from "../../src/core/rejections.ts";
 import type { CreateRefusal } from "../../src/core/store.ts";
@@ -296,6 +296,7 @@ describe("what is sent later", () => {
     expect(rolesFor(held)).toEqual(["owner", "approver"]);
     expect(rolesFor(ofRule)).toEqual(["owner", "approver"]);
     expect(rolesFor(asked)).toEqual([...ROLES]);
+    expect(rolesFor({ ...asked, policy: policyOfHold("caller") })).toEqual([...ROLES]);
     // Nor by the client of a key that may not send the like without approval.
     expect(rolesFor(asked, { hold: "all" })).toEqual(["owner", "approver"]);
     expect(rolesFor(asked, { limits: { ...NO_KEY_LIMITS, hosts: ["other.example.com"] } })).toEqual([
