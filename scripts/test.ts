@@ -40,7 +40,7 @@ const TIMINGS = "--timings=test/timings.json";
  * of its cases, for which `npm test` has no time.
  */
 const GUARDS = [
-  ...["attacks", "backup", "cluster", "demo", "faults", "first-run", "guides", "mcp-restart", "metrics"].map(inE2e),
+  ...["attacks", "backup", "demo", "faults", "first-run", "guides", "mcp-restart", "metrics"].map(inE2e),
   ...["migrate", "nodes", "nodes-waits", "remote", "rotate-key", "start", "stop"].map(inE2e),
   ...["callback-crash", "large-rows"].map((name) => `test/delivery/${name}.test.ts`),
   ...["generated", "generated-databases", "hostile-lengths", "held-bodies", "loop-gaps"].map(inHttp),
