@@ -163,7 +163,8 @@ test("owners are told by mail of what an agent asks for, with a link that decide
   expect(mail?.fields["subject"]).toBe("Credential for api.stripe.com");
   for (const part of [mail?.fields["text"] ?? "", mail?.fields["html"] ?? ""]) {
     expect(part).toContain(`/approvals/credentials/${json.id}`);
-    expect(part).toContain("api.stripe.com");
+    // The agent chose the name: no mail program makes a link of it.
+    expect(part).toContain("api[.]stripe[.]com");
     for (const unsafe of [SECRET, "https://evil.example", "\u202e", "/a/", "/grant"])
       expect(part).not.toContain(unsafe);
   }

@@ -16,7 +16,7 @@ const shown = (props: Partial<Parameters<typeof problemPage>[0]> & { readonly co
 
 describe("the page of an error", () => {
   test.each([...ERROR_CODES])("%s says what happened, then what to do, and by what it is found", (code) => {
-    const { text } = shown({ code, user: USER });
+    const { text } = shown({ code, user: { ...USER, hasOthers: true } });
     expect(text).not.toContain("Request failed");
     expect(text).toMatch(/^ ?Error \d{3} [A-Z][^.]+ What happened\. [A-Z][^.]{8,}\./);
     expect(text).toContain("req_1");
