@@ -231,10 +231,13 @@ describe("the result of a held action", () => {
   });
 
   test("names its key or its caller otherwise, and has no member that is null", async () => {
-    for (const by of ["key", "caller"] as const) {
+    for (const [by, decides] of [
+      ["key", "a person decides at "],
+      ["caller", "call approve to ask your person, or they decide at "],
+    ] as const) {
       const result = await stepFor(anAction({ ...held, policy: policyOfHold(by) }), "agent");
       expect(result.policy).toEqual({ effect: "hold", by });
-      expect(result.next_step).toStartWith("It is held: call approve to ask your person, or they decide at ");
+      expect(result.next_step).toStartWith(`It is held: ${decides}`);
     }
     const silent = { caller: callerOf("owner"), elicitation: null };
     for (const reader of [
