@@ -52,15 +52,22 @@ function startTurn(): void {
   for (const begin of next) begin();
 }
 
+/** Bun gives GET and HEAD no body. */
+function mayHaveBody({ method, headers }: Request): boolean {
+  if (method === "GET" || method === "HEAD") return false;
+  return headers.has("transfer-encoding") || !["0", null].includes(headers.get("content-length"));
+}
+
 /**
  * Lets `REQUESTS_PER_TURN_MAX` requests begin in each turn of the event loop. Bun hands over what it has read of all connections in
  * one turn, and half a megabyte of one may be thousands of requests (pipelining). It closes the connection of a request that
- * comes before the answer to the one that waits.
+ * comes before the answer to the one that waits. One with a body never waits, since Bun would read half
+ * a megabyte of it meanwhile; its answer is never synchronous, so that the next one ends the connection.
  */
 function inTurns(answer: Answer): Answer {
   return (request, server) => {
     if (begunInTurn === 0) setImmediate(startTurn);
-    if (begunInTurn >= REQUESTS_PER_TURN_MAX) {
+    if (begunInTurn >= REQUESTS_PER_TURN_MAX && !mayHaveBody(request)) {
       return new Promise<void>((begin) => waiting.push(begin)).then(() => answer(request, server));
     }
     begunInTurn += 1;
