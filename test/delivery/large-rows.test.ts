@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { startProgram } from "../db/processes.ts";
+import { slowness } from "../support/core.ts";
 import { peakOf } from "../support/memory.ts";
 import { temporaryFolder } from "../support/store.ts";
 
@@ -18,18 +19,24 @@ const TRIES = 3;
 
 describe("actions of a megabyte each", () => {
   // The memory of a process is what it was given: on a busy machine the collector comes late, and another try is quicker.
+  // A core that is slow, or whose caches others use, is slow with everything.
   test.each(["pending", "orphaned"])(`${COUNT} %s ones hold up nobody, and memory stays flat`, async (kind) => {
     using target = silentFor(20);
-    const seen: { readonly gapMs: number; readonly bytes: number }[] = [];
-    const isGood = () => seen.some(({ gapMs, bytes }) => gapMs < GAP_MS_MAX && bytes < MEMORY_MAX);
-    while (seen.length < TRIES && !isGood()) seen.push(await watched(kind, target.urls));
+    const seen: Seen[] = [];
+    while (seen.length < TRIES && !seen.some(isGood)) seen.push(await watched(kind, target.urls));
     console.log(`large actions, ${kind}: ${JSON.stringify(seen)}`);
-    expect(seen.filter(({ gapMs, bytes }) => gapMs < GAP_MS_MAX && bytes < MEMORY_MAX)).not.toEqual([]);
+    expect(seen.filter(isGood)).not.toEqual([]);
     expect(target.received()).toBe(kind === "pending" ? seen.length * COUNT : 0);
   });
 });
 
-async function watched(kind: string, urls: string) {
+type Seen = { readonly gapMs: number; readonly slow: number; readonly bytes: number };
+
+function isGood({ gapMs, slow, bytes }: Seen): boolean {
+  return gapMs < GAP_MS_MAX * slow && bytes < MEMORY_MAX;
+}
+
+async function watched(kind: string, urls: string): Promise<Seen> {
   await using folder = await temporaryFolder();
   await using child = startProgram(PROGRAM, kind, folder.path, urls, String(COUNT));
   expect(await child.line()).toBe("ready");
@@ -38,7 +45,7 @@ async function watched(kind: string, urls: string) {
     await child.say("go");
     gapMs = Number(await child.line());
   });
-  return { gapMs, bytes };
+  return { gapMs, slow: slowness(), bytes };
 }
 
 /** Four targets that take every body whole and answer after so many milliseconds. */
