@@ -29,7 +29,7 @@ import { createStore, type StoreSettings } from "./sql/store.ts";
 import { readSize } from "./libsql/size.ts";
 import { openThreaded } from "./libsql/threaded.ts";
 import { Writer } from "./sql/writer.ts";
-import type { Sql } from "./commands/command.ts";
+import type { DbConnection } from "./commands/command.ts";
 
 /**
  * Opens the store and migrates its tables to this version. Throws `DatabaseInUse`, `NewerDatabase` or `DatabaseUnreadable` (an
@@ -54,11 +54,11 @@ async function open(settings: StoreSettings, path: string | null): Promise<Store
     const { openPostgresStore } = await import("./postgres/store.ts");
     return openPostgresStore({ nodeId: crypto.randomUUID(), ...settings });
   }
-  const sql = path === null ? await openShared(settings) : await openOwnFile(path, onFatal);
-  await orClose(sql, () => migrate(sql, now));
+  const connection = path === null ? await openShared(settings) : await openOwnFile(path, onFatal);
+  await orClose(connection, () => migrate(connection, now));
   return createStore({
     ...settings,
-    sql: tellingAway(sql, onAway),
+    connection: tellingAway(connection, onAway),
     cluster: null,
     isOnlyProcess: path !== null,
   });
@@ -86,20 +86,20 @@ export function databaseExists(url: string): boolean {
   return path !== null && existsSync(path) && (sizeOf(path) > 0 || sizeOf(`${realPathOf(path)}-wal`) > 0);
 }
 
-async function openShared({ url, authToken, onFatal, onWait, lockTimes }: StoreSettings): Promise<Sql> {
+async function openShared({ url, authToken, onFatal, onWait, lockTimes }: StoreSettings): Promise<DbConnection> {
   const { openRemote } = await import("./libsql/remote.ts");
-  const sql = openRemote(url, authToken);
+  const connection = openRemote(url, authToken);
   const settings = {
     holder: { id: crypto.randomUUID(), name: `process ${process.pid} on ${hostname()}` },
     times: lockTimes ?? LOCK_TIMES,
     onWait: onWait ?? (() => {}),
     onLost: onFatal,
   };
-  return orClose(sql, () => takeDatabase(sql, settings));
+  return orClose(connection, () => takeDatabase(connection, settings));
 }
 
 /** Locks and opens the file. Closing it releases the lock. */
-async function openOwnFile(name: string, onDeath: (cause: unknown) => void): Promise<Sql> {
+async function openOwnFile(name: string, onDeath: (cause: unknown) => void): Promise<DbConnection> {
   mkdirSync(dirname(name), { recursive: true, mode: 0o700 });
   const { path, release } = lockFile(name);
   try {
@@ -111,15 +111,15 @@ async function openOwnFile(name: string, onDeath: (cause: unknown) => void): Pro
           `that database. If no service has run on it since, you may delete ${mark} and go on with the file.`,
       );
     }
-    const sql = await openThreaded(path, onDeath);
+    const connection = await openThreaded(path, onDeath);
     for (const suffix of ["", "-wal", "-shm", ".lock"]) if (existsSync(path + suffix)) chmodSync(path + suffix, 0o600);
     const unwatch = watchFile(path, onDeath);
     const close = async () => {
       unwatch();
-      await sql.close();
+      await connection.close();
       release();
     };
-    return { ...sql, close };
+    return { ...connection, close };
   } catch (error) {
     release();
     throw error;
@@ -140,41 +140,41 @@ export interface AdminStore {
  * or one of another version.
  */
 export async function openAdminStore(url: string, authToken: string | null): Promise<AdminStore> {
-  const sql = await openMigrated(url, authToken);
+  const connection = await openMigrated(url, authToken);
   // The caller gets the error of a write that was not durable, and nothing is written after it here.
-  const writer = new Writer(sql, () => {});
+  const writer = new Writer(connection, () => {});
   return {
-    accounts: createAccountStore({ reader: sql, writer }),
-    people: createPeopleStore({ reader: sql, writer }),
-    facts: createFactStore({ reader: sql, writer }),
+    accounts: createAccountStore({ reader: connection, writer }),
+    people: createPeopleStore({ reader: connection, writer }),
+    facts: createFactStore({ reader: connection, writer }),
     async close() {
       await writer.drain();
-      await sql.close();
+      await connection.close();
     },
   };
 }
 
 /** Reads the size of a file, even while a service has it open. Changes nothing. Throws an error for the operator. */
 export async function sizeOfFile(path: string, finishedUntil: Date): Promise<DatabaseSize> {
-  const sql = openExisting(path, "read");
+  const connection = openExisting(path, "read");
   try {
-    await checkMigrated(sql);
-    return await readSize(sql, finishedUntil);
+    await checkMigrated(connection);
+    return await readSize(connection, finishedUntil);
   } finally {
-    await sql.close();
+    await connection.close();
   }
 }
 
-async function openMigrated(url: string, authToken: string | null): Promise<Sql> {
+async function openMigrated(url: string, authToken: string | null): Promise<DbConnection> {
   if (isPostgres(url)) return (await import("./postgres/store.ts")).openPostgresMigrated(url);
   const path = filePathOf(url);
-  const sql =
+  const connection =
     path === null ? (await import("./libsql/remote.ts")).openRemote(url, authToken) : openExisting(path, "shared");
-  await orClose(sql, () => checkMigrated(sql));
-  return sql;
+  await orClose(connection, () => checkMigrated(connection));
+  return connection;
 }
 
-function openExisting(name: string, mode: "read" | "shared"): Sql {
+function openExisting(name: string, mode: "read" | "shared"): DbConnection {
   if (!databaseExists(`file:${name}`))
     throw new Error(`There is no database ${name}. Start the service once, or set DATABASE_URL.`);
   const path = singlePathOf(name);

@@ -9,7 +9,7 @@ import { addIfWritten, addToAudit } from "./audit.ts";
 import { command } from "./command.ts";
 import { HOST_SETTINGS_VERSION, readVersion } from "./facts.ts";
 import { callbackHosts, hostSettings } from "../libsql/schema.ts";
-import type { Connection } from "../sql/writer.ts";
+import type { StoreAccess } from "../sql/writer.ts";
 
 /** Lists a callback host. If it is listed already, it keeps its time. */
 export const putCallbackHost = command<CallbackHostStore["put"]>(
@@ -52,7 +52,7 @@ export const removeHostSettings = command<HostSettingsStore["remove"]>(async (tx
 });
 
 /** The store of the hosts to which callbacks of keys with a hold or a limit may go. */
-export function createCallbackHostStore({ reader, writer }: Connection): CallbackHostStore {
+export function createCallbackHostStore({ reader, writer }: StoreAccess): CallbackHostStore {
   return {
     ...writer.methods({ put: putCallbackHost, remove: removeCallbackHost }),
     list(accountId) {
@@ -69,7 +69,7 @@ interface HostSettingsText {
 }
 
 export function createHostSettingsStore(
-  { reader, writer }: Connection,
+  { reader, writer }: StoreAccess,
   { text, parse }: HostSettingsText,
 ): HostSettingsStore {
   const { accountId: owner, host } = hostSettings;

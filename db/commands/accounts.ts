@@ -43,7 +43,7 @@ import {
   rejections,
   welcomeLinks,
 } from "../libsql/schema.ts";
-import type { Connection } from "../sql/writer.ts";
+import type { StoreAccess } from "../sql/writer.ts";
 
 export const create = command<AccountStore["create"]>(
   async (tx, account, keys, extras) => {
@@ -207,7 +207,7 @@ export async function hasBudgetLeft(reader: Reader, { keyId, day, limit }: KeyBu
   return found === null || found.created < limit;
 }
 
-export function createAccountStore({ reader, writer }: Connection): AccountStore {
+export function createAccountStore({ reader, writer }: StoreAccess): AccountStore {
   const { isOneOf, addedOrder } = reader.dialect;
   /** The order of the index by account. */
   const inOrder = [sql`${apiKeys.revokedAt} nulls first`, apiKeys.createdAt, apiKeys.id];

@@ -27,7 +27,7 @@ import { command, deleteSome } from "./command.ts";
 import { readFact } from "./facts.ts";
 import { upsertList, type Values, valuesOf } from "./lists.ts";
 import { actions, activity, facts, firstSteps, timeline } from "../libsql/schema.ts";
-import type { Connection } from "../sql/writer.ts";
+import type { StoreAccess } from "../sql/writer.ts";
 
 /** The fact that stores the position of the timeline up to which everything is counted. */
 const POSITION_FACT = "activity";
@@ -194,7 +194,7 @@ function activityRowOf({ latency, waits, ...row }: Stored): ActivityRow {
   return { ...row, latency: parseHistogram(latency), waits: parseHistogram(waits) };
 }
 
-export function createActivityStore({ reader, writer }: Connection): ActivityStore {
+export function createActivityStore({ reader, writer }: StoreAccess): ActivityStore {
   const { itemsOf, placeIn, valueOfMax } = reader.dialect;
   const { kind: ofKind, name: named } = activity;
   /** The condition that a slot is of these hosts and keys. */
@@ -279,7 +279,7 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
 }
 
 /** The store of what accounts did for the first time. A stored step keeps its time. */
-export function createFirstStepStore({ reader, writer }: Connection): FirstStepStore {
+export function createFirstStepStore({ reader, writer }: StoreAccess): FirstStepStore {
   return {
     ...writer.methods({ add: addStep, remove: removeStep }),
     /** There is at most one row for each step, and one more for the person. */

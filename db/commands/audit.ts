@@ -5,7 +5,7 @@ import { all, get, qb } from "../sql/read.ts";
 import { command, PRUNE_ROWS, type Tx } from "./command.ts";
 import { renewVersion } from "./facts.ts";
 import { audit } from "../libsql/schema.ts";
-import type { Connection } from "../sql/writer.ts";
+import type { StoreAccess } from "../sql/writer.ts";
 
 /** Adds an entry, if there is one, to the audit log, and renews the version of what was written, if that has one. */
 export async function addToAudit(tx: Tx, entry: AuditEntry | undefined, version?: string): Promise<void> {
@@ -39,7 +39,7 @@ export const prune = command<AuditStore["prune"]>(async (tx, until) => {
 });
 
 /** The store of the audit log. Rows are never changed, and only `prune` deletes them. */
-export function createAuditStore({ reader, writer }: Connection): AuditStore {
+export function createAuditStore({ reader, writer }: StoreAccess): AuditStore {
   const { isOneOf } = reader.dialect;
   /** The last row that a page may read. That nearly always fills the page, without an index by actor or kind. */
   const lastScanned = (accountId: string, before: number) => {

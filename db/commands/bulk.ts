@@ -7,7 +7,7 @@ import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, deleteSome } from "./command.ts";
 import { insertEach, insertList, updateList } from "./lists.ts";
 import { bulkJobs, bulkResults } from "../libsql/schema.ts";
-import type { Connection } from "../sql/writer.ts";
+import type { StoreAccess } from "../sql/writer.ts";
 
 const ADD_ACTIONS = insertList(bulkResults, ["actionStatus", "code", "message"]);
 
@@ -66,7 +66,7 @@ export const prune = command<BulkStore["prune"]>(async (tx, until) => {
   return true;
 });
 
-export function createBulkStore({ reader, writer }: Connection): BulkStore {
+export function createBulkStore({ reader, writer }: StoreAccess): BulkStore {
   const { jobId: ofJob, actionId, run, status: stored, actionStatus, code, message } = bulkResults;
   return {
     ...writer.methods({ add, settle, end, prune }),

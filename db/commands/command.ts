@@ -1,7 +1,7 @@
 import { and, DrizzleQueryError, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
-import type { Lock, Statement, Done, Reader } from "../sql/sql.ts";
+import type { Lock, Statement, StatementResult, Reader } from "../sql/sql.ts";
 import { qb } from "../sql/read.ts";
 import type { Lists } from "./lists.ts";
 import type { ClaimedLane, LaneName } from "../../src/core/store.ts";
@@ -16,7 +16,7 @@ export interface Tx extends Reader {
   /** Claims rows. SQLite reads and then writes; PostgreSQL locks them in one statement. */
   claim(claims: readonly QueueClaim[]): Promise<readonly ClaimResult[]>;
   /** Runs a statement that is not written with the builder. */
-  run(statement: Statement): Promise<Done>;
+  run(statement: Statement): Promise<StatementResult>;
 }
 
 /**
@@ -165,7 +165,7 @@ export interface ClaimResult {
 }
 
 /** A connection to a database. Its methods throw `StoreUnavailable` if the database can't be reached or written. */
-export interface Sql extends Reader {
+export interface DbConnection extends Reader {
   /** Runs commands in one transaction under their locks. Resolves with their results when they are durable. */
   transact(calls: readonly CommandCall[]): Promise<readonly unknown[]>;
   close(): Promise<void>;

@@ -41,7 +41,7 @@ import { command, deleteSome, type Tx } from "./command.ts";
 import { addNotifications, pruneNotifications } from "./outbox.ts";
 import { CREDENTIALS_VERSION, readVersion, renewVersion } from "./facts.ts";
 import { apiKeys, credentialRequests as requests, credentials, outbox } from "../libsql/schema.ts";
-import type { Connection } from "../sql/writer.ts";
+import type { StoreAccess } from "../sql/writer.ts";
 
 type Row = typeof credentials.$inferSelect;
 
@@ -142,7 +142,7 @@ export const noteEcho = command<CredentialStore["noteEcho"]>(
 );
 
 /** The store of credentials, which agents name and never see. Only `find` reads the sealed secret. */
-export function createCredentialStore({ reader, writer }: Connection): CredentialStore {
+export function createCredentialStore({ reader, writer }: StoreAccess): CredentialStore {
   const { accountId: owner, name } = credentials;
   return {
     ...writer.methods({ add, change, remove, allow, use, addAlert, pruneAlerts, noteEcho }),
@@ -278,7 +278,7 @@ function listed() {
 }
 
 /** The store of agents' requests for credentials, which owners fill in. */
-export function createCredentialRequestStore({ reader, writer }: Connection): CredentialRequestStore {
+export function createCredentialRequestStore({ reader, writer }: StoreAccess): CredentialRequestStore {
   return {
     ...writer.methods({ ask, grant, decline, prune: pruneRequests }),
     find: (accountId, id) => get(reader, listed().where(hasValues(requests, { accountId, id }))),

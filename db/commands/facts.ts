@@ -4,7 +4,7 @@ import { prepare, qb } from "../sql/read.ts";
 import type { Reader } from "../sql/sql.ts";
 import { command, type Tx } from "./command.ts";
 import { facts } from "../libsql/schema.ts";
-import type { Connection } from "../sql/writer.ts";
+import type { StoreAccess } from "../sql/writer.ts";
 
 /** Facts that change with every write to a table, so that nodes notice when their copy of it is stale. */
 export const CHANNELS_VERSION = "channels";
@@ -44,7 +44,7 @@ export async function readVersion(reader: Reader, name: string): Promise<string>
   return (await readFact(reader, name)) ?? "";
 }
 
-export function createFactStore({ reader, writer }: Connection): FactStore {
+export function createFactStore({ reader, writer }: StoreAccess): FactStore {
   return {
     read: (name) => readFact(reader, name),
     write: (name, value) => writer.run(writeAll, { [name]: value }),

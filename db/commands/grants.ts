@@ -27,7 +27,7 @@ import { command, deleteSome, type Tx } from "./command.ts";
 import { GRANTS_VERSION, readVersion, renewVersion } from "./facts.ts";
 import { insertList, updateList, type Values } from "./lists.ts";
 import { actions, apiKeys, grants, members } from "../libsql/schema.ts";
-import type { Connection } from "../sql/writer.ts";
+import type { StoreAccess } from "../sql/writer.ts";
 
 export const GRANTS = insertList(grants);
 
@@ -171,7 +171,7 @@ export const prune = command<GrantStore["prune"]>((tx, until) =>
   deleteSome(tx, [grants.id], and(lte(grants.expiresAt, until), or(isNull(grants.endedAt), nothingWaits(until)))),
 );
 
-export function createGrantStore({ reader, writer }: Connection): GrantStore {
+export function createGrantStore({ reader, writer }: StoreAccess): GrantStore {
   return {
     ...writer.methods({ end, prune }),
     version: () => readVersion(reader, GRANTS_VERSION),

@@ -4,7 +4,7 @@ import type { LinkStore } from "../../src/core/store.ts";
 import { findRow, qb } from "../sql/read.ts";
 import { command, type Tx } from "./command.ts";
 import { actions, approvalLinks, invitations, people } from "../libsql/schema.ts";
-import type { Connection } from "../sql/writer.ts";
+import type { StoreAccess } from "../sql/writer.ts";
 
 /** Stores links. A link that is stored again for a repeated mail keeps its expiry; its hash may differ after a key change. */
 export const keep = command<LinkStore["keep"]>(async (tx, links, expiresAt) => {
@@ -56,7 +56,7 @@ export const forgetAll = command<LinkStore["forgetAll"]>(async ({ db }) => {
   await db.delete(invitations);
 });
 
-export function createLinkStore({ reader, writer }: Connection): LinkStore {
+export function createLinkStore({ reader, writer }: StoreAccess): LinkStore {
   return {
     ...writer.methods({ keep, forgetAll }),
     find: ({ actionId, run, decision }) => findRow(reader, approvalLinks, { actionId, run, decision }),

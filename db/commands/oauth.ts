@@ -17,7 +17,7 @@ import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, PRUNE_ROWS, type Tx } from "./command.ts";
 import { isOfManager } from "./makers.ts";
 import { apiKeys, oauthArtifacts } from "../libsql/schema.ts";
-import type { Connection } from "../sql/writer.ts";
+import type { StoreAccess } from "../sql/writer.ts";
 
 /** The commands of the authorization server. */
 
@@ -188,7 +188,7 @@ const KEY_BY_TOKEN = prepare({ id: "text", now: "time" }, (arg) => {
     .where(and(isToken, gt(oauthArtifacts.expiresAt, arg.now)));
 });
 
-export function createOAuthStore({ reader, writer }: Connection): OAuthStore {
+export function createOAuthStore({ reader, writer }: StoreAccess): OAuthStore {
   return {
     ...writer.methods({ put, consume, remove, endGrant, addClient, changeClient, removeClient, prune }),
     find: (id) => findRow(reader, oauthArtifacts, { id }),

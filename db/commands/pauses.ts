@@ -11,7 +11,7 @@ import { command, deleteSome } from "./command.ts";
 import { findEach, type Lists } from "./lists.ts";
 import { isOfManager } from "./makers.ts";
 import { actions, apiKeys, pauses } from "../libsql/schema.ts";
-import type { Connection } from "../sql/writer.ts";
+import type { StoreAccess } from "../sql/writer.ts";
 
 type Subject = Pick<Pause, "accountId" | "kind" | "subject">;
 
@@ -114,7 +114,7 @@ export async function findPendingIds(
 const LANES = 128;
 
 /** Creates the store of pauses. `queue`: the queue of actions. */
-export function createPauseStore({ reader, writer }: Connection, queue: Pick<Queue<Action>, "lanes">): PauseStore {
+export function createPauseStore({ reader, writer }: StoreAccess, queue: Pick<Queue<Action>, "lanes">): PauseStore {
   const { indexedBy } = reader.dialect;
   /** Ids of the actions of a key. */
   const idsOf = async (isStatus: SQL, { accountId, keyId }: Omit<LaneName, "host">, limit: number) => {

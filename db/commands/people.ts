@@ -47,7 +47,7 @@ import {
   sessions,
   welcomeLinks,
 } from "../libsql/schema.ts";
-import type { Connection } from "../sql/writer.ts";
+import type { StoreAccess } from "../sql/writer.ts";
 
 /** Adds a person. Returns whether their address was free. */
 async function addPerson({ db }: Tx, person: PersonRow): Promise<boolean> {
@@ -276,7 +276,7 @@ const LABEL = prepare({ accountId: "text" }, (arg) =>
 );
 
 /** The store of people, their sessions and welcome links. */
-export function createPeopleStore({ reader, writer }: Connection): PeopleStore {
+export function createPeopleStore({ reader, writer }: StoreAccess): PeopleStore {
   return {
     ...writer.methods({ signUp, renameAccount, addSession, renewSessionSecret, endSession, endSessions, sessionSeen }),
     ...writer.methods({ switchAccount, offer, welcome, renewPassword, changePassword, prune }),
@@ -471,7 +471,7 @@ export const pruneInvitations = command<TeamStore["prune"]>(async (tx, now) => {
 });
 
 /** The store of the people in accounts, their invitations and identities. */
-export function createTeamStore({ reader, writer }: Connection): TeamStore {
+export function createTeamStore({ reader, writer }: StoreAccess): TeamStore {
   const membersWhere = (condition: SQL | undefined) => {
     const { personId, role, joinedAt, lastSeenAt } = members;
     return qb

@@ -15,7 +15,7 @@ import { all, type Args, countRows, get, hasValues, membersIn, prepare, qb } fro
 import type { Reader } from "../sql/sql.ts";
 import { command, deleteSome } from "./command.ts";
 import { rejections, timeline } from "../libsql/schema.ts";
-import type { Connection } from "../sql/writer.ts";
+import type { StoreAccess } from "../sql/writer.ts";
 
 /** A key, and the time from which on its rejections count, in milliseconds. */
 const KEY = { accountId: "text", keyId: "text", rejectedAfter: "number" } as const;
@@ -73,7 +73,7 @@ export const prune = command<RejectionStore["prune"]>((tx, now) =>
   deleteSome(tx, [rejections.seq], lte(rejections.at, rejectionWindowStart(now))),
 );
 
-export function createRejectionStore({ reader, writer }: Connection): RejectionStore {
+export function createRejectionStore({ reader, writer }: StoreAccess): RejectionStore {
   const ofKey = (accountId: string, keyId: string, now: Date) =>
     and(hasValues(rejections, { accountId, keyId }), gt(rejections.at, rejectionWindowStart(now)));
   return {

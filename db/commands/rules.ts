@@ -9,7 +9,7 @@ import { findEach } from "./lists.ts";
 import { isOfManager } from "./makers.ts";
 import { FACT, readVersion, RULES_VERSION, renewVersion, rulesVersionOf } from "./facts.ts";
 import { actions, facts, rules } from "../libsql/schema.ts";
-import type { Connection } from "../sql/writer.ts";
+import type { StoreAccess } from "../sql/writer.ts";
 
 /** Reads the version of each account's rules. A create is decided by the rules in force at its commit. */
 export async function readRulesVersions(
@@ -42,7 +42,7 @@ export const recordRefusal = command<RuleStore["recordRefusal"]>(async (tx, expe
 
 /** The store of rules. `parse` reads a policy; it is passed in, since its schema would slow the start of the writer thread. */
 export function createRuleStore(
-  { reader, writer }: Connection,
+  { reader, writer }: StoreAccess,
   parse: (text: string) => ActionPolicy | undefined,
 ): RuleStore {
   return {

@@ -5,7 +5,7 @@ import { tables } from "../libsql/schema.ts";
 import { all, qb } from "../sql/read.ts";
 import { command } from "./command.ts";
 import type { UpdateList } from "./lists.ts";
-import type { Connection } from "../sql/writer.ts";
+import type { StoreAccess } from "../sql/writer.ts";
 
 /** All columns with sealed texts: those named `sealed_…`, in tables with an id. */
 const SEALED = Object.values<SQLiteTable>(tables).flatMap((table) => {
@@ -29,7 +29,7 @@ export const replace = command<SealedStore["replace"]>(async ({ lists }, replace
 });
 
 /** The store of all sealed texts, for a change of the master key. */
-export function createSealedStore({ reader, writer }: Connection): SealedStore {
+export function createSealedStore({ reader, writer }: StoreAccess): SealedStore {
   return {
     ...writer.methods({ replace }),
     async find(keyId, after, limit) {

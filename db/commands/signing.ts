@@ -8,7 +8,7 @@ import type { AuditEntry } from "../../src/core/audit.ts";
 import { addToAudit } from "./audit.ts";
 import { command } from "./command.ts";
 import { actions, callbackOverlaps, outbox, signingSeeds } from "../libsql/schema.ts";
-import type { Connection } from "../sql/writer.ts";
+import type { StoreAccess } from "../sql/writer.ts";
 
 /** How many seeds are kept: the newest and the one that it replaces. */
 export const SEEDS_KEPT = 2;
@@ -83,7 +83,7 @@ function usesOf(rows: readonly { readonly url: string; readonly at: Date }[]): r
 }
 
 /** The store of the seeds of signing secrets. A rotation is one commit. */
-export function createSigningStore({ reader, writer }: Connection): SigningStore {
+export function createSigningStore({ reader, writer }: StoreAccess): SigningStore {
   const { isOneOf } = reader.dialect;
   return {
     rotate: ({ use, ...seed }, audit, shown) =>

@@ -1,10 +1,10 @@
-import type { Done, Statement } from "../sql/sql.ts";
-import { command, type Sql } from "./command.ts";
+import type { StatementResult, Statement } from "../sql/sql.ts";
+import { command, type DbConnection } from "./command.ts";
 
 /** Runs statements in order, after all other commands of the commit. */
 export const run = {
   ...command(async (tx, statements: readonly Statement[]) => {
-    const done: Done[] = [];
+    const done: StatementResult[] = [];
     // Stop at the first failure: on a full disk, SQLite ends the transaction, and the next statement would commit on its own.
     for (const statement of statements) done.push(await tx.run(statement));
     return done;
@@ -14,10 +14,10 @@ export const run = {
 
 /** Runs statements in one transaction of their own. Returns what each did. */
 export async function runStatements(
-  sql: Pick<Sql, "transact">,
+  connection: Pick<DbConnection, "transact">,
   statements: readonly Statement[],
-): Promise<readonly Done[]> {
-  const [done] = await sql.transact([{ command: run, args: [statements] }]);
+): Promise<readonly StatementResult[]> {
+  const [done] = await connection.transact([{ command: run, args: [statements] }]);
   // Safe: the command returned it.
-  return done as readonly Done[];
+  return done as readonly StatementResult[];
 }

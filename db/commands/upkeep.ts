@@ -18,7 +18,7 @@ import {
   ruleCounts,
   timeline,
 } from "../libsql/schema.ts";
-import type { Connection } from "../sql/writer.ts";
+import type { StoreAccess } from "../sql/writer.ts";
 
 interface Until {
   readonly finishedUntil: Date;
@@ -164,7 +164,7 @@ function fitting(found: readonly Scanned[]) {
 }
 
 /** Each step begins with a turn of the event loop, so that many steps don't block other work. */
-export function createUpkeepStore({ reader, writer }: Connection): UpkeepStore {
+export function createUpkeepStore({ reader, writer }: StoreAccess): UpkeepStore {
   const { id, accountId, expiresAt } = actions;
   return {
     /** A run is held from its beginning, which is the create or a retry. */

@@ -1,5 +1,5 @@
 import { Database, type Statement as NativeStatement } from "bun:sqlite";
-import { type CommandCall, runCalls, runGroup, type Sql } from "../commands/command.ts";
+import { type CommandCall, runCalls, runGroup, type DbConnection } from "../commands/command.ts";
 import { orUnavailable } from "../sql/errors.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { type Execute, openTx } from "./tx.ts";
@@ -34,7 +34,7 @@ const PRAGMAS = [
 type FileMode = "write" | "read" | "shared" | "alone";
 
 /** A database file that this process has open. */
-export interface OwnFile extends Sql {
+export interface OwnFile extends DbConnection {
   /** Whether something has cut the log, so that it lacks what the file lacks too. */
   isLogCut(): boolean;
   /** Copies what only the log has into the file; false: somebody who reads still needs a part of it. */

@@ -13,7 +13,7 @@ import oauth from "./migrations/0010_oauth.sql" with { type: "text" };
 import credentialRequests from "./migrations/0011_credential_requests.sql" with { type: "text" };
 import { type Row, toStatement } from "../sql/sql.ts";
 import { tables } from "./schema.ts";
-import type { Sql } from "../commands/command.ts";
+import type { DbConnection } from "../commands/command.ts";
 import { runStatements } from "../commands/statements.ts";
 
 const START = "0000_start";
@@ -60,19 +60,19 @@ export class OlderDatabase extends Error {
 }
 
 /** Migrates the tables to this version, each migration in one transaction. If they are of this version, writes nothing. */
-export async function migrate(sql: Sql, now: Date): Promise<void> {
-  if (!(await hasMigrations(sql))) {
-    await runStatements(sql, [
+export async function migrate(connection: DbConnection, now: Date): Promise<void> {
+  if (!(await hasMigrations(connection))) {
+    await runStatements(connection, [
       toStatement("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, ran_at INTEGER NOT NULL)"),
     ]);
   }
-  const ran = await readRan(sql);
-  await requireParts(sql, ran);
+  const ran = await readRan(connection);
+  await requireParts(connection, ran);
   for (const [name, text] of MIGRATIONS) {
     if (ran.has(name)) continue;
     const statements = name === START && ran.size > 0 ? fromVersion01(ran) : statementsOf(text);
     const mark = { sql: "INSERT INTO migrations (name, ran_at) VALUES (?, ?)", args: [name, now.getTime()] };
-    await runStatements(sql, [...statements.map((one) => toStatement(one)), mark]);
+    await runStatements(connection, [...statements.map((one) => toStatement(one)), mark]);
   }
 }
 
@@ -80,8 +80,8 @@ export async function migrate(sql: Sql, now: Date): Promise<void> {
  * Throws `OlderDatabase` if a migration that ran has since gained columns or unique indexes, without which a row could be there
  * twice: a checkout between two releases had an earlier text of it.
  */
-async function requireParts(sql: Pick<Sql, "read">, ran: ReadonlySet<string>): Promise<void> {
-  const found = new Set((await sql.read(toStatement(PARTS))).map(({ name }) => String(name)));
+async function requireParts(connection: Pick<DbConnection, "read">, ran: ReadonlySet<string>): Promise<void> {
+  const found = new Set((await connection.read(toStatement(PARTS))).map(({ name }) => String(name)));
   const textOf = (hasRun: boolean) =>
     [...MIGRATIONS].flatMap(([name, text]) => (ran.has(name) === hasRun ? [text] : [])).join("\n");
   const pending = textOf(false);
@@ -106,16 +106,16 @@ const PARTS = `SELECT m.name || '.' || c.name AS name
   UNION ALL SELECT name FROM sqlite_schema WHERE type = 'index'`;
 
 /** Throws `NewerDatabase` or `OlderDatabase` unless the tables are of this version. Changes nothing. */
-export async function checkMigrated(sql: Pick<Sql, "read">): Promise<void> {
-  requireAll(MIGRATIONS, (await hasMigrations(sql)) ? await readRan(sql) : new Set());
+export async function checkMigrated(connection: Pick<DbConnection, "read">): Promise<void> {
+  requireAll(MIGRATIONS, (await hasMigrations(connection)) ? await readRan(connection) : new Set());
 }
 
-async function hasMigrations(sql: Pick<Sql, "read">): Promise<boolean> {
-  return (await sql.read(toStatement("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'"))).length > 0;
+async function hasMigrations(connection: Pick<DbConnection, "read">): Promise<boolean> {
+  return (await connection.read(toStatement("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'"))).length > 0;
 }
 
-async function readRan(sql: Pick<Sql, "read">): Promise<ReadonlySet<string>> {
-  return ranIn(await sql.read(toStatement("SELECT name FROM migrations ORDER BY name")), [
+async function readRan(connection: Pick<DbConnection, "read">): Promise<ReadonlySet<string>> {
+  return ranIn(await connection.read(toStatement("SELECT name FROM migrations ORDER BY name")), [
     ...VERSION_0_1,
     ...MIGRATIONS.keys(),
   ]);

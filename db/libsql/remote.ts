@@ -1,9 +1,9 @@
 import { type Client, createClient, type InStatement, type ResultSet } from "@libsql/client";
 import { REMOTE_CALL_MS_MAX } from "../../src/core/limits.ts";
-import { type CommandCall, runCalls, runGroup, type Sql } from "../commands/command.ts";
+import { type CommandCall, runCalls, runGroup, type DbConnection } from "../commands/command.ts";
 import { run } from "../commands/statements.ts";
 import { NoAnswer, orUnavailable } from "../sql/errors.ts";
-import { type Done, rowsOf, type Statement } from "../sql/sql.ts";
+import { type StatementResult, rowsOf, type Statement } from "../sql/sql.ts";
 import { sqliteDialect } from "./dialect.ts";
 import type { Values } from "../commands/lists.ts";
 import { openTx, type Executed } from "./tx.ts";
@@ -13,9 +13,13 @@ const CALLS_AT_ONCE_MAX = 20;
 
 /**
  * Opens a database behind a URL (`libsql://`, `http://`; tests use `file:`). Each call has a deadline. A transaction without an
- * answer may have been committed, or may still be: see `FencedSql`.
+ * answer may have been committed, or may still be: see `FencedConnection`.
  */
-export function openRemote(url: string, authToken: string | null, callMsMax: number = REMOTE_CALL_MS_MAX): Sql {
+export function openRemote(
+  url: string,
+  authToken: string | null,
+  callMsMax: number = REMOTE_CALL_MS_MAX,
+): DbConnection {
   const client: Client = createClient({
     url,
     // Calls to a file block the event loop, so allow one to write and one to read.
@@ -109,7 +113,7 @@ function executedOf({ columns, rows, rowsAffected }: ResultSet): Executed {
   return { columns, rows: rows.map((row) => columns.map((_, at) => row[at])), changes };
 }
 
-function doneOf(result: ResultSet): Done {
+function doneOf(result: ResultSet): StatementResult {
   const { columns, rows, changes } = executedOf(result);
   return { rows: rowsOf(columns, rows), changes };
 }

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { SERVICE_LOCK_BEAT_MS, SERVICE_LOCK_MS } from "../../src/core/limits.ts";
 import { StoreLost, StoreUnavailable } from "../../src/core/store.ts";
-import type { CommandCall, Sql } from "../commands/command.ts";
+import type { CommandCall, DbConnection } from "../commands/command.ts";
 import { run, runStatements } from "../commands/statements.ts";
 import { faultOf, isAnswered, unavailable } from "../sql/errors.ts";
-import { type Done, type Row, type Statement, toStatement } from "../sql/sql.ts";
+import { type StatementResult, type Row, type Statement, toStatement } from "../sql/sql.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { DatabaseInUse } from "./inspect.ts";
 
@@ -56,14 +56,14 @@ const RELEASE = "UPDATE service_lock SET holder = '', expires_at = 0 WHERE id = 
  * write and every few seconds. If another service holds the lock, waits: if that one renews it, throws `DatabaseInUse`; if it
  * expires, since that one was killed, takes it.
  */
-export async function takeDatabase(sql: Sql, settings: LockSettings): Promise<FencedSql> {
+export async function takeDatabase(connection: DbConnection, settings: LockSettings): Promise<FencedConnection> {
   const { holder, times, onWait } = settings;
   let seen: Row | null = null;
   for (;;) {
     const take = toStatement(TAKE, [holder.id, holder.name, times.lastsMs]);
-    const done = await runStatements(sql, [toStatement(CREATE), toStatement(INSERT), take, toStatement(LOOK)]);
+    const done = await runStatements(connection, [toStatement(CREATE), toStatement(INSERT), take, toStatement(LOOK)]);
     const row = done[3]?.rows[0] ?? {};
-    if (done[2]?.changes === 1) return new FencedSql(sql, settings, Number(row["fence"]));
+    if (done[2]?.changes === 1) return new FencedConnection(connection, settings, Number(row["fence"]));
     if (seen !== null && seen["expires_at"] !== row["expires_at"]) {
       throw new DatabaseInUse(
         `Another Outgate (${String(row["name"])}) uses the database of DATABASE_URL, and a libSQL server serves one at a time. Stop the other one, or give this one a database of its own. Several at a time need PostgreSQL (postgres://).`,
@@ -80,9 +80,9 @@ export async function takeDatabase(sql: Sql, settings: LockSettings): Promise<Fe
  * it. If the database gives no answer, calls are refused until a renewal is answered. By then, what was sent before is
  * committed or never will be, so reading a row shows how its write ended.
  */
-export class FencedSql implements Sql {
+export class FencedConnection implements DbConnection {
   readonly dialect = sqliteDialect;
-  readonly #sql: Sql;
+  readonly #connection: DbConnection;
   readonly #settings: LockSettings;
   readonly #closing = new AbortController();
   /** The fence of the last write. */
@@ -94,8 +94,8 @@ export class FencedSql implements Sql {
   #last: Promise<unknown> = Promise.resolve();
   readonly #renewing: Promise<void>;
 
-  constructor(sql: Sql, settings: LockSettings, fence: number) {
-    this.#sql = sql;
+  constructor(connection: DbConnection, settings: LockSettings, fence: number) {
+    this.#connection = connection;
     this.#settings = settings;
     this.#fence = fence;
     this.#renewing = this.#renewRegularly();
@@ -104,7 +104,7 @@ export class FencedSql implements Sql {
   async read(statement: Statement): Promise<readonly Row[]> {
     this.#refuseWhileAway();
     try {
-      return await this.#sql.read(statement);
+      return await this.#connection.read(statement);
     } catch (error) {
       if (!isAnswered(error)) this.#isAway = true;
       throw error;
@@ -126,8 +126,8 @@ export class FencedSql implements Sql {
     await this.#renewing;
     // If the database is unavailable, the lock expires.
     const release = toStatement(RELEASE, [this.#settings.holder.id]);
-    if (!this.#isLost) await runStatements(this.#sql, [release]).catch(() => {});
-    await this.#sql.close();
+    if (!this.#isLost) await runStatements(this.#connection, [release]).catch(() => {});
+    await this.#connection.close();
   }
 
   /** Runs writes one after the other, in the order of their fences. */
@@ -144,9 +144,9 @@ export class FencedSql implements Sql {
     this.#fence += 1;
     const renew = toStatement(RENEW, [times.lastsMs, holder.id, this.#fence, this.#fence]);
     try {
-      const results = await this.#sql.transact([...calls, { command: run, args: [[renew]] }]);
+      const results = await this.#connection.transact([...calls, { command: run, args: [[renew]] }]);
       // Safe: the command returned it.
-      const [renewed] = results.at(-1) as readonly Done[];
+      const [renewed] = results.at(-1) as readonly StatementResult[];
       // The row was deleted, so it is unknown who has the lock.
       if (renewed?.changes !== 1) this.#reportLost();
       this.#renewedMs = sentMs;

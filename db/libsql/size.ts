@@ -1,21 +1,21 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { FREE_PAGES_KEPT, FREE_PAGES_KEPT_PART, SHRINK_PAGES, SIZE_SAMPLE_ROWS } from "../../src/core/limits.ts";
 import type { DatabaseSize, FileStore } from "../../src/core/store.ts";
-import type { Sql } from "../commands/command.ts";
+import type { DbConnection } from "../commands/command.ts";
 import { runStatements } from "../commands/statements.ts";
 import { toStatement } from "../sql/sql.ts";
 
 /** The store of what only a database file has. */
-export function createFileStore(sql: Pick<Sql, "read" | "transact">): FileStore {
+export function createFileStore(connection: Pick<DbConnection, "read" | "transact">): FileStore {
   return {
-    size: (finishedUntil) => readSize(sql, finishedUntil),
+    size: (finishedUntil) => readSize(connection, finishedUntil),
     async shrink() {
       await nextTurn();
-      const { pages, free, canShrink } = await readPages(sql);
+      const { pages, free, canShrink } = await readPages(connection);
       const kept = Math.max(FREE_PAGES_KEPT, Math.floor(pages / FREE_PAGES_KEPT_PART));
       const spare = free - kept;
       if (!canShrink || spare < SHRINK_PAGES) return 0;
-      await runStatements(sql, [toStatement(`PRAGMA incremental_vacuum(${SHRINK_PAGES})`)]);
+      await runStatements(connection, [toStatement(`PRAGMA incremental_vacuum(${SHRINK_PAGES})`)]);
       return spare - SHRINK_PAGES;
     },
   };
@@ -25,9 +25,9 @@ export function createFileStore(sql: Pick<Sql, "read" | "transact">): FileStore 
  * Reads the size of a file, and estimates how much deleting the actions that finished by then would free. It reads a sample of
  * the rows, so that a large file takes no longer.
  */
-export async function readSize(sql: Pick<Sql, "read">, finishedUntil: Date): Promise<DatabaseSize> {
-  const { pages, free, pageBytes, canShrink } = await readPages(sql);
-  const part = await deletablePart(sql, finishedUntil);
+export async function readSize(connection: Pick<DbConnection, "read">, finishedUntil: Date): Promise<DatabaseSize> {
+  const { pages, free, pageBytes, canShrink } = await readPages(connection);
+  const part = await deletablePart(connection, finishedUntil);
   return {
     bytes: pages * pageBytes,
     freeBytes: free * pageBytes,
@@ -41,8 +41,8 @@ const PAGES = `SELECT (SELECT page_count FROM pragma_page_count) AS pages, (SELE
 
 const INCREMENTAL = 2;
 
-async function readPages(sql: Pick<Sql, "read">) {
-  const [row] = await sql.read({ sql: PAGES, args: [] });
+async function readPages(connection: Pick<DbConnection, "read">) {
+  const [row] = await connection.read({ sql: PAGES, args: [] });
   const { pages, free, bytes, vacuum } = row ?? {};
   return {
     pages: Number(pages ?? 0),
@@ -60,12 +60,12 @@ const SAMPLE = `SELECT total(finished_at <= ?) / max(count(*), 1) AS part
   FROM actions WHERE rowid IN (SELECT value FROM json_each(?))`;
 
 /** Which part of all actions finished by then, from 0 to 1. */
-async function deletablePart(sql: Pick<Sql, "read">, finishedUntil: Date): Promise<number> {
-  const [ends] = await sql.read({ sql: ENDS, args: [] });
+async function deletablePart(connection: Pick<DbConnection, "read">, finishedUntil: Date): Promise<number> {
+  const [ends] = await connection.read({ sql: ENDS, args: [] });
   const [first, last] = [Number(ends?.["first"]), Number(ends?.["last"])];
   const places = Array.from({ length: SIZE_SAMPLE_ROWS }, (_, at) =>
     Math.round(first + (at * (last - first)) / (SIZE_SAMPLE_ROWS - 1)),
   );
-  const [row] = await sql.read({ sql: SAMPLE, args: [finishedUntil.getTime(), JSON.stringify(places)] });
+  const [row] = await connection.read({ sql: SAMPLE, args: [finishedUntil.getTime(), JSON.stringify(places)] });
   return Number(row?.["part"]);
 }

@@ -1,5 +1,5 @@
 import { nameOfCommand } from "../commands/all.ts";
-import type { CommandCall, Sql } from "../commands/command.ts";
+import type { CommandCall, DbConnection } from "../commands/command.ts";
 import { openFile } from "./file.ts";
 import { hasRoom } from "./inspect.ts";
 import { StoreLost } from "../../src/core/store.ts";
@@ -30,7 +30,7 @@ export type FromWorker =
  * Reads run here, on a read-only connection, and see everything committed before they begin. `onDeath` is called if the thread
  * dies, since what it did last is unknown, and if the file has lost its log: the process must end. On a full disk, the file is only read until there is room.
  */
-export async function openThreaded(path: string, onDeath: (cause: unknown) => void): Promise<Sql> {
+export async function openThreaded(path: string, onDeath: (cause: unknown) => void): Promise<DbConnection> {
   try {
     return await openWithThread(path, onDeath);
   } catch (error) {
@@ -39,7 +39,7 @@ export async function openThreaded(path: string, onDeath: (cause: unknown) => vo
   }
 }
 
-async function openWithThread(path: string, onDeath: (cause: unknown) => void): Promise<Sql> {
+async function openWithThread(path: string, onDeath: (cause: unknown) => void): Promise<DbConnection> {
   const thread = new Thread(onDeath);
   try {
     await thread.call({ kind: "open", path });
@@ -161,7 +161,7 @@ function isForLackOfRoom(error: unknown): boolean {
  * and each write tries `open`, which opens the file as usual once there is room. If the file can't even be read, throws
  * `cause`, or that it is damaged.
  */
-function openOnFullDisk(path: string, open: () => Promise<Sql>, cause: unknown): Sql {
+function openOnFullDisk(path: string, open: () => Promise<DbConnection>, cause: unknown): DbConnection {
   let current = openAlone(path, cause);
   let isAlone = true;
   let opening: Promise<void> | null = null;
@@ -177,12 +177,12 @@ function openOnFullDisk(path: string, open: () => Promise<Sql>, cause: unknown):
       throw error;
     }
   };
-  const writable = async (): Promise<Sql> => {
+  const writable = async (): Promise<DbConnection> => {
     if (isAlone) await (opening ??= openAgain().finally(() => (opening = null)));
     return current;
   };
   /** Reads wait while the file is opened again: a reader that has it alone would lock the opening out. */
-  const opened = async (): Promise<Sql> => {
+  const opened = async (): Promise<DbConnection> => {
     await opening?.catch(() => {});
     return current;
   };
@@ -194,7 +194,7 @@ function openOnFullDisk(path: string, open: () => Promise<Sql>, cause: unknown):
   };
 }
 
-function openAlone(path: string, cause: unknown): Sql {
+function openAlone(path: string, cause: unknown): DbConnection {
   try {
     return openFile(path, "alone");
   } catch (error) {

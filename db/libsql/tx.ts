@@ -3,7 +3,7 @@ import { drizzle } from "drizzle-orm/sqlite-proxy";
 import type { Tx } from "../commands/command.ts";
 import { columnsOf, type InsertList, type Lists, type Named, type UpdateList, type Values } from "../commands/lists.ts";
 import { compileSelect, once, type Prepared } from "../sql/read.ts";
-import { type Done, rowsOf, type SqlValue, type Statement } from "../sql/sql.ts";
+import { type StatementResult, rowsOf, type SqlValue, type Statement } from "../sql/sql.ts";
 import { claimAll } from "./claim.ts";
 import { sqliteDialect } from "./dialect.ts";
 
@@ -24,7 +24,7 @@ export function openTx(execute: Execute): Tx & { end(): void } {
     if (isOver) throw new Error("The command has ended.");
     return execute(sql, args, isAwaited);
   };
-  const run = async ({ sql, args }: Statement): Promise<Done> => {
+  const run = async ({ sql, args }: Statement): Promise<StatementResult> => {
     const [done = NOTHING] = await runEach(sql, [args], true);
     return { rows: rowsOf(done.columns, done.rows), changes: done.changes };
   };

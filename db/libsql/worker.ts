@@ -7,11 +7,11 @@ import { openFile } from "./file.ts";
 import { DatabaseUnreadable, inspectFile, type LogWatch, UNREADABLE, watchLog } from "./inspect.ts";
 import { codeOf } from "../sql/errors.ts";
 import type { Failure, FromWorker, ToWorker } from "./threaded.ts";
-import type { Sql } from "../commands/command.ts";
+import type { DbConnection } from "../commands/command.ts";
 
 declare const self: Worker;
 
-let open: { readonly sql: Sql; readonly log: LogWatch } | null = null;
+let open: { readonly connection: DbConnection; readonly log: LogWatch } | null = null;
 
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
 const send = (answer: FromWorker, isJson = true) => self.postMessage(isJson ? JSON.stringify(answer) : answer);
@@ -31,16 +31,16 @@ async function handle(message: ToWorker): Promise<unknown> {
   if (message.kind === "open") {
     // Inspect before opening for writing, so that a damaged file stays as it is.
     inspectFile(message.path);
-    const sql = openFile(message.path);
-    open = { sql, log: watchLog(message.path, sql, (lost) => send({ lost })) };
+    const connection = openFile(message.path);
+    open = { connection, log: watchLog(message.path, connection, (lost) => send({ lost })) };
     return null;
   }
   if (open === null) throw new Error("The database is not open.");
-  const { sql, log } = open;
-  if (message.kind === "close") return (await log.end()) ? sql.close() : null;
+  const { connection, log } = open;
+  if (message.kind === "close") return (await log.end()) ? connection.close() : null;
   log.check();
   const calls = message.calls.map(({ name, args }) => ({ command: commandOf(name), args }));
-  return sql.transact(calls);
+  return connection.transact(calls);
 }
 
 function failureOf(error: unknown): Failure {

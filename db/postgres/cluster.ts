@@ -8,13 +8,13 @@ import {
 } from "../../src/core/limits.ts";
 import type { ChangedPage, ClusterStore } from "../../src/core/store.ts";
 import { orUnavailable } from "../sql/errors.ts";
-import type { Done, SqlValue, Reader } from "../sql/sql.ts";
+import type { StatementResult, SqlValue, Reader } from "../sql/sql.ts";
 import { prepare, qb } from "../sql/read.ts";
 import { actions, timeline } from "../libsql/schema.ts";
 import { Client, type ClientConfig, type Notification } from "pg";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Send } from "./connection.ts";
-import type { Sql } from "../commands/command.ts";
+import type { DbConnection } from "../commands/command.ts";
 import { runStatements } from "../commands/statements.ts";
 
 /** The server's time in milliseconds. Unlike `now()`, it goes on within a transaction and a statement. */
@@ -40,10 +40,10 @@ const TAKE_JOB = `insert into jobs (name, node_id, until) values ($1, $2, ${CLOC
 
 /** What nodes share besides the store: the clock, which nodes live, and which runs which job. Nothing is kept in a session. */
 export function createNodeStore(
-  connection: Pick<Sql, "read" | "transact">,
+  connection: Pick<DbConnection, "read" | "transact">,
 ): Pick<ClusterStore, "now" | "beat" | "leave" | "takeJob" | "releaseJob"> {
   /** These writes share no commit with others, so they bypass the writer and classify errors here. */
-  const write = async (text: string, ...args: readonly SqlValue[]): Promise<Done | undefined> =>
+  const write = async (text: string, ...args: readonly SqlValue[]): Promise<StatementResult | undefined> =>
     (await orUnavailable(() => runStatements(connection, [{ sql: text, args }])))[0];
   return {
     async now() {

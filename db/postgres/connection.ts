@@ -7,7 +7,7 @@ import {
   STORE_RETRY_MS,
   TRANSACTION_MS_MAX,
 } from "../../src/core/limits.ts";
-import { type CommandCall, runCalls, runGroup, type Sql } from "../commands/command.ts";
+import { type CommandCall, runCalls, runGroup, type DbConnection } from "../commands/command.ts";
 import { unavailable } from "../sql/errors.ts";
 import type { Row } from "../sql/sql.ts";
 import { afterRunning, systemClock } from "../../src/core/clock.ts";
@@ -18,7 +18,7 @@ import { faultIn, isAftermath, isBeyondConnections, isConnectionSound, isOfPoole
 import { openTx } from "./tx.ts";
 
 /** PostgreSQL: reads over a few connections, and one transaction at a time over another. */
-export interface PostgresSql extends Sql {
+export interface PostgresPool extends DbConnection {
   /** Runs work over a separate connection, for migrations. */
   alone(work: (run: Run) => Promise<void>): Promise<void>;
   /** For further connections to the same database. */
@@ -45,7 +45,7 @@ interface PostgresOptions {
  * may have been committed. Works behind a pooler that lends a connection for each transaction: sessions keep only prepared
  * statements, which are given up if the pooler does not know them.
  */
-export function openPostgres(url: string, options: PostgresOptions = {}): PostgresSql {
+export function openPostgres(url: string, options: PostgresOptions = {}): PostgresPool {
   const { callMsMax = REMOTE_CALL_MS_MAX, transactionMsMax = TRANSACTION_MS_MAX, onWriterOpen, onCommit } = options;
   const config = configOf(url, callMsMax);
   const preparing: Preparing = { isOn: true };

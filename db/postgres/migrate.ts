@@ -1,6 +1,6 @@
 import { MIGRATION_LOCK_MS_MAX, TRANSACTION_MS_MAX } from "../../src/core/limits.ts";
 import { ranIn, requireAll } from "../libsql/migrate.ts";
-import type { PostgresSql } from "./connection.ts";
+import type { PostgresPool } from "./connection.ts";
 import { RAISE_BASE, START_LOCK } from "./queries.ts";
 import functions from "./migrations/0000_functions.sql" with { type: "text" };
 import start from "./migrations/0001_start.sql" with { type: "text" };
@@ -76,11 +76,11 @@ const ENCODINGS: ReadonlySet<unknown> = new Set(["UTF8", "SQL_ASCII"]);
  * Rejects if the lock or that of a table is not free within `lockMsMax`, since waiting for a table's lock blocks all others.
  */
 export async function migratePostgres(
-  sql: Pick<PostgresSql, "alone">,
+  pool: Pick<PostgresPool, "alone">,
   now: Date,
   lockMsMax = TRANSACTION_MS_MAX,
 ): Promise<void> {
-  await sql.alone(async (run) => {
+  await pool.alone(async (run) => {
     await run("begin isolation level read committed");
     await run(`select set_config('lock_timeout', '${lockMsMax}', true)`);
     await run(NO_BOUNDS);
@@ -116,8 +116,8 @@ function wrongEncoding(encoding: string): Error {
 }
 
 /** Throws `NewerDatabase` or `OlderDatabase` unless the tables are of this version. Changes nothing. */
-export async function checkPostgresMigrated(sql: PostgresSql): Promise<void> {
-  await sql.alone(async (run) => {
+export async function checkPostgresMigrated(pool: PostgresPool): Promise<void> {
+  await pool.alone(async (run) => {
     const [table] = await run(HAS_MIGRATIONS);
     requireAll(MIGRATIONS, ranIn(table?.["found"] === 1 ? await run(RAN) : [], MIGRATIONS.keys()));
   });

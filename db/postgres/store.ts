@@ -3,11 +3,11 @@ import { orClose } from "../sql/sql.ts";
 import { createStore, type StoreSettings } from "../sql/store.ts";
 import type { Store } from "../../src/core/store.ts";
 import { createChangeReader, createHintSender, createListen, createNodeStore } from "./cluster.ts";
-import { openPostgres, type PostgresSql } from "./connection.ts";
+import { openPostgres, type PostgresPool } from "./connection.ts";
 import { refusalIn } from "./faults.ts";
 import { checkPostgresMigrated, migratePostgres } from "./migrate.ts";
 import { RAISE_BASE } from "./queries.ts";
-import type { Sql } from "../commands/command.ts";
+import type { DbConnection } from "../commands/command.ts";
 
 interface PostgresSettings extends Pick<StoreSettings, "url" | "seal" | "now" | "onAway" | "onUnreadable"> {
   readonly nodeId: string;
@@ -18,19 +18,23 @@ interface PostgresSettings extends Pick<StoreSettings, "url" | "seal" | "now" | 
  * refuses its user or has no such database counts as unavailable, since it may be set up after this starts.
  */
 export async function openPostgresStore({ url, now, ...settings }: PostgresSettings): Promise<Store> {
-  const sql = openPostgres(url, { onWriterOpen: RAISE_BASE, onCommit: createHintSender(settings.nodeId) });
-  await orClose(sql, () => migratePostgres(sql, now));
-  return createPostgresStore(sql, settings);
+  const pool = openPostgres(url, { onWriterOpen: RAISE_BASE, onCommit: createHintSender(settings.nodeId) });
+  await orClose(pool, () => migratePostgres(pool, now));
+  return createPostgresStore(pool, settings);
 }
 
 /** Creates the store over connections to tables of this version. */
-export function createPostgresStore(connection: PostgresSql, settings: Omit<PostgresSettings, "url" | "now">): Store {
+export function createPostgresStore(pool: PostgresPool, settings: Omit<PostgresSettings, "url" | "now">): Store {
   const { nodeId, onAway = () => {} } = settings;
-  const sql = { ...connection, ...tellingAway(connection, onAway) };
+  const connection = { ...pool, ...tellingAway(pool, onAway) };
   return createStore({
     ...settings,
-    sql,
-    cluster: { ...createNodeStore(sql), ...createChangeReader(sql), listen: createListen(sql.config, nodeId) },
+    connection,
+    cluster: {
+      ...createNodeStore(connection),
+      ...createChangeReader(connection),
+      listen: createListen(connection.config, nodeId),
+    },
     isOnlyProcess: false,
     // The server makes commits durable, and this process never learns of one that it could not.
     onFatal: (cause) => {
@@ -40,10 +44,10 @@ export function createPostgresStore(connection: PostgresSql, settings: Omit<Post
 }
 
 /** Opens a connection for a few statements. Throws an error for the operator unless the tables are of this version. */
-export async function openPostgresMigrated(url: string): Promise<Sql> {
-  const sql = openPostgres(url);
-  await orClose(sql, () => checkPostgresMigrated(sql)).catch((error: unknown) => {
+export async function openPostgresMigrated(url: string): Promise<DbConnection> {
+  const pool = openPostgres(url);
+  await orClose(pool, () => checkPostgresMigrated(pool)).catch((error: unknown) => {
     throw refusalIn(error) ?? error;
   });
-  return sql;
+  return pool;
 }

@@ -5,7 +5,7 @@ import type { Tx } from "../commands/command.ts";
 import { columnsOf, type InsertList, type Named, type UpdateList, type Values } from "../commands/lists.ts";
 import { timeline } from "../libsql/schema.ts";
 import { compileSelect, once, type Prepared } from "../sql/read.ts";
-import type { Done, SqlValue, Statement } from "../sql/sql.ts";
+import type { StatementResult, SqlValue, Statement } from "../sql/sql.ts";
 import { claimAll } from "./claim.ts";
 import { postgresDialect } from "./dialect.ts";
 import { named, type Query, valueOf, unseen } from "./queries.ts";
@@ -25,10 +25,10 @@ export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]
   };
   // Not prepared, since texts differ by the lengths of lists, and the server would keep each text.
   const unprepared = (text: string, args: readonly SqlValue[]) => ({ name: "", text, values: args.map(valueOf) });
-  const run = async ({ sql, args }: Statement): Promise<Done> => {
+  const run = async ({ sql, args }: Statement): Promise<StatementResult> => {
     const [result] = await send(unprepared(sql, args));
     // Safe: as `PARSERS` of `connection.ts` reads them.
-    return { rows: (result?.rows ?? []) as Done["rows"], changes: result?.rowCount ?? 0 };
+    return { rows: (result?.rows ?? []) as StatementResult["rows"], changes: result?.rowCount ?? 0 };
   };
   // Safe: columns encode their values to these types.
   const db = drizzle(async (text, params) => ({ rows: await rowsOf(unprepared(text, params as SqlValue[])) }));

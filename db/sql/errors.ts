@@ -1,5 +1,5 @@
 import { StoreUnavailable } from "../../src/core/store.ts";
-import type { Sql } from "../commands/command.ts";
+import type { DbConnection } from "../commands/command.ts";
 
 /** What a failed statement means for the store. */
 type FaultKind =
@@ -91,16 +91,16 @@ export function codeAndText(error: unknown): string {
 export type OnAway = (error: StoreUnavailable) => void;
 
 /** Makes a connection report each call that finds the database unavailable. */
-export function tellingAway(sql: Sql, onAway: OnAway): Sql {
+export function tellingAway(connection: DbConnection, onAway: OnAway): DbConnection {
   const tell = (error: unknown): never => {
     if (faultOf(error) === "unavailable") onAway(unavailable(error));
     throw error;
   };
   return {
-    dialect: sql.dialect,
-    read: (statement) => sql.read(statement).catch(tell),
-    transact: (calls) => sql.transact(calls).catch(tell),
-    close: () => sql.close(),
+    dialect: connection.dialect,
+    read: (statement) => connection.read(statement).catch(tell),
+    transact: (calls) => connection.transact(calls).catch(tell),
+    close: () => connection.close(),
   };
 }
 

@@ -29,7 +29,7 @@ import { actions, outbox, timeline } from "../libsql/schema.ts";
 import type { Row, SqlValue } from "./sql.ts";
 import type { NewNotification } from "../../src/core/notification-events.ts";
 import type { QueueName } from "../commands/command.ts";
-import type { Connection } from "./writer.ts";
+import type { StoreAccess } from "./writer.ts";
 import { jsonIn } from "../../src/core/json.ts";
 import { DATE_MS_MAX } from "../../src/core/limits.ts";
 import { isTarget } from "../../src/core/target.ts";
@@ -284,8 +284,8 @@ export function entryOf(row: Row): OutboxEntry {
   return { ...notificationOf(row), ...readOutboxEntry(row) };
 }
 
-/** What reading and writing actions needs besides a connection. */
-export interface StoreContext extends Connection {
+/** What reading and writing actions needs besides the reader and the writer. */
+export interface StoreContext extends StoreAccess {
   readonly seal: HeaderSeal;
   readonly written: WrittenActions;
   readonly onUnreadable: OnUnreadable;

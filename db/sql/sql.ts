@@ -17,11 +17,14 @@ export function toStatement(sql: string, args: readonly SqlValue[] = []): Statem
 }
 
 /** Does the first work with a new connection, and closes the connection if that fails. */
-export async function orClose<Result>(sql: { close(): Promise<void> }, work: () => Promise<Result>): Promise<Result> {
+export async function orClose<Result>(
+  connection: { close(): Promise<void> },
+  work: () => Promise<Result>,
+): Promise<Result> {
   try {
     return await work();
   } catch (error) {
-    await sql.close();
+    await connection.close();
     throw error;
   }
 }
@@ -32,7 +35,7 @@ export interface Lock {
   readonly mode: "exclusive" | "shared";
 }
 
-export interface Done {
+export interface StatementResult {
   /** Rows written; with RETURNING, rows returned. */
   readonly changes: number;
   readonly rows: readonly Row[];

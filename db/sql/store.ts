@@ -32,12 +32,12 @@ import { createSealedStore } from "../commands/secrets.ts";
 import { createSigningStore } from "../commands/signing.ts";
 import { createFactStore, writeAll } from "../commands/facts.ts";
 import { Writer } from "./writer.ts";
-import type { Sql } from "../commands/command.ts";
+import type { DbConnection } from "../commands/command.ts";
 import type { LockTimes } from "../libsql/service-lock.ts";
 
 interface StoreParts extends Pick<StoreSettings, "seal" | "onFatal" | "onAway" | "onUnreadable"> {
   /** Reports calls that find the database unavailable: see `tellingAway`. */
-  readonly sql: Sql;
+  readonly connection: DbConnection;
   readonly cluster: ClusterStore | null;
   readonly isOnlyProcess: boolean;
   /** Measures how long a commit takes. Default: the machine's clock. */
@@ -46,19 +46,19 @@ interface StoreParts extends Pick<StoreSettings, "seal" | "onFatal" | "onAway" |
 
 /** The `Store` over a connection. The tables must exist. */
 export function createStore(parts: StoreParts): Store {
-  const { sql, seal, cluster, isOnlyProcess, onUnreadable = () => {} } = parts;
-  const writer = new Writer(sql, parts.onFatal, parts);
-  const db: StoreContext = { reader: sql, writer, seal, written: new WrittenActions(), onUnreadable };
+  const { connection, seal, cluster, isOnlyProcess, onUnreadable = () => {} } = parts;
+  const writer = new Writer(connection, parts.onFatal, parts);
+  const db: StoreContext = { reader: connection, writer, seal, written: new WrittenActions(), onUnreadable };
   const queue = createActionQueue(db);
   let closing: Promise<void> | null = null;
   const close = async () => {
     await writer.drain();
-    await sql.close();
+    await connection.close();
   };
   return {
     actions: {
       ...queue,
-      ...createQueueReads(sql, queue),
+      ...createQueueReads(connection, queue),
       ...createFinds(db),
       ...createLists(db),
       ...createHeldReads(db),
@@ -67,9 +67,9 @@ export function createStore(parts: StoreParts): Store {
       isApplied: (write) => isApplied(db, write),
       extendLease: ({ id, revision }, leaseUntil) =>
         writer.run(extendLease, { id, revision, leaseUntil: leaseUntil.getTime() }),
-      hasBudgetLeft: (budget) => hasBudgetLeft(sql, budget),
+      hasBudgetLeft: (budget) => hasBudgetLeft(connection, budget),
       pruneKeys: (now) => writer.run(pruneKeys, now, dayOf(now)),
-      beyondCounts: (counts) => beyondCounts(sql, counts),
+      beyondCounts: (counts) => beyondCounts(connection, counts),
     },
     outbox: createOutboxStore(db),
     accounts: createAccountStore(db),
@@ -93,7 +93,7 @@ export function createStore(parts: StoreParts): Store {
     firstSteps: createFirstStepStore(db),
     sealed: createSealedStore(db),
     upkeep: createUpkeepStore(db),
-    file: isOnlyProcess ? createFileStore(sql) : null,
+    file: isOnlyProcess ? createFileStore(connection) : null,
     facts: createFactStore(db),
     cluster,
     isOnlyProcess,

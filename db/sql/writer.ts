@@ -8,7 +8,7 @@ import {
   WRITES_WAITING_MAX,
 } from "../../src/core/limits.ts";
 import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
-import type { AnyCommand, CommandCall, Command, Sql } from "../commands/command.ts";
+import type { AnyCommand, CommandCall, Command, DbConnection } from "../commands/command.ts";
 import { faultOf, type OnAway, unavailable } from "./errors.ts";
 import type { Reader } from "./sql.ts";
 
@@ -43,7 +43,7 @@ type Methods<Commands> = {
  * Callers get their results after the commit. While one commit runs, writes for the next one are collected.
  */
 export class Writer {
-  readonly #sql: Sql;
+  readonly #connection: DbConnection;
   readonly #onFatal: (cause: unknown) => void;
   readonly #onAway: OnAway;
   readonly #waiting: Write[] = [];
@@ -62,8 +62,12 @@ export class Writer {
    * `onFatal` is called when an accepted commit could not be made durable; the process must end. `onAway` is called when a
    * commit doesn't end in time, or finds the database locked at each try. `tellingAway` reports other outages.
    */
-  constructor(sql: Sql, onFatal: (cause: unknown) => void, { commitMsMax, onAway, clock }: WriterOptions = {}) {
-    this.#sql = sql;
+  constructor(
+    connection: DbConnection,
+    onFatal: (cause: unknown) => void,
+    { commitMsMax, onAway, clock }: WriterOptions = {},
+  ) {
+    this.#connection = connection;
     this.#onFatal = onFatal;
     this.#onAway = onAway ?? (() => {});
     this.#commitMsMax = commitMsMax ?? STORE_CALL_MS_MAX;
@@ -172,7 +176,7 @@ export class Writer {
     if (this.#deathCause !== null) return rejectAll(writes, this.#deathCause);
     try {
       const calls = writes.map(({ call }) => call);
-      const results = await whileBusy(() => this.#sql.transact(calls), this.#clock);
+      const results = await whileBusy(() => this.#connection.transact(calls), this.#clock);
       this.#isAway = false;
       return () => {
         for (const [at, { resolve }] of writes.entries()) resolve(results[at]);
@@ -234,8 +238,8 @@ function noCallers(): void {
   // All callers have their results.
 }
 
-/** What every part of the store needs. */
-export interface Connection {
+/** How each part of the store reads and writes. */
+export interface StoreAccess {
   readonly reader: Reader;
   readonly writer: Writer;
 }

@@ -2,7 +2,7 @@ import { codeOf, DatabaseFault } from "../sql/errors.ts";
 import type { Row } from "../sql/sql.ts";
 import { describeRow, keyOf, type RowKey, TRANSFER_TABLES, type TransferSource, type TransferTable } from "./source.ts";
 import { rowsBetween, type TransferProgress, writeRows } from "./target.ts";
-import type { Sql } from "../commands/command.ts";
+import type { DbConnection } from "../commands/command.ts";
 
 /** The progress of a copy, to show. */
 export interface TransferReport {
@@ -17,7 +17,7 @@ export type OnProgress = (report: TransferReport) => void;
 /** Copies what is left in bounded commits, which also write the progress. Resolves with the last progress. */
 export async function copyRows(
   source: TransferSource,
-  sql: Sql,
+  connection: DbConnection,
   from: TransferProgress,
   onProgress: OnProgress,
 ): Promise<TransferProgress> {
@@ -33,7 +33,7 @@ export async function copyRows(
     const isBegun = Object.hasOwn(progress.copied, name);
     let batch = source.batch(table, isBegun ? progress.after : null);
     while (batch.length > 0) {
-      progress = await writeBatch(sql, table, batch, progress);
+      progress = await writeBatch(connection, table, batch, progress);
       onProgress({ phase: "copied", table: name, rows: progress.copied[name] ?? 0, of: source.counts[name] ?? 0 });
       batch = source.batch(table, progress.after);
     }
@@ -42,14 +42,14 @@ export async function copyRows(
 }
 
 async function writeBatch(
-  sql: Sql,
+  connection: DbConnection,
   table: TransferTable,
   rows: readonly Row[],
   before: TransferProgress,
 ): Promise<TransferProgress> {
   const next = progressAfter(table, rows, before);
   try {
-    await writeRows(sql, table, rows, { before, next });
+    await writeRows(connection, table, rows, { before, next });
     return next;
   } catch (error) {
     const code = error instanceof DatabaseFault ? codeOf(error.cause) : "";
@@ -66,7 +66,7 @@ async function writeBatch(
   }
   // Row by row, so that the message names the refused row.
   let progress = before;
-  for (const row of rows) progress = await writeBatch(sql, table, [row], progress);
+  for (const row of rows) progress = await writeBatch(connection, table, [row], progress);
   return progress;
 }
 
@@ -92,17 +92,17 @@ function copyDiffers(what: string): Error {
 /** Compares every value of every row, as the service reads them. Throws an error for the operator, which names the row. */
 export async function verifyRows(
   source: TransferSource,
-  sql: Sql,
+  connection: DbConnection,
   onProgress: OnProgress,
 ): Promise<readonly VerifiedTable[]> {
   const verified: VerifiedTable[] = [];
-  for (const table of TRANSFER_TABLES) verified.push(await verifyTable(source, sql, table, onProgress));
+  for (const table of TRANSFER_TABLES) verified.push(await verifyTable(source, connection, table, onProgress));
   return verified;
 }
 
 async function verifyTable(
   source: TransferSource,
-  sql: Sql,
+  connection: DbConnection,
   table: TransferTable,
   onProgress: OnProgress,
 ): Promise<VerifiedTable> {
@@ -116,7 +116,7 @@ async function verifyTable(
     const end = expected.at(-1);
     const last: RowKey | null = end === undefined ? null : keyOf(table, end);
     // Reads one row more than expected, to find rows that are not in the file. After its last row, there may be none.
-    const found = await rowsBetween(sql, table, { after, until: last, limit: expected.length + 1 });
+    const found = await rowsBetween(connection, table, { after, until: last, limit: expected.length + 1 });
     compare(table, expected, found);
     if (last === null) break;
     for (const row of expected) {

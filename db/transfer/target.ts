@@ -1,11 +1,11 @@
 import { TRANSFER_CALL_MS_MAX } from "../../src/core/limits.ts";
 import { TRANSFER_FACT } from "../../src/core/store.ts";
-import { openPostgres, type PostgresSql } from "../postgres/connection.ts";
+import { openPostgres, type PostgresPool } from "../postgres/connection.ts";
 import { migratePostgres } from "../postgres/migrate.ts";
 import { escapeText } from "../postgres/queries.ts";
 import { orClose, type Row, type SqlValue, toStatement } from "../sql/sql.ts";
 import { type RowKey, TRANSFER_TABLES, type TransferSource, type TransferTable } from "./source.ts";
-import type { Sql } from "../commands/command.ts";
+import type { DbConnection } from "../commands/command.ts";
 import { runStatements } from "../commands/statements.ts";
 
 /** The fact that says that a copy was completed: of which file, and when. */
@@ -24,10 +24,10 @@ export interface TransferProgress {
 }
 
 /** Opens the target and creates its tables. If it can't be used, throws the error of PostgreSQL or the network. */
-export async function openTransferTarget(url: string, now: Date): Promise<PostgresSql> {
-  const sql = openPostgres(url, { callMsMax: TRANSFER_CALL_MS_MAX, transactionMsMax: TRANSFER_CALL_MS_MAX });
-  await orClose(sql, () => migratePostgres(sql, now));
-  return sql;
+export async function openTransferTarget(url: string, now: Date): Promise<PostgresPool> {
+  const pool = openPostgres(url, { callMsMax: TRANSFER_CALL_MS_MAX, transactionMsMax: TRANSFER_CALL_MS_MAX });
+  await orClose(pool, () => migratePostgres(pool, now));
+  return pool;
 }
 
 /** How a copy begins: in an empty database, or where the last run stopped. */
@@ -56,11 +56,11 @@ const PROGRESS_IS = `name = '${TRANSFER_FACT}' AND value = `;
  * Begins the copy in an empty database, or continues the copy of this file. Throws an error for the operator if the database
  * has its own contents, or an unfinished copy of another file or of an earlier state of this one.
  */
-export async function startTransfer(sql: Sql, { id, state }: TransferSource): Promise<TransferStart> {
-  const [found, done] = await Promise.all([factOf(sql, TRANSFER_FACT), factOf(sql, TRANSFERRED_FACT)]);
+export async function startTransfer(connection: DbConnection, { id, state }: TransferSource): Promise<TransferStart> {
+  const [found, done] = await Promise.all([factOf(connection, TRANSFER_FACT), factOf(connection, TRANSFERRED_FACT)]);
   const first: TransferProgress = { source: id, state, copied: {}, after: null };
   if (found === null) {
-    await takeEmpty(sql, first, done);
+    await takeEmpty(connection, first, done);
     return { kind: "new", progress: first };
   }
   const progress = progressIn(found);
@@ -75,11 +75,11 @@ export async function startTransfer(sql: Sql, { id, state }: TransferSource): Pr
   );
 }
 
-async function takeEmpty(sql: Sql, progress: TransferProgress, done: string | null): Promise<void> {
+async function takeEmpty(connection: DbConnection, progress: TransferProgress, done: string | null): Promise<void> {
   const contents = TRANSFER_TABLES.map(({ name }) =>
     name === "facts" ? "EXISTS (SELECT 1 FROM facts WHERE name <> 'probe')" : `EXISTS (SELECT 1 FROM ${name})`,
   ).join(" OR ");
-  const [, taken] = await runStatements(sql, [
+  const [, taken] = await runStatements(connection, [
     toStatement(`DELETE FROM facts WHERE name = 'probe' AND NOT (${contents})`),
     toStatement(`INSERT INTO facts (name, value) SELECT '${TRANSFER_FACT}', $1::text WHERE NOT (${contents})`, [
       JSON.stringify(progress),
@@ -98,7 +98,7 @@ async function takeEmpty(sql: Sql, progress: TransferProgress, done: string | nu
 
 /** Writes rows and the progress with one statement, which writes nothing if another process has continued the copy. */
 export async function writeRows(
-  sql: Sql,
+  connection: DbConnection,
   table: TransferTable,
   rows: readonly Row[],
   { before, next }: { readonly before: TransferProgress; readonly next: TransferProgress },
@@ -109,18 +109,18 @@ export async function writeRows(
     SELECT ${names} FROM json_populate_recordset(null::${table.name}, $3::json) WHERE EXISTS (SELECT 1 FROM mine)`;
   const list = JSON.stringify(rows, (_name, value: unknown) => (typeof value === "string" ? escapeText(value) : value));
   const args = [JSON.stringify(before), JSON.stringify(next), list];
-  const [done] = await runStatements(sql, [toStatement(statement, args)]);
+  const [done] = await runStatements(connection, [toStatement(statement, args)]);
   if (done?.changes !== rows.length) throw new TransferTaken();
 }
 
 /** Has PostgreSQL collect statistics of the copy, for the comparison and the nodes' first statements. */
-export async function analyzeCopy(sql: Sql): Promise<void> {
-  await runStatements(sql, [toStatement(`ANALYZE ${TRANSFER_TABLES.map(({ name }) => name).join(", ")}`)]);
+export async function analyzeCopy(connection: DbConnection): Promise<void> {
+  await runStatements(connection, [toStatement(`ANALYZE ${TRANSFER_TABLES.map(({ name }) => name).join(", ")}`)]);
 }
 
 /** The rows after one key and up to another, in order. Null: from the first, or to the last. */
 export function rowsBetween(
-  sql: Sql,
+  connection: DbConnection,
   table: TransferTable,
   { after, until, limit }: { readonly after: RowKey | null; readonly until: RowKey | null; readonly limit: number },
 ): Promise<readonly Row[]> {
@@ -134,11 +134,13 @@ export function rowsBetween(
   ];
   const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
   const columns = table.columns.map(({ name }) => name).join(", ");
-  return sql.read(toStatement(`SELECT ${columns} FROM ${table.name} ${where} ORDER BY ${names} LIMIT ${limit}`, args));
+  return connection.read(
+    toStatement(`SELECT ${columns} FROM ${table.name} ${where} ORDER BY ${names} LIMIT ${limit}`, args),
+  );
 }
 
 /** Sets the sequences after the copied numbers, and lets services open the database. */
-export async function finishTransfer(sql: Sql, progress: TransferProgress, now: Date): Promise<void> {
+export async function finishTransfer(connection: DbConnection, progress: TransferProgress, now: Date): Promise<void> {
   const counted = TRANSFER_TABLES.filter(({ isCounted }) => isCounted).map(({ name }) =>
     toStatement(
       `SELECT setval(pg_get_serial_sequence('${name}', 'seq'), coalesce(max(seq), 0) + 1, false) FROM ${name}`,
@@ -146,7 +148,7 @@ export async function finishTransfer(sql: Sql, progress: TransferProgress, now: 
   );
   const text = JSON.stringify(progress);
   const summary = JSON.stringify({ source: progress.source, at: now.toISOString() });
-  const done = await runStatements(sql, [
+  const done = await runStatements(connection, [
     ...counted,
     toStatement(
       `INSERT INTO facts (name, value) SELECT '${TRANSFERRED_FACT}', $2::text FROM facts WHERE ${PROGRESS_IS}$1
@@ -158,8 +160,8 @@ export async function finishTransfer(sql: Sql, progress: TransferProgress, now: 
   if (done.at(-1)?.changes !== 1) throw new TransferTaken();
 }
 
-async function factOf(sql: Sql, name: string): Promise<string | null> {
-  const [found] = await sql.read(toStatement("SELECT value FROM facts WHERE name = $1", [name]));
+async function factOf(connection: DbConnection, name: string): Promise<string | null> {
+  const [found] = await connection.read(toStatement("SELECT value FROM facts WHERE name = $1", [name]));
   return found === undefined ? null : String(found["value"]);
 }
 

@@ -72,19 +72,19 @@ async function transfer(
   { url }: Target,
   { clock, onStart, onProgress }: MigrateDeps,
 ): Promise<readonly VerifiedTable[]> {
-  const sql = await openTransferTarget(url.href, clock.now());
+  const pool = await openTransferTarget(url.href, clock.now());
   try {
-    const start = await startTransfer(sql, source);
+    const start = await startTransfer(pool, source);
     onStart(start);
-    const progress = await copyRows(source, sql, start.progress, onProgress);
-    await analyzeCopy(sql);
-    const tables = await verifyRows(source, sql, onProgress);
+    const progress = await copyRows(source, pool, start.progress, onProgress);
+    await analyzeCopy(pool);
+    const tables = await verifyRows(source, pool, onProgress);
     // This makes new positions of the timeline come after the copied ones.
-    await migratePostgres(sql, clock.now());
-    await finishTransfer(sql, progress, clock.now());
+    await migratePostgres(pool, clock.now());
+    await finishTransfer(pool, progress, clock.now());
     return tables;
   } finally {
-    await sql.close();
+    await pool.close();
   }
 }
 

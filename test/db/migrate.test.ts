@@ -11,7 +11,7 @@ import { ACCOUNT, aCreation, answered, aQuery, later, NOON, settled } from "../s
 import { openStoreAt, temporaryFolder, testSecrets } from "../support/store.ts";
 import { attemptedAction, claimDue, LEASE } from "./conformance/steps.ts";
 import { contentsOf } from "./version-0.1/contents.ts";
-import type { Sql } from "../../db/commands/command.ts";
+import type { DbConnection } from "../../db/commands/command.ts";
 import { run, runStatements } from "../../db/commands/statements.ts";
 import { words } from "../support/words.ts";
 
@@ -33,7 +33,7 @@ describe("migrations", () => {
   test("that were cut off begin again: each is in one transaction with its mark", async () => {
     await using db = await openEmpty();
     let commits = 0;
-    const cutOff: Sql = {
+    const cutOff: DbConnection = {
       ...db.sql,
       transact: (calls) => {
         commits += 1;
@@ -237,7 +237,7 @@ async function loadDump(folder: string): Promise<string> {
 }
 
 /** Every column, key, check and index, each as `table: text` in one spelling, and in order. */
-async function schemaOf(sql: Sql): Promise<readonly string[]> {
+async function schemaOf(sql: DbConnection): Promise<readonly string[]> {
   const found = await rows(
     sql,
     "SELECT tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%' AND name <> 'migrations'",
@@ -277,11 +277,11 @@ function normal(text: string, table: string): string {
     .trim();
 }
 
-function rows(sql: Sql, text: string): Promise<readonly Row[]> {
+function rows(sql: DbConnection, text: string): Promise<readonly Row[]> {
   return sql.read({ sql: text, args: [] });
 }
 
-async function tableNames(sql: Sql): Promise<readonly string[]> {
+async function tableNames(sql: DbConnection): Promise<readonly string[]> {
   const found = await rows(
     sql,
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name",

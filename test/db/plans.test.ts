@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
-import { runCalls, runGroup, type Sql } from "../../db/commands/command.ts";
+import { runCalls, runGroup, type DbConnection } from "../../db/commands/command.ts";
 import { openFile } from "../../db/libsql/file.ts";
 import { openTx } from "../../db/libsql/tx.ts";
 import type { SqlValue, Statement } from "../../db/sql/sql.ts";
@@ -73,7 +73,7 @@ async function openExplained() {
     const rows = await planner.read({ sql: `EXPLAIN QUERY PLAN ${sql}`, args });
     steps.push(...rows.map((row) => String(row["detail"])));
   };
-  const explained: Sql = {
+  const explained: DbConnection = {
     ...real,
     async read(statement) {
       await explain(statement);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "pg";
 import { queryOf } from "../../db/postgres/queries.ts";
-import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
+import { openPostgres, type PostgresPool } from "../../db/postgres/connection.ts";
 import { claimAll } from "../../db/postgres/claim.ts";
 import { createChangeReader } from "../../db/postgres/cluster.ts";
 import type { Statement } from "../../db/sql/sql.ts";
@@ -15,7 +15,7 @@ import { storeOver } from "../support/store.ts";
 import { claimOf } from "./conformance/steps.ts";
 
 let url: string;
-let sql: PostgresSql;
+let sql: PostgresPool;
 let store: Store;
 
 /** A transaction that stays open as long as the test wants. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createNodeStore } from "../../db/postgres/cluster.ts";
-import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
+import { openPostgres, type PostgresPool } from "../../db/postgres/connection.ts";
 import { JOB_LEASE_MS } from "../../src/core/limits.ts";
 import { NOON } from "../support/factory.ts";
 import { dropDatabase, hasPostgres } from "../support/postgres.ts";
@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000;
 
 describe.skipIf(!hasPostgres)("nodes on one PostgreSQL", () => {
   let url = "";
-  const open: PostgresSql[] = [];
+  const open: PostgresPool[] = [];
   const node = () => {
     const sql = openPostgres(url);
     open.push(sql);

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Client } from "pg";
-import { runCalls, runGroup, type Sql } from "../../db/commands/command.ts";
+import { runCalls, runGroup, type DbConnection } from "../../db/commands/command.ts";
 import { is } from "drizzle-orm";
 import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import { tables } from "../../db/postgres/schema.ts";
 import { type Query, queryOf } from "../../db/postgres/queries.ts";
-import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
+import { openPostgres, type PostgresPool } from "../../db/postgres/connection.ts";
 import { openTx } from "../../db/postgres/tx.ts";
 import { NO_FILTER, type Store } from "../../src/core/store.ts";
 import { approve, cancel } from "../../src/core/changes.ts";
@@ -127,7 +127,7 @@ const INDEXES = Object.values<unknown>(tables).flatMap((table) => {
 
 describe.skipIf(!hasPostgres)("on PostgreSQL", () => {
   let db: Awaited<ReturnType<typeof openMigrated>>;
-  let real: PostgresSql;
+  let real: PostgresPool;
 
   beforeAll(async () => {
     db = await openMigrated();
@@ -252,7 +252,7 @@ describe.skipIf(!hasPostgres)("while PostgreSQL has no statistics of actions,", 
 
   let db: Awaited<ReturnType<typeof openMigrated>>;
   /** Each of its connections keeps a plan of the empty table. */
-  const early = new Map<string, PostgresSql>();
+  const early = new Map<string, PostgresPool>();
 
   const asked = async (name: string, run: Operation, times: number) => {
     const sql = openPostgres(`${db.url}?application_name=${encodeURIComponent(name)}`);
@@ -323,7 +323,7 @@ function nodesOf(plan: Plan, text: string): readonly Plan[] {
 let explainedCount = 0;
 
 /** A connection that asks for the plan of every statement before it runs it. */
-function explained(sql: PostgresSql, planner: Client, plans: Plan[]): Sql {
+function explained(sql: PostgresPool, planner: Client, plans: Plan[]): DbConnection {
   const explain = async (queries: readonly Query[]) => {
     for (const { text, values } of queries) {
       const literals = values.map((value) => (value === null ? "null" : planner.escapeLiteral(literalOf(value))));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { copyDatabase, movePositions } from "../../db/backup.ts";
-import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
+import { openPostgres, type PostgresPool } from "../../db/postgres/connection.ts";
 import { migratePostgres } from "../../db/postgres/migrate.ts";
 import { runStatements } from "../../db/commands/statements.ts";
 import type { Store } from "../../src/core/store.ts";
@@ -60,7 +60,7 @@ test("a backup of a database without events moves its positions, too", async () 
   await restored.close();
 });
 
-async function insertEvent(sql: PostgresSql, actionId: string): Promise<number> {
+async function insertEvent(sql: PostgresPool, actionId: string): Promise<number> {
   const text = `insert into timeline (action_id, account_id, at, run, revision, type, status, detail)
     values ($1, 'acc_one', 0, 1, 1, 'created', 'pending', '{}')`;
   await runStatements(sql, [{ sql: text, args: [actionId] }]);

@@ -9,7 +9,7 @@ import { eventually } from "../support/eventually.ts";
 import { librariesOf } from "../support/libraries.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { maxGapMs } from "./event-loop.ts";
-import type { Sql } from "../../db/commands/command.ts";
+import type { DbConnection } from "../../db/commands/command.ts";
 import { runStatements } from "../../db/commands/statements.ts";
 
 const insert = (name: string): Statement => ({ sql: "INSERT INTO notes (name) VALUES (?)", args: [name] });
@@ -107,7 +107,7 @@ test("what was under way at the end has its answer, and what comes later is refu
   expect(late[1]).toMatchObject({ reason: expect.any(StoreUnavailable) });
 });
 
-async function openNotes(): Promise<AsyncDisposable & { readonly sql: Sql }> {
+async function openNotes(): Promise<AsyncDisposable & { readonly sql: DbConnection }> {
   const folder = await temporaryFolder();
   const sql = await openThreaded(join(folder.path, "notes.db"), (cause) => {
     throw new Error("The thread died.", { cause });

@@ -12,7 +12,7 @@ import { NOON } from "../support/factory.ts";
 import { createDatabase, hasPostgres } from "../support/postgres.ts";
 import { openStoreAt, temporaryFolder, testSecrets } from "../support/store.ts";
 import { contentsOf } from "./version-0.1/contents.ts";
-import type { Sql } from "../../db/commands/command.ts";
+import type { DbConnection } from "../../db/commands/command.ts";
 import { runStatements } from "../../db/commands/statements.ts";
 
 test("every table is copied, by the columns and the key that it has", () => {
@@ -41,7 +41,7 @@ async function aFile(facts: number, change: (database: Database) => void = () =>
 }
 
 /** A run that may end in between: after so many batches. */
-async function run(source: TransferSource, sql: Sql, batches = Number.POSITIVE_INFINITY) {
+async function run(source: TransferSource, sql: DbConnection, batches = Number.POSITIVE_INFINITY) {
   const start = await startTransfer(sql, source);
   const reports: TransferReport[] = [];
   const progress = await copyRows(source, sql, start.progress, (report) => {
@@ -51,15 +51,15 @@ async function run(source: TransferSource, sql: Sql, batches = Number.POSITIVE_I
   return { kind: start.kind, progress, reports };
 }
 
-async function sumOf(sql: Sql, text: string): Promise<number> {
+async function sumOf(sql: DbConnection, text: string): Promise<number> {
   const [row] = await sql.read({ sql: text, args: [] });
   return Number(row?.["n"]);
 }
 
 describe.skipIf(!hasPostgres)("a copy to PostgreSQL", () => {
-  let target: Sql;
+  let target: DbConnection;
   let url: string;
-  const open: Sql[] = [];
+  const open: DbConnection[] = [];
   const fresh = async () => {
     url = await createDatabase();
     target = await openTransferTarget(url, NOON);

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
-import { command, listCommand, type Tx, type Sql } from "../../db/commands/command.ts";
+import { command, listCommand, type Tx, type DbConnection } from "../../db/commands/command.ts";
 import { tellingAway } from "../../db/sql/errors.ts";
 import { Writer } from "../../db/sql/writer.ts";
 import {
@@ -349,7 +349,7 @@ async function openFacts({ before = () => null, commits = true, ...timing }: Fac
   const fatal: unknown[] = [];
   const away: StoreUnavailable[] = [];
   const onAway = (error: StoreUnavailable) => void away.push(error);
-  const tried: Sql = {
+  const tried: DbConnection = {
     ...real,
     async transact(calls) {
       batches.push(calls.length);

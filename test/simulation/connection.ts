@@ -5,7 +5,7 @@ import { type ClusterStore, StoreUnavailable } from "../../src/core/store.ts";
 import { MemoryCluster } from "../support/memory-cluster.ts";
 import type { Process } from "./process.ts";
 import type { World } from "./world.ts";
-import type { Sql } from "../../db/commands/command.ts";
+import type { DbConnection } from "../../db/commands/command.ts";
 
 /** What the way to the database does to the calls of a machine. */
 export interface Way {
@@ -44,7 +44,7 @@ interface Ends {
 }
 
 /** The database as a process reaches it: each call takes its time, and nothing comes back to a dead process. */
-export function connect({ world, process, way }: Ends, isServer: boolean): Sql {
+export function connect({ world, process, way }: Ends, isServer: boolean): DbConnection {
   const random = world.random.fork();
   const write = async <Result>(work: () => Promise<Result>): Promise<Result> => {
     world.stir();

@@ -137,7 +137,7 @@ export class Process {
     const cluster = this.#parts.cluster && reachCluster(ends, this.#parts.cluster);
     const ids = seededIds(world.random.fork());
     const store = createStore({
-      sql: connect(ends, cluster !== null),
+      connection: connect(ends, cluster !== null),
       seal: world.secrets,
       cluster,
       isOnlyProcess: cluster === null,

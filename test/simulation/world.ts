@@ -12,13 +12,13 @@ import { FakeClock } from "../support/clock.ts";
 import { putEmptyDatabase, temporaryFolder } from "../support/store.ts";
 import type { Process } from "./process.ts";
 import { Random, seededIds } from "./random.ts";
-import type { Sql } from "../../db/commands/command.ts";
+import type { DbConnection } from "../../db/commands/command.ts";
 import { runStatements } from "../../db/commands/statements.ts";
 
 /** A database for one seed after the other, since to make one takes longer than a seed. */
 export interface SeedDatabase extends AsyncDisposable {
   /** A file as the writer thread opens it, but in this thread, which answers in the same turn. */
-  readonly sql: Sql;
+  readonly sql: DbConnection;
   /** What is committed by now. */
   readonly look: Database;
 }
@@ -68,7 +68,7 @@ export class World {
   readonly random: Random;
   readonly secrets: Secrets;
   /** The database itself, without the way to it. */
-  readonly sql: Sql;
+  readonly sql: DbConnection;
   /** Callers by the name of their key. */
   readonly callers = new Map<string, Caller>();
   /** By the name of the machine that they read from. */
@@ -118,7 +118,7 @@ export class World {
       throw new Error("The database of the simulation failed.", { cause });
     };
     const [own, clock] = [{ ...this.sql, close: async () => {} }, this.clock];
-    const parts = { sql: own, seal: this.secrets, cluster: null, isOnlyProcess: true };
+    const parts = { connection: own, seal: this.secrets, cluster: null, isOnlyProcess: true };
     return createStore({ ...parts, clock, onFatal: fails });
   }
 

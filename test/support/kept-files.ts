@@ -5,7 +5,7 @@ import { openThreaded } from "../../db/libsql/threaded.ts";
 import { NOON } from "./factory.ts";
 import { openKept } from "./kept.ts";
 import { failTest, openStoreAt, putEmptyDatabase, storeOver, temporaryFolder } from "./store.ts";
-import type { Sql } from "../../db/commands/command.ts";
+import type { DbConnection } from "../../db/commands/command.ts";
 
 const SQLITE = {
   tables: "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
@@ -25,7 +25,7 @@ export const openKeptClient = openKept(async () => {
   const look = openRemote(url, null);
   // As the servers behind `libsql://` have it.
   await look.read({ sql: "PRAGMA journal_mode = WAL", args: [] });
-  const over = (sql: Sql) => storeOver(sql, { isOnlyProcess: false });
+  const over = (sql: DbConnection) => storeOver(sql, { isOnlyProcess: false });
   const open = async () => {
     const sql = openRemote(url, null);
     await migrate(sql, NOON);

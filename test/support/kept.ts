@@ -1,16 +1,16 @@
 import { afterAll } from "bun:test";
 import { type Store, StoreUnavailable } from "../../src/core/store.ts";
 import { type OpenTestStore, type TestStore, testStore } from "./store.ts";
-import type { Sql } from "../../db/commands/command.ts";
+import type { DbConnection } from "../../db/commands/command.ts";
 import { runStatements } from "../../db/commands/statements.ts";
 
 /** A database that the tests of a file use one after another, over connections that stay open. */
 interface Kept {
-  readonly sql: Sql;
+  readonly sql: DbConnection;
   /** For what tests look at besides the store; closed with `sql`. */
-  readonly look: Sql;
+  readonly look: DbConnection;
   /** A new store over the connection. */
-  readonly over: (sql: Sql) => Store;
+  readonly over: (sql: DbConnection) => Store;
   /** The store as the service opens it, over connections of its own. */
   readonly open: () => Promise<Store>;
   /** Lists columns by name; SQLite's if it is absent. */
@@ -80,7 +80,7 @@ async function emptying({ sql, look, tables, begin }: Kept): Promise<() => Promi
 }
 
 /** The connection as a store has it: closed for this store only. */
-function staying(sql: Sql): Sql {
+function staying(sql: DbConnection): DbConnection {
   let isClosed = false;
   const closed = () => Promise.reject(new StoreUnavailable("The database is closed."));
   return {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
 import { createChangeReader } from "../../db/postgres/cluster.ts";
 import type { ClusterStore, Store } from "../../src/core/store.ts";
-import type { Sql } from "../../db/commands/command.ts";
+import type { DbConnection } from "../../db/commands/command.ts";
 
 /** All nodes must have one master key. */
 export const NODES_ENV = { SECRET_KEY: Buffer.alloc(32, 5).toString("base64") } as const;
@@ -15,7 +15,7 @@ export class SharedStore {
   /** What each node does at a hint of another one. */
   readonly #hints = new Map<number, () => void>();
   #store: Store | null = null;
-  #look: Sql | null = null;
+  #look: DbConnection | null = null;
 
   /** Of the folder in which the first engine opens its file. */
   constructor(folder: string) {
@@ -56,7 +56,7 @@ export class SharedStore {
     );
   }
 
-  #cluster(node: number, look: Sql): ClusterStore {
+  #cluster(node: number, look: DbConnection): ClusterStore {
     const notHere = () => Promise.reject(new Error("This cluster is for reading changes only."));
     const { changedSince, revisionsOf } = createChangeReader(look);
     return {

@@ -9,7 +9,7 @@ import { NOON } from "./factory.ts";
 import { openKept } from "./kept.ts";
 import { until } from "./until.ts";
 import { openStoreOf, testSecrets } from "./store.ts";
-import type { Sql } from "../../db/commands/command.ts";
+import type { DbConnection } from "../../db/commands/command.ts";
 import type { Statement } from "../../db/sql/sql.ts";
 
 const TEMPLATE = {
@@ -65,7 +65,7 @@ export const openPostgresStore = openKept(async () => {
  * Reads the event stream and counts its rows when all of them are settled. An open transaction in any database of the server, such as that of
  * another test, holds rows back.
  */
-function settledStore(store: Store, look: Sql): Store {
+function settledStore(store: Store, look: DbConnection): Store {
   const { actions, activity } = store;
   const isSettled = async () => {
     const sql = "select coalesce(max(seq) < settled_position(), true)::int as settled from timeline";
@@ -96,7 +96,7 @@ function settledStore(store: Store, look: Sql): Store {
 }
 
 /** A connection for tests that look at rows. Their statements have SQLite's placeholders. */
-function lookOver(sql: Sql): Sql {
+function lookOver(sql: DbConnection): DbConnection {
   const numbered = (text: string) => {
     let number = 0;
     return text.replaceAll("?", () => `$${(number += 1)}`);

@@ -10,7 +10,7 @@ import type { ActionStore, OutboxStore, Store } from "../../src/core/store.ts";
 import { createSecrets } from "../../src/crypto/secrets.ts";
 import { NOON } from "./factory.ts";
 import { DATABASES } from "./folder.ts";
-import type { Sql } from "../../db/commands/command.ts";
+import type { DbConnection } from "../../db/commands/command.ts";
 import { runStatements } from "../../db/commands/statements.ts";
 
 /** Seals headers as the service does, under a key that is the same in every test and process. */
@@ -81,9 +81,9 @@ export async function openServerStore(url: string): Promise<TestStore> {
 }
 
 /** A store that stands over any connection, for tests that listen to what goes over it. */
-export function storeOver(sql: Sql, { isOnlyProcess = true } = {}): Store {
+export function storeOver(sql: DbConnection, { isOnlyProcess = true } = {}): Store {
   return createStore({
-    sql,
+    connection: sql,
     seal: testSecrets,
     cluster: null,
     isOnlyProcess,
@@ -98,7 +98,7 @@ export function failTest(cause: unknown): never {
 interface Place {
   /** What goes with the store. */
   readonly folder: AsyncDisposable;
-  readonly look: Sql;
+  readonly look: DbConnection;
   readonly open: () => Promise<Store>;
   /** Lists columns by name; SQLite's if it is absent. */
   readonly columns?: string;
@@ -172,7 +172,7 @@ export function testStore(first: Store, { folder, look, open, columns = SQLITE_C
 const SQLITE_COLUMNS = `SELECT t.name || '.' || c.name AS name FROM sqlite_schema t, pragma_table_info(t.name) c
   WHERE t.type = 'table' AND c.name LIKE ? ORDER BY 1`;
 
-async function countIn(look: Sql, table: string): Promise<number> {
+async function countIn(look: DbConnection, table: string): Promise<number> {
   const [row] = await look.read({ sql: `SELECT count(*) AS n FROM ${table}`, args: [] });
   return Number(row?.["n"]);
 }
