@@ -27,7 +27,7 @@ export interface SlotLimits {
 }
 
 /** What restricts lanes besides the slots of this process. */
-interface LaneRules {
+export interface LaneRules {
   /** Whether nothing of the lane may be sent now. Call `pauseChanged` when that changes. */
   readonly isPaused: (lane: LaneName) => boolean;
   /** What the account sets for the host. Call `limitsChanged` when that changes. */

@@ -14,7 +14,7 @@ export interface RowEnds<Row> {
   readonly onRescued: (count: number) => void;
 }
 
-interface Orphan {
+export interface LeasedRow {
   readonly id: string;
   readonly leaseUntil: Date | null;
 }
@@ -38,7 +38,7 @@ interface Rescue<Row> {
  * all active rows, even before their lease has ended; for the start of the only process of a store. A row that can't be ended
  * is logged and tried again in the next pass. Rejects when the store is unavailable. Does nothing while another node does it.
  */
-export async function rescue<Row extends Orphan>(of: Rescue<Row>, everything: boolean): Promise<void> {
+export async function rescue<Row extends LeasedRow>(of: Rescue<Row>, everything: boolean): Promise<void> {
   const { queue, clock, ends, isOurs, lease } = of;
   let rescued = 0;
   // The lease is taken when there is something to end, which is rare, renewed for each page, and released at the end.
@@ -65,7 +65,7 @@ export async function rescue<Row extends Orphan>(of: Rescue<Row>, everything: bo
   }
 }
 
-async function recover<Row extends Orphan>({ name, log, ends }: Rescue<Row>, row: Row): Promise<boolean> {
+async function recover<Row extends LeasedRow>({ name, log, ends }: Rescue<Row>, row: Row): Promise<boolean> {
   try {
     return await ends.recover(row);
   } catch (error) {

@@ -1,21 +1,20 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action } from "../core/action.ts";
-import { type HostLimits, NO_LIMITS } from "../core/host-settings.ts";
+import { NO_LIMITS } from "../core/host-settings.ts";
 import {
   ATTEMPT_TIMEOUT_SET_MS_MAX,
   CLAIM_BYTES_MAX,
   CLAIM_RETRY_MS,
   CLAIM_ROWS_MAX,
   CLAIMS_AT_ONCE_MAX,
-  CLOCK_TOLERANCE_MS,
   COLLECTED_HEAP_BYTES_MAX,
   LARGE_GARBAGE_BYTES_MAX,
   LEASE_GRACE_MS,
   NODE_LOOK_LANES_MAX,
   NODE_LOOK_MS_MIN,
   RECOVERY_INTERVAL_MS,
-  RESCHEDULE_ROWS_MAX,
   SLEEP_MS_MAX,
+  STORE_RETRY_MS,
 } from "../core/limits.ts";
 import type { Claimed } from "../core/settle.ts";
 import {
@@ -33,9 +32,10 @@ import type { RecoveryLease } from "../runtime/jobs.ts";
 import type { Node } from "../runtime/node.ts";
 import { type NodeShare, WHOLE_SHARE } from "../runtime/membership.ts";
 import { NEVER } from "./alarms.ts";
+import { createClockRepair } from "./clock-repair.ts";
 import { type Lane, nameOf } from "./lane.ts";
-import { type LaneClaim, Lanes, type SlotLimits } from "./lanes.ts";
-import { rescue, type RowEnds } from "./recovery.ts";
+import { type LaneClaim, type LaneRules, Lanes, type SlotLimits } from "./lanes.ts";
+import { type LeasedRow, rescue, type RowEnds } from "./recovery.ts";
 import { Reservations, type Reservation } from "./reservations.ts";
 import { type OpenFiles, type RunAttempt, type Turns, WorkInFlight } from "./in-flight.ts";
 import { Leases } from "./leases.ts";
@@ -55,12 +55,6 @@ export interface LoopContext extends AppContext {
   readonly node: DeliveryNode | null;
 }
 
-/** What every scheduler needs of a row. */
-interface QueueRow extends LaneName {
-  readonly id: string;
-  readonly leaseUntil: Date | null;
-}
-
 /** A row that was just stored. */
 export interface Due {
   readonly lane: LaneName;
@@ -72,7 +66,8 @@ export interface Due {
 /** One shared array, since most changes leave nothing due. */
 export const NOTHING_DUE: readonly Due[] = [];
 
-export interface SchedulerOptions<Row extends QueueRow> {
+export interface SchedulerOptions<Row extends LaneName & LeasedRow>
+  extends Pick<LaneRules, "isPaused">, Partial<Pick<LaneRules, "limitsOf" | "beginWaitMs">> {
   /** What is delivered, for the log. */
   readonly name: "actions" | "callbacks" | "mails" | "messages";
   readonly queue: Queue<Row>;
@@ -81,17 +76,17 @@ export interface SchedulerOptions<Row extends QueueRow> {
   readonly attempt: RunAttempt<Row>;
   readonly ends: RowEnds<Row>;
   readonly limits: SlotLimits;
-  /** Whether nothing of the lane may be sent now. Call `pauseChanged` when that changes. */
-  readonly isPaused: (lane: LaneName) => boolean;
-  /** What the account of a lane sets for its host. Call `limitsChanged` when that changes. */
-  readonly limitsOf?: (lane: LaneName) => HostLimits;
-  /** How long a call of this lane would wait to leave, if its host has a rate. */
-  readonly beginWaitMs?: (lane: LaneName) => number;
   /** How long an attempt of this lane may take if its row doesn't say. Default: `attemptTimeoutMs`. */
   readonly timeoutOf?: (lane: LaneName) => number;
   /** Reads what must be known before anything is claimed. Rejects when the store is unavailable. */
   readonly prepare?: () => Promise<void>;
 }
+
+/**
+ * `new` until `start`; `starting` until what a dead process left active is ended, which waits for the store; `running`, when rows are
+ * claimed; `stopped` from `drain` on.
+ */
+type Phase = "new" | "starting" | "running" | "stopped";
 
 type TimerName = "alarm" | "look" | "sweep" | "rescue" | "probe";
 
@@ -101,17 +96,12 @@ type TaskName = TimerName | "attempt" | "claim" | "clock" | "start";
 /** Lanes that are read at a time, and how long the sweep rests in between. */
 const [LANES_PER_PAGE, SWEEP_REST_MS] = [128, 5];
 
-/** How often an unavailable store is tried again. */
-const PROBE_EVERY_MS = 1_000;
-
 /**
  * The scheduler of one kind of row: it learns which lanes have due rows, claims as many as its slots allow and starts an
  * attempt for each. One timer waits for the earliest row that is not yet due; a sweep over the store finds what memory
  * missed.
- *
- * new -> `start` -> running <-> waiting for the store (claiming nothing, since no result could be recorded) -> `drain`.
  */
-export class Scheduler<Row extends QueueRow> {
+export class Scheduler<Row extends LaneName & LeasedRow> {
   readonly #app: LoopContext;
   readonly #options: SchedulerOptions<Row>;
   readonly #share: NodeShare;
@@ -125,23 +115,16 @@ export class Scheduler<Row extends QueueRow> {
   #unsubscribe: () => void = () => {};
   /** By the monotonic clock. */
   #alarmAtMs = NEVER;
-  /** Wall clock minus monotonic clock. */
-  #aheadMs: number;
-  /** How far the wall clock was set back since rows were last rescheduled. */
-  #setBackMs = 0;
-  /** The last attempt to reschedule failed, or may have come too early for some rows. */
-  #isRescheduleDue = false;
+  readonly #clockRepair: ReturnType<typeof createClockRepair>;
   readonly #reservations: Reservations<Row>;
   /** Claims that are being written. */
   #claims = 0;
   #isClaimingLarge = false;
   #isTickDue = false;
   #garbageBytes = 0;
-  #isRunning = false;
-  /** Not logged as an error here: `Outage` reports it once for all schedulers. */
+  #phase: Phase = "new";
+  /** Nothing is claimed, since no result could be recorded. `Outage` reports it once for all schedulers. */
   #isStoreAway = false;
-  /** Whether the rescue at the start is done. */
-  #hasBegun = false;
   /** A look for rows of other nodes is running or scheduled; `#looksAfter` is where the next one continues. */
   #isLooking = false;
   #looksAfter: LaneName | null = null;
@@ -162,8 +145,7 @@ export class Scheduler<Row extends QueueRow> {
       monotonicMs: () => clock.monotonicMs(),
     });
     this.#work = new WorkInFlight(clock);
-    const longestMs =
-      timeoutOf === undefined ? attemptTimeoutMs : Math.max(attemptTimeoutMs, ATTEMPT_TIMEOUT_SET_MS_MAX);
+    const longestMs = Math.max(attemptTimeoutMs, timeoutOf === undefined ? 0 : ATTEMPT_TIMEOUT_SET_MS_MAX);
     this.#recoveryLease = node?.recoveryLease(name, longestMs + LEASE_GRACE_MS) ?? null;
     this.#leases = new Leases(clock, attemptTimeoutMs, node?.id);
     this.#reservations = new Reservations({
@@ -174,7 +156,7 @@ export class Scheduler<Row extends QueueRow> {
       attempt: (row, lane) => this.#attempt(row, lane, 0),
       onFree: () => this.#tick(),
     });
-    this.#aheadMs = this.#clockAheadMs();
+    this.#clockRepair = createClockRepair(clock, options.queue, kept);
     kept.onRoom(() => this.#tick());
     files.onFree(() => this.#tick());
   }
@@ -199,7 +181,7 @@ export class Scheduler<Row extends QueueRow> {
    * the store is unavailable.
    */
   async start(): Promise<void> {
-    this.#isRunning = true;
+    this.#enter("starting");
     this.#unsubscribe = this.#app.bus.subscribe((action) => {
       if (this.#reservations.has(action.id)) return;
       for (const due of this.#options.dueOf(action)) this.add(due);
@@ -220,7 +202,7 @@ export class Scheduler<Row extends QueueRow> {
    */
   async drain(limitMs: number): Promise<void> {
     this.#unsubscribe();
-    this.#isRunning = false;
+    this.#phase = "stopped";
     for (const cancel of this.#timers.values()) cancel();
     this.#reservations.stop();
     await this.#work.drain(limitMs);
@@ -230,6 +212,12 @@ export class Scheduler<Row extends QueueRow> {
   add({ lane, dueAt, isLarge }: Due): void {
     this.#lanes.add(lane, dueAt, isLarge, this.#nowMs());
     this.#tick();
+  }
+
+  /** Takes a slot for a row that is not stored yet: see `Reservations`. Its attempt may take `timeoutMs`, if that is longer. */
+  reserve(row: Row, timeoutMs = 0): Reservation<Row> | null | Promise<Reservation<Row> | null> {
+    // Not before the rescue is done, which would take the new row for one of a dead process.
+    return this.#mayClaim() ? this.#reservations.reserve(row, timeoutMs) : null;
   }
 
   /** Re-evaluates the account's lanes after a pause began or ended, and looks for its rows in the store. */
@@ -252,55 +240,7 @@ export class Scheduler<Row extends QueueRow> {
 
   #afterChange(sweep: () => Promise<void>): void {
     this.#tick();
-    if (this.#isRunning && this.#hasBegun) this.#work.keep(sweep());
-  }
-
-  /** Takes a slot for a row that is not stored yet: see `Reservations`. Its attempt may take `timeoutMs`, if that is longer. */
-  reserve(row: Row, timeoutMs = 0): Reservation<Row> | null | Promise<Reservation<Row> | null> {
-    // Not before the rescue is done, which would take the new row for one of a dead process.
-    return this.#mayClaim() ? this.#reservations.reserve(row, timeoutMs) : null;
-  }
-
-  /**
-   * Makes the attempt of a claimed row, which already holds a slot. The slot is freed as soon as the target has answered; a
-   * large row counts as memory in use until its result is committed. Never rejects.
-   */
-  async #attempt(row: Row, lane: Lane, largeBytes: number): Promise<void> {
-    let hasSlot = true;
-    const releaseSlot = () => {
-      if (!hasSlot) return;
-      hasSlot = false;
-      this.#lanes.release(lane);
-      this.#tick();
-    };
-    if (largeBytes > 0) this.#lanes.holdLarge(lane, largeBytes);
-    this.#work.attempts.add(row.id);
-    try {
-      await this.#app.turns.wait();
-      await this.#options.attempt(row, { stop: this.#work.stop, releaseSlot });
-    } catch (error) {
-      this.#onError("attempt", error, row.id);
-    } finally {
-      this.#work.attempts.remove(row.id);
-      if (largeBytes > 0) this.#releaseLarge(lane, largeBytes);
-      releaseSlot();
-    }
-  }
-
-  #releaseLarge(lane: Lane, bytes: number): void {
-    this.#lanes.holdLarge(lane, -bytes);
-    this.#garbageBytes += bytes;
-    if (this.#garbageBytes >= LARGE_GARBAGE_BYTES_MAX) {
-      this.#garbageBytes = 0;
-      collectLargeTexts(COLLECTED_HEAP_BYTES_MAX);
-    }
-    this.#tick();
-  }
-
-  #mayClaim(): boolean {
-    const { files, kept } = this.#app;
-    const isReady = this.#isRunning && this.#hasBegun && !this.#isStoreAway && !kept.isFull && !files.areUsedUp;
-    return isReady && this.#share.mayClaim();
+    if (this.#phase === "running") this.#work.keep(sweep());
   }
 
   /**
@@ -316,6 +256,12 @@ export class Scheduler<Row extends QueueRow> {
     });
   }
 
+  #mayClaim(): boolean {
+    const { files, kept } = this.#app;
+    const isReady = this.#phase === "running" && !this.#isStoreAway && !kept.isFull && !files.areUsedUp;
+    return isReady && this.#share.mayClaim();
+  }
+
   /** Claims what is due and sets the timer for the next row. Never throws. */
   #claimDue(): void {
     if (!this.#mayClaim()) return;
@@ -324,9 +270,11 @@ export class Scheduler<Row extends QueueRow> {
       this.#lanes.wake(this.#nowMs());
       this.#lanes.wakeHosts();
       // At the limit, slots that become free share the next claim: claiming many rows costs little more than claiming one.
-      const taken = this.#claims < CLAIMS_AT_ONCE_MAX ? this.#lanes.take(CLAIM_ROWS_MAX) : [];
-      if (taken.length > 0) this.#work.keep(this.#claim(taken, false));
-      this.#claimLarge();
+      const small = this.#claims < CLAIMS_AT_ONCE_MAX ? this.#lanes.take(CLAIM_ROWS_MAX) : [];
+      if (small.length > 0) this.#work.keep(this.#claim(small, false));
+      // One claim at a time takes large rows: reading a megabyte blocks the event loop for milliseconds.
+      const large = this.#isClaimingLarge ? [] : this.#lanes.takeLarge(CLAIM_ROWS_MAX);
+      if (large.length > 0) this.#work.keep(this.#claim(large, true));
       this.#reservations.admit();
       this.#setAlarm();
     } catch (error) {
@@ -334,17 +282,9 @@ export class Scheduler<Row extends QueueRow> {
     }
   }
 
-  /** One claim at a time takes large rows: reading a megabyte blocks the event loop for milliseconds. */
-  #claimLarge(): void {
-    if (this.#isClaimingLarge) return;
-    const taken = this.#lanes.takeLarge(CLAIM_ROWS_MAX);
-    if (taken.length === 0) return;
-    this.#isClaimingLarge = true;
-    this.#work.keep(this.#claim(taken, true));
-  }
-
   async #claim(taken: readonly LaneClaim[], takesLarge: boolean): Promise<void> {
     this.#claims += 1;
+    if (takesLarge) this.#isClaimingLarge = true;
     const { queue, timeoutOf } = this.#options;
     const at = this.#leases.begin(timeoutOf === undefined ? 0 : Math.max(...taken.map(({ lane }) => timeoutOf(lane))));
     const lanes = taken.map(({ lane: { accountId, host, keyId, dueFromMs }, limit }) => {
@@ -382,22 +322,55 @@ export class Scheduler<Row extends QueueRow> {
     }
   }
 
-  /** Gives back claims that were committed although their response was lost: none of their rows was sent. */
-  #returnLostClaims(): Promise<void> {
-    const { queue, ends } = this.#options;
-    return this.#leases.resolveLost(async (lost) => {
-      const rows = (await queue.claimed(lost.accountIds, lost.at)).filter(({ id }) => !this.#work.attempts.has(id));
-      for (const row of rows) this.#work.keep(this.#runTask("claim", () => ends.unclaim(row)));
-    });
+  /**
+   * Makes the attempt of a claimed row, which already holds a slot. The slot is freed as soon as the target has answered; a
+   * large row counts as memory in use until its result is committed. Never rejects.
+   */
+  async #attempt(row: Row, lane: Lane, largeBytes: number): Promise<void> {
+    let hasSlot = true;
+    const releaseSlot = () => {
+      if (!hasSlot) return;
+      hasSlot = false;
+      this.#lanes.release(lane);
+      this.#tick();
+    };
+    if (largeBytes > 0) this.#lanes.holdLarge(lane, largeBytes);
+    this.#work.attempts.add(row.id);
+    try {
+      await this.#app.turns.wait();
+      await this.#options.attempt(row, { stop: this.#work.stop, releaseSlot });
+    } catch (error) {
+      this.#onError("attempt", error, row.id);
+    } finally {
+      this.#work.attempts.remove(row.id);
+      if (largeBytes > 0) this.#releaseLarge(lane, largeBytes);
+      releaseSlot();
+    }
   }
 
-  /** Notes the wanted ones of the store's next lanes. Returns the last that was read; null: there are no more. */
-  async #readLanes(after: LaneName | null, isWanted: (head: LaneHead) => boolean): Promise<LaneName | null> {
-    const heads = await this.#options.queue.lanes(after, LANES_PER_PAGE);
-    const nowMs = this.#nowMs();
-    this.#lanes.found(heads.filter(isWanted), nowMs);
+  #releaseLarge(lane: Lane, bytes: number): void {
+    this.#lanes.holdLarge(lane, -bytes);
     this.#tick();
-    return heads.length < LANES_PER_PAGE ? null : (heads.at(-1) ?? null);
+    this.#garbageBytes += bytes;
+    if (this.#garbageBytes < LARGE_GARBAGE_BYTES_MAX) return;
+    this.#garbageBytes = 0;
+    collectLargeTexts(COLLECTED_HEAP_BYTES_MAX);
+  }
+
+  /** Sets the timer for the earliest row that is not yet due, or the next call to a host with a rate. */
+  #setAlarm(): void {
+    const monotonicMs = this.#app.clock.monotonicMs();
+    const { earliestMs, nextTokenMs } = this.#lanes;
+    const delayMs = Math.min((earliestMs ?? NEVER) - this.#nowMs(), (nextTokenMs ?? NEVER) - monotonicMs);
+    const sleepMs = Math.min(SLEEP_MS_MAX, Math.max(1, Math.ceil(delayMs)));
+    // An alarm that rings earlier sets the next one.
+    if (delayMs === NEVER || monotonicMs + sleepMs >= this.#alarmAtMs) return;
+    this.#alarmAtMs = monotonicMs + sleepMs;
+    this.#setTimer("alarm", sleepMs, () => {
+      // First, before anything that may fail: while it is set, no later alarm is.
+      this.#alarmAtMs = NEVER;
+      this.#tick();
+    });
   }
 
   /** Looks for lanes that memory missed, a page at a time. Starts over some time after the last page. */
@@ -413,7 +386,7 @@ export class Scheduler<Row extends QueueRow> {
   #sweepAccount(accountId: string): Promise<void> {
     return this.#runTask("sweep", async () => {
       let next: LaneName | null = { accountId, host: "", keyId: "" };
-      while (next?.accountId === accountId && this.#isRunning) {
+      while (next?.accountId === accountId && this.#phase === "running") {
         next = await this.#readLanes(next, (head) => head.accountId === accountId);
         // A database file is read in this thread, so let other work run between two pages.
         await nextTurn();
@@ -423,7 +396,7 @@ export class Scheduler<Row extends QueueRow> {
 
   /** Looks soon for due rows that other nodes have stored, perhaps more than they have slots for, if slots are free here. */
   lookElsewhere(): void {
-    if (this.#isLooking || !this.#isRunning) return;
+    if (this.#isLooking || this.#phase !== "running") return;
     this.#isLooking = true;
     const delayMs = this.#lookedMs + NODE_LOOK_MS_MIN - this.#app.clock.monotonicMs();
     this.#setTimer("look", Math.max(0, delayMs), () => this.#work.keep(this.#look()));
@@ -447,110 +420,75 @@ export class Scheduler<Row extends QueueRow> {
     if (this.#looksAfter !== null) this.lookElsewhere();
   }
 
+  /** Notes the wanted ones of the store's next lanes. Returns the last that was read; null: there are no more. */
+  async #readLanes(after: LaneName | null, isWanted: (head: LaneHead) => boolean): Promise<LaneName | null> {
+    const heads = await this.#options.queue.lanes(after, LANES_PER_PAGE);
+    const nowMs = this.#nowMs();
+    this.#lanes.found(heads.filter(isWanted), nowMs);
+    this.#tick();
+    return heads.length < LANES_PER_PAGE ? null : (heads.at(-1) ?? null);
+  }
+
   /** Runs at the start, and each time the store is available again. */
   async #begin(): Promise<void> {
     await this.#options.prepare?.();
-    if (this.#hasBegun) await this.#returnLostClaims();
+    if (this.#phase !== "starting") await this.#returnLostClaims();
     else await this.#rescue(this.#app.store.isOnlyProcess);
-    this.#hasBegun = true;
-    this.#work.keep(this.#reschedule());
+    this.#enter("running");
+    this.#work.keep(this.#repairDueTimes());
   }
 
-  /** Stops claiming until the store can be written, since no result could be recorded. `reason` is for the log. */
-  #waitForStore(reason: string): void {
-    if (this.#isStoreAway) return;
-    this.#isStoreAway = true;
-    this.#probeLater();
-    this.#app.log.debug("dispatch.paused", { of: this.#options.name, reason });
+  /** Once stopped, it stays so. */
+  #enter(phase: Phase): void {
+    if (this.#phase !== "stopped") this.#phase = phase;
   }
 
-  #probeLater(): void {
-    this.#setTimer("probe", PROBE_EVERY_MS, () => this.#work.keep(this.#probe()));
+  #rescueLater(): void {
+    this.#setTimer("rescue", RECOVERY_INTERVAL_MS, () => this.#work.keep(this.#rescuePass()));
   }
 
-  async #probe(): Promise<void> {
-    try {
-      await this.#app.store.probe();
-    } catch {
-      return this.#probeLater();
-    }
-    this.#isStoreAway = false;
-    try {
-      this.#app.log.debug("dispatch.resumed", { of: this.#options.name });
-      await this.#begin();
-    } catch (error) {
-      this.#onError("start", error);
-      this.#waitForStore("it could not go on");
-    }
+  /** Runs each step even if the one before failed. */
+  async #rescuePass(): Promise<void> {
+    this.#checkClock();
+    if (this.#clockRepair.isDue()) this.#work.keep(this.#repairDueTimes());
+    await this.#runTask("rescue", () => this.#returnLostClaims());
+    await this.#runTask("rescue", () => this.#rescue(false));
+    this.#rescueLater();
   }
 
-  #clockAheadMs(): number {
-    const { clock } = this.#app;
-    return clock.now().getTime() - clock.monotonicMs();
+  /** Gives back claims that were committed although their response was lost: none of their rows was sent. */
+  #returnLostClaims(): Promise<void> {
+    const { queue, ends } = this.#options;
+    return this.#leases.resolveLost(async (lost) => {
+      const rows = (await queue.claimed(lost.accountIds, lost.at)).filter(({ id }) => !this.#work.attempts.has(id));
+      for (const row of rows) this.#work.keep(this.#runTask("claim", () => ends.unclaim(row)));
+    });
   }
 
-  /**
-   * Detects that the wall clock was set back. Due times are wall-clock times, since they outlive the process, so every row
-   * would wait longer. A clock set forward or a suspended machine only makes rows due earlier, which does no harm.
-   */
+  /** Ends what dead processes left active. `everything`: even rows whose lease has not ended. */
+  #rescue(everything: boolean): Promise<void> {
+    const [{ clock, log }, { name, queue, ends }] = [this.#app, this.#options];
+    // Rows that this process works on, or on which it may hold a claim.
+    const isOurs = ({ id, leaseUntil }: Row) =>
+      this.#work.attempts.has(id) || this.#reservations.has(id) || this.#leases.isOpen(leaseUntil);
+    return rescue({ name, log, queue, clock, ends, isOurs, lease: this.#recoveryLease }, everything);
+  }
+
+  /** Detects that the wall clock was set back. Never throws. */
   #checkClock(): void {
     try {
-      const aheadMs = this.#clockAheadMs();
-      const byMs = Math.round(this.#aheadMs - aheadMs);
-      // `#aheadMs` stays as it is, so that small steps add up.
-      if (byMs > 0 && byMs <= CLOCK_TOLERANCE_MS) return;
-      this.#aheadMs = aheadMs;
-      if (byMs <= 0) return;
-      this.#setBackMs += byMs;
-      this.#work.keep(this.#reschedule());
+      const byMs = this.#clockRepair.look();
+      if (byMs === 0) return;
+      this.#work.keep(this.#repairDueTimes());
       this.#app.log.warn("clock.set_back", { of: this.#options.name, by_ms: byMs });
     } catch (error) {
       this.#onError("clock", error);
     }
   }
 
-  /** Moves the due times of rows that were scheduled before the clock was set back, then sweeps. */
-  async #reschedule(): Promise<void> {
-    const { clock, kept } = this.#app;
-    const byMs = this.#setBackMs;
-    try {
-      for (let count = RESCHEDULE_ROWS_MAX; this.#isRunning && count === RESCHEDULE_ROWS_MAX;) {
-        count = await this.#options.queue.reschedule({ now: clock.now(), byMs }, RESCHEDULE_ROWS_MAX);
-      }
-      this.#setBackMs = Math.max(0, this.#setBackMs - byMs);
-      // Results that are kept, and writes under way, may still bring due times from before the clock was set back.
-      this.#isRescheduleDue = byMs > 0 || (this.#isRescheduleDue && kept.count > 0);
-    } catch (error) {
-      this.#isRescheduleDue = true;
-      this.#onError("clock", error);
-    }
+  async #repairDueTimes(): Promise<void> {
+    await this.#runTask("clock", () => this.#clockRepair.moveRows(() => this.#phase === "stopped"));
     await this.#sweep(null);
-  }
-
-  #rescueLater(): void {
-    this.#setTimer("rescue", RECOVERY_INTERVAL_MS, () =>
-      this.#work.keep(this.#rescuePass().finally(() => this.#rescueLater())),
-    );
-  }
-
-  /** Runs each step even if the one before failed. */
-  async #rescuePass(): Promise<void> {
-    this.#checkClock();
-    if (this.#isRescheduleDue) this.#work.keep(this.#reschedule());
-    await this.#runTask("rescue", () => this.#returnLostClaims());
-    await this.#runTask("rescue", () => this.#rescue(false));
-  }
-
-  /** Ends what dead processes left active. `everything`: even rows whose lease has not ended. */
-  #rescue(everything: boolean): Promise<void> {
-    const [{ clock, log }, { name, queue, ends }] = [this.#app, this.#options];
-    const isOurs = (row: Row) => this.#isOurs(row);
-    return rescue({ name, log, queue, clock, ends, isOurs, lease: this.#recoveryLease }, everything);
-  }
-
-  /** Whether this process works on the row, or may hold a claim on it. */
-  #isOurs({ id, leaseUntil }: Row): boolean {
-    return this.#work.attempts.has(id) || this.#reservations.has(id) || this.#leases.isOpen(leaseUntil);
   }
 
   /** Runs a background task; never rejects. */
@@ -570,7 +508,7 @@ export class Scheduler<Row extends QueueRow> {
     if (error instanceof StoreBusy) return;
     try {
       if (error instanceof StoreUnavailable) {
-        if (this.#isRunning) this.#waitForStore("the store cannot be used");
+        if (this.#phase !== "stopped") this.#waitForStore("the store cannot be used");
         return;
       }
       metrics.taskFailed(`${name}.${task}`);
@@ -580,25 +518,37 @@ export class Scheduler<Row extends QueueRow> {
     }
   }
 
-  /** Sets the timer for the earliest row that is not yet due, or the next call to a host with a rate. */
-  #setAlarm(): void {
-    const monotonicMs = this.#app.clock.monotonicMs();
-    const { earliestMs, nextTokenMs } = this.#lanes;
-    const delayMs = Math.min((earliestMs ?? NEVER) - this.#nowMs(), (nextTokenMs ?? NEVER) - monotonicMs);
-    const sleepMs = Math.min(SLEEP_MS_MAX, Math.max(1, Math.ceil(delayMs)));
-    // An alarm that rings earlier sets the next one.
-    if (delayMs === NEVER || monotonicMs + sleepMs >= this.#alarmAtMs) return;
-    this.#alarmAtMs = monotonicMs + sleepMs;
-    this.#setTimer("alarm", sleepMs, () => {
-      // First, before anything that may fail: while it is set, no later alarm is.
-      this.#alarmAtMs = NEVER;
-      this.#tick();
-    });
+  /** Stops claiming until the store can be written, since no result could be recorded. `reason` is for the log. */
+  #waitForStore(reason: string): void {
+    if (this.#isStoreAway) return;
+    this.#isStoreAway = true;
+    this.#probeLater();
+    this.#app.log.debug("dispatch.paused", { of: this.#options.name, reason });
+  }
+
+  #probeLater(): void {
+    this.#setTimer("probe", STORE_RETRY_MS, () => this.#work.keep(this.#probe()));
+  }
+
+  async #probe(): Promise<void> {
+    try {
+      await this.#app.store.probe();
+    } catch {
+      return this.#probeLater();
+    }
+    this.#isStoreAway = false;
+    try {
+      this.#app.log.debug("dispatch.resumed", { of: this.#options.name });
+      await this.#begin();
+    } catch (error) {
+      this.#onError("start", error);
+      this.#waitForStore("it could not go on");
+    }
   }
 
   /** Calls `then` once after the delay, unless the scheduler has stopped. Replaces a timer of the same name. */
   #setTimer(name: TimerName, delayMs: number, then: () => void): void {
-    if (!this.#isRunning) return;
+    if (this.#phase === "stopped") return;
     this.#timers.get(name)?.();
     this.#timers.set(name, this.#app.clock.after(delayMs, then));
   }
