@@ -186,7 +186,7 @@ const ICON_IN_PAGE = `data:${ICON.type},${encodeURIComponent(ICON.text)}`;
 function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: PageUser }) {
   const entries = NAVIGATION.filter(({ needs }) => mayDo(user.role, needs));
   return (
-    <aside class="side">
+    <aside id="side" class="side">
       <Brand isLink />
       <AccountMenu user={user} accounts={user.accounts ?? []} />
       <a class="button button-plain search-open" href={ACTIONS_PATH} data-open="palette">

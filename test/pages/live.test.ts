@@ -51,6 +51,19 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.waitForURL(/\/login\?next=%2Fapprovals$/);
   });
 
+  test("says who is logged in by now, as whom it decides", async () => {
+    const [bob, cat] = [await joined(desk.app, "approver"), await joined(desk.app, "approver", "cat@example.com")];
+    const page = await desk.enter(bob);
+    await page.goto(`${desk.app.url}/approvals`);
+    await desk.updated(page);
+    await page.evaluate("window.mark = 1");
+    // As in another tab.
+    await cat.enter(page.context());
+    await page.locator(`#${await desk.created({ approve: true })}`).waitFor();
+    expect(await page.locator(".person-menu summary").innerText()).toBe("cat@example.com");
+    expect(await desk.isSamePage(page)).toBe(true);
+  });
+
   test("asks now and then while its stream is broken", async () => {
     await using server = await openRealServer({ port: await freePort() });
     const page = await desk.open("/approvals", server, await signedIn(server), "a clock of the test");

@@ -5,7 +5,7 @@
 import { copyByButtons, showCopyButtons } from "./copy.ts";
 import { openDrawers, showLoading } from "./drawer.ts";
 import { focus, onClick } from "./elements.ts";
-import { readKeys } from "./keyboard.ts";
+import { nameKeys, readKeys } from "./keyboard.ts";
 import { askFirst, selectRows } from "./lists.ts";
 import { keepInputs } from "./morph.ts";
 import { keepNotes, showNotes } from "./notes.ts";
@@ -18,6 +18,7 @@ function prepare(place: ParentNode): void {
   prepareTimes(place);
   showCopyButtons(place);
   showNotes(place);
+  nameKeys(place);
 }
 
 /** Closes open menus on a press outside of them. */

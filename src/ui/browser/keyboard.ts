@@ -35,7 +35,11 @@ export function readKeys(): void {
       return;
     else if (press(key)) event.preventDefault();
   });
-  if (isMac) for (const key of document.querySelectorAll("[data-open=palette] kbd")) key.textContent = "⌘K";
+}
+
+/** Shows the key of the palette that this machine has. */
+export function nameKeys(place: ParentNode): void {
+  if (isMac) for (const key of place.querySelectorAll("[data-open=palette] kbd")) key.textContent = "⌘K";
 }
 
 /** Closes the open menu, or else the drawer unless it contains typed text. Dialogs close themselves. */

@@ -48,7 +48,7 @@ async function load(): Promise<void> {
     source: "#main",
     target: "#main",
     select: "#main",
-    selectOOB: "#navigation:morph:outerHTML,#stop:morph:outerHTML,#icon:outerHTML",
+    selectOOB: "#side:morph:outerHTML,#stop:morph:outerHTML,#icon:outerHTML",
     swap: "morph:outerHTML",
   });
 }
