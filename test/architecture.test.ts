@@ -67,7 +67,7 @@ const TIME_AND_CHANCE =
  * stored, and a person may ask to see secrets.
  */
 const BEHIND_MASKS =
-  /^src\/(receipts\/|approvals\/facts\.ts$|actions\/edited-copy\.ts$|pages\/(action|inbox|resend)-routes\.ts$)/;
+  /^src\/(receipts\/|approvals\/facts\.ts$|actions\/edited-copy\.ts$|pages\/(action\/(action|resend)|decisions\/inbox)-routes\.ts$)/;
 const ENTRIES = new Set([
   "src/main.ts",
   "src/cli/main.ts",

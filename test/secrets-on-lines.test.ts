@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { Glob } from "bun";
 import { join } from "node:path";
 import { ROLES } from "../src/core/roles.ts";
-import { madeKeyPage } from "../src/pages/new-key.tsx";
+import { madeKeyPage } from "../src/pages/settings/new-key.tsx";
 import { firstKeysText } from "../src/app/first-keys.ts";
 
 const ROOT = join(import.meta.dir, "..");

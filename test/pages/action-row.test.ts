@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { Action } from "../../src/core/action.ts";
 import { ROW_BODY_CHARS_MAX } from "../../src/core/limits.ts";
-import { forRow } from "../../src/pages/listed-action.ts";
-import { Note } from "../../src/pages/action-row.tsx";
-import { actionTable } from "../../src/pages/action-table.tsx";
+import { forRow } from "../../src/pages/frame/listed-action.ts";
+import { Note } from "../../src/pages/frame/action-row.tsx";
+import { actionTable } from "../../src/pages/actions/action-table.tsx";
 import { renderPart } from "../../src/ui/layout.tsx";
 import { textOf } from "../support/forms.ts";
 import { anAction, aResult, later, NOON } from "../support/factory.ts";

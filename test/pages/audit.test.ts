@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { AUDIT_KINDS, type AuditKind, type AuditRow } from "../../src/core/audit.ts";
-import { actorsLike, auditPage } from "../../src/pages/audit.tsx";
+import { actorsLike, auditPage } from "../../src/pages/settings/audit.tsx";
 import { anAuditEntry, later } from "../support/factory.ts";
 
 const DANA = "user:dana@northwind.example";

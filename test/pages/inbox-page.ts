@@ -1,10 +1,10 @@
 import type { Action } from "../../src/core/action.ts";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
-import { type InboxPane, type InboxProps, inboxPage } from "../../src/pages/inbox.tsx";
-import type { InboxQuery } from "../../src/pages/inbox-query.ts";
+import { type InboxPane, type InboxProps, inboxPage } from "../../src/pages/decisions/inbox.tsx";
+import type { InboxQuery } from "../../src/pages/decisions/inbox-query.ts";
 import type { TimelineEntry } from "../../src/core/timeline.ts";
-import { confirmPage } from "../../src/pages/approval-link.tsx";
-import { receiptPage } from "../../src/pages/receipt.tsx";
+import { confirmPage } from "../../src/pages/decisions/approval-link.tsx";
+import { receiptPage } from "../../src/pages/action/receipt.tsx";
 import { later, NOON } from "../support/factory.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
 

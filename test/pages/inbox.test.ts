@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { COUNTED_MAX, HELD_COUNTED_MAX, HELD_HOSTS_SHOWN_MAX } from "../../src/core/limits.ts";
-import { decidedOutcome, decidedRow } from "../../src/pages/decided.tsx";
-import type { SeenInbox } from "../../src/pages/inbox.tsx";
+import { decidedOutcome, decidedRow } from "../../src/pages/decisions/decided.tsx";
+import type { SeenInbox } from "../../src/pages/decisions/inbox.tsx";
 import { anAction, aResult, later, NOON } from "../support/factory.ts";
 import { inboxOf } from "./inbox-page.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import Type from "typebox";
 import { DomainError, type Issue } from "../../src/core/domain-error.ts";
-import { EMPTY_FORM, filled, formIdIn, type FormState, problemOf } from "../../src/pages/forms.ts";
-import { CHOICES_WITH_FIELDS, schemaForm } from "../../src/pages/schema-form.tsx";
+import { EMPTY_FORM, filled, formIdIn, type FormState, problemOf } from "../../src/pages/frame/forms.ts";
+import { CHOICES_WITH_FIELDS, schemaForm } from "../../src/pages/frame/schema-form.tsx";
 import { render } from "../../src/ui/layout.tsx";
 
 const FORM = schemaForm(

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { hiddenIn, wordsOf } from "../support/forms.ts";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { joined, signedIn } from "../http/signed-in.ts";
-import { EXAMPLES, ruleFields, ruleIn } from "../../src/pages/rule-form.tsx";
-import { TEMPLATES } from "../../src/pages/rule-templates.ts";
+import { EXAMPLES, ruleFields, ruleIn } from "../../src/pages/rules/rule-form.tsx";
+import { TEMPLATES } from "../../src/pages/rules/rule-templates.ts";
 import { ruleFrom } from "../../src/rules/rule.ts";
 import type { RuleDefinition } from "../../src/rules/schemas.ts";
 

@@ -8,7 +8,7 @@ import { DOCS_SEARCH_PATH, docsPage, docsSearchPage } from "./frame.tsx";
 import { guideText, llmsText } from "./guides.ts";
 import { boundedQuery } from "./search.ts";
 import type { DocsSite } from "./site.tsx";
-import type { PageDeps } from "../page-deps.ts";
+import type { PageDeps } from "../frame/page-deps.ts";
 import { createOwnTurns } from "../../runtime/fair-share.ts";
 
 const NO_SUCH_PAGE = "The documentation has no such page.";
