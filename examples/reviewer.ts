@@ -7,7 +7,7 @@
  *   bun examples/reviewer.ts https://api.example.com/refunds 100
  */
 import { createClient } from "../src/client/client.ts";
-import type { Action } from "../src/client/openapi.ts";
+import type { Action } from "../src/client/api.ts";
 import { OutgateError } from "../src/client/transport.ts";
 
 const [allowedUrl, limit = "100"] = process.argv.slice(2);

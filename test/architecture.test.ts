@@ -23,8 +23,8 @@ const ORDER = words(`
 `);
 /** What opens a database, whichever it is. Everybody else knows the interfaces in `core`. */
 const OPENS_DATABASES = /^src\/(admin|app)\//;
-/** They run on plain Node, beside a service that may be elsewhere. */
-const ON_PLAIN_NODE = /^(src\/client\/|mcp\/bridge\/)/;
+/** They run on plain Node, beside a service that may be elsewhere. Nothing of `api.ts` runs: it has types only. */
+const ON_PLAIN_NODE = /^(src\/client\/(?!api\.ts)|mcp\/bridge\/)/;
 const KNOWN_ON_PLAIN_NODE = /^(src\/client\/|mcp\/bridge\/|src\/core\/tls\.ts$)/;
 
 /** Each library has one place, so that it can be replaced there. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
-import { clientTypes } from "../client-types.ts";
+import { clientTypes } from "./client-types.ts";
 import { ROOT } from "./bundle.ts";
 
 const CLIENT = join(ROOT, "src/client");
@@ -30,10 +30,10 @@ export declare class OutgateError extends Error implements OutgateErrorFacts {
 
 /** The declarations of the npm package: they need no other package. */
 export async function declarations(): Promise<string> {
-  const api = await clientTypes("described");
+  const api = await clientTypes();
   const own = readFileSync(join(CLIENT, "types.ts"), "utf8");
-  const text = `${api}${own}${declared(FILES)}`
-    .replaceAll(/^import type [^;]* from "\.\/(?:openapi|types)\.ts";\n/gm, "")
+  const text = `${api}${own}${declared(FILES, api)}`
+    .replaceAll(/^import type [^;]* from "\.\/(?:api|types)\.ts";\n/gm, "")
     .replaceAll("Api.", "")
     .replaceAll(/^\/\/.*\n/gm, "")
     .replaceAll(/^export \{\};\n/gm, "");
@@ -41,12 +41,15 @@ export async function declarations(): Promise<string> {
   return `${text.trim()}\n${ERROR}`;
 }
 
-/** What TypeScript declares of these files. */
-function declared(files: readonly string[]): string {
+/** What TypeScript declares of these files, with `api` as the types of the API: those of the service need other packages. */
+function declared(files: readonly string[], api: string): string {
   const { config } = ts.readConfigFile(join(ROOT, "tsconfig.json"), (path) => readFileSync(path, "utf8"));
-  const { options } = ts.parseJsonConfigFileContent({ ...config, files: [] }, ts.sys, ROOT);
+  const parsed = ts.parseJsonConfigFileContent({ ...config, files: [] }, ts.sys, ROOT);
+  const options = { ...parsed.options, noEmit: false, declaration: true, emitDeclarationOnly: true };
+  const host = ts.createCompilerHost(options);
+  host.readFile = (path) => (path === join(CLIENT, "api.ts") ? api : ts.sys.readFile(path));
   const paths = files.map((file) => join(CLIENT, file));
-  const program = ts.createProgram(paths, { ...options, noEmit: false, declaration: true, emitDeclarationOnly: true });
+  const program = ts.createProgram(paths, options, host);
   const texts: string[] = [];
   for (const path of paths) {
     program.emit(program.getSourceFile(path), (_name, text) => void texts.push(text), undefined, true);

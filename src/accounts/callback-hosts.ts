@@ -130,17 +130,21 @@ const entry = {
   created_at: t.dateTime("When it was listed."),
 };
 
-const CallbackHostJson = t.answerObject(
+export const CallbackHostJson = t.answerObject(
   "CallbackHost",
   "A host to which callbacks of keys with a hold or a limit, and of agents where the account has rules, may go.",
   entry,
 );
 
-const CallbackHostListJson = t.answerObject("CallbackHostList", "The hosts that this account lists for callbacks.", {
-  data: Type.Array(CallbackHostJson, {
-    description: `The hosts in alphabetical order, at most ${CALLBACK_HOSTS_MAX}.`,
-  }),
-});
+export const CallbackHostListJson = t.answerObject(
+  "CallbackHostList",
+  "The hosts that this account lists for callbacks.",
+  {
+    data: Type.Array(CallbackHostJson, {
+      description: `The hosts in alphabetical order, at most ${CALLBACK_HOSTS_MAX}.`,
+    }),
+  },
+);
 
 export const AddCallbackHost = t.requestObject("AddCallbackHost", "The host to list.", { host: entry.host });
 

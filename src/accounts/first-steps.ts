@@ -86,12 +86,12 @@ const FirstStepJson = t.answerObject("FirstStep", "A first step of an account.",
   done_at: t.nullable(t.dateTime("When it was done first; null: not yet, or some seconds ago.")),
 });
 
-const FirstStepsJson = t.answerObject("FirstSteps", "What an account does to begin. Each step ticks itself.", {
+export const FirstStepsJson = t.answerObject("FirstSteps", "What an account does to begin. Each step ticks itself.", {
   data: Type.Array(FirstStepJson, { description: "The steps, in the order in which the pages show them." }),
   hidden: t.yesNo("Whether they are hidden for everybody of the account. A person can hide them on the pages.", false),
 });
 
-const ChangeFirstSteps = t.requestObject("ChangeFirstSteps", "Whether the pages show the first steps.", {
+export const ChangeFirstSteps = t.requestObject("ChangeFirstSteps", "Whether the pages show the first steps.", {
   hidden: t.yesNo("true hides them for everybody; false shows them again.", true),
 });
 

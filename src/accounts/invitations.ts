@@ -227,17 +227,21 @@ const InvitationJson = t.answerObject("Invitation", "An invitation that was not 
   void: t.yesNo("Whether its link lets nobody in, because its maker may no longer manage the account.", false),
 });
 
-const InvitationList = t.answerObject("InvitationList", "The open invitations of the account.", {
+export const InvitationList = t.answerObject("InvitationList", "The open invitations of the account.", {
   data: Type.Array(InvitationJson, {
     description: `The open invitations, newest first, at most ${INVITATIONS_OPEN_MAX}.`,
   }),
 });
 
-const CreatedInvitation = t.answerObject("CreatedInvitation", "A new invitation. Only this answer contains its link.", {
-  ...invitationMembers,
-  link: t.url("The link to join. It is not stored and never shown again.", "https://outgate.example.com/join/3f9a0c"),
-  mailed: t.yesNo("Whether a mail with the link is sent.", true),
-});
+export const CreatedInvitation = t.answerObject(
+  "CreatedInvitation",
+  "A new invitation. Only this answer contains its link.",
+  {
+    ...invitationMembers,
+    link: t.url("The link to join. It is not stored and never shown again.", "https://outgate.example.com/join/3f9a0c"),
+    mailed: t.yesNo("Whether a mail with the link is sent.", true),
+  },
+);
 
 export const InvitationParams = pathParams(Type.Object({ id: InvitationId }), "There is no such invitation.");
 

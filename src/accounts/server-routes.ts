@@ -37,40 +37,44 @@ const DatabaseJson = Type.Object(
   },
 );
 
-const ServerJson = t.answerObject("Server", "What is in force on the server. It is changed in its environment.", {
-  version: t.plainText("Version of the service.", "0.2.0"),
-  targets: t.plainText("Where calls may go, as a sentence.", "Calls may go to public addresses only."),
-  rate_limit_per_second: t.nullable(t.positive("Requests of an account in a second; null: no limit.", 100)),
-  attempt_timeout_ms: milliseconds("Deadline of one attempt", 30_000),
-  retry_base_ms: milliseconds("Delay after the first failure", 2_000),
-  retry_cap_ms: milliseconds("Longest delay between two attempts", 3_600_000),
-  approval_ttl_hours: t.nullable(t.positive("Hours that an action awaits approval; null: forever.", 72)),
-  approval_links: t.choice(
-    ["confirm", "one_click"],
-    "Whether the links of approval mails ask for confirmation.",
-    "confirm",
-  ),
-  approvers: Type.Array(
-    Type.String({ description: "An address, a domain, or for other accounts how many there are." }),
-    {
-      description: "Who can be asked in addition to the people of an account; empty: no list is set.",
-      examples: [["boss@example.com"]],
-    },
-  ),
-  agent_approval: t.choice(["off", "elicit"], "Whether an MCP client can ask its user to approve.", "off"),
-  sends_mail: t.yesNo("Whether a mail provider is set.", true),
-  retention_days: t.nullable(t.positive("Days that finished actions are kept; null: forever.", 30)),
-  database: t.nullable(DatabaseJson),
-  settings: t.nullable(
-    Type.Array(SettingJson, { description: "Every setting; null for keys of other accounts than the first." }),
-  ),
-});
+export const ServerJson = t.answerObject(
+  "Server",
+  "What is in force on the server. It is changed in its environment.",
+  {
+    version: t.plainText("Version of the service.", "0.2.0"),
+    targets: t.plainText("Where calls may go, as a sentence.", "Calls may go to public addresses only."),
+    rate_limit_per_second: t.nullable(t.positive("Requests of an account in a second; null: no limit.", 100)),
+    attempt_timeout_ms: milliseconds("Deadline of one attempt", 30_000),
+    retry_base_ms: milliseconds("Delay after the first failure", 2_000),
+    retry_cap_ms: milliseconds("Longest delay between two attempts", 3_600_000),
+    approval_ttl_hours: t.nullable(t.positive("Hours that an action awaits approval; null: forever.", 72)),
+    approval_links: t.choice(
+      ["confirm", "one_click"],
+      "Whether the links of approval mails ask for confirmation.",
+      "confirm",
+    ),
+    approvers: Type.Array(
+      Type.String({ description: "An address, a domain, or for other accounts how many there are." }),
+      {
+        description: "Who can be asked in addition to the people of an account; empty: no list is set.",
+        examples: [["boss@example.com"]],
+      },
+    ),
+    agent_approval: t.choice(["off", "elicit"], "Whether an MCP client can ask its user to approve.", "off"),
+    sends_mail: t.yesNo("Whether a mail provider is set.", true),
+    retention_days: t.nullable(t.positive("Days that finished actions are kept; null: forever.", 30)),
+    database: t.nullable(DatabaseJson),
+    settings: t.nullable(
+      Type.Array(SettingJson, { description: "Every setting; null for keys of other accounts than the first." }),
+    ),
+  },
+);
 
-const TestMail = t.requestObject("TestMail", "Who gets the test mail.", {
+export const TestMail = t.requestObject("TestMail", "Who gets the test mail.", {
   to: t.emailSchema("Where to send it: the address of a person of this account."),
 });
 
-const TestMailResult = t.answerObject("TestMailResult", "How a test mail fared.", {
+export const TestMailResult = t.answerObject("TestMailResult", "How a test mail fared.", {
   delivered: t.yesNo("Whether the mail provider took it.", true),
   error: t.nullable(t.plainText("Why not; null: it did.", "No mail was sent: no mail provider is configured.")),
 });

@@ -127,7 +127,7 @@ const ListedAccountJson = t.answerObject("ListedAccount", "An account of the ser
   allowed_at: t.nullable(t.dateTime("When it was allowed; null: not necessary, or not yet.")),
 });
 
-const AccountListJson = t.answerObject("AccountList", "The accounts of the service.", {
+export const AccountListJson = t.answerObject("AccountList", "The accounts of the service.", {
   data: Type.Array(ListedAccountJson, {
     description: `The accounts, stopped ones first, then the newest; at most ${ACCOUNTS_LISTED_MAX}.`,
   }),

@@ -21,9 +21,9 @@ export interface ReceivedMessage {
   readonly bodies: readonly Uint8Array[];
 }
 
-const findingSchema = <Code extends string>(codes: readonly Code[], title: string, description: string) =>
+const findingSchema = <Code extends string>(codes: readonly [Code, ...Code[]], title: string, description: string) =>
   t.answerObject(title, description, {
-    code: t.choice(codes, "What it is.", codes[0] ?? ""),
+    code: t.choice(codes, "What it is.", codes[0]),
     message: t.plainText(
       "What it means and what to do.",
       "The header webhook-id is missing. A proxy or framework may have dropped it.",

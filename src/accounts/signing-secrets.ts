@@ -239,7 +239,7 @@ function seedPlace(seedId: string): SealedPlace {
 const secretText = (description: string) =>
   Type.String({ pattern: "^whsec_", description, examples: ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"] });
 
-const SigningSecretJson = t.answerObject(
+export const SigningSecretJson = t.answerObject(
   "SigningSecret",
   "The secret that signs the calls, or the callbacks, to one origin.",
   {
@@ -257,7 +257,7 @@ const SigningSecretJson = t.answerObject(
   },
 );
 
-const RotationJson = t.answerObject("Rotation", "A rotation of signing secrets.", {
+export const RotationJson = t.answerObject("Rotation", "A rotation of signing secrets.", {
   origin: t.nullable(t.url("The origin that has a new secret; null: all origins.", "https://api.example.com")),
   rotated_at: t.dateTime("When the new secret began to sign."),
   previous_expires_at: t.dateTime("When the previous secret stops signing; another rotation ends it earlier."),
@@ -321,11 +321,15 @@ const SigningOriginJson = t.answerObject("SigningOrigin", "An origin that has a 
   previous_expires_at: t.nullable(t.dateTime("Until when the previous secret signs too; null: it doesn't.")),
 });
 
-const SigningOriginListJson = t.answerObject("SigningOriginList", "Where an account's calls and callbacks went.", {
-  data: Type.Array(SigningOriginJson, {
-    description: `The origins, the last used first: at most ${KNOWN_ORIGINS_MAX} of calls and ${KNOWN_ORIGINS_MAX} of callbacks.`,
-  }),
-});
+export const SigningOriginListJson = t.answerObject(
+  "SigningOriginList",
+  "Where an account's calls and callbacks went.",
+  {
+    data: Type.Array(SigningOriginJson, {
+      description: `The origins, the last used first: at most ${KNOWN_ORIGINS_MAX} of calls and ${KNOWN_ORIGINS_MAX} of callbacks.`,
+    }),
+  },
+);
 
 export function signingSecretRoutes({ signingService }: { readonly signingService: SigningService }) {
   return createApiRoutes()

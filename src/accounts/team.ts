@@ -98,7 +98,7 @@ export const roleMember = t.choice(
 
 export const emailMember = t.plainText("The person's address.", "ann@example.com");
 
-const PersonJson = t.answerObject("Person", "A person of the account.", {
+export const PersonJson = t.answerObject("Person", "A person of the account.", {
   id: PersonId,
   email: emailMember,
   role: roleMember,
@@ -106,7 +106,7 @@ const PersonJson = t.answerObject("Person", "A person of the account.", {
   last_seen_at: t.nullable(t.dateTime("When they last used the account, to some minutes; null: not yet.")),
 });
 
-const PersonList = t.answerObject("PersonList", "The people of the account.", {
+export const PersonList = t.answerObject("PersonList", "The people of the account.", {
   data: Type.Array(PersonJson, {
     description: `The people in the order in which they joined, at most ${PEOPLE_PER_ACCOUNT_MAX}.`,
   }),

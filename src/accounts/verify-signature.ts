@@ -56,7 +56,7 @@ export function createVerifyService(
   };
 }
 
-const VerifySignatureBody = t.requestObject("VerifySignature", "A call or callback as it was received.", {
+export const VerifySignatureBody = t.requestObject("VerifySignature", "A call or callback as it was received.", {
   headers: t.stringMap(
     "The headers as they arrived, with names in any case. webhook-id, webhook-timestamp and webhook-signature are read, others ignored.",
     {

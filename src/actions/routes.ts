@@ -371,7 +371,7 @@ interface DecisionCall {
 }
 
 /** The optional body of approve. */
-const Approval = Type.Object(
+export const Approval = Type.Object(
   { ...DecisionBody.properties, grant: Type.Optional(GrantTermsJson) },
   { title: "Approval", additionalProperties: false, description: "Optional details of an approval." },
 );

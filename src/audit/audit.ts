@@ -122,7 +122,7 @@ const AuditEntryJson = t.answerObject("AuditEntry", "One entry of the audit log.
   }),
 });
 
-const AuditLogJson = t.answerObject("AuditLog", "One page of the audit log.", {
+export const AuditLogJson = t.answerObject("AuditLog", "One page of the audit log.", {
   data: Type.Array(AuditEntryJson, { description: "The entries, newest first." }),
   next_cursor: t.nullable(t.plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
 });

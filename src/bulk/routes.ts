@@ -28,7 +28,7 @@ const Filter = Type.Object(FILTERS, {
   examples: [{ status: ["failed"], host: "api.example.com" }],
 });
 
-const StartBulkBody = t.requestObject(
+export const StartBulkBody = t.requestObject(
   "StartBulk",
   "An operation on all actions that match a filter.",
   {
@@ -50,7 +50,7 @@ const StartBulkBody = t.requestObject(
   { examples: [{ operation: "retry", filter: { status: ["failed"], host: "api.example.com" }, dry_run: true }] },
 );
 
-const BulkDryRunJson = t.answerObject("BulkDryRun", "What a bulk job would do.", {
+export const BulkDryRunJson = t.answerObject("BulkDryRun", "What a bulk job would do.", {
   matching: t.quantity("How many actions match.", 17),
   is_more: t.yesNo("Whether there are more than one job covers.", false),
   unknown_outcomes: t.quantity(
@@ -79,7 +79,7 @@ const BulkDryRunJson = t.answerObject("BulkDryRun", "What a bulk job would do.",
   ),
 });
 
-const BulkJobJson = t.answerObject("BulkJob", "An operation on many actions, and how far it is.", {
+export const BulkJobJson = t.answerObject("BulkJob", "An operation on many actions, and how far it is.", {
   id: BulkId,
   operation: Operation,
   filter: t.anyObject("Which actions it covers: those that matched when it began.", { status: ["failed"] }),
@@ -108,7 +108,7 @@ const StartedBulk = Type.Union([BulkJobJson, BulkDryRunJson], {
 
 const CURSOR_EXAMPLE = "YmxrXzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
 
-const BulkJobListJson = t.answerObject("BulkJobList", "One page of the bulk jobs.", {
+export const BulkJobListJson = t.answerObject("BulkJobList", "One page of the bulk jobs.", {
   data: Type.Array(BulkJobJson, { description: "The jobs, newest first." }),
   next_cursor: t.nullable(t.plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
 });
@@ -135,7 +135,14 @@ const BulkResultJson = t.answerObject("BulkResult", "What became of one action o
   ),
 });
 
-const BulkResultListJson = t.answerObject("BulkResultList", "One page of the results of a bulk job.", {
+export const BulkQuery = t.closedObject(t.pageParameters(CURSOR_EXAMPLE));
+
+export const BulkResultQuery = t.closedObject({
+  status: Type.Optional(ResultStatus),
+  ...t.pageParameters(CURSOR_EXAMPLE),
+});
+
+export const BulkResultListJson = t.answerObject("BulkResultList", "One page of the results of a bulk job.", {
   data: Type.Array(BulkResultJson, { description: "The results, the newest actions first." }),
   next_cursor: t.nullable(t.plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
 });
@@ -215,7 +222,7 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
         tag: "Actions",
         summary: "List bulk jobs, newest first",
         description: "Jobs are kept for 30 days after their end.",
-        query: t.closedObject(t.pageParameters(CURSOR_EXAMPLE)),
+        query: BulkQuery,
         answers: { 200: { description: "A page of jobs.", schema: BulkJobListJson } },
       }),
     )
@@ -261,7 +268,7 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
         summary: "List what became of each action of a bulk job",
         description: "Lists what became of each action of the job, the newest actions first.",
         params: BulkParams,
-        query: t.closedObject({ status: Type.Optional(ResultStatus), ...t.pageParameters(CURSOR_EXAMPLE) }),
+        query: BulkResultQuery,
         answers: { 200: { description: "A page of results.", schema: BulkResultListJson } },
       }),
     );

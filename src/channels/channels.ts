@@ -72,7 +72,7 @@ export const CreateChannel = t.requestObject(
 
 type CreateChannel = Static<typeof CreateChannel>;
 
-const ChangeChannelBody = Type.Partial(
+export const ChangeChannelBody = Type.Partial(
   Type.Object({
     ...settings,
     remind_after_minutes: Type.Union([NO_REMINDER, minutes], {
@@ -264,7 +264,7 @@ const NOT_ALL_APPROVERS: DeliveryResult = {
 
 const ChannelId = t.idSchema("chn", "Id of a channel.");
 
-const ChannelJson = t.answerObject("Channel", "Where the account asks for approval.", {
+export const ChannelJson = t.answerObject("Channel", "Where the account asks for approval.", {
   id: ChannelId,
   name: t.plainText("Its name.", "ops"),
   kind: kindMember,
@@ -288,11 +288,11 @@ const ChannelJson = t.answerObject("Channel", "Where the account asks for approv
   created_by: t.plainText("Who added it.", "user:ann@example.com"),
 });
 
-const ChannelListJson = t.answerObject("ChannelList", "The channels of the account.", {
+export const ChannelListJson = t.answerObject("ChannelList", "The channels of the account.", {
   data: Type.Array(ChannelJson, { description: `The channels, the oldest first; at most ${CHANNELS_MAX}.` }),
 });
 
-const ChannelTestJson = t.answerObject("ChannelTest", "How a test message fared.", {
+export const ChannelTestJson = t.answerObject("ChannelTest", "How a test message fared.", {
   delivered: t.yesNo("Whether the test message was taken.", true),
   error: t.nullable(t.plainText("Why not; null: it was.", "The target answered with status 404.")),
 });

@@ -1,4 +1,4 @@
-import type { Action, DecisionFacts, PutDefaults, Timeline, TimelineItem } from "../client/openapi.ts";
+import type { Action, DecisionFacts, PutDefaults, Timeline, TimelineItem } from "../client/api.ts";
 import { TEXT_EXTRAS } from "../core/action.ts";
 import { timeSpan } from "../core/clock.ts";
 import { targetMessage } from "../actions/target-message.ts";

@@ -1,7 +1,7 @@
 import tab from "@bomb.sh/tab";
 import { Argument, type Command, type Option } from "commander";
 import { createClient } from "../client/client.ts";
-import type { Action } from "../client/openapi.ts";
+import type { Action } from "../client/api.ts";
 import { shortened, visible } from "../observability/terminal.ts";
 import { statusCell } from "./action-text.ts";
 import { CliCommand, isNamed } from "./command.ts";

@@ -1,4 +1,4 @@
-import type { Action } from "../client/openapi.ts";
+import type { Action } from "../client/api.ts";
 import { waitForEnd } from "../client/wait.ts";
 import { visible } from "../observability/terminal.ts";
 import { actionText, LISTED_COLUMNS } from "./action-text.ts";

@@ -1,4 +1,4 @@
-import type { PutDefaults } from "../client/openapi.ts";
+import type { PutDefaults } from "../client/api.ts";
 import type { StatusPattern } from "../core/retry.ts";
 import { type Io, readValue, UsageError } from "./io.ts";
 

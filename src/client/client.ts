@@ -1,4 +1,4 @@
-import type * as Api from "./openapi.ts";
+import type * as Api from "./api.ts";
 import { follow } from "./follow.ts";
 import { type HttpCall, createTransport, OutgateError } from "./transport.ts";
 import type {

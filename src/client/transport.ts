@@ -1,6 +1,6 @@
 import ky from "ky";
 import { describeTlsFailure, tlsFailureOf } from "../core/tls.ts";
-import type { ErrorEnvelope } from "./openapi.ts";
+import type { ErrorEnvelope } from "./api.ts";
 import type { ClientSettings, OutgateErrorCode, OutgateErrorFacts } from "./types.ts";
 
 export interface HttpCall {

@@ -1,4 +1,4 @@
-import type * as Api from "./openapi.ts";
+import type * as Api from "./api.ts";
 
 // The text of this file, without `Api.`, is part of the declarations of the npm package: it declares types only.
 

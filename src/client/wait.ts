@@ -1,4 +1,4 @@
-import type { Action } from "./openapi.ts";
+import type { Action } from "./api.ts";
 import { isTemporary, OutgateError, pause, retryDelayMs } from "./transport.ts";
 import type { CallOptions, WaitOptions } from "./types.ts";
 

@@ -289,12 +289,16 @@ export type CredentialRequestJson = Static<typeof CredentialRequestJson>;
 
 const CURSOR_EXAMPLE = "Y3JxXzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
 
-const CredentialRequestPageJson = t.answerObject("CredentialRequestPage", "A page of requests for credentials.", {
-  data: Type.Array(CredentialRequestJson, { description: "Newest first; the pending ones alone: oldest first." }),
-  next_cursor: t.nullable(t.plainText("Pass it as cursor for the next page; null: no more.", CURSOR_EXAMPLE)),
-});
+export const CredentialRequestPageJson = t.answerObject(
+  "CredentialRequestPage",
+  "A page of requests for credentials.",
+  {
+    data: Type.Array(CredentialRequestJson, { description: "Newest first; the pending ones alone: oldest first." }),
+    next_cursor: t.nullable(t.plainText("Pass it as cursor for the next page; null: no more.", CURSOR_EXAMPLE)),
+  },
+);
 
-const CredentialRequestParameters = t.closedObject({
+export const CredentialRequestParameters = t.closedObject({
   status: Type.Optional(
     t.choice(
       CREDENTIAL_REQUEST_STATUSES,

@@ -14,7 +14,7 @@ import { type CredentialService, type CredentialUses, daysOf, NO_USES, sumOf } f
 
 const given = CreateCredential.properties;
 
-const CredentialJson = t.answerObject("Credential", "A credential, without its secret.", {
+export const CredentialJson = t.answerObject("Credential", "A credential, without its secret.", {
   name: credentialNameSchema,
   kind: CredentialKindName,
   header: Type.Optional(headerName("The header that it sets.", "Authorization")),
@@ -56,7 +56,7 @@ const CredentialJson = t.answerObject("Credential", "A credential, without its s
 
 type CredentialJson = Static<typeof CredentialJson>;
 
-const CredentialListJson = t.answerObject("CredentialList", "The credentials that the caller may know.", {
+export const CredentialListJson = t.answerObject("CredentialList", "The credentials that the caller may know.", {
   data: Type.Array(CredentialJson, { description: `By name; at most ${CREDENTIALS_MAX}.` }),
 });
 

@@ -1,4 +1,4 @@
-import type { CreateAction, CreateCredential, CreateRule, GrantTerms } from "../client/openapi.ts";
+import type { CreateAction, CreateCredential, CreateRule, GrantTerms } from "../client/api.ts";
 import { BROKEN_HOST, UNKNOWN_CHARGE } from "./target.ts";
 
 /** The agents of the demo, and which of their calls need approval, whatever the rules say. */

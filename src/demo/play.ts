@@ -1,4 +1,4 @@
-import type { Action, Approval } from "../client/openapi.ts";
+import type { Action, Approval } from "../client/api.ts";
 import type { Caller, MemberRole } from "../core/roles.ts";
 import { createClient, type OutgateClient } from "../client/client.ts";
 import { OutgateError } from "../client/transport.ts";

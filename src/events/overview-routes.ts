@@ -43,7 +43,7 @@ export const OverviewQuery = t.closedObject({
 
 export const RANGE_DEFAULT: OverviewRange = "24h";
 
-const OverviewJson = t.answerObject("Overview", "What the account did in a range, and what waits.", {
+export const OverviewJson = t.answerObject("Overview", "What the account did in a range, and what waits.", {
   range: t.choice(RANGE_NAMES, "How far back it goes.", "24h"),
   since: t.dateTime("Nothing before this is counted."),
   counted_until: t.nullable(t.dateTime("Nothing after this is counted yet; null: everything is.")),

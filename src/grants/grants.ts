@@ -65,7 +65,7 @@ const GrantJson = t.answerObject(
   },
 );
 
-const GrantListJson = t.answerObject("GrantList", "The grants that can be ended.", {
+export const GrantListJson = t.answerObject("GrantList", "The grants that can be ended.", {
   data: Type.Array(GrantJson, { description: "Those in force, then those that are used up; each newest first." }),
 });
 

@@ -129,20 +129,20 @@ function detailOf(settings: HostSettings): AuditDetail {
   return Object.fromEntries(members);
 }
 
-const SettingsJson = t.answerObject(
+export const SettingsJson = t.answerObject(
   "Settings",
   "What the account sets for calls to every host; only what is set.",
   PutDefaults.properties,
 );
 
-const HostSettingsJson = t.answerObject("HostSettings", "What applies to calls of the account to one host.", {
+export const HostSettingsJson = t.answerObject("HostSettings", "What applies to calls of the account to one host.", {
   host: t.plainText("The host, with its port unless that is the scheme's default.", "api.example.com"),
   ...PutHostSettings.properties,
   updated_at: t.dateTime("When it was set."),
   updated_by: t.plainText("Who set it.", "key:owner"),
 });
 
-const HostSettingsListJson = t.answerObject(
+export const HostSettingsListJson = t.answerObject(
   "HostSettingsList",
   "The settings of hosts, and those of the account for all hosts.",
   {

@@ -200,7 +200,7 @@ const members = {
 
 const OAuthClientJson = t.answerObject("OAuthClient", "A client that an owner has added.", members);
 
-const NewOAuthClientJson = t.answerObject("NewOAuthClient", "A client that was just added, with its secret.", {
+export const NewOAuthClientJson = t.answerObject("NewOAuthClient", "A client that was just added, with its secret.", {
   ...members,
   secret: t.nullable(
     t.plainText(
@@ -210,12 +210,16 @@ const NewOAuthClientJson = t.answerObject("NewOAuthClient", "A client that was j
   ),
 });
 
-const OAuthClientListJson = t.answerObject("OAuthClientList", "The clients that the account's owners have added.", {
-  data: Type.Array(OAuthClientJson, {
-    maxItems: OAUTH_CLIENTS_PER_ACCOUNT_MAX,
-    description: "The clients, oldest first.",
-  }),
-});
+export const OAuthClientListJson = t.answerObject(
+  "OAuthClientList",
+  "The clients that the account's owners have added.",
+  {
+    data: Type.Array(OAuthClientJson, {
+      maxItems: OAUTH_CLIENTS_PER_ACCOUNT_MAX,
+      description: "The clients, oldest first.",
+    }),
+  },
+);
 
 export const OAuthClientParams = pathParams(Type.Object({ id: OAuthClientId }), "There is no such client.");
 

@@ -145,7 +145,7 @@ export function checkPausedHost(text: string, keyId: string | null): string {
   throw invalidField("host", "Name a key or a host, not both.");
 }
 
-const PauseJson = t.answerObject("Pause", "A pause in force: no action that it covers is sent.", {
+export const PauseJson = t.answerObject("Pause", "A pause in force: no action that it covers is sent.", {
   id: pauseIdSchema,
   kind: pauseKind,
   key_id: t.nullable(
@@ -161,7 +161,7 @@ const PauseJson = t.answerObject("Pause", "A pause in force: no action that it c
   created_by: t.plainText("Who paused it.", "key:owner"),
 });
 
-const PauseListJson = t.answerObject("PauseList", "The pauses in force.", {
+export const PauseListJson = t.answerObject("PauseList", "The pauses in force.", {
   data: Type.Array(PauseJson, { description: "The pauses in force, oldest first." }),
 });
 

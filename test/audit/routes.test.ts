@@ -1,5 +1,5 @@
 import { pressLink } from "../support/forms.ts";
-import type { AuditEntry } from "../../src/client/openapi.ts";
+import type { AuditLog } from "../../src/client/api.ts";
 import { describe, expect, test } from "bun:test";
 import { AUDIT_SCANS_MAX, AUDIT_STEP_ROWS } from "../../src/core/limits.ts";
 import { anAuditEntry } from "../support/factory.ts";
@@ -15,7 +15,7 @@ fresh(async () => (app = await openRealServer({ starts: false })));
 
 const log = async (query = "", headers = {}) => {
   const { json } = await app.call("GET", `/v1/audit${query}`, undefined, headers);
-  return json as unknown as { readonly data: readonly AuditEntry[]; readonly next_cursor: string | null };
+  return json as unknown as { readonly data: AuditLog["data"]; readonly next_cursor: string | null };
 };
 
 const kinds = async (query = "") => (await log(query)).data.map(({ kind }) => kind);
@@ -151,7 +151,7 @@ describe("GET /v1/audit", () => {
       const response = await app.ask(`/v1/audit${query}`, { headers: { accept: "application/x-ndjson" } });
       expect(response.headers.get("content-type")).toBe("application/x-ndjson");
       const lines = (await response.text()).trimEnd().split("\n");
-      return lines.map((line) => (JSON.parse(line) as AuditEntry).subject);
+      return lines.map((line) => (JSON.parse(line) as AuditLog["data"][number]).subject);
     };
     const all = Array.from({ length: count }, (_, n) => String(count - 1 - n));
     expect(await exported()).toEqual([...all, ...before]);

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { CLIENT_TYPES, clientTypes } from "../../scripts/client-types.ts";
 import { OPERATIONS } from "../support/operations.ts";
 import { createClient } from "../../src/client/client.ts";
 import { OutgateError } from "../../src/client/transport.ts";
@@ -32,10 +31,6 @@ test("has a method for every operation of the API, by its name, but for those of
   const operations = OPERATIONS.filter(({ path }) => !path.startsWith("/auth/"));
   const names = [...operations.map(({ id }) => id), ...OWN_METHODS];
   expect(Object.keys(owner).toSorted()).toEqual(names.toSorted());
-});
-
-test("has the types of the API description: `npm run client-types` writes them", async () => {
-  expect(await Bun.file(CLIENT_TYPES).text()).toBe(await clientTypes("plain"));
 });
 
 test("is made only with the address of a service: a variable that is not set is no server that is down", () => {

@@ -1,4 +1,4 @@
-import type { AuditLog, AuditQuery, CreateKey, CreatePause, KeyList, TestCallback } from "../../client/openapi.ts";
+import type { AuditLog, AuditQuery, CreateKey, CreatePause, KeyList, TestCallback } from "../../client/api.ts";
 import { HOLDS, KEY_SCOPES, MEMBER_ROLES, ROLES, type MemberRole } from "../../core/roles.ts";
 import type { RevokeOptions } from "../../client/types.ts";
 import { DAY_MS, HOUR_MS } from "../../core/limits.ts";

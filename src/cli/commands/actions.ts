@@ -10,7 +10,7 @@ import type {
   FilterQuery,
   ListQuery,
   StartBulk,
-} from "../../client/openapi.ts";
+} from "../../client/api.ts";
 import type { OutgateClient } from "../../client/client.ts";
 import {
   describeDecision,

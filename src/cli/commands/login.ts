@@ -1,4 +1,4 @@
-import type { Account } from "../../client/openapi.ts";
+import type { Account } from "../../client/api.ts";
 import { createClient } from "../../client/client.ts";
 import { apiKeyIn } from "../../client/api-key-file.ts";
 import { isLoopbackUrl } from "../../config/values.ts";

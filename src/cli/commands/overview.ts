@@ -1,4 +1,4 @@
-import type { NotificationList, NotificationQuery, Overview, OverviewQuery, Server } from "../../client/openapi.ts";
+import type { NotificationList, NotificationQuery, Overview, OverviewQuery, Server } from "../../client/api.ts";
 import { RANGE_NAMES } from "../../core/activity.ts";
 import { type Color, visible } from "../../observability/terminal.ts";
 import { type CliCommand, JSON_OPTION } from "../command.ts";

@@ -1,4 +1,4 @@
-import type { CreateRule, DryRun, DryRunRules, ReplaceRules, Rule } from "../../client/openapi.ts";
+import type { CreateRule, DryRun, DryRunRules, ReplaceRules, Rule } from "../../client/api.ts";
 import { type CliCommand, JSON_OPTION } from "../command.ts";
 import { given, several, severalMethods, wholeNumber } from "../option-values.ts";
 import { readValue, UsageError } from "../io.ts";

@@ -1,4 +1,4 @@
-import type { CreateAction } from "../../client/openapi.ts";
+import type { CreateAction } from "../../client/api.ts";
 import { endOf, EXIT_CODES_HELP, exitCodeOf, printAction } from "../one-action.ts";
 import { type CliCommand, CliOption, JSON_OPTION } from "../command.ts";
 import { given, headersIn, oneOf, several, wholeNumber } from "../option-values.ts";

@@ -12,7 +12,7 @@ import type {
   PutDefaults,
   PutHostSettings,
   SigningSecretQuery,
-} from "../../client/openapi.ts";
+} from "../../client/api.ts";
 import { type CliCommand, JSON_OPTION } from "../command.ts";
 import { given, headersIn, oneOf, several, severalMethods, wholeNumber } from "../option-values.ts";
 import { POSTED_KINDS, type PostedKind } from "../../core/channel.ts";

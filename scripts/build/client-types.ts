@@ -1,10 +1,7 @@
 import { join } from "node:path";
 import openapiTypescript, { astToString } from "openapi-typescript";
-import { at, DOCUMENT, type Node } from "../test/support/openapi.ts";
-import { ROOT } from "./build/bundle.ts";
-
-/** The types of client and command line, as openapi-typescript makes them of the API description. */
-export const CLIENT_TYPES = join(ROOT, "src/client/openapi.ts");
+import { at, DOCUMENT, type Node } from "../../test/support/openapi.ts";
+import { ROOT } from "./bundle.ts";
 
 /** Queries of operations: the description lists their parameters one by one, a method of the client takes all. */
 const QUERIES = {
@@ -58,11 +55,11 @@ const REPEATED = new Map(
   }),
 );
 
-/** The text of that file; `described`: with the sentences of the API description, as the npm package has it. */
-export async function clientTypes(style: "plain" | "described"): Promise<string> {
+/** The types of the API as openapi-typescript makes them of its description, for the npm package. */
+export async function clientTypes(): Promise<string> {
   const named = Object.entries(at(DOCUMENT, "components", "schemas")).filter(([name]) => !NOT_OF_CLIENT.has(name));
   const queries = Object.entries(QUERIES).map(([name, operation]) => [name, queryOf(operation)] as const);
-  const schemas = [...named, ...queries].map(([name, schema]) => [name, at(typed(schema, style))] as const);
+  const schemas = [...named, ...queries].map(([name, schema]) => [name, at(typed(schema))] as const);
   const byName = new Map(schemas);
   const bases = new Map<string, string>();
   const types = schemas.map(([name, schema]) => {
@@ -92,7 +89,7 @@ export async function clientTypes(style: "plain" | "described"): Promise<string>
     .replaceAll(/^ *\/\*\* @(?:enum|constant).*\n/gm, "")
     // Without this line break the formatter writes an object on one line where it fits.
     .replaceAll(/\{\n *(?=[\w[])/g, "{ ");
-  return formatted(`// Written by \`npm run client-types\` from the API description.\n\n${text}\n`);
+  return formatted(text);
 }
 
 function queryOf(id: string): Node {
@@ -105,20 +102,18 @@ function queryOf(id: string): Node {
 }
 
 /** A schema as TypeScript has it: without notes and with references to what is in `REPEATED`. */
-function typed(schema: unknown, style: "plain" | "described"): unknown {
-  if (Array.isArray(schema)) return schema.map((one) => typed(one, style));
+function typed(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map((one) => typed(one));
   if (typeof schema !== "object" || schema === null) return schema;
   const { title: _title, examples: _examples, default: _default, format: _format, description, ...rest } = at(schema);
   const repeated = REPEATED.get(JSON.stringify(rest["enum"]));
   const isReference = repeated !== undefined && repeated.schema !== schema;
   const { properties, ...inner } = isReference ? { $ref: repeated.$ref } : rest;
   return {
-    ...(style === "described" && { description }),
-    ...Object.fromEntries(Object.entries(inner).map(([key, value]) => [key, typed(value, style)])),
+    description,
+    ...Object.fromEntries(Object.entries(inner).map(([key, value]) => [key, typed(value)])),
     ...(properties !== undefined && {
-      properties: Object.fromEntries(
-        Object.entries(at(properties)).map(([name, member]) => [name, typed(member, style)]),
-      ),
+      properties: Object.fromEntries(Object.entries(at(properties)).map(([name, member]) => [name, typed(member)])),
     }),
   };
 }
@@ -145,12 +140,10 @@ function extension({ description, properties, required, ...rest }: Node, base: s
 }
 
 async function formatted(text: string): Promise<string> {
-  const formatter = Bun.spawn([join(ROOT, "node_modules/.bin/oxfmt"), "--stdin-filepath", CLIENT_TYPES], {
+  const formatter = Bun.spawn([join(ROOT, "node_modules/.bin/oxfmt"), "--stdin-filepath", "client.d.ts"], {
     cwd: ROOT,
     stdin: new Blob([text]),
     stdout: "pipe",
   });
   return new Response(formatter.stdout).text();
 }
-
-if (import.meta.main) await Bun.write(CLIENT_TYPES, await clientTypes("plain"));
