@@ -1,6 +1,6 @@
 import { Database, type Statement as NativeStatement } from "bun:sqlite";
 import { type CommandCall, runCalls, runGroup, type DbConnection } from "../commands/command.ts";
-import { orUnavailable } from "../sql/errors.ts";
+import { faultOf, orUnavailable } from "../sql/errors.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { type Execute, openTx } from "./tx.ts";
 import type { Row, SqlValue, Statement } from "../sql/sql.ts";
@@ -23,9 +23,12 @@ const PRAGMAS = [
   "foreign_keys = OFF",
   "secure_delete = ON", // Deleted and re-encrypted values are erased from the file too. No measurable cost.
   "cache_size = -8192",
-  "wal_autocheckpoint = 2000",
+  "wal_autocheckpoint = 0", // The owner of the file saves the log.
   "temp_store = MEMORY",
 ];
+
+/** How many pages of the log are saved in the file at once. */
+const LOG_PAGES_MAX = 2_000;
 
 /**
  * `shared`: writes, but leaves the checkpoint to the service that owns the file. `alone`: reads without shared memory for the
@@ -70,6 +73,7 @@ export function openFile(path: string, mode: FileMode = "write"): OwnFile {
       return { columns, rows, changes: rows.length };
     });
   };
+  const saver = mode === "write" ? new LogSaver(database) : null;
   const control = (sql: string) => prepare(sql).statement.run();
   const transact = async (calls: readonly CommandCall[]): Promise<readonly unknown[]> => {
     control("BEGIN IMMEDIATE");
@@ -79,6 +83,7 @@ export function openFile(path: string, mode: FileMode = "write"): OwnFile {
         return atOnce(runGroup(tx, group)).finally(() => tx.end());
       });
       control("COMMIT");
+      saver?.afterCommit();
       return results;
     } catch (error) {
       rollback(control);
@@ -109,14 +114,11 @@ export function openFile(path: string, mode: FileMode = "write"): OwnFile {
     transact: (calls) => inTurn(() => transact(calls)),
     // Looked at twice, since another process may move the log into the file, and cut it, between the two steps of a look.
     isLogCut: () => isLogCut(database, path) && isLogCut(database, path),
-    saveLog: () =>
-      inTurn(async () => {
-        const pages = checkpointed(database, "PASSIVE");
-        return pages.busy === 0 && pages.log === pages.checkpointed;
-      }),
+    saveLog: () => inTurn(async () => isWhole(checkpointed(database, "PASSIVE"))),
     close: () =>
       inTurn(async () => {
-        if (mode === "write") checkpoint(database);
+        // The process ends, and leaves the log that the file says it needs.
+        if (saver?.hasSavedAll() === false) return;
         // Prepared statements would keep the file open.
         forget();
         database.close();
@@ -168,6 +170,10 @@ function checkpointed(database: Database, mode: "NOOP" | "PASSIVE"): LogPages {
   return database.query<LogPages, []>(`PRAGMA wal_checkpoint(${mode})`).get() ?? none;
 }
 
+function isWhole({ busy, log, checkpointed: saved }: LogPages): boolean {
+  return busy === 0 && log === saved;
+}
+
 function isLogCut(database: Database, path: string): boolean {
   try {
     const pages = checkpointed(database, "NOOP");
@@ -180,12 +186,62 @@ function isLogCut(database: Database, path: string): boolean {
   }
 }
 
-/** Moves the log into the file, so that a copy of the file alone is complete after a stop. */
-function checkpoint(database: Database): void {
-  try {
-    database.run("PRAGMA wal_checkpoint(TRUNCATE)");
-  } catch {
-    // The next start reads the log.
+/**
+ * Saves the log in the file. A file alone has an older state than with its log, and nothing shows it. So the file alone says that it needs
+ * one (`user_version` 1), except to whoever reads through the log: that has 0 for its next frame. Copies by other programs have 0, too.
+ */
+class LogSaver {
+  readonly #database: Database;
+  /** Whether the file says that it needs its log. */
+  #isTold = false;
+  /** Whether the log says so, too. */
+  #isOpen = false;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  afterCommit(): void {
+    const { log, checkpointed: saved } = checkpointed(this.#database, "NOOP");
+    if (this.#isTold && !this.#isOpen && log - saved < LOG_PAGES_MAX) return;
+    this.#isOpen ||= this.#tell(1);
+    if (!this.#save() || !this.#isOpen) return;
+    this.#isTold = true;
+    this.#isOpen = !this.#tell(0);
+  }
+
+  /** Saves the log, so that a copy of the file alone is complete after a stop. False: the file still says that it needs it. */
+  hasSavedAll(): boolean {
+    // There is room in a log that is saved.
+    if (this.#isOpen && !this.#tell(0) && !(this.#save() && this.#tell(0))) return false;
+    try {
+      this.#database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    } catch {
+      // The next start reads the log.
+    }
+    return true;
+  }
+
+  /** False: somebody who reads still needs a part of the log, or the disk is full. */
+  #save(): boolean {
+    return this.#isDone(() => isWhole(checkpointed(this.#database, "PASSIVE")));
+  }
+
+  /** False: another process writes, or the disk is full. */
+  #tell(needsLog: 0 | 1): boolean {
+    return this.#isDone(() => {
+      this.#database.run(`PRAGMA user_version = ${needsLog}`);
+      return true;
+    });
+  }
+
+  #isDone(work: () => boolean): boolean {
+    try {
+      return work();
+    } catch (error) {
+      if (faultOf(error) === "fatal") throw error;
+      return false;
+    }
   }
 }
 

@@ -92,14 +92,35 @@ interface LogIndex {
 export function checkLog(path: string, look = logProblem): void {
   for (let looks = 0; looks < LOG_LOOKS_MAX; looks += 1) {
     const problem = look(path);
-    if (problem === null) return;
+    if (problem === null) break;
     const { index, message } = problem;
     // Another process may have moved the log into the file meanwhile, and deleted it or begun it again.
     if (logIndexOf(path)?.salt.equals(index.salt) === true) throw new DatabaseUnreadable(message);
   }
+  // Looked at twice, since a service may have begun a log in between.
+  if (lacksLog(path) && lacksLog(path)) throw new DatabaseUnreadable(missingLog(path));
 }
 
 const LOG_LOOKS_MAX = 5;
+
+/** Whether the file says that it needs its log (`user_version` at 60 of its header, as `file.ts` sets it), and has none, not even an empty one. */
+function lacksLog(path: string): boolean {
+  if (existsSync(`${path}-wal`)) return false;
+  const head = beginningOf(path, 100);
+  return head.length === 100 && head.readUInt32BE(60) === 1;
+}
+
+function missingLog(path: string): string {
+  return (
+    `The log ${path}-wal of the database is not there: it was deleted after a kill, or the file was copied without it while a service ran. ` +
+    "What was written last was only there, and calls made since may be made again. Put it back, or restore a backup. " +
+    `To go on without it, stop what uses the file. ${emptyLog(path)}`
+  );
+}
+
+function emptyLog(path: string): string {
+  return `Then make an empty log: touch ${path}-wal`;
+}
 
 export function logProblem(path: string): { readonly index: LogIndex; readonly message: string } | null {
   const index = logIndexOf(path);
@@ -112,11 +133,12 @@ export function logProblem(path: string): { readonly index: LogIndex; readonly m
   const stale = isNeeded && sound > 0 ? `${log} and ${memory}` : memory;
   // Of pages that later frames have, too, the file may have an older state than all others.
   const goOn = isNeeded ? "If the file is a backup" : "To go on without it, or if the file is a backup";
+  const begin = isNeeded || existsSync(log) ? "" : ` ${emptyLog(path)}`;
   const message = isSaved
     ? `The log ${log} of the database was cut or damaged. Nothing is lost: the database file has all of it. Stop what uses the database, ` +
       `and delete ${stale}.`
     : `The log ${log} of the database was deleted, cut or damaged. What was written last was only there, and calls made since may be ` +
-      `made again. Put it back, or restore a backup. ${goOn}, stop what uses it and delete ${stale}.`;
+      `made again. Put it back, or restore a backup. ${goOn}, stop what uses it and delete ${stale}.${begin}`;
   return { index, message };
 }
 
