@@ -14,7 +14,7 @@ import { openFolds } from "./visits.ts";
 
 const SETTINGS =
   "notifications channels signing server rotation password accounts pauses people login hosts callback-hosts " +
-  "hosts/defaults hosts/edit?host=a.example rules rules/new?template=office-hours";
+  "hosts/defaults hosts/edit?host=a.example rules rules/new?template=office-hours grants credentials";
 
 const PAGES = [
   ..."/overview /get-started /keys /keys/new /settings /audit".split(" "),
@@ -67,7 +67,16 @@ const rule = {
 };
 const made = (await app.call("POST", "/v1/rules", rule)).json;
 await app.call("POST", "/v1/rules", `{"name":"Others","effect":"refuse","when":"action.path == '/x'\n  || false"}`);
-const pages = [...PAGES, `/settings/rules/${made.id}`, `/settings/rules/${made.id}/remove`];
+await app.call("POST", "/v1/rules", `{"name":"Changes","effect":"hold","methods":["PATCH"]}`);
+const change = { url: target.url, method: "PATCH", body: { amount: 7 } };
+const [offered, granted] = [
+  (await app.call("POST", "/v1/actions", change)).json,
+  (await app.call("POST", "/v1/actions", change)).json,
+];
+expect(
+  (await app.call("POST", `/v1/actions/${granted.id}/approve`, { grant: { minutes: 15, calls: 20 } })).status,
+).toBe(200);
+const pages = [...PAGES, `/settings/rules/${made.id}`, `/settings/rules/${made.id}/remove`, `/approvals/${offered.id}`];
 
 describe.skipIf(!HAS_BROWSER)("the looks of overview, keys, settings and docs, in a browser", () => {
   const openAs = useBrowser().of(ann);
