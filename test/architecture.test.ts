@@ -18,7 +18,8 @@ interface SourceFile {
  */
 const ORDER = words(`
   core config observability crypto runtime api receipts ui db outbound http audit pauses credentials hosts
-  rules grants approvals mail delivery accounts channels events actions bulk oidc oauth services pages client
+  rules grants approvals mail delivery accounts channels events actions bulk oidc oauth services
+  pages/frame pages/docs pages/settings pages/rules pages/entry pages/decisions pages/action pages/actions pages client
   demo mcp admin app app.ts cli main.ts
 `);
 /** What opens a database, whichever it is. Everybody else knows the interfaces in `core`. */
@@ -162,10 +163,11 @@ function cyclesIn(imports: ReadonlyMap<string, readonly string[]>): readonly str
   return [...new Set(groups)];
 }
 
-/** `actions` of `src/actions/service.ts`, `db` of `db/sql/list.ts`, `app.ts` of `src/app.ts`. */
+/** `actions` of `src/actions/service.ts`, `pages/docs` of `src/pages/docs/site.tsx`, `db` of `db/sql/list.ts`, `app.ts` of `src/app.ts`. */
 function folderOf(path: string): string {
-  const [top = "", inSrc = ""] = path.split("/");
-  return top === "src" ? inSrc : top;
+  const [top = "", inSrc = "", inPages = "", file] = path.split("/");
+  if (top !== "src") return top;
+  return inSrc === "pages" && file !== undefined ? `pages/${inPages}` : inSrc;
 }
 
 /** An update of actions names what it expects (revision, status or lease), or a change that lost would still be written. */
@@ -266,6 +268,8 @@ describe("a file breaks the rules", () => {
   test.each([
     ["a folder that knows a later one", "src/core/status.ts", 'import { x } from "../actions/service.ts";'],
     ["a folder that knows the types of a later one", "src/http/a.ts", 'import type { B } from "../pages/routes.ts";'],
+    ["a folder of pages that knows a later one", "src/pages/frame/a.ts", 'import { b } from "../entry/join.tsx";'],
+    ["a folder of pages that knows the pages", "src/pages/action/a.ts", 'import { b } from "../routes.ts";'],
     ["a folder that nobody placed", "src/other/a.ts", 'import { x } from "../core/action.ts";'],
     ["a module that knows an implementation", "src/actions/a.ts", 'import type { A } from "../../db/libsql/find.ts";'],
     ["a client that knows the server", "src/client/a.ts", 'import { a } from "../http/server.ts";'],

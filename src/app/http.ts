@@ -28,7 +28,6 @@ import { createHttpServer, type Http } from "../http/server.ts";
 import { oauthClientRoutes } from "../oauth/account-clients.ts";
 import { mcpChallenge, oauthRoutes } from "../oauth/routes.ts";
 import { systemRoutes } from "../http/system-routes.ts";
-import { GUIDE_GROUPS } from "../pages/docs/guides.ts";
 import { createPages } from "../pages/routes.ts";
 import { credentialRequestRoutes } from "../credentials/requests.ts";
 import { credentialRoutes } from "../credentials/routes.ts";
@@ -108,7 +107,6 @@ export function httpSettings(app: AppContext, secrets: Secrets, draining: AbortS
     log,
     metrics,
     ...RELEASE,
-    guides: GUIDE_GROUPS,
     baseUrl,
     approvalLinks,
     pagesGuard: createPagesGuard(config),

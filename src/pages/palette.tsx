@@ -3,11 +3,12 @@ import type { Child } from "hono/jsx";
 import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
 import { pathOf } from "../core/search.ts";
 import { ListedStatus } from "./frame/action-row.tsx";
-import { BULK_PATH, newBulkPath } from "./actions/bulk.tsx";
+import { newBulkPath } from "./actions/bulk.tsx";
 import { CREDENTIAL_REQUESTS_PATH, pendingRequests } from "./settings/credential-request.tsx";
 import { Icon, type IconName } from "../ui/icons.tsx";
 import {
   actionPath,
+  BULK_PATH,
   Layout,
   MORE_PATH,
   NAVIGATION,

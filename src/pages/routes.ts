@@ -21,7 +21,7 @@ import { inboxRoutes } from "./decisions/inbox-routes.ts";
 import { keyListPages } from "./settings/keys.tsx";
 import { newKeyPages } from "./settings/new-key.tsx";
 import { oauthClientPages } from "./settings/oauth-clients.tsx";
-import { oidcRoutes } from "./entry/oidc-routes.ts";
+import { oidcRoutes } from "./entry/oidc.tsx";
 import { overviewPages } from "./actions/overview.tsx";
 import { receiptRoutes } from "./action/receipt-routes.ts";
 import { resendRoutes } from "./action/resend-routes.ts";

@@ -353,6 +353,9 @@ export function renderPart(part: Html): string {
 
 export const OVERVIEW_PATH = "/overview";
 
+/** The form that hides the first steps. */
+export const FIRST_STEPS_PATH = `${OVERVIEW_PATH}/first-steps`;
+
 export const ACTIONS_PATH = "/actions";
 
 /** The path of the export for people. Programs use the API's. */
@@ -360,6 +363,12 @@ export const EXPORT_PATH = `${ACTIONS_PATH}/export`;
 
 export function actionPath(id: string): string {
   return `${ACTIONS_PATH}/${id}`;
+}
+
+export const BULK_PATH = "/bulk";
+
+export function bulkPath(id: string): string {
+  return `${BULK_PATH}/${id}`;
 }
 
 export const SETTINGS_LINK = { href: "/settings", name: "Settings" } as const;

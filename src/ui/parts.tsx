@@ -2,6 +2,7 @@
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { ActionStatus } from "../core/action.ts";
+import { describeActor } from "../core/roles.ts";
 import { Icon } from "./icons.tsx";
 import { visibleText } from "../receipts/visible-text.ts";
 import { counted } from "./text.ts";
@@ -333,6 +334,16 @@ export function untrustedPath(text: string) {
 /** An untrusted name in the page's font. */
 export function Name({ text }: { readonly text: string }) {
   return <b class="name">{untrusted(text)}</b>;
+}
+
+/** Who did something, and by which way. */
+export function actorName(actor: string) {
+  const { name, way } = describeActor(actor);
+  return (
+    <>
+      <Name text={name} /> <span class="quiet">{way}</span>
+    </>
+  );
 }
 
 /** Longer blocks scroll in a box of their own. */

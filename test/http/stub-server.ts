@@ -22,7 +22,6 @@ import { type CredentialService, NO_USES } from "../../src/credentials/service.t
 import type { RuleService } from "../../src/rules/service.ts";
 import type { HostService } from "../../src/hosts/hosts.ts";
 import { NO_HOST_SETTINGS } from "../../src/api/host-settings.ts";
-import { GUIDE_GROUPS } from "../../src/pages/docs/guides.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { createMcpGuard, createPagesGuard } from "../../src/http/own-origin.ts";
 import { systemIds } from "../../src/core/ids.ts";
@@ -224,7 +223,6 @@ export function stubDeps(calls: string[] = []): Stubs {
       show: done,
     }),
     overviewService: { read: (_caller, range) => Promise.resolve(anOverviewAnswer({ range })) },
-    guides: GUIDE_GROUPS,
     settingsFor: always(SOME_RULES),
     readSize: always(null),
     followLink: { open: always(null), decide: always(null) },

@@ -3,7 +3,7 @@ import { KEYS } from "../http/stub-server.ts";
 import { openRealServer } from "../http/real-server.ts";
 import { codeSamples } from "../../src/api/code-samples.ts";
 import type { Action } from "../../src/core/action.ts";
-import { createCodeSamples } from "../../src/pages/action/as-code.tsx";
+import { createCodeSamples } from "../../src/actions/as-code.ts";
 import { anAction } from "../support/factory.ts";
 import { shared } from "../support/shared.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";

@@ -5,7 +5,7 @@ import { encodeForm } from "../../src/core/body.ts";
 import { approvalMessage } from "../../src/mail/messages.ts";
 import { revealedPage } from "../../src/pages/action/action.tsx";
 import { bodyLines, shownBody } from "../../src/ui/body-view.tsx";
-import { createCodeSamples } from "../../src/pages/action/as-code.tsx";
+import { createCodeSamples } from "../../src/actions/as-code.ts";
 import { anApprovalMail, maskedMail } from "../mail/message.ts";
 import { anAction, NOON } from "../support/factory.ts";
 import { ANN, confirmOf, inboxOf, receiptOf, requestPageOf } from "./inbox-page.ts";

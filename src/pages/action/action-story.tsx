@@ -6,12 +6,11 @@ import { mayBeSentBefore } from "../../core/changes.ts";
 import { errorKindOf } from "../../core/outcome.ts";
 import { firstAction } from "../../api/first-action.ts";
 import { latestDecision, type TimelineEntry } from "../../core/timeline.ts";
-import { sentence, time, until, untrustedLines, untrusted } from "../../ui/parts.tsx";
+import { sentence, time, until, untrustedLines, untrusted, actorName } from "../../ui/parts.tsx";
 import { counted, duration, inThisRun, lateText } from "../../ui/text.ts";
 import type { SeenAction } from "../../receipts/seen-action.ts";
 import { reasonSaid } from "../frame/action-row.tsx";
 import { adviceOn, adviceOnCode, adviceOnOwn } from "./advice.ts";
-import { actorName } from "./timeline.tsx";
 
 interface StoryProps {
   readonly action: SeenAction;

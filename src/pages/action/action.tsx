@@ -30,6 +30,7 @@ import {
   time,
   untrustedLines,
   untrusted,
+  actorName,
 } from "../../ui/parts.tsx";
 import { duration, type PageUser } from "../../ui/text.ts";
 import { Story } from "./action-story.tsx";
@@ -44,7 +45,7 @@ import { PausedNotice } from "../settings/pauses.tsx";
 import { bodyPath, callLine, callText, RequestParts, RevealForm } from "../../ui/request.tsx";
 import { AttemptResponse, ResponseView } from "./response.tsx";
 import { SETTINGS_PATHS } from "../frame/settings-frame.tsx";
-import { actorName, History } from "./timeline.tsx";
+import { History } from "./timeline.tsx";
 
 interface ActionProps {
   readonly action: MaskedAction;

@@ -1,11 +1,6 @@
 /** @jsxImportSource hono/jsx */
-import { createOptions } from "../../actions/create-schema.ts";
-import { codeSamples, curlSample, type QuotableJson, quotableJson } from "../../api/code-samples.ts";
-import { bodyMemberJson, bodyMemberOf } from "../../core/body.ts";
-import { CODE_SAMPLE_CHARS_MAX } from "../../core/limits.ts";
-import { prettyPrint } from "../../core/json.ts";
-import { MASK, MASK_PATTERN } from "../../receipts/mask-rules.ts";
-import { publicRequest } from "../../receipts/masked-action.ts";
+import { createCodeSamples } from "../../actions/as-code.ts";
+import { curlSample } from "../../api/code-samples.ts";
 import { Menu } from "../../ui/controls.tsx";
 import { UntrustedBlock } from "../../ui/parts.tsx";
 import type { SeenAction } from "../../receipts/seen-action.ts";
@@ -62,42 +57,4 @@ new Webhook(process.env.OUTGATE_SIGNING_SECRET).verify(rawBody, headers);`;
       </div>
     </details>
   );
-}
-
-/** Code that creates the same action, with placeholders for secrets and the key; null if too long. */
-export function createCodeSamples(action: SeenAction, baseUrl: string) {
-  // Code is pasted anywhere, so it is masked like a receipt.
-  const masked = publicRequest(action, CODE_SAMPLE_CHARS_MAX);
-  const json = masked === null ? null : createJson(masked);
-  if (json === null || json.length > CODE_SAMPLE_CHARS_MAX) return null;
-  return [
-    ...codeSamples({ method: "POST", url: `${baseUrl}/v1/actions`, body: { json } }),
-    { label: "MCP call", text: prettyPrint(`{"method":"tools/call","params":{"name":"create","arguments":${json}}}`) },
-  ];
-}
-
-const PLACEHOLDER = "YOUR_SECRET";
-
-/** The body of the create. */
-function createJson(action: SeenAction): QuotableJson {
-  const { url, method, headers } = action;
-  const call = { url, method, headers: headers === null ? undefined : namedSecrets(headers) };
-  const member = bodyMemberOf(action);
-  const body = member === null ? "" : `"${member}":${bodyMemberJson(action)}`;
-  // Joins texts, so that the body's numbers stay as written.
-  const members = [membersText(call), body, membersText(createOptions(action))].filter((text) => text !== "");
-  return quotableJson(prettyPrint(`{${members.join(",")}}`).replaceAll(MASK_PATTERN, PLACEHOLDER));
-}
-
-function membersText(members: object): string {
-  return JSON.stringify(members).slice(1, -1);
-}
-
-/** Each secret header gets its own placeholder. */
-function namedSecrets(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const entries = Object.entries(headers).map(([name, value]) => [
-    name,
-    value.startsWith(MASK) ? `YOUR_${name.toUpperCase().replaceAll(/[^A-Z0-9]+/g, "_")}` : value,
-  ]);
-  return Object.fromEntries(entries) as Record<string, string>;
 }

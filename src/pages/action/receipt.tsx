@@ -27,12 +27,13 @@ import {
   time,
   type Tone,
   untrusted,
+  actorName,
 } from "../../ui/parts.tsx";
 import { callLine, callText, RequestParts } from "../../ui/request.tsx";
 import { ResponseView } from "./response.tsx";
 import { counted, duration, lastDecision } from "../../ui/text.ts";
 import { timeAgo } from "../../core/clock.ts";
-import { actorName, History } from "./timeline.tsx";
+import { History } from "./timeline.tsx";
 
 interface ReceiptPageProps {
   readonly action: MaskedAction;

@@ -1,9 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { describeActor } from "../../core/roles.ts";
 import { type OutcomeKind, statusSentence } from "../../core/outcome.ts";
 import { type TimelineEntry, type TimelineEvent } from "../../core/timeline.ts";
-import { Card, Name, sentence, time, type Tone, untrustedLines, untrusted } from "../../ui/parts.tsx";
+import { Card, sentence, time, type Tone, untrustedLines, untrusted, actorName } from "../../ui/parts.tsx";
 import { visibleText } from "../../receipts/visible-text.ts";
 import { type ActorEvent, counted, duration, mailName } from "../../ui/text.ts";
 
@@ -89,15 +88,6 @@ function describeActorEvent({ type, actor, reason = null, via }: ActorEvent): Ev
   // Outgate can't verify that the client asked.
   const asked = via === "elicitation" ? "The client reports that it asked its user." : null;
   return { tone, title, details: [asked, quote] };
-}
-
-export function actorName(actor: string) {
-  const { name, way } = describeActor(actor);
-  return (
-    <>
-      <Name text={name} /> <span class="quiet">{way}</span>
-    </>
-  );
 }
 
 const OUTCOMES: Readonly<Record<OutcomeKind, string>> = {

@@ -8,6 +8,7 @@ import {
   actionPath,
   ACTIONS_PATH,
   amountText,
+  BULK_PATH,
   EXPORT_PATH,
   Layout,
   listPath,
@@ -28,7 +29,7 @@ import type { Counted } from "../../core/store.ts";
 import { ENTER_KEY, firstActionCall } from "../../api/first-action.ts";
 import { BULK_OPERATIONS, type BulkOperation } from "../../core/bulk-job.ts";
 import { actionFilters, filtersIn, type FiltersProps, plainSearch, typedIn } from "./action-filters.tsx";
-import { BULK_PATH, newBulkPath } from "./bulk.tsx";
+import { newBulkPath } from "./bulk.tsx";
 import { CodeBlock, EmptyState, FilterLinks, Menu } from "../../ui/controls.tsx";
 import { GET_STARTED_PATH } from "../entry/first-steps.tsx";
 import { Button } from "../../ui/form.tsx";

@@ -8,7 +8,7 @@ import { maskedActor } from "../../receipts/masked-action.ts";
 import { maskText } from "../../receipts/masking.ts";
 import { refusesSame } from "../action/advice.ts";
 import { Button, PostForm, ReasonField } from "../../ui/form.tsx";
-import { actionPath, ACTIONS_PATH, Layout, queryText, render } from "../../ui/layout.tsx";
+import { actionPath, ACTIONS_PATH, BULK_PATH, bulkPath, Layout, queryText, render } from "../../ui/layout.tsx";
 import {
   Dot,
   type FactRows,
@@ -20,6 +20,7 @@ import {
   Problem,
   time,
   untrusted,
+  actorName,
 } from "../../ui/parts.tsx";
 import { counted, inWords, number } from "../../ui/text.ts";
 import { DomainError } from "../../core/domain-error.ts";
@@ -34,13 +35,6 @@ import { reasonInForm } from "../decisions/decision-form.tsx";
 import type { FormState } from "../frame/forms.ts";
 import { type ById, personPages, type PageDeps } from "../frame/page-deps.ts";
 import { List } from "../frame/list.tsx";
-import { actorName } from "../action/timeline.tsx";
-
-export const BULK_PATH = "/bulk";
-
-export function bulkPath(id: string): string {
-  return `${BULK_PATH}/${id}`;
-}
 
 export function newBulkPath(operation: BulkOperation, query: FilterQuery): string {
   return `${BULK_PATH}/new${queryText({ ...query, operation })}`;

@@ -10,13 +10,13 @@ import type { Breakdown, HostHour, NamedFigures, Overview, OverviewSlot } from "
 import type { ScheduledRetries, WaitingApprovals } from "../../core/store.ts";
 import { maskText } from "../../receipts/masking.ts";
 import type { FirstSteps } from "../../accounts/first-steps.ts";
-import { FIRST_STEPS_PATH, FirstStepList } from "../entry/first-steps.tsx";
+import { FirstStepList } from "../entry/first-steps.tsx";
 import type { ListQuery } from "../../api/list-schemas.ts";
 import { Chart, type ChartSlot, Sparkline, Strip, type StripCell } from "../../ui/chart.tsx";
 import { FilterLinks } from "../../ui/controls.tsx";
-import { AUDIT_PATH } from "../settings/audit.tsx";
+import { SETTINGS_PATHS } from "../frame/settings-frame.tsx";
 import { type Age, inboxPath } from "../decisions/inbox-query.ts";
-import { amountText, Layout, listPath, OVERVIEW_PATH, queryText, render } from "../../ui/layout.tsx";
+import { amountText, FIRST_STEPS_PATH, Layout, listPath, OVERVIEW_PATH, queryText, render } from "../../ui/layout.tsx";
 import { ago, Card, Facts, Notice, sentence, listedTime, Table, time, until, untrusted } from "../../ui/parts.tsx";
 import { counted, duration, number, type PageUser } from "../../ui/text.ts";
 import { compileQuery } from "../../api/check.ts";
@@ -477,7 +477,7 @@ function approvals(overview: Overview, waiting: WaitingApprovals, user: PageUser
   const decided = (kind: "approved" | "rejected", count: number) => {
     const words = `${number(count)} ${kind}`;
     if (count === 0 || !mayDo(user.role, "manage")) return words;
-    return <a href={AUDIT_PATH + queryText({ kind, since: withoutMs(overview.since) })}>{words}</a>;
+    return <a href={SETTINGS_PATHS.audit + queryText({ kind, since: withoutMs(overview.since) })}>{words}</a>;
   };
   return (
     <Card id="decisions" title="Approvals">

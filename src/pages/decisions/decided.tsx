@@ -5,13 +5,12 @@ import { asSent, maskedTimeline } from "../../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../../receipts/seen-action.ts";
 import { Icon } from "../../ui/icons.tsx";
 import { actionPath } from "../../ui/layout.tsx";
-import { LinkButton, Problem, time } from "../../ui/parts.tsx";
+import { LinkButton, Problem, time, actorName } from "../../ui/parts.tsx";
 import { counted, duration, lastDecision } from "../../ui/text.ts";
 import { ListedStatus, Note, requestTitle } from "../frame/action-row.tsx";
 import type { RefusedDecision } from "./decision-form.tsx";
 import { callLine } from "../../ui/request.tsx";
 import { SETTINGS_PATHS } from "../frame/settings-frame.tsx";
-import { actorName } from "../action/timeline.tsx";
 
 /** A request that was decided, as the inbox shows it afterwards. */
 export interface DecidedRequest {

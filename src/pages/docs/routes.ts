@@ -5,7 +5,7 @@ import { createPageRoutes, pathParams } from "../../http/operation.ts";
 import type { RequestContext } from "../../http/request.ts";
 import { acceptsGzip, page, pageHeaders, seeOther } from "../../http/response.ts";
 import { DOCS_SEARCH_PATH, docsPage, docsSearchPage } from "./frame.tsx";
-import { guideText, llmsText } from "./guides.ts";
+import { GUIDE_GROUPS, GUIDES, guideText, llmsText } from "./guides.ts";
 import { boundedQuery } from "./search.ts";
 import type { DocsSite } from "./site.tsx";
 import type { PageDeps } from "../frame/page-deps.ts";
@@ -14,7 +14,7 @@ import { createOwnTurns } from "../../runtime/fair-share.ts";
 const NO_SUCH_PAGE = "The documentation has no such page.";
 
 /** The documentation of this version. It needs no login. */
-export function docsPages({ guides: groups, baseUrl, version, sessionOf, operations }: PageDeps) {
+export function docsPages({ baseUrl, version, sessionOf, operations }: PageDeps) {
   let made: Promise<DocsSite> | null = null;
   // Imported for the first page, with the highlighter and the Markdown parser. Other work runs between what takes milliseconds.
   const make = async () => {
@@ -22,11 +22,10 @@ export function docsPages({ guides: groups, baseUrl, version, sessionOf, operati
     await nextTurn();
     const { createDocsSite } = await import("./site.tsx");
     await nextTurn();
-    return createDocsSite(groups, operations(), baseUrl);
+    return createDocsSite(GUIDE_GROUPS, operations(), baseUrl);
   };
   const site = () => (made ??= make());
   const ownTurn = createOwnTurns();
-  const guides = groups.flatMap((group) => group.guides);
   const readerOf = async (context: RequestContext) => ({ version, isLoggedIn: (await sessionOf(context)) !== null });
 
   const show = async (context: RequestContext, name: string): Promise<Response> => {
@@ -47,7 +46,7 @@ export function docsPages({ guides: groups, baseUrl, version, sessionOf, operati
     return answer(context, docsSearchPage({ query, hits: search(query), site: docs, ...reader }));
   };
   const asText = (name: string): Response => {
-    const guide = guides.find((one) => one.name === name);
+    const guide = GUIDES.find((one) => one.name === name);
     if (guide === undefined) throw new DomainError("not_found", "There is no such page. See /llms.txt for all pages.");
     return plain(guideText(guide, baseUrl), "text/markdown");
   };
@@ -63,7 +62,7 @@ export function docsPages({ guides: groups, baseUrl, version, sessionOf, operati
       { params: NameParams },
     )
     .get("/docs/api/:name", ({ context, params: { name } }) => show(context, `api/${name}`), { params: NameParams })
-    .get("/llms.txt", () => plain(llmsText(guides, baseUrl), "text/plain"));
+    .get("/llms.txt", () => plain(llmsText(GUIDES, baseUrl), "text/plain"));
 }
 
 const NameParams = pathParams(Type.Object({ name: Type.String() }), NO_SUCH_PAGE);

@@ -1,21 +1,12 @@
-import type { StartedSession } from "../../core/session.ts";
 import { Credentials, LoggedIn, SignedUp } from "../../accounts/people.ts";
 import { bodyCheck, compileQuery } from "../../api/check.ts";
-import type { Log } from "../../observability/log.ts";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { answers, EMPTY_FORM } from "../frame/forms.ts";
+import { logPasswordChange } from "../settings/account.tsx";
 import { landOn, noteIn } from "../frame/kept-note.ts";
 import { personPages, type PageDeps } from "../frame/page-deps.ts";
-import {
-  LOG_IN_FORM,
-  logInPage,
-  MADE_ACCOUNT,
-  SIGN_UP_FORM,
-  signedUpPage,
-  signUpPage,
-  welcomePage,
-  withNext,
-} from "./sign-in.tsx";
+import { LOG_IN_FORM, logInPage, SIGN_UP_FORM, withNext } from "../frame/log-in.tsx";
+import { MADE_ACCOUNT, signedUpPage, signUpPage, welcomePage } from "./sign-up.tsx";
 import { json, page, seeOther, UNLISTED } from "../../http/response.ts";
 import { isForm, readForm, readJson, readQuery, type RequestContext } from "../../http/request.ts";
 import { checkFormToken, HOME_PATH, nextIn, nextOf, sourceOf } from "../../http/session.ts";
@@ -252,14 +243,4 @@ function welcomeRoutes(deps: PageDeps) {
       },
       hooks,
     );
-}
-
-/** Logs who changed a password, without either password. */
-export function logPasswordChange(
-  { name, client }: RequestContext,
-  { person: { caller } }: StartedSession,
-  log: Log,
-): void {
-  const { accountId, personId } = caller;
-  log.info("password.changed", { request_id: name.logId, account_id: accountId, person_id: personId, client });
 }

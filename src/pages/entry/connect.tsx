@@ -12,14 +12,13 @@ import { AUTHORIZE_PATH, CONSENT_PATH, SESSION_COOKIE, shownHost } from "../../o
 import type { ConsentRequest } from "../../oauth/service.ts";
 import { Button, CONFIRM_PASSWORD_FIELD } from "../../ui/form.tsx";
 import { Layout, render } from "../../ui/layout.tsx";
-import { day, Facts, Name, Notice, PageHead, sentence, untrusted } from "../../ui/parts.tsx";
+import { day, Facts, Name, Notice, PageHead, sentence, untrusted, actorName } from "../../ui/parts.tsx";
 import { filled, type FormState } from "../frame/forms.ts";
 import { personPages, type PageDeps } from "../frame/page-deps.ts";
 import { KEY_FORM, keyMembersIn, LimitFields } from "../settings/new-key.tsx";
 import type { BridgedResponse } from "../../oauth/bridge.ts";
-import { goesOnPage } from "./sign-in.tsx";
+import { goesOnPage } from "./oidc.tsx";
 import { maskedActor } from "../../receipts/masked-action.ts";
-import { actorName } from "../action/timeline.tsx";
 
 /** The defaults of the form: a person must approve every write. */
 const NEW_CONNECTION = { hold: "writes", scope: "own", loop_brake: "yes" } as const;

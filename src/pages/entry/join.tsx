@@ -11,7 +11,7 @@ import { Layout, render } from "../../ui/layout.tsx";
 import { PageHead, Problem, sentence, untrusted } from "../../ui/parts.tsx";
 import { answers, EMPTY_FORM, type FormState } from "../frame/forms.ts";
 import type { PageDeps } from "../frame/page-deps.ts";
-import { EntryForm, LOG_IN_FORM, ProviderForm } from "./sign-in.tsx";
+import { EntryForm, LOG_IN_FORM, ProviderForm } from "../frame/log-in.tsx";
 import { type PageUser, roleLabel } from "../../ui/text.ts";
 
 interface JoinProps extends OpenInvitation {

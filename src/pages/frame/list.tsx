@@ -5,9 +5,8 @@ import { EmptyState, Menu } from "../../ui/controls.tsx";
 import { Button, PostForm } from "../../ui/form.tsx";
 import { Icon, type IconName } from "../../ui/icons.tsx";
 import { PAUSES_PATH } from "../../ui/layout.tsx";
-import { ago } from "../../ui/parts.tsx";
+import { ago, actorName } from "../../ui/parts.tsx";
 import type { PageUser } from "../../ui/text.ts";
-import { actorName } from "../action/timeline.tsx";
 
 /**
  * A column: its head, which phones show before each value; a row's cell; and its look. Numbers align right, buttons go to the

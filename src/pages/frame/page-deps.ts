@@ -15,10 +15,9 @@ import type { AppContext } from "../../runtime/app-context.ts";
 import { createOwnTurns } from "../../runtime/fair-share.ts";
 import type { RouteServices } from "../../services/services.ts";
 import type { NavBadges } from "../../ui/text.ts";
-import type { GuideGroup } from "../docs/guides.ts";
 import { answers, EMPTY_FORM } from "./forms.ts";
 import { isKeptField, KEPT_NOTE, noteIn } from "./kept-note.ts";
-import { logInPage, withNext } from "../entry/sign-in.tsx";
+import { logInPage, withNext } from "./log-in.tsx";
 
 /** What pages are made with: the services, and what else the HTTP server is made with. */
 export interface PageNeeds extends RouteServices, Pick<AppContext, "clock" | "ids" | "log"> {
@@ -26,8 +25,6 @@ export interface PageNeeds extends RouteServices, Pick<AppContext, "clock" | "id
   readonly baseUrl: string;
   readonly version: string;
   readonly approvalLinks: "confirm" | "one_click";
-  /** The documentation. Its first guide is the page /docs. */
-  readonly guides: readonly GuideGroup[];
   /** The operations for the API reference. */
   readonly operations: () => readonly ApiOperation[];
   /** Aborted when the service stops. */

@@ -22,6 +22,11 @@ export const SETTINGS_PATHS = {
   accounts: "/settings/accounts",
 } as const;
 
+/** The form of a rule, filled with a template. */
+export function templatePath(name: string): string {
+  return `${SETTINGS_PATHS.rules}/new?template=${name}`;
+}
+
 interface Section {
   readonly name: string;
   readonly path: string;

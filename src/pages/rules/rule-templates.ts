@@ -1,6 +1,5 @@
 import { HTTP_METHODS } from "../../core/target.ts";
 import { LOOP_BRAKE, type RuleDefinition } from "../../rules/schemas.ts";
-import { SETTINGS_PATHS } from "../frame/settings-frame.tsx";
 
 interface Template {
   readonly name: string;
@@ -87,7 +86,3 @@ export const TEMPLATES: readonly Template[] = [
     },
   },
 ];
-
-export function templatePath(name: string): string {
-  return `${SETTINGS_PATHS.rules}/new?template=${name}`;
-}

@@ -38,10 +38,10 @@ import { duration, number } from "../../ui/text.ts";
 import { EMPTY_FORM, filled, type FormState, type RefusedForm, unlessGone, VERSION_FIELD } from "../frame/forms.ts";
 import { type ById, personPages, type PageDeps } from "../frame/page-deps.ts";
 import { DAY_LABELS, EFFECT_LABELS, PERIOD_LABELS, RuleForm, ruleFields, ruleIn, TRY_FIELD } from "./rule-form.tsx";
-import { templatePath, TEMPLATES } from "./rule-templates.ts";
+import { TEMPLATES } from "./rule-templates.ts";
 import { EFFECT_TONES, TriedRule } from "./rule-try.tsx";
 import { List, OfRow, RowAction, RowLink, RowMenu } from "../frame/list.tsx";
-import { SETTINGS_PATHS, SettingsPage } from "../frame/settings-frame.tsx";
+import { SETTINGS_PATHS, SettingsPage, templatePath } from "../frame/settings-frame.tsx";
 
 const RULES_PATH = SETTINGS_PATHS.rules;
 

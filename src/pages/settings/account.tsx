@@ -5,14 +5,16 @@ import { ChangeAccount } from "../../accounts/account.ts";
 import { AccountParams } from "../../accounts/sign-up-gate.ts";
 import { DomainError } from "../../core/domain-error.ts";
 import { mayDo } from "../../core/roles.ts";
+import type { StartedSession } from "../../core/session.ts";
 import type { Membership } from "../../core/team-store.ts";
+import type { RequestContext } from "../../http/request.ts";
 import { HOME_PATH, type Person, sourceOf } from "../../http/session.ts";
+import type { Log } from "../../observability/log.ts";
 import { Copied } from "../../ui/controls.tsx";
 import { Button, Check, Field, PostForm, Submit } from "../../ui/form.tsx";
-import { LOG_IN_PATH, render, SETTINGS_LINK } from "../../ui/layout.tsx";
+import { FIRST_STEPS_PATH, LOG_IN_PATH, render, SETTINGS_LINK } from "../../ui/layout.tsx";
 import { ago, Card, Facts, Name, Problem, sentence, time, untrusted, Notice } from "../../ui/parts.tsx";
 import { browserName, duration, networkText, roleLabel } from "../../ui/text.ts";
-import { FIRST_STEPS_PATH } from "../entry/first-steps.tsx";
 import { EMPTY_FORM, type FormState } from "../frame/forms.ts";
 import { personPages, type PageDeps } from "../frame/page-deps.ts";
 import { schemaForm } from "../frame/schema-form.tsx";
@@ -20,8 +22,7 @@ import { agoOr, List, None, RowAction, Tagged } from "../frame/list.tsx";
 import { SettingsPage } from "../frame/settings-frame.tsx";
 import { PASSWORD_LINK_MS_MAX } from "../../core/limits.ts";
 import { PasswordChange } from "../../accounts/people.ts";
-import { logPasswordChange } from "../entry/auth-routes.ts";
-import { KNOWN_PASSWORD, NEW_PASSWORD } from "../entry/sign-in.tsx";
+import { KNOWN_PASSWORD, NEW_PASSWORD } from "../frame/log-in.tsx";
 
 const ACCOUNT_NAME_PATH = `${LOG_IN_PATH}/name`;
 
@@ -322,4 +323,14 @@ export function passwordPages(deps: PageDeps) {
     )
     .post(PASSWORD_LINK_PATH, mailLink)
     .post(PASSWORD_PATH, change);
+}
+
+/** Logs who changed a password, without either password. */
+export function logPasswordChange(
+  { name, client }: RequestContext,
+  { person: { caller } }: StartedSession,
+  log: Log,
+): void {
+  const { accountId, personId } = caller;
+  log.info("password.changed", { request_id: name.logId, account_id: accountId, person_id: personId, client });
 }

@@ -3,10 +3,9 @@ import type { Child } from "hono/jsx";
 import type { AuditDetail, AuditKind, AuditRow } from "../../core/audit.ts";
 import { ALL_HOSTS } from "../../core/host-settings.ts";
 import { describeActor } from "../../core/roles.ts";
-import { actionPath } from "../../ui/layout.tsx";
+import { actionPath, bulkPath } from "../../ui/layout.tsx";
 import { Name, sentence, untrusted } from "../../ui/parts.tsx";
 import { counted, duration, inWords, number, type PageUser } from "../../ui/text.ts";
-import { bulkPath } from "../actions/bulk.tsx";
 
 /** What somebody did, in words that follow their name. Entries of older versions may lack a detail. */
 type Phrase = (entry: AuditRow, names: AuditNames) => Child;

@@ -17,8 +17,6 @@ import { type AuditNames, auditNames, kindLabel, PHRASE_GROUPS, PHRASES, WAYS } 
 import { personPages, type PageDeps } from "../frame/page-deps.ts";
 import { SETTINGS_PATHS, SettingsPage } from "../frame/settings-frame.tsx";
 
-export const AUDIT_PATH = SETTINGS_PATHS.audit;
-
 type Query = Static<typeof AuditQuery>;
 
 interface AuditPageProps {
@@ -40,7 +38,8 @@ export function auditPage({ user, query, log, people, keys, channels, now }: Aud
   const liveKeys = keys.filter(({ revokedAt }) => revokedAt === null);
   const known = [...people.map(({ email }) => `user:${email}`), ...liveKeys.map(({ name }) => `key:${name}`)];
   const actors = [...new Set(known)].slice(0, AUDIT_MENU_MAX).concat("system", "anonymous");
-  const older = before === null ? null : AUDIT_PATH + queryText({ ...query, cursor: encodeCursor(String(before)) });
+  const older =
+    before === null ? null : SETTINGS_PATHS.audit + queryText({ ...query, cursor: encodeCursor(String(before)) });
   return render(
     <SettingsPage
       user={user}
@@ -73,7 +72,7 @@ export function auditPage({ user, query, log, people, keys, channels, now }: Aud
         <EmptyState icon="clock" title={older === null ? "No entries match" : "No match so far"}>
           <p>
             {older === null ? null : "None of these entries match; older ones may. "}
-            {isFiltered ? <a href={AUDIT_PATH}>Show all events</a> : null}
+            {isFiltered ? <a href={SETTINGS_PATHS.audit}>Show all events</a> : null}
           </p>
         </EmptyState>
       )}
@@ -84,7 +83,7 @@ export function auditPage({ user, query, log, people, keys, channels, now }: Aud
 
 /** The first page with other filters. */
 function pathOf(query: Query, changes: { readonly kind: readonly AuditKind[] } | { readonly actor: string | null }) {
-  return AUDIT_PATH + queryText({ ...query, ...changes, cursor: null });
+  return SETTINGS_PATHS.audit + queryText({ ...query, ...changes, cursor: null });
 }
 
 function logEntry(entry: AuditRow, query: Query, names: AuditNames) {
@@ -185,7 +184,7 @@ const PAGE_QUERY = compileQuery(AuditQuery);
 /** The audit log for people, filtered by the parameters of /v1/audit. Here an actor includes all their names in the log. */
 export function auditPages(deps: PageDeps) {
   const { auditService, teamService, keyService, channelService, clock } = deps;
-  return personPages(deps).get(AUDIT_PATH, async ({ context, person: user }) => {
+  return personPages(deps).get(SETTINGS_PATHS.audit, async ({ context, person: user }) => {
     const query = readQuery(withoutEmpty(context.search), PAGE_QUERY);
     const filter = checkAudit(query);
     const log = await auditService.list(user.caller, { ...filter, actors: filter.actors.flatMap(actorsLike) });

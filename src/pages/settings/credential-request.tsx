@@ -25,13 +25,13 @@ import {
   until,
   UntrustedBlock,
   untrusted,
+  actorName,
 } from "../../ui/parts.tsx";
 import { agentKeys, CREDENTIAL_FORM, credentialPath } from "./credentials.tsx";
 import { EMPTY_FORM, type FormState } from "../frame/forms.ts";
 import { type ById, personPages, type PageDeps } from "../frame/page-deps.ts";
 import { keyBoxes } from "./keys.tsx";
 import { schemaForm } from "../frame/schema-form.tsx";
-import { actorName } from "../action/timeline.tsx";
 
 export const CREDENTIAL_REQUESTS_PATH = "/approvals/credentials";
 

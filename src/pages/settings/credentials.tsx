@@ -25,6 +25,7 @@ import {
   until,
   UntrustedBlock,
   untrusted,
+  actorName,
 } from "../../ui/parts.tsx";
 import { number } from "../../ui/text.ts";
 import { DayBars } from "../../ui/chart.tsx";
@@ -35,7 +36,6 @@ import { schemaForm } from "../frame/schema-form.tsx";
 import { OfRow, RowAction, RowLink, RowMenu } from "../frame/list.tsx";
 import { SETTINGS_PATHS, SettingsPage } from "../frame/settings-frame.tsx";
 import { settingsList } from "../frame/settings-list.tsx";
-import { actorName } from "../action/timeline.tsx";
 
 const CREDENTIALS_PATH = SETTINGS_PATHS.credentials;
 

@@ -9,7 +9,7 @@ import { CreateKey, KeyParams, type KeyView, serializeKey } from "../../accounts
 import { DomainError, notFound } from "../../core/domain-error.ts";
 import { NAME_CHARS_MAX } from "../../core/limits.ts";
 import { StoreUnavailable } from "../../core/store.ts";
-import { testActions, KeyInstructions } from "../entry/first-steps.tsx";
+import { testActions, KeyInstructions } from "./key-instructions.tsx";
 import { KEYS_LINK, limitTexts } from "./keys.tsx";
 import { filled, formIdField, formIdIn, type FormState } from "../frame/forms.ts";
 import { type ById, personPages, type PageDeps } from "../frame/page-deps.ts";
@@ -17,10 +17,8 @@ import type { AnswerById, Person } from "../../http/session.ts";
 import type { Form } from "../../http/request.ts";
 import { signUpsClosedMessage } from "../../accounts/sign-up-gate.ts";
 import { LinkButton, Name, Notice, PageHead, sentence } from "../../ui/parts.tsx";
-import { templatePath } from "../rules/rule-templates.ts";
 import { chosenIn, schemaForm } from "../frame/schema-form.tsx";
-import { SETTINGS_PATHS } from "../frame/settings-frame.tsx";
-import { ACCOUNTS_PAGE_PATH } from "./server.tsx";
+import { SETTINGS_PATHS, templatePath } from "../frame/settings-frame.tsx";
 import { HOLD_CHOICES, holdLabel, type PageUser, ROLE_CHOICES, roleLabel, SCOPE_CHOICES } from "../../ui/text.ts";
 
 /** The defaults. They name no role, so that nobody creates an owner key by accident. */
@@ -184,7 +182,7 @@ export function madeKeyPage(
       {closesSignUps ? (
         <Notice tone="wait">
           {signUpsClosedMessage("hold")} Accounts that signed up before are stopped:{" "}
-          <a href={ACCOUNTS_PAGE_PATH}>Accounts</a>.
+          <a href={SETTINGS_PATHS.accounts}>Accounts</a>.
         </Notice>
       ) : null}
       {isUnbraked ? (

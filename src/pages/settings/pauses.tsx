@@ -9,7 +9,7 @@ import type { Pause } from "../../core/pause.ts";
 import { type Caller, mayDo } from "../../core/roles.ts";
 import { nextOf } from "../../http/session.ts";
 import { NEXT_FIELD, PAUSES_PATH } from "../../ui/layout.tsx";
-import { ago, Name, Notice, sentence, time, untrusted } from "../../ui/parts.tsx";
+import { ago, Name, Notice, sentence, time, untrusted, actorName } from "../../ui/parts.tsx";
 import type { PageUser } from "../../ui/text.ts";
 import { EMPTY_FORM, filled } from "../frame/forms.ts";
 import type { ById, PageDeps } from "../frame/page-deps.ts";
@@ -17,7 +17,6 @@ import { keyLabel } from "./keys.tsx";
 import { schemaForm } from "../frame/schema-form.tsx";
 import { None, RowAction } from "../frame/list.tsx";
 import { settingsList } from "../frame/settings-list.tsx";
-import { actorName } from "../action/timeline.tsx";
 
 /** The form of a pause. People choose from a list what programs name. */
 const AskPause = Type.Object({

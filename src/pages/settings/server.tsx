@@ -34,7 +34,9 @@ async function serverPage(deps: PageDeps, user: Person, notice: Checked<typeof M
       user={user}
       section="Server"
       intro={`Outgate ${deps.version}. These settings come from the server’s environment: changes need a restart.`}
-      actions={isOperator ? <LinkButton href={ACCOUNTS_PAGE_PATH}>Accounts of this service</LinkButton> : undefined}
+      actions={
+        isOperator ? <LinkButton href={SETTINGS_PATHS.accounts}>Accounts of this service</LinkButton> : undefined
+      }
     >
       {notice === null ? null : <Notice tone={notice.isGood ? "good" : "bad"}>{untrusted(notice.text)}</Notice>}
       <Card id="mail" title="Mail">
@@ -149,8 +151,6 @@ function settingsOf(settings: EffectiveSettings): readonly ServerSetting[] {
   }));
 }
 
-export const ACCOUNTS_PAGE_PATH = "/settings/accounts";
-
 async function accountsPage({ signUpGate }: PageDeps, user: Person): Promise<string> {
   // Stopped accounts come first.
   const [accounts, closedBy] = await Promise.all([signUpGate.list(user.caller), signUpGate.closedBy()]);
@@ -193,7 +193,7 @@ async function accountsPage({ signUpGate }: PageDeps, user: Person): Promise<str
           isStopped ? (
             <RowAction
               user={user}
-              path={`${ACCOUNTS_PAGE_PATH}/${id}/allow`}
+              path={`${SETTINGS_PATHS.accounts}/${id}/allow`}
               look="main"
               of={email ?? id}
               name="Allow"
@@ -218,7 +218,7 @@ export function serverPages(deps: PageDeps) {
   );
   const allow = answer<ById>(async ({ person, params: { id } }) => {
     await signUpGate.allow(person.caller, id);
-    return ACCOUNTS_PAGE_PATH;
+    return SETTINGS_PATHS.accounts;
   });
   return personPages(deps, { [MAIL_TEST_PATH]: SETTINGS_PATHS.server })
     .get(SETTINGS_PATHS.server, ({ context, person }) => {
@@ -226,6 +226,6 @@ export function serverPages(deps: PageDeps) {
       return serverPage(deps, person, notice);
     })
     .post(MAIL_TEST_PATH, testMail)
-    .get(ACCOUNTS_PAGE_PATH, ({ person }) => accountsPage(deps, person))
-    .post(`${ACCOUNTS_PAGE_PATH}/:id/allow`, allow, { params: AccountParams });
+    .get(SETTINGS_PATHS.accounts, ({ person }) => accountsPage(deps, person))
+    .post(`${SETTINGS_PATHS.accounts}/:id/allow`, allow, { params: AccountParams });
 }

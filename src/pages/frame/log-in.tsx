@@ -1,18 +1,15 @@
 /** @jsxImportSource hono/jsx */
-import Type from "typebox";
 import type { Child } from "hono/jsx";
 import { Credentials } from "../../accounts/people.ts";
-import { type Checked, compile } from "../../api/check.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../../core/limits.ts";
-import { Secret } from "../../ui/controls.tsx";
 import { Button, PostForm } from "../../ui/form.tsx";
 import { Layout, render } from "../../ui/layout.tsx";
-import { LinkButton, Notice, PageHead, untrustedLines } from "../../ui/parts.tsx";
-import type { KeptNote, PageUser } from "../../ui/text.ts";
-import type { FormState } from "../frame/forms.ts";
-import { noteIn } from "../frame/kept-note.ts";
+import { Notice, untrustedLines } from "../../ui/parts.tsx";
+import type { KeptNote } from "../../ui/text.ts";
+import type { FormState } from "./forms.ts";
+import { noteIn } from "./kept-note.ts";
 import type { RouteServices } from "../../services/services.ts";
-import { schemaForm } from "../frame/schema-form.tsx";
+import { schemaForm } from "./schema-form.tsx";
 import { OIDC_PATH } from "../../oidc/oidc.ts";
 
 const EMAIL = { hint: null, autocomplete: "username", wrong: "Enter an email address, like ann@example.com." } as const;
@@ -126,91 +123,7 @@ export function ProviderForm({ oidc, next, note = null }: ProviderFormProps) {
   );
 }
 
-/** Redirects to another service, without script. */
-export function goesOnPage(title: string, address: string, link: string): string {
-  return render(
-    <Layout title={title} width="narrow" goesTo={address}>
-      <h1>{title}</h1>
-      <p>
-        <a href={address}>{link}</a>
-      </p>
-    </Layout>,
-  );
-}
-
-/** Says why a sign-in with the identity provider failed, and what to do. */
-export function oidcProblemPage(message: string): string {
-  return render(
-    <Layout title="Not logged in" width="narrow">
-      <PageHead title="You are not logged in" />
-      <p>{message}</p>
-      <p>
-        <a href="/login">To the login page</a>
-      </p>
-    </Layout>,
-  );
-}
-
-export function signUpPage(next: string | null, typed: FormState): string {
-  return render(
-    <Layout title="Sign up" width="narrow" beginsSession>
-      <PageHead title="Sign up">
-        <p class="quiet">This creates your own account, with an owner key.</p>
-      </PageHead>
-      <EntryForm action="/auth/signup" next={next} state={typed} isNew button="Sign up" />
-      <p class="quiet">
-        Already have an account? <a href={withNext("/login", next)}>Log in</a>
-      </p>
-    </Layout>,
-  );
-}
-
 /** A page's path that continues to another path of this service. */
 export function withNext(path: string, next: string | null): string {
   return next === null ? path : `${path}?${new URLSearchParams({ next }).toString()}`;
-}
-
-/** What the page after a sign-up shows. */
-export const MADE_ACCOUNT = compile(Type.Object({ apiKey: Type.String(), next: Type.String() }));
-
-/** Shows the owner key of a new account once. */
-export function signedUpPage(user: PageUser, { apiKey, next }: Checked<typeof MADE_ACCOUNT>): string {
-  return render(
-    <Layout title="Your account is ready" user={user}>
-      <h1>Your account is ready</h1>
-      <div class="card">
-        <Secret title="Your owner key" text={apiKey} />
-        <p class="quiet">
-          It is shown only once. Save it now. It has full access, including approvals: create a separate key for each
-          agent.
-        </p>
-        <LinkButton href={next} look="main">
-          Continue
-        </LinkButton>
-      </div>
-    </Layout>,
-  );
-}
-
-/** `email`: whose password is reset; null: the visitor becomes the account's first person. */
-export function welcomePage(path: string, email: string | null, typed: FormState): string {
-  const title = email === null ? "Welcome" : "Choose a new password";
-  return render(
-    <Layout title={title} width="narrow" beginsSession>
-      <PageHead title={title}>
-        <p class="quiet">
-          {email === null
-            ? "Create the owner’s login for this service. This link works once."
-            : "Your other sessions are logged out. This link works once."}
-        </p>
-      </PageHead>
-      <EntryForm
-        action={path}
-        state={typed}
-        isNew
-        emailOf={email}
-        button={email === null ? "Create login" : "Save and log in"}
-      />
-    </Layout>,
-  );
 }

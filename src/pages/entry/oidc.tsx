@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import Type from "typebox";
 import { type Checked, compile } from "../../api/check.ts";
 import { nullable } from "../../api/schema-helpers.ts";
@@ -14,7 +15,9 @@ import type { Log } from "../../observability/log.ts";
 import { EMPTY_FORM } from "../frame/forms.ts";
 import { NoteMembers, landOn, noteIn } from "../frame/kept-note.ts";
 import type { PageDeps } from "../frame/page-deps.ts";
-import { goesOnPage, logInPage, oidcProblemPage } from "./sign-in.tsx";
+import { Layout, render } from "../../ui/layout.tsx";
+import { PageHead } from "../../ui/parts.tsx";
+import { logInPage } from "../frame/log-in.tsx";
 import {
   type Challenge,
   type NotLetIn,
@@ -43,6 +46,31 @@ const PLACE = { table: "oidc", row: "flow", column: "cookie" } as const;
 
 /** Browsers keep 4,096 characters of a cookie, with its name. */
 const SEALED = /^[0-9a-f]{8}\.[A-Za-z0-9+/=]{1,3900}$/;
+
+/** Redirects to another service, without script. */
+export function goesOnPage(title: string, address: string, link: string): string {
+  return render(
+    <Layout title={title} width="narrow" goesTo={address}>
+      <h1>{title}</h1>
+      <p>
+        <a href={address}>{link}</a>
+      </p>
+    </Layout>,
+  );
+}
+
+/** Says why a sign-in with the identity provider failed, and what to do. */
+export function oidcProblemPage(message: string): string {
+  return render(
+    <Layout title="Not logged in" width="narrow">
+      <PageHead title="You are not logged in" />
+      <p>{message}</p>
+      <p>
+        <a href="/login">To the login page</a>
+      </p>
+    </Layout>,
+  );
+}
 
 /** The routes of the login button and of the way back. Both answer with pages, since only browsers sign in like this. */
 export function oidcRoutes(deps: PageDeps) {
